@@ -23,6 +23,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     if (!e)
         return code;
     e->code = code;
+    e->detail = ERR_DETAIL_NONE;
     e->hint[0] = '\0';
     va_start(ap, fmt);
     vsnprintf(e->text, sizeof(e->text), fmt, ap);
@@ -55,6 +56,7 @@ int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
     if (!e)
         return code;
     e->code = code;
+    e->detail = ERR_DETAIL_NONE;
     e->hint[0] = '\0';
     va_start(ap, fmt);
     n = vsnprintf(e->text, sizeof(e->text), fmt, ap);

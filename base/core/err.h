@@ -50,8 +50,16 @@ enum err_code {
 #define ERR_TEXT_BYTES 768
 #define ERR_HINT_BYTES 240
 
+/* What a code alone does not say, for who must act on it. */
+enum err_detail {
+    ERR_DETAIL_NONE,
+    /* With ERR_UNAVAILABLE: the host answers, and nobody listens there. */
+    ERR_DETAIL_REFUSED,
+};
+
 struct err {
     int code;                  /* 0 or ERR_*. */
+    enum err_detail detail;    /* err_set() makes it ERR_DETAIL_NONE. */
     char text[ERR_TEXT_BYTES]; /* What and why; cut at the end when long. */
     char hint[ERR_HINT_BYTES]; /* What to do about it, or "". */
 };

@@ -21,8 +21,9 @@
 #include "base/runtime/world.h"
 
 #define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
-#define PING_US_DEFAULT            UINT64_C(2000000)
-#define DEAD_US_DEFAULT            UINT64_C(8000000)
+#define PING_US_DEFAULT            UINT64_C(500000)
+#define PATIENCE_MIN_US            UINT64_C(500000)
+#define DEAD_US_DEFAULT            UINT64_C(2500000)
 #define BACKOFF_MIN_US_DEFAULT     UINT64_C(20000)
 #define BACKOFF_MAX_US_DEFAULT     UINT64_C(2000000)
 /* A connection that nobody uses for so long is closed. */
@@ -115,6 +116,18 @@ static int reach(struct client *c, struct stream **out, struct err *err)
     return stream_connect(c->address, out, err);
 }
 
+/* How long this try to connect may take. A server that is there answers within
+ * milliseconds, and who calls one that is not can often ask another: the first
+ * tries are short. Each failure doubles it, for servers that are slow. */
+static uint64_t patience_us(const struct client *c)
+{
+    uint64_t us = PATIENCE_MIN_US;
+    for (unsigned i = 0;
+         i < c->failure_count && us < c->options.connect_timeout_us; i++)
+        us *= 2;
+    return MIN_OF(us, c->options.connect_timeout_us);
+}
+
 static int open_stream(struct client *c,
                        struct stream **out,
                        struct sharing *sharing,
@@ -122,7 +135,7 @@ static int open_stream(struct client *c,
 {
     uint64_t now = world_mono_ns(world_of(c));
     int rc;
-    fiber_set_deadline(now + c->options.connect_timeout_us * 1000);
+    fiber_set_deadline(now + patience_us(c) * 1000);
     rc = reach(c, out, err);
     if (rc == 0)
         rc = handshake_connect(c->options.security, c->address, out, sharing,

@@ -28,10 +28,11 @@ struct vars;
 /* Zeros give the defaults. All pointers are borrowed for the channel's life. */
 struct rpc_channel_options {
     const struct rpc_security *security; /* NULL: none, of no cluster. */
-    uint64_t connect_timeout_us;         /* With the handshake; default 5 s. */
-    uint64_t ping_us;         /* Silence before a ping; default 2 s. */
-    uint64_t dead_us;         /* Silence after which the peer is taken for dead
-                                 while calls wait; default 8 s. */
+    uint64_t connect_timeout_us; /* With the handshake, after some failures: the
+                                    first try has 0.5 s; default 5 s. */
+    uint64_t ping_us;            /* Silence before a ping; default 0.5 s. */
+    uint64_t dead_us;         /* Silence after which the connection is given up,
+                                 with the calls that wait; default 2.5 s. */
     uint64_t backoff_min_us;  /* Pause after a failure; default 20 ms. */
     uint64_t backoff_max_us;  /* It doubles up to here; default 2 s. */
     struct vars *vars;        /* Counters "rpc.client.ADDRESS.*"; NULL: none. */

@@ -45,7 +45,8 @@ stream_accept(struct stream_listener *l, struct stream **out, struct err *err);
 void stream_listener_close(struct stream_listener *l);
 
 /* Connect to @address. Parks. *@out is owned.
- * Errors: ERR_UNAVAILABLE (refused, unreachable), ERR_INVALID, ERR_NOTFOUND (no
+ * Errors: ERR_UNAVAILABLE (unreachable; refused, which ERR_DETAIL_REFUSED
+ * says), ERR_INVALID, ERR_NOTFOUND (no
  * such host), ERR_DEADLINE, ERR_CANCELLED, ERR_IO. */
 MUST_CHECK int
 stream_connect(const char *address, struct stream **out, struct err *err);

@@ -394,6 +394,14 @@ static void name_peer(struct sim_world *w, char out[STREAM_ADDRESS_BYTES])
                  PORT_FIRST + ++w->cluster->last_port);
 }
 
+static int refused(const char *address, struct err *err)
+{
+    err_set(err, ERR_UNAVAILABLE, "connect to %s: Connection refused", address);
+    if (err)
+        err->detail = ERR_DETAIL_REFUSED;
+    return ERR_UNAVAILABLE;
+}
+
 int sim__connect(struct loop *loop,
                  const char *address,
                  struct stream **out,
@@ -414,9 +422,11 @@ int sim__connect(struct loop *loop,
     if (rc)
         return rc;
     l = to->dead ? NULL : find_listener(to, point);
-    if (!l || l->waiting_count == ARRAY_LEN(l->waiting))
+    if (!l)
+        return refused(address, err);
+    if (l->waiting_count == ARRAY_LEN(l->waiting))
         return err_set(err, ERR_UNAVAILABLE,
-                       "connect to %s: Connection refused", address);
+                       "connect to %s: Connection timed out", address);
     there = sim__pipe_new(w->cluster, w, to);
     back = sim__pipe_new(w->cluster, to, w);
     name_peer(w, own);
