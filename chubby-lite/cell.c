@@ -99,7 +99,10 @@ static int open_session(struct execution *x)
     if (t->sessions.count >= CELL_SESSIONS_MAX)
         return err_set(x->err, ERR_EXHAUSTED, "the cell has %zu sessions",
                        t->sessions.count);
-    session_add(t, c->session, c->principal, c->lock_delay_ms);
+    if (c->contents.len > SESSION_ADDRESS_BYTES_MAX)
+        return err_set(x->err, ERR_TOOBIG, "an address of %zu bytes",
+                       c->contents.len);
+    session_add(t, c->session, c->principal, c->contents, c->lock_delay_ms);
     return 0;
 }
 

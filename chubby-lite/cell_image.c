@@ -3,7 +3,7 @@
  *     image    = version now_us instance_count handle_count node sessions
  *     node     = name flags instance content lock acl lock_free_us contents
  *                acl_read acl_write acl_change child_count node…
- *     sessions = count (id principal lease_ms acknowledged
+ *     sessions = count (id principal lease_ms [address] acknowledged
  *                answer_count (sequence bytes)… handle_count (handle)…)…
  *     handle   = id path-or-nil flags events lock_delay_ms holding
  *
@@ -16,7 +16,8 @@
 #include "chubby-lite/path.h"
 
 enum {
-    IMAGE_VERSION = 1,
+    IMAGE_VERSION = 2,
+    VERSION_WITH_ADDRESS = 2,
     NODE_DIRECTORY = 1,
     NODE_EPHEMERAL = 2
 };
@@ -85,6 +86,7 @@ static void put_session(const struct session *s, struct buf *out)
     codec_put_u64(out, s->id);
     codec_put_str(out, slice_str(s->principal));
     codec_put_u64(out, s->lease_ms);
+    codec_put_str(out, slice_str(s->address));
     codec_put_u64(out, s->acknowledged);
     codec_put_u64(out, s->answer_count);
     while ((a = answer_after(s, a ? a->sequence : 0))) {
@@ -121,6 +123,7 @@ void cell_save(const struct cell *c, struct buf *out)
 /* An image being read into a cell of its own. */
 struct loading {
     struct codec_reader r;
+    uint64_t version;
     struct cell *cell;
 };
 
@@ -218,15 +221,20 @@ static void get_session(struct loading *l)
     uint64_t id = codec_get_u64(&l->r);
     struct slice principal = codec_get_bytes(&l->r);
     uint64_t lease_ms = get_below(l, (uint64_t)UINT32_MAX + 1);
+    struct slice address = l->version >= VERSION_WITH_ADDRESS
+                               ? codec_get_bytes(&l->r)
+                               : SLICE_EMPTY;
     struct session *s;
     uint64_t acknowledged = codec_get_u64(&l->r);
     uint64_t count = get_below(l, SESSION_ANSWERS_MAX + 1);
 
-    if (l->r.bad || session_find(&l->cell->table, id)) {
+    if (l->r.bad || address.len > SESSION_ADDRESS_BYTES_MAX ||
+        session_find(&l->cell->table, id)) {
         l->r.bad = true;
         return;
     }
-    s = session_add(&l->cell->table, id, principal, (uint32_t)lease_ms);
+    s = session_add(&l->cell->table, id, principal, address,
+                    (uint32_t)lease_ms);
     for (; count > 0 && !l->r.bad; count--) {
         uint64_t sequence = codec_get_u64(&l->r);
         struct slice bytes = codec_get_bytes(&l->r);
@@ -248,7 +256,8 @@ static void get_cell(struct loading *l)
     struct slice name;
     uint64_t flags;
 
-    if (codec_get_u64(&l->r) != IMAGE_VERSION)
+    l->version = codec_get_u64(&l->r);
+    if (l->version < 1 || l->version > IMAGE_VERSION)
         l->r.bad = true;
     c->now_us = codec_get_u64(&l->r);
     c->instance_count = codec_get_u64(&l->r);
@@ -288,7 +297,7 @@ static void add_first_nodes(struct cell *c)
 
 int cell_load(struct cell *c, struct slice image, struct err *err)
 {
-    struct loading l = {codec_reader_make(image), bare_cell(c)};
+    struct loading l = {.r = codec_reader_make(image), .cell = bare_cell(c)};
     struct cell old;
     int code = 0;
 

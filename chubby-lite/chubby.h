@@ -111,18 +111,30 @@ typedef void (*chubby_event_cb)(void *ctx,
                                 struct chubby_handle *h,
                                 enum chubby_event event);
 
+/* The lease of the sessions of the cluster's own processes, shorter than that
+ * of clients: what a server does that is cut off waits so long for another to
+ * take it over. One that was merely busy for 2 s keeps its session: a quarter of
+ * the lease may have passed since its last keep-alive was answered. */
+#define CHUBBY_SERVER_LEASE_MS 3000
+
 /* Zeros give the defaults. */
 struct chubby_options {
     const char *const *servers; /* Addresses of the cell; copied. */
     size_t server_count;
     const struct rpc_security *security; /* Borrowed. */
-    uint32_t lease_ms;                   /* Default 12,000. */
+    uint32_t lease_ms;                   /* Default 12,000, with an address
+                                            CHUBBY_SERVER_LEASE_MS. */
     uint32_t grace_ms;                   /* Default 45,000. */
     uint64_t cache_bytes;                /* Default 4 MiB. */
     /* A file where the client notes its session; copied. When its process has
      * died and begins anew, that session ends at once instead of with its
      * lease. One client at a time uses it. NULL: none. */
     const char *memo;
+    /* Where others reach this process ("host:port"; copied), which listens
+     * there from before its session until after it. When its connections are
+     * closed and nobody listens there any more, the process is gone: the
+     * session ends at once instead of with its lease. NULL: not told. */
+    const char *address;
     chubby_event_cb on_event; /* NULL: nobody listens. */
     void *ctx;
 };

@@ -203,7 +203,8 @@ static int begin(struct chubby *c, struct err *err)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_OPEN,
                                      .session = c->session,
-                                     .lock_delay_ms = c->lease_ms};
+                                     .lock_delay_ms = c->lease_ms,
+                                     .contents = slice_str(c->address)};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     struct chubby_answer a;
@@ -286,7 +287,10 @@ static struct chubby *client_new(struct world *w,
     c->security = opts->security;
     c->on_event = opts->on_event;
     c->ctx = opts->ctx;
-    c->lease_ms = opts->lease_ms ? opts->lease_ms : LEASE_MS_DEFAULT;
+    c->address = mem_strdup(opts->address ? opts->address : "");
+    c->lease_ms = opts->lease_ms  ? opts->lease_ms
+                  : opts->address ? CHUBBY_SERVER_LEASE_MS
+                                  : LEASE_MS_DEFAULT;
     c->grace_ms = opts->grace_ms ? opts->grace_ms : GRACE_MS_DEFAULT;
     rand_init(&c->random, world_random(w));
     LIST_INIT(&c->changed);
@@ -307,6 +311,7 @@ static void client_free(struct chubby *c)
 {
     client_cache_close(&c->cache);
     client__close_servers(c);
+    mem_free(c->address);
     mem_free(c);
 }
 

@@ -53,6 +53,7 @@ struct chubby {
     const struct rpc_security *security;
     chubby_event_cb on_event;
     void *ctx;
+    char *address; /* "": not told. */
     uint32_t lease_ms;
     uint32_t grace_ms;
     struct client_server servers[CLIENT_SERVERS_MAX];

@@ -23,7 +23,8 @@
 
 /* Values are part of the log: never renumber. */
 enum chubby_operation {
-    CHUBBY_OP_SESSION_OPEN = 1, /* session, principal, lease (lock_delay_ms). */
+    CHUBBY_OP_SESSION_OPEN = 1,   /* session, principal, lease (lock_delay_ms),
+                                     address (contents). */
     CHUBBY_OP_SESSION_CLOSE = 2,  /* By its client: locks are free at once. */
     CHUBBY_OP_SESSION_EXPIRE = 3, /* By the leader: lock-delays begin. */
     CHUBBY_OP_OPEN = 4,           /* path, flags, events, lock_delay, contents,

@@ -10,8 +10,10 @@
  *         an earlier one no longer than lease_ms before deadline_ns.
  *     I2. What a session has cached is in `cached` until the session has heard
  *         that it is to be dropped, or the session is not `confirmed`.
- *     I3. `ending` implies `expired`, `gone` is for ever, and neither is taken
- *         back: who waits for the session may stop at the first of them.
+ *     I3. A keep-alive that waits here (`waiting` > 0) keeps its session from
+ * being probed: its connection stands. I4. `ending` implies `expired`, `gone`
+ * is for ever, and neither is taken back: who waits for the session may stop at
+ * the first of them.
  */
 #ifndef CHUBBY_LITE_LEASE_H
 #define CHUBBY_LITE_LEASE_H
@@ -44,6 +46,12 @@ struct lease {
     bool ending;          /* A fiber ends the session that expired. */
     bool closing;         /* Its client has done with it: it caches nothing. */
     bool gone;            /* The session has ended, or this leadership. */
+    /* Whether its process lives (server_probe.c). */
+    unsigned waiting;       /* Keep-alives that wait here. */
+    uint64_t silent_ns;     /* Since when there is none. */
+    uint64_t probe_next_ns; /* Not probed before. */
+    unsigned refusals;      /* Of its address, in a row, while it is silent. */
+    bool probing;           /* A fiber does. */
     unsigned refs;
     STAILQ_HEAD(, lease_news) news; /* Not heard yet, oldest first. */
     size_t news_count;

@@ -22,6 +22,7 @@ static void adopt(struct chubby_server *s, const struct session *session)
     struct lease *l = lease_add(&s->leases, session->id);
 
     l->lease_ms = session->lease_ms;
+    l->silent_ns = world_mono_ns(s->world);
     extend(s, l);
 }
 
@@ -65,12 +66,12 @@ put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
     }
 }
 
-/* Wait for news of @l, a third of its lease at most. */
+/* Wait for news of @l, a quarter of its lease at most. */
 static int
 wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
 {
     uint64_t until =
-        world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000 / 3;
+        world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000 / 4;
     int code = 0;
 
     while (!l->gone && STAILQ_EMPTY(&l->news) && code != ERR_DEADLINE) {
@@ -91,6 +92,7 @@ static int keep(struct chubby_server *s,
 {
     int code = 0;
 
+    /* Its client reckons from when it sent this, which was before. */
     extend(s, l);
     if (k->term == s->term) {
         l->confirmed = true;
@@ -108,7 +110,6 @@ static int keep(struct chubby_server *s,
         return code;
     if (l->gone || l->expired)
         return err_set(err, ERR_CLOSED, "the session has ended");
-    extend(s, l);
     put_news(s, l, out);
     return 0;
 }
@@ -140,7 +141,11 @@ int server__keep_alive(struct chubby_server *s,
             return code;
     }
     lease_ref(l);
+    l->waiting++;
+    l->refusals = 0;
     code = keep(s, &k, l, call->reply_body, err);
+    l->waiting--;
+    l->silent_ns = world_mono_ns(s->world);
     lease_unref(l);
     return code;
 }
@@ -176,12 +181,14 @@ static void expire(void *arg)
         bell_ring(&s->idle);
 }
 
-static void start_expiry(struct chubby_server *s, struct lease *l)
+void server__start_expiry(struct chubby_server *s,
+                          struct lease *l,
+                          const char *why)
 {
     struct expiry *x = mem_alloc(sizeof(*x));
 
-    log_info(s->world, "lock", "session %llx expires",
-             (unsigned long long)l->session);
+    log_info(s->world, "lock", "session %llx expires why=\"%s\"",
+             (unsigned long long)l->session, why);
     *x = (struct expiry){s, l->session};
     l->expired = true;
     l->ending = true;
@@ -198,7 +205,9 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
         if (!l->ending && (l->expired || l->deadline_ns <= now_ns))
-            start_expiry(s, l);
+            server__start_expiry(s, l, "its lease has run out");
+        else
+            server__probe_if_silent(s, l, now_ns);
     }
 }
 
@@ -212,6 +221,7 @@ static void forgive(struct chubby_server *s, uint64_t gap_ns)
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
         l->deadline_ns += gap_ns;
+        l->silent_ns += gap_ns;
     }
 }
 

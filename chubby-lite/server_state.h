@@ -36,9 +36,10 @@ struct chubby_server {
     uint64_t wait_count;
     /* Expiry of sessions. */
     struct fiber *clock;
-    struct bell tick;    /* Rings when the clock shall look again. */
-    struct bell idle;    /* Rings when busy_count has become 0. */
-    unsigned busy_count; /* Fibers that end sessions. */
+    struct bell tick;     /* Rings when the clock shall look again. */
+    struct bell idle;     /* Rings when busy_count has become 0. */
+    unsigned busy_count;  /* Fibers that end or probe sessions. */
+    unsigned probe_count; /* Of these, fibers that probe. */
     bool closing;
     struct hash_map holders; /* Principals with a session that holds a lock, */
     uint64_t holders_ns;     /* as they were then; 0: not looked. */
@@ -99,5 +100,18 @@ void server__end_leases(struct chubby_server *s);
 void server__start_lease(struct chubby_server *s, uint64_t session);
 /* The fiber that ends sessions whose lease ran out, until s->closing. */
 void server__clock(void *server);
+/* End the session of @l. PRE: nobody does already. */
+void server__start_expiry(struct chubby_server *s,
+                          struct lease *l,
+                          const char *why);
+
+/* --- server_probe.c
+ * ----------------------------------------------------------- */
+
+/* If no keep-alive of @l has been here for a while: start a fiber that finds
+ * out whether its process is gone, and ends the session if it is. */
+void server__probe_if_silent(struct chubby_server *s,
+                             struct lease *l,
+                             uint64_t now_ns);
 
 #endif /* CHUBBY_LITE_SERVER_STATE_H */

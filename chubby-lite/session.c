@@ -38,6 +38,7 @@ static void session_free(struct session *s)
 {
     session_forget(s, UINT64_MAX);
     mem_free(s->principal);
+    mem_free(s->address);
     mem_free(s);
 }
 
@@ -68,12 +69,14 @@ struct handle *handle_find(const struct session_table *t, uint64_t id)
 struct session *session_add(struct session_table *t,
                             uint64_t id,
                             struct slice principal,
+                            struct slice address,
                             uint32_t lease_ms)
 {
     struct session *s = mem_zalloc(1, sizeof(*s));
 
     s->id = id;
     s->principal = mem_strndup(principal.data, principal.len);
+    s->address = mem_strndup(address.data, address.len);
     s->lease_ms = lease_ms;
     LIST_INIT(&s->answers);
     LIST_INIT(&s->handles);

@@ -23,6 +23,8 @@ struct node;
 
 /* Commands of a session whose answers its client has not acknowledged. */
 #define SESSION_ANSWERS_MAX 256
+/* An address of a session's process. */
+#define SESSION_ADDRESS_BYTES_MAX 255
 /* Handles of one session. */
 #define SESSION_HANDLES_MAX 65536
 
@@ -35,6 +37,7 @@ struct answer {
 struct session {
     uint64_t id;     /* Drawn by the client: opening one twice is harmless. */
     char *principal; /* Owned. Who the client has proved to be. */
+    char *address;   /* Owned. Where its process listens; "": not told. */
     uint32_t lease_ms;
     uint64_t acknowledged; /* Answers below it are forgotten. */
     LIST_HEAD(, answer) answers;
@@ -72,6 +75,7 @@ struct handle *handle_find(const struct session_table *t, uint64_t id);
 struct session *session_add(struct session_table *t,
                             uint64_t id,
                             struct slice principal,
+                            struct slice address,
                             uint32_t lease_ms);
 /* Free @s. PRE: it has no handle. */
 void session_remove(struct session_table *t, struct session *s);

@@ -40,6 +40,7 @@ struct gateway_host {
     struct tls_context *tls;           /* Owned; NULL: without. */
     char *target;
     char *memo;
+    char *node_address;    /* Where others reach this process. */
     struct fiber *opening; /* Waits for a cluster; NULL: does not. */
     struct err err;        /* Why it cannot go on: */
     atomic_int rc;         /* written before this. */
@@ -67,8 +68,10 @@ static char *target_of(const struct role_env *env)
 
 static int open_once(struct gateway_host *h, struct err *err)
 {
-    const struct quarry_options o = {
-        .world = h->world, .security = h->security, .memo = h->memo};
+    const struct quarry_options o = {.world = h->world,
+                                     .security = h->security,
+                                     .memo = h->memo,
+                                     .address = h->node_address};
     struct gateway *g = NULL;
     int rc = h->quarry ? 0 : quarry_open(h->target, &o, &h->quarry, err);
     if (rc == 0)
@@ -156,6 +159,7 @@ static void gateway_role_close(void *role)
     tls_context_free(h->tls);
     mem_free(h->target);
     mem_free(h->memo);
+    mem_free(h->node_address);
     mem_free(h);
 }
 
@@ -263,6 +267,7 @@ gateway_role_open(const struct role_env *env, void **out, struct err *err)
     h->world = env->world;
     h->target = target_of(env);
     h->memo = role_memo(env, "gateway");
+    h->node_address = mem_strdup(env->address);
     h->options = (struct gateway_options){
         .together = is_directory(h->target),
         .address = env->bigtable_api,

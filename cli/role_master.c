@@ -28,6 +28,7 @@ struct master_host {
     char *cell;
     char *memo;                  /* Of its session with the lock service, */
     char *client_memo;           /* of its client's. */
+    char *address;               /* Of this process. */
     struct fs *fs;               /* Owned. */
     struct cluster_roles *roles; /* Owned. */
     struct master *master;       /* Owned. */
@@ -66,6 +67,7 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
     const struct quarry_options o = {.world = h->world,
                                      .security = h->security,
                                      .memo = h->client_memo,
+                                     .address = h->address,
                                      .timeout_us = METADATA_TIMEOUT_US};
     return quarry_open(h->cell, &o, out, err);
 }
@@ -77,6 +79,7 @@ static void host_free(struct master_host *h)
     fs_close(h->fs);
     mem_free(h->cell);
     mem_free(h->memo);
+    mem_free(h->address);
     mem_free(h->client_memo);
     mem_free(h);
 }
@@ -101,7 +104,8 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
                               .security = env->security,
                               .cell = mem_strdup(env->cell),
                               .memo = role_memo(env, "master"),
-                              .client_memo = role_memo(env, "master-client")};
+                              .client_memo = role_memo(env, "master-client"),
+                              .address = mem_strdup(env->address)};
     o.memo = h->memo;
     h->roles = cluster_roles_new(env->security, env->trusted);
     o.roles = h->roles;

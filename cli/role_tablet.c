@@ -85,6 +85,7 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
     const struct quarry_options o = {.world = h->world,
                                      .security = h->security,
                                      .memo = h->client_memo,
+                                     .address = h->address,
                                      .timeout_us = METADATA_TIMEOUT_US};
     return quarry_open(h->cell, &o, out, err);
 }

@@ -160,6 +160,8 @@ struct quarry_options {
     const char *key_file;  /* The cluster's key; NULL: none is asked for. */
     const char *memo;      /* Of a server, for when it begins anew: a file that
                               this client alone uses, see chubby.h; or NULL. */
+    const char *address;   /* Of a server: where others reach this process, see
+                              chubby.h; or NULL. */
     const char *cluster;   /* Its name; NULL: "quarry". */
     const char *principal; /* Who this is; NULL: "quarry". */
     /* Instead of key and principal, TLS: PEM files of this side's certificate,

@@ -166,6 +166,7 @@ static int join(struct session *s, const char *address, struct err *err)
                                      .lease_ms = s->options.lease_ms,
                                      .grace_ms = s->options.grace_ms,
                                      .memo = s->options.memo,
+                                     .address = address,
                                      .on_event = on_event,
                                      .ctx = s};
     int rc = chubby_connect(s->world, &o, &s->chubby, err);

@@ -63,6 +63,7 @@ static int connect(struct job_master *m, struct err *err)
                                      .security = o->security,
                                      .lease_ms = o->lease_ms,
                                      .memo = o->memo,
+                                     .address = o->address,
                                      .on_event = on_event,
                                      .ctx = m};
     return chubby_connect(m->world, &c, &m->chubby, err);

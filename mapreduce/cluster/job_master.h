@@ -64,7 +64,7 @@ struct job_master_options {
                                           everybody's. */
     bool encrypts;                     /* Spills. */
     struct job_caps caps;              /* What a job may ask for. */
-    uint32_t lease_ms;                 /* Of its session; 0: chubby's. */
+    uint32_t lease_ms;                 /* Of its session; 0: chubby.h's. */
     const char *memo;                  /* Likewise: see chubby.h; NULL: none. */
     uint32_t running_max;              /* Jobs at a time; default 64. */
     uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */

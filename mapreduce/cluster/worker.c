@@ -192,6 +192,7 @@ static int join(struct worker *k, struct err *err)
                                      .security = k->options.security,
                                      .lease_ms = k->options.lease_ms,
                                      .memo = k->options.memo,
+                                     .address = k->address,
                                      .on_event = on_event,
                                      .ctx = k};
     int code = chubby_connect(k->world, &o, &k->chubby, err);

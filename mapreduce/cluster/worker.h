@@ -53,7 +53,7 @@ struct worker_options {
     uint64_t early_bytes;  /* or no more than this at a time; 0: 8 GiB. Also, a
                               tenth of the disk stays free. */
     struct job_caps caps;  /* What a job may ask for here. */
-    uint32_t lease_ms;     /* Of its session; 0: chubby's. */
+    uint32_t lease_ms;     /* Of its session; 0: chubby.h's. */
     const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
     /* Open the cell's file system, with the rights of @principal (NULL: of this
      * process); *@out is owned. NULL: there is none, and paths of packages are

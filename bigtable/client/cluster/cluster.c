@@ -360,8 +360,10 @@ static int open_on_loop(void *arg, struct err *err)
         .backoff_max_us = 500000,
         .connect_timeout_us = 2000000,
     };
-    struct lock_files_options files = {
-        .servers = o->target, .security = c->security, .memo = o->opts->memo};
+    struct lock_files_options files = {.servers = o->target,
+                                       .security = c->security,
+                                       .memo = o->opts->memo,
+                                       .address = o->opts->address};
     int rc;
     c->channels = channel_set_new(&channels);
     c->reads = shared_calls_new(c, &cluster_read_kind);

@@ -37,6 +37,7 @@ struct lock_files {
     char *servers[SERVERS_MAX]; /* Owned. */
     size_t server_count;
     char *memo;              /* Owned; NULL: none. */
+    char *address;           /* Owned; NULL: not told. */
     struct chubby *session;  /* NULL: none, or lost. */
     struct lock_file *first; /* All files. */
     struct mutex mutex;
@@ -113,6 +114,7 @@ static int connect_cell(struct lock_files *l, struct err *err)
                                .server_count = l->server_count,
                                .security = l->security,
                                .memo = l->memo,
+                               .address = l->address,
                                .on_event = on_event,
                                .ctx = l};
     int rc;
@@ -313,6 +315,7 @@ int lock_files_open(struct world *w,
     l->world = w;
     l->security = opts->security;
     l->memo = opts->memo ? mem_strdup(opts->memo) : NULL;
+    l->address = opts->address ? mem_strdup(opts->address) : NULL;
     mutex_init(&l->mutex);
     cond_init(&l->turn);
     rc = take_servers(l, slice_str(opts->servers), err);
@@ -337,5 +340,6 @@ void lock_files_close(struct lock_files *l)
     mutex_close(&l->mutex);
     cond_close(&l->turn);
     mem_free(l->memo);
+    mem_free(l->address);
     mem_free(l);
 }

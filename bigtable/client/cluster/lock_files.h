@@ -28,6 +28,7 @@ struct lock_files_options {
     const char *servers;                 /* "host:port,…" */
     const struct rpc_security *security; /* Borrowed. */
     const char *memo;                    /* See chubby.h; copied. */
+    const char *address;                 /* See chubby.h; copied. */
 };
 
 /* Begin a session with the cell. *@out is owned. Errors: ERR_INVALID (the
