@@ -47,6 +47,7 @@ static int connect(struct reign *r, struct err *err)
                                .security = o->security,
                                .lease_ms = o->lease_ms,
                                .memo = o->memo,
+                               .address = o->address,
                                .on_event = on_event,
                                .ctx = r};
     return chubby_connect(r->world, &c, &r->chubby, err);
@@ -80,7 +81,10 @@ static int open_directory(struct reign *r, struct err *err)
     struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
     int code = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
                            &r->servers, err);
-    return code ? code : servers_refresh(r, err);
+    if (code == 0)
+        code = servers_refresh(r, err);
+    r->listed = true;
+    return code;
 }
 
 /* The third and the fourth, and what was half done. */
@@ -270,7 +274,7 @@ static void set_defaults(struct master_options *o)
 {
     const uint64_t s = 1000000;
     set_default(&o->status_us, s);
-    set_default(&o->silent_us, 3 * s);
+    set_default(&o->silent_us, s);
     set_default(&o->order_us, 60 * s);
     set_default(&o->balance_us, 10 * s);
     set_default(&o->still_us, 300 * s);

@@ -53,11 +53,12 @@ struct master_options {
     /* Instead of it, another METADATA: for tests. */
     int (*open_store)(void *ctx, struct metadata_store **out, struct err *err);
     void *ctx;
-    uint32_t lease_ms;       /* Of its session; default 12,000. */
+    uint32_t lease_ms;       /* Of its session; 0: chubby.h's. */
     const char *memo;        /* Likewise: see chubby.h; borrowed. */
     uint64_t status_us;      /* Between questions to a server; 1 s. */
-    uint64_t silent_us;      /* A server that answers none for so long loses its
-                                lock, if that is free; 3 s. */
+    uint64_t silent_us;      /* A server whose answer takes longer, or that does
+                                not answer, loses its lock if that is free;
+                                1 s. */
     uint64_t order_us;       /* An order's answer is waited for; 60 s. */
     uint64_t balance_us;     /* Between rounds; 10 s. */
     uint64_t still_us;       /* A tablet that moved stays for; 5 min. */

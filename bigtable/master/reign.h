@@ -51,6 +51,7 @@ struct reign {
     const char *awaits; /* Until then: for what, to tell who asks. */
     bool ending;
     bool servers_changed;
+    bool listed; /* The files of servers, once. */
     bool rereading;
     bool more_to_move; /* The last round of balancing was cut short. */
     unsigned moving;   /* Tablets on their way. */

@@ -137,6 +137,9 @@ static void bury(struct reign *r, struct known_server *s, const char *why)
     master_note(r, EVENT_SERVER_DEATH, "server=%llu address=%s why=\"%s\"",
                 (unsigned long long)s->number, s->address, why);
     picture_server_died(&r->picture, s);
+    /* Its tablets are served again before any is moved. */
+    r->balanced_ns = reign_now_ns(r);
+    r->more_to_move = false;
     /* What it had is needed soon: begin with its log now. */
     (void)recover_is_sorted(r, s->number);
     reign_changed(r);
@@ -283,10 +286,25 @@ static void rest(struct reign *r, struct known_server *s, uint64_t us)
     mutex_unlock(&r->mutex);
 }
 
+/* Is it worth a look at its lock? One that serves loses nothing by it. One that
+ * joins has its file before its lock, and is spared until it was heard. */
+static bool may_be_gone(const struct reign *r,
+                        const struct known_server *s,
+                        const struct err *why,
+                        uint64_t since_ns)
+{
+    return why->code == ERR_CLOSED || s->suspect ||
+           why->detail == ERR_DETAIL_REFUSED ||
+           (why->code && (s->heard_ns || reign_now_ns(r) - since_ns >
+                                             r->options->silent_us * 1000));
+}
+
 static void watch(struct reign *r, void *arg)
 {
     struct known_server *s = arg;
     uint64_t since = reign_now_ns(r);
+    if (s->suspect)
+        probe(r, s);
     while (s->alive && reign_goes_on(r)) {
         struct err err = ERR_INIT;
         int code = ask(r, s, &err);
@@ -294,8 +312,7 @@ static void watch(struct reign *r, void *arg)
             since = s->heard_ns;
         if (!s->alive || !reign_goes_on(r))
             break;
-        if (code == ERR_CLOSED || s->suspect ||
-            (code && reign_now_ns(r) - since > r->options->silent_us * 1000))
+        if (may_be_gone(r, s, &err, since))
             probe(r, s);
         /* One that is gone holds its lock for a while: whose tablets nobody
          * serves is looked after more often than who is well. */
@@ -325,6 +342,9 @@ add_server(struct reign *r, const struct server_record *rec, const char *name)
         return;
     s = picture_add_server(&r->picture, rec, mem_strdup(name));
     s->channel = rpc_channel_new(s->address, &o);
+    /* Those that the master before left: whoever went with it is dead already.
+     * One that is just joining loses its file by it, and joins again. */
+    s->suspect = !r->listed;
     master_note(r, EVENT_SERVER_JOIN, "server=%llu address=%s",
                 (unsigned long long)s->number, s->address);
     reign_spawn(r, "watch", watch, s);
