@@ -7,7 +7,7 @@
 #include "base/runtime/loop.h"
 
 #define CALL_TIMEOUT_US UINT64_C(3000000)
-/* Of one that has failed the writer, who waits. */
+/* Of one that has failed the writer, who waits, or that is silent. */
 #define FAILED_TIMEOUT_US UINT64_C(300000)
 /* A server that lacks more than this is left to be copied to later: what was
  * under way when a writer died is less. */
@@ -110,7 +110,8 @@ static void add_member(struct chain_members *all,
                        const struct writer_view *writer)
 {
     bool failed =
-        writer->present && gfs_server_set_has(&writer->failed, server);
+        (writer->present && gfs_server_set_has(&writer->failed, server)) ||
+        namenode_is_quiet(nn, server);
     if (server >= nn->catalog.server_count)
         return;
     for (size_t i = 0; i < all->count; i++)

@@ -25,6 +25,11 @@ struct pending_order {
     uint64_t handle;
 };
 
+/* One that lives is heard of before this part of the time after which it is
+ * taken for dead: later it is asked with less patience, and given no chunks
+ * while there are others. */
+#define CHUNK_SERVER_QUIET_PART 4
+
 struct live_server {
     bool alive;
     bool reported;        /* In full, in its present run. */

@@ -116,6 +116,28 @@ static bool must_wait_alone(struct namenode *nn,
     return now - nn->alone_since_ns < ALONE_PARTS * dead;
 }
 
+/* Choose among those that were heard of just now; if they are too few, among
+ * all that count as alive. */
+static void choose_heard(struct namenode *nn,
+                         struct placement_server *view,
+                         struct placement_wish *wish,
+                         struct gfs_server_set *out)
+{
+    struct placement_wish heard = *wish;
+    bool any = false;
+    for (uint16_t i = 0; i < nn->servers.count; i++) {
+        view[i].quiet = view[i].usable && namenode_is_quiet(nn, i);
+        view[i].usable = view[i].usable && !view[i].quiet;
+        any = any || view[i].quiet;
+    }
+    choose_chain(nn, view, &heard, out);
+    if (!any || out->count >= wish->count)
+        return;
+    for (uint16_t i = 0; i < nn->servers.count; i++)
+        view[i].usable = view[i].usable || view[i].quiet;
+    choose_chain(nn, view, wish, out);
+}
+
 /* Choose the servers of @c as @wish has it. */
 static int choose_now(struct namenode *nn,
                       struct gfs_command *c,
@@ -126,7 +148,7 @@ static int choose_now(struct namenode *nn,
     struct placement_server *view =
         chunk_servers_view(&nn->servers, &nn->catalog, now);
     int rc = 0;
-    choose_chain(nn, view, wish, &c->servers);
+    choose_heard(nn, view, wish, &c->servers);
     if (is_chain_early(nn, c->servers.count, wish->count))
         rc = err_set(err, ERR_BUSY,
                      "%u of the chunk's %u servers are heard of since another "

@@ -40,6 +40,16 @@ static void find_dead_servers(struct namenode *nn)
     }
 }
 
+bool namenode_is_quiet(const struct namenode *nn, uint16_t number)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    uint64_t since = nn->leading_since_ns;
+    if (number < nn->servers.count && nn->servers.servers[number].heard_ns)
+        since = nn->servers.servers[number].heard_ns;
+    return now > since && now - since > nn->options.server_dead_us * 1000 /
+                                            CHUNK_SERVER_QUIET_PART;
+}
+
 /* --- open files -------------------------------------------------------- */
 
 static bool is_chain_whole(const struct namenode *nn, const struct open_file *o)

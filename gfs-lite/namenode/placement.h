@@ -18,6 +18,8 @@
 struct placement_server {
     uint16_t number;
     bool usable;      /* Alive, in service, and its disk works. */
+    bool quiet;       /* Usable, but has been silent for a while: who asks
+                         notes it, choices do not look at it. */
     uint32_t machine; /* Equal for servers of one machine, */
     uint32_t rack;    /* of one rack. */
     uint64_t capacity_bytes;

@@ -185,6 +185,10 @@ int namenode_handle_heartbeat(void *ctx,
 /* --- recovery.c
  * -------------------------------------------------------------------------- */
 
+/* Has chunk server @number, which counts as alive, been silent for longer than
+ * it is when it is well? */
+bool namenode_is_quiet(const struct namenode *nn, uint16_t number);
+
 /* What the writer of an unsealed chunk knows; none: it is gone. */
 struct writer_view {
     bool present;
