@@ -10,6 +10,9 @@
  *         until all that all tables have is in files
  *     bench_rows await SERVERS KEY TABLE ROW…
  *         a line for each row when it is read: "unix_seconds ROW"
+ *     bench_rows outage SERVERS KEY TABLE SECONDS ROW…
+ *         each row is written again and again for SECONDS; then a line for
+ *         each, the longest time without an answer: "seconds ROW"
  *
  * Row i has the key of 12 digits i * 2654435761 mod 10^12, so that they come
  * in no order and all tablets get some; values are 1,000 bytes that do not
@@ -226,6 +229,48 @@ static void await(char **rows, size_t count)
     mem_free(tasks);
 }
 
+/* --- outage --------------------------------------------------------------- */
+
+#define OUTAGE_PAUSE_US 20000 /* Between an answer and the next write. */
+
+struct outage {
+    const char *row;
+    uint64_t end_ns;
+    uint64_t longest_ns;
+    struct task *task;
+};
+
+static void run_outage(void *arg)
+{
+    struct outage *o = arg;
+    struct err err = ERR_INIT;
+    struct quarry_mutation *m = quarry_mutation_new(slice_str(o->row));
+    for (uint64_t from; (from = world_mono_ns(world)) < o->end_ns;) {
+        quarry_mutation_reset(m, slice_str(o->row));
+        quarry_mutation_set(m, "f", SLICE_LIT("v"), QUARRY_NOW,
+                            SLICE_LIT("value"));
+        check(quarry_apply(table, m, NULL, &err), &err);
+        o->longest_ns = MAX_OF(o->longest_ns, world_mono_ns(world) - from);
+        world_sleep_us(world, OUTAGE_PAUSE_US);
+    }
+    quarry_mutation_free(m);
+}
+
+static void outage(uint64_t seconds, char **rows, size_t count)
+{
+    struct outage *o = mem_zalloc(count + 1, sizeof(*o));
+    uint64_t end = world_mono_ns(world) + seconds * SECOND_NS;
+    for (size_t i = 0; i < count; i++) {
+        o[i] = (struct outage){.row = rows[i], .end_ns = end};
+        o[i].task = task_start(world, "outage", run_outage, &o[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        task_join(o[i].task);
+        printf("%.3f %s\n", (double)o[i].longest_ns / 1e9, o[i].row);
+    }
+    mem_free(o);
+}
+
 int main(int argc, char **argv)
 {
     struct quarry_options o = {.timeout_us = CALL_US};
@@ -247,6 +292,8 @@ int main(int argc, char **argv)
         write_rows(q, number(argv[5]), number(argv[6]), number(argv[7]));
     else if (strcmp(argv[1], "flush") == 0)
         check(quarry_flush(q, &err), &err);
+    else if (strcmp(argv[1], "outage") == 0 && argc > 6)
+        outage(number(argv[5]), &argv[6], (size_t)argc - 6);
     else
         await(&argv[5], (size_t)argc - 5);
     quarry_table_close(table);
