@@ -113,8 +113,8 @@ typedef void (*chubby_event_cb)(void *ctx,
 
 /* The lease of the sessions of the cluster's own processes, shorter than that
  * of clients: what a server does that is cut off waits so long for another to
- * take it over. One that was merely busy for 2 s keeps its session: a quarter of
- * the lease may have passed since its last keep-alive was answered. */
+ * take it over. One that was merely busy for 2 s keeps its session: a quarter
+ * of the lease may have passed since its last keep-alive was answered. */
 #define CHUBBY_SERVER_LEASE_MS 3000
 
 /* Zeros give the defaults. */
