@@ -362,9 +362,9 @@ const struct command cluster_commands[] = {
      .details = "Makes it if it is not there, with ports that are free; starts "
                 "the nodes that do\nnot run, and waits until they answer and "
                 "each service has a leader\n($QUARRY_TIMEOUT, else 60s). The "
-                "first nodes (up to five, "
-                "an odd number) are lock servers, namenodes and masters; all "
-                "are chunk\nservers and tablet servers.",
+                "first nodes (up to five, an odd number) are\nlock servers, "
+                "namenodes and masters; all are chunk servers and tablet "
+                "servers.",
      .examples = "quarry cluster start -n 3",
      .options = {cluster_options},
      .run = run_start},

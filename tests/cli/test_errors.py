@@ -366,7 +366,7 @@ class NoCluster(CliTest):
     def test_nobody_answers(self):
         for command in self.COMMANDS:
             message = self.fails(1, "-t", self.address, *command)
-            self.assertIn(self.address + ": ", message)
+            self.assertIn("nobody answers at " + self.address, message)
             self.assertIn("see: quarry cluster status", message)
 
     def test_a_stranger_answers(self):
