@@ -254,8 +254,8 @@ static void doom(void *arg)
     trial->fs.fates[1].code = ERR_FULL;
     fiber_join(trial->fibers[0]);
     fiber_join(trial->fibers[1]);
-    ck_assert_int_eq(trial->codes[0], ERR_FULL);
-    ck_assert_int_eq(trial->codes[1], ERR_FULL);
+    ck_assert_int_eq(trial->codes[0], ERR_UNKNOWN_OUTCOME);
+    ck_assert_int_eq(trial->codes[1], ERR_UNKNOWN_OUTCOME);
     ck_assert_uint_eq(trial->order[0], 0);
     ck_assert_uint_eq(trial->synced[1], 0);
     write_log_close(trial->log);
