@@ -277,8 +277,8 @@ static void fail_both(void *arg)
     trial->fs.fates[0] = (struct fate){10000, ERR_FULL};
     trial->fs.fates[1] = (struct fate){20000, ERR_FULL};
     write_all(2);
-    ck_assert_int_eq(trial->codes[0], ERR_FULL);
-    ck_assert_int_eq(trial->codes[1], ERR_FULL);
+    ck_assert_int_eq(trial->codes[0], ERR_UNKNOWN_OUTCOME);
+    ck_assert_int_eq(trial->codes[1], ERR_UNKNOWN_OUTCOME);
     write_log_close(trial->log);
 }
 
