@@ -59,13 +59,13 @@
  *
  * Errors: every call that reaches the store may end with these, beside what is
  * said at it.
- *     ERR_IO           the disk failed
- *     ERR_CORRUPT      a file is damaged, cut short or missing: names it
- *     ERR_UNSUPPORTED  written by a newer version, or not what this target does
- *     ERR_NOMEM        the machine has no memory
- *     ERR_UNAVAILABLE, ERR_DEADLINE   on a cluster: nobody answered in time
- *     ERR_DENIED       it was opened to read, or a list says no
- *     ERR_CANCELLED    the fiber was
+ *   ERR_IO           the disk failed
+ *   ERR_CORRUPT      a file is damaged, cut short or missing: names it
+ *   ERR_UNSUPPORTED  written by a newer version, or not what this target does
+ *   ERR_NOMEM        the machine has no memory
+ *   ERR_UNAVAILABLE, ERR_DEADLINE   on a cluster: nobody answered in time
+ *   ERR_DENIED       it was opened to read, or a list says no
+ *   ERR_CANCELLED    the fiber was
  * After an error nothing has changed, now or after the next open, with these
  * exceptions. After ERR_UNKNOWN_OUTCOME, a failure while the change was on its
  * way to the disk, it is not visible now and may be there later: on a directory
