@@ -23,6 +23,15 @@ int bell_wait(struct bell *b, uint64_t until_ns, struct err *err)
     return code;
 }
 
+void bell_park(struct bell *b)
+{
+    struct bell_waiter me = {.fiber = fiber_self()};
+
+    LIST_INSERT_HEAD(b, &me, link);
+    fiber_park();
+    LIST_REMOVE(&me, link);
+}
+
 void bell_ring(struct bell *b)
 {
     struct bell_waiter *w;

@@ -17,6 +17,9 @@ LIST_HEAD(bell, bell_waiter);
  * may return without one: look again. Parks. Errors: ERR_DEADLINE (@until_ns,
  * or the fiber's own deadline, has come), ERR_CANCELLED. */
 MUST_CHECK int bell_wait(struct bell *b, uint64_t until_ns, struct err *err);
+/* The same without an end, also in a fiber that is cancelled: for who must not
+ * go before others have. Parks. */
+void bell_park(struct bell *b);
 void bell_ring(struct bell *b);
 
 #endif /* CHUBBY_LITE_BELL_H */

@@ -243,6 +243,5 @@ void server__clock(void *server)
             look_for_expired(s, now);
     }
     while (s->busy_count > 0)
-        if (bell_wait(&s->idle, 0, NULL))
-            fiber_yield();
+        bell_park(&s->idle);
 }
