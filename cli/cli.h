@@ -40,6 +40,8 @@ struct cli {
     const char *previous_key;
     struct master_keys *master_keys; /* Of these, once they were read. Owned. */
     uint64_t wait_us;       /* For a directory that another process has. */
+    uint64_t reach_us;      /* For somebody of a cluster who answers; 0: as
+                               $QUARRY_TIMEOUT says. */
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;

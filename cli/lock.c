@@ -73,6 +73,24 @@ static int connect_cell(struct remote *r,
     return code;
 }
 
+/* As remote_run(), which tries for as long as --timeout says. */
+static int run_within(struct cli *cli,
+                      const struct args *args,
+                      int (*fn)(struct remote *r, struct err *err),
+                      void *ctx,
+                      struct err *err)
+{
+    int code = 0;
+    uint64_t us = timeout_us(args, err, &code);
+
+    if (code)
+        return code;
+    cli->reach_us = args_value(args, "timeout") ? us : 0;
+    code = remote_run(cli, args, fn, ctx, err);
+    cli->reach_us = 0;
+    return code;
+}
+
 /* Connect, open the first word, do @fn, close. */
 static int
 with_node(struct remote *r,
@@ -166,7 +184,7 @@ static int list(struct remote *r, struct err *err)
 
 static int run_ls(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, list, NULL, err);
+    return run_within(cli, args, list, NULL, err);
 }
 
 /* --- cat, put, rm -----------------------------------------------------------
@@ -192,7 +210,7 @@ static int cat(struct remote *r, struct err *err)
 
 static int run_cat(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, cat, NULL, err);
+    return run_within(cli, args, cat, NULL, err);
 }
 
 static int
@@ -218,7 +236,7 @@ static int run_put(struct cli *cli, const struct args *args, struct err *err)
     else
         code = cli_read_file("-", &text, err);
     if (!code)
-        code = remote_run(cli, args, put, &text, err);
+        code = run_within(cli, args, put, &text, err);
     buf_close(&text);
     return code;
 }
@@ -240,7 +258,7 @@ static int mkdir_node(struct remote *r, struct err *err)
 
 static int run_mkdir(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, mkdir_node, NULL, err);
+    return run_within(cli, args, mkdir_node, NULL, err);
 }
 
 static int
@@ -257,7 +275,7 @@ static int rm(struct remote *r, struct err *err)
 
 static int run_rm(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, rm, NULL, err);
+    return run_within(cli, args, rm, NULL, err);
 }
 
 /* --- hold
@@ -434,7 +452,7 @@ static int hold(struct remote *r, struct err *err)
 
 static int run_hold(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, hold, NULL, err);
+    return run_within(cli, args, hold, NULL, err);
 }
 
 /* --- watch
@@ -499,7 +517,7 @@ static int watch(struct remote *r, struct err *err)
 
 static int run_watch(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, watch, NULL, err);
+    return run_within(cli, args, watch, NULL, err);
 }
 
 /* --- the commands
