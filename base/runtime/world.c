@@ -323,6 +323,22 @@ void file_unlock(struct file_lock *l)
         l->world->ops->unlock(l);
 }
 
+int dir_lock(struct world *w,
+             const char *path,
+             bool alone,
+             struct dir_lock **out,
+             struct err *err)
+{
+    *out = NULL;
+    return w->ops->lock_dir ? w->ops->lock_dir(w, path, alone, out, err) : 0;
+}
+
+void dir_unlock(struct dir_lock *l)
+{
+    if (l)
+        l->world->ops->unlock_dir(l);
+}
+
 /* --- tasks ------------------------------------------------------------- */
 
 struct task *

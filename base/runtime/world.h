@@ -29,6 +29,7 @@
 
 struct world;
 struct file;
+struct dir_lock;
 struct file_lock;
 struct task;
 
@@ -210,6 +211,18 @@ MUST_CHECK int file_lock(struct world *w,
                          struct file_lock **out,
                          struct err *err);
 void file_unlock(struct file_lock *l); /* NULL is allowed. */
+
+/* Lock the directory @path, with others or @alone, without waiting. It excludes
+ * within a process too, writes nothing, and needs the right to read only. *@out
+ * is NULL where directories cannot be locked (the simulator, some network file
+ * systems). Held until dir_unlock() or the end of the process. Errors:
+ * ERR_BUSY, ERR_NOTFOUND, ERR_IO. */
+MUST_CHECK int dir_lock(struct world *w,
+                        const char *path,
+                        bool alone,
+                        struct dir_lock **out,
+                        struct err *err);
+void dir_unlock(struct dir_lock *l); /* NULL is allowed. */
 
 /* --- tasks ------------------------------------------------------------ */
 

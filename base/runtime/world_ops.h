@@ -95,6 +95,12 @@ struct world_ops {
                 struct file_lock **out,
                 struct err *err);
     void (*unlock)(struct file_lock *l);
+    int (*lock_dir)(struct world *w, /* NULL: directories have no locks. */
+                    const char *path,
+                    bool alone,
+                    struct dir_lock **out,
+                    struct err *err);
+    void (*unlock_dir)(struct dir_lock *l);
 
     struct task *(*task_start)(struct world *w,
                                const char *name,
@@ -128,6 +134,10 @@ struct file {
 };
 
 struct file_lock {
+    struct world *world;
+};
+
+struct dir_lock {
     struct world *world;
 };
 

@@ -90,6 +90,12 @@ int real_lock(struct world *w,
               struct file_lock **out,
               struct err *err);
 void real_unlock(struct file_lock *l);
+int real_lock_dir(struct world *w,
+                  const char *path,
+                  bool alone,
+                  struct dir_lock **out,
+                  struct err *err);
+void real_unlock_dir(struct dir_lock *l);
 
 /* world_uv_task.c */
 struct task *

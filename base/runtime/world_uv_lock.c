@@ -1,14 +1,14 @@
-/* Lock files of the real world.
+/* Lock files and locked directories of the real world.
  *
- * A lock is a POSIX record lock on the whole file: it belongs to the process
- * alone, so a forked child neither holds it nor can release it, and the kernel
- * tells who has it. Its weak points are met here: a process never conflicts
- * with itself, and closing any descriptor of the file drops the lock. A table
- * of this process's locks refuses the second open before a descriptor exists.
- * And a file that somebody removed while it was locked is made again, and would
- * lock nothing: so the directory is locked, too (flock, which needs no write
- * access), and released in forked children.
- * That table is per process because the locks are; it is the one such global.
+ * A lock file's lock is a POSIX record lock on the whole file: it belongs to
+ * the process alone, so a forked child neither holds it nor can release it, and
+ * the kernel tells who has it. Its weak points are met here: a process never
+ * conflicts with itself, and closing any descriptor of the file drops the lock.
+ * A table of this process's locks refuses the second open before a descriptor
+ * exists. And a file that somebody removed while it was locked is made again,
+ * and would lock nothing: so the directory is locked, too (flock, which needs
+ * no write access), and released in forked children. That table is per process
+ * because the locks are; it is the one such global.
  */
 #define _GNU_SOURCE
 
@@ -234,5 +234,42 @@ void real_unlock(struct file_lock *base)
     if (l->dir_fd >= 0)
         close(l->dir_fd);
     pthread_mutex_unlock(&held_mutex);
+    mem_free(l);
+}
+
+struct real_dir_lock {
+    struct dir_lock base;
+    int fd;
+};
+
+int real_lock_dir(struct world *w,
+                  const char *path,
+                  bool alone,
+                  struct dir_lock **out,
+                  struct err *err)
+{
+    struct real_dir_lock *l;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, errno, "%s", path);
+    if (flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0) {
+        bool busy = errno == EWOULDBLOCK;
+        close(fd);
+        return busy ? err_set(err, ERR_BUSY, "%s: in use", path) : 0;
+    }
+    l = mem_zalloc(1, sizeof(*l));
+    l->base.world = w;
+    l->fd = fd;
+    *out = &l->base;
+    return 0;
+}
+
+/* Children that were forked meanwhile have the descriptor: closing it here
+ * would leave the lock to them. */
+void real_unlock_dir(struct dir_lock *base)
+{
+    struct real_dir_lock *l = (struct real_dir_lock *)base;
+    (void)flock(l->fd, LOCK_UN);
+    close(l->fd);
     mem_free(l);
 }

@@ -245,8 +245,8 @@ static struct segment *take_released(struct commit_log *l, uint64_t sequence)
 
 /* The spares' names are made durable before they are written again: a segment
  * that came back half overwritten would look like damage. Renames and sync may
- * take the disk long, so appends go on meanwhile. */
-void commit_log_release(struct commit_log *l, uint64_t sequence)
+ * take the disk long, so appends continue meanwhile. */
+static void release_segments(struct commit_log *l, uint64_t sequence)
 {
     struct buf spares = BUF_INIT; /* char[SPARE_PATH_BYTES] each. */
     struct buf rest = BUF_INIT;
@@ -285,6 +285,19 @@ void commit_log_release(struct commit_log *l, uint64_t sequence)
     }
     mutex_unlock(&l->lock);
     buf_close(&spares);
+}
+
+/* A reader that is opening the store has locked the directory, and keeps all
+ * segments: the next release has them too. */
+void commit_log_release(struct commit_log *l, uint64_t sequence)
+{
+    struct dir_lock *alone;
+    mutex_lock(&l->release_lock);
+    if (dir_lock(l->world, l->dir, true, &alone, NULL) != ERR_BUSY) {
+        release_segments(l, sequence);
+        dir_unlock(alone);
+    }
+    mutex_unlock(&l->release_lock);
 }
 
 uint64_t commit_log_bytes(const struct commit_log *l)
@@ -439,6 +452,7 @@ int commit_log_open(const struct commit_log_options *opts,
         buf_append(&l->recorded, opts->named.segments,
                    opts->named.count * sizeof(uint64_t));
     l->recorded_to = opts->named.position;
+    mutex_init(&l->release_lock);
     mutex_init(&l->name_lock);
     mutex_init(&l->lock);
     *out = NULL;
@@ -504,6 +518,7 @@ void commit_log_close(struct commit_log *l)
     buf_close(&l->recorded);
     mutex_close(&l->lock);
     mutex_close(&l->name_lock);
+    mutex_close(&l->release_lock);
     mem_free(l);
 }
 

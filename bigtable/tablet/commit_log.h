@@ -112,7 +112,8 @@ MUST_CHECK int log_read(const struct commit_log_options *opts,
                         struct err *err);
 
 /* The lowest number of a segment in @dir; 0: there is none. It grows when
- * segments are released. Parks. */
+ * segments are released, which the writer does with @dir locked for itself:
+ * whoever shares that lock (dir_lock()) keeps all there are. Parks. */
 MUST_CHECK int log_oldest_segment(struct world *world,
                                   const char *dir,
                                   uint64_t *number,
@@ -155,7 +156,7 @@ MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);
 uint64_t commit_log_synced_sequence(const struct commit_log *l);
 
 /* All entries up to and with @sequence are in table files: let go of segments
- * that hold no others. Parks. */
+ * that hold no others, unless a reader has locked the directory. Parks. */
 void commit_log_release(struct commit_log *l, uint64_t sequence);
 
 /* Bytes in segments that are not released. */

@@ -44,10 +44,11 @@ struct commit_log {
     uint64_t segment_bytes;
     log_name_fn name; /* NULL: nothing is recorded. */
     void *name_ctx;
-    struct mutex name_lock; /* Of the next two; taken before `lock`. */
-    struct buf recorded;    /* Segments recorded: uint64_t each. */
-    uint64_t recorded_to;   /* Position recorded. */
-    struct mutex lock;      /* Of the list and the spares. */
+    struct mutex release_lock; /* One release at a time; taken before: */
+    struct mutex name_lock;    /* Of the next two; taken before `lock`. */
+    struct buf recorded;       /* Segments recorded: uint64_t each. */
+    uint64_t recorded_to;      /* Position recorded. */
+    struct mutex lock;         /* Of the list and the spares. */
     struct segment *oldest;
     struct segment *current; /* The newest; NULL: there is none. */
     uint64_t next_number;

@@ -45,6 +45,7 @@ struct manifest {
     uint64_t snapshot_bytes;    /* Of its first record. */
     uint64_t read_bytes;        /* Of the file, when it was opened, */
     uint32_t read_crc;          /* and of its contents. */
+    uint64_t applied_bytes;     /* Of those that are part of `state`. */
 };
 
 static void manifest_name(char name[NAME_BYTES], uint64_t number)
@@ -255,6 +256,7 @@ static int apply_records(struct manifest *m,
             return rc;
         }
         at = end;
+        m->applied_bytes = at;
     }
     if (at == HEADER_BYTES)
         return err_set(err, ERR_CORRUPT, "%s: it holds no record", name);
@@ -388,7 +390,43 @@ void manifest_close(struct manifest *m)
     mem_free(m);
 }
 
-bool manifest_is_unchanged(struct manifest *m)
+/* Do all whole records of @bytes from @at on leave the rows what they were? One
+ * that is not whole is being written and not in force yet. */
+static bool records_keep_rows(struct manifest *m, struct slice bytes, size_t at)
+{
+    struct unit_opener *opener = manifest_opener(m->fs, bytes);
+    struct buf plain = BUF_INIT;
+    struct slice edit;
+    bool same = true;
+    while (same && at < bytes.len && read_record(bytes, at, &edit)) {
+        size_t end = at + RECORD_HEADER + edit.len;
+        if (opener) {
+            same = manifest_open_record(opener, at, edit, &plain, NULL) == 0;
+            edit = buf_slice(&plain);
+        }
+        same = same && edit_keeps_rows(edit);
+        at = end;
+    }
+    unit_opener_free(opener);
+    buf_close(&plain);
+    return same;
+}
+
+/* Is @bytes what was read, or, if it @may_grow, that and more which changes no
+ * rows? */
+static bool
+continues_what_was_read(struct manifest *m, struct slice bytes, bool may_grow)
+{
+    size_t read = (size_t)m->read_bytes;
+    if (bytes.len < read || crc32c(bytes.data, read) != m->read_crc)
+        return false;
+    if (bytes.len == read)
+        return true;
+    return may_grow && m->applied_bytes == read &&
+           records_keep_rows(m, bytes, read);
+}
+
+bool manifest_rows_unchanged(struct manifest *m, bool log_is_held)
 {
     uint64_t number = m->number;
     struct buf bytes = BUF_INIT;
@@ -399,8 +437,8 @@ bool manifest_is_unchanged(struct manifest *m)
     if (same && rc == 0)
         rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, NULL);
     if (same && number)
-        same = rc == 0 && bytes.len == m->read_bytes &&
-               crc32c(bytes.data, bytes.len) == m->read_crc;
+        same = rc == 0 &&
+               continues_what_was_read(m, buf_slice(&bytes), log_is_held);
     m->number = number;
     buf_close(&bytes);
     return same;

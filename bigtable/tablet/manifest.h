@@ -72,10 +72,12 @@ void manifest_close(struct manifest *m); /* NULL is allowed. Parks. */
 MUST_CHECK int
 manifest_commit(struct manifest *m, struct slice edit, struct err *err);
 
-/* Is the manifest in force still what manifest_open() read, byte for byte? For
- * who reads beside the process that writes the store. PRE: @m has committed
- * nothing, and is not pinned. Parks. */
-bool manifest_is_unchanged(struct manifest *m);
+/* Do the state that manifest_open() read and the log still make up the rows of
+ * the store? For a reader beside the process that writes it. With @log_is_held
+ * no segment of the log was released since: what flushes and compactions have
+ * changed is then in the log too. Otherwise the manifest must be what it was,
+ * byte for byte. PRE: @m has committed nothing, and is not pinned. Parks. */
+bool manifest_rows_unchanged(struct manifest *m, bool log_is_held);
 
 /* The state; not to be used beside commits of other threads. */
 const struct manifest_state *manifest_state(const struct manifest *m);

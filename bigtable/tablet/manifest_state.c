@@ -625,7 +625,8 @@ each_file(struct cursor *c, void (*fn)(void *ctx, uint64_t number), void *ctx)
             cursor_varint(c);
         cursor_lslice(c);
         cursor_lslice(c);
-        fn(ctx, number);
+        if (fn)
+            fn(ctx, number);
     }
 }
 
@@ -650,44 +651,65 @@ static void each_file_of_tablet(struct cursor *c,
     }
 }
 
+/* Skip what follows @op. Calls @fn, unless NULL, for each file it adds. */
+static void skip_op(struct cursor *c,
+                    enum op op,
+                    void (*fn)(void *ctx, uint64_t number),
+                    void *ctx)
+{
+    switch (op) {
+    case OP_COUNTERS: skip_varints(c, 4); break;
+    case OP_PUT_TABLE:
+        skip_varints(c, 1);
+        cursor_lslice(c);
+        cursor_lslice(c);
+        break;
+    case OP_DROP_TABLE:
+    case OP_DROP_TABLET: skip_varints(c, 1); break;
+    case OP_PUT_TABLET: each_file_of_tablet(c, fn, ctx); break;
+    case OP_CHANGE_GROUP:
+        skip_varints(c, 3);
+        skip_varints(c, cursor_count(c, 1));
+        each_file(c, fn, ctx);
+        break;
+    case OP_PUT_LOADS:
+        skip_varints(c, 1);
+        skip_varints(c, cursor_count(c, 1));
+        break;
+    case OP_PUT_STAMP: skip_varints(c, 2); break;
+    case OP_PUT_DONE:
+        skip_varints(c, 1);
+        cursor_lslice(c);
+        break;
+    case OP_PUT_LOG:
+        skip_varints(c, 1);
+        skip_varints(c, cursor_count(c, 1));
+        break;
+    case OP_PUT_SNAPSHOT:
+    case OP_DROP_SNAPSHOT: cursor_lslice(c); break;
+    default: c->bad = true; break;
+    }
+}
+
 void edit_added_files(struct slice edit,
                       void (*fn)(void *ctx, uint64_t number),
                       void *ctx)
 {
     struct cursor c = cursor_make(edit);
+    while (!c.bad && c.p < c.end)
+        skip_op(&c, (enum op)cursor_u8(&c), fn, ctx);
+}
+
+bool edit_keeps_rows(struct slice edit)
+{
+    struct cursor c = cursor_make(edit);
     while (!c.bad && c.p < c.end) {
         enum op op = (enum op)cursor_u8(&c);
-        switch (op) {
-        case OP_COUNTERS: skip_varints(&c, 4); break;
-        case OP_PUT_TABLE:
-            skip_varints(&c, 1);
-            cursor_lslice(&c);
-            cursor_lslice(&c);
-            break;
-        case OP_DROP_TABLE:
-        case OP_DROP_TABLET: skip_varints(&c, 1); break;
-        case OP_PUT_TABLET: each_file_of_tablet(&c, fn, ctx); break;
-        case OP_CHANGE_GROUP:
-            skip_varints(&c, 3);
-            skip_varints(&c, cursor_count(&c, 1));
-            each_file(&c, fn, ctx);
-            break;
-        case OP_PUT_LOADS:
-            skip_varints(&c, 1);
-            skip_varints(&c, cursor_count(&c, 1));
-            break;
-        case OP_PUT_STAMP: skip_varints(&c, 2); break;
-        case OP_PUT_DONE:
-            skip_varints(&c, 1);
-            cursor_lslice(&c);
-            break;
-        case OP_PUT_LOG:
-            skip_varints(&c, 1);
-            skip_varints(&c, cursor_count(&c, 1));
-            break;
-        case OP_PUT_SNAPSHOT:
-        case OP_DROP_SNAPSHOT: cursor_lslice(&c); break;
-        default: return;
-        }
+        if (op != OP_COUNTERS && op != OP_CHANGE_GROUP && op != OP_PUT_STAMP &&
+            op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_SNAPSHOT &&
+            op != OP_DROP_SNAPSHOT)
+            return false;
+        skip_op(&c, op, NULL, NULL);
     }
+    return !c.bad;
 }

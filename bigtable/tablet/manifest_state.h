@@ -166,4 +166,9 @@ void edit_added_files(struct slice edit,
                       void (*fn)(void *ctx, uint64_t number),
                       void *ctx);
 
+/* Does @edit leave every table with the rows it had, counting those in the log?
+ * So do flushes, compactions, snapshots and the log's own list. An edit that
+ * cannot be read does not. */
+bool edit_keeps_rows(struct slice edit);
+
 #endif /* BIGTABLE_TABLET_MANIFEST_STATE_H */

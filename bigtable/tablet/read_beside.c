@@ -13,37 +13,49 @@
 /* Damage may be a record that was being written: it is looked at again. */
 #define DAMAGE_TRIES 3
 
-bool read_beside(const struct store *s)
+bool is_read_beside(const struct store *s)
 {
     return s->options.read_only && !s->options.pinned;
 }
 
-static int oldest_segment(struct store *s, uint64_t *number, struct err *err)
+/* A log that is not there yet has nothing to lock. */
+int read_beside_begin(struct store *s, struct read_beside *r, struct err *err)
 {
     struct buf dir = BUF_INIT;
     int rc;
+    *r = (struct read_beside){.log = NULL};
+    if (!is_read_beside(s))
+        return 0;
     buf_printf(&dir, "%s/log", s->dir);
-    rc = log_oldest_segment(s->world, buf_cstr(&dir), number, err);
+    rc = dir_lock(s->world, buf_cstr(&dir), false, &r->log, err);
+    if (rc == 0 || rc == ERR_NOTFOUND)
+        rc = log_oldest_segment(s->world, buf_cstr(&dir), &r->oldest_segment,
+                                err);
     buf_close(&dir);
     return rc;
 }
 
-int read_beside_begin(struct store *s, uint64_t *oldest, struct err *err)
+static bool is_one_state(struct store *s, const struct read_beside *r)
 {
-    *oldest = 0;
-    return read_beside(s) ? oldest_segment(s, oldest, err) : 0;
+    struct buf dir = BUF_INIT;
+    uint64_t oldest = 0;
+    int rc;
+    buf_printf(&dir, "%s/log", s->dir);
+    rc = log_oldest_segment(s->world, buf_cstr(&dir), &oldest, NULL);
+    buf_close(&dir);
+    return rc == 0 && oldest == r->oldest_segment &&
+           manifest_rows_unchanged(s->manifest, r->log != NULL);
 }
 
-static bool is_unchanged(struct store *s, uint64_t oldest)
+int read_beside_end(struct store *s,
+                    struct read_beside *r,
+                    int rc,
+                    struct err *err)
 {
-    uint64_t now;
-    return oldest_segment(s, &now, NULL) == 0 && now == oldest &&
-           manifest_is_unchanged(s->manifest);
-}
-
-int read_beside_end(struct store *s, uint64_t oldest, int rc, struct err *err)
-{
-    if (!read_beside(s) || !s->manifest || is_unchanged(s, oldest))
+    bool good = !is_read_beside(s) || !s->manifest || is_one_state(s, r);
+    dir_unlock(r->log);
+    r->log = NULL;
+    if (good)
         return rc;
     return err_set(err, ERR_BUSY,
                    "it changes too fast for a reader beside its writer");

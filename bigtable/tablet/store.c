@@ -370,15 +370,15 @@ static int open_parts(struct store *s, struct err *err)
 
 static int open_directory(struct store *s, struct err *err)
 {
-    uint64_t oldest_segment;
+    struct read_beside beside = {.log = NULL};
+    int read;
     int rc = take_directory(s, err);
     if (rc == 0)
-        rc = read_beside_begin(s, &oldest_segment, err);
-    if (rc)
-        return rc;
-    rc = open_parts(s, err);
-    return rc == ERR_UNSUPPORTED ? rc
-                                 : read_beside_end(s, oldest_segment, rc, err);
+        rc = read_beside_begin(s, &beside, err);
+    if (rc == 0)
+        rc = open_parts(s, err);
+    read = read_beside_end(s, &beside, rc, err);
+    return rc == ERR_UNSUPPORTED ? rc : read;
 }
 
 static unsigned task_count(const struct store *s)

@@ -1,6 +1,7 @@
 /* The real world's files, names, locks and tasks do what world.h says. */
 #define _XOPEN_SOURCE 700
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,45 @@ START_TEST(test_lock_ends_with_process)
 
 END_TEST
 
+/* Readers share a directory; its writer has it alone, in the same process too.
+ * A child that was forked meanwhile keeps nothing locked. */
+START_TEST(test_dir_lock)
+{
+    struct err err = ERR_INIT;
+    struct dir_lock *first;
+    struct dir_lock *second;
+    struct dir_lock *alone;
+    const char *dir = test_tmpdir();
+    int status;
+    pid_t child;
+    world = world_real_new();
+    ck_assert_int_eq(dir_lock(world, dir, false, &first, &err), 0);
+    ck_assert_ptr_nonnull(first);
+    ck_assert_int_eq(dir_lock(world, dir, false, &second, &err), 0);
+    dir_unlock(second);
+    ck_assert_int_eq(dir_lock(world, dir, true, &alone, &err), ERR_BUSY);
+    child = fork();
+    if (child == 0) {
+        int rc = dir_lock(world, dir, true, &alone, &err);
+        kill(getpid(), rc == ERR_BUSY ? SIGSTOP : SIGKILL);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(status));
+    dir_unlock(first);
+    ck_assert_int_eq(dir_lock(world, dir, true, &alone, &err), 0);
+    ck_assert_int_eq(dir_lock(world, dir, false, &first, &err), ERR_BUSY);
+    dir_unlock(alone);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(
+        dir_lock(world, in_dir(0, dir, "none"), true, &alone, &err),
+        ERR_NOTFOUND);
+    world_free(world);
+}
+
+END_TEST
+
 /* Clocks advance, sleeps last, random numbers differ. */
 START_TEST(test_time_and_chance)
 {
@@ -279,4 +319,5 @@ TEST_MAIN("world",
           test_names,
           test_lock_excludes,
           test_lock_ends_with_process,
+          test_dir_lock,
           test_time_and_chance)

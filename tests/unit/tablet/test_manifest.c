@@ -281,9 +281,57 @@ START_TEST(test_damage_before_the_end)
 
 END_TEST
 
+static void commit_flush(struct manifest *m)
+{
+    static const struct lsm_edit nothing;
+    struct buf edit = BUF_INIT;
+    edit_put_counters(&edit, 5, next_id, next_id, 9);
+    edit_change_group(&edit, next_id - 1, 0, &nothing);
+    commit(m, &edit);
+    buf_close(&edit);
+}
+
+/* A reader that holds the log keeps its state beside flushes; it loses it to
+ * every change of the tables, to damage, and without the log to a flush. */
+START_TEST(test_rows_unchanged)
+{
+    struct manifest *writer;
+    struct manifest *reader;
+    struct buf edit = BUF_INIT;
+    setup();
+    OK(open_manifest(false, &writer));
+    table_edit(&edit, 2);
+    commit(writer, &edit);
+    OK(open_manifest(false, &reader));
+    ck_assert(manifest_rows_unchanged(reader, false));
+    ck_assert(manifest_rows_unchanged(reader, true));
+    commit_flush(writer);
+    ck_assert(!manifest_rows_unchanged(reader, false));
+    ck_assert(manifest_rows_unchanged(reader, true));
+    commit_flush(writer);
+    ck_assert(manifest_rows_unchanged(reader, true));
+    table_edit(&edit, 1);
+    commit(writer, &edit);
+    ck_assert(!manifest_rows_unchanged(reader, true));
+    manifest_close(reader);
+    OK(open_manifest(false, &reader));
+    ck_assert(manifest_rows_unchanged(reader, false));
+    file_len = read_file(file, sizeof(file));
+    file[file_len / 2] ^= 1;
+    write_file(file, file_len);
+    ck_assert(!manifest_rows_unchanged(reader, true));
+    manifest_close(reader);
+    manifest_close(writer);
+    buf_close(&edit);
+    teardown();
+}
+
+END_TEST
+
 TEST_MAIN("manifest",
           test_edits_are_kept,
           test_cut_record_is_left_out,
           test_lost_sector_is_left_out,
           test_flipped_bit_is_damage,
-          test_damage_before_the_end)
+          test_damage_before_the_end,
+          test_rows_unchanged)
