@@ -30,6 +30,7 @@ void client__add_server(struct chubby *c, struct slice address)
 {
     struct rpc_channel_options opts = {.security = c->security,
                                        .connect_timeout_us = 2000000,
+                                       .connect_wait_us = 500000,
                                        .backoff_max_us = 500000};
     struct client_server *s = &c->servers[c->server_count];
 

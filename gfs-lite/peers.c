@@ -13,7 +13,8 @@ struct peers *peers_new(const struct rpc_security *security)
 {
     const struct rpc_channel_options o = {.security = security,
                                           .backoff_max_us = 500000,
-                                          .connect_timeout_us = 2000000};
+                                          .connect_timeout_us = 2000000,
+                                          .connect_wait_us = 500000};
     struct peers *p = mem_zalloc(1, sizeof(*p));
     p->channels = channel_set_new(&o);
     return p;

@@ -54,6 +54,7 @@ struct client {
     struct link *link;        /* NULL: there is none. */
     size_t link_count;        /* This one, and those that are going. */
     struct fiber *connecting; /* NULL: nobody is. */
+    uint64_t connecting_ns;   /* Since when. */
     struct hopeful *hopefuls; /* Wait for it. */
     struct err failure;       /* Why the last try to connect failed. */
     unsigned failure_count;   /* In a row. */
@@ -211,8 +212,24 @@ static void run_connecting(void *arg)
 
 static void start_connecting(struct client *c)
 {
+    c->connecting_ns = world_mono_ns(world_of(c));
     c->connecting = fiber_start(c->loop, "rpc connect", run_connecting, c);
     fiber_detach(c->connecting);
+}
+
+/* Until the connection is there, or the try has lasted as long as a call may
+ * wait for it. */
+static int park_for_connection(const struct client *c, struct err *err)
+{
+    uint64_t until = c->connecting_ns + c->options.connect_wait_us * 1000;
+    uint64_t deadline = fiber_deadline();
+    if (c->options.connect_wait_us == 0 || (deadline && deadline <= until))
+        return fiber_park_checked(err);
+    if (world_mono_ns(world_of(c)) >= until)
+        return err_set(err, ERR_UNAVAILABLE, "%s: no connection yet",
+                       c->address);
+    (void)fiber_park_until(until);
+    return fiber_check(err);
 }
 
 static int await_connecting(struct client *c, struct err *err)
@@ -223,7 +240,7 @@ static int await_connecting(struct client *c, struct err *err)
         self.next->prev = &self;
     c->hopefuls = &self;
     while (rc == 0 && c->connecting)
-        rc = fiber_park_checked(err);
+        rc = park_for_connection(c, err);
     if (self.prev)
         self.prev->next = self.next;
     else

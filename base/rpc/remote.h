@@ -30,6 +30,11 @@ struct rpc_channel_options {
     const struct rpc_security *security; /* NULL: none, of no cluster. */
     uint64_t connect_timeout_us; /* With the handshake, after some failures: the
                                     first try has 0.5 s; default 5 s. */
+    uint64_t connect_wait_us;    /* A call that has waited so long for a
+                                    connection fails with ERR_UNAVAILABLE:
+                                    nothing was done. The try to connect
+                                    continues, for later calls. For callers that
+                                    can ask elsewhere; 0: until the try ends. */
     uint64_t ping_us;            /* Silence before a ping; default 0.5 s. */
     uint64_t dead_us;         /* Silence after which the connection is given up,
                                  with the calls that wait; default 2.5 s. */

@@ -316,7 +316,7 @@ static void watch(struct reign *r, void *arg)
             probe(r, s);
         /* One that is gone holds its lock for a while: whose tablets nobody
          * serves is looked after more often than who is well. */
-        rest(r, s, code ? r->options->status_us / 4 : r->options->status_us);
+        rest(r, s, code ? r->options->status_us / 8 : r->options->status_us);
     }
 }
 
@@ -336,6 +336,7 @@ static void
 add_server(struct reign *r, const struct server_record *rec, const char *name)
 {
     struct rpc_channel_options o = {.security = r->options->security,
+                                    .connect_wait_us = 200000,
                                     .backoff_max_us = 500000};
     struct known_server *s = picture_server(&r->picture, rec->number);
     if (s || rec->number == 0 || rec->address.len == 0)

@@ -21,7 +21,10 @@
 #define CONNECT_US_MAX     UINT64_C(15000000)
 #define CLUSTER_NAME       "quarry"
 #define PAUSE_US_MIN       UINT64_C(10000)
-#define PAUSE_US_MAX       UINT64_C(1000000)
+/* A tablet that moves, or whose server died, is served within seconds. */
+#define PAUSE_US_SOON    UINT64_C(250000)
+#define PAUSE_SOON_TRIES 30
+#define PAUSE_US_MAX     UINT64_C(1000000)
 
 /* --- calls on the loop -----------------------------------------------------
  */
@@ -100,7 +103,7 @@ static uint64_t pause_of(struct retry *r, int rc, const struct err *err)
     uint64_t us = PAUSE_US_MIN << MIN_OF(r->tries, 7U);
     if (err && rate_is_refusal(rc, slice_str(err->text), &us))
         return us + world_random(r->cluster->world) % (us / 4 + 1);
-    us = MIN_OF(us, PAUSE_US_MAX);
+    us = MIN_OF(us, r->tries < PAUSE_SOON_TRIES ? PAUSE_US_SOON : PAUSE_US_MAX);
     return us / 2 + world_random(r->cluster->world) % (us / 2 + 1);
 }
 
@@ -359,6 +362,8 @@ static int open_on_loop(void *arg, struct err *err)
         /* A server that comes back should be found soon. */
         .backoff_max_us = 500000,
         .connect_timeout_us = 2000000,
+        /* Its tablets may be served elsewhere by then. */
+        .connect_wait_us = 500000,
     };
     struct lock_files_options files = {.servers = o->target,
                                        .security = c->security,

@@ -243,6 +243,41 @@ START_TEST(test_reconnects)
 
 END_TEST
 
+static void waits_briefly(void *arg)
+{
+    const struct rpc_channel_options o = {.vars = vars,
+                                          .connect_wait_us = SECOND / 10};
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new("server:1", &o);
+    uint64_t from;
+    (void)arg;
+    boot();
+    sim_pause(server_machine);
+    from = now_us();
+    ck_assert_int_eq(ask(c, 30 * SECOND, &err), ERR_UNAVAILABLE);
+    ck_assert_uint_ge(now_us() - from, SECOND / 10);
+    ck_assert_uint_lt(now_us() - from, SECOND / 5);
+    from = now_us();
+    ck_assert_int_eq(ask(c, 30 * SECOND, &err), ERR_UNAVAILABLE);
+    ck_assert_uint_lt(now_us() - from, SECOND / 100);
+    sim_resume(server_machine);
+    world_sleep_us(here(), SECOND / 10);
+    /* The try that both did not wait for. */
+    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.connects")),
+                      1);
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    rpc_channel_free(c);
+}
+
+/* A call waits for a connection as long as it was told to; the try to connect
+ * continues without it. */
+START_TEST(test_connect_wait)
+{
+    everywhere(waits_briefly);
+}
+
+END_TEST
+
 static int waiting_rc;
 static uint64_t waiting_us;
 
@@ -554,6 +589,7 @@ END_TEST
 
 TEST_MAIN("channel",
           test_reconnects,
+          test_connect_wait,
           test_silence,
           test_dead_client,
           test_outcomes_under_faults,
