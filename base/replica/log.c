@@ -73,20 +73,21 @@ int replica_log_create(const struct replica_log_options *opts,
     return rc;
 }
 
-/* Go on in the last segment, behind what was read. What a process left in the
- * page cache counts from now on, since others will be told of it. If its sync
- * failed, the system believes it to be on the disk and another sync does
- * nothing: it is written anew. */
+/* Continue in the last segment, behind what was read. What a process left in
+ * the page cache counts from now on, since others will be told of it. If its
+ * sync failed, the system believes it to be on the disk and another sync does
+ * nothing: it is written again. */
 static int
 continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
 {
     uint64_t begin = MAX_OF(synced, replica_log__current(l)->base);
     struct buf path = BUF_INIT;
+    struct log_reach reach;
     int rc;
     replica_log_path(l->directory, replica_log__current(l)->number, &path);
-    rc = log_file_open(&l->file, l->world, buf_cstr(&path),
-                       replica_log__offset(l, begin),
-                       replica_log__offset(l, l->position), err);
+    rc = log_file_open(
+        &l->file, l->world, buf_cstr(&path), replica_log__offset(l, begin),
+        replica_log__offset(l, l->position), l->segment_bytes, err);
     if (rc == 0)
         rc = log_file_sync(&l->file, err);
     if (rc == 0)
@@ -96,11 +97,13 @@ continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
     if (rc)
         err_wrap(err, "%s", buf_cstr(&path));
     buf_close(&path);
+    if (rc)
+        return rc;
     l->synced = l->position;
-    if (rc == 0)
-        log_synced_write(&l->synced_file, replica_log__current(l)->number,
-                         l->synced);
-    return rc;
+    l->file_bytes = l->segment_bytes;
+    replica_log__current(l)->bytes = l->file.bytes;
+    reach = replica_log__reach(l);
+    return log_synced_begin(&l->synced_file, &reach, err);
 }
 
 static int begin_behind(struct replica_log *l,

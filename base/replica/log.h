@@ -12,9 +12,9 @@
  * record behind the bad one vouches for it, bytes that had been safe are
  * damaged, which is reported and refused. If none does, the bad record was
  * being written when the power went, nobody was told of it, and the log ends
- * there. Beside the segments a file says up to where the log was on the disk
- * (log_synced.h): a log that ends before that, or lacks its last segment, is
- * refused, too.
+ * there. Beside the segments a file says how long they are, and up to where the
+ * log was on the disk (log_synced.h): a log that was cut, or lacks its last
+ * segment, is refused at any time, after a loss of power too.
  *
  * Threads: one at a time; calls that park may run on a pool thread.
  */

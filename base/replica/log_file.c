@@ -69,9 +69,15 @@ static int open_file(struct log_file *f,
 int log_file_create(struct log_file *f,
                     struct world *w,
                     const char *path,
+                    uint64_t size,
                     struct err *err)
 {
-    return open_file(f, w, path, FILE_CREATE | FILE_TRUNCATE, err);
+    int rc = open_file(f, w, path, FILE_CREATE | FILE_TRUNCATE, err);
+    if (rc == 0 && size)
+        rc = file_truncate(f->file, size, err);
+    if (rc)
+        log_file_close(f);
+    return rc;
 }
 
 /* Read [@begin, @end), @len bytes with zeros behind the end of the file. */
@@ -125,12 +131,18 @@ int log_file_open(struct log_file *f,
                   const char *path,
                   uint64_t begin,
                   uint64_t offset,
+                  uint64_t size,
                   struct err *err)
 {
+    uint64_t has;
     int rc = open_file(f, w, path, 0, err);
     if (rc)
         return rc;
-    rc = file_size(f->file, &f->bytes, err);
+    rc = file_size(f->file, &has, err);
+    if (rc == 0 && has < size)
+        rc = file_truncate(f->file, size, err);
+    /* What lies behind it may be a hole: zeros are written there first. */
+    f->bytes = round_down(offset);
     if (rc == 0)
         rc = rewrite(f, 0, 1, err);
     if (rc == 0 && begin < offset)

@@ -20,25 +20,28 @@ struct world;
 /* Zeros are one that is closed. */
 struct log_file {
     struct file *file; /* Owned; NULL: closed. */
-    uint64_t bytes;    /* Size of the file. */
+    uint64_t bytes;    /* Written up to here, zeros included. */
     char *memory;      /* Owned. */
     char *blocks;      /* In it, aligned: what was written last. */
     size_t cap;
     uint64_t begin; /* Offset of the blocks. */
 };
 
-/* Make the file at @path, empty. Parks. */
+/* Make the file at @path, with a hole of @size bytes in it. Parks. */
 MUST_CHECK int log_file_create(struct log_file *f,
                                struct world *w,
                                const char *path,
+                               uint64_t size,
                                struct err *err);
-/* Open it to go on at @offset, which is within it. What the page cache has of
- * [@begin, @offset), and the first block, is written anew. Parks. */
+/* Open it to continue at @offset, which is within it, and make it @size bytes
+ * long if it is shorter. What the page cache has of [@begin, @offset), and the
+ * first block, is written again. Parks. */
 MUST_CHECK int log_file_open(struct log_file *f,
                              struct world *w,
                              const char *path,
                              uint64_t begin,
                              uint64_t offset,
+                             uint64_t size,
                              struct err *err);
 void log_file_close(struct log_file *f);
 

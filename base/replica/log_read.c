@@ -335,24 +335,39 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
     return rc;
 }
 
-/* Is all there that was on the disk before? */
+/* Bytes of the file of segment @number; 0: it is missing. */
+static uint64_t file_bytes(const struct reader *r, uint64_t number)
+{
+    const struct log_tail *t = r->tail;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->segments[i].number == number)
+            return t->segments[i].bytes;
+    return 0;
+}
+
+/* Is all there that was on the disk before? INV-1 to INV-3 of log_synced.h. */
 static int check_synced(struct reader *r, struct err *err)
 {
     const struct log_tail *t = r->tail;
-    uint64_t segment;
-    uint64_t position;
-    int rc = log_synced_read(r->opts->world, r->opts->directory, &segment,
-                             &position, err);
-    if (rc || fault_hit("replica.accept_cut_log"))
+    struct log_reach reach;
+    uint64_t has;
+    int rc = log_synced_read(r->opts->world, r->opts->directory, &reach, err);
+    if (rc || reach.segment == 0 || fault_hit("replica.accept_cut_log"))
         return rc;
-    replica_log_path(r->opts->directory, segment, &r->path);
-    if (segment > t->segments[t->count - 1].number)
+    has = file_bytes(r, reach.segment);
+    replica_log_path(r->opts->directory, reach.segment, &r->path);
+    if (!has)
         return err_set(err, ERR_CORRUPT, "%s is missing", buf_cstr(&r->path));
-    if (position > t->position)
+    if (has < reach.bytes && !fault_hit("replica.forget_file_bytes"))
+        return err_set(err, ERR_CORRUPT,
+                       "%s: cut short: it has %" PRIu64
+                       " bytes and had %" PRIu64 " or more",
+                       buf_cstr(&r->path), has, reach.bytes);
+    if (reach.position > t->position)
         return err_set(err, ERR_CORRUPT,
                        "%s: cut short: %" PRIu64 " bytes that were on the disk "
                        "are missing at its end",
-                       buf_cstr(&r->path), position - t->position);
+                       buf_cstr(&r->path), reach.position - t->position);
     return 0;
 }
 

@@ -55,7 +55,8 @@ static void spare_path(const struct replica_log *l, struct buf *out)
 }
 
 /* The file of a segment that begins, with its header: the one that was made
- * before, or a new one. */
+ * before, or a new one. It has l->segment_bytes, which INV-2 of log_synced.h
+ * is about. */
 static int make_segment(struct replica_log *l,
                         const char *path,
                         uint64_t number,
@@ -70,7 +71,7 @@ static int make_segment(struct replica_log *l,
         l->spare = (struct log_file){0};
         spare_path(l, &spare);
     } else {
-        rc = log_file_create(f, l->world, path, err);
+        rc = log_file_create(f, l->world, path, l->segment_bytes, err);
     }
     if (rc == 0)
         rc = write_header(l, f, number, err);
@@ -100,6 +101,7 @@ int replica_log__begin_segment(struct replica_log *l,
 {
     struct buf path = BUF_INIT;
     struct log_file f = {0};
+    struct log_reach reach;
     int rc;
     replica_log_path(l->directory, number, &path);
     rc = replica_log__take_sealer(l, err);
@@ -116,9 +118,10 @@ int replica_log__begin_segment(struct replica_log *l,
     } else {
         log_file_close(&l->file);
         l->file = f;
+        l->file_bytes = l->segment_bytes;
         add_segment(l, number);
-        log_synced_write(&l->synced_file, number, l->position);
-        rc = log_synced_sync(&l->synced_file, err);
+        reach = replica_log__reach(l);
+        rc = log_synced_begin(&l->synced_file, &reach, err);
         l->failed = l->failed || rc != 0;
     }
     buf_close(&path);
@@ -175,7 +178,7 @@ int replica_log_make_spare(struct replica_log *l, struct err *err)
     struct buf path = BUF_INIT;
     int rc;
     spare_path(l, &path);
-    rc = log_file_create(&l->making, l->world, buf_cstr(&path), err);
+    rc = log_file_create(&l->making, l->world, buf_cstr(&path), 0, err);
     while (rc == 0 && l->making.bytes < l->segment_bytes) {
         rc = log_file_write(&l->making, l->making.bytes, SLICE_EMPTY, part + 1,
                             err);

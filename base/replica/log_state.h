@@ -37,14 +37,15 @@ struct replica_log {
     struct log_file spare;  /* Zeros for the next one; may be closed. */
     struct log_file making; /* The spare, while it is made beside the rest. */
     struct log_synced synced_file; /* Told of each sync. */
-    uint64_t position;             /* Behind the last record that counts. */
-    uint64_t synced;               /* Position known to be on the disk. */
-    bool marked;                   /* A record in the log says so. */
-    bool failed;                /* Nothing is known about the disk any more. */
-    atomic_bool closing;        /* No spare is made any more. */
-    struct log_ends ends;       /* The batch included. */
-    struct buf batch;           /* Records to be written at position. */
-    struct keyring *keyring;    /* Borrowed; NULL: not encrypted. */
+    uint64_t file_bytes;     /* The last segment's file has so many at least. */
+    uint64_t position;       /* Behind the last record that counts. */
+    uint64_t synced;         /* Position known to be on the disk. */
+    bool marked;             /* A record in the log says so. */
+    bool failed;             /* Nothing is known about the disk any more. */
+    atomic_bool closing;     /* No spare is made any more. */
+    struct log_ends ends;    /* The batch included. */
+    struct buf batch;        /* Records to be written at position. */
+    struct keyring *keyring; /* Borrowed; NULL: not encrypted. */
     struct unit_sealer *sealer; /* Of the last segment; NULL likewise. */
     struct buf sealed;          /* A payload, encrypted. */
     struct buf commands;        /* Of the record that is being made. */
@@ -53,6 +54,13 @@ struct replica_log {
     size_t op_count;   /* Of a call: all in the batch or before it, */
     size_t done_count; /* and of these on the disk. */
 };
+
+/* How much of the log there is now. */
+static inline struct log_reach replica_log__reach(const struct replica_log *l)
+{
+    return (struct log_reach){l->segments[l->count - 1].number, l->synced,
+                              l->file_bytes};
+}
 
 /* A sealer for the segment that is begun or continued, if it is to be
  * encrypted. Parks. */

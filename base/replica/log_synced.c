@@ -1,4 +1,4 @@
-/* The file that says up to where a log is on the disk: see log_synced.h. */
+/* The file that says how much of a log there is: see log_synced.h. */
 #include "base/replica/log_synced.h"
 
 #include <string.h>
@@ -6,17 +6,17 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
-#include "base/core/slice.h"
 #include "base/runtime/world.h"
 
-#define MAGIC      "QRRAFEND"
-#define VERSION    1
-#define SLOT_BYTES ((size_t)32)
-#define SLOT_STEP  ((size_t)4096)
-#define SLOT_COUNT 2
-#define NAME       "synced"
+#define MAGIC          "QRRAFEND"
+#define MAGIC_BYTES    ((size_t)8)
+#define VERSION        2
+#define SLOT_BYTES     ((size_t)40)
+#define SLOT_BYTES_OLD ((size_t)32) /* Of version 1. */
+#define NAME           "synced"
 
-STATIC_ASSERT(SLOT_BYTES == 8 + 4 + 4 + 2 * 8, "slot");
+STATIC_ASSERT(SLOT_BYTES == 8 + 4 + 4 + 3 * 8, "slot");
+STATIC_ASSERT(LOG_SYNCED_BYTES == LOG_SYNCED_STEP + SLOT_BYTES, "file");
 
 static int open_file(struct world *w,
                      const char *directory,
@@ -32,43 +32,71 @@ static int open_file(struct world *w,
     return rc;
 }
 
-static uint32_t slot_crc(const char *p)
+static uint32_t slot_crc(const char *p, size_t len)
 {
-    return crc32c_extend(crc32c(p, 12), p + 16, SLOT_BYTES - 16);
+    return crc32c_extend(crc32c(p, 12), p + 16, len - 16);
 }
 
-/* Take what the slot at @p says if it says more. */
-static int
-take_slot(const char *p, uint64_t *segment, uint64_t *position, struct err *err)
+bool log_synced_is_one(struct slice head)
 {
-    if (memcmp(p, MAGIC, 8) != 0 || get_le32(p + 12) != slot_crc(p))
+    return slice_starts_with(head, SLICE_LIT(MAGIC));
+}
+
+static bool is_whole(struct slice bytes, size_t len)
+{
+    return bytes.len >= len &&
+           get_le32(bytes.data + 12) == slot_crc(bytes.data, len);
+}
+
+/* Both are true: keep the most that they say. */
+static void merge_reach(struct log_reach *r, const struct log_reach *more)
+{
+    if (more->segment > r->segment)
+        r->bytes = more->bytes;
+    else if (more->segment == r->segment)
+        r->bytes = MAX_OF(r->bytes, more->bytes);
+    r->segment = MAX_OF(r->segment, more->segment);
+    r->position = MAX_OF(r->position, more->position);
+}
+
+int log_synced_take(struct slice bytes, struct log_reach *out, struct err *err)
+{
+    const char *p = bytes.data;
+    struct log_reach r = {0};
+    uint32_t version;
+    if (bytes.len < SLOT_BYTES_OLD || !log_synced_is_one(bytes))
         return 0;
-    if (get_le32(p + 8) != VERSION)
+    version = get_le32(p + MAGIC_BYTES);
+    if (!is_whole(bytes, version == 1 ? SLOT_BYTES_OLD : SLOT_BYTES))
+        return 0;
+    if (version == 0 || version > VERSION)
         return err_set(err, ERR_UNSUPPORTED,
-                       NAME ": format %u, newest known is %d", get_le32(p + 8),
+                       NAME ": format %u, newest known is %d", version,
                        VERSION);
-    *segment = MAX_OF(*segment, get_le64(p + 16));
-    *position = MAX_OF(*position, get_le64(p + 24));
+    r.segment = get_le64(p + 16);
+    r.position = get_le64(p + 24);
+    r.bytes = version == 1 ? 0 : get_le64(p + 32);
+    merge_reach(out, &r);
     return 0;
 }
 
 int log_synced_read(struct world *w,
                     const char *directory,
-                    uint64_t *segment,
-                    uint64_t *position,
+                    struct log_reach *out,
                     struct err *err)
 {
     struct file *f;
     int rc = open_file(w, directory, FILE_READ, &f, err);
-    *segment = *position = 0;
+    *out = (struct log_reach){0};
     if (rc)
         return rc == ERR_NOTFOUND ? 0 : rc;
-    for (size_t i = 0; i < SLOT_COUNT && rc == 0; i++) {
+    for (size_t i = 0; i < LOG_SYNCED_SLOTS && rc == 0; i++) {
         char slot[SLOT_BYTES];
         size_t got = 0;
-        rc = file_read_at(f, i * SLOT_STEP, slot, sizeof(slot), &got, err);
-        if (rc == 0 && got == sizeof(slot))
-            rc = take_slot(slot, segment, position, err);
+        rc =
+            file_read_at(f, i * LOG_SYNCED_STEP, slot, sizeof(slot), &got, err);
+        if (rc == 0)
+            rc = log_synced_take(slice_make(slot, got), out, err);
     }
     file_close(f);
     if (rc)
@@ -92,24 +120,35 @@ void log_synced_close(struct log_synced *s)
     *s = (struct log_synced){0};
 }
 
-void log_synced_write(struct log_synced *s, uint64_t segment, uint64_t position)
+static int
+write_slot(struct log_synced *s, const struct log_reach *r, struct err *err)
 {
     char bytes[SLOT_BYTES];
     struct slice part = slice_make(bytes, sizeof(bytes));
-    if (!s->file)
-        return;
-    s->slot = (s->slot + 1) % SLOT_COUNT;
-    memcpy(bytes, MAGIC, 8);
+    s->slot = (s->slot + 1) % LOG_SYNCED_SLOTS;
+    memcpy(bytes, MAGIC, MAGIC_BYTES);
     put_le32(bytes + 8, VERSION);
-    put_le64(bytes + 16, segment);
-    put_le64(bytes + 24, position);
-    put_le32(bytes + 12, slot_crc(bytes));
-    if (file_write_at(s->file, s->slot * SLOT_STEP, &part, 1, NULL) != 0) {
+    put_le64(bytes + 16, r->segment);
+    put_le64(bytes + 24, r->position);
+    put_le64(bytes + 32, r->bytes);
+    put_le32(bytes + 12, slot_crc(bytes, sizeof(bytes)));
+    return file_write_at(s->file, s->slot * LOG_SYNCED_STEP, &part, 1, err);
+}
+
+void log_synced_write(struct log_synced *s, const struct log_reach *r)
+{
+    if (s->file && write_slot(s, r, NULL) != 0) {
         /* The other slot still holds. */
     }
 }
 
-int log_synced_sync(struct log_synced *s, struct err *err)
+int log_synced_begin(struct log_synced *s,
+                     const struct log_reach *r,
+                     struct err *err)
 {
-    return s->file ? file_sync(s->file, err) : 0;
+    int rc;
+    if (!s->file)
+        return 0;
+    rc = write_slot(s, r, err);
+    return rc ? rc : file_sync(s->file, err);
 }

@@ -24,6 +24,7 @@ static int write_at_end(struct replica_log *l, struct err *err)
 /* Write the batch and sync. */
 static int flush(struct replica_log *l, struct err *err)
 {
+    struct log_reach reach;
     int rc = 0;
     /* A mark was written without a sync. */
     if (l->batch.len == 0 && l->synced == l->position)
@@ -43,8 +44,8 @@ static int flush(struct replica_log *l, struct err *err)
     }
     l->position += l->batch.len;
     l->synced = l->position;
-    log_synced_write(&l->synced_file, replica_log__current(l)->number,
-                     l->synced);
+    reach = replica_log__reach(l);
+    log_synced_write(&l->synced_file, &reach);
     l->marked = false;
     l->flushed = l->ends;
     l->done_count = l->op_count;

@@ -273,7 +273,7 @@ uint64_t raft_due_us(const struct raft *r)
 static void on_timeout_now(struct raft *r, struct raft_message *reply)
 {
     bool may = raft_config_votes(&r->config, r->options.id) && !r->stuck &&
-               !r->installing && r->role == RAFT_FOLLOWER;
+               !r->missing && !r->installing && r->role == RAFT_FOLLOWER;
     reply->refusal = may ? RAFT_ACCEPTED : RAFT_REFUSED;
     if (may)
         raft__stand(r, true);
@@ -511,6 +511,11 @@ const struct raft_log *raft_entries(const struct raft *r)
 const struct raft_config *raft_members(const struct raft *r)
 {
     return &r->config;
+}
+
+uint64_t raft_missing(const struct raft *r)
+{
+    return r->missing;
 }
 
 uint64_t raft_contradictions(const struct raft *r)

@@ -29,6 +29,10 @@
  *     I2. Entries up to commit are never changed or dropped unapplied.
  *     I3. commit <= last; snapshot <= commit.
  *     I4. What a leader commits by counting copies is of its own term.
+ *     I5. A follower's log reaches what its leader knows to be on its disk: of
+ *         one term that only grows. One that comes back with less is told so by
+ *         the first append that it gets, which raft_new() makes it wait for
+ *         before it votes or stands.
  */
 #ifndef BASE_REPLICA_RAFT_H
 #define BASE_REPLICA_RAFT_H
@@ -82,7 +86,8 @@ struct raft_message {
     uint64_t index_term;
     uint64_t commit; /* Append: the leader's. */
     uint64_t round;  /* Append and its reply: newest round of barriers. */
-    /* Append's reply when refused: the follower's best guess where the logs
+    /* Append: the last entry that the leader knows to be on the follower's
+     * disk. Its reply when refused: the follower's best guess where the logs
      * may agree. */
     uint64_t hint_index;
     uint64_t hint_term;
@@ -265,6 +270,10 @@ bool raft_peer(const struct raft *r,
                uint64_t id,
                uint64_t *match,
                uint64_t *heard_us);
+/* The last entry that this member had on its disk, as its leader knows, where
+ * its log ends before: it lost what it had promised. It neither votes nor leads
+ * nor takes entries any more, and is to be stopped. 0: nothing is missing. */
+uint64_t raft_missing(const struct raft *r);
 /* Appends that contradicted what is committed: 0 for ever, unless a member lies
  * or lost what it promised. */
 uint64_t raft_contradictions(const struct raft *r);

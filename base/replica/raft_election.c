@@ -27,7 +27,7 @@ static bool is_needed(const struct raft *r)
 
 static bool may_stand(const struct raft *r)
 {
-    return !r->stuck && !r->installing && is_needed(r);
+    return !r->stuck && !r->missing && !r->installing && is_needed(r);
 }
 
 /* --- candidates ----------------------------------------------------------- */
@@ -159,7 +159,7 @@ void raft__on_vote(struct raft *r,
                    struct raft_message *reply)
 {
     reply->refusal = RAFT_REFUSED;
-    if (m->term < r->term || (hears_leader(r) && !m->transfer))
+    if (m->term < r->term || r->missing || (hears_leader(r) && !m->transfer))
         return;
     if (m->kind == RAFT_PREVOTE) {
         if (m->term > r->term && is_up_to_date(r, m)) {

@@ -78,6 +78,14 @@ append(struct raft *r, const struct raft_message *m, struct raft_message *reply)
     return true;
 }
 
+/* I5: is all there that the leader knows to have been on the disk? */
+static bool has_what_it_promised(struct raft *r, const struct raft_message *m)
+{
+    if (!r->missing && m->hint_index > raft_log_last(&r->log))
+        r->missing = m->hint_index;
+    return !r->missing;
+}
+
 bool raft__on_append(struct raft *r,
                      struct raft_message *m,
                      struct raft_message *reply,
@@ -90,6 +98,8 @@ bool raft__on_append(struct raft *r,
         reply->index = m->index;
         return m->term < r->term;
     }
+    if (!has_what_it_promised(r, m))
+        return false;
     if (r->installing || r->config.count == 0) {
         reply->refusal = r->installing ? RAFT_BUSY : RAFT_NEED_SNAPSHOT;
         *after = 0;

@@ -40,6 +40,7 @@ send_append(struct raft *r, const struct raft_progress *p, size_t count)
     m->index_term = before ? raft_log_term(&r->log, before) : 0;
     m->commit = r->commit;
     m->round = r->round;
+    m->hint_index = p->match;
     m->entries = raft_log_copy(&r->log, p->next, count);
     m->entry_count = count;
 }

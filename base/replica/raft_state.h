@@ -62,6 +62,7 @@ struct raft {
     uint64_t heard_us;    /* From the leader. */
     uint64_t election_us; /* When to stand. */
     uint64_t contradictions;
+    uint64_t missing; /* See raft_missing(). */
     /* Candidates */
     uint64_t grants[RAFT_MEMBERS_MAX];
     size_t grant_count;

@@ -437,8 +437,7 @@ static int check_no_member(struct replica *r, struct err *err)
                    r->directory);
 }
 
-/* What can be done about damage. */
-static void hint_at_remedy(struct err *err)
+void replica__hint_at_remedy(struct err *err)
 {
     err_hint(err, "restore the directory from a copy, or, if the others of the "
                   "cell are a majority, move it away and start the member "
@@ -457,11 +456,11 @@ int replica__recover(struct replica *r,
                        "election's %" PRIu64 " ms",
                        r->core.lease_us / 1000, r->election_us / 1000);
     rc = first_config(opts, &r->first, err);
-    if (rc == 0)
-        rc = lock_directory(r, err);
     if (rc)
         return rc;
-    rc = read_member(r, &found, err);
+    rc = lock_directory(r, err);
+    if (rc == 0)
+        rc = read_member(r, &found, err);
     if (rc == 0)
         read_joining(r);
     if (rc == 0 && !found)
@@ -469,7 +468,7 @@ int replica__recover(struct replica *r,
     if (rc == 0)
         rc = found ? read_all(r, err) : make_or_wait(r, err);
     if (rc == ERR_CORRUPT)
-        hint_at_remedy(err);
+        replica__hint_at_remedy(err);
     if (rc) {
         err_wrap(err, "cell %s, member %" PRIu64, r->name, r->id);
         file_unlock(r->lock);

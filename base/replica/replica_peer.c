@@ -1,4 +1,5 @@
 /* The other members: connections, messages out and in. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -247,6 +248,20 @@ static int check_sender(const struct replica *r,
     return r->failed ? err_copy(err, &r->failure) : 0;
 }
 
+/* This member's disk does not have what it had confirmed. */
+static void give_up(struct replica *r)
+{
+    struct err why = ERR_INIT;
+    err_set(&why, ERR_CORRUPT,
+            "%s: entries are missing: it ends with entry %" PRIu64
+            ", and the leader knows that entry %" PRIu64
+            " was on this member's disk",
+            r->log_directory, raft_log_last(raft_entries(r->raft)),
+            raft_missing(r->raft));
+    replica__hint_at_remedy(&why);
+    replica__fail(r, &why);
+}
+
 static int answer(struct replica *r,
                   struct raft_message *m,
                   struct rpc_call *call,
@@ -257,7 +272,11 @@ static int answer(struct replica *r,
     struct buf none = BUF_INIT;
     bool sane = raft_receive(r->raft, replica__now_us(r), m, &reply, &after);
     int rc;
+    if (raft_missing(r->raft) && !r->failed)
+        give_up(r);
     replica__pump(r);
+    if (r->failed)
+        return err_copy(err, &r->failure);
     if (!sane)
         return err_set(err, ERR_CORRUPT,
                        "a message that contradicts what is committed");

@@ -225,6 +225,8 @@ MUST_CHECK int replica__reopen(struct replica *r, struct err *err);
 /* Make the directory of one that is outside and read it: as founder @r->id, or
  * as one that joins under that id. On error it is outside still. Parks. */
 MUST_CHECK int replica__make(struct replica *r, bool founding, struct err *err);
+/* Says in @err what can be done about damage. */
+void replica__hint_at_remedy(struct err *err);
 /* It is a voter: keep that. Parks. */
 MUST_CHECK int replica__joined(struct replica *r, struct err *err);
 

@@ -21,6 +21,7 @@ found() {
 found chubby.ignore_sequencer lock
 found chubby.touch_early lock
 found replica.skip_sync replica
+found replica.forget_file_bytes members
 found raft.count_old_term replica
 found gfs.answer_early files
 found tablet.keep_rights tables

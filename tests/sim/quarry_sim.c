@@ -41,6 +41,8 @@ static const struct {
     {"replica.skip_sync", "the replicated log skips its flush to the disk"},
     {"replica.accept_cut_log",
      "a log that lacks what was on the disk is taken as it is"},
+    {"replica.forget_file_bytes",
+     "a log whose file became shorter is taken as it is"},
     {"raft.count_old_term",
      "a leader commits entries of old terms by counting"},
     {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},

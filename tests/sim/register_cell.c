@@ -251,50 +251,63 @@ void register_lose_disk(struct register_member *m)
     m->disks++;
 }
 
-/* Cut off some of what was on the disk: the end of segment @number, or all of
- * it. */
+/* Make the segment at @path shorter, or remove it; both have reached the disk.
+ */
 static void cut_segment(struct world *w,
                         const char *directory,
-                        uint64_t number,
-                        uint64_t position,
+                        const char *path,
                         struct rand_gen *r)
 {
-    struct buf path = BUF_INIT;
-    char head[LOG_HEADER_BYTES];
-    struct log_header h = {0};
     struct file *f;
-    size_t got;
-    uint64_t left;
-    replica_log_path(directory, number, &path);
-    STORM_CHECK(
-        file_open(w, buf_cstr(&path), FILE_READ | FILE_WRITE, &f, NULL) == 0 &&
-            file_read_at(f, 0, head, sizeof(head), &got, NULL) == 0 &&
-            log_header_get(slice_make(head, got), &h, NULL) == 0,
-        "%s cannot be read", buf_cstr(&path));
-    left = rand_below(r, position - h.base + 1);
-    if (left < position - h.base)
-        STORM_CHECK(file_truncate(f, LOG_HEADER_BYTES + left, NULL) == 0,
-                    "%s cannot be cut", buf_cstr(&path));
+    uint64_t size;
+    if (rand_one_in(r, 4)) {
+        STORM_CHECK(world_remove(w, path, NULL) == 0 &&
+                        world_sync_dir(w, directory, NULL) == 0,
+                    "%s cannot be removed", path);
+        return;
+    }
+    STORM_CHECK(file_open(w, path, FILE_READ | FILE_WRITE, &f, NULL) == 0 &&
+                    file_size(f, &size, NULL) == 0 && size > 0 &&
+                    file_truncate(f, rand_below(r, size), NULL) == 0 &&
+                    file_sync(f, NULL) == 0,
+                "%s cannot be cut", path);
     file_close(f);
-    if (left == position - h.base)
-        STORM_CHECK(world_remove(w, buf_cstr(&path), NULL) == 0,
-                    "%s cannot be removed", buf_cstr(&path));
+}
+
+/* Segment @last; where the power went, those before it too: the one that its
+ * disk will name may be one of them. */
+static void cut_segments(struct world *w,
+                         const char *directory,
+                         uint64_t last,
+                         bool all,
+                         struct rand_gen *r)
+{
+    struct buf path = BUF_INIT;
+    struct file_info info;
+    replica_log_path(directory, last, &path);
+    cut_segment(w, directory, buf_cstr(&path), r);
+    for (uint64_t number = last - 1; all && number > 0; number--) {
+        replica_log_path(directory, number, &path);
+        if (world_stat(w, buf_cstr(&path), &info, NULL) != 0)
+            break;
+        cut_segment(w, directory, buf_cstr(&path), r);
+    }
     buf_close(&path);
 }
 
 void register_cut_log(struct register_member *m, struct rand_gen *r)
 {
+    bool power = rand_one_in(r, 2);
     char directory[48];
-    uint64_t number;
-    uint64_t position;
+    struct log_reach reach;
     int rc;
-    register_kill(m, SIM_CRASH_KILL);
+    register_kill(m, power ? SIM_CRASH_POWER : SIM_CRASH_KILL);
     sim_await_end(m->world);
     m->dying = false;
     snprintf(directory, sizeof(directory), "/cell-%u/log", m->disks);
-    rc = log_synced_read(m->world, directory, &number, &position, NULL);
-    if (rc == 0 && number) {
-        cut_segment(m->world, directory, number, position, r);
+    rc = log_synced_read(m->world, directory, &reach, NULL);
+    if (rc == 0 && reach.position > 0) {
+        cut_segments(m->world, directory, reach.segment, power, r);
         m->cut = true;
         sim_boot_again(m->world);
         sim_await_end(m->world);

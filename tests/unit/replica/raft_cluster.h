@@ -89,6 +89,7 @@ struct cluster {
     uint64_t cut_until[NODES_MAX][NODES_MAX]; /* One way. */
     uint64_t append_bytes_max;
     uint64_t lease_us;
+    bool disks_forget; /* What they confirmed. */
     /* What was promised. */
     uint64_t leader_of[4096];                /* By term. */
     uint64_t committed_term[COMMITS_MAX];    /* By index; 0: not committed. */
@@ -167,7 +168,8 @@ static void check_commits(struct cluster *c, struct node *n)
         c->committed_content[i] = content_of(e);
         c->max_commit = MAX_OF(c->max_commit, i);
     }
-    if (raft_contradictions(n->raft))
+    if (raft_contradictions(n->raft) ||
+        (raft_missing(n->raft) && !c->disks_forget))
         break_promise(c, "a member contradicts what is committed");
 }
 

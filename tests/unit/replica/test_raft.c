@@ -340,6 +340,47 @@ START_TEST(test_a_new_leader_commits_one_of_its_own_first)
 
 END_TEST
 
+/* --- Directed: a disk that forgets ------------------------------------------
+ */
+
+/* A follower that comes back without the last entry it acknowledged is told by
+ * its leader: it takes nothing, and does not help another one to lead. */
+START_TEST(test_a_follower_that_lost_an_entry_is_told)
+{
+    struct cluster *c = &cluster;
+    struct node *leader, *lost, *other;
+    uint64_t index;
+    cluster_init(c, 3, 3, 3);
+    c->disks_forget = true;
+    run_ms(c, 2000);
+    leader = find_leader(c);
+    lost = &c->nodes[leader->id % 3];
+    other = &c->nodes[(leader->id + 1) % 3];
+    crash(c, other, 10000000); /* The entry is on two disks alone. */
+    index = propose(c, leader, 1);
+    run_ms(c, 200);
+    ck_assert_uint_ge(raft_commit(leader->raft), index);
+    crash(c, lost, 10000000);
+    raft_log_truncate(&lost->disk.log, index);
+    boot(c, lost);
+    ck_assert_uint_eq(raft_missing(lost->raft), 0);
+    run_ms(c, 200);
+    ck_assert_uint_eq(raft_missing(lost->raft), index);
+    ck_assert_uint_lt(raft_log_last(raft_entries(lost->raft)), index);
+    /* Without the leader, the other one that lacks it finds no majority. */
+    crash(c, leader, 10000000);
+    boot(c, other);
+    run_ms(c, 5000);
+    ck_assert_ptr_null(find_leader(c));
+    boot(c, leader);
+    run_ms(c, 5000);
+    ck_assert_ptr_nonnull(find_leader(c));
+    ck_assert_ptr_null(c->broken);
+    cluster_close(c);
+}
+
+END_TEST
+
 /* --- Directed: truncation and snapshot --------------------------------------
  */
 
@@ -480,5 +521,6 @@ TEST_MAIN("raft",
           test_a_hand_over_ends_leases_for_the_term,
           test_an_old_terms_entry_is_not_committed_by_counting_copies,
           test_a_new_leader_commits_one_of_its_own_first,
+          test_a_follower_that_lost_an_entry_is_told,
           test_a_truncation_that_meets_a_snapshot_is_not_lost,
           test_void_entries_do_not_count_as_stored)
