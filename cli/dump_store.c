@@ -8,6 +8,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/text.h"
 #include "base/crypt/sealer.h"
+#include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/manifest_state.h"
@@ -36,6 +37,20 @@ bool is_log_segment(struct slice head)
 
 /* --- manifests --------------------------------------------------------- */
 
+/* A segment of the log, and how long its file is at least. */
+static void put_log_segment(struct buf *out,
+                            bool json,
+                            bool follows,
+                            const struct log_named_segment *n)
+{
+    if (json)
+        buf_printf(out, "%s{\"number\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
+                   follows ? ", " : "", n->number, n->bytes);
+    else
+        buf_printf(out, " %" PRIu64 " (%" PRIu64 " bytes)", n->number,
+                   n->bytes);
+}
+
 /* The log's segments and the snapshots that @state lists. */
 static void put_named(struct buf *out,
                       const struct cli *cli,
@@ -47,11 +62,7 @@ static void put_named(struct buf *out,
                     : ", log synced to %" PRIu64 ", segments:",
                state->log_position);
     for (size_t i = 0; i < state->log_segment_count; i++)
-        buf_printf(out,
-                   json && i ? ", %" PRIu64
-                   : json    ? "%" PRIu64
-                             : " %" PRIu64,
-                   state->log_segments[i]);
+        put_log_segment(out, json, i > 0, &state->log_segments[i]);
     buf_append_str(out, json ? "]}, \"snapshots\": [" : "; snapshots:");
     for (size_t i = 0; i < state->snapshot_count; i++) {
         struct slice name = slice_str(state->snapshots[i]);

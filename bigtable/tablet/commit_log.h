@@ -22,11 +22,12 @@
  * position, so that what lies behind is never read.
  *
  * Segments have ascending numbers and are released from the oldest. The
- * manifest lists those there are (struct log_extent). It is told before a
- * segment takes records, before one is released, and when the log is closed: a
- * segment that is missing, or shorter than it was when it was synced, is
- * refused by name. In stores of format 1 nothing is listed; there, what lies
- * before a gap in the numbers has been released.
+ * manifest lists those there are, and how long their files are (struct
+ * log_extent): files get their length before they take records, so that one
+ * that is missing, or was cut, is refused by name, whether the store was
+ * closed, killed or lost power (log_segments.h has the argument). In stores of
+ * format 1 nothing is listed; there, what lies before a gap in the numbers has
+ * been released.
  *
  * Segments whose entries are all in table files are kept as spares and written
  * again from the start: overwriting blocks that a file has already costs
@@ -61,12 +62,18 @@ struct world;
 #define LOG_SEGMENT_BYTES        ((uint64_t)64 << 20)
 #define LOG_SEGMENT_BYTES_MIN    ((uint64_t)64 << 10)
 
-/* What the log consists of at least. INV-1: the name and the header of every
- * segment listed are on the disk. INV-2: all records before `position` that are
- * not released are on the disk. */
+/* A segment as it is recorded. */
+struct log_named_segment {
+    uint64_t number;
+    uint64_t bytes; /* Its file has so many or more; 0: nobody knows. */
+};
+
+/* What the log consists of at least. INV-1: the name, the header and the bytes
+ * of every segment listed are on the disk. INV-2: all records before `position`
+ * that are not released are on the disk. */
 struct log_extent {
-    const uint64_t *segments; /* Their numbers, ascending. */
-    size_t count;             /* 0: there is none, or nobody knows. */
+    const struct log_named_segment *segments; /* By their numbers. */
+    size_t count; /* 0: there is none, or nobody knows. */
     uint64_t position;
 };
 
@@ -85,10 +92,10 @@ struct commit_log_options {
     void *name_ctx;
 };
 
-/* Where a log goes on: what log_read() found. */
+/* Where a log continues: what log_read() found. */
 struct log_end {
     uint64_t segment;      /* Number of the segment it ends in; 0: none. */
-    uint64_t next_segment; /* Number of the segment to go on with. */
+    uint64_t next_segment; /* Number of the next segment. */
     uint64_t position;
     uint64_t last_sequence; /* Of the newest record; 0: none. */
 };
@@ -128,7 +135,8 @@ MUST_CHECK int commit_log_open(const struct commit_log_options *opts,
                                struct err *err);
 /* As the store writes it: closing it closes the log. */
 struct write_log *commit_log_writer(struct commit_log *l);
-/* Cuts the last segment to what it holds. NULL is allowed. Parks. */
+/* Syncs, records where the log ends, and cuts the last segment to what it
+ * holds. NULL is allowed. Parks. */
 void commit_log_close(struct commit_log *l);
 /* Segments that hold something no table file has yet, and the current one. */
 size_t commit_log_segment_count(struct commit_log *l);
@@ -155,7 +163,7 @@ MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);
 /* Every entry up to this sequence number survives the machine. */
 uint64_t commit_log_synced_sequence(const struct commit_log *l);
 
-/* All entries up to and with @sequence are in table files: let go of segments
+/* All entries up to and with @sequence are in table files: release segments
  * that hold no others, unless a reader has locked the directory. Parks. */
 void commit_log_release(struct commit_log *l, uint64_t sequence);
 

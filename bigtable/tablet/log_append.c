@@ -58,7 +58,7 @@ static struct log_record_header header_of(const struct commit_log *l,
 /* Zeros to write behind a record that ends at @end of the file. */
 static size_t pad_bytes(const struct commit_log *l, uint64_t end)
 {
-    return end <= l->current->whole
+    return end <= l->segments.current->whole
                ? 0
                : (size_t)((PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES);
 }
@@ -72,11 +72,11 @@ gather(struct commit_log *l, const struct log_record *records, size_t count)
         char *to =
             log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES + h.length);
         if (l->sealer)
-            log_put_sealed_record(to, l->sealer, l->current->number, &h,
-                                  records[i].parts, records[i].part_count);
+            log_put_sealed_record(to, l->sealer, l->segments.current->number,
+                                  &h, records[i].parts, records[i].part_count);
         else
-            log_put_record(to, l->current->number, &h, records[i].parts,
-                           records[i].part_count);
+            log_put_record(to, l->segments.current->number, &h,
+                           records[i].parts, records[i].part_count);
     }
 }
 
@@ -96,7 +96,8 @@ static int write_gathered(struct commit_log *l,
     whole = !l->cached || pad_bytes(l, offset + l->block.len - tail) > 0
                 ? log_block_padded(&l->block, from)
                 : slice_make(l->block.data + from, l->block.len - from);
-    rc = file_write_at(l->current->file, offset - tail + from, &whole, 1, err);
+    rc = file_write_at(l->segments.current->file, offset - tail + from, &whole,
+                       1, err);
     if (rc) {
         l->block.len = tail;
         return rc;
@@ -113,8 +114,9 @@ static size_t put_zeros(const struct commit_log *l,
                         struct slice *v)
 {
     static _Alignas(4096) const char zeros[ZERO_BYTES];
-    const struct segment *s = l->current;
-    uint64_t room = l->segment_bytes > end ? l->segment_bytes - end : 0;
+    const struct segment *s = l->segments.current;
+    uint64_t room =
+        l->segments.segment_bytes > end ? l->segments.segment_bytes - end : 0;
     uint64_t ahead = MIN_OF(MIN_OF(s->whole, room), AHEAD_BYTES_MAX);
     size_t count = 0;
     if (!s->is_new || end <= s->whole || bytes > AHEAD_BYTES_MAX / 4)
@@ -129,12 +131,13 @@ static size_t put_zeros(const struct commit_log *l,
 
 static int open_direct(struct commit_log *l, struct err *err)
 {
-    struct segment *s = l->current;
+    struct segment *s = l->segments.current;
     char path[LOG_PATH_BYTES];
     if (s->direct)
         return 0;
-    log_segment_path(path, l->dir, s->number);
-    return file_open(l->world, path, FILE_WRITE | FILE_DIRECT, &s->direct, err);
+    log_segment_path(path, l->segments.dir, s->number);
+    return file_open(l->segments.world, path, FILE_WRITE | FILE_DIRECT,
+                     &s->direct, err);
 }
 
 int commit_log__write_direct(struct commit_log *l,
@@ -142,8 +145,8 @@ int commit_log__write_direct(struct commit_log *l,
                              size_t count,
                              struct err *err)
 {
-    struct segment *s = l->current;
-    uint64_t offset = commit_log__end(s);
+    struct segment *s = l->segments.current;
+    uint64_t offset = segment_file_end(s);
     struct slice parts[1 + AHEAD_PARTS_MAX];
     size_t tail = l->block.len;
     size_t zeros;
@@ -181,12 +184,12 @@ static int write_scattered(struct commit_log *l,
     struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
     size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
     int rc;
-    log_put_record_header(header, l->current->number, &h, r->parts,
+    log_put_record_header(header, l->segments.current->number, &h, r->parts,
                           r->part_count);
     parts[0] = slice_make(header, sizeof(header));
     memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
     parts[r->part_count + 1] = slice_make(zeros, pad);
-    rc = file_write_at(l->current->file, offset, parts,
+    rc = file_write_at(l->segments.current->file, offset, parts,
                        r->part_count + 1 + (pad > 0), err);
     for (size_t i = 0; i <= r->part_count && rc == 0; i++)
         log_block_pass(&l->block, parts[i]);
@@ -200,7 +203,7 @@ int commit_log__write(struct commit_log *l,
                       size_t bytes,
                       struct err *err)
 {
-    uint64_t offset = commit_log__end(l->current);
+    uint64_t offset = segment_file_end(l->segments.current);
     char tail[LOG_PAGE_BYTES];
     size_t tail_len = l->block.len;
     int rc = 0;

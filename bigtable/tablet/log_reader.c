@@ -15,6 +15,7 @@
 
 struct segment {
     uint64_t number; /* Of its name. */
+    uint64_t bytes;  /* Of its file. */
     bool whole;      /* Its header is, and says the same number. */
     bool is_sealed;  /* Its records are encrypted. */
     uint64_t base;
@@ -25,6 +26,7 @@ struct log_reader {
     struct segment *segments; /* Ascending. Owned. */
     size_t count;
     struct buf bytes;           /* Of the segment in hand. */
+    uint64_t file_bytes;        /* Of its file. */
     struct unit_opener *opener; /* Of encrypted records. Owned. */
     uint64_t spare_max;         /* Highest number a spare had. */
     uint64_t last_sequence;
@@ -46,6 +48,7 @@ static int read_file(struct log_reader *r,
         return rc;
     buf_clear(&r->bytes);
     rc = file_size(f, &size, err);
+    r->file_bytes = rc ? 0 : size;
     if (rc == 0 && size > SEGMENT_BYTES_MAX)
         rc = err_set(err, ERR_CORRUPT, "%s: %llu bytes are too many", path,
                      (unsigned long long)size);
@@ -73,18 +76,19 @@ static int read_header(struct log_reader *r, struct segment *s, struct err *err)
         rc = log_get_segment_header(buf_slice(&r->bytes), &h, &s->whole, err);
     /* A spare that was renamed, and not begun. */
     s->whole = s->whole && h.number == s->number;
+    s->bytes = r->file_bytes;
     s->base = h.base;
     s->is_sealed = h.is_sealed;
     return rc;
 }
 
-/* Segments are let go of oldest first, but the changes of their names may reach
- * the disk in any order: what lies before a gap was let go of. (No gap comes
- * about otherwise: a log that is opened goes on with the next number.) */
+/* Segments are released oldest first, but the changes of their names may reach
+ * the disk in any order: what lies before a gap was released. (No gap comes
+ * about otherwise: a log that is opened continues with the next number.) */
 static void skip_released(struct log_reader *r)
 {
     const struct log_extent *e = &r->opts->named;
-    uint64_t named = e->count ? e->segments[0] : 0;
+    uint64_t named = e->count ? e->segments[0].number : 0;
     size_t first = 0;
     while (named && first < r->count && r->segments[first].number < named)
         first++;
@@ -128,24 +132,43 @@ static int refuse(struct err *err)
     return ERR_CORRUPT;
 }
 
-/* Are all segments there that were recorded? */
-static int check_names(const struct log_reader *r, struct err *err)
+/* Is the segment @n there, which is @s if it is? */
+static int check_file(const struct log_reader *r,
+                      const struct log_named_segment *n,
+                      const struct segment *s,
+                      struct err *err)
+{
+    unsigned long long number = n->number;
+    if (s && s->whole && s->bytes >= n->bytes)
+        return 0;
+    if (s && s->whole)
+        err_set(err, ERR_CORRUPT,
+                "commit log %s/%08llu.log is cut short: it has %llu bytes and "
+                "had %llu or more",
+                r->opts->dir, number, (unsigned long long)s->bytes,
+                (unsigned long long)n->bytes);
+    else
+        err_set(err, ERR_CORRUPT, "commit log %s/%08llu.log %s", r->opts->dir,
+                number, s ? "has lost its header" : "is missing");
+    return refuse(err);
+}
+
+/* Are all segments there that were recorded, and as long as they were? */
+static int check_files(const struct log_reader *r, struct err *err)
 {
     const struct log_extent *e = &r->opts->named;
     size_t at = 0;
-    for (size_t i = 0; i < e->count; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < e->count && rc == 0; i++) {
+        uint64_t number = e->segments[i].number;
         bool there;
-        while (at < r->count && r->segments[at].number < e->segments[i])
+        while (at < r->count && r->segments[at].number < number)
             at++;
-        there = at < r->count && r->segments[at].number == e->segments[i];
-        if (there && r->segments[at].whole)
-            continue;
-        err_set(err, ERR_CORRUPT, "commit log %s/%08llu.log %s", r->opts->dir,
-                (unsigned long long)e->segments[i],
-                there ? "has lost its header" : "is missing");
-        return refuse(err);
+        there = at < r->count && r->segments[at].number == number;
+        rc = check_file(r, &e->segments[i], there ? &r->segments[at] : NULL,
+                        err);
     }
-    return 0;
+    return rc;
 }
 
 /* Is everything there that was synced when it was recorded? */
@@ -157,13 +180,25 @@ static int check_end(const struct log_reader *r,
     uint64_t n;
     if (e->count == 0 || end->position >= e->position)
         return 0;
-    n = end->segment ? end->segment : e->segments[0];
+    n = end->segment ? end->segment : e->segments[0].number;
     err_set(err, ERR_CORRUPT,
             "commit log %s/%08llu.log is cut short: %llu bytes that were on "
             "the disk are missing at its end",
             r->opts->dir, (unsigned long long)n,
             (unsigned long long)(e->position - end->position));
     return refuse(err);
+}
+
+/* No record begins in @bytes from here on: nothing but zeros follows. A file
+ * may have many that no record was written over yet. */
+static size_t begin_of_zeros(struct slice bytes)
+{
+    static const char zeros[4096];
+    size_t end = bytes.len;
+    while (end > sizeof(zeros) &&
+           memcmp(bytes.data + end - sizeof(zeros), zeros, sizeof(zeros)) == 0)
+        end -= sizeof(zeros);
+    return end;
 }
 
 /* Is there a record in the bytes in hand, from @at on, that was written when
@@ -175,9 +210,10 @@ static bool proves_damage(struct log_reader *r,
                           uint64_t position)
 {
     struct slice all = buf_slice(&r->bytes);
+    size_t end = begin_of_zeros(all);
     struct log_record_header h;
     struct slice payload;
-    for (; at + LOG_RECORD_HEADER_BYTES <= all.len; at++) {
+    for (; at < end; at++) {
         struct slice rest = slice_sub(all, at, all.len);
         if (!log_may_be_record(rest) ||
             !log_get_record(rest, segment, &h, &payload))
@@ -367,7 +403,7 @@ int log_read(const struct commit_log_options *opts,
     int rc = list_segments(&r, err);
     *end = (struct log_end){.next_segment = 1};
     if (rc == 0 && !repair)
-        rc = check_names(&r, err);
+        rc = check_files(&r, err);
     if (rc == 0)
         rc = read_segments(&r, repair, fn, ctx, end, err);
     if (rc == 0 && !repair)
@@ -377,8 +413,9 @@ int log_read(const struct commit_log_options *opts,
     else if (r.count)
         end->next_segment = r.segments[r.count - 1].number + 1;
     if (opts->named.count)
-        end->next_segment = MAX_OF(
-            end->next_segment, opts->named.segments[opts->named.count - 1] + 1);
+        end->next_segment =
+            MAX_OF(end->next_segment,
+                   opts->named.segments[opts->named.count - 1].number + 1);
     /* A number is never given again while a file holds records of it. */
     end->next_segment = MAX_OF(end->next_segment, r.spare_max + 1);
     end->last_sequence = r.last_sequence;

@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "bigtable/tablet/commit_log.h"
 
 enum op {
     OP_COUNTERS = 1,
@@ -19,6 +20,7 @@ enum op {
     OP_PUT_LOG = 10,
     OP_PUT_SNAPSHOT = 11,
     OP_DROP_SNAPSHOT = 12,
+    OP_PUT_LOG_FILES = 13,
 };
 
 #define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
@@ -245,15 +247,17 @@ void edit_change_group(struct buf *edit,
 }
 
 void edit_put_log(struct buf *edit,
-                  const uint64_t *segments,
+                  const struct log_named_segment *segments,
                   size_t count,
                   uint64_t position)
 {
-    buf_put_u8(edit, OP_PUT_LOG);
+    buf_put_u8(edit, OP_PUT_LOG_FILES);
     buf_put_varint(edit, position);
     buf_put_varint(edit, count);
-    for (size_t i = 0; i < count; i++)
-        buf_put_varint(edit, segments[i]);
+    for (size_t i = 0; i < count; i++) {
+        buf_put_varint(edit, segments[i].number);
+        buf_put_varint(edit, segments[i].bytes);
+    }
 }
 
 void edit_put_snapshot(struct buf *edit, const char *name)
@@ -542,15 +546,18 @@ static void apply_counters(struct manifest_state *s, struct cursor *c)
     s->sequence = MAX_OF(s->sequence, sequence);
 }
 
-static void apply_put_log(struct manifest_state *s, struct cursor *c)
+static void
+apply_put_log(struct manifest_state *s, struct cursor *c, bool has_bytes)
 {
+    struct log_named_segment *n;
     s->log_position = cursor_varint(c);
-    s->log_segment_count = cursor_count(c, 1);
-    s->log_segments = mem_realloc(s->log_segments, (s->log_segment_count + 1) *
-                                                       sizeof(uint64_t));
+    s->log_segment_count = cursor_count(c, has_bytes ? 2 : 1);
+    n = s->log_segments =
+        mem_realloc(s->log_segments, (s->log_segment_count + 1) * sizeof(*n));
     for (size_t i = 0; i < s->log_segment_count; i++) {
-        s->log_segments[i] = cursor_varint(c);
-        c->bad |= i > 0 && s->log_segments[i] <= s->log_segments[i - 1];
+        n[i].number = cursor_varint(c);
+        n[i].bytes = has_bytes ? cursor_varint(c) : 0;
+        c->bad |= i > 0 && n[i].number <= n[i - 1].number;
     }
 }
 
@@ -601,7 +608,8 @@ int manifest_state_apply(struct manifest_state *s,
         case OP_PUT_LOADS: apply_put_loads(s, &c); break;
         case OP_PUT_STAMP: apply_put_stamp(s, &c); break;
         case OP_PUT_DONE: apply_put_done(s, &c); break;
-        case OP_PUT_LOG: apply_put_log(s, &c); break;
+        case OP_PUT_LOG: apply_put_log(s, &c, false); break;
+        case OP_PUT_LOG_FILES: apply_put_log(s, &c, true); break;
         case OP_PUT_SNAPSHOT: apply_put_snapshot(s, &c); break;
         case OP_DROP_SNAPSHOT: apply_drop_snapshot(s, &c); break;
         default: c.bad = true;
@@ -685,6 +693,10 @@ static void skip_op(struct cursor *c,
         skip_varints(c, 1);
         skip_varints(c, cursor_count(c, 1));
         break;
+    case OP_PUT_LOG_FILES:
+        skip_varints(c, 1);
+        skip_varints(c, 2 * cursor_count(c, 2));
+        break;
     case OP_PUT_SNAPSHOT:
     case OP_DROP_SNAPSHOT: cursor_lslice(c); break;
     default: c->bad = true; break;
@@ -706,8 +718,8 @@ bool edit_keeps_rows(struct slice edit)
     while (!c.bad && c.p < c.end) {
         enum op op = (enum op)cursor_u8(&c);
         if (op != OP_COUNTERS && op != OP_CHANGE_GROUP && op != OP_PUT_STAMP &&
-            op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_SNAPSHOT &&
-            op != OP_DROP_SNAPSHOT)
+            op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_LOG_FILES &&
+            op != OP_PUT_SNAPSHOT && op != OP_DROP_SNAPSHOT)
             return false;
         skip_op(&c, op, NULL, NULL);
     }

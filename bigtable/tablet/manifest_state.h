@@ -16,9 +16,10 @@
  *           | 10 position, count, number…                        the commit log
  *           | 11 name:lslice                                     a snapshot
  *           | 12 name:lslice                                     drop it
- *     group = id, flushed sequence, file count, file…
- *     file  = number, bytes, entries, sequence min, sequence max, run,
- *             first key:lslice, last key:lslice
+ *           | 13 position, count, (number, bytes)…               as 10, with
+ * the lengths of the files group = id, flushed sequence, file count, file… file
+ * = number, bytes, entries, sequence min, sequence max, run, first key:lslice,
+ * last key:lslice
  *
  * The same operations describe a change and, all in one edit, a whole state.
  * Applying is checked: an edit that refers to what is not there is corrupt.
@@ -37,6 +38,8 @@
 #include "base/core/slice.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
+
+struct log_named_segment;
 
 struct manifest_group {
     uint32_t id;
@@ -77,7 +80,7 @@ struct manifest_state {
     size_t table_count;
     struct manifest_tablet *tablets; /* Owned. */
     size_t tablet_count;
-    uint64_t *log_segments; /* Of the commit log: see log_extent. Owned. */
+    struct log_named_segment *log_segments; /* See log_extent. Owned. */
     size_t log_segment_count;
     uint64_t log_position;
     char **snapshots; /* Names whose records must be there. Owned. */
@@ -111,9 +114,9 @@ void edit_put_table(struct buf *edit,
                     uint64_t id,
                     const char *name,
                     const struct schema *schema);
-/* Numbers of segments, ascending. */
+/* See struct log_extent. */
 void edit_put_log(struct buf *edit,
-                  const uint64_t *segments,
+                  const struct log_named_segment *segments,
                   size_t count,
                   uint64_t position);
 void edit_put_snapshot(struct buf *edit, const char *name);

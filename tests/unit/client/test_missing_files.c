@@ -1,7 +1,7 @@
-/* Any file of a store is removed or cut short, after it was closed or after the
- * power went: then either everything that was acknowledged is there, or opening
- * or reading refuses. Only a log that nobody closed may lose its end with a
- * cut. Random histories in the simulated world. */
+/* Any file of a store is removed or cut short, after it was closed, its process
+ * was killed or the power went: then either everything that was acknowledged is
+ * there, or opening or reading refuses. Random histories in the simulated
+ * world. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,12 +33,19 @@ enum way {
     WAY_COUNT
 };
 
+/* How the last round ends. */
+enum ending {
+    CLOSED,
+    KILLED,    /* What was written stays. */
+    POWER_LOST /* What was synced stays: the round's writes are. */
+};
+
 struct run_state {
     struct world *world;
     uint64_t seed;
     size_t file; /* Index of the file that is damaged. */
     enum way way;
-    bool power_cut; /* The last round ends with it; its writes are synced. */
+    enum ending ending;
     char path[300];
     size_t file_count;
     unsigned versions[ROWS];
@@ -93,6 +100,36 @@ put_row(struct quarry_table *t, size_t i, unsigned version, bool synced)
     quarry_mutation_free(m);
 }
 
+static const char *const dirs[] = {"/q", "/q/log", "/q/tables", "/q/snapshots"};
+
+/* What the system would write some time: as if it had. */
+static void sync_directory(struct run_state *r, const char *dir)
+{
+    char **names;
+    size_t count;
+    if (world_list(r->world, dir, &names, &count, NULL))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        char path[300];
+        struct file *f;
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        if (file_open(r->world, path, FILE_READ | FILE_WRITE, &f, NULL))
+            continue;
+        OK(file_sync(f, &err));
+        file_close(f);
+    }
+    world_names_free(names, count);
+    OK(world_sync_dir(r->world, dir, &err));
+}
+
+static void end_process(struct run_state *r)
+{
+    for (size_t d = 0; d < ARRAY_LEN(dirs) && r->ending == KILLED; d++)
+        sync_directory(r, dirs[d]);
+    if (r->ending != CLOSED)
+        sim_power_off(r->world);
+}
+
 static void history(void *arg)
 {
     struct run_state *r = arg;
@@ -109,7 +146,7 @@ static void history(void *arg)
         OK(quarry_table_open(q, "t", &t, &err));
         for (size_t k = 0; k < writes; k++) {
             size_t i = rand_below(&g, ROWS);
-            put_row(t, i, ++r->versions[i], r->power_cut);
+            put_row(t, i, ++r->versions[i], r->ending == POWER_LOST);
             if (rand_one_in(&g, 40))
                 OK(quarry_flush(q, &err));
         }
@@ -117,8 +154,8 @@ static void history(void *arg)
             OK(quarry_table_snapshot(q, "t", "s", 0, &err));
             r->snapshot = true;
         }
-        if (r->power_cut && round == ROUNDS - 1)
-            sim_power_off(r->world);
+        if (round == ROUNDS - 1)
+            end_process(r);
         quarry_table_close(t);
         quarry_close(q);
     }
@@ -127,11 +164,9 @@ static void history(void *arg)
 /* The @index-th file of the store, counted over its directories. */
 static bool find_file(struct run_state *r)
 {
-    static const char *const dirs[] = {"/q", "/q/log", "/q/tables",
-                                       "/q/snapshots"};
     size_t n = 0;
     r->path[0] = '\0';
-    for (size_t d = 0; d < sizeof(dirs) / sizeof(dirs[0]); d++) {
+    for (size_t d = 0; d < ARRAY_LEN(dirs); d++) {
         char **names;
         size_t count;
         if (world_list(r->world, dirs[d], &names, &count, NULL))
@@ -221,7 +256,7 @@ static size_t run_once(struct run_state *r)
 {
     r->world = sim_world_new(&(struct sim_options){.seed = r->seed});
     sim_run(r->world, history, r);
-    if (r->power_cut)
+    if (r->ending != CLOSED)
         sim_power_on(r->world);
     sim_run(r->world, damage, r);
     sim_run(r->world, read_back, r);
@@ -229,18 +264,16 @@ static size_t run_once(struct run_state *r)
     return r->file_count;
 }
 
-static void sweep(bool power_cut)
+static void sweep(enum ending ending)
 {
     size_t refused = 0;
     for (uint64_t seed = 1; seed <= 2; seed++) {
         for (int way = 0; way < WAY_COUNT; way++) {
             size_t count = 1;
-            if (power_cut && way == WAY_CUT)
-                continue;
             for (size_t file = 0; file < count && file < FILES_MAX; file++) {
                 struct run_state r = {.seed = test_seed() + seed,
                                       .file = file,
-                                      .power_cut = power_cut,
+                                      .ending = ending,
                                       .way = (enum way)way};
                 count = run_once(&r);
                 refused += r.refused;
@@ -255,14 +288,21 @@ static void sweep(bool power_cut)
 
 START_TEST(test_of_a_closed_store)
 {
-    sweep(false);
+    sweep(CLOSED);
+}
+
+END_TEST
+
+START_TEST(test_of_one_that_was_killed)
+{
+    sweep(KILLED);
 }
 
 END_TEST
 
 START_TEST(test_of_one_that_lost_power)
 {
-    sweep(true);
+    sweep(POWER_LOST);
 }
 
 END_TEST
@@ -345,5 +385,6 @@ END_TEST
 
 TEST_MAIN("missing files",
           test_of_a_closed_store,
+          test_of_one_that_was_killed,
           test_of_one_that_lost_power,
           test_format_1)
