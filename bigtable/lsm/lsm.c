@@ -316,6 +316,8 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
     mutex_unlock(&l->publish_mutex);
     version_unref(v);
     state_unpin(s);
+    if (c->flushed_sequence && l->options.hooks.flushed)
+        l->options.hooks.flushed(l->options.hooks.ctx, c->flushed_sequence);
     return 0;
 }
 

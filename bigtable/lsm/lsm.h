@@ -86,6 +86,10 @@ struct lsm_hooks {
                   struct lsm *lsm,
                   const struct lsm_edit *edit,
                   struct err *err);
+    /* After the commit of a flush: what is at or below @sequence is now in
+     * tables that readers and compactions see, and no longer in memtables.
+     * NULL: nobody asks. */
+    void (*flushed)(void *ctx, uint64_t sequence);
     /* The last reference inside the process to table @number went away after an
      * edit removed it: delete the file if no other tablet shares it. */
     void (*unlink)(void *ctx, uint64_t number);

@@ -105,8 +105,6 @@ static int commit_edit(struct tablet_group *g,
         remember_file(g, &edit->added[i]);
     for (size_t i = 0; i < edit->removed_count; i++)
         forget_file(g, edit->removed[i]);
-    if (edit->flushed_sequence > atomic_load(&g->flushed_sequence))
-        atomic_store(&g->flushed_sequence, edit->flushed_sequence);
     return 0;
 }
 
@@ -122,6 +120,15 @@ static int hook_commit(void *ctx,
     rc = commit_edit(g, edit, err);
     mutex_unlock(&g->edit_lock);
     return rc;
+}
+
+/* Not already when the edit is committed: those who wait for a flush look at
+ * the group's tables next, and a compaction on demand merges them. */
+static void hook_flushed(void *ctx, uint64_t sequence)
+{
+    struct tablet_group *g = ctx;
+    if (sequence > atomic_load(&g->flushed_sequence))
+        atomic_store(&g->flushed_sequence, sequence);
 }
 
 static void hook_unlink(void *ctx, uint64_t number)
@@ -157,8 +164,8 @@ static int open_group(struct tablet *t,
         .dir = STORE_TABLES_DIR,
         .cache = t->store->cache,
         .group = group->options,
-        .hooks = {g, hook_new_number, hook_decided, hook_commit, hook_unlink,
-                  hook_new_filter, hook_free_filter},
+        .hooks = {g, hook_new_number, hook_decided, hook_commit, hook_flushed,
+                  hook_unlink, hook_new_filter, hook_free_filter},
         .lower = buf_slice(&t->start_key),
         .upper = buf_slice(&t->end_key),
         .commits_are_shared = t->store->sharing != NULL,

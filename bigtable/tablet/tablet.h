@@ -45,7 +45,7 @@ struct tablet_group {
     uint32_t id;           /* Of the schema's group. */
     struct lsm *lsm;
     uint64_t memtable_bytes;        /* Freeze at this size. */
-    atomic_ullong flushed_sequence; /* At or below: in tables. */
+    atomic_ullong flushed_sequence; /* At or below: in tables of `lsm`. */
     atomic_ullong low_sequence;     /* See I2. */
     atomic_ullong last_sequence;    /* Newest entry inserted. */
     struct mutex edit_lock;         /* Of the three below; over a commit. */

@@ -562,6 +562,43 @@ START_TEST(test_filter_drops)
 
 END_TEST
 
+/* Tables and memtable when the owner was told of the flush. */
+static struct lsm_stats told_stats;
+
+static void note_flushed(void *ctx, uint64_t sequence)
+{
+    struct fixture *f = ctx;
+    ck_assert_uint_eq(sequence, f->flushed_sequence);
+    lsm_stats(f->lsm, &told_stats);
+}
+
+/* The owner hears of a flush when its tables are seen: what waits for the flush
+ * finds them, and no memtable. */
+START_TEST(test_flush_is_told_when_it_is_seen)
+{
+    struct fixture *f = malloc(sizeof(*f));
+    bool did;
+    fixture_init(f);
+    f->options.hooks.flushed = note_flushed;
+    fixture_open(f);
+    for (int round = 1; round <= 2; round++) {
+        told_stats = (struct lsm_stats){.table_count = 0};
+        insert_rows(f, round * 1000, 100, 10);
+        lsm_freeze(f->lsm, (uint64_t)round * 1000 + 100);
+        OK(lsm_flush(f->lsm, err));
+        ck_assert_uint_eq(told_stats.table_count, (uint64_t)round);
+        ck_assert_uint_eq(told_stats.entry_count, (uint64_t)round * 100);
+        ck_assert_uint_eq(told_stats.memtable_bytes, 0);
+    }
+    told_stats = (struct lsm_stats){.table_count = 77};
+    OK(lsm_compact_major(f->lsm, err));
+    OK(lsm_compact(f->lsm, &did, err));
+    ck_assert_uint_eq(told_stats.table_count, 77); /* No flush. */
+    fixture_free(f);
+}
+
+END_TEST
+
 /* A cancelled group refuses to compact and stays whole. */
 START_TEST(test_cancel_stops_compactions)
 {
@@ -622,5 +659,6 @@ TEST_MAIN("group",
           test_bounds_clip_shared_tables,
           test_split_points_are_even,
           test_filter_drops,
+          test_flush_is_told_when_it_is_seen,
           test_cancel_stops_compactions,
           test_wrong_lists_are_refused)
