@@ -2,7 +2,7 @@
 # The integration tests of the official Go client for Bigtable, as Debian ships
 # them, against a gateway.
 #
-#     bigtable_go.sh QUARRY [go test option…]
+#     bigtable_go.sh QUARRY [-test.OPTION…]
 #
 # The tests start an in-memory server of their own; a copy is made whose
 # environment connects to ours instead, without TLS. Exit 77: it cannot run
@@ -18,13 +18,21 @@ package=/usr/share/gocode/src/cloud.google.com/go/bigtable
     skip "the package golang-google-cloud-dev is not installed"
 command -v go >/dev/null || skip "there is no go"
 
-bigtable_start "$quarry"
+# build_suite FILE: the suite as one program.
+build_suite() {
+    local copy=$bigtable_work/go/src/cloud.google.com/go/bigtable
+    # The copy shadows the installed package: it comes first in GOPATH.
+    mkdir -p "$bigtable_work/go/src/cloud.google.com"
+    cp -r "$(dirname "$package")" "$bigtable_work/go/src/cloud.google.com"
+    patch_suite "$copy/export_test.go"
+    (cd "$copy" && GO111MODULE=off GOFLAGS= \
+        GOPATH=$bigtable_work/go:/usr/share/gocode \
+        go test -vet=off -c -o "$1.new" . && mv "$1.new" "$1")
+}
 
-# The copy shadows the installed package: it comes first in GOPATH.
-copy=$bigtable_work/go/src/cloud.google.com/go/bigtable
-mkdir -p "$bigtable_work/go/src/cloud.google.com"
-cp -r "$(dirname "$package")" "$bigtable_work/go/src/cloud.google.com"
-python3 - "$copy/export_test.go" <<'PATCH'
+# patch_suite FILE
+patch_suite() {
+    python3 - "$1" <<'PATCH'
 import re
 import sys
 
@@ -59,14 +67,27 @@ text = text.replace("(*InstanceAdminClient, error) {\n\treturn nil, nil",
 text = text.replace('"flag"', '"flag"\n\t"os"')
 open(path, "w").write(text)
 PATCH
+}
 
-export GO111MODULE=off GOPATH=$bigtable_work/go:/usr/share/gocode
-export GOFLAGS=
+# It is built once, for a directory and for a cell.
+kept=$here/../../build/conformance/go
+mkdir -p "$kept"
+sum=$({ go version; cat "$here/bigtable_go.sh" "$package"/*.go; } |
+    sha256sum | cut -c 1-16)
+suite=$kept/bigtable-$sum
+exec 9>"$kept/lock" # Two tests may come at once; one builds.
+flock 9
+if [ ! -x "$suite" ]; then
+    build_suite "$suite" || exit 1
+fi
+exec 9>&-
+
+bigtable_start "$quarry"
 export GATEWAY_ADDRESS=$bigtable_address
 unset BIGTABLE_EMULATOR_HOST
-cd "$copy" || exit 1
-go test -vet=off -run TestIntegration -v -timeout 900s "$@" . \
-    -skip AdminCreateInstance -it.instance-to-create made-by-test \
+cd "$package" || exit 1
+"$suite" -test.run TestIntegration -test.v -test.timeout 900s \
+    -test.skip AdminCreateInstance -it.instance-to-create made-by-test "$@" \
     >"$bigtable_work/out" 2>&1
 status=$?
 grep -E '^ *--- |^(ok|FAIL|PASS|panic)|integration_test.go:' "$bigtable_work/out"
