@@ -17,7 +17,6 @@ hosts of their own in network namespaces, where links can be cut.
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +33,10 @@ SECONDS = 180
 TOLD_LINES = 40
 # A cell alone: nodes that serve no tables, whose logs would be files, too.
 CELL = "lock,namenode,chunk"
+# Roles of nodes of a cell, and of what is beside it.
+ALL_ROLES = "lock,namenode,chunk,tablet,master,jobs,worker"
+OTHER_ROLES = "chunk,tablet,worker"
+CELL_MAX = 5
 
 
 def voters_of(members, service):
@@ -206,20 +209,38 @@ class Loopback(Cluster):
 
     data = "quarry-cluster"
 
-    def begin(self, roles):
-        self.test.ok("cluster", "start", "-n", str(len(self.names)))
-        if roles:
-            # Only the configuration is kept: as if it had been so at first.
-            for name in self.names:
-                self.kill(name)
-                self.forget(name)
-                self.set_roles(name, roles)
+    def begin(self, roles, settings):
+        """@settings: more lines of each server.conf, from its first start on.
+        """
+        if roles or settings:
+            self.make_nodes(roles, settings)
             self.test.ok("cluster", "start")
+        else:
+            self.test.ok("cluster", "start", "-n", str(len(self.names)))
 
-    def forget(self, name):
-        for entry in os.scandir(self.dir(name)):
-            if entry.is_dir():
-                shutil.rmtree(entry.path)
+    def make_nodes(self, roles, settings):
+        """What `cluster start` makes, but for roles and settings."""
+        count = len(self.names)
+        top = os.path.join(self.test.dir, self.data)
+        ports = free_ports(2 * count)
+        at = ["127.0.0.1:%d" % port for port in ports]
+        cell = at[:min(count, CELL_MAX) - (min(count, CELL_MAX) + 1) % 2]
+        os.mkdir(top, 0o700)
+        key = os.path.join(top, "key")
+        with open(key, "w") as f:
+            f.write(os.urandom(16).hex() + "\n")
+        os.chmod(key, 0o600)
+        for i, name in enumerate(self.names):
+            where = self.dir(name)
+            os.mkdir(where, 0o700)
+            own = ALL_ROLES if at[i] in cell else OTHER_ROLES
+            with open(os.path.join(where, "server.conf"), "w") as f:
+                f.write("[server]\nname = %s\ndata = \"%s\"\nlisten = %s\n"
+                        "console = %s\ncell = %s\nroles = %s\nrack = r%d\n"
+                        "key = \"%s\"\nlog = \"%s/log\"\n"
+                        "pid-file = \"%s/pid\"\n%s" % (
+                            name, where, at[i], at[count + i], ",".join(cell),
+                            roles or own, i + 1, key, where, where, settings))
 
     def set_roles(self, name, roles):
         path = os.path.join(self.dir(name), "server.conf")
@@ -245,14 +266,14 @@ class ClusterTest(CliTest):
         # A command of a user would give up sooner.
         self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
 
-    def begun(self, cluster, roles):
+    def begun(self, cluster, *how):
         """It is started; one that does not come up tells of itself, too."""
         self.addCleanup(cluster.end)
-        cluster.begin(roles)
+        cluster.begin(*how)
         return cluster
 
-    def loopback(self, count, roles=None):
-        return self.begun(Loopback(self, count), roles)
+    def loopback(self, count, roles=None, settings=""):
+        return self.begun(Loopback(self, count), roles, settings)
 
     def skip(self, why):
         print("SKIPPED: %s: %s" % (self.id(), why), flush=True)

@@ -11,7 +11,7 @@ import time
 
 import storm
 from processes import main
-from test_tablets import TabletsTest
+from test_tablets import HASTY, TabletsTest
 
 SECONDS = 12
 NODES = int(os.environ.get("QUARRY_STORM_NODES", "3"))
@@ -65,8 +65,8 @@ class RowsTest(TabletsTest):
         seed = int(os.environ.get("QUARRY_STORM_SEED", "0")) or \
             random.SystemRandom().randrange(1, 1 << 31)
         print("%s: seed %d, %d nodes" % (self.id(), seed, NODES), flush=True)
-        c = self.loopback(NODES)
-        self.hasten(c, OPTIONS, NODES)
+        c = self.loopback(NODES, settings=HASTY % OPTIONS)
+        self.await_served(c, NODES)
         s = TablesStorm(self, c, seed)
         s.rage(float(os.environ.get("QUARRY_STORM_SECONDS", SECONDS)),
                TablesStorm.FAULTS)

@@ -13,14 +13,8 @@ from stranger import Stranger
 class AuditTest(ClusterTest):
     def begin_cluster(self):
         """One node with an audit log."""
-        c = self.loopback(1)
-        c.leader("lock")
-        c.stop("n1")
-        with open(os.path.join(c.dir("n1"), "server.conf"), "a") as f:
-            f.write("\n[server]\naudit-log = \"%s\"\n" %
-                    os.path.join(c.dir("n1"), "audit"))
-        self.ok("cluster", "start")
-        return c
+        return self.loopback(1, settings="audit-log = \"%s\"\n" %
+                             self.path("quarry-cluster/n1/audit"))
 
     def events(self, c, suffix=""):
         with open(os.path.join(c.dir("n1"), "audit" + suffix)) as f:

@@ -37,15 +37,9 @@ class Encryption(ClusterTest):
 
     def serve(self, count, encrypted=True):
         """A cluster that was encrypted from its beginning, with tables."""
-        c = self.loopback(count)
         self.key = self.new_key("master")
-        if encrypted:
-            for name in c.names:
-                c.kill(name)
-                c.forget(name)
-                os.unlink(os.path.join(c.dir(name), "log"))
-            self.configure(c, "key-file = %s\n" % self.key)
-            self.ok("cluster", "start")
+        c = self.loopback(count, settings="[encryption]\nkey-file = %s\n" %
+                          self.key if encrypted else "")
         self.await_master(c)
         return c
 

@@ -17,10 +17,26 @@ class LockTest(ClusterTest):
     def lock(self, *args):
         return self.ok("lock", args[0], "-t", TARGET, *args[1:])
 
-    def test_files(self):
+    def test_one_server(self):
+        """What a cell of one server does. The holders that die or hang do so
+        at first: their leases take long to run out."""
+        self.loopback(1, CELL)
+        with self.subTest("files"):
+            self.check_files()
+        dead = self.start_holder_that_dies()
+        silent = self.start_silent_holders()
+        for check in (self.check_hold, self.check_watch,
+                      self.check_status_of_the_command):
+            with self.subTest(check.__name__):
+                check()
+        with self.subTest("holder dies"):
+            self.check_holder_that_died(*dead)
+        with self.subTest("silent holders"):
+            self.check_silent_holders(*silent)
+
+    def check_files(self):
         """Files and directories are made, listed, read and removed; mistakes
         are named."""
-        self.loopback(1, CELL)
         self.lock("put", "/greeting", "hello")
         self.lock("mkdir", "/jobs")
         self.lock("put", "/jobs/one", "1")
@@ -66,10 +82,9 @@ class LockTest(ClusterTest):
             self.wait_for(lambda w=words: "refused" in self.fails(
                 1, *w, *key, second + "," + first))
 
-    def test_hold(self):
+    def check_hold(self):
         """A command runs under its lock, with the sequencer; its failure is
         ours; who does not wait is told who holds it."""
-        self.loopback(1, CELL)
         out = self.lock("hold", "/l", "--", "sh", "-c",
                         "echo $QUARRY_SEQUENCER")
         self.assertRegex(out, r"^x:1:\d+:/l\n$")
@@ -82,9 +97,8 @@ class LockTest(ClusterTest):
         self.assertIn("the lock is held by session", message)
         self.assertIn("exit status 1", message)
 
-    def test_watch(self):
+    def check_watch(self):
         """What happens to a file is printed, until it is deleted."""
-        self.loopback(1, CELL)
         self.lock("put", "/f", "1")
         watch = subprocess.Popen(
             [QUARRY, "lock", "watch", "/f", "-t", TARGET], cwd=self.dir,
@@ -134,19 +148,22 @@ class LockTest(ClusterTest):
             worker.join()
         self.assertEqual(self.lock("cat", "/count"), str(3 * rounds))
 
-    def test_holder_dies(self):
-        """The lock of a holder that was killed is had by the next, later than
-        its lease could have lasted, and with a newer sequencer."""
-        self.loopback(1, CELL)
+    def start_holder_that_dies(self):
+        """Its sequencer, and who waits for its lock."""
         holder = subprocess.Popen(
-            [QUARRY, "lock", "hold", "/l", "-t", TARGET], cwd=self.dir,
+            [QUARRY, "lock", "hold", "/dead", "-t", TARGET], cwd=self.dir,
             env=self.env, stdout=subprocess.PIPE, text=True)
         first = holder.stdout.readline()
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         holder.stdout.close()
-        out = self.ok("lock", "hold", "/l", "-t", TARGET, "--timeout", "120s",
-                      "--", "sh", "-c", "echo $QUARRY_SEQUENCER")
+        return first, self.start_next_holder("dead", "echo $QUARRY_SEQUENCER")
+
+    def check_holder_that_died(self, first, following):
+        """The lock of a holder that was killed is had by the next, later than
+        its lease could have lasted, and with a newer sequencer."""
+        out, _ = following.communicate(timeout=SECONDS)
+        self.assertEqual(following.returncode, 0)
         generation = [int(re.match(r"x:(\d+):", s).group(1))
                       for s in (first, out)]
         self.assertEqual(generation[1], generation[0] + 1)
@@ -174,12 +191,14 @@ class LockTest(ClusterTest):
         except FileNotFoundError:
             return 0
 
-    def start_next_holder(self, name):
-        """It says when it has the lock."""
-        return subprocess.Popen(
+    def start_next_holder(self, name, script="date +%s.%N"):
+        """It says when it has the lock, or what @script does."""
+        process = subprocess.Popen(
             [QUARRY, "lock", "hold", "/" + name, "-t", TARGET, "--timeout",
-             "120s", "--", "date", "+%s.%N"], cwd=self.dir, env=self.env,
-            stdout=subprocess.PIPE, text=True)
+             "%ds" % SECONDS, "--", "sh", "-c", script], cwd=self.dir,
+            env=self.env, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process
 
     def expect_over(self, name, since):
         """Command and child have ended, and did before @since."""
@@ -189,20 +208,23 @@ class LockTest(ClusterTest):
         for part in ("child", "parent"):
             self.assertLess(self.last_tick(name, part), since)
 
-    def test_silent_holders(self):
-        """The command of a holder that was killed, or hangs, ends with all it
-        started, also what ignores SIGTERM, before another has the lock. One
-        that goes on then says that the lock may be lost, and fails."""
-        self.loopback(1, CELL)
+    def start_silent_holders(self):
+        """One was killed, the other hangs: it, and who waits for their locks.
+        """
         killed = self.hold_forever("killed")
         stopped = self.hold_forever("stopped")
         killed.send_signal(signal.SIGKILL)
         stopped.send_signal(signal.SIGSTOP)
         killed.communicate(timeout=SECONDS)
-        following = [(name, self.start_next_holder(name))
-                     for name in ("killed", "stopped")]
+        return stopped, [(name, self.start_next_holder(name))
+                         for name in ("killed", "stopped")]
+
+    def check_silent_holders(self, stopped, following):
+        """The command of a holder that was killed, or hangs, ends with all it
+        started, also what ignores SIGTERM, before another has the lock. One
+        that continues then says that the lock may be lost, and fails."""
         for name, process in following:
-            out, _ = process.communicate(timeout=120)
+            out, _ = process.communicate(timeout=SECONDS)
             self.assertEqual(process.returncode, 0)
             self.expect_over(name, float(out))
         stopped.send_signal(signal.SIGCONT)
@@ -221,10 +243,9 @@ class LockTest(ClusterTest):
         self.assertIn("the lock may be lost", said)
         self.expect_over("lost", time.time())
 
-    def test_status_of_the_command(self):
+    def check_status_of_the_command(self):
         """What the command says comes through: its status, its signal, its
         absence, and the terminal's Ctrl-C is its own."""
-        self.loopback(1, CELL)
         hold = ("lock", "hold", "/l", "-t", TARGET, "--")
         self.assertEqual(self.ok(*hold, "echo", "out").strip(), "out")
         self.assertIn("exit status 3", self.fails(1, *hold, "sh", "-c",

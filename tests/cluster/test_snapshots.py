@@ -13,9 +13,9 @@ class Keeping(ClusterTest):
         super().setUp()
         self.env["QUARRY_TARGET"] = TARGET
 
-    def serve(self, count):
+    def serve(self, count, settings=""):
         """A cluster whose master is ready."""
-        cluster = self.loopback(count)
+        cluster = self.loopback(count, settings=settings)
         self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
                                   for row in cluster.status()))
         return cluster
@@ -145,13 +145,7 @@ class Keeping(ClusterTest):
         """A table's present files and its new ones get as many copies as it is
         altered to have, and its rows are read meanwhile and without one of the
         machines."""
-        cluster = self.serve(3)
-        self.ok("cluster", "stop")
-        for name in cluster.names:
-            path = os.path.join(cluster.dir(name), "server.conf")
-            with open(path, "a") as f:
-                f.write("[master]\nreread = 1s\n")
-        self.ok("cluster", "start")
+        cluster = self.serve(3, "[master]\nreread = 1s\n")
         self.ok("table", "create", "t", "--family", "f")
         rows = ["r%03d" % n for n in range(50)]
         self.ok("load", "t", self.load_file("rows.tsv", rows[::2]))

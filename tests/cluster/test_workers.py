@@ -28,14 +28,7 @@ class WorkersTest(ClusterTest):
 
     def serve(self, count, settings=""):
         """So many nodes, all with these settings besides."""
-        cluster = self.loopback(count)
-        for name in cluster.names if settings else ():
-            with open(os.path.join(cluster.dir(name), "server.conf"),
-                      "a") as f:
-                f.write(settings)
-            cluster.stop(name)
-        if settings:
-            self.ok("cluster", "start")
+        cluster = self.loopback(count, settings=settings)
 
         def ready():
             done = self.run_quarry("job", "workers", "--format", "json")
