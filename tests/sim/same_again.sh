@@ -1,9 +1,12 @@
 #!/bin/bash
 # Two runs of one seed are the same, step by step, in processes of their own; and
 # a run of another seed is another run.
+#
+#     same_again.sh QUARRY-SIM SCENARIO…
 set -euo pipefail
 sim=$1
-for scenario in lock replica files; do
+shift
+for scenario in "$@"; do
     first=$("$sim" --scenario "$scenario" --seed 5)
     second=$("$sim" --scenario "$scenario" --seed 5)
     [ "$first" = "$second" ] || {
