@@ -2,6 +2,7 @@
 #include "base/crypt/keyring.h"
 
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@
 /* KEYS is looked at for changes at most this often. */
 #define REFRESH_US ((uint64_t)1000000)
 
+#define LOAN_PURPOSE "quarry lent key"
+
 STATIC_ASSERT(KEY_ENTRY_BYTES == 76, "on disk");
 
 struct data_key {
@@ -39,7 +42,9 @@ struct data_key {
 struct keyring {
     atomic_uint refs;
     struct world *world;
-    struct keyring_place place; /* Without functions: ephemeral. */
+    struct keyring *lender; /* Shared; NULL but for a view of its loans. */
+    unsigned char lent[KEYRING_SALT_BYTES]; /* Name of the loan; 0s: none. */
+    struct keyring_place place;             /* Without functions: ephemeral. */
     struct master_keys *masters;
     struct secret_slab *slab;
     struct mutex file_lock; /* Over changes of KEYS; the outer one. */
@@ -235,6 +240,11 @@ static int read_keys(struct keyring *k, struct err *err)
     int rc = k->place.read(k->place.ctx, &bytes, err);
     if (rc == 0)
         rc = decode_keys(k, buf_slice(&bytes), err);
+    if (rc == ERR_DENIED && k->masters) {
+        /* The administrator may have given another one meanwhile. */
+        master_keys_look_again(k->masters, k->world);
+        rc = decode_keys(k, buf_slice(&bytes), err);
+    }
     buf_close(&bytes);
     return rc;
 }
@@ -358,15 +368,23 @@ struct keyring *keyring_new_ephemeral(struct world *w)
     return k;
 }
 
-struct keyring *keyring_new_of(struct world *w,
-                               const unsigned char bytes[AEAD_KEY_BYTES])
+/* A keyring of the one key @bytes. */
+static struct keyring *keyring_of_one(struct world *w,
+                                      const unsigned char bytes[AEAD_KEY_BYTES])
 {
     struct keyring *k = keyring_new(w, (struct keyring_place){.ctx = NULL});
     k->keys = mem_zalloc(1, sizeof(*k->keys));
     k->keys[0].key = secret_key_new(k->slab);
     memcpy(k->keys[0].key->bytes, bytes, AEAD_KEY_BYTES);
-    k->keys[0].id = aead_key_name(k->keys[0].key, "quarry shared key");
     k->key_count = 1;
+    return k;
+}
+
+struct keyring *keyring_new_of(struct world *w,
+                               const unsigned char bytes[AEAD_KEY_BYTES])
+{
+    struct keyring *k = keyring_of_one(w, bytes);
+    k->keys[0].id = aead_key_name(k->keys[0].key, "quarry shared key");
     return k;
 }
 
@@ -383,6 +401,7 @@ void keyring_unref(struct keyring *k)
         return;
     free_data_keys(k, k->keys, k->key_count);
     secret_slab_free(k->slab);
+    keyring_unref(k->lender);
     master_keys_unref(k->masters);
     if (k->place.close)
         k->place.close(k->place.ctx);
@@ -442,6 +461,8 @@ void keyring_refresh(struct keyring *k)
     uint64_t now_us = world_mono_ns(k->world) / 1000;
     struct err ignored = ERR_INIT;
 
+    if (k->lender)
+        keyring_refresh(k->lender);
     if (!k->place.read)
         return;
     mutex_lock(&k->file_lock);
@@ -469,6 +490,8 @@ void keyring_get_status(struct keyring *k, struct keyring_status *out)
 uint64_t keyring_current_id(struct keyring *k)
 {
     uint64_t id;
+    if (k->lender)
+        return keyring_current_id(k->lender);
     mutex_lock(&k->lock);
     INVARIANT(k->key_count > 0);
     id = k->keys[k->key_count - 1].id;
@@ -500,28 +523,78 @@ static bool derive_known(struct keyring *k,
     return found;
 }
 
-int keyring_derive(struct keyring *k,
-                   uint64_t id,
-                   const unsigned char salt[KEYRING_SALT_BYTES],
-                   const char *purpose,
-                   struct aead_key **out,
-                   struct err *err)
+/* The same; where there is no key @id, KEYS is read again. */
+static int derive(struct keyring *k,
+                  uint64_t id,
+                  const unsigned char salt[KEYRING_SALT_BYTES],
+                  const char *purpose,
+                  struct aead_key *out,
+                  struct err *err)
 {
-    struct aead_key *key = secret_key_new(k->slab);
     int rc = 0;
 
+    if (derive_known(k, id, salt, purpose, out))
+        return 0;
+    mutex_lock(&k->file_lock);
+    if (k->place.read)
+        rc = read_keys(k, err);
+    mutex_unlock(&k->file_lock);
+    if (rc == 0 && !derive_known(k, id, salt, purpose, out))
+        rc = err_set(err, ERR_CORRUPT,
+                     "it is sealed with data key %016" PRIx64
+                     ", which is missing in KEYS",
+                     id);
+    return rc;
+}
+
+/* From the key that @k lends under @lent. */
+static int derive_lent(struct keyring *k,
+                       uint64_t id,
+                       const unsigned char lent[KEYRING_SALT_BYTES],
+                       const unsigned char salt[KEYRING_SALT_BYTES],
+                       const char *purpose,
+                       struct aead_key *out,
+                       struct err *err)
+{
+    struct aead_key *key = secret_key_new(k->slab);
+    int rc = derive(k, id, lent, LOAN_PURPOSE, key, err);
+
+    if (rc == 0)
+        aead_derive(key, slice_make(salt, KEYRING_SALT_BYTES), purpose, out);
+    secret_key_free(k->slab, key);
+    return rc;
+}
+
+/* What @k derives from has been lent under @lent. (0s: it has not.) */
+static bool has_loan(const struct keyring *k,
+                     const unsigned char lent[KEYRING_SALT_BYTES])
+{
+    return memcmp(k->lent, lent, KEYRING_SALT_BYTES) == 0;
+}
+
+int keyring_derive_lent(struct keyring *k,
+                        uint64_t id,
+                        const unsigned char lent[KEYRING_SALT_BYTES],
+                        const unsigned char salt[KEYRING_SALT_BYTES],
+                        const char *purpose,
+                        struct aead_key **out,
+                        struct err *err)
+{
+    static const unsigned char not_lent[KEYRING_SALT_BYTES];
+    struct aead_key *key = secret_key_new(k->slab);
+    int rc;
+
     *out = NULL;
-    if (!derive_known(k, id, salt, purpose, key)) {
-        mutex_lock(&k->file_lock);
-        if (k->place.read)
-            rc = read_keys(k, err);
-        mutex_unlock(&k->file_lock);
-        if (rc == 0 && !derive_known(k, id, salt, purpose, key))
-            rc = err_set(err, ERR_CORRUPT,
-                         "it is sealed with data key %016" PRIx64
-                         ", which is missing in KEYS",
-                         id);
-    }
+    if (k->lender && has_loan(k, lent))
+        rc = derive_lent(k->lender, id, lent, salt, purpose, key, err);
+    else if (!k->lender && has_loan(k, lent))
+        rc = derive(k, id, salt, purpose, key, err);
+    else if (!has_loan(k, not_lent))
+        rc = err_set(err, ERR_DENIED,
+                     "it is encrypted with a key that was "
+                     "not lent to this program");
+    else
+        rc = derive_lent(k, id, lent, salt, purpose, key, err);
     if (rc) {
         secret_key_free(k->slab, key);
         return rc;
@@ -530,8 +603,84 @@ int keyring_derive(struct keyring *k,
     return 0;
 }
 
+int keyring_derive(struct keyring *k,
+                   uint64_t id,
+                   const unsigned char salt[KEYRING_SALT_BYTES],
+                   const char *purpose,
+                   struct aead_key **out,
+                   struct err *err)
+{
+    return keyring_derive_lent(k, id, k->lent, salt, purpose, out, err);
+}
+
 void keyring_key_free(struct keyring *k, struct aead_key *key)
 {
     if (key)
         secret_key_free(k->slab, key);
+}
+
+/* --- loans --------------------------------------------------------------- */
+
+void key_loan_name(struct slice to, unsigned char lent[KEYRING_SALT_BYTES])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+
+    if (EVP_Digest(to.data, to.len, digest, NULL, EVP_sha256(), NULL) != 1)
+        PANIC("no SHA-256 in this OpenSSL");
+    memcpy(lent, digest, KEYRING_SALT_BYTES);
+    lent[0] |= 1; /* Not all 0s. */
+}
+
+int keyring_lend(struct keyring *k,
+                 const unsigned char lent[KEYRING_SALT_BYTES],
+                 struct key_loan *out,
+                 struct err *err)
+{
+    struct aead_key *key = NULL;
+    int rc;
+
+    PRE(!k->lender);
+    keyring_refresh(k);
+    *out = (struct key_loan){.key_id = keyring_current_id(k)};
+    memcpy(out->lent, lent, sizeof(out->lent));
+    rc = keyring_derive(k, out->key_id, lent, LOAN_PURPOSE, &key, err);
+    if (rc) {
+        *out = (struct key_loan){.key_id = 0};
+        return rc;
+    }
+    out->key = *key;
+    keyring_key_free(k, key);
+    return 0;
+}
+
+void key_loan_close(struct key_loan *l)
+{
+    secret_wipe(l, sizeof(*l));
+}
+
+struct keyring *keyring_new_borrowed(struct world *w, const struct key_loan *l)
+{
+    struct keyring *k;
+    if (l->key_id == 0)
+        return NULL;
+    k = keyring_of_one(w, l->key.bytes);
+    k->keys[0].id = l->key_id;
+    memcpy(k->lent, l->lent, sizeof(k->lent));
+    return k;
+}
+
+struct keyring *keyring_view_loan(struct keyring *k,
+                                  const unsigned char lent[KEYRING_SALT_BYTES])
+{
+    struct keyring *view;
+    PRE(!k->lender);
+    view = keyring_new(k->world, (struct keyring_place){.ctx = NULL});
+    view->lender = keyring_ref(k);
+    memcpy(view->lent, lent, sizeof(view->lent));
+    return view;
+}
+
+const unsigned char *keyring_lent(const struct keyring *k)
+{
+    return k->lent;
 }

@@ -14,6 +14,13 @@
  * Nothing is sealed with a data key itself: each file, and each writer of a
  * log, has a key that is derived from it and 16 random bytes (HKDF-SHA256).
  *
+ * A key is lent to a program that must not have the data keys: the writer of a
+ * bulk load, an attempt of a job. It is derived from a data key and the loan's
+ * name, 16 bytes that say for whom and for what it is (HKDF-SHA256, purpose
+ * "quarry lent key"); keys of the files that are sealed with it are derived
+ * from it as others are from a data key. It opens nothing else, and who has the
+ * data key and the name can derive it again.
+ *
  * KEYS is replaced as a whole, atomically. Another process may do so (`quarry
  * encryption rotate` beside a server): it is read again before a new file is
  * begun, at most once a second, and when a key is asked for that is not there.
@@ -121,6 +128,43 @@ MUST_CHECK int keyring_derive(struct keyring *k,
                               const char *purpose,
                               struct aead_key **out,
                               struct err *err);
+/* The same of the key that is lent under the name @lent, where not that of @k
+ * is meant (0s: of no loan). Errors also: ERR_DENIED: @k is a loan, and another
+ * one. */
+MUST_CHECK int keyring_derive_lent(struct keyring *k,
+                                   uint64_t id,
+                                   const unsigned char lent[KEYRING_SALT_BYTES],
+                                   const unsigned char salt[KEYRING_SALT_BYTES],
+                                   const char *purpose,
+                                   struct aead_key **out,
+                                   struct err *err);
 void keyring_key_free(struct keyring *k, struct aead_key *key); /* NULL ok. */
+
+/* --- loans --------------------------------------------------------------- */
+
+/* A secret: close it. */
+struct key_loan {
+    uint64_t key_id; /* Of the data key; 0: nothing is lent, or encrypted. */
+    unsigned char lent[KEYRING_SALT_BYTES]; /* Its name. */
+    struct aead_key key;
+};
+
+/* The name of a loan for what @to says, which no other loan's says. */
+void key_loan_name(struct slice to, unsigned char lent[KEYRING_SALT_BYTES]);
+/* Lend of the current data key. PRE: @k is no loan. Parks. Errors: those of
+ * keyring_derive(). */
+MUST_CHECK int keyring_lend(struct keyring *k,
+                            const unsigned char lent[KEYRING_SALT_BYTES],
+                            struct key_loan *out,
+                            struct err *err);
+void key_loan_close(struct key_loan *l);
+/* What @l gives to seal and open with. Owned; NULL where nothing is lent. */
+struct keyring *keyring_new_borrowed(struct world *w, const struct key_loan *l);
+/* The same, of every data key, for who has them all. PRE: @k is no loan.
+ * Owned. */
+struct keyring *keyring_view_loan(struct keyring *k,
+                                  const unsigned char lent[KEYRING_SALT_BYTES]);
+/* The name of the loan that @k is; 0s: it is none. KEYRING_SALT_BYTES. */
+const unsigned char *keyring_lent(const struct keyring *k);
 
 #endif /* BASE_CRYPT_KEYRING_H */

@@ -5,7 +5,11 @@
  * Its text is 64 hexadecimal digits or base64, white space around it aside:
  *     openssl rand -hex 32 > FILE; chmod 600 FILE
  *
- * Threads: immutable once read; its reference count is atomic.
+ * Keys are read again by master_keys_reload(): what is sealed from then on is
+ * sealed with the key that is there now. Every key that was read once stays
+ * known as long as the process lives, so that a rotation needs no restart.
+ *
+ * Threads: any; its reference count is atomic. What reads files parks.
  */
 #ifndef BASE_CRYPT_MASTER_KEY_H
 #define BASE_CRYPT_MASTER_KEY_H
@@ -42,13 +46,24 @@ MUST_CHECK int master_keys_read(struct world *w,
                                 const struct master_key_source *s,
                                 struct master_keys **out,
                                 struct err *err);
+/* Read the keys again, from @s, which is copied, or (NULL) from where they were
+ * read before. Parks, as above. On error all stays as it was. Errors: those of
+ * master_keys_read(). */
+MUST_CHECK int master_keys_reload(struct master_keys *m,
+                                  struct world *w,
+                                  const struct master_key_source *s,
+                                  struct err *err);
+/* The same, from where they were read before, at most once a second: for who
+ * needs a key that is not known. What fails is tried again later. Parks. */
+void master_keys_look_again(struct master_keys *m, struct world *w);
 /* Of a key that is there already, for tests. Owned. */
 struct master_keys *master_keys_of(const unsigned char bytes[32]);
 
 struct master_keys *master_keys_ref(struct master_keys *m); /* NULL allowed. */
 void master_keys_unref(struct master_keys *m);              /* NULL allowed. */
 
-/* The key to wrap with; the one with the name @name, or NULL. Borrowed. */
+/* The key to wrap with; the one with the name @name, or NULL. Borrowed as long
+ * as @m lives. */
 const struct aead_key *master_keys_current(const struct master_keys *m);
 const struct aead_key *master_keys_find(const struct master_keys *m,
                                         uint64_t name);

@@ -27,12 +27,14 @@ STATIC_ASSERT(BLOCK_SEAL_BYTES == AEAD_TAG_BYTES, "on disk");
 struct table_sealing {
     struct keyring *ring; /* Shared. */
     uint64_t key_id;
+    unsigned char lent[KEYRING_SALT_BYTES]; /* 0s: not with a lent key. */
     unsigned char salt[KEYRING_SALT_BYTES];
     struct aead_key *key; /* Of this file. Owned. */
 };
 
 static int table_sealing_make(struct keyring *k,
                               uint64_t key_id,
+                              const unsigned char lent[KEYRING_SALT_BYTES],
                               const unsigned char salt[KEYRING_SALT_BYTES],
                               struct table_sealing **out,
                               struct err *err)
@@ -42,8 +44,10 @@ static int table_sealing_make(struct keyring *k,
 
     s->ring = keyring_ref(k);
     s->key_id = key_id;
+    memcpy(s->lent, lent, sizeof(s->lent));
     memcpy(s->salt, salt, sizeof(s->salt));
-    rc = keyring_derive(k, key_id, salt, SEALING_PURPOSE, &s->key, err);
+    rc = keyring_derive_lent(k, key_id, lent, salt, SEALING_PURPOSE, &s->key,
+                             err);
     if (rc) {
         table_sealing_free(s);
         s = NULL;
@@ -60,7 +64,8 @@ int table_sealing_new(struct keyring *k,
 
     keyring_refresh(k);
     keyring_salt(k, salt);
-    return table_sealing_make(k, keyring_current_id(k), salt, out, err);
+    return table_sealing_make(k, keyring_current_id(k), keyring_lent(k), salt,
+                              out, err);
 }
 
 void table_sealing_free(struct table_sealing *s)
@@ -133,6 +138,7 @@ void table_sealing_append(const struct table_sealing *s,
 
     PRE(footer.len == TABLE_FOOTER_BYTES);
     put_le64(sealing + SEALING_KEY_AT, s->key_id);
+    memcpy(sealing + SEALING_LENT_AT, s->lent, sizeof(s->lent));
     memcpy(sealing + SEALING_SALT_AT, s->salt, sizeof(s->salt));
     put_le32(sealing + SEALING_CRC_AT, crc32c(sealing, SEALING_CRC_AT));
     sealing_nonce(offset, nonce);
@@ -166,7 +172,7 @@ int table_sealing_open(struct keyring *k,
                        struct table_sealing **out,
                        struct err *err)
 {
-    static const char not_lent[KEYRING_SALT_BYTES];
+    unsigned char lent[KEYRING_SALT_BYTES];
     unsigned char salt[KEYRING_SALT_BYTES];
     int rc;
 
@@ -179,12 +185,10 @@ int table_sealing_open(struct keyring *k,
                       "key-command");
         return ERR_DENIED;
     }
-    if (memcmp(p + SEALING_LENT_AT, not_lent, sizeof(not_lent)) != 0)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "footer: it is sealed with a kind of key that this "
-                       "program does not know");
+    memcpy(lent, p + SEALING_LENT_AT, sizeof(lent));
     memcpy(salt, p + SEALING_SALT_AT, sizeof(salt));
-    rc = table_sealing_make(k, get_le64(p + SEALING_KEY_AT), salt, out, err);
+    rc = table_sealing_make(k, get_le64(p + SEALING_KEY_AT), lent, salt, out,
+                            err);
     if (rc)
         return rc;
     rc = check_sealing_tag(*out, p, offset, err);

@@ -1,8 +1,11 @@
 /* Encryption of a table file.
  *
  *     sealed table = { block } sealing footer
- *     sealing      = data key id le64, lent (16 zero bytes), salt (16 bytes),
- *                    crc le32 of what is before it, tag (16 bytes)
+ *     sealing      = data key id le64, lent (16 bytes), salt (16 bytes), crc
+ * le32 of what is before it, tag (16 bytes)
+ *
+ * `lent` names the loan (base/crypt/keyring.h) with whose key it is sealed, as
+ * files of bulk loads are; 0s: with the data key.
  *
  * A payload as it is stored is AES-256-GCM of the payload as format.h has it,
  * and a tag of 16 bytes behind it; its codec, a byte, is the associated data.

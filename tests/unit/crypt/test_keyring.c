@@ -347,6 +347,106 @@ START_TEST(test_new_master_key)
 
 END_TEST
 
+/* A process that has KEYS open goes on over a new master key, told or not, and
+ * over files of keys that cannot be read. */
+START_TEST(test_master_key_is_read_again)
+{
+    static const char new_key[] =
+        "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
+    struct master_key_source source;
+    struct buf unit = BUF_INIT;
+    struct master_keys *m, *other;
+    struct keyring *k, *beside;
+    struct err err = ERR_INIT;
+    char path[600];
+    bool done;
+
+    setup();
+    put_file("key", HEX_KEY, 0600);
+    snprintf(path, sizeof(path), "%s", path_of("key"));
+    source = (struct master_key_source){.key_file = path};
+    ck_assert_int_eq(master_keys_read(world, &source, &m, &err), 0);
+    ck_assert_int_eq(master_keys_read(world, &source, &other, &err), 0);
+    ck_assert_int_eq(open_keys(master_keys_ref(m), true, &k, &err), 0);
+    ck_assert_int_eq(open_keys(other, true, &beside, &err), 0);
+    seal_text(k, "kept", &unit);
+
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(master_keys_reload(m, world, NULL, &err), ERR_DENIED);
+    ck_assert_int_eq(keyring_rewrap(k, &done, &err), 0);
+    ck_assert(!done);
+    put_file("key", new_key, 0600);
+    ck_assert_int_eq(master_keys_reload(m, world, NULL, &err), 0);
+    ck_assert_int_eq(master_keys_reload(m, world, &source, &err), 0);
+    ck_assert(keyring_is_outdated(k));
+    ck_assert_int_eq(keyring_rewrap(k, &done, &err), 0);
+    ck_assert(done);
+    ck_assert(!keyring_is_outdated(k));
+    ck_assert_int_eq(open_text(k, &unit, "kept"), 0);
+
+    /* Whom nobody told asks again, but not all the time. */
+    ck_assert_int_eq(keyring_rotate(k, &err), 0);
+    seal_text(k, "later", &unit);
+    world_sleep_us(world, 1100000);
+    ck_assert_int_eq(open_text(beside, &unit, "later"), 0);
+    buf_close(&unit);
+    keyring_unref(k);
+    keyring_unref(beside);
+    master_keys_unref(m);
+    world_free(world);
+}
+
+END_TEST
+
+/* What is sealed with a lent key is opened by who has it and by the lender, not
+ * with another loan, and the loan opens nothing else. */
+START_TEST(test_loans)
+{
+    unsigned char mine[KEYRING_SALT_BYTES], theirs[KEYRING_SALT_BYTES];
+    struct keyring *k, *borrowed, *other, *view;
+    struct buf unit = BUF_INIT, own = BUF_INIT;
+    struct key_loan loan, another;
+    struct err err = ERR_INIT;
+
+    setup();
+    k = must_open(1);
+    key_loan_name(SLICE_LIT("mine"), mine);
+    key_loan_name(SLICE_LIT("theirs"), theirs);
+    ck_assert_int_eq(keyring_lend(k, mine, &loan, &err), 0);
+    ck_assert_int_eq(keyring_lend(k, theirs, &another, &err), 0);
+    ck_assert_uint_eq(loan.key_id, keyring_current_id(k));
+    ck_assert_mem_ne(loan.key.bytes, another.key.bytes, AEAD_KEY_BYTES);
+    borrowed = keyring_new_borrowed(world, &loan);
+    other = keyring_new_borrowed(world, &another);
+    view = keyring_view_loan(k, mine);
+    seal_text(borrowed, "lent", &unit);
+    seal_text(k, "own", &own);
+    ck_assert_int_eq(open_text(borrowed, &unit, "lent"), 0);
+    ck_assert_int_eq(open_text(view, &unit, "lent"), 0);
+    ck_assert_int_eq(open_text(other, &unit, "lent"), ERR_CORRUPT);
+    ck_assert_int_eq(open_text(k, &unit, "lent"), ERR_CORRUPT);
+    ck_assert_int_eq(open_text(borrowed, &own, "own"), ERR_CORRUPT);
+    ck_assert_int_eq(open_text(view, &own, "own"), ERR_CORRUPT);
+
+    /* The lender's view opens what was lent before a rotation, too. */
+    ck_assert_int_eq(keyring_rotate(k, &err), 0);
+    ck_assert_int_eq(open_text(view, &unit, "lent"), 0);
+    seal_text(view, "later", &unit);
+    ck_assert_int_eq(open_text(view, &unit, "later"), 0);
+    ck_assert_int_eq(open_text(borrowed, &unit, "later"), ERR_CORRUPT);
+    key_loan_close(&loan);
+    ck_assert_ptr_null(keyring_new_borrowed(world, &loan));
+    keyring_unref(view);
+    keyring_unref(borrowed);
+    keyring_unref(other);
+    keyring_unref(k);
+    buf_close(&unit);
+    buf_close(&own);
+    world_free(world);
+}
+
+END_TEST
+
 /* Units of another place, another purpose, or with any byte changed are
  * refused; those of many sealers are opened by one opener. */
 START_TEST(test_units)
@@ -505,6 +605,8 @@ TEST_MAIN("keyring",
           test_tampered_keys,
           test_master_key_sources,
           test_new_master_key,
+          test_master_key_is_read_again,
+          test_loans,
           test_units,
           test_file_of_pieces,
           test_no_nonce_comes_twice)
