@@ -49,6 +49,11 @@ static int lock_health(void *role, struct err *err)
     return chubby_server_health(role, err);
 }
 
+static int lock_reload(void *role, struct err *err)
+{
+    return replica_take_master_key(chubby_server_replica(role), err);
+}
+
 static void lock_close(void *role)
 {
     chubby_server_close(role);
@@ -61,5 +66,6 @@ const struct role lock_role = {
     .status = lock_status,
     .has_holder = lock_has_holder,
     .health = lock_health,
+    .reload = lock_reload,
     .close = lock_close,
 };

@@ -133,6 +133,12 @@ static int namenode_role_health(void *role, struct err *err)
     return namenode_health(h->namenode, err);
 }
 
+static int namenode_role_reload(void *role, struct err *err)
+{
+    struct namenode_host *h = role;
+    return namenode_take_master_key(h->namenode, err);
+}
+
 static void namenode_role_close(void *role)
 {
     host_free(role);
@@ -145,6 +151,7 @@ const struct role namenode_role = {
     .started = namenode_role_started,
     .status = namenode_status,
     .health = namenode_role_health,
+    .reload = namenode_role_reload,
     .stopping = namenode_role_stopping,
     .close = namenode_role_close,
 };

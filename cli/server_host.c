@@ -486,6 +486,10 @@ void server_host_reload(struct server_host *h)
     struct err err = ERR_INIT;
     int rc = rpc_security_reload(h->security, h->env.world, &err);
     note_reload(h, "security", rc, &err);
+    rc = server_settings_reload_keys(h->env.world, h->settings, h->master_keys,
+                                     &err);
+    if (rc || h->master_keys)
+        note_reload(h, "encryption", rc, &err);
     for (size_t i = 0; i < h->role_count; i++) {
         const struct role *r = h->roles[i].role;
         if (!r->reload)

@@ -69,15 +69,10 @@ static char *setting(const struct args *args,
     return mem_strdup(given ? given : in_file ? in_file : otherwise);
 }
 
-static int read_conf(struct world *w,
-                     const struct args *args,
-                     struct conf **out,
-                     struct err *err)
+static int read_conf(const char *path, struct conf **out, struct err *err)
 {
-    const char *path = args_value(args, "config");
     struct buf text = BUF_INIT;
     int rc = 0;
-    (void)w;
     if (path)
         rc = cli_read_file(path, &text, err);
     if (rc == 0)
@@ -244,10 +239,10 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     return rc;
 }
 
-static int read_encryption(struct server_settings *s, struct err *err)
+static int
+read_encryption(struct conf *c, struct master_key_source *out, struct err *err)
 {
-    struct conf *c = s->conf;
-    s->encryption = (struct master_key_source){
+    *out = (struct master_key_source){
         .key_file = conf_get(c, ENCRYPTION, "key-file"),
         .key_command = conf_get(c, ENCRYPTION, "key-command"),
         .previous_key_file = conf_get(c, ENCRYPTION, "previous-key-file"),
@@ -263,7 +258,9 @@ int server_settings_read(struct world *w,
 {
     int rc;
     *out = (struct server_settings){.conf = NULL};
-    rc = read_conf(w, args, &out->conf, err);
+    (void)w;
+    out->config = args_value(args, "config");
+    rc = read_conf(out->config, &out->conf, err);
     if (rc == 0)
         rc = take_texts(out, args, err);
     if (rc == 0)
@@ -271,11 +268,36 @@ int server_settings_read(struct world *w,
     if (rc == 0)
         rc = check_security(out, err);
     if (rc == 0)
-        rc = read_encryption(out, err);
+        rc = read_encryption(out->conf, &out->encryption, err);
     /* Roles ask for theirs when they are opened; a misspelt directory must not
      * have another one made before. */
     if (rc == 0)
         rc = conf_check_section(out->conf, SECTION, err);
+    return rc;
+}
+
+int server_settings_reload_keys(struct world *w,
+                                const struct server_settings *s,
+                                struct master_keys *keys,
+                                struct err *err)
+{
+    struct master_key_source source;
+    struct conf *conf;
+    int rc = read_conf(s->config, &conf, err);
+    if (rc)
+        return rc;
+    rc = read_encryption(conf, &source, err);
+    if (rc == 0 && keys && master_key_is_given(&source))
+        rc = master_keys_reload(keys, w, &source, err);
+    else if (rc == 0 && !keys && master_key_is_given(&source))
+        rc = err_set(err, ERR_INVALID,
+                     "[encryption] was not there when this server started: "
+                     "start it again");
+    else if (rc == 0 && keys)
+        rc = err_set(err, ERR_INVALID,
+                     "[encryption] names no master key any more: the one "
+                     "before stays in use");
+    conf_free(conf);
     return rc;
 }
 

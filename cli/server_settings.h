@@ -22,7 +22,8 @@ struct world;
 
 /* Texts are owned by the settings. */
 struct server_settings {
-    struct conf *conf; /* Owned; empty without a file. */
+    struct conf *conf;  /* Owned; empty without a file. */
+    const char *config; /* Of --config; NULL: none. Borrowed. */
     char *data;
     char *name;
     char *listen;
@@ -64,6 +65,14 @@ MUST_CHECK int server_settings_read(struct world *w,
                                     struct server_settings *out,
                                     struct err *err);
 void server_settings_close(struct server_settings *s);
+
+/* Read the master keys again, from where the configuration file says now.
+ * Parks. On error all stays as it was. Errors: those of master_keys_reload(),
+ * and of the file. */
+MUST_CHECK int server_settings_reload_keys(struct world *w,
+                                           const struct server_settings *s,
+                                           struct master_keys *keys,
+                                           struct err *err);
 
 /* The security they ask for; *@out is owned. Parks. */
 MUST_CHECK int server_settings_security(struct world *w,

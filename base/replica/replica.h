@@ -207,6 +207,10 @@ MUST_CHECK int replica_rescue(struct world *w,
                               size_t *others,
                               struct err *err);
 
+/* Have the data keys of the directory sealed with the present master key, after
+ * master_keys_reload(). Parks. Errors: those of keyring_rewrap(). */
+MUST_CHECK int replica_take_master_key(struct replica *r, struct err *err);
+
 /* --- state ---------------------------------------------------------------- */
 
 enum replica_role {

@@ -382,6 +382,12 @@ static int open_keys(struct replica *r, struct err *err)
     return rc;
 }
 
+int replica_take_master_key(struct replica *r, struct err *err)
+{
+    bool rewrapped;
+    return r->keyring ? keyring_rewrap(r->keyring, &rewrapped, err) : 0;
+}
+
 static int lock_directory(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;

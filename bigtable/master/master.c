@@ -109,35 +109,57 @@ static void learn(struct reign *r, void *arg)
     log_info(r->world, "master", "ready");
 }
 
-static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
+/* Who changes KEYS (quarry encryption and the job master do, too) holds it.
+ * Errors: ERR_BUSY. */
+static int lock_keys(struct fs *fs, struct fs_lock **out, struct err *err)
 {
-    if (!r->servers_changed && reign_now_ns(r) - *listed_ns < LIST_US * 1000)
-        return 0;
-    r->servers_changed = false;
-    *listed_ns = reign_now_ns(r);
-    return servers_refresh(r, err);
+    int code = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
+    if (code == 0)
+        code = fs_lock(fs, BIGTABLE_KEYS_LOCK_DIR "/LOCK", out, err);
+    return code;
 }
 
-/* Have KEYS sealed with the present master key. Whoever else changes KEYS
- * (quarry encryption) holds the lock; then it is for the next reign to do. */
+/* Have KEYS sealed with the present master key, which may have been read again
+ * meanwhile. While somebody else changes KEYS, it is tried again later. */
 static int take_new_master_key(struct reign *r, struct err *err)
 {
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
-    bool done;
+    bool done = false;
     int code;
-    if (!keyring_is_outdated(fs_keyring(fs)))
+    if (!fs_keyring(fs) || !keyring_is_outdated(fs_keyring(fs)))
         return 0;
-    code = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
-    if (code == 0)
-        code = fs_lock(fs, BIGTABLE_KEYS_LOCK_DIR "/LOCK", &lock, err);
+    code = lock_keys(fs, &lock, err);
     if (code == ERR_BUSY)
         return 0;
     if (code == 0) {
         code = keyring_rewrap(fs_keyring(fs), &done, err);
         fs_unlock(lock);
     }
+    if (done)
+        log_info(r->world, "master", "data keys have a new master key");
     return code;
+}
+
+static int make_keys(struct reign *r, struct err *err)
+{
+    struct fs *fs = r->options->fs;
+    struct fs_lock *lock;
+    int code = lock_keys(fs, &lock, err);
+    if (code)
+        return code;
+    code =
+        fs_open_keyring(fs, BIGTABLE_KEYS, r->options->master_keys, true, err);
+    fs_unlock(lock);
+    return code;
+}
+
+/* What fails is tried again. */
+static void follow_master_key(struct reign *r)
+{
+    struct err err = ERR_INIT;
+    if (r->options->fs && take_new_master_key(r, &err))
+        log_warn(r->world, "master", "KEYS: %s", err.text);
 }
 
 /* The keys of table files, logs and snapshots: made by the first master that is
@@ -150,12 +172,24 @@ static int open_keys(struct reign *r, struct err *err)
     if (!chubby_is_safe(r->chubby))
         return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
     code = fs_open_keyring(r->options->fs, BIGTABLE_KEYS,
-                           r->options->master_keys, true, err);
+                           r->options->master_keys, false, err);
+    if (code == 0 && r->options->master_keys && !fs_keyring(r->options->fs))
+        code = make_keys(r, err);
     if (code == 0 && fs_keyring(r->options->fs))
         code = take_new_master_key(r, err);
     if (code)
         err_wrap(err, "keys of tables");
     return code;
+}
+
+static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
+{
+    if (!r->servers_changed && reign_now_ns(r) - *listed_ns < LIST_US * 1000)
+        return 0;
+    r->servers_changed = false;
+    *listed_ns = reign_now_ns(r);
+    follow_master_key(r);
+    return servers_refresh(r, err);
 }
 
 static int govern(struct reign *r, struct err *err)

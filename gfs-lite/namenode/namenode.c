@@ -206,6 +206,11 @@ void namenode_get_status(const struct namenode *nn, struct replica_status *out)
     replica_get_status(nn->replica, out);
 }
 
+int namenode_take_master_key(struct namenode *nn, struct err *err)
+{
+    return replica_take_master_key(nn->replica, err);
+}
+
 int namenode_health(const struct namenode *nn, struct err *err)
 {
     return replica_health(nn->replica, err);

@@ -55,6 +55,8 @@ void namenode_close(struct namenode *nn);
 void namenode_get_status(const struct namenode *nn, struct replica_status *out);
 /* 0, or why it is silent: as replica_health(). Does not park. */
 MUST_CHECK int namenode_health(const struct namenode *nn, struct err *err);
+/* As replica_take_master_key(). Parks. */
+MUST_CHECK int namenode_take_master_key(struct namenode *nn, struct err *err);
 bool namenode_is_leader(const struct namenode *nn);
 
 #endif /* GFS_LITE_NAMENODE_NAMENODE_H */
