@@ -9,6 +9,7 @@
 #include "bigtable/client/quarry.h"
 #include "cli/command.h" /* struct option */
 #include "cli/progress.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 
 struct args;
@@ -27,6 +28,7 @@ struct job_command {
     const struct job_entry *entry;       /* Of the catalogue, or NULL. */
     struct buf saw;                      /* Text of a Sawzall program. */
     char *history;                       /* Owned. */
+    struct job_files history_files;      /* Closed with it. */
     struct quarry_options store_options; /* Of a cell. */
     char *target;                        /* The same; owned. */
     char *key_file;
@@ -37,6 +39,11 @@ struct job_command {
 /* Where jobs are remembered: beside the tables of the target, or for a cell in
  * the user's home. Owned. */
 char *job_history_dir(const struct cli *cli);
+/* How they are read and written: a directory that is encrypted has keys for
+ * them. Close it. Parks. Errors: those of keyring_open(). */
+MUST_CHECK int
+job_history_open(struct cli *cli, struct job_files *out, struct err *err);
+void job_history_close(struct job_files *f);
 
 /* ERR_NOTFOUND, with the jobs there are and the one that may be meant. */
 int job_unknown(const char *name, struct err *err);

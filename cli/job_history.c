@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -29,6 +30,33 @@ char *job_history_dir(const struct cli *cli)
         buf_printf(&b, "%s/.quarry/jobs/%s", home && *home ? home : ".",
                    cli->target);
     return buf_take(&b);
+}
+
+int job_history_open(struct cli *cli, struct job_files *out, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct master_keys *masters;
+    int r;
+    *out = (struct job_files){.world = cli->world};
+    if (strncmp(cli->target, "file:", 5) != 0)
+        return ERR_OK;
+    buf_printf(&path, "%s/KEYS", cli_directory(cli));
+    r = cli_master_keys(cli, &masters, err);
+    /* Keys are made by who first writes to tables. */
+    if (!r)
+        r = keyring_open(cli->world,
+                         keyring_world_place(cli->world, buf_cstr(&path)),
+                         masters, false, &out->keyring, err);
+    if (r)
+        err_wrap(err, "%s", cli->target);
+    buf_close(&path);
+    return r;
+}
+
+void job_history_close(struct job_files *f)
+{
+    keyring_unref(f->keyring);
+    f->keyring = NULL;
 }
 
 static const struct sheet_column list_columns[] = {
@@ -65,13 +93,16 @@ static int load_jobs(struct cli *cli,
                      size_t *count,
                      struct err *err)
 {
+    struct job_files files;
     char *dir;
     int r;
     if (job_cell_asked(cli, args))
         return job_cell_list(cli, args, ended_max, jobs, count, err);
     dir = job_history_dir(cli);
-    r = job_history_list(&(struct job_files){.world = cli->world}, dir, jobs,
-                         count, err);
+    r = job_history_open(cli, &files, err);
+    if (!r)
+        r = job_history_list(&files, dir, jobs, count, err);
+    job_history_close(&files);
     mem_free(dir);
     return r;
 }
@@ -121,13 +152,17 @@ static int get_job(struct cli *cli,
                    struct err *err)
 {
     const char *id = args->word_count ? args->words[0] : "last";
+    struct job_files files = {.world = cli->world};
     char *dir = job_history_dir(cli);
     int r;
-    if (job_cell_asked(cli, args))
+    if (job_cell_asked(cli, args)) {
         r = job_cell_get(cli, args, id, out, err);
-    else
-        r = job_history_get(&(struct job_files){.world = cli->world}, dir, id,
-                            out, err);
+    } else {
+        r = job_history_open(cli, &files, err);
+        if (!r)
+            r = job_history_get(&files, dir, id, out, err);
+    }
+    job_history_close(&files);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job history");
     mem_free(dir);
@@ -250,13 +285,17 @@ int job_run_counters(struct cli *cli, const struct args *args, struct err *err)
 
 int job_run_kill(struct cli *cli, const struct args *args, struct err *err)
 {
+    struct job_files files = {.world = cli->world};
     char *dir = job_history_dir(cli);
     int r;
-    if (job_cell_asked(cli, args))
+    if (job_cell_asked(cli, args)) {
         r = job_cell_kill(cli, args, args->words[0], err);
-    else
-        r = job_history_kill(&(struct job_files){.world = cli->world}, dir,
-                             args->words[0], err);
+    } else {
+        r = job_history_open(cli, &files, err);
+        if (!r)
+            r = job_history_kill(&files, dir, args->words[0], err);
+    }
+    job_history_close(&files);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job list");
     mem_free(dir);

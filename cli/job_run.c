@@ -404,6 +404,10 @@ static int run_job(struct job_command *c, struct err *err)
         return job_cell_run(c, err);
     c->history = job_history_dir(c->cli);
     o->history_dir = c->history;
+    r = job_history_open(c->cli, &c->history_files, err);
+    if (r)
+        return r;
+    o->keyring = c->history_files.keyring;
     hide_key(c);
     o->world = c->cli->world;
     o->cancel = interrupt_watch();
@@ -460,6 +464,9 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
     progress_start(&c.progress, cli, "job");
     r = open_store(&c, err);
     if (!r)
+        r = job_history_open(cli, &c.history_files, err);
+    o->keyring = c.history_files.keyring;
+    if (!r)
         r = mr_resume(o, args->words[0], find_job, &report, err);
     progress_end(&c.progress);
     if (report) {
@@ -470,6 +477,7 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
         err_hint(err, "see: quarry job list");
     }
     mr_report_free(report);
+    job_history_close(&c.history_files);
     mem_free(c.history);
     mem_free(c.target);
     mem_free(c.key_file);
@@ -486,6 +494,7 @@ int job_run_run(struct cli *cli, const struct args *args, struct err *err)
     free_settings(c.files);
     mem_free(c.inputs);
     mem_free(c.outputs);
+    job_history_close(&c.history_files);
     mem_free(c.history);
     mem_free(c.target);
     mem_free(c.key_file);

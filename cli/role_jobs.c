@@ -14,6 +14,9 @@
 #include "mapreduce/cluster/job_master.h"
 
 #define SECTION "jobs"
+/* Of the tables, which quarry encryption rotates. */
+#define KEYS_PATH "bigtable/KEYS"
+#define KEYS_DIR  "bigtable/keys"
 
 extern const struct role jobs_role;
 
@@ -96,6 +99,9 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                    .security = env->security,
                                    .store_options = &h->store,
                                    .encrypts = env->master_keys != NULL,
+                                   .master_keys = env->master_keys,
+                                   .keys_path = KEYS_PATH,
+                                   .keys_dir = KEYS_DIR,
                                    .find = jobs_find_job,
                                    .is_administrator = is_administrator,
                                    .ctx = h,

@@ -15,7 +15,7 @@ int mr_scratch_make(const struct mr_options *opts,
                     struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
-    const struct job_files files = {world, opts->fs};
+    const struct job_files files = {world, opts->fs, opts->keyring};
     struct buf b = BUF_INIT;
     uint64_t name[2];
     int code;
@@ -42,7 +42,7 @@ int mr_scratch_remove(const struct mr_options *opts,
                       const char *path,
                       struct err *err)
 {
-    const struct job_files files = {world, opts->fs};
+    const struct job_files files = {world, opts->fs, opts->keyring};
     return dirs_remove(&files, path, err);
 }
 
@@ -50,7 +50,7 @@ int mr_check_outputs(const struct mr_options *opts,
                      struct world *world,
                      struct err *err)
 {
-    const struct job_files files = {world, opts->fs};
+    const struct job_files files = {world, opts->fs, opts->keyring};
     int code = 0;
     for (size_t i = 0; i < opts->output_count && code == 0; i++) {
         struct mr_spec s;

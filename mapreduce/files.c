@@ -5,6 +5,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
 
@@ -288,5 +289,39 @@ int files_read_all(const struct job_files *files,
         code = job_file_read_at(f, 0, buf_extend(out, size), size, &got, err);
     out->len = before + got;
     job_file_close(f);
+    return code;
+}
+
+int files_replace_sealed(const struct job_files *files,
+                         const char *path,
+                         struct slice contents,
+                         struct err *err)
+{
+    struct buf sealed = BUF_INIT;
+    int code = 0;
+    if (files->keyring) {
+        code = sealed_bytes_put(files->keyring, contents, &sealed, err);
+        contents = buf_slice(&sealed);
+    }
+    if (code == 0)
+        code = files_replace(files, path, contents, err);
+    buf_close(&sealed);
+    return code;
+}
+
+int files_read_all_sealed(const struct job_files *files,
+                          const char *path,
+                          size_t bytes_max,
+                          struct buf *out,
+                          struct err *err)
+{
+    size_t before = out->len;
+    int code =
+        files_read_all(files, path, bytes_max + SEALED_BYTES_MORE, out, err);
+    if (code)
+        return code;
+    code = sealed_bytes_open(files->keyring, out, before, err);
+    if (code)
+        err_wrap(err, "%s", path);
     return code;
 }

@@ -22,11 +22,15 @@
 struct buf;
 struct file;
 struct fs;
+struct keyring;
 struct world;
 
 struct job_files {
     struct world *world; /* Borrowed. */
     struct fs *fs;       /* Of the cell; NULL: files are the world's. */
+    /* What the job master writes for itself is encrypted with it. Borrowed;
+     * NULL: it is not encrypted. */
+    struct keyring *keyring;
 };
 
 /* --- reading ------------------------------------------------------------ */
@@ -130,6 +134,19 @@ MUST_CHECK int files_read_all(const struct job_files *files,
                               size_t bytes_max,
                               struct buf *out,
                               struct err *err);
+
+/* The same of what the job master writes for itself, which is encrypted if
+ * @files has a keyring (base/crypt/sealed_bytes.h). Files from before are read,
+ * too. Errors also: ERR_DENIED (there is no key for it). */
+MUST_CHECK int files_replace_sealed(const struct job_files *files,
+                                    const char *path,
+                                    struct slice contents,
+                                    struct err *err);
+MUST_CHECK int files_read_all_sealed(const struct job_files *files,
+                                     const char *path,
+                                     size_t bytes_max,
+                                     struct buf *out,
+                                     struct err *err);
 
 /* A path of the user's as the file system has it. Borrowed from @path. */
 const char *files_fs_path(const char *path);

@@ -222,7 +222,7 @@ static int find_dead(const struct mr_options *base,
                      struct job_summary **job,
                      struct err *err)
 {
-    const struct job_files files = {base->world, base->fs};
+    const struct job_files files = {base->world, base->fs, base->keyring};
     int code = job_history_get(&files, base->history_dir, id, job, err);
     if (code)
         return code;
@@ -242,11 +242,12 @@ static int load_replay(const struct mr_options *base,
                        struct replay *log,
                        struct err *err)
 {
-    const struct job_files files = {base->world, base->fs};
+    const struct job_files files = {base->world, base->fs, base->keyring};
     struct buf path = BUF_INIT;
     int code;
     journal_path(&path, base->history_dir, id);
-    code = journal_load(&files, buf_cstr(&path), &log->bytes, err);
+    code =
+        journal_load(&files, buf_cstr(&path), &log->bytes, &log->length, err);
     if (code == ERR_NOTFOUND)
         code = err_set(err, ERR_NOTFOUND,
                        "job %s left nothing to go on with: run it again", id);
@@ -277,6 +278,8 @@ static int resume(const struct mr_options *base,
     o.history_dir = base->history_dir;
     o.world = base->world;
     o.fs = base->fs;
+    o.keyring = base->keyring;
+    o.encrypts = base->encrypts;
     o.open_host = base->open_host;
     o.host_ctx = base->host_ctx;
     o.check = base->check;

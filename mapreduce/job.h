@@ -51,6 +51,7 @@ struct fs;
 struct job_setup;
 struct job_summary;
 struct mr_job;
+struct keyring;
 struct quarry;
 struct quarry_options;
 struct world;
@@ -162,10 +163,13 @@ struct mr_options {
     const struct mr_setting *files; /* Side files: name and path. */
     size_t file_count;
 
-    bool encrypts;     /* Spills: with a key of this run of the job alone. */
-    unsigned workers;  /* Attempts at a time; 0: one a CPU. */
-    unsigned reducers; /* Partitions, at most 4,096; 0: by the input's
-                          size. */
+    bool encrypts; /* Spills: with a key of this run of the job alone. */
+    /* Journal, history and changes of tables are encrypted with it. Borrowed;
+     * NULL: they are not. */
+    struct keyring *keyring;
+    unsigned workers;       /* Attempts at a time; 0: one a CPU. */
+    unsigned reducers;      /* Partitions, at most 4,096; 0: by the input's
+                               size. */
     uint64_t memory_bytes;  /* Of all attempts together; 0: 384 MiB. */
     uint64_t heap_bytes;    /* What a job's own code may allocate in an attempt;
                                0: 1 GiB. */

@@ -22,8 +22,23 @@ int quarry_bulk_begin(struct quarry *q,
 
 void quarry_bulk_place_of(struct quarry *q, struct quarry_bulk_place *out)
 {
-    *out = (struct quarry_bulk_place){.world = q->world,
-                                      .security = q->ops->bulk_security(q)};
+    *out = (struct quarry_bulk_place){
+        .world = q->world, .security = q->ops->bulk_security(q), .quarry = q};
+}
+
+int quarry_bulk_lend(struct quarry *q,
+                     const char *table,
+                     const char *id,
+                     struct key_loan *out,
+                     struct err *err)
+{
+    int rc = load_check_name("the load's id", slice_str(id), err);
+    *out = (struct key_loan){.key_id = 0};
+    if (rc == 0)
+        rc = q->ops->bulk_lend(q, table, id, out, err);
+    if (rc)
+        err_wrap(err, "key for a load into %s", table);
+    return rc;
 }
 
 int quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err)

@@ -60,6 +60,7 @@ extern "C" {
 #endif
 
 struct fs;
+struct key_loan;
 struct quarry;
 struct quarry_bulk_writer;
 struct quarry_mutation;
@@ -91,7 +92,21 @@ struct quarry_bulk_place {
                                             alone. */
     struct fs *fs; /* Borrowed: the target's files, open already. NULL: the
                       writer opens them. */
+    /* Where the target is encrypted, one of the two: */
+    struct quarry *quarry;       /* Borrowed: to ask for the key, */
+    const struct key_loan *loan; /* or what quarry_bulk_lend() gave. */
 };
+
+/* The key that files of the load @id into @table are encrypted with: for a
+ * writer that has no @q of its own. It opens these files, as they are written
+ * on behalf of the same principal, and no others. *@out is a secret:
+ * key_loan_close() of base/crypt/keyring.h. Its key_id is 0 where nothing is
+ * encrypted. Errors: ERR_NOTFOUND (table), ERR_DENIED: @q may not write it. */
+QUARRY_EXPORT MUST_CHECK int quarry_bulk_lend(struct quarry *q,
+                                              const char *table,
+                                              const char *id,
+                                              struct key_loan *out,
+                                              struct err *err);
 
 /* The file system that loads into @q's tables are written to, for the calling
  * thread. Owned. */
@@ -112,7 +127,8 @@ QUARRY_EXPORT void quarry_bulk_place_of(struct quarry *q,
 /* Write the part @part of the load. Each try of a part has its own name, or
  * follows one that is known to be over: what a part of this name has written
  * before is replaced. Owned. Errors: ERR_CORRUPT (the ticket), ERR_INVALID (the
- * name), ERR_DENIED, ERR_UNAVAILABLE. */
+ * name), ERR_DENIED (also: the target is encrypted, and @place has no key),
+ * ERR_UNAVAILABLE. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_bulk_writer_open(const struct quarry_bulk_place *place,
                         struct slice ticket,

@@ -7,6 +7,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/quarry.h"
@@ -42,7 +43,8 @@ struct bulk_group {
 
 struct quarry_bulk_writer {
     struct fs *fs;
-    bool lent_fs; /* It is the caller's. */
+    bool lent_fs;         /* It is the caller's. */
+    struct keyring *keys; /* NULL: files are not encrypted. */
     struct arena arena;
     struct load_ticket ticket; /* In the arena. */
     struct schema *schema;
@@ -105,6 +107,41 @@ static int remove_earlier(struct quarry_bulk_writer *w, struct err *err)
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
+static int no_key(struct err *err)
+{
+    err_set(err, ERR_DENIED,
+            "the table is encrypted, and this writer was given no key");
+    err_hint(err, "give it what quarry_bulk_lend() gave, or the quarry");
+    return ERR_DENIED;
+}
+
+/* Have the key that the ticket asks for. */
+static int open_keys(struct quarry_bulk_writer *w,
+                     const struct quarry_bulk_place *place,
+                     struct err *err)
+{
+    struct key_loan loan = {.key_id = 0};
+    char *table;
+    char *id;
+    int rc = 0;
+    if (!w->ticket.is_encrypted)
+        return 0;
+    if (place->loan) {
+        w->keys = keyring_new_borrowed(place->world, place->loan);
+    } else if (place->quarry) {
+        table = mem_strndup(w->ticket.table.data, w->ticket.table.len);
+        id = mem_strndup(w->ticket.id.data, w->ticket.id.len);
+        rc = quarry_bulk_lend(place->quarry, table, id, &loan, err);
+        w->keys = rc ? NULL : keyring_new_borrowed(place->world, &loan);
+        key_loan_close(&loan);
+        mem_free(table);
+        mem_free(id);
+    }
+    if (rc == 0 && !w->keys)
+        rc = no_key(err);
+    return rc;
+}
+
 static int open_parts(struct quarry_bulk_writer *w,
                       const struct quarry_bulk_place *place,
                       struct slice ticket,
@@ -115,6 +152,8 @@ static int open_parts(struct quarry_bulk_writer *w,
     int rc = load_ticket_get(copy, &w->arena, &w->ticket, err);
     if (rc == 0)
         rc = schema_decode(w->ticket.schema, &w->schema, err);
+    if (rc == 0)
+        rc = open_keys(w, place, err);
     if (rc)
         return rc;
     w->groups = mem_zalloc(w->schema->group_count, sizeof(*w->groups));
@@ -187,6 +226,7 @@ void quarry_bulk_writer_free(struct quarry_bulk_writer *w)
         remove_listed(w);
     if (!w->lent_fs)
         fs_close(w->fs);
+    keyring_unref(w->keys);
     mem_free(w->groups);
     mem_free(w->part);
     schema_free(w->schema);
@@ -208,8 +248,8 @@ begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
     snprintf(g->name, sizeof(g->name), "%s+%" PRIu32 "+%u.sst", w->part,
              g->group->id, g->files++);
     path_of(w, g->name, path);
-    return table_writer_open(w->fs, path, &g->group->options, FILE_BYTES,
-                             &g->writer, err);
+    return table_writer_open_sealed(w->fs, path, &g->group->options, FILE_BYTES,
+                                    w->keys, &g->writer, err);
 }
 
 static int

@@ -12,6 +12,7 @@
 #include "bigtable/tablet/write_queue.h"
 
 struct async_pool;
+struct key_loan;
 struct load_list;
 struct load_ticket;
 struct fs;
@@ -122,6 +123,11 @@ struct target_ops {
     /* For the writers of a load: NULL: none. */
     const struct rpc_security *(*bulk_security)(struct quarry *q);
     int (*bulk_files)(struct quarry *q, struct fs **out, struct err *err);
+    int (*bulk_lend)(struct quarry *q,
+                     const char *table,
+                     const char *id,
+                     struct key_loan *out,
+                     struct err *err);
     int (*bulk_begin)(struct quarry *q,
                       const char *table,
                       const char *id,

@@ -439,6 +439,11 @@ uint64_t table_reader_file_bytes(const struct table_reader *r)
     return r->file_bytes;
 }
 
+bool table_reader_is_sealed(const struct table_reader *r)
+{
+    return r->sealing != NULL;
+}
+
 const char *table_reader_path(const struct table_reader *r)
 {
     return r->path;

@@ -56,6 +56,8 @@ void table_reader_unref(struct table_reader *r); /* NULL is allowed. */
 const struct table_properties *
 table_reader_properties(const struct table_reader *r);
 uint64_t table_reader_file_bytes(const struct table_reader *r);
+/* Is it encrypted? */
+bool table_reader_is_sealed(const struct table_reader *r);
 const char *table_reader_path(const struct table_reader *r);
 
 /* What a read looks for: all of a row, or one column of it. */

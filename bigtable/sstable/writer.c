@@ -127,6 +127,18 @@ int table_writer_open(struct fs *fs,
                       struct table_writer **out,
                       struct err *err)
 {
+    return table_writer_open_sealed(fs, path, group, expected_bytes,
+                                    fs_keyring(fs), out, err);
+}
+
+int table_writer_open_sealed(struct fs *fs,
+                             const char *path,
+                             const struct group_options *group,
+                             uint64_t expected_bytes,
+                             struct keyring *keys,
+                             struct table_writer **out,
+                             struct err *err)
+{
     struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
                                     .exclusive = true,
                                     .expected_bytes = expected_bytes,
@@ -134,8 +146,7 @@ int table_writer_open(struct fs *fs,
     struct table_sealing *sealing = NULL;
     struct fs_writer *file;
     struct table_writer *w;
-    int rc =
-        fs_keyring(fs) ? table_sealing_new(fs_keyring(fs), &sealing, err) : 0;
+    int rc = keys ? table_sealing_new(keys, &sealing, err) : 0;
 
     *out = NULL;
     if (rc == 0)

@@ -20,6 +20,7 @@
 #include "bigtable/row/schema.h" /* struct group_options */
 
 struct fs;
+struct keyring;
 struct table_properties;
 struct table_writer;
 
@@ -30,6 +31,16 @@ MUST_CHECK int table_writer_open(struct fs *fs,
                                  uint64_t expected_bytes,
                                  struct table_writer **out,
                                  struct err *err);
+
+/* The same, encrypted with @keys, which is shared, and not with what @fs has;
+ * NULL: not encrypted. */
+MUST_CHECK int table_writer_open_sealed(struct fs *fs,
+                                        const char *path,
+                                        const struct group_options *group,
+                                        uint64_t expected_bytes,
+                                        struct keyring *keys,
+                                        struct table_writer **out,
+                                        struct err *err);
 
 /* The table does not last: from here on, what costs more than to write it and
  * to read it once is left out. */

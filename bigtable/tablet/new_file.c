@@ -9,6 +9,7 @@
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/reader.h"
 #include "bigtable/tablet/add_files.h"
+#include "gfs-lite/fs.h"
 
 /* The reader's own blocks. */
 #define CACHE_BYTES ((uint64_t)16 << 20)
@@ -120,6 +121,20 @@ static int check_ends(const struct check *c, struct err *err)
     return 0;
 }
 
+/* Where what is stored is encrypted, all of it is. */
+static int check_sealing(struct fs *fs,
+                         const struct new_file *f,
+                         const struct table_reader *r,
+                         struct err *err)
+{
+    if (!fs_keyring(fs) || table_reader_is_sealed(r))
+        return 0;
+    err_set(err, ERR_DENIED, "%s: it is not encrypted, and the table is",
+            f->path);
+    err_hint(err, "begin the load again: keys were made after it had begun");
+    return ERR_DENIED;
+}
+
 int check_new_file(struct fs *fs,
                    const struct new_file *f,
                    const struct schema *schema,
@@ -133,6 +148,8 @@ int check_new_file(struct fs *fs,
                  ? table_reader_open(fs, f->path, &opts, &r, err)
                  : err_set(err, ERR_CORRUPT, "%s: no locality group %u",
                            f->path, f->group);
+    if (rc == 0)
+        rc = check_sealing(fs, f, r, err);
     if (rc == 0)
         rc = check_identity(&c, r, err);
     if (rc == 0)

@@ -176,3 +176,58 @@ int handle_load(void *ctx, struct rpc_call *call, struct err *err)
     errand_run(&s->errands, run_call, &c);
     return c.rc ? c.rc : check_answer(s, err);
 }
+
+/* --- keys ---------------------------------------------------------------- */
+
+/* Deriving it may read KEYS again. */
+struct lend_job {
+    struct keyring *keys;
+    unsigned char lent[KEYRING_SALT_BYTES];
+    struct lend_reply reply;
+    struct err err;
+    int rc;
+};
+
+static void run_lend(void *arg)
+{
+    struct lend_job *j = arg;
+    j->rc = keyring_lend(j->keys, j->lent, &j->reply.loan, &j->err);
+}
+
+static int lend(struct tablet_server *s,
+                struct rpc_call *call,
+                const struct load_request *r,
+                struct serving *v,
+                struct err *err)
+{
+    struct lend_job j = {.keys = keyring_ref(fs_keyring(s->fs))};
+    int rc = rules_may_all(s, v->served, call->principal, v->view->schema, NULL,
+                           ACCESS_WRITE, err);
+    if (rc == 0 && j.keys) {
+        load_loan_name(v->served->table->id, call->principal, r->id, j.lent);
+        server_in_thread(s, run_lend, &j);
+        rc = j.rc ? err_copy(err, &j.err) : check_answer(s, err);
+    }
+    if (rc == 0)
+        lend_reply_put(&j.reply, call->reply_body);
+    key_loan_close(&j.reply.loan);
+    keyring_unref(j.keys);
+    return rc;
+}
+
+int handle_lend(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct load_request r;
+    struct serving v;
+    int rc = load_request_get(call->body, &r, err);
+    if (rc == 0)
+        rc = check_ready(s, err);
+    if (rc)
+        return rc;
+    rc = serving_begin(s, &v, r.tablet, 0, err);
+    if (rc == 0)
+        rc = lend(s, call, &r, &v, err);
+    serving_end(&v);
+    return rc;
+}

@@ -230,6 +230,7 @@ int handle_modify(void *ctx, struct rpc_call *call, struct err *err);
 int handle_run(void *ctx, struct rpc_call *call, struct err *err);
 int handle_cuts(void *ctx, struct rpc_call *call, struct err *err);
 int handle_load(void *ctx, struct rpc_call *call, struct err *err);
+int handle_lend(void *ctx, struct rpc_call *call, struct err *err);
 int handle_describe(void *ctx, struct rpc_call *call, struct err *err);
 
 #endif /* BIGTABLE_TABLET_SERVER_SERVER_H */

@@ -304,6 +304,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_CUTS, "tablet.cuts", handle_cuts},
         {TABLET_DESCRIBE, "tablet.describe", handle_describe},
         {TABLET_LOAD_FILES, "tablet.load_files", handle_load},
+        {TABLET_LEND, "tablet.lend", handle_lend},
     };
     struct rpc_server *rpc = s->rpc;
     rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);

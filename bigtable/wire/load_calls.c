@@ -4,16 +4,18 @@
 #include <string.h>
 
 #include "base/core/arena.h"
+#include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/message.h"
 
-#define TICKET_FIELDS  6
+#define TICKET_FIELDS  6 /* Of older tickets; one more now. */
 #define FILE_FIELDS    6
 #define REQUEST_FIELDS 2
 #define REPLY_FIELDS   1
+#define LEND_FIELDS    3
 #define TARGET_BYTES   4096
 #define SCHEMA_BYTES   ((size_t)256 << 10)
 /* A row and a qualifier, every byte escaped, and change. */
@@ -70,7 +72,7 @@ int load_check_name(const char *what, struct slice name, struct err *err)
 
 void load_ticket_put(const struct load_ticket *t, struct buf *out)
 {
-    codec_put_array(out, TICKET_FIELDS);
+    codec_put_array(out, TICKET_FIELDS + 1);
     codec_put_str(out, t->target);
     codec_put_str(out, t->id);
     codec_put_str(out, t->table);
@@ -79,6 +81,7 @@ void load_ticket_put(const struct load_ticket *t, struct buf *out)
     codec_put_array(out, (uint32_t)t->cut_count);
     for (size_t i = 0; i < t->cut_count; i++)
         codec_put_bin(out, t->cuts[i]);
+    codec_put_bool(out, t->is_encrypted);
 }
 
 int load_ticket_get(struct slice in,
@@ -100,6 +103,11 @@ int load_ticket_get(struct slice in,
         m.r.bad |= i > 0 && slice_cmp(t->cuts[i - 1], t->cuts[i]) >= 0;
     }
     m.r.bad |= !is_name(t->id);
+    t->is_encrypted = false;
+    if (m.count > TICKET_FIELDS) {
+        m.known++;
+        t->is_encrypted = codec_get_bool(&m.r);
+    }
     return message_end(&m, "ticket of a load", err);
 }
 
@@ -190,4 +198,49 @@ int load_reply_get(struct slice in, struct load_reply *r, struct err *err)
     struct message_reader m = message_begin(in, REPLY_FIELDS);
     r->before = codec_get_bool(&m.r);
     return message_end(&m, "outcome of loading files", err);
+}
+
+/* --- keys ---------------------------------------------------------------- */
+
+void lend_reply_put(const struct lend_reply *r, struct buf *out)
+{
+    const struct key_loan *l = &r->loan;
+    codec_put_array(out, LEND_FIELDS);
+    codec_put_u64(out, l->key_id);
+    codec_put_bin(out, slice_make(l->lent, sizeof(l->lent)));
+    codec_put_bin(out, slice_make(l->key.bytes, sizeof(l->key.bytes)));
+}
+
+static void get_exactly(struct codec_reader *r, unsigned char *to, size_t bytes)
+{
+    struct slice s = message_bytes(r, bytes);
+    if (s.len == bytes)
+        memcpy(to, s.data, bytes);
+    else
+        r->bad = true;
+}
+
+int lend_reply_get(struct slice in, struct lend_reply *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, LEND_FIELDS);
+    struct key_loan *l = &r->loan;
+    l->key_id = codec_get_u64(&m.r);
+    get_exactly(&m.r, l->lent, sizeof(l->lent));
+    get_exactly(&m.r, l->key.bytes, sizeof(l->key.bytes));
+    return message_end(&m, "key for a load", err);
+}
+
+/* No two loads have the same text. */
+void load_loan_name(uint64_t table,
+                    struct slice principal,
+                    struct slice id,
+                    unsigned char lent[KEYRING_SALT_BYTES])
+{
+    struct buf text = BUF_INIT;
+    buf_append_str(&text, "load");
+    buf_put_le64(&text, table);
+    buf_put_lslice(&text, principal);
+    buf_put_lslice(&text, id);
+    key_loan_name(buf_slice(&text), lent);
+    buf_close(&text);
 }

@@ -17,6 +17,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/crypt/keyring.h" /* struct key_loan */
 
 struct arena;
 
@@ -35,6 +36,9 @@ enum load_method {
     /* Anybody to a tablet server: struct load_request + the list of files with
      * rows of the tablet; struct load_reply. */
     TABLET_LOAD_FILES = 0x519,
+    /* Who may write the table to a tablet server: struct load_request; struct
+     * lend_reply: the key to encrypt the load's files with. */
+    TABLET_LEND = 0x51b,
 };
 
 /* The load's directory, and the path of its file @name (empty: the directory).
@@ -54,6 +58,7 @@ struct load_ticket {
     struct slice schema; /* schema_encode() */
     size_t cut_count;
     struct slice *cuts; /* Rows at which files are cut: in the arena. */
+    bool is_encrypted;  /* Files that are not are refused. */
 };
 
 void load_ticket_put(const struct load_ticket *t, struct buf *out);
@@ -101,5 +106,20 @@ load_request_get(struct slice in, struct load_request *r, struct err *err);
 void load_reply_put(const struct load_reply *r, struct buf *out);
 MUST_CHECK int
 load_reply_get(struct slice in, struct load_reply *r, struct err *err);
+
+struct lend_reply {
+    struct key_loan loan; /* Of no key: the cluster is not encrypted. */
+};
+
+void lend_reply_put(const struct lend_reply *r, struct buf *out);
+MUST_CHECK int
+lend_reply_get(struct slice in, struct lend_reply *r, struct err *err);
+
+/* The name of the key that is lent for the load @id of @principal into the
+ * table @table. */
+void load_loan_name(uint64_t table,
+                    struct slice principal,
+                    struct slice id,
+                    unsigned char lent[KEYRING_SALT_BYTES]);
 
 #endif /* BIGTABLE_WIRE_LOAD_CALLS_H */

@@ -57,7 +57,7 @@ static int write_down(struct jobs_reign *r,
     } else if (code == ERR_NOTFOUND) {
         buf_clear(&path);
         buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
-        code = files_replace(&r->files, buf_cstr(&path), bytes, err);
+        code = files_replace_sealed(&r->files, buf_cstr(&path), bytes, err);
     }
     buf_close(&path);
     return code;
@@ -150,8 +150,8 @@ static int read_history(struct jobs_reign *r,
     struct buf path = BUF_INIT;
     int code;
     job_file_path(&path, JOBS_HISTORY, id, "job.json");
-    code = files_read_all(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX, json,
-                          err);
+    code = files_read_all_sealed(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
+                                 json, err);
     buf_close(&path);
     return code;
 }

@@ -198,8 +198,8 @@ static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
         code = take_ended(r, id, err);
     } else if (code == ERR_NOTFOUND) {
         job_file_path(&path, JOBS_ROOT, id, "submitted");
-        code = files_read_all(&r->files, buf_cstr(&path), SUBMITTED_BYTES_MAX,
-                              &bytes, err);
+        code = files_read_all_sealed(&r->files, buf_cstr(&path),
+                                     SUBMITTED_BYTES_MAX, &bytes, err);
         if (code == 0)
             code = take_submitted(r, id, buf_slice(&bytes), err);
         else if (code == ERR_NOTFOUND)
@@ -308,6 +308,47 @@ open_pool(struct job_master *m, const char *sequencer, struct err *err)
     return worker_pool_open(m->world, &o, &m->present.pool, err);
 }
 
+static int
+open_keyring(const struct job_master_options *o, bool create, struct err *err)
+{
+    return fs_open_keyring(o->fs, files_fs_path(o->keys_path), o->master_keys,
+                           create, err);
+}
+
+/* Keys are made once: the Bigtable master makes them, too. */
+static int make_keys(struct job_master *m, struct err *err)
+{
+    const struct job_master_options *o = &m->options;
+    struct buf path = BUF_INIT;
+    struct fs_lock *lock;
+    int code = fs_mkdirs(o->fs, files_fs_path(o->keys_dir), err);
+    buf_printf(&path, "%s/LOCK", files_fs_path(o->keys_dir));
+    if (code == 0)
+        code = fs_lock(o->fs, buf_cstr(&path), &lock, err);
+    if (code == 0) {
+        code = open_keyring(o, true, err);
+        fs_unlock(lock);
+    }
+    buf_close(&path);
+    return code;
+}
+
+static int open_keys(struct job_master *m, struct err *err)
+{
+    const struct job_master_options *o = &m->options;
+    int code = 0;
+    if (!o->master_keys)
+        return 0;
+    if (!fs_keyring(o->fs))
+        code = open_keyring(o, false, err);
+    if (code == 0 && !fs_keyring(o->fs))
+        code = make_keys(m, err);
+    if (code)
+        err_wrap(err, "keys of jobs");
+    m->present.files.keyring = fs_keyring(o->fs);
+    return code;
+}
+
 static int begin(struct job_master *m, struct err *err)
 {
     struct jobs_reign *r = &m->present;
@@ -315,6 +356,8 @@ static int begin(struct job_master *m, struct err *err)
     int code = connect(m, err);
     if (code == 0)
         code = take_lock(m, sequencer, err);
+    if (code == 0)
+        code = open_keys(m, err);
     if (code == 0)
         code = open_pool(m, sequencer, err);
     if (code == 0)
@@ -329,7 +372,7 @@ static void reign_open(struct job_master *m)
     struct jobs_reign *r = &m->present;
     *r = (struct jobs_reign){.world = m->world,
                              .options = &m->options,
-                             .files = {m->world, m->options.fs}};
+                             .files = {.world = m->world, .fs = m->options.fs}};
     r->last = &r->jobs;
     mutex_init(&r->mutex);
     cond_init(&r->changed);

@@ -63,10 +63,17 @@ struct job_master_options {
     const struct cluster_roles *roles; /* Whose jobs may name all files; NULL:
                                           everybody's. */
     bool encrypts;                     /* Spills. */
-    struct job_caps caps;              /* What a job may ask for. */
-    uint32_t lease_ms;                 /* Of its session; 0: chubby.h's. */
-    const char *memo;                  /* Likewise: see chubby.h; NULL: none. */
-    uint32_t running_max;              /* Jobs at a time; default 64. */
+    /* With a master key, what jobs are told and tell is encrypted, and what
+     * they write for tables before they end: with the data keys in the file
+     * @keys_path of `fs`, which are made if there are none by who holds the
+     * lock in @keys_dir. Borrowed; NULL: it is not. */
+    struct master_keys *master_keys;
+    const char *keys_path;
+    const char *keys_dir;
+    struct job_caps caps; /* What a job may ask for. */
+    uint32_t lease_ms;    /* Of its session; 0: chubby.h's. */
+    const char *memo;     /* Likewise: see chubby.h; NULL: none. */
+    uint32_t running_max; /* Jobs at a time; default 64. */
     uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */
 };
 

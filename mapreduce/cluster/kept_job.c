@@ -83,7 +83,7 @@ writes_outputs(const struct kept_job *j, const char *const *outputs, size_t n)
 static int save(struct kept_job *j, struct slice json, struct err *err)
 {
     char *path = path_of(j, JOBS_ROOT, "job.json");
-    int code = files_replace(&j->reign->files, path, json, err);
+    int code = files_replace_sealed(&j->reign->files, path, json, err);
     mem_free(path);
     return code;
 }
@@ -181,6 +181,7 @@ static void fill_options(struct kept_job *j, struct mr_options *o)
     const struct job_master_options *m = j->reign->options;
     o->id = j->id;
     o->fs = j->reign->files.fs;
+    o->keyring = j->reign->files.keyring;
     o->world = j->reign->world;
     o->history_dir = JOBS_ROOT;
     o->target = m->target;
@@ -220,7 +221,8 @@ static int finish_part(struct kept_job *j,
     struct buf path = BUF_INIT;
     int code;
     journal_path(&path, o->history_dir, name);
-    code = journal_load(&j->reign->files, buf_cstr(&path), &log.bytes, err);
+    code = journal_load(&j->reign->files, buf_cstr(&path), &log.bytes,
+                        &log.length, err);
     if (code == 0)
         code = replay_read(&log, err);
     if (code == 0 &&

@@ -50,7 +50,7 @@ static void read_boot(struct worker *k)
 /* A directory of this life; those of earlier ones go. */
 static int make_directory(struct worker *k, struct err *err)
 {
-    const struct job_files files = {k->world, NULL};
+    const struct job_files files = {.world = k->world};
     struct buf path = BUF_INIT;
     int code = dirs_remove(&files, k->options.directory, err);
     buf_printf(&path, "%s/%016llx", k->options.directory,
@@ -299,7 +299,7 @@ static void drop_told(struct worker *k)
 
 void worker_close(struct worker *k)
 {
-    const struct job_files files = {k ? k->world : NULL, NULL};
+    const struct job_files files = {.world = k ? k->world : NULL};
     if (!k)
         return;
     worker_stop(k);

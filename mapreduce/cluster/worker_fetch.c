@@ -161,7 +161,7 @@ static void find_pulled(struct fetch *f)
 
 static int open_out(struct fetch *f, struct err *err)
 {
-    const struct job_files here = {f->worker->world, NULL};
+    const struct job_files here = {.world = f->worker->world};
     struct buf path = BUF_INIT;
     int code;
     if (f->out_open)

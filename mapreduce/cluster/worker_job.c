@@ -70,7 +70,7 @@ copy_bytes(struct fs_reader *from, struct stream_writer *to, struct err *err)
 static int
 copy_file(struct worker *k, const char *from, const char *to, struct err *err)
 {
-    const struct job_files here = {k->world, NULL};
+    const struct job_files here = {.world = k->world};
     struct stream_writer w = {.file = NULL};
     struct fs_reader *r = NULL;
     int code = fs_open(k->fs, files_fs_path(from), &r, err);
@@ -95,8 +95,8 @@ bring(struct worker_job *j, unsigned number, const char **path, struct err *err)
     struct buf to = BUF_INIT;
     int code;
     buf_printf(&to, "%s/package/%u", j->directory, number);
-    code = dirs_make(&(struct job_files){j->worker->world, NULL}, buf_cstr(&to),
-                     err);
+    code = dirs_make(&(struct job_files){.world = j->worker->world},
+                     buf_cstr(&to), err);
     buf_printf(&to, "/%s", name ? name + 1 : *path);
     if (code == 0)
         code = copy_file(j->worker, *path, buf_cstr(&to), err);
@@ -129,7 +129,7 @@ static int bring_files(struct worker_job *j, struct err *err)
 static int unpack(struct worker_job *j, struct slice package, struct err *err)
 {
     struct worker *k = j->worker;
-    const struct job_files here = {k->world, NULL};
+    const struct job_files here = {.world = k->world};
     struct job_setup *s = &j->package.setup;
     struct buf work = BUF_INIT;
     int code = job_package_decode(&j->package, package, k->world, err);
@@ -426,7 +426,7 @@ static void run_job(void *arg)
 {
     struct worker_job *j = arg;
     struct worker *k = j->worker;
-    const struct job_files here = {k->world, NULL};
+    const struct job_files here = {.world = k->world};
     struct attempt_host *host;
     mutex_lock(&k->lock);
     load(j);

@@ -1,7 +1,9 @@
 /* The end of a job: publishing its outputs, and leaving nothing behind. */
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/master/tables_then.h"
 #include "mapreduce/output/bulk_output.h"
@@ -18,14 +20,25 @@ static bool is_published(const struct job_run *r, size_t output)
                                NULL) == ERR_NOTFOUND;
 }
 
+static int
+publish_with_keys(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
+{
+    const struct mr_spec *s = &r->setup.outputs[i];
+    struct keyring *keys =
+        s->kind == MR_SPEC_TABLE ? job_loans_view(r, (unsigned)i) : NULL;
+    int code = commit_output(&r->setup.files, s, r->setup.staging[i],
+                             r->opts->overwrite, keys, r->store, rows, err);
+    keyring_unref(keys);
+    return code;
+}
+
 static int publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
 {
     const struct mr_spec *s = &r->setup.outputs[i];
     struct err why = ERR_INIT;
     int code = 0;
     if (!is_published(r, i))
-        code = commit_output(&r->setup.files, s, r->setup.staging[i],
-                             r->opts->overwrite, r->store, rows, err);
+        code = publish_with_keys(r, i, rows, err);
     if (code && is_published(r, i))
         code = 0; /* By a master that came to itself meanwhile. */
     if (code)
@@ -146,7 +159,7 @@ void job_cleanup(struct job_run *r)
     give_up_directories(r);
     if (r->opts->fs && !r->opts->open_host && r->setup.work_dir &&
         !r->given_up &&
-        dirs_remove(&(struct job_files){r->setup.world, NULL},
+        dirs_remove(&(struct job_files){.world = r->setup.world},
                     r->setup.work_dir, NULL))
         job_note(r, "left behind: %s", r->setup.work_dir);
     input_splits_close(&r->splits);
@@ -156,6 +169,7 @@ void job_cleanup(struct job_run *r)
         mem_free(r->then[i]);
     mem_free(r->then);
     mem_free(r->spills);
+    job_loans_close(r);
     counters_close(&r->counters);
     mem_free(r->job_dir);
     mem_free(r->keep_dir);

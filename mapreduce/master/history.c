@@ -270,7 +270,8 @@ void job_history_save(struct job_run *r)
     job_summary_encode(&r->summary, &json);
     buf_printf(&path, "%s/job.json", r->job_dir);
     /* A history that cannot be written must not stop the work it tells of. */
-    if (files_replace(&r->setup.files, buf_cstr(&path), buf_slice(&json), NULL))
+    if (files_replace_sealed(&r->setup.files, buf_cstr(&path), buf_slice(&json),
+                             NULL))
         job_note(r, "could not write %s", buf_cstr(&path));
     buf_close(&path);
     buf_close(&json);
@@ -289,8 +290,8 @@ static int load(const struct job_files *files,
     int code;
     *s = (struct job_summary){.id = NULL};
     buf_printf(&path, "%s/%s/job.json", dir, id);
-    code =
-        files_read_all(files, buf_cstr(&path), JOB_JSON_BYTES_MAX, &bytes, err);
+    code = files_read_all_sealed(files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
+                                 &bytes, err);
     if (code == 0)
         code = job_summary_decode(buf_slice(&bytes), s, err);
     buf_close(&path);

@@ -31,6 +31,7 @@ struct job_run {
     struct quarry *store; /* NULL: no tables. */
     struct quarry *own_store;
     bool pinned;
+    struct key_loan *loans; /* An output: see job_loans.h. Owned; NULL: none. */
     char **then; /* Of inputs: see tables_then.h. Owned; NULL: none. */
     struct input_splits splits;
     unsigned partition_count;

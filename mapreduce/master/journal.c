@@ -4,6 +4,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
 #include "mapreduce/files.h"
@@ -14,6 +15,8 @@
 #define JOURNAL_BYTES_MAX ((size_t)2 << 30)
 /* Masters that went on with a job. */
 #define JOURNAL_FILES_MAX 10000u
+
+#define JOURNAL_PURPOSE "quarry journal"
 
 /* Name number @n of the journal's files in a cell. */
 static void name_file(struct buf *out, const char *path, unsigned n)
@@ -47,6 +50,12 @@ int journal_open(struct journal *j,
 {
     int code;
     *j = (struct journal){.offset = offset};
+    if (files->keyring) {
+        code =
+            unit_sealer_new(files->keyring, JOURNAL_PURPOSE, &j->sealer, err);
+        if (code)
+            return code;
+    }
     if (files->fs)
         return begin_file(j, files->fs, path, err);
     code =
@@ -63,23 +72,46 @@ void journal_close(struct journal *j)
     if (j->file)
         file_close(j->file);
     fs_writer_close(j->stream);
+    unit_sealer_free(j->sealer);
     buf_close(&j->waiting);
+    j->sealer = NULL;
     j->file = NULL;
     j->stream = NULL;
 }
 
-void journal_add(struct journal *j, enum journal_type type, struct slice body)
+static void put_record(struct buf *w, enum journal_type type, struct slice body)
 {
-    struct buf *w = &j->waiting;
     size_t at = w->len;
     size_t len = 1 + body.len;
-    if (!j->file && !j->stream)
-        return;
     (void)buf_extend(w, HEAD_BYTES);
     buf_put_u8(w, (uint8_t)type);
     buf_append_slice(w, body);
     put_le32(w->data + at, (uint32_t)len);
     put_le32(w->data + at + 4, crc32c(w->data + at + HEAD_BYTES, len));
+}
+
+static void
+put_sealed_record(struct journal *j, enum journal_type type, struct slice body)
+{
+    struct buf plain = BUF_INIT;
+    struct buf unit = BUF_INIT;
+    buf_put_u8(&plain, (uint8_t)type);
+    buf_append_slice(&plain, body);
+    unit_seal(j->sealer, SLICE_EMPTY, buf_slice(&plain),
+              buf_extend(&unit, plain.len + UNIT_BYTES_MORE));
+    put_record(&j->waiting, JOURNAL_SEALED, buf_slice(&unit));
+    buf_close(&plain);
+    buf_close(&unit);
+}
+
+void journal_add(struct journal *j, enum journal_type type, struct slice body)
+{
+    if (!j->file && !j->stream)
+        return;
+    if (j->sealer)
+        put_sealed_record(j, type, body);
+    else
+        put_record(&j->waiting, type, body);
 }
 
 int journal_flush(struct journal *j, struct err *err)
@@ -128,6 +160,52 @@ static bool begins(struct slice bytes)
     return bytes.len > HEAD_BYTES && bytes.data[HEAD_BYTES] == JOURNAL_BEGIN;
 }
 
+/* Append the record that is sealed in @unit. */
+static int open_record(struct unit_opener *o,
+                       struct slice unit,
+                       struct buf *out,
+                       struct err *err)
+{
+    struct buf plain = BUF_INIT;
+    char *p = buf_reserve(&plain, unit.len + 1);
+    int code = unit_open(o, SLICE_EMPTY, unit, p, err);
+    plain.len = code ? 0 : unit.len - UNIT_BYTES_MORE;
+    if (code == 0 && plain.len == 0)
+        code = err_set(err, ERR_CORRUPT, "an empty record");
+    if (code == 0)
+        put_record(out, (enum journal_type)(uint8_t)p[0],
+                   slice_make(p + 1, plain.len - 1));
+    buf_close(&plain);
+    return code;
+}
+
+/* Let @out have, from @from on, its records opened. Those that are not sealed
+ * stay as they are. */
+static int open_records(const struct job_files *files,
+                        struct buf *out,
+                        size_t from,
+                        struct err *err)
+{
+    struct unit_opener *o = unit_opener_new(files->keyring, JOURNAL_PURPOSE);
+    struct slice bytes = slice_sub(buf_slice(out), from, out->len);
+    struct buf opened = BUF_INIT;
+    enum journal_type type;
+    struct slice body;
+    uint64_t offset = 0;
+    int code = 0;
+    while (code == 0 && journal_next(bytes, &offset, &type, &body)) {
+        if (type == JOURNAL_SEALED)
+            code = open_record(o, body, &opened, err);
+        else
+            put_record(&opened, type, body);
+    }
+    buf_truncate(out, from);
+    buf_append_slice(out, buf_slice(&opened));
+    buf_close(&opened);
+    unit_opener_free(o);
+    return code;
+}
+
 static int load_files(const struct job_files *files,
                       const char *path,
                       struct buf *out,
@@ -148,8 +226,10 @@ static int load_files(const struct job_files *files,
         if (code == 0)
             code = files_read_all(files, buf_cstr(&name), JOURNAL_BYTES_MAX,
                                   out, err);
-        if (code == 0)
+        if (code == 0) {
             drop_torn(out, before);
+            code = open_records(files, out, before, err);
+        }
         if (before > first &&
             begins(slice_sub(buf_slice(out), before, out->len)))
             out->len = before;
@@ -167,14 +247,21 @@ void journal_path(struct buf *out, const char *history_dir, const char *id)
 int journal_load(const struct job_files *files,
                  const char *path,
                  struct buf *out,
+                 uint64_t *length,
                  struct err *err)
 {
     size_t before = out->len;
     int code = files->fs
                    ? load_files(files, path, out, err)
                    : files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
-    if (code == 0)
+    *length = 0;
+    if (code == 0 && !files->fs) {
         drop_torn(out, before);
+        *length = out->len - before;
+        code = open_records(files, out, before, err);
+    }
+    if (code)
+        err_wrap(err, "%s", path);
     if (code == 0 && out->len == before)
         code = err_set(err, ERR_NOTFOUND, "%s: nothing was written", path);
     return code;

@@ -9,6 +9,9 @@
  *     end    = kind:varint task:varint attempt:varint report: a task was done
  *     commit = nothing: outputs are being published
  *     resume = nothing: another process went on
+ *     sealed = one of the above, its type first, as a unit of
+ * base/crypt/sealer.h (purpose "quarry journal"): all of them where what the
+ * job master writes is encrypted
  *
  * crc is CRC32C of type and body. Reading ends at the first record that is cut
  * or damaged: what is behind it was not done. A record is written when what it
@@ -35,6 +38,7 @@
 struct file;
 struct fs_writer;
 struct job_files;
+struct unit_sealer;
 
 enum journal_type {
     JOURNAL_BEGIN = 1,
@@ -42,14 +46,16 @@ enum journal_type {
     JOURNAL_CUTS,
     JOURNAL_END,
     JOURNAL_COMMIT,
-    JOURNAL_RESUME
+    JOURNAL_RESUME,
+    JOURNAL_SEALED
 };
 
 struct journal {
-    struct file *file;        /* Of the world, or */
-    struct fs_writer *stream; /* of a cell; NULL both: none is kept. */
-    uint64_t offset;          /* Where the next record goes. */
-    struct buf waiting;       /* Records that were added, not flushed. */
+    struct file *file;          /* Of the world, or */
+    struct fs_writer *stream;   /* of a cell; NULL both: none is kept. */
+    struct unit_sealer *sealer; /* NULL: it is not encrypted. Owned. */
+    uint64_t offset;            /* Where the next record goes. */
+    struct buf waiting;         /* Records that were added, not flushed. */
 };
 
 /* Open the journal at @path, made if it is not there, to append at @offset;
@@ -75,11 +81,14 @@ MUST_CHECK int journal_append(struct journal *j,
 /* Where the journal of job @id is, below the history in @history_dir: appended
  * to @out. */
 void journal_path(struct buf *out, const char *history_dir, const char *id);
-/* All bytes of the journal at @path, taken from who writes it, appended to
- * @out. ERR_NOTFOUND: there is none, or no whole record in it. */
+/* All whole records of the journal at @path, taken from who writes it, opened,
+ * appended to @out; *@length: that of the file up to where they end. Errors:
+ * ERR_NOTFOUND: there is none, or no whole record in it; ERR_DENIED: there is
+ * no key for it. */
 MUST_CHECK int journal_load(const struct job_files *files,
                             const char *path,
                             struct buf *out,
+                            uint64_t *length,
                             struct err *err);
 /* Take the record at *@offset of @bytes and step behind it; false: there is no
  * whole one. */

@@ -2,6 +2,7 @@
  * of it is told the scheduler. */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/phase.h"
 
 /* How long to wait for an event before looking at clocks and wishes. */
@@ -129,6 +130,8 @@ make_spec(const struct phase *p, const struct running *at, struct task_spec *s)
     s->cut_count = r->cut_count;
     if (r->cut_count > 0)
         memcpy(s->cuts, r->cuts, r->cut_count * sizeof(*s->cuts));
+    if (kind != TASK_SAMPLE)
+        job_loans_copy(r, s);
 }
 
 /* --- doing what the scheduler says --------------------------------------- */

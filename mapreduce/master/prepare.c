@@ -9,6 +9,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/master/tables_then.h"
 #include "mapreduce/output/bulk_output.h"
@@ -227,7 +228,7 @@ static void fill_setup(struct job_run *r)
     struct job_setup *s = &r->setup;
     uint64_t each;
     s->opts = o;
-    s->files = (struct job_files){s->world, o->fs};
+    s->files = (struct job_files){s->world, o->fs, o->keyring};
     s->target = o->target;
     s->remote = o->target && strncmp(o->target, "file:", 5) != 0;
     s->output_count = o->output_count;
@@ -355,6 +356,8 @@ static int open_store(struct job_run *r, struct err *err)
         code = check_tables(r, err);
     if (code == 0)
         code = begin_loads(r, err);
+    if (code == 0)
+        code = job_loans_take(r, err);
     /* A cell's tables are read by attempts as by anybody. */
     if (code == 0 && r->setup.reads_tables && !r->opts->in_process &&
         !r->setup.remote) {
@@ -528,7 +531,7 @@ static int journal_plan(struct job_run *r, struct err *err)
 static int begin_journal(struct job_run *r, struct err *err)
 {
     struct buf text = BUF_INIT;
-    uint64_t offset = r->replay ? r->replay->end : 0;
+    uint64_t offset = r->replay ? r->replay->length : 0;
     int code = 0;
     if (r->dir_is_temporary)
         return 0;
@@ -555,7 +558,7 @@ static int make_temporary(struct job_run *r, struct err *err)
     if (r->dir_is_temporary && !r->setup.files.fs)
         code = world_mkdir_private(r->setup.world, r->job_dir, err);
     if (code == 0 && r->opts->fs && !r->opts->open_host)
-        code = dirs_make(&(struct job_files){r->setup.world, NULL},
+        code = dirs_make(&(struct job_files){.world = r->setup.world},
                          r->setup.work_dir, err);
     return code;
 }

@@ -182,6 +182,7 @@ static int take(struct replay *r,
     case JOURNAL_END: return add_end(r, body, err);
     case JOURNAL_COMMIT: r->committing = true; return 0;
     case JOURNAL_RESUME: r->resumes++; return 0;
+    case JOURNAL_SEALED: break;
     }
     return err_set(err, ERR_CORRUPT, "a record of no known type");
 }

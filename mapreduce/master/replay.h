@@ -25,6 +25,7 @@ struct replay_end {
 struct replay {
     struct buf bytes; /* The journal. */
     uint64_t end;     /* Of its last whole record. */
+    uint64_t length;  /* Of the file up to there. */
     char *job_id;     /* Owned. */
     int64_t job_time_us;
     struct mr_options options; /* With what was saved; its strings are owned. */

@@ -79,6 +79,21 @@ int bulk_output_begin(const struct job_files *files,
     return code;
 }
 
+int bulk_output_lend(struct quarry *store,
+                     const char *table,
+                     const char *job_id,
+                     unsigned index,
+                     struct key_loan *out,
+                     struct err *err)
+{
+    struct buf id = BUF_INIT;
+    int code;
+    put_load_id(job_id, index, &id);
+    code = quarry_bulk_lend(store, table, buf_cstr(&id), out, err);
+    buf_close(&id);
+    return code;
+}
+
 /* The lists of the parts, one behind the other in the order of the tasks. */
 static int read_lists(const struct job_files *files,
                       const char *staging,
@@ -161,6 +176,7 @@ int bulk_part_open(const struct job_files *files,
                    const char *staging,
                    const char *prefix,
                    struct quarry *store,
+                   const struct key_loan *loan,
                    struct bulk_part **out,
                    struct err *err)
 {
@@ -170,6 +186,7 @@ int bulk_part_open(const struct job_files *files,
     int code = read_ticket(files, staging, &ticket, err);
     if (store)
         quarry_bulk_place_of(store, &place);
+    place.loan = loan;
     p->files = files;
     if (code == 0)
         code = quarry_bulk_writer_open(&place, buf_slice(&ticket), prefix,

@@ -24,6 +24,7 @@
 struct buf;
 struct bulk_part;
 struct job_files;
+struct key_loan;
 struct quarry;
 
 /* --- by the job master --------------------------------------------------- */
@@ -37,6 +38,15 @@ MUST_CHECK int bulk_output_begin(const struct job_files *files,
                                  const char *job_id,
                                  unsigned index,
                                  struct err *err);
+/* The key for the files of load number @index of job @job_id into @table.
+ * *@out is a secret; of no key where the table is not encrypted. Errors: those
+ * of quarry_bulk_lend(). */
+MUST_CHECK int bulk_output_lend(struct quarry *store,
+                                const char *table,
+                                const char *job_id,
+                                unsigned index,
+                                struct key_loan *out,
+                                struct err *err);
 /* Add the files of all parts to the table. Again: nothing more happens.
  * Errors: those of quarry_bulk_commit(). */
 MUST_CHECK int bulk_output_commit(const struct job_files *files,
@@ -63,12 +73,13 @@ MUST_CHECK int bulk_output_part_path(const char *job_id,
 /* Where the ticket of the load in @staging is; @out is cleared. */
 void bulk_output_ticket_path(const char *staging, struct buf *out);
 /* The part of the attempt @prefix ("r00003.1"). @store reaches the table's
- * cell; NULL: of a directory, or of the file system in @files. Owned:
- * bulk_part_close(). */
+ * cell; NULL: of a directory, or of the file system in @files. @loan is the key
+ * for its files; NULL: they are not encrypted. Owned: bulk_part_close(). */
 MUST_CHECK int bulk_part_open(const struct job_files *files,
                               const char *staging,
                               const char *prefix,
                               struct quarry *store,
+                              const struct key_loan *loan,
                               struct bulk_part **out,
                               struct err *err);
 /* Add a cell. ERR_INVALID: a row below the one before, with a hint. */

@@ -295,6 +295,7 @@ static int commit_directory(const struct job_files *files,
 static int commit_table(const struct job_files *files,
                         const struct mr_spec *spec,
                         const char *staging,
+                        struct keyring *keys,
                         struct quarry *store,
                         uint64_t *rows,
                         struct err *err)
@@ -310,8 +311,8 @@ static int commit_table(const struct job_files *files,
     for (size_t i = 0; i < count && code == 0; i++) {
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
-        code = table_changes_apply(files, buf_cstr(&path), store, spec->path,
-                                   rows, err);
+        code = table_changes_apply(files, buf_cstr(&path), keys, store,
+                                   spec->path, rows, err);
     }
     if (code == 0)
         code = quarry_flush(store, err);
@@ -324,11 +325,12 @@ int commit_output(const struct job_files *files,
                   const struct mr_spec *spec,
                   const char *staging,
                   bool overwrite,
+                  struct keyring *keys,
                   struct quarry *store,
                   uint64_t *rows,
                   struct err *err)
 {
     if (spec->kind == MR_SPEC_TABLE)
-        return commit_table(files, spec, staging, store, rows, err);
+        return commit_table(files, spec, staging, keys, store, rows, err);
     return commit_directory(files, spec, staging, overwrite, err);
 }

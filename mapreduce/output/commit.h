@@ -30,6 +30,7 @@
 #include "mapreduce/job.h"
 
 struct buf;
+struct keyring;
 struct quarry;
 struct job_files;
 
@@ -68,11 +69,13 @@ MUST_CHECK int commit_find_staging(const struct job_files *files,
                                    struct err *err);
 
 /* Publish one output: rename the directory, or apply the changes to the table
- * (counted in *@rows) and flush it. */
+ * (counted in *@rows) and flush it. @keys opens the changes; NULL: they are not
+ * encrypted. */
 MUST_CHECK int commit_output(const struct job_files *files,
                              const struct mr_spec *spec,
                              const char *staging,
                              bool overwrite,
+                             struct keyring *keys,
                              struct quarry *store,
                              uint64_t *rows,
                              struct err *err);

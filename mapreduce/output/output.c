@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/record_writer.h"
 #include "mapreduce/output/stream_writer.h"
@@ -56,6 +57,32 @@ void output_path(struct buf *out,
                side ? side : "");
 }
 
+/* The loan of @o; NULL: what it writes is not encrypted. */
+static const struct key_loan *output_loan(const struct mr_output *o)
+{
+    const struct output_context *ctx = &o->set->ctx;
+    size_t i = (size_t)(o - o->set->outputs);
+    return i < ctx->loan_count && ctx->loans[i].key_id ? &ctx->loans[i] : NULL;
+}
+
+static int records_open(struct mr_output *o,
+                        struct sink *s,
+                        const char *path,
+                        struct err *err)
+{
+    const struct output_context *ctx = &o->set->ctx;
+    const struct key_loan *loan = output_loan(o);
+    struct keyring *keys;
+    int code =
+        record_writer_open(&s->record, &ctx->files, path, ctx->level, err);
+    if (code || !loan || o->spec->kind != MR_SPEC_TABLE)
+        return code;
+    keys = keyring_new_borrowed(ctx->files.world, loan);
+    code = packer_encrypt(&s->record.packer, keys, err);
+    keyring_unref(keys);
+    return code;
+}
+
 static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
 {
     const struct output_context *ctx = &o->set->ctx;
@@ -66,10 +93,9 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     s->records = !s->bulk && o->spec->kind != MR_SPEC_FILE;
     if (s->bulk)
         code = bulk_part_open(&ctx->files, o->staging, o->set->prefix,
-                              ctx->store, &s->rows, err);
+                              ctx->store, output_loan(o), &s->rows, err);
     else if (s->records)
-        code = record_writer_open(&s->record, &ctx->files, buf_cstr(&path),
-                                  ctx->level, err);
+        code = records_open(o, s, buf_cstr(&path), err);
     else
         code = stream_writer_open(&s->text, &ctx->files, buf_cstr(&path), err);
     buf_close(&path);

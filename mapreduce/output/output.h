@@ -21,6 +21,7 @@
 
 struct buf;
 struct cursor;
+struct key_loan;
 struct quarry;
 
 struct output_set;
@@ -34,6 +35,10 @@ struct output_context {
     int64_t job_time_us;
     struct quarry *store; /* To reach a cell's table files; or NULL. */
     int level;            /* zstd's, of record files. */
+    /* For the changes of tables, and the files of bulk loads: one a SPEC. None,
+     * or of no key: they are not encrypted. */
+    const struct key_loan *loans;
+    size_t loan_count;
 };
 
 /* @prefix ("r00003.1") names the attempt. Opens the parts. Owned. */

@@ -127,6 +127,7 @@ static int apply_all(struct batch *b, struct record_reader *r, struct err *err)
 
 int table_changes_apply(const struct job_files *files,
                         const char *path,
+                        struct keyring *keys,
                         struct quarry *store,
                         const char *table,
                         uint64_t *rows,
@@ -137,7 +138,10 @@ int table_changes_apply(const struct job_files *files,
     int code = record_reader_open(&r, files, path, err);
     if (code)
         goto fail_batch;
-    code = quarry_table_open(store, table, &b->table, err);
+    if (keys)
+        code = packer_encrypt(&r.packer, keys, err);
+    if (code == 0)
+        code = quarry_table_open(store, table, &b->table, err);
     if (code)
         goto fail_reader;
     code = apply_all(b, &r, err);

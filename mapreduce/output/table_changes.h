@@ -14,6 +14,7 @@
 
 struct quarry;
 struct job_files;
+struct keyring;
 
 enum table_change_kind {
     TABLE_PUT = 1,
@@ -39,9 +40,11 @@ MUST_CHECK int table_change_decode(struct slice bytes,
 /* Apply all changes of the record file @path to @table, rows in their order in
  * the file; several changes of one row that follow each other are one mutation.
  * Applying a file again changes nothing, since timestamps are fixed. The
- * changes are durable after quarry_flush(). Parks. */
+ * changes are durable after quarry_flush(). @keys opens the file; NULL: it is
+ * not encrypted. Parks. */
 MUST_CHECK int table_changes_apply(const struct job_files *files,
                                    const char *path,
+                                   struct keyring *keys,
                                    struct quarry *store,
                                    const char *table,
                                    uint64_t *rows,

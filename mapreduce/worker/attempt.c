@@ -82,6 +82,8 @@ static int open_outputs(struct attempt *a, struct err *err)
         .job_time_us = a->setup->job_time_us,
         .store = a->input.store,
         .level = OUTPUT_LEVEL,
+        .loans = a->spec->loans,
+        .loan_count = a->spec->loan_count,
     };
     return output_set_open(&o, buf_cstr(&a->prefix), &a->task.outputs, err);
 }

@@ -23,6 +23,8 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/crypt/keyring.h"
+#include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/lent.h"
 #include "mapreduce/worker/attempt_files.h"
@@ -240,6 +242,19 @@ static void drain_pipe(struct process_slot *s)
     }
 }
 
+/* What is in @bytes, if that is encrypted. */
+static int open_report(const struct process_host *h, struct buf *bytes)
+{
+    struct keyring *keys;
+    int code;
+    if (!h->setup->encrypts)
+        return 0;
+    keys = keyring_new_of(h->setup->world, h->setup->spill_key);
+    code = sealed_bytes_open(keys, bytes, 0, NULL);
+    keyring_unref(keys);
+    return code;
+}
+
 static int read_report_file(struct process_host *h,
                             struct process_slot *s,
                             struct buf *bytes)
@@ -258,7 +273,7 @@ static int read_report_file(struct process_host *h,
         code = file_read_at(f, 0, buf_extend(bytes, size), size, &got, NULL);
     bytes->len = got;
     file_close(f);
-    return code;
+    return code ? code : open_report(h, bytes);
 }
 
 /* What user code has left may be anything, and is copied before it is read. */

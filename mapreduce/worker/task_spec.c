@@ -29,8 +29,13 @@ void task_spec_close(struct task_spec *s)
     free_texts(s->files, s->file_count);
     mem_free(s->skips);
     mem_free(s->group_skips);
+    for (size_t i = 0; i < s->loan_count; i++)
+        key_loan_close(&s->loans[i]);
+    mem_free(s->loans);
     task_spec_init(s);
 }
+
+#define LOAN_BYTES (8 + KEYRING_SALT_BYTES + AEAD_KEY_BYTES)
 
 static void seal(struct buf *out, size_t from)
 {
@@ -119,6 +124,36 @@ static void put_segments(struct buf *out, const struct task_spec *s)
     }
 }
 
+static void put_loans(struct buf *out, const struct task_spec *s)
+{
+    buf_put_varint(out, s->loan_count);
+    for (size_t i = 0; i < s->loan_count; i++) {
+        const struct key_loan *l = &s->loans[i];
+        buf_put_le64(out, l->key_id);
+        buf_append(out, l->lent, sizeof(l->lent));
+        buf_append(out, l->key.bytes, sizeof(l->key.bytes));
+    }
+}
+
+static void get_key_bytes(unsigned char *to, size_t bytes, struct cursor *in)
+{
+    struct slice s = cursor_bytes(in, bytes);
+    if (!in->bad)
+        memcpy(to, s.data, bytes);
+}
+
+static void decode_loans(struct task_spec *s, struct cursor *in)
+{
+    size_t count = cursor_count(in, LOAN_BYTES);
+    s->loans = mem_zalloc(count + 1, sizeof(*s->loans));
+    for (s->loan_count = 0; s->loan_count < count; s->loan_count++) {
+        struct key_loan *l = &s->loans[s->loan_count];
+        l->key_id = cursor_le64(in);
+        get_key_bytes(l->lent, sizeof(l->lent), in);
+        get_key_bytes(l->key.bytes, sizeof(l->key.bytes), in);
+    }
+}
+
 void task_spec_encode(const struct task_spec *s, struct buf *out)
 {
     size_t from = out->len;
@@ -138,6 +173,7 @@ void task_spec_encode(const struct task_spec *s, struct buf *out)
     put_texts(out, s->files, s->file_count);
     put_numbers(out, s->skips, s->skip_count);
     put_numbers(out, s->group_skips, s->group_skip_count);
+    put_loans(out, s);
     seal(out, from);
 }
 
@@ -212,6 +248,7 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
     check_indexes(s, &in);
     s->skips = get_numbers(&in, &s->skip_count);
     s->group_skips = get_numbers(&in, &s->group_skip_count);
+    decode_loans(s, &in);
     if (in.bad || cursor_left(&in) > 0 || kind > TASK_WHOLE)
         return err_set(err, ERR_CORRUPT, "malformed task");
     return 0;

@@ -9,6 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "base/crypt/keyring.h" /* struct key_loan */
 #include "mapreduce/input/input.h"
 #include "mapreduce/worker/counters.h"
 
@@ -57,6 +58,10 @@ struct task_spec {
     size_t skip_count;
     uint64_t *group_skips; /* The groups of a whole task. Owned. */
     size_t group_skip_count;
+    /* An output: the key for what is written for its table. Owned; none where
+     * nothing is encrypted. */
+    struct key_loan *loans;
+    size_t loan_count;
 };
 
 void task_spec_init(struct task_spec *s);

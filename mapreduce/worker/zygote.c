@@ -19,6 +19,8 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
+#include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/lent.h"
 #include "mapreduce/engines/engine.h"
@@ -170,22 +172,41 @@ static void redirect(int out)
     dup2(out, STDERR_FILENO);
 }
 
+/* It has keys of the sample, and what errors say of records. */
+static int seal_report(const struct job_setup *setup,
+                       struct slice report,
+                       struct buf *out,
+                       struct err *err)
+{
+    struct keyring *keys = keyring_new_of(setup->world, setup->spill_key);
+    int code = sealed_bytes_put(keys, report, out, err);
+    keyring_unref(keys);
+    return code;
+}
+
 static int write_report(const struct job_setup *setup,
                         const struct task_spec *spec,
                         struct slice report,
                         struct err *err)
 {
     struct buf path = BUF_INIT;
+    struct buf sealed = BUF_INIT;
     struct file *f;
-    int code;
+    int code = 0;
     zygote_report_path(&path, setup->work_dir, spec);
-    code = file_open(setup->world, buf_cstr(&path),
-                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (setup->encrypts) {
+        code = seal_report(setup, report, &sealed, err);
+        report = buf_slice(&sealed);
+    }
+    if (code == 0)
+        code = file_open(setup->world, buf_cstr(&path),
+                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
     if (code == 0) {
         code = file_write_at(f, 0, &report, 1, err);
         file_close(f);
     }
     buf_close(&path);
+    buf_close(&sealed);
     return code;
 }
 

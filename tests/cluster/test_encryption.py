@@ -4,6 +4,7 @@ key a node does not start."""
 
 import os
 import re
+import signal
 import time
 
 from processes import ClusterTest, main
@@ -113,6 +114,71 @@ class Encryption(ClusterTest):
         self.assertEqual(process.returncode, 0)
         self.assertGreater(seen, 0)
 
+    def new_tables(self, *names):
+        for name in names:
+            self.ok("table", "create", name, "--family", "plainlyfamily")
+
+    def watch(self, c, *command, marker=b"plainlyvalue"):
+        """Run it; whenever it is looked, no file has the marker."""
+        process = self.start(*command)
+        while process.poll() is None:
+            self.assertEqual(self.files_with_marker(c, marker), [])
+            time.sleep(0.2)
+        return process.returncode
+
+    def test_loads(self):
+        """Rows that are loaded as files of their own, by a client that has no
+        key, and by tasks of a job; a client that may not write gets none."""
+        c = self.serve(1)
+        self.new_tables("plainlytable", "copied")
+        self.write("rows.tsv", "".join(
+            "plainlyrow%05d\tplainlyfamily:q\t1\t%s%d\n" % (i, VALUE, i)
+            for i in range(300)))
+        self.assertEqual(
+            self.watch(c, "load", "plainlytable", "rows.tsv"), 0)
+        self.assertEqual(self.count(), 300)
+        self.assertEqual(self.files_with_marker(c, b"plainlyvalue"), [])
+        self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+        self.assertEqual(self.watch(
+            c, "job", "run", "--mapper", "cut -f1,2,4", "--reducer",
+            "cat; sleep 2", "-i", "table:plainlytable", "-o",
+            "table:copied?bulk=yes"), 0)
+        self.assertEqual(self.ok("scan", "copied").count(VALUE), 300)
+        self.assertEqual(self.files_with_marker(c, b"plainlyvalue"), [])
+        # What was loaded is read again by a server that starts.
+        c.kill("n1")
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 300)
+        self.ok("table", "compact", "plainlytable")
+        self.assertEqual(self.count(), 300)
+        self.assertEqual(self.files_with_marker(c, b"plainlyvalue"), [])
+
+    def test_changes_of_jobs(self):
+        """Changes that wait for the end of their job, and what its history says
+        of rows."""
+        c = self.serve(1)
+        self.put_rows(0, 50)
+        self.new_tables("copied")
+        self.ok("table", "split", "plainlytable", "plainlyrow3")
+        # One of two tasks is done long before the other.
+        mapper = "awk '{print} /plainlyrow9/ {n = 1} END {if (n) " \
+            "system(\"sleep 4\")}' | cut -f1,2,4"
+        self.assertEqual(self.watch(
+            c, "job", "run", "--mapper", mapper, "-i", "table:plainlytable",
+            "-o", "table:copied"), 0)
+        self.assertEqual(self.ok("scan", "copied").count(VALUE), 50)
+        self.assertIn("plainlyrow", self.fails(
+            1, "job", "run", "--mapper", "cut -f1 | sed 's/^/no:/'", "-i",
+            "table:plainlytable", "-o", "table:copied"))
+        self.assertIn("plainlyrow", self.ok("job", "status", "last"))
+        self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+        c.kill("n1")
+        self.ok("cluster", "start")
+        self.wait_for(lambda: b"plainlyrow" in self.run_quarry(
+            "job", "status", "last").stdout)
+        self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+
     def test_the_search_finds_what_is_not_encrypted(self):
         c = self.serve(1, encrypted=False)
         self.put_rows(0, 10)
@@ -138,6 +204,58 @@ class Encryption(ClusterTest):
         self.ok("cluster", "start")
         self.await_master(c)
         self.assertEqual(self.count(), 10)
+
+    def keys_name(self, path):
+        """Which master key a KEYS file is sealed with."""
+        with open(path, "rb") as f:
+            return f.read(24)[16:]
+
+    def all_keys(self, c):
+        return [os.path.join(top, "KEYS") for name in c.names
+                for top, _, names in os.walk(c.dir(name)) if "KEYS" in names]
+
+    def test_new_master_key_without_a_restart(self):
+        """Every server goes on while its master key is changed: by another file
+        that the configuration names, and by a file in the place of the one
+        before; and data keys that are made afterwards are read by all."""
+        c = self.serve(3)
+        pids = [c.pid(name) for name in c.names]
+        self.put_rows(0, 100)
+        new = self.new_key("new")
+        before = {p: self.keys_name(p) for p in self.all_keys(c)}
+        self.assertGreater(len(before), 3)
+        self.configure(c, "key-file = %s\nprevious-key-file = %s\n" %
+                       (new, self.key))
+        for name in c.names:
+            c.signal(name, signal.SIGHUP)
+        for path, name in before.items():
+            self.wait_for(lambda: self.keys_name(path) != name)
+        self.env["QUARRY_ENCRYPTION_KEY"] = new
+        self.wait_for(lambda: self.run_quarry(
+            "encryption", "rotate", "--principal", "n1").returncode == 0)
+        os.replace(self.new_key("newer"), new)
+        before = {p: self.keys_name(p) for p in before}
+        for name in c.names:
+            c.signal(name, signal.SIGHUP)
+        for path, name in before.items():
+            self.wait_for(lambda: self.keys_name(path) != name)
+        self.wait_for(lambda: self.run_quarry(
+            "encryption", "rotate", "--principal", "n1").returncode == 0)
+        self.put_rows(100, 200)
+        self.ok("table", "compact", "plainlytable")
+        self.assertEqual(self.count(), 200)
+        self.assertEqual([c.pid(name) for name in c.names], pids)
+        self.configure(c, "key-file = %s\n" % new)
+        for name in c.names:
+            c.kill(name)
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 200)
+        # One that cannot be read leaves all as it was.
+        os.unlink(new)
+        c.signal("n1", signal.SIGHUP)
+        self.wait_for(lambda: "not read again what=encryption" in c.log("n1"))
+        self.assertEqual(self.count(), 200)
 
     def test_rotation_while_rows_are_written(self):
         """New files have the new key; old ones stay readable."""

@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     in = slice_sub(in, 1, size);
-    switch (data[0] % 30) {
+    switch (data[0] % 31) {
     case 0: FUZZ_AGAIN(tablet_bounds, in); break;
     case 1: FUZZ_AGAIN(tablet_location, in); break;
     case 2: FUZZ_AGAIN(tablet_state, in); break;
@@ -144,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 26: FUZZ_AGAIN(log_read, in); break;
     case 27: FUZZ_AGAIN(log_sorted, in); break;
     case 28: read_holders(in); break;
+    case 30: FUZZ_AGAIN(lend_reply, in); break;
     default: read_load(in); break;
     }
     return 0;

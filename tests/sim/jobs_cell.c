@@ -131,7 +131,7 @@ static void make_side(struct buf *out)
 /* What a worker gives to attempts is what is in the cell. */
 static void check_side(struct world *w, const struct mr_options *o)
 {
-    const struct job_files here = {w, NULL};
+    const struct job_files here = {.world = w};
     struct buf want = BUF_INIT;
     struct buf got = BUF_INIT;
     struct err err = ERR_INIT;

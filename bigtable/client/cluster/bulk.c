@@ -6,6 +6,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/crypt/secret.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/cluster/locator.h"
@@ -102,6 +103,77 @@ static int make_directory(struct beginning *b, const char *id, struct err *err)
     return rc;
 }
 
+struct lending {
+    struct quarry *quarry;
+    const char *table;
+    const char *id;
+    struct key_loan *loan;
+};
+
+static int
+ask_for_key(struct lending *l, struct location *where, struct err *err)
+{
+    const struct load_request request = {where->tablet, slice_str(l->id)};
+    struct lend_reply reply = {.loan = {.key_id = 0}};
+    struct buf body = BUF_INIT;
+    struct buf answer = BUF_INIT;
+    int rc;
+    load_request_put(&request, &body);
+    rc = tablet_call(l->quarry->cluster, where, TABLET_LEND, NULL,
+                     buf_slice(&body), SLICE_EMPTY, &answer, NULL, err);
+    if (rc == 0)
+        rc = lend_reply_get(buf_slice(&answer), &reply, err);
+    if (rc == 0)
+        *l->loan = reply.loan;
+    key_loan_close(&reply.loan);
+    if (answer.len)
+        secret_wipe(answer.data, answer.len);
+    buf_close(&body);
+    buf_close(&answer);
+    return rc;
+}
+
+static int lend_on_loop(void *arg, struct err *err)
+{
+    struct lending *l = arg;
+    struct retry retry = {.cluster = l->quarry->cluster};
+    struct cluster_table *t;
+    int rc = cluster_table_new(l->quarry->cluster, l->table, &t, err);
+    if (rc)
+        return rc;
+    do {
+        struct location *where;
+        rc = locator_find(l->quarry->cluster->locator, t->id, SLICE_EMPTY,
+                          &where, err);
+        if (rc)
+            continue;
+        rc = ask_for_key(l, where, err);
+        location_unref(where);
+    } while (rc && retry_again(&retry, &rc, err));
+    cluster_table_unref(t);
+    return rc;
+}
+
+int cluster_bulk_lend(struct quarry *q,
+                      const char *table,
+                      const char *id,
+                      struct key_loan *out,
+                      struct err *err)
+{
+    struct lending l = {q, table, id, out};
+    return cluster_do(q->cluster, "bulk lend", 0, lend_on_loop, &l, err);
+}
+
+/* Are files of the load encrypted? */
+static int look_for_key(struct beginning *b, const char *id, struct err *err)
+{
+    struct key_loan loan = {.key_id = 0};
+    int rc = cluster_bulk_lend(b->quarry, b->table, id, &loan, err);
+    b->ticket.is_encrypted = loan.key_id != 0;
+    key_loan_close(&loan);
+    return rc;
+}
+
 static void put_ticket(struct beginning *b, const char *id, struct buf *out)
 {
     struct buf target = BUF_INIT;
@@ -127,6 +199,8 @@ int cluster_bulk_begin(struct quarry *q,
     int rc;
     arena_init(&b.arena);
     rc = cluster_do(q->cluster, "bulk begin", 0, begin_on_loop, &b, err);
+    if (rc == 0)
+        rc = look_for_key(&b, id, err);
     if (rc == 0)
         rc = make_directory(&b, id, err);
     if (rc == 0)

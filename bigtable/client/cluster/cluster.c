@@ -315,6 +315,7 @@ static const struct target_ops cluster_ops = {
     .table_split_points = cluster_table_split_points,
     .bulk_security = cluster_bulk_security,
     .bulk_files = cluster_bulk_files,
+    .bulk_lend = cluster_bulk_lend,
     .bulk_begin = cluster_bulk_begin,
     .bulk_commit = cluster_bulk_commit,
     .bulk_abandon = cluster_bulk_abandon,

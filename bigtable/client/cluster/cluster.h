@@ -223,6 +223,11 @@ int cluster_table_drop_rows(struct quarry *q,
 /* bulk.c */
 const struct rpc_security *cluster_bulk_security(struct quarry *q);
 int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err);
+int cluster_bulk_lend(struct quarry *q,
+                      const char *table,
+                      const char *id,
+                      struct key_loan *out,
+                      struct err *err);
 int cluster_bulk_begin(struct quarry *q,
                        const char *table,
                        const char *id,

@@ -68,8 +68,10 @@ static void put_ticket(struct quarry *q,
                        const char *id,
                        struct buf *out)
 {
-    struct load_ticket ticket = {
-        .id = slice_str(id), .table = slice_str(t->name), .table_id = t->id};
+    struct load_ticket ticket = {.id = slice_str(id),
+                                 .table = slice_str(t->name),
+                                 .table_id = t->id,
+                                 .is_encrypted = fs_keyring(q->store->fs)};
     struct buf target = BUF_INIT;
     struct buf schema = BUF_INIT;
     ticket.cuts = mem_alloc(v->tablet_count * sizeof(*ticket.cuts));
@@ -83,6 +85,23 @@ static void put_ticket(struct quarry *q,
     mem_free(ticket.cuts);
     buf_close(&target);
     buf_close(&schema);
+}
+
+int embedded_bulk_lend(struct quarry *q,
+                       const char *table,
+                       const char *id,
+                       struct key_loan *out,
+                       struct err *err)
+{
+    struct keyring *keys = fs_keyring(q->store->fs);
+    unsigned char lent[KEYRING_SALT_BYTES];
+    struct table *t;
+    int rc = store_find_table(q->store, table, &t, err);
+    if (rc)
+        return rc;
+    load_loan_name(t->id, SLICE_EMPTY, slice_str(id), lent);
+    table_unref(t);
+    return keys ? keyring_lend(keys, lent, out, err) : 0;
 }
 
 int embedded_bulk_begin(struct quarry *q,

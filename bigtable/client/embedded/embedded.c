@@ -74,6 +74,7 @@ static const struct target_ops embedded_ops = {
     .table_split_points = embedded_table_split_points,
     .bulk_security = embedded_bulk_security,
     .bulk_files = embedded_bulk_files,
+    .bulk_lend = embedded_bulk_lend,
     .bulk_begin = embedded_bulk_begin,
     .bulk_commit = embedded_bulk_commit,
     .bulk_abandon = embedded_bulk_abandon,

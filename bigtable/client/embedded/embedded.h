@@ -57,6 +57,11 @@ void embedded_table_release(struct quarry_table *t);
 /* bulk.c */
 const struct rpc_security *embedded_bulk_security(struct quarry *q);
 int embedded_bulk_files(struct quarry *q, struct fs **out, struct err *err);
+int embedded_bulk_lend(struct quarry *q,
+                       const char *table,
+                       const char *id,
+                       struct key_loan *out,
+                       struct err *err);
 int embedded_bulk_begin(struct quarry *q,
                         const char *table,
                         const char *id,

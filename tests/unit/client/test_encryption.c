@@ -18,6 +18,7 @@
 #include "base/crypt/master_key.h"
 #include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
+#include "bigtable/client/bulk_load.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet/encryption.h"
 #include "bigtable/tablet/log_format.h"
@@ -142,6 +143,24 @@ static void flush_compact_snapshot(void)
     OK(quarry_table_snapshot(q, MARKER "table", "s", 0, &err));
     OK(quarry_pin(q, &err));
     quarry_close(q);
+}
+
+/* The store's keys, as another process has them. Owned. */
+static struct keyring *open_keys(void)
+{
+    struct keyring *k;
+    char path[700];
+    snprintf(path, sizeof(path), "%s/KEYS", directory);
+    OK(keyring_open(world, keyring_world_place(world, path),
+                    options.master_keys, false, &k, &err));
+    return k;
+}
+
+static void rotate(void)
+{
+    struct keyring *k = open_keys();
+    OK(keyring_rotate(k, &err));
+    keyring_unref(k);
 }
 
 /* --- Files --------------------------------------------------------------- */
@@ -302,18 +321,13 @@ START_TEST(test_rotation_beside_writes)
     struct keyring *k;
     struct quarry *q;
     struct fs *fs;
-    char path[700];
     setup(true);
     make_table();
-    snprintf(path, sizeof(path), "%s/KEYS", directory);
     OK(quarry_open(target, &options, &q, &err));
     for (int i = 0; i < 3; i++) {
         put_rows(q, i * 200, i * 200 + 200);
         OK(quarry_flush(q, &err));
-        OK(keyring_open(world, keyring_world_place(world, path),
-                        options.master_keys, false, &k, &err));
-        OK(keyring_rotate(k, &err));
-        keyring_unref(k);
+        rotate();
         world_sleep_us(world, 1100000); /* KEYS is looked at again. */
     }
     put_rows(q, 600, 800);
@@ -321,8 +335,7 @@ START_TEST(test_rotation_beside_writes)
     ck_assert_int_eq(count_rows(q), 800);
     quarry_close(q);
     check_rows(800);
-    OK(keyring_open(world, keyring_world_place(world, path),
-                    options.master_keys, false, &k, &err));
+    k = open_keys();
     OK(fs_local_open(world, directory, &fs, &err));
     OK(encryption_count_tables(fs, "tables", keyring_current_id(k), &tables,
                                &err));
@@ -441,8 +454,70 @@ START_TEST(test_damage_is_told)
 
 END_TEST
 
+static void load_row(struct quarry_bulk_writer *w, int i)
+{
+    char row[64], value[64];
+    snprintf(row, sizeof(row), MARKER "row%06d", i);
+    snprintf(value, sizeof(value), MARKER "value%d", i);
+    OK(quarry_bulk_writer_set(w, slice_str(row), MARKER "family",
+                              SLICE_LIT("q"), 1, slice_str(value), &err));
+}
+
+/* Write 100 rows; @place has the key, or who gives it. */
+static void write_load(const struct quarry_bulk_place *place,
+                       struct slice ticket,
+                       struct buf *files)
+{
+    struct quarry_bulk_writer *w;
+    OK(quarry_bulk_writer_open(place, ticket, "part", &w, &err));
+    for (int i = 0; i < 100; i++)
+        load_row(w, i);
+    OK(quarry_bulk_writer_finish(w, files, &err));
+    quarry_bulk_writer_free(w);
+}
+
+/* Files of bulk loads are encrypted as they are written, with a key that is
+ * lent; without one a writer is refused. Data keys come and go meanwhile. */
+START_TEST(test_bulk_loads)
+{
+    struct buf ticket = BUF_INIT, files = BUF_INIT;
+    struct quarry_bulk_place place;
+    struct quarry_bulk_writer *w;
+    struct key_loan loan;
+    struct quarry *q;
+    setup(true);
+    make_table();
+    OK(quarry_open(target, &options, &q, &err));
+    OK(quarry_bulk_begin(q, MARKER "table", "load", &ticket, &err));
+    place = (struct quarry_bulk_place){.world = world};
+    ck_assert_int_eq(
+        quarry_bulk_writer_open(&place, buf_slice(&ticket), "part", &w, &err),
+        ERR_DENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "no key"));
+    OK(quarry_bulk_lend(q, MARKER "table", "load", &loan, &err));
+    place.loan = &loan;
+    write_load(&place, buf_slice(&ticket), &files);
+    rotate();
+    ck_assert_int_eq(count_files_with_marker(), 0);
+    OK(quarry_bulk_commit(q, buf_slice(&ticket), buf_slice(&files), NULL,
+                          &err));
+    ck_assert_int_eq(count_rows(q), 100);
+    quarry_close(q);
+    ck_assert_int_eq(count_files_with_marker(), 0);
+    check_rows(100);
+    flush_compact_snapshot();
+    check_rows(100);
+    key_loan_close(&loan);
+    buf_close(&ticket);
+    buf_close(&files);
+    teardown();
+}
+
+END_TEST
+
 TEST_MAIN("encryption",
           test_no_file_says_anything,
+          test_bulk_loads,
           test_the_search_finds_what_is_not_encrypted,
           test_no_key,
           test_a_key_comes_later,

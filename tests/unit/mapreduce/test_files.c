@@ -1,5 +1,7 @@
 /* A job's files are the same thing in the world and in a file system: whatever
  * is done to them, and whatever a job makes of them. */
+#define _GNU_SOURCE /* memmem */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
 #include "mapreduce/files.h"
@@ -43,6 +46,11 @@ static void teardown(void)
 }
 
 /* --- Helpers ------------------------------------------------------------- */
+
+static bool contains(struct slice bytes, const char *text)
+{
+    return memmem(bytes.data, bytes.len, text, strlen(text)) != NULL;
+}
 
 /* A path of the test, in the world or in the file system. */
 static const char *at(const struct job_files *f, const char *name)
@@ -226,7 +234,8 @@ START_TEST(test_journal_lives)
         struct file *torn;
         struct slice junk = SLICE_LIT("torn record");
         uint64_t size;
-        int code = journal_load(&f, "job/journal", &b, NULL);
+        uint64_t length;
+        int code = journal_load(&f, "job/journal", &b, &length, NULL);
         ck_assert_int_eq(code, life == 0 ? ERR_NOTFOUND : 0);
         ck_assert_uint_eq(records_of(buf_slice(&b)), life * 3);
         ck_assert_int_eq(journal_open(&j, &f, "job/journal", b.len, NULL), 0);
@@ -248,6 +257,80 @@ START_TEST(test_journal_lives)
         ck_assert_int_eq(file_write_at(torn, size, &junk, 1, NULL), 0);
         file_close(torn);
     }
+    teardown();
+}
+
+END_TEST
+
+/* What an encrypted journal says is not to be read in its file; it is opened
+ * with its keys alone, from every life, and behind records of before. */
+START_TEST(test_journal_is_encrypted)
+{
+    setup();
+
+    struct keyring *keys = keyring_new_ephemeral(world);
+    struct job_files f = {.world = world};
+    const char *path = at(&f, "journal");
+    struct buf b = BUF_INIT;
+    struct buf raw = BUF_INIT;
+    struct err err = ERR_INIT;
+    uint64_t length = 0;
+    for (int life = 0; life < 3; life++) {
+        struct journal j;
+        f.keyring = life ? keys : NULL;
+        ck_assert_int_eq(journal_open(&j, &f, path, length, NULL), 0);
+        ck_assert_int_eq(
+            journal_append(&j, JOURNAL_END,
+                           life ? SLICE_LIT("plainly") : SLICE_LIT("before"),
+                           NULL),
+            0);
+        journal_close(&j);
+        f.keyring = keys;
+        buf_clear(&b);
+        ck_assert_int_eq(journal_load(&f, path, &b, &length, NULL), 0);
+        ck_assert_uint_eq(records_of(buf_slice(&b)), (size_t)life + 1);
+    }
+    ck_assert_int_eq(files_read_all(&f, path, 1 << 20, &raw, NULL), 0);
+    ck_assert_uint_eq(raw.len, length);
+    ck_assert(!contains(buf_slice(&raw), "plainly"));
+    ck_assert(contains(buf_slice(&raw), "before"));
+    ck_assert(contains(buf_slice(&b), "plainly"));
+    f.keyring = NULL;
+    ck_assert_int_eq(journal_load(&f, path, &b, &length, &err), ERR_DENIED);
+    keyring_unref(keys);
+    buf_close(&b);
+    buf_close(&raw);
+    teardown();
+}
+
+END_TEST
+
+/* So are small files. */
+START_TEST(test_small_files_are_encrypted)
+{
+    setup();
+
+    struct keyring *keys = keyring_new_ephemeral(world);
+    struct job_files f = {.world = world, .keyring = keys};
+    const char *path = at(&f, "job.json");
+    struct buf b = BUF_INIT;
+    ck_assert_int_eq(files_replace_sealed(&f, path, SLICE_LIT("plainly"), NULL),
+                     0);
+    ck_assert_int_eq(files_read_all(&f, path, 1000, &b, NULL), 0);
+    ck_assert(!contains(buf_slice(&b), "plainly"));
+    buf_clear(&b);
+    ck_assert_int_eq(files_read_all_sealed(&f, path, 7, &b, NULL), 0);
+    ck_assert(contains(buf_slice(&b), "plainly"));
+    f.keyring = NULL;
+    ck_assert_int_eq(files_read_all_sealed(&f, path, 7, &b, NULL), ERR_DENIED);
+    ck_assert_int_eq(files_replace_sealed(&f, path, SLICE_LIT("plainly"), NULL),
+                     0);
+    f.keyring = keys;
+    buf_clear(&b);
+    ck_assert_int_eq(files_read_all_sealed(&f, path, 7, &b, NULL), 0);
+    ck_assert(contains(buf_slice(&b), "plainly"));
+    keyring_unref(keys);
+    buf_close(&b);
     teardown();
 }
 
@@ -277,12 +360,13 @@ START_TEST(test_journal_begins_once)
     struct journal empty;
     struct buf b = BUF_INIT;
     uint64_t offset = 0;
+    uint64_t length;
     ck_assert_int_eq(journal_open(&empty, &f, "job/journal", 0, NULL), 0);
     journal_close(&empty);
     write_life(JOURNAL_BEGIN, JOURNAL_PLAN);
     write_life(JOURNAL_BEGIN, JOURNAL_PLAN);
     write_life(JOURNAL_RESUME, JOURNAL_END);
-    ck_assert_int_eq(journal_load(&f, "job/journal", &b, NULL), 0);
+    ck_assert_int_eq(journal_load(&f, "job/journal", &b, &length, NULL), 0);
     for (size_t i = 0; i < 4; i++) {
         enum journal_type type;
         struct slice body;
@@ -455,5 +539,7 @@ TEST_MAIN("files",
           test_missing,
           test_journal_lives,
           test_journal_begins_once,
+          test_journal_is_encrypted,
+          test_small_files_are_encrypted,
           test_job,
           test_take_over)

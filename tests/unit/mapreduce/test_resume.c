@@ -283,6 +283,7 @@ START_TEST(test_damaged_journal)
     struct job_summary *found;
     struct buf bytes = BUF_INIT;
     struct buf path = BUF_INIT;
+    uint64_t length;
     setup();
     rand_init(&r, test_seed());
     run_until(&late, false);
@@ -291,7 +292,7 @@ START_TEST(test_damaged_journal)
                      0);
     journal_path(&path, history, found->id);
     ck_assert_int_eq(journal_load(&(struct job_files){.world = world},
-                                  buf_cstr(&path), &bytes, NULL),
+                                  buf_cstr(&path), &bytes, &length, NULL),
                      0);
     buf_close(&path);
     for (int i = 0; i < 2000; i++) {
@@ -379,7 +380,7 @@ static void check_overwrite(bool began)
     if (began)
         ck_assert_int_eq(commit_begin(&files, staging, &err), 0);
     ck_assert_int_eq(
-        commit_output(&files, &spec, staging, true, NULL, &rows, &err),
+        commit_output(&files, &spec, staging, true, NULL, NULL, &rows, &err),
         began ? 0 : ERR_NOTFOUND);
     ck_assert_int_eq(commit_find_staging(&files, staging, NULL), ERR_NOTFOUND);
     ck_assert(!is_there(staging));
