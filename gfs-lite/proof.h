@@ -9,8 +9,9 @@
  *     proof = key:le32 rights:u8 length:le32 mac:16      25 bytes
  *     mac   = of handle:le64 rights:u8 length:le32 principal
  *
- * A proof ends with its key: a namenode makes another one every hour, and chunk
- * servers keep three, so no clocks are compared.
+ * A proof ends with its key. A namenode uses each for 45 minutes and names it
+ * to chunk servers for 45 more; they forget one that no namenode has named for
+ * 30 minutes. So a proof ends within two hours, and no clocks are compared.
  *
  * Threads: any.
  */
@@ -27,10 +28,9 @@
 #include "base/rpc/security_code.h"
 
 #define PROOF_BYTES 25
-/* Keys that a chunk server has: those of this hour, of the next and of the one
- * before. */
+/* Keys that a namenode names: that of now, the next one and the one before. */
 #define PROOF_KEYS_MAX 3
-/* And of leaders before. */
+/* Keys that a chunk server has: those, and some of leaders before. */
 #define PROOF_KEYS_KEPT 8
 
 enum proof_rights {

@@ -16,6 +16,7 @@
 #define SCRUB_ROUND_US_DEFAULT   UINT64_C(10000000)
 #define COPY_BYTES_PER_S_DEFAULT (UINT64_C(128) << 20)
 #define SYNC_AFTER_US_DEFAULT    UINT64_C(5000000)
+#define PROOF_GRACE_US_DEFAULT   (UINT64_C(30) * 60 * 1000000)
 
 static uint64_t or_default(uint64_t v, uint64_t otherwise)
 {
@@ -35,6 +36,7 @@ static void take_options(struct chunkserver *cs,
     cs->copy_bytes_per_s =
         or_default(o->copy_bytes_per_s, COPY_BYTES_PER_S_DEFAULT);
     cs->sync_after_us = or_default(o->sync_after_us, SYNC_AFTER_US_DEFAULT);
+    cs->proof_grace_us = or_default(o->proof_grace_us, PROOF_GRACE_US_DEFAULT);
 }
 
 static void add_methods(struct chunkserver *cs, struct rpc_server *server)

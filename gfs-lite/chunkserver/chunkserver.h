@@ -35,6 +35,9 @@ struct chunkserver_options {
     const struct cluster_roles *roles; /* Who needs no proof; NULL: nobody does.
                                           Borrowed. */
     bool names_are_proved;      /* Whatever @roles say: proofs are asked for. */
+    uint64_t proof_grace_us;    /* A key of proofs (proof.h) that no namenode
+                                   has named for so long is forgotten; default
+                                   30 min. */
     uint64_t heartbeat_us;      /* Default 1 s. */
     uint64_t scrub_bytes_per_s; /* Default 16 MiB. */
     uint64_t scrub_round_us;    /* All chunks are read at most so often; default

@@ -3,10 +3,23 @@
  */
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/rpc/roles.h"
+#include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-int chunkserver_check_proof(const struct chunkserver *cs,
+/* Keys that no namenode names any more: a proof ends with its key. */
+static void forget_old_keys(struct chunkserver *cs)
+{
+    uint64_t now = world_mono_ns(cs->world);
+    if (fault_hit("gfs.trust_old_proof"))
+        return;
+    for (size_t i = 0; i < PROOF_KEYS_KEPT; i++)
+        if (now - cs->key_named_ns[i] > cs->proof_grace_us * 1000)
+            cs->keys[i].id = 0;
+}
+
+int chunkserver_check_proof(struct chunkserver *cs,
                             const struct rpc_call *rpc,
                             const struct chunk_call *call,
                             uint8_t rights,
@@ -19,6 +32,7 @@ int chunkserver_check_proof(const struct chunkserver *cs,
     *has = PROOF_READ | PROOF_WRITE;
     if (!cs->roles || cluster_roles_has(cs->roles, rpc->principal))
         return 0;
+    forget_old_keys(cs);
     rc = proof_check(&call->proof, cs->keys, PROOF_KEYS_KEPT, call->handle,
                      rights, rpc->principal, &length, err);
     if (rc)
@@ -32,21 +46,36 @@ int chunkserver_check_proof(const struct chunkserver *cs,
     return 0;
 }
 
-static bool has_key(const struct chunkserver *cs, uint32_t id)
+/* Where key @id is; PROOF_KEYS_KEPT: it is not known. */
+static size_t find_key(const struct chunkserver *cs, uint32_t id)
 {
-    for (size_t i = 0; i < PROOF_KEYS_KEPT; i++)
-        if (cs->keys[i].id == id)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < PROOF_KEYS_KEPT && cs->keys[i].id != id)
+        i++;
+    return i;
+}
+
+/* In front of those that are known, of which the last one goes. */
+static void add_key(struct chunkserver *cs, const struct proof_key *key)
+{
+    memmove(cs->keys + 1, cs->keys,
+            (PROOF_KEYS_KEPT - 1) * sizeof(cs->keys[0]));
+    memmove(cs->key_named_ns + 1, cs->key_named_ns,
+            (PROOF_KEYS_KEPT - 1) * sizeof(cs->key_named_ns[0]));
+    cs->keys[0] = *key;
 }
 
 void chunkserver_take_keys(struct chunkserver *cs, const struct gfs_orders *o)
 {
+    uint64_t now = world_mono_ns(cs->world);
     for (size_t i = 0; i < o->key_count; i++) {
-        if (o->keys[i].id == 0 || has_key(cs, o->keys[i].id))
+        size_t at = find_key(cs, o->keys[i].id);
+        if (o->keys[i].id == 0)
             continue;
-        memmove(cs->keys + 1, cs->keys,
-                (PROOF_KEYS_KEPT - 1) * sizeof(cs->keys[0]));
-        cs->keys[0] = o->keys[i];
+        if (at == PROOF_KEYS_KEPT) {
+            add_key(cs, &o->keys[i]);
+            at = 0;
+        }
+        cs->key_named_ns[at] = now;
     }
 }

@@ -67,8 +67,10 @@ struct chunkserver {
     uint64_t scrubbed_bytes;
     uint64_t copied_chunks;
     struct chunkserver_socket *socket;
-    const struct cluster_roles *roles;      /* NULL: no proofs are asked for. */
+    const struct cluster_roles *roles; /* NULL: no proofs are asked for. */
+    uint64_t proof_grace_us;
     struct proof_key keys[PROOF_KEYS_KEPT]; /* The newest first. */
+    uint64_t key_named_ns[PROOF_KEYS_KEPT]; /* By a namenode, the last time. */
 };
 
 /* write.c */
@@ -162,14 +164,15 @@ uint64_t chunkserver_socket_token(const struct chunkserver *cs,
 /* proofs.c */
 /* May the caller of @rpc do @rights with the chunk of @call? *@has: all that he
  * may. @seals: he says how long it is. ERR_DENIED. */
-MUST_CHECK int chunkserver_check_proof(const struct chunkserver *cs,
+MUST_CHECK int chunkserver_check_proof(struct chunkserver *cs,
                                        const struct rpc_call *rpc,
                                        const struct chunk_call *call,
                                        uint8_t rights,
                                        bool seals,
                                        uint8_t *has,
                                        struct err *err);
-/* A namenode's keys. */
+/* A namenode's keys: each counts until no namenode has named it for the grace.
+ */
 void chunkserver_take_keys(struct chunkserver *cs, const struct gfs_orders *o);
 
 #endif /* GFS_LITE_CHUNKSERVER_STATE_H */

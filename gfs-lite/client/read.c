@@ -183,7 +183,7 @@ static void find_local(struct gfs_reader *r, struct reader_chunk *c)
     mutex_unlock(&r->mutex);
 }
 
-/* Ask again where chunk @c is: copies come and go. */
+/* Ask again where chunk @c is: copies come and go, and proofs end. */
 static int
 refresh(struct gfs_reader *r, struct reader_chunk *c, struct err *err)
 {
@@ -199,6 +199,7 @@ refresh(struct gfs_reader *r, struct reader_chunk *c, struct err *err)
         if (l.chunks[i].handle == c->chunk.handle) {
             c->chunk.servers = l.chunks[i].servers;
             c->chunk.version = l.chunks[i].version;
+            c->chunk.proof = l.chunks[i].proof;
         }
     mutex_unlock(&r->mutex);
     arena_close(&a);

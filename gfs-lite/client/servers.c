@@ -106,7 +106,8 @@ int gfs__layout(struct gfs *g,
     return rc;
 }
 
-/* What server @number says of the chunk: numbers alone. */
+/* What server @number says of the chunk: numbers alone. One that refuses a
+ * proof just made does not know its key yet: ERR_UNAVAILABLE, for it will. */
 static int ask_length(struct gfs *g,
                       const struct gfs_chunk *c,
                       uint16_t number,
@@ -125,6 +126,10 @@ static int ask_length(struct gfs *g,
                  : err_set(err, ERR_UNAVAILABLE, "no address");
     if (rc == 0)
         rc = chunk_answer_get(buf_slice(&reply), answer, err);
+    if (rc == ERR_DENIED && err)
+        err->code = ERR_UNAVAILABLE;
+    if (rc == ERR_DENIED)
+        rc = ERR_UNAVAILABLE;
     buf_close(&body);
     buf_close(&reply);
     mem_free(address);

@@ -17,6 +17,7 @@
 #define FULL_REPORT_US_DEFAULT  UINT64_C(600000000)
 #define REST_US                 UINT64_C(100)
 #define SHARED_IDLE_US_DEFAULT  UINT64_C(600000000)
+#define PROOF_TURN_US_DEFAULT   (UINT64_C(45) * 60 * 1000000)
 
 /* --- the machine ------------------------------------------------------- */
 
@@ -295,6 +296,7 @@ static void set_defaults(struct namenode_options *o)
     set_default(&o->scan_us, SCAN_US_DEFAULT);
     set_default(&o->full_report_us, FULL_REPORT_US_DEFAULT);
     set_default(&o->shared_idle_us, SHARED_IDLE_US_DEFAULT);
+    set_default(&o->proof_turn_us, PROOF_TURN_US_DEFAULT);
     set_default(&o->copy_step, NAMES_STEP_MAX);
     if (o->copies_max == 0)
         o->copies_max = COPIES_MAX_DEFAULT;

@@ -38,6 +38,8 @@ struct namenode_options {
     struct rights_rules rights; /* Who may use which paths: rights.h. */
     uint32_t mask;              /* Bits of enum gfs_mode that new files and
                                    directories do not get. */
+    uint64_t proof_turn_us;     /* A key of proofs (proof.h) is used so long;
+                                   default 45 min. */
     uint64_t copy_step;         /* Inodes and chunks that one command of a
                                    snapshot copies; default 1,024. */
 };

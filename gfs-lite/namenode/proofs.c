@@ -7,9 +7,6 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
 
-/* Between keys. */
-#define TURN_NS (UINT64_C(3600) * 1000000000)
-
 static bool makes_proofs(const struct namenode *nn)
 {
     const struct rights_rules *r = &nn->options.rights;
@@ -30,18 +27,28 @@ void namenode_begin_keys(struct namenode *nn)
         nn->keys[i] = (struct proof_key){.id = 0};
 }
 
-/* Of the hour before, of now, and of the next, which chunk servers hear of
- * before it is used. */
-static void turn_keys(struct namenode *nn)
+static void turn_once(struct namenode *nn)
 {
-    uint64_t now = world_mono_ns(nn->world);
-    if (nn->key_turned_ns && now - nn->key_turned_ns < TURN_NS)
-        return;
-    if (!nn->key_turned_ns)
-        draw_key(nn, &nn->keys[2]);
     nn->keys[0] = nn->keys[1];
     nn->keys[1] = nn->keys[2];
     draw_key(nn, &nn->keys[2]);
+}
+
+/* Keys of the turn before, of now, and of the next, which chunk servers hear of
+ * before it is used. None is kept longer than two turns, also by one that slept
+ * meanwhile. */
+static void turn_keys(struct namenode *nn)
+{
+    uint64_t turn = nn->options.proof_turn_us * 1000;
+    uint64_t now = world_mono_ns(nn->world);
+    uint64_t used = now - nn->key_turned_ns;
+    if (nn->key_turned_ns && used < turn)
+        return;
+    if (!nn->key_turned_ns)
+        draw_key(nn, &nn->keys[2]);
+    else if (used >= 2 * turn)
+        turn_once(nn);
+    turn_once(nn);
     nn->key_turned_ns = now ? now : 1;
 }
 

@@ -10,7 +10,9 @@
 #include "tests/unit/gfs-lite/cell.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
-#define HANDLE UINT64_C(77)
+#define HANDLE   UINT64_C(77)
+#define TURN_US  UINT64_C(3000000)
+#define GRACE_US UINT64_C(2000000)
 
 static int check(const struct gfs_proof *p,
                  const struct proof_key *key,
@@ -123,7 +125,8 @@ static void guess(struct cell *c)
     fs_close(fs);
 }
 
-START_TEST(test_guessed)
+/* Run @scenario in a cell that proves names and turns keys in seconds. */
+static void run_proved(void (*scenario)(struct cell *c))
 {
     struct rpc_security *security = rpc_security_none("", "server");
     struct cluster_roles *roles = cluster_roles_new(security, NULL);
@@ -131,15 +134,123 @@ START_TEST(test_guessed)
     c->security = security;
     c->namenode_options.rights =
         (struct rights_rules){.roles = roles, .names_are_proved = true};
+    c->namenode_options.proof_turn_us = TURN_US;
     c->chunk_options.security = security;
     c->chunk_options.roles = roles;
     c->chunk_options.names_are_proved = true;
-    cell_run(c, guess);
+    c->chunk_options.proof_grace_us = GRACE_US;
+    cell_run(c, scenario);
     cell_free(c);
     cluster_roles_free(roles);
     rpc_security_free(security);
 }
 
+START_TEST(test_guessed)
+{
+    run_proved(guess);
+}
+
 END_TEST
 
-TEST_MAIN("proof", test_forged, test_guessed)
+/* --- the end of a proof --------------------------------------------------- */
+
+/* The file system as @security's principal sees it. */
+static struct fs *open_as(struct cell *c, const struct rpc_security *security)
+{
+    const struct gfs_options o = {.namenodes = c->addresses,
+                                  .security = security,
+                                  .replication = 1,
+                                  .timeout_us = 40000000};
+    struct fs *fs;
+    ck_assert_int_eq(fs_gfs_open(sim_director(c->sim), &o, &fs, NULL), 0);
+    return fs;
+}
+
+static int read_ten(struct fs_reader *r)
+{
+    char bytes[10];
+    size_t got;
+    return fs_read_at(r, 0, bytes, sizeof(bytes), &got, NULL);
+}
+
+static void outlive(struct cell *c)
+{
+    struct world *w = sim_director(c->sim);
+    struct rpc_security *ann = rpc_security_none("", "ann");
+    struct rpc_security *eve = rpc_security_none("", "eve");
+    struct fs *fs = open_as(c, ann);
+    struct fs *other = open_as(c, eve);
+    struct peers *peers = peers_new(ann);
+    struct chunk_call call = {.version = 1, .length = 5};
+    struct fs_reader *kept;
+    struct fs_reader *lost;
+    struct gfs_layout l;
+    struct arena a;
+    await_servers(c, fs);
+    arena_init(&a);
+    ck_assert_int_eq(fs_replace(fs, "f", SLICE_LIT("some bytes"), NULL), 0);
+    ck_assert_int_eq(gfs_get_layout(fs, "f", 0, &a, &l, NULL), 0);
+    ck_assert_int_eq(fs_open(fs, "f", &kept, NULL), 0);
+    ck_assert_int_eq(fs_open(other, "f", &lost, NULL), 0);
+    ck_assert_int_eq(read_ten(kept), 0);
+    ck_assert_int_eq(read_ten(lost), 0);
+    ck_assert_int_eq(
+        gfs_set_mode(fs, "f", GFS_OWNER_READ | GFS_OWNER_WRITE, NULL), 0);
+    call.handle = l.chunks[0].handle;
+    call.proof = l.chunks[0].proof;
+    ck_assert_int_eq(ask(peers, c, CHUNK_READ, &call, SLICE_EMPTY), 0);
+    world_sleep_us(w, 2 * TURN_US + GRACE_US + 1000000);
+    ck_assert_int_eq(ask(peers, c, CHUNK_READ, &call, SLICE_EMPTY), ERR_DENIED);
+    ck_assert_int_eq(read_ten(lost), ERR_DENIED);
+    ck_assert_int_eq(read_ten(kept), 0);
+    fs_reader_close(lost);
+    fs_reader_close(kept);
+    arena_close(&a);
+    peers_close(peers);
+    fs_close(other);
+    fs_close(fs);
+    rpc_security_free(eve);
+    rpc_security_free(ann);
+}
+
+/* A proof ends some turns after it was made: who lost his right reads an open
+ * file no more, who has it still reads on. */
+START_TEST(test_ends)
+{
+    run_proved(outlive);
+}
+
+END_TEST
+
+/* The chunk server has slept through the end of all keys that it knows. */
+static void open_early(struct cell *c)
+{
+    struct world *w = sim_director(c->sim);
+    struct fs *fs = cell_client(c, w, "ann");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *writer;
+    struct fs_reader *r;
+    await_servers(c, fs);
+    ck_assert_int_eq(fs_create(fs, "log", &o, &writer, NULL), 0);
+    ck_assert_int_eq(fs_writer_append(writer, "some bytes", 10, NULL), 0);
+    ck_assert_int_eq(fs_writer_flush(writer, NULL), 0);
+    sim_pause(c->chunks[0].world);
+    world_sleep_us(w, 3 * GRACE_US);
+    sim_resume(c->chunks[0].world);
+    ck_assert_int_eq(fs_open(fs, "log", &r, NULL), 0);
+    ck_assert_uint_eq(fs_reader_size(r), 10);
+    fs_reader_close(r);
+    fs_writer_close(writer);
+    fs_close(fs);
+}
+
+/* A chunk server that does not know the key of a proof yet is asked again: its
+ * refusal is no lack of rights. */
+START_TEST(test_early)
+{
+    run_proved(open_early);
+}
+
+END_TEST
+
+TEST_MAIN("proof", test_forged, test_guessed, test_ends, test_early)
