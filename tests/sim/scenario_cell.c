@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "tests/sim/cell.h"
 #include "tests/sim/cell_health.h"
+#include "tests/sim/file_spy.h"
 #include "tests/sim/file_storm.h"
 #include "tests/sim/lock_storm.h"
 #include "tests/sim/name_storm.h"
@@ -30,6 +31,7 @@ struct cast {
     unsigned lockers;
     unsigned namers;
     unsigned writers;
+    bool spies;
 };
 
 struct play {
@@ -38,6 +40,7 @@ struct play {
     struct lock_storm *locks;
     struct name_storm *names;
     struct file_storm *files;
+    struct file_spy *spy;
 };
 
 /* --- faults ----------------------------------------------------------- */
@@ -84,6 +87,8 @@ static uint64_t strike(struct play *p)
 static void begin(struct play *p, const struct cast *cast)
 {
     p->cell = sim_cell_new(p->storm->sim, &cast->cell);
+    if (cast->spies)
+        p->spy = file_spy_new(p->storm, p->cell);
     sim_cell_boot(p->cell);
     storm_sleep_us(CALM_BEFORE_US);
     if (cast->lockers)
@@ -92,6 +97,8 @@ static void begin(struct play *p, const struct cast *cast)
         p->names = name_storm_new(p->storm, p->cell, cast->namers);
     if (cast->writers)
         p->files = file_storm_new(p->storm, p->cell, cast->writers);
+    if (p->spy)
+        file_spy_start(p->spy);
 }
 
 static void finish(struct play *p, struct buf *figures)
@@ -102,6 +109,10 @@ static void finish(struct play *p, struct buf *figures)
         cell_await_no_leak(p->cell, NO_LEAK_US);
         buf_printf(figures, " bytes=%" PRIu64 " whole_ms=%" PRIu64,
                    file_storm_bytes(p->files), whole / 1000);
+    }
+    if (p->spy) {
+        file_spy_finish(p->spy);
+        buf_printf(figures, " looks=%" PRIu64, file_spy_answers(p->spy));
     }
     if (p->names)
         name_storm_finish(p->names);
@@ -123,6 +134,8 @@ static void judge(struct play *p)
     if (p->files)
         file_storm_free(p->files);
     sim_cell_free(p->cell);
+    if (p->spy)
+        file_spy_free(p->spy);
 }
 
 static void
@@ -165,7 +178,8 @@ static void run_files(struct storm *s, struct buf *figures)
     run_cast(s,
              &(struct cast){.cell = {.namenodes = 3, .chunk_servers = 6},
                             .namers = 2,
-                            .writers = 3},
+                            .writers = 3,
+                            .spies = true},
              figures);
 }
 
@@ -175,4 +189,4 @@ const struct scenario scenario_cell = {
 const struct scenario scenario_lock = {
     "lock", "3 or 5 lock servers, 4 clients, a fenced store", run_lock};
 const struct scenario scenario_files = {
-    "files", "3 namenodes, 6 chunk servers, 10 clients", run_files};
+    "files", "3 namenodes, 6 chunk servers, 14 clients", run_files};
