@@ -207,7 +207,8 @@ QUARRY_EXPORT bool mr_is_map(const struct mr_task *t);
 
 /* Add to the counter @name, made on first use. Counters of an attempt count
  * once, when it is the one that is committed. Names: letters, digits, '_', '.';
- * those of the runtime begin with "map." "reduce." "shuffle." "output.". */
+ * those of the runtime begin with "map." "reduce." "shuffle." "output."
+ * "sandbox.". */
 QUARRY_EXPORT void mr_count(struct mr_task *t, const char *name, int64_t by);
 /* The counter itself, for hot paths; valid as long as the task. */
 QUARRY_EXPORT int64_t *mr_counter(struct mr_task *t, const char *name);

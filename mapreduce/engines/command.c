@@ -16,6 +16,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/task.h"
 #include "mapreduce/worker/cage.h"
+#include "mapreduce/worker/counters.h"
 
 #define PIPE_BYTES ((size_t)64 << 10)
 /* A line the command does not end cannot be kept for ever. */
@@ -126,6 +127,9 @@ static int start_caged(struct command *c, const int *given, struct err *err)
         c->pid = cage_fork(c->task->setup->cage, ends, 3, c->end, err);
         if (c->pid == 0)
             be_shell(c, ends);
+        *counters_get(&c->task->counters, c->end->weak
+                                              ? COUNTERS_SANDBOX_WEAK
+                                              : COUNTERS_SANDBOX_CAGE) = 1;
     }
     for (int i = 0; i < 3; i++)
         if (ends[i] >= 0)

@@ -311,6 +311,40 @@ static void count_place(struct phase *p, const struct running *at)
                           : "map.tasks_remote") += 1;
 }
 
+/* Has the history the line @text already? */
+static bool is_noted(const struct job_run *r, const char *text)
+{
+    for (size_t i = 0; i < r->summary.note_count; i++)
+        if (strcmp(r->summary.notes[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* An attempt that is not taken, too, has run the job's code: what that was
+ * confined by is counted, and a worker that confines it less is named. */
+static void note_cage(struct phase *p,
+                      const struct running *at,
+                      const struct attempt_event *e,
+                      bool taken)
+{
+    struct attempt_host *h = p->run->host;
+    struct buf text = BUF_INIT;
+    if (!e->reported)
+        return;
+    if (!taken)
+        counters_merge_some(&p->run->counters, &e->report.counters,
+                            COUNTERS_SANDBOX);
+    if (!h->worker_name ||
+        counters_value(&e->report.counters, COUNTERS_SANDBOX_WEAK) <= 0)
+        return;
+    buf_printf(&text,
+               "its code ran without namespaces on %s (weak-sandbox there)",
+               h->worker_name(h, at->worker));
+    if (!is_noted(p->run, buf_cstr(&text)))
+        job_note(p->run, "%s", buf_cstr(&text));
+    buf_close(&text);
+}
+
 static int
 take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
 {
@@ -332,6 +366,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
         o.at_record = false;
     verdict =
         sched_ended(&p->sched, stage->job, at->task, at->attempt, &o, now);
+    note_cage(p, at, e, verdict == TASK_ACCEPT);
     if (verdict == TASK_ACCEPT) {
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;

@@ -7,6 +7,7 @@
 #include "bigtable/client/quarry.h"
 #include "mapreduce/output/output.h"
 #include "mapreduce/shuffle/packer.h"
+#include "mapreduce/worker/job_cage.h"
 #include "mapreduce/worker/relayed_rows.h"
 #include "mapreduce/worker/spill_sources.h"
 
@@ -479,6 +480,9 @@ void attempt_run(const struct job_setup *setup,
     step(a, "started");
     report->code = run(a, &report->err);
     step(a, "done");
+    if (setup->opts->no_sandbox &&
+        job_trust_of(&setup->opts->program) != JOB_TRUSTED)
+        *counters_get(&a->task.counters, COUNTERS_SANDBOX_NONE) = 1;
     counters_merge(&report->counters, &a->task.counters);
     if (a->collecting)
         collector_close(&a->collector);

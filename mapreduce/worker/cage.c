@@ -452,6 +452,7 @@ pid_t cage_fork(const struct cage_rules *rules,
         possible = is_possible(rules, end);
     }
     reset(end);
+    end->weak = !possible;
     return possible ? fork_strong(rules, keep, keep_count, end, err)
                     : fork_weak(rules, keep, keep_count, end, err);
 }

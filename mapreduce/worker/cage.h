@@ -72,6 +72,7 @@ struct cage_end {
     atomic_int ended; /* 1: @status holds; 2: @error does. */
     int status;       /* Of the process, as wait() has it. */
     int code;         /* ERR_*, and why it never began. */
+    bool weak;        /* It has no namespaces. */
     char error[256];
 };
 

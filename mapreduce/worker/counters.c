@@ -57,10 +57,26 @@ static void add(int64_t *counter, int64_t by)
     *counter = (int64_t)((uint64_t)*counter + (uint64_t)by);
 }
 
+void counters_merge_some(struct counters *into,
+                         const struct counters *from,
+                         const char *prefix)
+{
+    for (const struct counter *c = from->first; c; c = c->next)
+        if (strncmp(c->name, prefix, strlen(prefix)) == 0)
+            add(counters_get(into, c->name), c->value);
+}
+
 void counters_merge(struct counters *into, const struct counters *from)
 {
-    for (const struct counter *n = from->first; n; n = n->next)
-        add(counters_get(into, n->name), n->value);
+    counters_merge_some(into, from, "");
+}
+
+int64_t counters_value(const struct counters *c, const char *name)
+{
+    for (const struct counter *k = c->first; k; k = k->next)
+        if (strcmp(k->name, name) == 0)
+            return k->value;
+    return 0;
 }
 
 void counters_encode(const struct counters *c, struct buf *out)

@@ -25,6 +25,13 @@ struct counters {
 #define COUNTERS_MAX           1000
 #define COUNTER_NAME_BYTES_MAX 128
 
+/* How the job's own code was confined, of attempts that said what came of them:
+ * in a cage, in one without namespaces, or not at all. */
+#define COUNTERS_SANDBOX      "sandbox."
+#define COUNTERS_SANDBOX_CAGE COUNTERS_SANDBOX "cage"
+#define COUNTERS_SANDBOX_WEAK COUNTERS_SANDBOX "weak"
+#define COUNTERS_SANDBOX_NONE COUNTERS_SANDBOX "none"
+
 void counters_init(struct counters *c);
 void counters_close(struct counters *c);
 
@@ -33,6 +40,12 @@ int64_t *counters_get(struct counters *c, const char *name);
 
 /* Add all of @from to @into. */
 void counters_merge(struct counters *into, const struct counters *from);
+/* Those whose names begin with @prefix. */
+void counters_merge_some(struct counters *into,
+                         const struct counters *from,
+                         const char *prefix);
+/* The value of @name, 0 if there is none. */
+int64_t counters_value(const struct counters *c, const char *name);
 
 void counters_encode(const struct counters *c, struct buf *out);
 /* Add what was encoded; sets in->bad when it is malformed. */

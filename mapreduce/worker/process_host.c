@@ -294,6 +294,16 @@ read_report(struct process_host *h, unsigned slot, struct task_report *report)
     return code;
 }
 
+/* An object's attempt is its own code's: it does not say what it ran in. */
+static void
+count_cage(const struct process_host *h, bool weak, struct task_report *report)
+{
+    const struct mr_options *o = h->setup->opts;
+    if (!o->no_sandbox && job_trust_of(&o->program) == JOB_OBJECT)
+        *counters_get(&report->counters,
+                      weak ? COUNTERS_SANDBOX_WEAK : COUNTERS_SANDBOX_CAGE) = 1;
+}
+
 static int receive_end(struct process_host *h,
                        struct attempt_event *event,
                        struct err *err)
@@ -309,15 +319,17 @@ static int receive_end(struct process_host *h,
     INVARIANT(get_le32(head + 4) < h->base.slot_count);
     *event = (struct attempt_event){.slot = get_le32(head + 4)};
     status = (int)get_le32(head + 8);
-    reason = (enum zygote_reason)get_le32(head + 12);
+    reason = (enum zygote_reason)(get_le32(head + 12) & ~ZYGOTE_WEAK);
     s = &h->slots[event->slot];
     drain_pipe(s);
     buf_append_slice(&event->said, buf_slice(&s->said));
     task_report_init(&event->report);
     if (WIFEXITED(status))
         event->reported = read_report(h, event->slot, &event->report) == 0;
-    if (event->reported)
+    if (event->reported) {
+        count_cage(h, get_le32(head + 12) & ZYGOTE_WEAK, &event->report);
         return 0;
+    }
     death_describe(h->setup->opts, reason, status, event->death,
                    sizeof(event->death));
     return 0;

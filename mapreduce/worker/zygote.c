@@ -504,6 +504,12 @@ static int final_status(const struct zygote *z, unsigned slot, int status)
     return cage_status(z->ends[slot], status);
 }
 
+static uint32_t reason_of(const struct zygote *z, unsigned slot)
+{
+    bool weak = z->trust == JOB_OBJECT && z->ends[slot]->weak;
+    return (uint32_t)z->reasons[slot] | (weak ? ZYGOTE_WEAK : 0);
+}
+
 static void reap(struct zygote *z)
 {
     struct signalfd_siginfo info;
@@ -522,7 +528,7 @@ static void reap(struct zygote *z)
             ended = true;
             status = final_status(z, i, status);
             answer(z, ZYGOTE_ENDED, i,
-                   (uint64_t)z->reasons[i] << 32 | (unsigned)status,
+                   (uint64_t)reason_of(z, i) << 32 | (unsigned)status,
                    SLICE_EMPTY);
         }
     }

@@ -38,6 +38,9 @@ enum zygote_reason {
     ZYGOTE_PROCESSES, /* There were more than mr_options.processes_max. */
 };
 
+/* With the reason: the cage that the attempt was in had no namespaces. */
+#define ZYGOTE_WEAK (UINT32_C(1) << 31)
+
 /* Where an attempt leaves its report: a file for each would cost more than a
  * small task. */
 #define ZYGOTE_REPORT_BYTES_MAX ((size_t)64 * 1024 - 64)

@@ -52,6 +52,7 @@ class CertifiedTest(ClusterTest):
     more_roles = ""
     more_conf = ""
     more_server = ""  # In the section [server].
+    before_server = None  # Runs in the server's process before it begins.
 
     def setUp(self):
         super().setUp()
@@ -81,7 +82,8 @@ class CertifiedTest(ClusterTest):
         with open(os.path.join(where, "out"), "wb") as out:
             self.server = subprocess.Popen(
                 [QUARRY, "server", "--config", conf], env=self.env,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                preexec_fn=self.before_server)
         self.addCleanup(self.end_server)
 
     def end_server(self):
