@@ -134,20 +134,36 @@ static int on_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
     struct chubby_command c;
+    struct buf path = BUF_INIT;
     int code = get_command(s, call, &c, err);
 
-    return code ? code : server__execute(s, &c, call->reply_body, err);
+    if (!code) {
+        server__put_path(s, &c, &path);
+        code = server__execute(s, &c, call->reply_body, err);
+    }
+    if (!code)
+        server__audit(s, call, &c, buf_slice(&path));
+    buf_close(&path);
+    return code;
 }
 
 static int on_acquire(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
     struct chubby_command c;
+    struct buf path = BUF_INIT;
     int code = get_command(s, call, &c, err);
 
     if (!code && (c.operation != CHUBBY_OP_ACQUIRE || c.sequence))
         code = err_set(err, ERR_INVALID, "no command to acquire a lock");
-    return code ? code : server__acquire(s, &c, call->reply_body, err);
+    if (!code) {
+        server__put_path(s, &c, &path);
+        code = server__acquire(s, &c, call->reply_body, err);
+    }
+    if (!code)
+        server__audit(s, call, &c, buf_slice(&path));
+    buf_close(&path);
+    return code;
 }
 
 static void put_children(const struct node *n, struct buf *out)
@@ -266,6 +282,7 @@ int chubby_server_open(struct world *w,
     int code;
 
     s->world = w;
+    s->rpc = rpc;
     s->lease_ms = opts->lease_ms ? opts->lease_ms : LEASE_MS_DEFAULT;
     s->cell = cell_new(on_event, s);
     lease_table_init(&s->leases);

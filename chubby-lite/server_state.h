@@ -15,12 +15,14 @@
 
 struct fiber;
 struct rpc_call;
+struct rpc_server;
 
 struct lock_wait;
 TAILQ_HEAD(lock_waits, lock_wait);
 
 struct chubby_server {
     struct world *world;
+    struct rpc_server *rpc; /* Borrowed. */
     struct replica *replica;
     struct cell *cell;
     uint32_t lease_ms;
@@ -113,5 +115,19 @@ void server__start_expiry(struct chubby_server *s,
 void server__probe_if_silent(struct chubby_server *s,
                              struct lease *l,
                              uint64_t now_ns);
+
+/* --- server_audit.c
+ * ----------------------------------------------------------- */
+
+/* Append the path that @c is about, if it has one, before it is executed. */
+void server__put_path(struct chubby_server *s,
+                      const struct chubby_command *c,
+                      struct buf *out);
+/* @call, of @c about @path, has its answer: note it if it is for the audit log.
+ * Does not park. */
+void server__audit(struct chubby_server *s,
+                   const struct rpc_call *call,
+                   const struct chubby_command *c,
+                   struct slice path);
 
 #endif /* CHUBBY_LITE_SERVER_STATE_H */

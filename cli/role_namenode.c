@@ -78,8 +78,12 @@ namenode_role_open(const struct role_env *env, void **out, struct err *err)
     /* What jobs bring along, and loads of tables. */
     static const char *const boxes[] = {"mapreduce/jobs/*/files",
                                         "bigtable/load/*", NULL};
-    struct namenode_options o = {
-        .rights = {.roles = env->roles, .trees = trees, .boxes = boxes}};
+    /* Data keys. */
+    static const char *const watched[] = {"bigtable/KEYS", NULL};
+    struct namenode_options o = {.rights = {.roles = env->roles,
+                                            .trees = trees,
+                                            .boxes = boxes,
+                                            .watched = watched}};
     struct namenode_host *h = mem_zalloc(1, sizeof(*h));
     int rc = role_cell_read(env, "namenode", &cell, err);
     if (rc == 0)

@@ -159,6 +159,7 @@ static void audit_methods(struct server_host *h)
                                         "master.snapshot_drop",
                                         "master.snapshot_restore",
                                         "master.clone",
+                                        "tablet.load_files",
                                         "job.submit",
                                         "job.kill",
                                         "namenode.set_server"};

@@ -326,13 +326,6 @@ static int execute(struct namenode *nn,
     return rc;
 }
 
-/* What it changes is what others may do. */
-static bool is_for_audit(const struct gfs_command *c)
-{
-    return c->op == GFS_OP_SET_QUOTA || c->op == GFS_OP_SET_MODE ||
-           c->op == GFS_OP_SET_OWNER || c->op == GFS_OP_GRANT;
-}
-
 /* The chunk is its writer's to fill. */
 static void prove_allocated(struct namenode *nn,
                             struct rpc_call *call,
@@ -354,7 +347,7 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_command c;
     struct buf roles = BUF_INIT;
     int rc = gfs_command_get(call->body, &c, err);
-    call->is_audited = rc == 0 && is_for_audit(&c);
+    call->is_audited = rc == 0 && namenode_is_for_audit(nn, call, &c);
     if (rc == 0)
         rc =
             rights_check_command(&nn->options.rights, call->principal, &c, err);

@@ -154,6 +154,7 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
                                   PERMISSION_READ | PERMISSION_PASS, err);
     if (rc)
         return rc;
+    namenode_audit_read(nn, call, n, PERMISSION_READ | PERMISSION_PASS);
     l.entries = mem_alloc(GFS_LISTING_MAX * sizeof(*l.entries));
     e = q.after.len ? inode_entries_after(n->u.directory->entries, q.after)
                     : inode_entries_first(n->u.directory->entries);
@@ -359,6 +360,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
         rc = check_read(nn, call, &q, n, err);
     if (rc)
         return rc;
+    namenode_audit_read(nn, call, n, PERMISSION_READ);
     if (namenode_check_inode(nn, call, n, PERMISSION_READ, NULL) == 0)
         b.rights |= PROOF_READ;
     if (namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0)

@@ -62,6 +62,11 @@ static bool any_within(const char *const *patterns, struct slice path)
     return false;
 }
 
+bool rights_is_watched(const struct rights_rules *r, struct slice path)
+{
+    return any_within(r->watched, path);
+}
+
 static bool any_above(const char *const *trees, struct slice path)
 {
     for (; trees && *trees; trees++)

@@ -33,6 +33,8 @@ struct rights_rules {
     const struct cluster_roles *roles; /* Borrowed; NULL: all may all. */
     const char *const *trees;          /* The servers'. End with NULL. */
     const char *const *boxes;          /* In them. End with NULL. */
+    const char *const *watched;        /* Whose changes are for the audit log,
+                                          whoever makes them. End with NULL. */
     bool names_are_proved; /* Whatever @roles say: the simulated world's are. */
     /* What lists say of principals: does not park. NULL: nothing. */
     const struct rights_lists *lists;
@@ -51,6 +53,9 @@ bool rights_bind(const struct rights_rules *r, struct slice principal);
 bool rights_bind_modes(const struct rights_rules *r, struct slice principal);
 /* Who owns what @principal makes: "" if he is the cluster itself. */
 struct slice rights_owner(const struct rights_rules *r, struct slice principal);
+
+/* Is @path one of r->watched, or below it? */
+bool rights_is_watched(const struct rights_rules *r, struct slice path);
 
 /* What is done with a path. */
 enum rights_use {

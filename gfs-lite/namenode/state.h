@@ -32,6 +32,14 @@ struct recovery {
     uint64_t file; /* First: see id_map.h. */
 };
 
+/* A read that the audit log has. */
+struct noted_read {
+    uint64_t hash; /* Of the reader and the path. */
+    uint64_t at_ns;
+};
+
+#define NOTED_READS_MAX 64
+
 struct namenode {
     struct world *world;
     struct namenode_options options;
@@ -60,10 +68,11 @@ struct namenode {
     bool copies_tree;     /* A fiber proposes steps of a snapshot. */
     bool stopping;
     struct fiber *keeper;
-    size_t helpers;                        /* Fibers beside the keeper. */
-    struct fiber *closer;                  /* Waits for them. */
-    struct proof_key keys[PROOF_KEYS_MAX]; /* proofs.c */
-    uint64_t key_turned_ns;                /* 0: there are none. */
+    size_t helpers;                           /* Fibers beside the keeper. */
+    struct fiber *closer;                     /* Waits for them. */
+    struct proof_key keys[PROOF_KEYS_MAX];    /* proofs.c */
+    uint64_t key_turned_ns;                   /* 0: there are none. */
+    struct noted_read noted[NOTED_READS_MAX]; /* audit.c */
 };
 
 /* --- namenode.c -------------------------------------------------------- */
@@ -158,11 +167,24 @@ void namenode_prove(struct namenode *nn,
                     uint32_t length,
                     struct gfs_proof *out);
 
+/* --- audit.c ----------------------------------------------------------- */
+
+/* The caller was let do @bits of enum permission_bits with @n: note it if he is
+ * an administrator whom neither mode nor grant lets. Does not park. */
+struct inode;
+void namenode_audit_read(struct namenode *nn,
+                         const struct rpc_call *call,
+                         const struct inode *n,
+                         unsigned bits);
+/* Is @c, of @call, an event of the audit log also if it is done? */
+bool namenode_is_for_audit(const struct namenode *nn,
+                           const struct rpc_call *call,
+                           const struct gfs_command *c);
+
 /* --- query.c: questions
  * ------------------------------------------------------------- */
 
 /* Has the caller of @call enum permission_bits @bits of @n? ERR_DENIED. */
-struct inode;
 MUST_CHECK int namenode_check_inode(const struct namenode *nn,
                                     const struct rpc_call *call,
                                     const struct inode *n,

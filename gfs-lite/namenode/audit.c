@@ -1,0 +1,90 @@
+/* What the audit log has of files, beyond what is refused. */
+#include "base/runtime/audit.h"
+
+#include "base/core/hash.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/permission.h"
+#include "gfs-lite/namenode/state.h"
+
+/* Between notes of the same reader and path. */
+#define NOTED_NS UINT64_C(1000000000)
+
+/* Was it noted a moment ago? From now on it was. */
+static bool
+is_noted(struct namenode *nn, struct slice principal, struct slice path)
+{
+    uint64_t hash =
+        hash64(path.data, path.len, hash64_slice(principal)) | 1; /* Not 0. */
+    struct noted_read *r = &nn->noted[hash_mix(hash) % NOTED_READS_MAX];
+    uint64_t now = world_mono_ns(nn->world);
+    if (r->hash == hash && now - r->at_ns < NOTED_NS)
+        return true;
+    *r = (struct noted_read){hash, now};
+    return false;
+}
+
+/* Would modes and grants have let the caller, without his right to all? */
+static bool may_anyway(const struct namenode *nn,
+                       const struct rpc_call *call,
+                       const struct inode *n,
+                       unsigned bits)
+{
+    const struct rights_rules *rules = &nn->options.rights;
+    struct permission_caller who = {.principal = call->principal};
+    struct buf roles = BUF_INIT;
+    bool may;
+    rules->lists->put_roles(rules->lists_ctx, call->principal, &roles);
+    who.roles = buf_slice(&roles);
+    may = permission_check(&nn->catalog.names, &who, n, bits, NULL) == 0;
+    buf_close(&roles);
+    return may;
+}
+
+void namenode_audit_read(struct namenode *nn,
+                         const struct rpc_call *call,
+                         const struct inode *n,
+                         unsigned bits)
+{
+    const struct rights_rules *rules = &nn->options.rights;
+    struct audit_event e = {.who = call->principal,
+                            .from = call->peer,
+                            .what =
+                                SLICE_LIT("namenode.read_as_administrator")};
+    struct buf path = BUF_INIT;
+    if (!world_is_audited(nn->world) || !rights_bind(rules, call->principal) ||
+        rights_bind_modes(rules, call->principal) ||
+        may_anyway(nn, call, n, bits))
+        return;
+    if (!slice_eq(call->actor, call->principal))
+        e.by = call->actor;
+    buf_append_byte(&path, '/');
+    inode_put_path(n, &path);
+    e.on = buf_slice(&path);
+    if (!is_noted(nn, call->principal, e.on))
+        audit_note(nn->world, &e);
+    buf_close(&path);
+}
+
+/* Rights and bounds are for the log whoever sets them, so that it says who may
+ * what. Names are as far as others than the cluster itself remove, replace or
+ * copy them: what servers do with files of their own is no news, but for those
+ * that are watched. */
+bool namenode_is_for_audit(const struct namenode *nn,
+                           const struct rpc_call *call,
+                           const struct gfs_command *c)
+{
+    const struct rights_rules *r = &nn->options.rights;
+    switch ((int)c->op) {
+    case GFS_OP_SET_QUOTA:
+    case GFS_OP_SET_MODE:
+    case GFS_OP_SET_OWNER:
+    case GFS_OP_GRANT: return true;
+    case GFS_OP_REMOVE:
+    case GFS_OP_RENAME:
+    case GFS_OP_SNAPSHOT:
+    case GFS_OP_SET_REPLICATION:
+        return rights_owner(r, call->principal).len > 0 ||
+               rights_is_watched(r, c->path) || rights_is_watched(r, c->to);
+    default: return false;
+    }
+}
