@@ -13,6 +13,7 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/verify.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/wire/snapshot_record.h"
@@ -40,41 +41,6 @@ struct check {
     struct hash_map seen; /* Paths of table files. */
 };
 
-/* All entries of @reader: well-formed, ascending, as many as it says. */
-static int
-check_entries(struct table_reader *reader, uint64_t *count, struct err *err)
-{
-    struct table_iter it;
-    struct buf last = BUF_INIT;
-    struct buf scratch = BUF_INIT;
-    int r;
-    *count = 0;
-    table_iter_init(&it);
-    table_iter_open(&it, reader, TABLE_READ_ONCE);
-    r = table_iter_seek(&it, SLICE_EMPTY, err);
-    while (!r && table_iter_valid(&it)) {
-        struct slice key = table_iter_key(&it);
-        struct cell_key k;
-        buf_clear(&scratch);
-        if (!cell_key_decode(key, &k, &scratch))
-            r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": malformed key",
-                        *count);
-        else if (*count > 0 && slice_cmp(buf_slice(&last), key) >= 0)
-            r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": out of order",
-                        *count);
-        if (r)
-            break;
-        buf_clear(&last);
-        buf_append_slice(&last, key);
-        ++*count;
-        r = table_iter_next(&it, err);
-    }
-    table_iter_close(&it);
-    buf_close(&last);
-    buf_close(&scratch);
-    return r;
-}
-
 /* *@count: how many entries it should have and, if that is 0, has. */
 static int
 check_file(struct check *c, const char *path, uint64_t *count, struct err *err)
@@ -85,7 +51,7 @@ check_file(struct check *c, const char *path, uint64_t *count, struct err *err)
     int r = table_reader_open(c->fs, path, &opts, &reader, err);
     if (r)
         return r;
-    r = check_entries(reader, &found, err);
+    r = sstable_verify(reader, &found, err);
     if (!r && *count > 0 && found != *count)
         r = err_set(err, ERR_CORRUPT,
                     "%" PRIu64 " entries, the manifest says %" PRIu64, found,

@@ -192,8 +192,3 @@ void console_close(struct console *c)
     mem_free(c->channels);
     mem_free(c);
 }
-
-const char *console_address(const struct console *c)
-{
-    return http_address(c->http);
-}

@@ -50,8 +50,6 @@ MUST_CHECK int console_open(const char *address,
                             struct err *err);
 /* Parks. NULL is allowed. */
 void console_close(struct console *c);
-/* "host:port" with the port it has got. Borrowed. */
-const char *console_address(const struct console *c);
 
 /* --- pages, for tests too --------------------------------------------------
  */

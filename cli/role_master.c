@@ -1,6 +1,5 @@
 /* The role `master`: who of all processes with it holds the lock assigns
  * tablets to tablet servers. */
-#include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
@@ -144,15 +143,13 @@ static void master_role_status(void *role, struct buf *out)
 {
     const struct master_host *h = role;
     struct master_status s;
-    struct arena a;
-    arena_init(&a);
-    if (!master_get_status(h->master, &a, &s)) {
+    if (!master_get_status(h->master, &s)) {
         buf_append_str(out, "master=no");
     } else {
         buf_printf(out,
-                   "master=yes ready=%s servers=%zu tables=%llu tablets=%llu "
+                   "master=yes ready=%s servers=%llu tables=%llu tablets=%llu "
                    "metadata=%llu unassigned=%llu moving=%llu recovering=%llu",
-                   s.ready ? "yes" : "no", s.server_count,
+                   s.ready ? "yes" : "no", (unsigned long long)s.servers,
                    (unsigned long long)s.tables, (unsigned long long)s.tablets,
                    (unsigned long long)master_count_metadata(h->master),
                    (unsigned long long)s.unassigned,
@@ -160,7 +157,6 @@ static void master_role_status(void *role, struct buf *out)
                    (unsigned long long)s.recovering_logs);
         put_quotas(h->master, out);
     }
-    arena_close(&a);
 }
 
 static uint64_t set_deadline(const struct master_host *h, uint64_t us)

@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "base/core/err.h"
-#include "base/core/flags.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/log.h"
 #include "cli/command.h"

@@ -166,14 +166,6 @@ uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v);
 void saw_value_encode(const struct saw_type *t,
                       union saw_slot v,
                       struct buf *out);
-/* The other way from bytes nobody vouches for: c->bad on damage. SAW_FAIL at
- * the memory limit. Text is copied into the context's arena. */
-struct cursor;
-enum saw_status saw_value_decode(struct saw_ctx *ctx,
-                                 const struct saw_type *t,
-                                 struct cursor *c,
-                                 union saw_slot *out);
-
 /* Free what ctx->regexes and ctx->extra hold. */
 void saw_builtins_close(struct saw_ctx *ctx);
 

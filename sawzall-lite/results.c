@@ -62,17 +62,6 @@ int saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err)
     return 0;
 }
 
-void saw_run_clear_tables(struct saw_run *r)
-{
-    uint32_t i;
-
-    for (i = 0; i < r->program->pool.table_count; i++) {
-        if (r->tables[i].table)
-            saw_table_clear(r->tables[i].table);
-    }
-    buf_clear(&r->output);
-}
-
 void saw_run_print(struct saw_run *r, struct buf *out)
 {
     uint32_t i;

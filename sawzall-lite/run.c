@@ -218,11 +218,6 @@ const struct saw_run_options *saw_run_options(const struct saw_run *r)
     return &r->opts;
 }
 
-uint64_t saw_run_fuel_used(const struct saw_run *r)
-{
-    return r->vm.fuel_used;
-}
-
 /* --- records ------------------------------------------------------------- */
 
 static void

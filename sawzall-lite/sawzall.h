@@ -204,9 +204,6 @@ MUST_CHECK int saw_run_record_at(struct saw_run *r,
 MUST_CHECK int
 saw_run_row(struct saw_run *r, const struct saw_row *row, struct err *err);
 
-/* Instructions executed so far. */
-uint64_t saw_run_fuel_used(const struct saw_run *r);
-
 /* --- tables ------------------------------------------------------------ */
 
 /* The state of all tables as bytes: versioned, checked when read. */
@@ -215,8 +212,6 @@ void saw_run_encode_tables(struct saw_run *r, struct buf *out);
  * ERR_INVALID when it is of another program. */
 MUST_CHECK int
 saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err);
-/* Forget all that was emitted. */
-void saw_run_clear_tables(struct saw_run *r);
 
 /* Append the results of all tables, `name[k1, k2] = v` a line, keys ascending
  * (strings bytewise, numbers by value), tables in order of declaration. */

@@ -233,13 +233,6 @@ const char *conf_get(struct conf *c, const char *section, const char *key)
     return e ? e->value : NULL;
 }
 
-const char *
-conf_get_nth(struct conf *c, const char *section, const char *key, size_t nth)
-{
-    struct entry *e = find(c, section, key, nth);
-    return e ? e->value : NULL;
-}
-
 static int
 wrap(const struct conf *c, const struct entry *e, int rc, struct err *err)
 {

@@ -35,9 +35,6 @@ void conf_free(struct conf *c); /* NULL is allowed. */
 
 /* The value, or NULL when it is absent. Borrowed from @c. */
 const char *conf_get(struct conf *c, const char *section, const char *key);
-/* Every value of a repeated key in its order: the @nth, from 0, or NULL. */
-const char *
-conf_get_nth(struct conf *c, const char *section, const char *key, size_t nth);
 
 /* Errors of all: ERR_INVALID with file and line. */
 MUST_CHECK int conf_get_u64(struct conf *c,

@@ -84,18 +84,3 @@ uint64_t histogram_percentile(const struct histogram *h, double percent)
     }
     return h->max;
 }
-
-double histogram_mean(const struct histogram *h)
-{
-    return h->count ? h->sum / (double)h->count : 0;
-}
-
-void histogram_print(const struct histogram *h, struct buf *out)
-{
-    buf_printf(out, "count %llu mean %.4g p50 %llu p90 %llu p99 %llu max %llu",
-               (unsigned long long)h->count, histogram_mean(h),
-               (unsigned long long)histogram_percentile(h, 50),
-               (unsigned long long)histogram_percentile(h, 90),
-               (unsigned long long)histogram_percentile(h, 99),
-               (unsigned long long)h->max);
-}

@@ -33,9 +33,6 @@ void histogram_merge(struct histogram *h, const struct histogram *from);
 /* The value below or at which @percent (0 to 100) of the values lie; 0 when
  * empty. Between min and max. */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
-double histogram_mean(const struct histogram *h); /* 0 when empty. */
-/* "count 12 mean 3.4 p50 3 p90 7 p99 9 max 9". */
-void histogram_print(const struct histogram *h, struct buf *out);
 
 /* The bucket of @value, and the lowest value of bucket @index. */
 size_t histogram_bucket(uint64_t value);

@@ -18,7 +18,6 @@ struct key_range {
     struct slice end;   /* Exclusive; empty: to the last key. Borrowed. */
 };
 
-#define KEY_RANGE_ALL ((struct key_range){SLICE_EMPTY, SLICE_EMPTY})
 /* Has no key, and stays so whatever it is intersected with. */
 #define KEY_RANGE_NONE                                                         \
     ((struct key_range){SLICE_LIT("\xff\xff"), SLICE_LIT("\0")})

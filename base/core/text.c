@@ -66,34 +66,6 @@ int text_parse_i64(struct slice s, int64_t *out, struct err *err)
     return 0;
 }
 
-/* strtod() also takes hexadecimal, "inf", "nan" and leading spaces. */
-static bool is_decimal(struct slice s)
-{
-    static const char allowed[] = "0123456789+-.eE";
-    for (size_t i = 0; i < s.len; i++)
-        if (s.data[i] == '\0' || !strchr(allowed, s.data[i]))
-            return false;
-    return s.len > 0 && s.len < NUMBER_BYTES_MAX;
-}
-
-int text_parse_double(struct slice s, double *out, struct err *err)
-{
-    char text[NUMBER_BYTES_MAX];
-    char *end = text;
-    bool good = is_decimal(s);
-    double v = 0;
-    if (good) {
-        memcpy(text, s.data, s.len);
-        text[s.len] = '\0';
-        v = strtod(text, &end);
-        good = end == text + s.len && isfinite(v);
-    }
-    if (!good)
-        return bad(err, "number", s, "a decimal number");
-    *out = v;
-    return 0;
-}
-
 int text_parse_bool(struct slice s, bool *out, struct err *err)
 {
     static const char *const yes[] = {"on", "true", "yes", "1"};
@@ -116,21 +88,6 @@ void text_put_count(struct buf *b, uint64_t n)
             buf_append_byte(b, ',');
         buf_append_byte(b, digits[i]);
     }
-}
-
-void text_put_double(struct buf *b, double v)
-{
-    char text[40];
-    if (isnan(v)) {
-        buf_append_str(b, "nan");
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (!(strtod(text, NULL) < v) && !(strtod(text, NULL) > v))
-            break;
-    }
-    buf_append_str(b, text);
 }
 
 /* --- numbers with units ------------------------------------------------ */

@@ -23,15 +23,11 @@ struct buf;
 MUST_CHECK int text_parse_u64(struct slice s, uint64_t *out, struct err *err);
 /* The same with an optional '-' or '+'. */
 MUST_CHECK int text_parse_i64(struct slice s, int64_t *out, struct err *err);
-/* A finite decimal number, with optional fraction and exponent. */
-MUST_CHECK int text_parse_double(struct slice s, double *out, struct err *err);
 /* on, off, true, false, yes, no, 1, 0. */
 MUST_CHECK int text_parse_bool(struct slice s, bool *out, struct err *err);
 
 /* "1234567" as "1,234,567". */
 void text_put_count(struct buf *b, uint64_t n);
-/* The shortest digits that read back as @v; "inf", "-inf", "nan". */
-void text_put_double(struct buf *b, double v);
 
 /* --- sizes and durations ----------------------------------------------- */
 
@@ -79,7 +75,6 @@ size_t utf8_decode(const char *p, const char *end, uint32_t *code);
  * for 4; returns the bytes written. */
 size_t utf8_encode(char *p, uint32_t code);
 bool utf8_valid(struct slice s);
-size_t utf8_count(struct slice s); /* Code points; a bad byte counts as one. */
 /* Columns @s takes on a terminal: wide East Asian characters and emoji take
  * two, combining marks and control characters none. */
 size_t utf8_columns(struct slice s);

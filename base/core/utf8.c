@@ -95,15 +95,6 @@ bool utf8_valid(struct slice s)
     return true;
 }
 
-size_t utf8_count(struct slice s)
-{
-    size_t count = 0;
-    uint32_t code;
-    for (size_t at = 0; at < s.len; count++)
-        at += utf8_decode(s.data + at, s.data + s.len, &code);
-    return count;
-}
-
 struct range {
     uint32_t first;
     uint32_t last;

@@ -410,11 +410,6 @@ void keyring_unref(struct keyring *k)
     mem_free(k);
 }
 
-struct world *keyring_world(const struct keyring *k)
-{
-    return k->world;
-}
-
 /* --- changes ------------------------------------------------------------- */
 
 int keyring_rotate(struct keyring *k, struct err *err)

@@ -89,7 +89,6 @@ struct keyring *keyring_new_of(struct world *w,
                                const unsigned char bytes[AEAD_KEY_BYTES]);
 struct keyring *keyring_ref(struct keyring *k); /* NULL is allowed. */
 void keyring_unref(struct keyring *k);          /* NULL is allowed. */
-struct world *keyring_world(const struct keyring *k);
 
 /* Make a new data key, which seals what is begun from now on. Parks. */
 MUST_CHECK int keyring_rotate(struct keyring *k, struct err *err);

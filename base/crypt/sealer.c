@@ -158,9 +158,3 @@ int unit_open(struct unit_opener *o,
     }
     return aead_open(o->key.key, nonce, aad, unit, out, err);
 }
-
-uint64_t unit_key_id(struct slice unit)
-{
-    PRE(unit.len >= UNIT_BYTES_MORE);
-    return get_le64(unit.data);
-}

@@ -64,7 +64,4 @@ MUST_CHECK int unit_open(struct unit_opener *o,
                          char *out,
                          struct err *err);
 
-/* The data key that @unit was sealed with. PRE: it is that long. */
-uint64_t unit_key_id(struct slice unit);
-
 #endif /* BASE_CRYPT_SEALER_H */

@@ -51,12 +51,6 @@ const char *http_path(const struct http_request *r)
     return r->path;
 }
 
-const char *http_parameter(const struct http_request *r, const char *name)
-{
-    return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND,
-                                       name);
-}
-
 /* --- connections, on the library's thread --------------------------------- */
 
 static uint64_t now_s(const struct http_server *s)

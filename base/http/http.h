@@ -43,8 +43,6 @@ typedef void (*http_handler)(void *ctx,
 const char *http_peer(const struct http_request *r);
 /* The path without the query: "/vars". */
 const char *http_path(const struct http_request *r);
-/* The value of the query's parameter @name, decoded; NULL: not there. */
-const char *http_parameter(const struct http_request *r, const char *name);
 
 /* Listen on @address ("127.0.0.1:7480", "[::1]:0") and answer by @handler on
  * fibers of this loop. @names (with commas, copied; may be NULL): what it may

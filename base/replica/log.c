@@ -173,11 +173,3 @@ int replica_log_read(const struct replica_log_options *opts,
         raft_log_close(&state->entries);
     return rc;
 }
-
-uint64_t replica_log_bytes(const struct replica_log *l)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < l->count; i++)
-        bytes += l->segments[i].bytes;
-    return bytes;
-}

@@ -111,7 +111,4 @@ void replica_log_stop_spare(struct replica_log *l);
 /* It was made: the next segment is to be it. Between writes. */
 void replica_log_use_spare(struct replica_log *l);
 
-/* Bytes of segments that are not removed. */
-uint64_t replica_log_bytes(const struct replica_log *l);
-
 #endif /* BASE_REPLICA_LOG_H */

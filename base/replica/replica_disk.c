@@ -16,7 +16,6 @@
 #define SPARE_AGAIN_US 5000000
 /* Of silence, before a mark vouches for the log's end. */
 #define MARK_AFTER_NS UINT64_C(50000000)
-#define GROUP_MAX     1024
 
 /* --- queue ---------------------------------------------------------------- */
 

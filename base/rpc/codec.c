@@ -51,12 +51,6 @@ void codec_put_i64(struct buf *out, int64_t v)
     msgpack_pack_int64(&pk, v);
 }
 
-void codec_put_double(struct buf *out, double v)
-{
-    msgpack_packer pk = packer(out);
-    msgpack_pack_double(&pk, v);
-}
-
 void codec_put_bin(struct buf *out, struct slice s)
 {
     msgpack_packer pk = packer(out);
@@ -77,12 +71,6 @@ void codec_put_array(struct buf *out, uint32_t count)
 {
     msgpack_packer pk = packer(out);
     msgpack_pack_array(&pk, count);
-}
-
-void codec_put_map(struct buf *out, uint32_t count)
-{
-    msgpack_packer pk = packer(out);
-    msgpack_pack_map(&pk, count);
 }
 
 /* --- reading --------------------------------------------------------- */

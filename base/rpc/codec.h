@@ -30,13 +30,11 @@ void codec_put_nil(struct buf *out);
 void codec_put_bool(struct buf *out, bool v);
 void codec_put_u64(struct buf *out, uint64_t v);
 void codec_put_i64(struct buf *out, int64_t v);
-void codec_put_double(struct buf *out, double v);
 /* Bytes (bin) and text (str). PRE: s.len < 2^32. */
 void codec_put_bin(struct buf *out, struct slice s);
 void codec_put_str(struct buf *out, struct slice s);
 /* @count values, or @count pairs of key and value, follow. */
 void codec_put_array(struct buf *out, uint32_t count);
-void codec_put_map(struct buf *out, uint32_t count);
 
 /* --- reading --------------------------------------------------------- */
 

@@ -1,14 +1,13 @@
 /* Calls between components: a service is a table of methods, a channel reaches
- * one, and the caller does not see whether that is in another process.
+ * one in another process.
  *
- *     struct rpc_channel *c = rpc_inproc_channel_new(server);
+ *     struct rpc_channel *c = rpc_channel_new(address, &options);
  *     codec_put_str(&request, name);
  *     code = rpc_call(c, TABLET_READ, &opts, &request_msg, &reply_msg, &err);
  *
- * In the embedded mode the channel calls the handler directly, on the caller's
- * fiber or thread (inproc.c). Between processes it sends frames (frame.h).
- * Either way deadlines, cancellation, errors with their text, and counters are
- * the same: a program that works embedded works on a cluster.
+ * remote.h makes channels and listeners; they send frames (frame.h). Deadlines,
+ * cancellation and errors, each a code, a detail and a sentence, travel with
+ * the calls.
  *
  * Threads: a server and a channel may be used from any thread.
  */
@@ -53,30 +52,19 @@ struct rpc_call {
     uint64_t idempotency_key;     /* 0: none. */
     struct buf *reply_body;       /* Where the answer goes; owned by the */
     struct buf *reply_attachment; /* transport, empty at first. */
-    struct rpc_crc reply_crc;     /* Set by a handler that knows what the
-                                     checksum of reply_attachment must be, and
-                                     lends no parts: the caller verifies it. */
-    struct rpc_reply_parts *reply_parts; /* See rpc_reply_borrowed(). */
-    struct buf *taken;                   /* See rpc_take_attachment(). */
+    /* Set by a handler that knows what the checksum of reply_attachment must
+     * be: the caller verifies it. */
+    struct rpc_crc reply_crc;
+    struct rpc_reply_file *reply_file; /* Of rpc_reply_file(), or NULL. */
     bool is_audited; /* Set by a handler: this call goes to the audit log. */
 };
 
-/* Let the attachment of the answer be @parts (copied; at most
- * RPC_PARTS_MAX), whose bytes are sent from where they are, behind what
- * is in reply_attachment. They stay valid until release(ctx) is called: once,
- * when they have been sent or never will be, on the same loop (in process: at
- * once). Only once per call; a handler that then fails sends none of it. */
-void rpc_reply_borrowed(struct rpc_call *call,
-                        const struct slice *parts,
-                        size_t count,
-                        void (*release)(void *ctx),
-                        void *ctx);
-
 /* Let the attachment of the answer be [@offset, @offset + @len) of @f, whose
  * checksum is @crc: it goes from the page cache to the connection. The range
- * must be in the page cache, and stay what it is until release(ctx), as above.
- * False: this transport cannot; nothing happened. Instead of
- * rpc_reply_borrowed(), and with nothing in reply_attachment. */
+ * must be in the page cache, and stay what it is until release(ctx) is called:
+ * once, when it has been sent or never will be, on the same loop. Only once per
+ * call, and with nothing in reply_attachment; a handler that then fails sends
+ * none of it. False: this transport cannot; nothing happened. */
 struct file;
 bool rpc_reply_file(struct rpc_call *call,
                     struct file *f,
@@ -85,11 +73,6 @@ bool rpc_reply_file(struct rpc_call *call,
                     uint32_t crc,
                     void (*release)(void *ctx),
                     void *ctx);
-
-/* Make the attachment of the request the handler's own: without a copy where
- * it came over a connection. call->attachment stays as it is, now borrowed from
- * @out, which must be empty. */
-void rpc_take_attachment(struct rpc_call *call, struct buf *out);
 
 /* Answer @call. Parks. A returned error travels to the caller with its text. */
 typedef int (*rpc_handler)(void *ctx, struct rpc_call *call, struct err *err);
@@ -213,8 +196,6 @@ MUST_CHECK int rpc_call(struct rpc_channel *c,
  * control character, a space or a comma? */
 bool rpc_name_is_valid(struct slice name);
 
-/* A channel to a server of this process. @s is borrowed and must outlive it. */
-struct rpc_channel *rpc_inproc_channel_new(struct rpc_server *s);
 void rpc_channel_free(struct rpc_channel *c); /* NULL is allowed. */
 
 #endif /* BASE_RPC_RPC_H */

@@ -3,7 +3,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/error_reply.h"
-#include "base/rpc/reply_parts.h"
+#include "base/rpc/reply_file.h"
 #include "base/rpc/serve_internal.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
@@ -61,11 +61,9 @@ static void end_job(struct connection *c, struct job *k)
     fiber_wake(c->fiber); /* It may wait for room, or for the last job. */
 }
 
-static int check_size(const struct rpc_call *call,
-                      const struct rpc_reply_parts *parts,
-                      struct err *err)
+static int check_size(const struct rpc_call *call, struct err *err)
 {
-    size_t bytes = call->reply_attachment->len + parts->bytes;
+    size_t bytes = call->reply_attachment->len + call->reply_file->bytes;
     if (call->reply_body->len <= FRAME_BODY_BYTES_MAX &&
         bytes <= FRAME_ATTACHMENT_BYTES_MAX)
         return 0;
@@ -113,8 +111,7 @@ static void release_answer(struct connection *c, size_t bytes)
 /* What lies in a file takes no memory. */
 static size_t answer_bytes(const struct rpc_call *call)
 {
-    return call->reply_body->len + call->reply_attachment->len +
-           call->reply_parts->bytes;
+    return call->reply_body->len + call->reply_attachment->len;
 }
 
 static void respond(struct connection *c,
@@ -123,7 +120,7 @@ static void respond(struct connection *c,
                     int status,
                     const struct err *failure)
 {
-    struct rpc_reply_parts *parts = call->reply_parts;
+    struct rpc_reply_file *file = call->reply_file;
     size_t bytes;
     struct frame_hold hold = {.owned = call->reply_attachment};
     struct frame f = {.kind = FRAME_RESPONSE,
@@ -134,26 +131,23 @@ static void respond(struct connection *c,
     if (status) {
         error_reply_put(failure, status, call->reply_body);
         buf_clear(call->reply_attachment);
-        reply_parts_release(parts);
-    }
-    if (status == 0 && parts->count == 0) {
+        reply_file_release(file);
+    } else {
         f.attachment_crc_known = call->reply_crc.known;
         f.attachment_crc = call->reply_crc.value;
     }
     f.body = buf_slice(call->reply_body);
-    f.parts = parts->parts;
-    f.part_count = parts->count;
-    f.file = parts->file;
-    f.file_offset = parts->file_offset;
-    f.file_bytes = parts->file_bytes;
-    bytes = answer_bytes(call) - parts->file_bytes;
-    hold.release = parts->release;
-    hold.ctx = parts->ctx;
+    f.file = file->file;
+    f.file_offset = file->offset;
+    f.file_bytes = file->bytes;
+    bytes = answer_bytes(call);
+    hold.release = file->release;
+    hold.ctx = file->ctx;
     /* The deadline was for the work; that it has passed is worth telling. */
     fiber_set_deadline(0);
     hold_answer(c, bytes);
     if (frame_writer_send(&c->writer, &f, &hold, NULL))
-        reply_parts_release(parts); /* Nobody is there to be told. */
+        reply_file_release(file); /* Nobody is there to be told. */
     release_answer(c, bytes);
 }
 
@@ -193,7 +187,7 @@ static int handle(struct connection *c,
     if (rc == 0)
         rc = rpc_server_dispatch(c->listener->server, call, err);
     if (rc == 0)
-        rc = check_size(call, call->reply_parts, err);
+        rc = check_size(call, err);
     fiber_set_context(NULL);
     call_span_end(&span, call->method, stream_peer(c->stream), rc);
     return rc;
@@ -218,7 +212,8 @@ static void run_job(void *arg)
     struct err err; /* A kilobyte that is seldom needed: not cleared. */
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
-    struct rpc_reply_parts parts;
+    struct rpc_reply_file file = {.is_possible =
+                                      stream_can_write_files(c->stream)};
     struct rpc_call call = {.method = k->request.method,
                             .body = k->request.body,
                             .attachment = buf_slice(&k->attachment),
@@ -233,11 +228,8 @@ static void run_job(void *arg)
                             .idempotency_key = k->request.idempotency_key,
                             .reply_body = &body,
                             .reply_attachment = &attachment,
-                            .reply_parts = &parts,
-                            .taken = &k->attachment};
+                            .reply_file = &file};
     int rc;
-    reply_parts_init(&parts);
-    parts.takes_files = stream_can_write_files(c->stream);
     err.code = 0;
     err.text[0] = '\0';
     err.hint[0] = '\0';

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/call_audit.h"
 #include "base/rpc/channel.h"
-#include "base/rpc/reply_parts.h"
+#include "base/rpc/reply_file.h"
 #include "base/runtime/world.h"
 
 struct entry {
@@ -201,7 +201,7 @@ int rpc_server_dispatch(struct rpc_server *s,
     add(&e->error_count, code ? 1 : 0);
     add(&e->bytes_in, call->body.len + call->attachment.len);
     add(&e->bytes_out, call->reply_body->len + call->reply_attachment->len +
-                           call->reply_parts->bytes);
+                           (call->reply_file ? call->reply_file->bytes : 0));
     add(&e->total_us, (world_mono_ns(s->world) - start_ns) / 1000);
     return code;
 }

@@ -29,11 +29,6 @@ static inline void var_add(struct var *v, uint64_t by)
     atomic_fetch_add_explicit(&v->value, by, memory_order_relaxed);
 }
 
-static inline void var_set(struct var *v, uint64_t value)
-{
-    atomic_store_explicit(&v->value, value, memory_order_relaxed);
-}
-
 static inline uint64_t var_read(const struct var *v)
 {
     return atomic_load_explicit(&v->value, memory_order_relaxed);

@@ -72,7 +72,6 @@ struct fiber {
 
 struct loop_ops {
     void (*free)(struct loop *l);
-    void (*run)(struct loop *l);
     void (*start)(struct loop *l);
     void (*join)(struct loop *l);
     uint64_t (*now_ns)(struct loop *l);

@@ -172,11 +172,6 @@ void loop_free(struct loop *l)
         l->ops->free(l);
 }
 
-void loop_run(struct loop *l)
-{
-    l->ops->run(l);
-}
-
 void loop_start(struct loop *l)
 {
     l->ops->start(l);

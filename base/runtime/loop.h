@@ -21,8 +21,6 @@ loop_new(struct world *w, const char *name, struct loop **out, struct err *err);
 /* PRE: it does not run and has no fibers. */
 void loop_free(struct loop *l);
 
-/* Run on the calling thread until loop_stop(). */
-void loop_run(struct loop *l);
 /* Run on a thread of its own until loop_stop(); loop_join waits for that. */
 void loop_start(struct loop *l);
 void loop_join(struct loop *l); /* Parks. */

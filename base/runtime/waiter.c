@@ -142,18 +142,6 @@ bool waiter_wait_until(struct sync_waiter *w, uint64_t mono_ns)
     return true;
 }
 
-int waiter_wait_checked(struct sync_waiter *w, struct err *err)
-{
-    int rc = 0;
-    if (!w->fiber) {
-        waiter_wait(w);
-        return 0;
-    }
-    while (rc == 0 && !is_woken(w))
-        rc = fiber_park_checked(err);
-    return rc;
-}
-
 void waiter_wake(struct sync_waiter *w)
 {
     struct fiber *f = w->fiber;

@@ -38,9 +38,6 @@ void waiter_wait(struct sync_waiter *w);
 /* The same until monotonic @mono_ns of the waiter's world; false when that time
  * came first: then the waiter may still be on its list. Parks. */
 bool waiter_wait_until(struct sync_waiter *w, uint64_t mono_ns);
-/* The same until the running fiber's deadline or cancellation: an error then,
- * and the waiter may still be on its list. A thread has neither. Parks. */
-MUST_CHECK int waiter_wait_checked(struct sync_waiter *w, struct err *err);
 /* Any thread. */
 void waiter_wake(struct sync_waiter *w);
 

@@ -239,20 +239,16 @@ static void sim_loop_free(struct loop *base)
     mem_free(l);
 }
 
-static void sim_loop_run(struct loop *base)
+static void run_started(void *arg)
 {
-    struct sim_loop *l = (struct sim_loop *)base;
+    struct loop *base = arg;
+    struct sim_loop *l = arg; /* Its base is its first member. */
     PRE(fiber_self());
     PRE(!l->runner);
     l->runner = fiber_self();
     while (!base->stopping || base->live_count)
         fiber_park();
     l->runner = NULL;
-}
-
-static void run_started(void *arg)
-{
-    sim_loop_run(arg);
 }
 
 static void sim_loop_start(struct loop *base)
@@ -268,7 +264,6 @@ static void sim_loop_join(struct loop *base)
 
 static const struct loop_ops sim_loop_ops = {
     .free = sim_loop_free,
-    .run = sim_loop_run,
     .start = sim_loop_start,
     .join = sim_loop_join,
     .now_ns = loop_now,

@@ -55,7 +55,7 @@ struct sim_cluster {
 struct sim_loop {
     struct loop base;
     struct sim_loop *next; /* In the machine's list. */
-    struct fiber *runner;  /* Inside loop_run(). */
+    struct fiber *runner;  /* Inside its task. */
     struct task *task;     /* Of loop_start(). */
 };
 

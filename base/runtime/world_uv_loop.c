@@ -142,8 +142,9 @@ static void poll_events(struct uv_loop *l)
 
 /* --- run --------------------------------------------------------------- */
 
-static void run(struct loop *base)
+static void run_started(void *arg)
 {
+    struct loop *base = arg;
     struct uv_loop *l = uv_loop_of(base);
     const void *home = loop__enter(base);
     while (!base->stopping || base->live_count) {
@@ -157,11 +158,6 @@ static void run(struct loop *base)
             poll_events(l);
     }
     loop__enter(home);
-}
-
-static void run_started(void *arg)
-{
-    run(arg);
 }
 
 static void start(struct loop *base)
@@ -201,7 +197,6 @@ static void free_loop(struct loop *base)
 
 static const struct loop_ops uv_ops = {
     .free = free_loop,
-    .run = run,
     .start = start,
     .join = join,
     .now_ns = now_ns,

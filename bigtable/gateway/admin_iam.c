@@ -13,8 +13,7 @@
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
-#define POLICY_VERSION 1
-#define POLICY_ETAG    3
+#define POLICY_ETAG 3
 
 static int policy_key(struct slice resource, struct buf *out, struct err *err)
 {

@@ -59,43 +59,6 @@ int gzip_reader_next(struct gzip_reader *r,
     return err_set(err, ERR_INVALID, "the message is not gzip");
 }
 
-static int read_all(struct gzip_reader *r,
-                    size_t bytes_max,
-                    struct buf *out,
-                    struct err *err)
-{
-    size_t begin = out->len;
-    bool end = false;
-    int rc = 0;
-    while (rc == 0 && !end) {
-        size_t had = out->len;
-        size_t room = MIN_OF(MAX_OF(had - begin, STEP_BYTES),
-                             bytes_max + 1 - (had - begin));
-        size_t made;
-        char *to = buf_extend(out, room);
-        rc = gzip_reader_next(r, to, room, &made, &end, err);
-        buf_truncate(out, had + made);
-        if (out->len - begin > bytes_max)
-            rc = err_set(err, ERR_TOOBIG,
-                         "the message is larger than %zu bytes", bytes_max);
-    }
-    return rc;
-}
-
-int gzip_uncompress(struct slice in,
-                    size_t bytes_max,
-                    struct buf *out,
-                    struct err *err)
-{
-    struct gzip_reader *r = gzip_reader_new(in);
-    int rc;
-    if (!r)
-        return err_set(err, ERR_NOMEM, "no memory to uncompress");
-    rc = read_all(r, bytes_max, out, err);
-    gzip_reader_free(r);
-    return rc;
-}
-
 void gzip_compress(struct slice in, struct buf *out)
 {
     z_stream z = {.next_in = NULL};

@@ -29,12 +29,6 @@ MUST_CHECK int gzip_reader_next(struct gzip_reader *r,
                                 bool *end,
                                 struct err *err);
 
-/* Append what @in was before it was compressed; at most @bytes_max.
- * Errors: ERR_INVALID (not gzip, or cut), ERR_TOOBIG. */
-MUST_CHECK int gzip_uncompress(struct slice in,
-                               size_t bytes_max,
-                               struct buf *out,
-                               struct err *err);
 /* Append @in compressed. */
 void gzip_compress(struct slice in, struct buf *out);
 

@@ -84,10 +84,18 @@ void master_stop(struct master *m);
 /* Parks. PRE: no call is running. NULL is allowed. */
 void master_close(struct master *m);
 
-/* What this one knows. false: another is master, or nobody. In @a. */
-bool master_get_status(struct master *m,
-                       struct arena *a,
-                       struct master_status *out);
+struct master_status {
+    bool ready; /* It knows where every tablet is. */
+    uint64_t servers;
+    uint64_t tables;
+    uint64_t tablets;
+    uint64_t unassigned;
+    uint64_t moving;
+    uint64_t recovering_logs;
+};
+
+/* What this one knows. false: another is master, or nobody. Does not park. */
+bool master_get_status(struct master *m, struct master_status *out);
 /* Those of the tablets that are METADATA's, of which no user has a table. Does
  * not park. */
 uint64_t master_count_metadata(const struct master *m);

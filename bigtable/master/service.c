@@ -1,6 +1,5 @@
 /* Calls to the master: of clients that change tables, of tablet servers that
  * tell what happened, of operators. Answered by the reigning one alone. */
-#include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
@@ -165,40 +164,23 @@ on_split_done(struct reign *r, struct rpc_call *call, struct err *err)
 
 /* --- status ------------------------------------------------------------- */
 
-static void
-fill_servers(struct reign *r, struct arena *a, struct master_status *s)
+static uint64_t count_servers(const struct picture *p)
 {
-    const struct picture *p = &r->picture;
-    s->servers = arena_alloc(a, (p->server_count + 1) * sizeof(*s->servers));
-    s->server_count = 0;
-    for (size_t i = 0; i < p->server_count; i++) {
-        const struct known_server *k = p->servers[i];
-        if (!k->alive || s->server_count == STATUS_SERVERS_MAX)
-            continue;
-        s->servers[s->server_count++] = (struct server_load){
-            .number = k->number,
-            .address = arena_dup(a, slice_str(k->address)),
-            .tablets = k->tablets,
-            .bytes = k->use.bytes,
-            .memory_bytes = k->memory_bytes,
-            .requests_per_s = k->use.requests_per_s,
-            .alive = k->alive && !k->suspect,
-        };
-    }
+    uint64_t count = 0;
+    for (size_t i = 0; i < p->server_count; i++)
+        count += p->servers[i]->alive;
+    return count;
 }
 
-bool master_get_status(struct master *m,
-                       struct arena *a,
-                       struct master_status *out)
+bool master_get_status(struct master *m, struct master_status *out)
 {
     struct reign *r = m->reign;
     if (!r || r->ending)
         return false;
     (void)picture_sum(&r->picture);
     *out = (struct master_status){
-        .address = slice_str(m->options.address),
-        .number = r->number,
         .ready = r->ready,
+        .servers = count_servers(&r->picture),
         .tables = tables_count(r),
         .tablets = r->picture.tablet_count,
         .unassigned = picture_count(&r->picture, STAGE_UNASSIGNED) +
@@ -206,7 +188,6 @@ bool master_get_status(struct master *m,
         .moving = r->moving,
         .recovering_logs = recover_count(r),
     };
-    fill_servers(r, a, out);
     return true;
 }
 
@@ -221,17 +202,12 @@ uint64_t master_count_metadata(const struct master *m)
 
 /* --- all of them -------------------------------------------------------- */
 
-static int on_status(struct master *m, struct rpc_call *call, struct err *err)
+static int on_status(struct master *m, struct err *err)
 {
     struct master_status s;
-    struct arena a;
-    bool is;
-    arena_init(&a);
-    is = master_get_status(m, &a, &s);
-    if (is)
-        master_status_put(&s, call->reply_body);
-    arena_close(&a);
-    return is ? 0 : err_set(err, ERR_UNAVAILABLE, "this is not the master");
+    return master_get_status(m, &s)
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE, "this is not the master");
 }
 
 static int handle(struct reign *r, struct rpc_call *call, struct err *err)
@@ -259,7 +235,7 @@ static int on_call(void *ctx, struct rpc_call *call, struct err *err)
     struct reign *r;
     int code;
     if (call->method == MASTER_STATUS)
-        return on_status(ctx, call, err);
+        return on_status(ctx, err);
     r = enter(ctx, err);
     if (!r)
         return ERR_UNAVAILABLE;

@@ -71,13 +71,6 @@ void cell_key_append_family_column(struct buf *out,
     append_name(out, qualifier);
 }
 
-void cell_key_append_family(struct buf *out, family_id family)
-{
-    char *p = buf_extend(out, FAMILY_BYTES - 1);
-    p[0] = (char)(unsigned char)(family >> 8);
-    p[1] = (char)(unsigned char)family;
-}
-
 void cell_key_append_time(struct buf *out, int64_t timestamp_us)
 {
     uint64_t biased = (uint64_t)timestamp_us + (UINT64_C(1) << 63);

@@ -81,8 +81,6 @@ void cell_key_append_column(struct buf *out,
 void cell_key_append_family_column(struct buf *out,
                                    family_id family,
                                    struct slice qualifier);
-/* Only the family id: what every entry of the family in the row starts with. */
-void cell_key_append_family(struct buf *out, family_id family);
 void cell_key_append_time(struct buf *out, int64_t timestamp_us);
 /* Everything behind the row part; k->row is not looked at. */
 void cell_key_append_rest(struct buf *out, const struct cell_key *k);

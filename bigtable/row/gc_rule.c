@@ -66,19 +66,6 @@ void gc_rule_free(struct gc_rule *r)
     mem_free(r);
 }
 
-bool gc_rule_eq(const struct gc_rule *a, const struct gc_rule *b)
-{
-    if (!a || !b)
-        return a == b;
-    if (a->kind != b->kind || a->versions != b->versions ||
-        a->age_us != b->age_us || a->part_count != b->part_count)
-        return false;
-    for (size_t i = 0; i < a->part_count; i++)
-        if (!gc_rule_eq(a->parts[i], b->parts[i]))
-            return false;
-    return true;
-}
-
 static bool is_older(int64_t timestamp_us, int64_t now_us, uint64_t age_us)
 {
     /* Unsigned, so that no pair of times overflows. */

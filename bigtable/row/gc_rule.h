@@ -56,7 +56,6 @@ struct gc_rule *gc_rule_combine(enum gc_rule_kind kind,
                                 size_t count);
 struct gc_rule *gc_rule_copy(const struct gc_rule *r); /* NULL allowed. */
 void gc_rule_free(struct gc_rule *r);                  /* NULL allowed. */
-bool gc_rule_eq(const struct gc_rule *a, const struct gc_rule *b);
 
 /* May the cell go that has @newer cells of its column above it? NULL: never. */
 bool gc_rule_collects(const struct gc_rule *r,

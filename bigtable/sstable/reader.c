@@ -416,12 +416,6 @@ int table_reader_open(struct fs *fs,
     return 0;
 }
 
-struct table_reader *table_reader_ref(struct table_reader *r)
-{
-    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
-    return r;
-}
-
 void table_reader_unref(struct table_reader *r)
 {
     if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)

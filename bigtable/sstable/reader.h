@@ -6,9 +6,8 @@
  * all their blocks, decoded.
  *
  * Life cycle
- *     table_reader_open()    one reference, owned by the caller
- *     table_reader_ref()     one more
- *     table_reader_unref()   the last one closes the file and frees the reader
+ *     table_reader_open()    owned by the caller
+ *     table_reader_unref()   closes the file and frees the reader
  *
  * Threads
  *     open() parks. Once open, a reader is shared freely; what it pins later is
@@ -50,7 +49,6 @@ MUST_CHECK int table_reader_open(struct fs *fs,
                                  const struct table_reader_options *opts,
                                  struct table_reader **out,
                                  struct err *err);
-struct table_reader *table_reader_ref(struct table_reader *r);
 void table_reader_unref(struct table_reader *r); /* NULL is allowed. */
 
 const struct table_properties *

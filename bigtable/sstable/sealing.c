@@ -77,11 +77,6 @@ void table_sealing_free(struct table_sealing *s)
     mem_free(s);
 }
 
-uint64_t table_sealing_key_id(const struct table_sealing *s)
-{
-    return s->key_id;
-}
-
 static void sealing_nonce(uint64_t offset,
                           unsigned char nonce[AEAD_NONCE_BYTES])
 {

@@ -56,9 +56,6 @@ MUST_CHECK int table_sealing_open(struct keyring *k,
                                   struct err *err);
 void table_sealing_free(struct table_sealing *s); /* NULL is allowed. */
 
-/* The data key the file is sealed with. */
-uint64_t table_sealing_key_id(const struct table_sealing *s);
-
 /* Seal the payload of a block that goes to @offset; what is to be stored is
  * appended to @out. */
 void table_sealing_seal(const struct table_sealing *s,

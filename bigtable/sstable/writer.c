@@ -517,11 +517,6 @@ uint64_t table_writer_bytes(const struct table_writer *w)
            block_builder_bytes(&w->data) + block_builder_bytes(&w->index);
 }
 
-uint64_t table_writer_entry_count(const struct table_writer *w)
-{
-    return w->properties.entry_count;
-}
-
 /* --- the end of the file ------------------------------------------------ */
 
 static int write_tail(struct table_writer *w, struct err *err)

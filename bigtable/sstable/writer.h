@@ -55,7 +55,6 @@ MUST_CHECK int table_writer_add(struct table_writer *w,
 
 /* Bytes of the file if it were finished now, roughly. */
 uint64_t table_writer_bytes(const struct table_writer *w);
-uint64_t table_writer_entry_count(const struct table_writer *w);
 
 /* Write the rest, sync and close the file. Parks. PRE: at least one entry. */
 MUST_CHECK int table_writer_finish(struct table_writer *w, struct err *err);

@@ -79,23 +79,15 @@ bool shared_log_is_segment(const char *name);
 /* Call @fn for each record with entries of the segment in @bytes, a file named
  * @name that was taken from its writer. What was not whole when that died is
  * left out. Records that are encrypted are opened where they lie in @bytes,
- * with
- * @keys, which may be NULL. Errors: ERR_CORRUPT: a record that was safe is
+ * with @keys, which may be NULL. *@announced is the highest number of a segment
+ * that it announces, 0: none. Errors: ERR_CORRUPT: a record that was safe is
  * damaged; those of log_open_payload() and of @fn. */
 MUST_CHECK int shared_log_read(const char *name,
                                struct buf *bytes,
                                struct keyring *keys,
                                log_record_fn fn,
                                void *ctx,
+                               uint64_t *announced,
                                struct err *err);
-/* The same; *@announced is the highest number of a segment that it announces,
- * 0: none. */
-MUST_CHECK int shared_log_read_announced(const char *name,
-                                         struct buf *bytes,
-                                         struct keyring *keys,
-                                         log_record_fn fn,
-                                         void *ctx,
-                                         uint64_t *announced,
-                                         struct err *err);
 
 #endif /* BIGTABLE_TABLET_SHARED_LOG_H */

@@ -62,19 +62,8 @@ int shared_log_read(const char *name,
                     struct keyring *keys,
                     log_record_fn fn,
                     void *ctx,
+                    uint64_t *announced,
                     struct err *err)
-{
-    uint64_t announced;
-    return shared_log_read_announced(name, in, keys, fn, ctx, &announced, err);
-}
-
-int shared_log_read_announced(const char *name,
-                              struct buf *in,
-                              struct keyring *keys,
-                              log_record_fn fn,
-                              void *ctx,
-                              uint64_t *announced,
-                              struct err *err)
 {
     struct slice bytes = buf_slice(in);
     struct unit_opener *opener = NULL;

@@ -127,8 +127,8 @@ int sorted_segment_read(struct fs *fs,
         rc =
             fs_read_all(fs, buf_cstr(&path), SEGMENT_BYTES_MAX, &s->bytes, err);
     if (rc == 0)
-        rc = shared_log_read_announced(name, &s->bytes, fs_keyring(fs),
-                                       take_record, s, &announced, err);
+        rc = shared_log_read(name, &s->bytes, fs_keyring(fs), take_record, s,
+                             &announced, err);
     if (rc == 0)
         rc =
             segment_list_check_one(fs, dir, name, s->bytes.len, announced, err);

@@ -170,12 +170,3 @@ struct served **served_list(struct served_set *s, size_t *count)
     qsort(list, *count, sizeof(struct served *), compare_ids);
     return list;
 }
-
-size_t served_count(struct served_set *s)
-{
-    size_t count;
-    mutex_lock(&s->lock);
-    count = s->map.count;
-    mutex_unlock(&s->lock);
-    return count;
-}

@@ -83,7 +83,6 @@ bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
 void served_start(struct served_set *s, struct served *t, struct table *table);
 /* All, referenced, in order of their ids. Owned. */
 struct served **served_list(struct served_set *s, size_t *count);
-size_t served_count(struct served_set *s);
 
 /* --- the server ----------------------------------------------------------- */
 

@@ -618,18 +618,6 @@ bool tablet_registry_has(struct tablet_registry *r, uint64_t tablet)
     return has;
 }
 
-bool tablet_registry_key(struct tablet_registry *r,
-                         uint64_t tablet,
-                         struct buf *out)
-{
-    struct registered *t = take(r, tablet);
-    if (!t)
-        return false;
-    buf_append_slice(out, buf_slice(&t->place.key));
-    give(r, t);
-    return true;
-}
-
 int tablet_registry_finish_split(struct tablet_registry *r,
                                  struct slice key,
                                  const struct tablet_row *row,

@@ -93,10 +93,6 @@ void tablet_registry_remove(struct tablet_registry *r, uint64_t tablet);
 
 /* Is it here, or about to come of a split? Does not wait for changes. */
 bool tablet_registry_has(struct tablet_registry *r, uint64_t tablet);
-/* Key of its record, appended; false when it is not here. */
-bool tablet_registry_key(struct tablet_registry *r,
-                         uint64_t tablet,
-                         struct buf *out);
 
 /* If t:split of @row, the record under @key, holds a lower half, give it its
  * row, unless it has one, and take t:split away. Parks. */

@@ -6,18 +6,16 @@
 #include "bigtable/wire/log_calls.h"
 #include "bigtable/wire/message.h"
 
-#define TABLET_ORDER_FIELDS  8
-#define SCHEMA_ORDER_FIELDS  6
-#define STATUS_ORDER_FIELDS  3
-#define LOG_ORDER_FIELDS     4
-#define STATUS_FIELDS        8
-#define TABLET_LOAD_FIELDS   9
-#define TABLE_ORDER_FIELDS   4
-#define MOVE_ORDER_FIELDS    4
-#define MOVE_REPLY_FIELDS    4
-#define UNLOAD_REPLY_FIELDS  1
-#define MASTER_STATUS_FIELDS 9
-#define SERVER_LOAD_FIELDS   7
+#define TABLET_ORDER_FIELDS 8
+#define SCHEMA_ORDER_FIELDS 6
+#define STATUS_ORDER_FIELDS 3
+#define LOG_ORDER_FIELDS    4
+#define STATUS_FIELDS       8
+#define TABLET_LOAD_FIELDS  9
+#define TABLE_ORDER_FIELDS  4
+#define MOVE_ORDER_FIELDS   4
+#define MOVE_REPLY_FIELDS   4
+#define UNLOAD_REPLY_FIELDS 1
 
 /* Of texts that the lock service, the file system or a table's creator bound
  * more tightly than this. */
@@ -253,67 +251,4 @@ int unload_reply_get(struct slice in, struct unload_reply *r, struct err *err)
     struct message_reader m = message_begin(in, UNLOAD_REPLY_FIELDS);
     r->closed_us = codec_get_u64(&m.r);
     return message_end(&m, "outcome of an unload", err);
-}
-
-static void put_server_load(const struct server_load *s, struct buf *out)
-{
-    codec_put_array(out, SERVER_LOAD_FIELDS);
-    codec_put_u64(out, s->number);
-    codec_put_str(out, s->address);
-    codec_put_u64(out, s->tablets);
-    codec_put_u64(out, s->bytes);
-    codec_put_u64(out, s->memory_bytes);
-    codec_put_u64(out, s->requests_per_s);
-    codec_put_bool(out, s->alive);
-}
-
-static void get_server_load(struct codec_reader *r, struct server_load *s)
-{
-    message_part(r, SERVER_LOAD_FIELDS);
-    s->number = codec_get_u64(r);
-    s->address = message_bytes(r, ADDRESS_BYTES_MAX);
-    s->tablets = codec_get_u64(r);
-    s->bytes = codec_get_u64(r);
-    s->memory_bytes = codec_get_u64(r);
-    s->requests_per_s = codec_get_u64(r);
-    s->alive = codec_get_bool(r);
-}
-
-void master_status_put(const struct master_status *s, struct buf *out)
-{
-    PRE(s->server_count <= STATUS_SERVERS_MAX);
-    codec_put_array(out, MASTER_STATUS_FIELDS);
-    codec_put_str(out, s->address);
-    codec_put_u64(out, s->number);
-    codec_put_bool(out, s->ready);
-    codec_put_u64(out, s->tables);
-    codec_put_u64(out, s->tablets);
-    codec_put_u64(out, s->unassigned);
-    codec_put_u64(out, s->moving);
-    codec_put_u64(out, s->recovering_logs);
-    codec_put_array(out, (uint32_t)s->server_count);
-    for (size_t i = 0; i < s->server_count; i++)
-        put_server_load(&s->servers[i], out);
-}
-
-int master_status_get(struct slice in,
-                      struct arena *a,
-                      struct master_status *s,
-                      struct err *err)
-{
-    struct message_reader m = message_begin(in, MASTER_STATUS_FIELDS);
-    s->address = message_bytes(&m.r, ADDRESS_BYTES_MAX);
-    s->number = codec_get_u64(&m.r);
-    s->ready = codec_get_bool(&m.r);
-    s->tables = codec_get_u64(&m.r);
-    s->tablets = codec_get_u64(&m.r);
-    s->unassigned = codec_get_u64(&m.r);
-    s->moving = codec_get_u64(&m.r);
-    s->recovering_logs = codec_get_u64(&m.r);
-    s->server_count = message_count(&m.r, STATUS_SERVERS_MAX);
-    s->servers = (struct server_load *)arena_alloc(a, (s->server_count + 1) *
-                                                          sizeof(*s->servers));
-    for (size_t i = 0; i < s->server_count; i++)
-        get_server_load(&m.r, &s->servers[i]);
-    return message_end(&m, "state of the master", err);
 }

@@ -55,7 +55,7 @@ enum control_method {
     MASTER_COMPACT = 0x525,      /* struct table_order */
     MASTER_FLUSH = 0x526,        /* struct table_order; name "": all */
     MASTER_DROP_ROWS = 0x527,    /* struct table_order with row and row_end */
-    MASTER_STATUS = 0x528,       /* nothing; struct master_status */
+    MASTER_STATUS = 0x528,       /* nothing; nothing: it is the master */
     MASTER_MOVE = 0x529,         /* struct move_order; struct move_reply: by
                                     an operator */
     /* Tablet server to master; a hint, may be lost. */
@@ -154,31 +154,6 @@ struct move_reply {
     uint64_t unserved_us; /* Its rows could not be written, or read. */
 };
 
-#define STATUS_SERVERS_MAX 16384
-
-struct server_load {
-    uint64_t number;
-    struct slice address;
-    uint64_t tablets;
-    uint64_t bytes;
-    uint64_t memory_bytes;
-    uint64_t requests_per_s;
-    bool alive;
-};
-
-struct master_status {
-    struct slice address;
-    uint64_t number;
-    bool ready; /* It knows where every tablet is. */
-    uint64_t tables;
-    uint64_t tablets;
-    uint64_t unassigned;
-    uint64_t moving;
-    uint64_t recovering_logs;
-    size_t server_count;
-    struct server_load *servers; /* In the arena given. */
-};
-
 struct arena;
 
 void tablet_order_put(const struct tablet_order *o, struct buf *out);
@@ -210,10 +185,5 @@ move_reply_get(struct slice in, struct move_reply *r, struct err *err);
 void unload_reply_put(const struct unload_reply *r, struct buf *out);
 MUST_CHECK int
 unload_reply_get(struct slice in, struct unload_reply *r, struct err *err);
-void master_status_put(const struct master_status *s, struct buf *out);
-MUST_CHECK int master_status_get(struct slice in,
-                                 struct arena *a,
-                                 struct master_status *s,
-                                 struct err *err);
 
 #endif /* BIGTABLE_WIRE_CONTROL_CALLS_H */

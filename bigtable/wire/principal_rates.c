@@ -26,16 +26,6 @@ bool principal_rate_get(struct slice *rates, struct principal_rate *r)
     return true;
 }
 
-bool principal_rate_find(struct slice rates,
-                         struct slice name,
-                         struct principal_rate *r)
-{
-    while (principal_rate_get(&rates, r))
-        if (slice_eq(r->name, name))
-            return true;
-    return false;
-}
-
 int principal_rates_check(struct slice rates, struct err *err)
 {
     struct principal_rate r;

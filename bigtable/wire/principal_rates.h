@@ -31,10 +31,6 @@ struct principal_rate {
 void principal_rate_put(const struct principal_rate *r, struct buf *out);
 /* Cut the first off @*rates; false at the end, and where they are malformed. */
 bool principal_rate_get(struct slice *rates, struct principal_rate *r);
-/* Of @name. False: it has none. */
-bool principal_rate_find(struct slice rates,
-                         struct slice name,
-                         struct principal_rate *r);
 /* Are they in order, and no more than there may be? */
 MUST_CHECK int principal_rates_check(struct slice rates, struct err *err);
 /* @rates with @r in place of what its name had, appended to @out; without a

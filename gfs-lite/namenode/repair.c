@@ -30,13 +30,6 @@ enum repair_level repair_level_of(const struct repair_view *v)
     return REPAIR_NOTHING;
 }
 
-unsigned repair_missing(const struct repair_view *v)
-{
-    if (v->staying < reachable(v))
-        return reachable(v) - v->staying;
-    return repair_level_of(v) == REPAIR_RACK ? 1 : 0;
-}
-
 void repair_queue_init(struct repair_queue *q)
 {
     *q = (struct repair_queue){.counts = {0}};

@@ -33,8 +33,6 @@ struct repair_view {
 };
 
 enum repair_level repair_level_of(const struct repair_view *v);
-/* Copies to be made at that level, at once. */
-unsigned repair_missing(const struct repair_view *v);
 
 /* A queue of chunks by level, first come first served within one. */
 struct repair_item {

@@ -584,12 +584,3 @@ int cell_host_open(struct worker_pool *pool,
     }
     return code;
 }
-
-void cell_host_share(struct attempt_host *base, uint32_t *busy, uint32_t *quota)
-{
-    struct cell_host *h = self(base);
-    mutex_lock(&h->pool->lock);
-    *busy = h->busy;
-    *quota = h->quota;
-    mutex_unlock(&h->pool->lock);
-}

@@ -43,7 +43,4 @@ MUST_CHECK int cell_host_open(struct worker_pool *pool,
                               struct attempt_host **out,
                               struct err *err);
 
-/* How many attempts run now, and how many the job's share would let run. */
-void cell_host_share(struct attempt_host *h, uint32_t *busy, uint32_t *quota);
-
 #endif /* MAPREDUCE_CLUSTER_CELL_HOST_H */

@@ -23,25 +23,12 @@ static struct world *world;
 static char address[64];
 static uint64_t left;
 
-static void release(void *ctx)
-{
-    struct buf *b = ctx;
-    buf_close(b);
-    mem_free(b);
-}
-
 static int echo(void *ctx, struct rpc_call *call, struct err *err)
 {
     (void)ctx;
     (void)err;
     buf_append_slice(call->reply_body, call->body);
-    if (call->attachment.len) {
-        struct buf *own = mem_zalloc(1, sizeof(*own));
-        struct slice part;
-        rpc_take_attachment(call, own);
-        part = buf_slice(own);
-        rpc_reply_borrowed(call, &part, 1, release, own);
-    }
+    buf_append_slice(call->reply_attachment, call->attachment);
     return 0;
 }
 

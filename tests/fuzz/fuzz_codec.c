@@ -32,7 +32,6 @@ static void copy_value(struct codec_reader *r, struct buf *out, unsigned depth)
     case CODEC_BOOL: codec_put_bool(out, codec_get_bool(r)); break;
     case CODEC_UINT: codec_put_u64(out, codec_get_u64(r)); break;
     case CODEC_INT: codec_put_i64(out, codec_get_i64(r)); break;
-    case CODEC_FLOAT: codec_put_double(out, codec_get_double(r)); break;
     case CODEC_STR:
     case CODEC_BIN:
         s = codec_get_bytes(r);
@@ -42,20 +41,17 @@ static void copy_value(struct codec_reader *r, struct buf *out, unsigned depth)
             codec_put_bin(out, s);
         break;
     case CODEC_ARRAY:
-    case CODEC_MAP:
-        count = type == CODEC_MAP ? codec_get_map(r) : codec_get_array(r);
-        if (type == CODEC_MAP)
-            codec_put_map(out, count);
-        else
-            codec_put_array(out, count);
-        if (type == CODEC_MAP)
-            count *= 2;
+        count = codec_get_array(r);
+        codec_put_array(out, count);
         for (uint32_t i = 0; i < count && !r->bad; i++)
             copy_value(r, out, depth + 1);
         break;
+    case CODEC_FLOAT: /* What nothing of ours writes is copied as it is. */
+    case CODEC_MAP:
     case CODEC_NIL:
-        codec_put_nil(out);
+        s.data = r->p;
         codec_skip(r);
+        buf_append(out, s.data, (size_t)(r->p - s.data));
         break;
     case CODEC_BAD: r->bad = true; break;
     }

@@ -78,13 +78,16 @@ static void read_shared(struct slice records)
 {
     const struct log_segment_header h = {.number = 1};
     struct buf all = BUF_INIT;
+    uint64_t announced;
     log_put_segment_header(buf_extend(&all, LOG_SEGMENT_HEADER_BYTES), &h);
     buf_append_slice(&all, records);
-    if (shared_log_read("00000001.log", &all, NULL, note, NULL, NULL)) {
+    if (shared_log_read("00000001.log", &all, NULL, note, NULL, &announced,
+                        NULL)) {
         /* Damaged: it says so. */
     }
     buf_consume(&all, LOG_SEGMENT_HEADER_BYTES);
-    if (shared_log_read("00000001.log", &all, NULL, note, NULL, NULL)) {
+    if (shared_log_read("00000001.log", &all, NULL, note, NULL, &announced,
+                        NULL)) {
         /* Its header, too. */
     }
     buf_close(&all);

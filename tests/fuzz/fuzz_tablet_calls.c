@@ -44,13 +44,10 @@ static void read_states(unsigned kind, struct slice in)
 {
     struct arena a;
     struct server_status s;
-    struct master_status m;
     struct buf again = BUF_INIT;
     arena_init(&a);
     if (kind == 0 && server_status_get(in, &a, &s, NULL) == 0)
         server_status_put(&s, &again);
-    else if (kind == 1 && master_status_get(in, &a, &m, NULL) == 0)
-        master_status_put(&m, &again);
     buf_close(&again);
     arena_close(&a);
 }

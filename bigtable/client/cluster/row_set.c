@@ -69,14 +69,6 @@ void row_set_init(struct row_set *s, const struct quarry_read_options *opts)
     merge(s);
 }
 
-void row_set_init_range(struct row_set *s, struct slice start, struct slice end)
-{
-    const struct quarry_range range = {start, end};
-    const struct quarry_read_options opts = {.ranges = &range,
-                                             .range_count = 1};
-    row_set_init(s, &opts);
-}
-
 void row_set_close(struct row_set *s)
 {
     mem_free(s->ranges);

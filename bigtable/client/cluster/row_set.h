@@ -19,10 +19,6 @@ struct row_set {
 
 /* The rows @opts (may be NULL: all) asks for; keys are copied. */
 void row_set_init(struct row_set *s, const struct quarry_read_options *opts);
-/* The rows [start, end) alone. */
-void row_set_init_range(struct row_set *s,
-                        struct slice start,
-                        struct slice end);
 void row_set_close(struct row_set *s);
 
 /* The first row at or behind @from that may be in the set: *@row is borrowed

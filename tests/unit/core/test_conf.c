@@ -44,9 +44,6 @@ START_TEST(test_all_forms)
     ck_assert_int_eq(conf_get_bool(conf, "server", "on", &on, &err), 0);
     ck_assert(on);
     ck_assert_str_eq(conf_get(conf, "server", "peer"), "two");
-    ck_assert_str_eq(conf_get_nth(conf, "server", "peer", 0), "one");
-    ck_assert_str_eq(conf_get_nth(conf, "server", "peer", 1), "two");
-    ck_assert_ptr_null(conf_get_nth(conf, "server", "peer", 2));
     ck_assert_int_eq(conf_check_known(conf, &err), 0);
     conf_free(conf);
 }

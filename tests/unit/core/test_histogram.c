@@ -66,11 +66,9 @@ START_TEST(test_empty_and_one)
     static struct histogram h;
     histogram_init(&h);
     ck_assert_uint_eq(histogram_percentile(&h, 50), 0);
-    ck_assert(histogram_mean(&h) == 0);
     histogram_add(&h, 1000003);
     for (int p = 0; p <= 100; p += 10)
         ck_assert_uint_eq(histogram_percentile(&h, p), 1000003);
-    ck_assert(histogram_mean(&h) == 1000003);
 }
 
 END_TEST

@@ -72,38 +72,6 @@ START_TEST(test_integers)
 
 END_TEST
 
-/* Any double printed reads back as the same double. */
-START_TEST(test_doubles_round_trip)
-{
-    static const char *const not_numbers[] = {
-        "", "inf", "nan", "0x1p3", " 1", "1e999", "1..2", "e", "-"};
-    struct rand_gen r;
-    struct buf b = BUF_INIT;
-    struct err err = ERR_INIT;
-    double v;
-    rand_init(&r, test_seed());
-    for (int i = 0; i < 20000; i++) {
-        uint64_t bits = rand_u64(&r);
-        double want;
-        memcpy(&want, &bits, sizeof(want));
-        if (!isfinite(want))
-            continue;
-        buf_clear(&b);
-        text_put_double(&b, want);
-        ck_assert_int_eq(text_parse_double(buf_slice(&b), &v, &err), 0);
-        ck_assert(v == want);
-    }
-    buf_clear(&b);
-    text_put_double(&b, 0.1);
-    ck_assert_str_eq(buf_cstr(&b), "0.1");
-    for (size_t k = 0; k < ARRAY_LEN(not_numbers); k++)
-        ck_assert_int_eq(text_parse_double(slice_str(not_numbers[k]), &v, &err),
-                         ERR_INVALID);
-    buf_close(&b);
-}
-
-END_TEST
-
 /* Sizes in all their spellings. */
 START_TEST(test_sizes)
 {
@@ -282,7 +250,6 @@ START_TEST(test_utf8)
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         ck_assert_msg(!utf8_valid(slice_str(bad[i])), "%zu", i);
-    ck_assert_uint_eq(utf8_count(slice_str("a\xc3\xa9\xff")), 3);
     ck_assert_uint_eq(utf8_columns(slice_str("a\xe6\xbc\xa2"
                                              "e\xcc\x81")),
                       4);
@@ -358,7 +325,6 @@ END_TEST
 
 TEST_MAIN("text",
           test_integers,
-          test_doubles_round_trip,
           test_sizes,
           test_sizes_round_trip,
           test_durations,

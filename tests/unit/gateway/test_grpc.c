@@ -451,6 +451,23 @@ START_TEST(test_many_calls_at_once)
 
 END_TEST
 
+/* Append what @in was before it was compressed. */
+static int uncompress(struct slice in, struct buf *out)
+{
+    struct gzip_reader *r = gzip_reader_new(in);
+    bool end = false;
+    int rc = 0;
+    while (rc == 0 && !end) {
+        size_t had = out->len;
+        size_t made = 0;
+        char *to = buf_extend(out, 4096);
+        rc = gzip_reader_next(r, to, 4096, &made, &end, NULL);
+        buf_truncate(out, had + made);
+    }
+    gzip_reader_free(r);
+    return rc;
+}
+
 static void run_gzip(void *arg)
 {
     struct grpc_client c = {.gzip = true};
@@ -473,7 +490,7 @@ static void run_gzip(void *arg)
     ck_assert(r.gzip);
     ck_assert_int_eq(r.data.data[0], 1);
     ck_assert(grpc_reply_next(&r, &at, &m));
-    ck_assert_int_eq(gzip_uncompress(m, 1 << 20, &back, NULL), 0);
+    ck_assert_int_eq(uncompress(m, &back), 0);
     ck_assert(slice_eq(buf_slice(&back), buf_slice(&plain)));
     grpc_reply_close(&r);
     /* A bomb: 8 KB that are 8 MiB. */
@@ -581,9 +598,8 @@ START_TEST(test_gzip_by_steps)
     }
     for (size_t cut = 0; cut < packed.len; cut += 97) {
         struct buf out = BUF_INIT;
-        ck_assert_int_eq(
-            gzip_uncompress(slice_make(packed.data, cut), 1 << 20, &out, NULL),
-            ERR_INVALID);
+        ck_assert_int_eq(uncompress(slice_make(packed.data, cut), &out),
+                         ERR_INVALID);
         buf_close(&out);
     }
     buf_close(&plain);

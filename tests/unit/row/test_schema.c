@@ -39,6 +39,16 @@ static void expect_family_error(const char *options, const char *text)
     schema_free(s);
 }
 
+static bool is_encoded(const struct gc_rule *r, struct slice bytes)
+{
+    struct buf b = BUF_INIT;
+    bool is;
+    gc_rule_encode(r, &b);
+    is = slice_eq(buf_slice(&b), bytes);
+    buf_close(&b);
+    return is;
+}
+
 /* --- Tests -----------------------------------------------------------------
  */
 
@@ -57,12 +67,13 @@ START_TEST(test_rules_round_trip)
         gc_rule_format(a, &text);
         ck_assert_msg(gc_rule_parse(buf_slice(&text), &b, &err) == 0, "%s",
                       err.text);
-        ck_assert(gc_rule_eq(a, b));
-        gc_rule_free(b);
         gc_rule_encode(a, &bytes);
+        ck_assert(is_encoded(b, buf_slice(&bytes)));
+        gc_rule_free(b);
         c = cursor_make(buf_slice(&bytes));
         gc_rule_decode(&c, &b);
-        ck_assert(!c.bad && c.p == c.end && gc_rule_eq(a, b));
+        ck_assert(!c.bad && c.p == c.end);
+        ck_assert(is_encoded(b, buf_slice(&bytes)));
         for (uint64_t n = 0; n < 8; n++) {
             bool now =
                 gc_rule_collects(b, n, 1000000 - (int64_t)n * 150000, 1000000);

@@ -153,12 +153,10 @@ static void do_file(void *arg)
     struct fixture *f = arg;
     struct rpc_channel *remote;
     struct rpc_channel *tcp;
-    struct rpc_channel *inproc;
     struct rand_gen r;
     char address[40];
     rand_init(&r, test_seed());
     start(f);
-    inproc = rpc_inproc_channel_new(f->server);
     ck_assert_int_eq(
         rpc_connect(rpc_listener_address(f->listener), &remote, NULL), 0);
     snprintf(address, sizeof(address), "localhost%s",
@@ -171,12 +169,9 @@ static void do_file(void *arg)
         ck_assert(f->lent);
         check_range(f, tcp, offset, len, i % 2);
         ck_assert(f->lent);
-        check_range(f, inproc, offset, len, i % 2);
-        ck_assert(!f->lent);
     }
     rpc_channel_free(remote);
     rpc_channel_free(tcp);
-    rpc_channel_free(inproc);
     stop(f);
     ck_assert_uint_eq(f->released, 120);
 }

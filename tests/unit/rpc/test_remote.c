@@ -470,7 +470,7 @@ START_TEST(test_vars)
     struct vars *v = vars_new();
     struct buf b = BUF_INIT;
     var_add(vars_get(v, "b.calls"), 3);
-    var_set(vars_get(v, "a.size"), 7);
+    var_add(vars_get(v, "a.size"), 7);
     var_add(vars_get(v, "b.calls"), 4);
     vars_print(v, &b);
     ck_assert_str_eq(buf_cstr(&b), "a.size 7\nb.calls 7\n");

@@ -243,42 +243,6 @@ START_TEST(test_which_there_are)
 
 END_TEST
 
-/* Values are the same after a trip through the state of a table. */
-START_TEST(test_encode_and_decode)
-{
-    struct host h;
-    const struct saw_type *map;
-    static const char *const pairs[] = {"2", "b\x01", "1", ""};
-    struct saw_call site;
-    const struct saw_type *types[1] = {&saw_type_array_of_string};
-    union saw_slot m;
-    union saw_slot back;
-    struct arg from;
-    struct buf bytes = BUF_INIT;
-    struct cursor c;
-    host_init(&h);
-    map = saw_type_map(&h.arena, &saw_type_int, &saw_type_string);
-    from = strings(&h, pairs, 4);
-    site = (struct saw_call){
-        .arg_count = 1, .arg_types = types, .result_type = map};
-    ck_assert_int_eq(saw_convert(&h.ctx, &site, &from.v, &m), SAW_OK);
-    saw_value_encode(map, m, &bytes);
-    c = cursor_make(buf_slice(&bytes));
-    ck_assert_int_eq(saw_value_decode(&h.ctx, map, &c, &back), SAW_OK);
-    ck_assert(saw_value_equal(map, m, back));
-    for (size_t n = 0; n < bytes.len; n++) {
-        c = cursor_make(slice_make(bytes.data, n));
-        ck_assert_int_ne(saw_value_decode(&h.ctx, map, &c, &back), SAW_OK);
-    }
-    c = cursor_make(buf_slice(&bytes));
-    ck_assert_int_ne(saw_value_decode(&h.ctx, &saw_type_int, &c, &back),
-                     SAW_OK);
-    buf_close(&bytes);
-    host_close(&h);
-}
-
-END_TEST
-
 /* An array's fingerprint is the sum of its parts'; a map's knows no order. */
 START_TEST(test_fingerprints)
 {
@@ -307,5 +271,4 @@ TEST_MAIN("builtin_convert",
           test_ints_round_trip,
           test_composites,
           test_which_there_are,
-          test_encode_and_decode,
           test_fingerprints)

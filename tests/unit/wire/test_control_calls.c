@@ -252,57 +252,6 @@ START_TEST(test_server_status_round_trip)
 
 END_TEST
 
-/* What the master says of its servers survives the journey. */
-START_TEST(test_master_status_round_trip)
-{
-    struct rand_gen r;
-    struct buf b = BUF_INIT;
-    struct arena a;
-    struct server_load v[3];
-    char t[3][20];
-    rand_init(&r, test_seed());
-    arena_init(&a);
-    for (int i = 0; i < ROUNDS; i++) {
-        struct master_status s = {.address = SLICE_LIT("h:1"),
-                                  .number = number(&r),
-                                  .ready = rand_one_in(&r, 2),
-                                  .tables = number(&r),
-                                  .tablets = number(&r),
-                                  .unassigned = number(&r),
-                                  .moving = number(&r),
-                                  .recovering_logs = number(&r),
-                                  .server_count = rand_below(&r, 4),
-                                  .servers = v},
-                             s2;
-        for (size_t j = 0; j < s.server_count; j++)
-            v[j] = (struct server_load){
-                number(&r), text(&r, t[j], 20), number(&r),        number(&r),
-                number(&r), number(&r),         rand_one_in(&r, 2)};
-        buf_clear(&b);
-        arena_reset(&a);
-        master_status_put(&s, &b);
-        ck_assert_int_eq(master_status_get(buf_slice(&b), &a, &s2, NULL), 0);
-        ck_assert(slice_eq(s.address, s2.address) && s.number == s2.number &&
-                  s.ready == s2.ready && s.tables == s2.tables &&
-                  s.tablets == s2.tablets && s.unassigned == s2.unassigned &&
-                  s.moving == s2.moving &&
-                  s.recovering_logs == s2.recovering_logs);
-        ck_assert_uint_eq(s.server_count, s2.server_count);
-        for (size_t j = 0; j < s.server_count; j++)
-            ck_assert(v[j].number == s2.servers[j].number &&
-                      slice_eq(v[j].address, s2.servers[j].address) &&
-                      v[j].tablets == s2.servers[j].tablets &&
-                      v[j].bytes == s2.servers[j].bytes &&
-                      v[j].memory_bytes == s2.servers[j].memory_bytes &&
-                      v[j].requests_per_s == s2.servers[j].requests_per_s &&
-                      v[j].alive == s2.servers[j].alive);
-    }
-    arena_close(&a);
-    buf_close(&b);
-}
-
-END_TEST
-
 /* A count that the bytes cannot hold, or a phase there is not, is refused
  * without memory being taken for it. */
 START_TEST(test_hostile_counts)
@@ -332,5 +281,4 @@ TEST_MAIN("control_calls",
           test_other_orders_round_trip,
           test_orders_to_the_master_round_trip,
           test_server_status_round_trip,
-          test_master_status_round_trip,
           test_hostile_counts)

@@ -20,6 +20,15 @@ static void change(struct buf *rates, const char *name, uint64_t n)
     *rates = out;
 }
 
+static bool
+find_rate(struct slice rates, const char *name, struct principal_rate *r)
+{
+    while (principal_rate_get(&rates, r))
+        if (slice_eq_str(r->name, name))
+            return true;
+    return false;
+}
+
 /* Drawn changes leave what a map would. */
 START_TEST(test_changes)
 {
@@ -37,8 +46,7 @@ START_TEST(test_changes)
         for (size_t k = 0; k < 30; k++) {
             bool is;
             snprintf(name, sizeof(name), "p%zu", k);
-            is =
-                principal_rate_find(buf_slice(&rates), slice_str(name), &found);
+            is = find_rate(buf_slice(&rates), name, &found);
             ck_assert(is == (want[k] != 0));
             ck_assert(!is ||
                       (found.ops == want[k] && found.bytes == 2 * want[k]));

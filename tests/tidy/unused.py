@@ -1,0 +1,231 @@
+"""What no program of the project uses goes: functions, objects and macros that
+nothing leads to from the product's entry points, and headers that no product
+source includes. Tests alone do not keep product code.
+
+The tree is read as text: each definition at the first column is a name that
+leads to the names in it. Equal names of several files count as one, so what is
+found is unused for certain, and what shares its name may be missed."""
+
+import fnmatch
+import re
+
+import tree
+
+# What stays although the product does not reach it, and why: patterns of names.
+ALLOWED = {
+    "_*_SOURCE": "asks the C library's headers for more",
+    "XXH_INLINE_ALL": "is for xxhash.h",
+    "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
+    "ZLIB_CONST": "is for zlib.h",
+    "UNUSED": "marks what not every test of a fixture uses",
+    "ASSERT_SLOW": "is for invariants that walk a structure",
+    "surt_key": "orders an index of archives",
+    "cdx_line": "is a line of an index of archives",
+    "fault_*": "tests and quarry-sim arm the points where the product may fail",
+    "names_check": "checks all invariants of the namenode's names",
+    "raft_contradictions": "checks that no two leaders had one term",
+    "cell_key_append": "makes a whole key, the product only parts of one",
+    "cell_key_append_column": "makes a whole key, the product only parts",
+    "keyring_new_ephemeral": "makes a keyring that no file keeps",
+    "master_keys_of": "makes a master key that no file or command gives",
+    "chubby_release": "is in the lock service's public header",
+    "gfs_record_append": "is in the file system's public header",
+    # Where a server listens, and what tests see of the inside of one.
+    "http_address": "says which port the system chose",
+    "rpc_listener_address": "says which port the system chose",
+    "rpc_connect": "waits until a connection stands",
+    "rpc_channel_is_up": "shows a connection",
+    "rpc_server_stats": "shows how often methods were called",
+    "audit_dropped": "shows what did not fit",
+    "chunk_pool_out": "shows memory that did not come back",
+    "gfs_get_client_stats": "shows what went which way",
+    "grpc_server_buffered_bytes": "shows memory that did not come back",
+    "http_guests_count": "shows connections",
+    "namenode_is_leader": "shows who leads",
+    "saw_table_key_count": "shows what a table keeps",
+    "saw_table_wants_origin": "shows what a table asks for",
+    "segment_shelf_bytes": "shows memory that did not come back",
+    "shared_log_get_stats": "shows how writes were grouped",
+}
+
+# Headers that are installed: for others' programs.
+INSTALLED = ("base/core/buf.h", "base/core/err.h", "base/core/slice.h",
+             "bigtable/client/bulk_load.h", "bigtable/client/quarry.h",
+             "bigtable/client/quarry_access.h", "bigtable/row/cells.h",
+             "bigtable/row/quota.h", "mapreduce/mapreduce.h")
+
+# The simulator takes the place of the world: tests enter it anywhere.
+SIMULATOR = ("base/runtime/sim", "base/runtime/world_sim")
+
+PREPROCESSOR = re.compile(r"^[ \t]*#((?:[^\n]*\\\n)*[^\n]*)", re.M)
+MACRO = re.compile(r"\s*define (\w+)(.*)", re.S)
+NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+CALL = re.compile(r"^[ \t]*([A-Z][A-Z0-9_]+)\(", re.M)
+PASTED = re.compile(r"(\w+)##")
+OBJECT = re.compile(r"(\w+)(?:\[[^=;]*\])?\s*(?:=|;|$)")
+STRUCT_OBJECT = re.compile(r"^} (\w+)", re.M)
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
+
+
+def without_comments(text):
+    """@text with comments and strings emptied; line numbers stay."""
+    def empty(match):
+        token = match.group(0)
+        if token[0] in "\"'":
+            return token[0] * 2
+        return " " + "\n" * token.count("\n")
+    return tree.TOKEN.sub(empty, text)
+
+
+def statements(text):
+    """(offset, head, body) of everything at the top level: what is before the
+    first brace, and what is between it and its end."""
+    begin = depth = 0
+    brace = None
+    for match in re.finditer(r"[{};]", text):
+        what = match.group(0)
+        if what == "{":
+            if depth == 0 and brace is None:
+                brace = match.start()
+            depth += 1
+            continue
+        if what == "}":
+            depth -= 1
+            if depth or not is_function(text[begin:brace]):
+                continue
+        elif depth:
+            continue
+        end = match.end()
+        yield (begin, text[begin:brace if brace is not None else end],
+               text[brace:end] if brace is not None else "")
+        begin, brace = end, None
+
+
+def is_function(head):
+    return head.rstrip().endswith(")") and "=" not in head
+
+
+def function_name(head):
+    """The identifier before the parentheses that end @head."""
+    depth = 0
+    for at in range(len(head.rstrip()) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(head[at], 0)
+        if depth == 0:
+            break
+    match = re.search(r"(\w+)\s*$", head[:at])
+    return match.group(1) if match else None
+
+
+class Graph:
+    def __init__(self):
+        self.leads = {}   # Name -> the names its definitions have in them.
+        self.where = {}   # Name -> (path, line).
+        self.roots = {"main"}
+        self.included = set()
+
+    def define(self, name, path, line, text):
+        self.where.setdefault(name, (path, line))
+        self.leads.setdefault(name, set()).update(NAME.findall(text))
+        if path.startswith(SIMULATOR) or path in INSTALLED:
+            self.roots.add(name)
+
+    def take_macro(self, path, line, text):
+        macro = MACRO.match(text)
+        if not macro:
+            self.roots.update(NAME.findall(text))
+            return
+        name, body = macro.groups()
+        if name.endswith("_H"):
+            self.roots.add(name)
+        self.define(name, path, line, body)
+        self.leads[name].update(p + "*" for p in PASTED.findall(body))
+
+    def take_statement(self, path, line, head, body):
+        self.roots.update(CALL.findall(head))
+        if re.match(r"\s*(_Static_assert|STATIC_ASSERT)\b", head):
+            self.roots.update(NAME.findall(head))
+        elif re.match(r"\s*(struct|union) \w+;", head):
+            pass  # Declared for what follows.
+        elif re.match(r"\s*typedef\b(?! enum)", head):
+            self.roots.update(CONSTANT.findall(head + body))
+        elif not body and ("(" in head or "extern" in head) and "=" not in head:
+            if "QUARRY_EXPORT" in head:
+                self.roots.update(NAME.findall(head))
+            else:  # A prototype, or a macro's call.
+                self.roots.update(CONSTANT.findall(head))
+        elif body and is_function(head):
+            self.define(function_name(head), path, line, body)
+            self.roots.update(CONSTANT.findall(head))
+        elif re.match(r"\s*(typedef )?enum\b[^=(]*$", head):
+            # Enumerators have numbers, from outside too: all count as used.
+            self.roots.update(NAME.findall(body))
+        elif body and re.match(
+                r"\s*((static|const) )*(struct|union)\b[^=(]*$", head):
+            self.roots.update(CONSTANT.findall(body))
+            declared = STRUCT_OBJECT.search(body)
+            if declared:  # struct x {…} name = {…};
+                self.define(declared.group(1), path, line, body)
+        else:
+            declared = OBJECT.search(head)
+            if declared:
+                self.define(declared.group(1), path, line, head + body)
+
+    def read(self, path):
+        text = tree.read(path)
+        self.included.update(INCLUDE.findall(text))
+        text = without_comments(text)
+        if path.endswith(".cc"):  # Another layout; all of it counts as used.
+            self.roots.update(NAME.findall(text))
+        for match in PREPROCESSOR.finditer(text):
+            self.take_macro(path, text.count("\n", 0, match.start()) + 1,
+                            match.group(1))
+        text = PREPROCESSOR.sub(lambda m: "\n" * m.group(0).count("\n"), text)
+        text = text.replace('extern "" {', "") + ";"
+        if path.endswith(".cc"):
+            return
+        line = at = 0
+        for begin, head, body in statements(text):
+            begin += len(head) - len(head.lstrip())
+            line += text.count("\n", at, begin)
+            at = begin
+            self.take_statement(path, line + 1, head, body)
+
+    def unreached(self):
+        names = sorted(self.leads)
+        seen = set()
+        todo = list(self.roots)
+        while todo:
+            name = todo.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name.endswith("*"):
+                todo += [n for n in names if n.startswith(name[:-1])]
+            todo += self.leads.get(name, ())
+        return [n for n in names if n not in seen]
+
+
+def main():
+    found = tree.Findings()
+    graph = Graph()
+    product = [path for path in tree.sources(".c", ".h", ".cc")
+               if not path.startswith(("tests/", "examples/"))]
+    for path in product:
+        graph.read(path)
+    unreached = graph.unreached()
+    for pattern in ALLOWED:
+        names = fnmatch.filter(unreached, pattern)
+        graph.roots.update(names)
+        if not names:
+            found.add("tests/tidy/unused.py", 1, pattern + ": allowed in vain")
+    for name in graph.unreached():
+        found.add(*graph.where[name], name + " is not used by the product")
+    for path in product:
+        if path.endswith(".h") and path not in graph.included:
+            found.add(path, 1, "no product source includes it")
+    found.finish()
+
+
+if __name__ == "__main__":
+    main()
