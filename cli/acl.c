@@ -165,7 +165,7 @@ const struct command acl_commands[] = {
      .run = run_show},
     {.name = "acl grant",
      .arguments = "TABLE RIGHT PRINCIPALS",
-     .summary = "Give a right to a table, to one of its families, or to files",
+     .summary = "Give a right to a table, one of its families, or files",
      .details = RIGHTS_TEXT
      " The first right that is\ngiven to an open table closes it to all "
      "others, and its giver stays an owner.\nA right to a path is given by its "

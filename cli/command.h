@@ -18,8 +18,9 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
-struct cli;
 struct args;
+struct buf;
+struct cli;
 
 /* The user's mistake: exit status 2 instead of 1. Below all codes of err.h. */
 #define ERR_USAGE (-1000)
@@ -140,10 +141,10 @@ MUST_CHECK int command_run(struct cli *cli,
                            const char *const *argv,
                            struct err *err);
 
-/* The overview of all commands, and the page of one, on standard output. */
-void help_overview(void);
-void help_command(const struct command *c);
-/* Is @word the first word of a family ("table")? Then print its commands. */
-bool help_family(const char *word);
+/* Append to @out the overview of all commands, and the page of one. */
+void help_overview(struct buf *out);
+void help_command(struct buf *out, const struct command *c);
+/* Is @word the first word of a family ("table")? Then append its commands. */
+bool help_family(struct buf *out, const char *word);
 
 #endif /* CLI_COMMAND_H */

@@ -1,14 +1,19 @@
 /* The overview of all commands and the page of each, in one shape. */
-#include <stdio.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/macros.h"
 #include "base/core/text.h"
 #include "cli/command.h"
 #include "cli/remote.h"
+#include "cli/table_printer.h"
 
+#define USAGE_COLUMN   7
 #define SUMMARY_COLUMN 19
-#define OPTION_COLUMN  30
+#define OPTION_COLUMN  28
+
+/* Lines are folded there, or where a narrower terminal ends. */
+#define FOLD_COLUMN 80
 
 /* What belongs together in the overview, by the first command of each part. */
 static const struct {
@@ -22,97 +27,188 @@ static const struct {
     {"fs ls", "Files of a cluster"}, {"bench tables", "About quarry"},
 };
 
-static void pad_to(size_t used, size_t column)
+/* What reaches over @column has the line alone. */
+static void pad_to(struct buf *out, size_t used, size_t column)
 {
-    do
-        putchar(' ');
-    while (++used < column);
+    if (used >= column) {
+        buf_append_byte(out, '\n');
+        used = 0;
+    }
+    buf_append_fill(out, ' ', column - used);
+}
+
+static size_t fold_column(void)
+{
+    size_t columns = terminal_columns();
+    return columns > OPTION_COLUMN + 10 && columns < FOLD_COLUMN ? columns
+                                                                 : FOLD_COLUMN;
+}
+
+/* How many bytes of @line, which has one at least, go into @room columns. */
+static size_t fitting(struct slice line, size_t room)
+{
+    size_t best = 0;
+    for (size_t i = 0; i <= line.len; i++) {
+        if (i < line.len && line.data[i] != ' ')
+            continue;
+        if (best > 0 && utf8_columns(slice_sub(line, 0, i)) > room)
+            break;
+        best = i;
+    }
+    return best;
+}
+
+/* Append @line, indented, of which the first @indent columns are there. */
+static void put_line(struct buf *out, struct slice line, size_t indent)
+{
+    size_t room = fold_column() - indent;
+    while (utf8_columns(line) > room && fitting(line, room) < line.len) {
+        size_t n = fitting(line, room);
+        buf_append_slice(out, slice_sub(line, 0, n));
+        buf_append_byte(out, '\n');
+        buf_append_fill(out, ' ', indent);
+        line = slice_sub(line, n + 1, line.len);
+    }
+    buf_append_slice(out, line);
+    buf_append_byte(out, '\n');
+}
+
+/* Where the paragraph at the beginning of @text ends: before a line that is
+ * empty or indented. */
+static size_t paragraph_end(struct slice text)
+{
+    for (size_t i = 0; i + 1 < text.len; i++)
+        if (text.data[i] == '\n' &&
+            (text.data[i + 1] == '\n' || text.data[i + 1] == ' '))
+            return i;
+    return text.len;
+}
+
+/* The next lines of @text, as they are if they fit: else the rest of the
+ * paragraph is filled again. Returns how many bytes they have. */
+static size_t put_lines(struct buf *out, struct slice text, size_t indent)
+{
+    size_t end = slice_find_byte(text, '\n');
+    struct buf filled = BUF_INIT;
+    if (utf8_columns(slice_sub(text, 0, end)) + indent <= fold_column()) {
+        put_line(out, slice_sub(text, 0, end), indent);
+        return end;
+    }
+    end = paragraph_end(text);
+    buf_append_slice(&filled, slice_sub(text, 0, end));
+    for (size_t i = 0; i < filled.len; i++)
+        if (filled.data[i] == '\n')
+            filled.data[i] = ' ';
+    put_line(out, buf_slice(&filled), indent);
+    buf_close(&filled);
+    return end;
+}
+
+/* Append @text, whose lines begin at column @indent, where the first is. */
+static void put_text(struct buf *out, const char *text, size_t indent)
+{
+    struct slice rest = slice_str(text);
+    for (;;) {
+        size_t end = put_lines(out, rest, indent);
+        if (end == rest.len)
+            break;
+        rest = slice_sub(rest, end + 1, rest.len);
+        if (rest.len > 0 && rest.data[0] != '\n')
+            buf_append_fill(out, ' ', indent);
+    }
+}
+
+static void put_summary(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "  %s", c->name);
+    pad_to(out, 2 + strlen(c->name), SUMMARY_COLUMN + 2);
+    put_text(out, c->summary, SUMMARY_COLUMN + 2);
 }
 
 static void overview_line(void *ctx, const struct command *c)
 {
-    (void)ctx;
+    struct buf *out = ctx;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (strcmp(parts[i].first, c->name) == 0)
-            printf("\n%s\n", parts[i].title);
-    printf("  %s", c->name);
-    pad_to(2 + strlen(c->name), SUMMARY_COLUMN + 2);
-    printf("%s\n", c->summary);
+            buf_printf(out, "\n%s\n", parts[i].title);
+    put_summary(out, c);
 }
 
-static void print_option(const struct option *o)
+static void put_option(struct buf *out, const struct option *o)
 {
-    size_t used = 0;
+    size_t begin = out->len;
+    size_t used;
     if (o->letter)
-        used += (size_t)printf("  -%c, ", o->letter);
+        buf_printf(out, "  -%c, ", o->letter);
     else
-        used += (size_t)printf("      ");
-    used += (size_t)printf("--%s", o->name);
-    if (o->argument) {
-        printf(" %s", o->argument);
-        used += 1 + utf8_columns(slice_str(o->argument));
-    }
-    if (used >= OPTION_COLUMN - 1) {
-        putchar('\n');
-        used = 0;
-    }
-    pad_to(used, OPTION_COLUMN);
-    for (const char *p = o->help; *p; p++) {
-        putchar(*p);
-        if (*p == '\n')
-            pad_to(0, OPTION_COLUMN);
-    }
-    putchar('\n');
+        buf_append_fill(out, ' ', 6);
+    buf_printf(out, "--%s", o->name);
+    if (o->argument)
+        buf_printf(out, " %s", o->argument);
+    used = utf8_columns(slice_sub(buf_slice(out), begin, out->len));
+    pad_to(out, used, OPTION_COLUMN);
+    put_text(out, o->help, OPTION_COLUMN);
 }
 
-static void print_options(const char *title, const struct option *set)
+static void
+put_options(struct buf *out, const char *title, const struct option *set)
 {
-    printf("\n%s:\n", title);
+    buf_printf(out, "\n%s:\n", title);
     for (; set->name; set++)
         if (set->help)
-            print_option(set);
+            put_option(out, set);
 }
 
-void help_overview(void)
+void help_overview(struct buf *out)
 {
-    printf("Usage: quarry [-t TARGET] COMMAND [ARGUMENT…] [OPTION…]\n\n"
-           "Tables of rows, columns and timed cells; MapReduce jobs and\n"
-           "Sawzall programs over them. The store is a directory: nothing\n"
-           "has to be started.\n");
-    commands_each(overview_line, NULL);
-    print_options("Options of every command", global_options);
-    print_options("More of them, to be let into a cluster", remote_options);
-    printf("\nquarry COMMAND --help explains one command and shows an "
-           "example.\n"
-           "Exit status: 0 done, 1 failed, 2 used wrongly.\n");
+    buf_append_str(
+        out, "Usage: quarry [-t TARGET] COMMAND [ARGUMENT…] [OPTION…]\n\n"
+             "Tables of rows, columns and timed cells; MapReduce jobs and\n"
+             "Sawzall programs over them. The store is a directory: nothing\n"
+             "has to be started.\n");
+    commands_each(overview_line, out);
+    put_options(out, "Options of every command", global_options);
+    put_options(out, "More of them, to be let into a cluster", remote_options);
+    buf_append_str(out,
+                   "\nquarry COMMAND --help explains one command and shows an "
+                   "example.\n"
+                   "Exit status: 0 done, 1 failed, 2 used wrongly.\n");
 }
 
-static void print_indented(const char *text)
+static void put_indented(struct buf *out, const char *text)
 {
     bool at_start = true;
     for (const char *p = text; *p; p++) {
         if (at_start && *p != '\n')
-            fputs("  ", stdout);
-        putchar(*p);
+            buf_append_str(out, "  ");
+        buf_append_byte(out, *p);
         at_start = *p == '\n';
     }
-    putchar('\n');
+    buf_append_byte(out, '\n');
 }
 
-void help_command(const struct command *c)
+void help_command(struct buf *out, const struct command *c)
 {
-    printf("Usage: quarry %s%s%s\n\n%s.\n", c->name, c->arguments[0] ? " " : "",
-           c->arguments, c->summary);
-    if (c->details)
-        printf("\n%s\n", c->details);
+    struct buf usage = BUF_INIT;
+    buf_append_str(out, "Usage: ");
+    buf_printf(&usage, "quarry %s%s%s", c->name, c->arguments[0] ? " " : "",
+               c->arguments);
+    put_text(out, buf_cstr(&usage), USAGE_COLUMN);
+    buf_close(&usage);
+    buf_printf(out, "\n%s.\n", c->summary);
+    if (c->details) {
+        buf_append_byte(out, '\n');
+        put_text(out, c->details, 0);
+    }
     for (size_t i = 0; i < COMMAND_OPTION_SETS && c->options[i]; i++)
-        print_options(i == 0 ? "Options" : "More options", c->options[i]);
-    print_options("Options of every command", global_options);
-    printf("\nExample:\n");
-    print_indented(c->examples);
+        put_options(out, i == 0 ? "Options" : "More options", c->options[i]);
+    put_options(out, "Options of every command", global_options);
+    buf_append_str(out, "\nExample:\n");
+    put_indented(out, c->examples);
 }
 
 struct family_visit {
+    struct buf *out;
     const char *word;
     size_t count;
 };
@@ -124,17 +220,16 @@ static void family_line(void *ctx, const struct command *c)
     if (strncmp(c->name, v->word, n) != 0 || c->name[n] != ' ')
         return;
     if (v->count++ == 0)
-        printf("Usage: quarry %s COMMAND\n\n", v->word);
-    printf("  %s", c->name);
-    pad_to(2 + strlen(c->name), SUMMARY_COLUMN + 2);
-    printf("%s\n", c->summary);
+        buf_printf(v->out, "Usage: quarry %s COMMAND\n\n", v->word);
+    put_summary(v->out, c);
 }
 
-bool help_family(const char *word)
+bool help_family(struct buf *out, const char *word)
 {
-    struct family_visit v = {word, 0};
+    struct family_visit v = {out, word, 0};
     commands_each(family_line, &v);
     if (v.count > 0)
-        printf("\nquarry %s COMMAND --help explains one of them.\n", word);
+        buf_printf(out, "\nquarry %s COMMAND --help explains one of them.\n",
+                   word);
     return v.count > 0;
 }

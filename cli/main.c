@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/runtime/descriptors.h"
 #include "cli/attempts.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/pager.h"
 #include "cli/remote.h"
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
@@ -51,21 +53,47 @@ run_version(struct cli *cli, const struct args *args, struct err *err)
     return ERR_OK;
 }
 
+static void show_overview(void)
+{
+    struct buf text = BUF_INIT;
+    help_overview(&text);
+    pager_show(buf_slice(&text));
+    buf_close(&text);
+}
+
+static void show_command(const struct command *c)
+{
+    struct buf text = BUF_INIT;
+    help_command(&text, c);
+    pager_show(buf_slice(&text));
+    buf_close(&text);
+}
+
+static bool show_family(const char *word)
+{
+    struct buf text = BUF_INIT;
+    bool found = help_family(&text, word);
+    if (found)
+        pager_show(buf_slice(&text));
+    buf_close(&text);
+    return found;
+}
+
 static int run_help(struct cli *cli, const struct args *args, struct err *err)
 {
     const struct command *c;
     int used;
     (void)cli;
     if (args->word_count == 0) {
-        help_overview();
+        show_overview();
         return ERR_OK;
     }
-    if (args->word_count == 1 && help_family(args->words[0]))
+    if (args->word_count == 1 && show_family(args->words[0]))
         return ERR_OK;
     c = command_find((int)args->word_count, args->words, &used, err);
     if (!c)
         return ERR_USAGE;
-    help_command(c);
+    show_command(c);
     return ERR_OK;
 }
 
@@ -78,6 +106,8 @@ const struct command about_commands[] = {
     {.name = "help",
      .arguments = "[COMMAND]",
      .summary = "Explain the commands, or one of them",
+     .details = "On a terminal, what does not fit on the screen is shown by "
+                "$PAGER, or by\nless if that is not set.",
      .examples = "quarry help table create",
      .words_max = 2,
      .run = run_help},
@@ -258,7 +288,7 @@ run_leading(struct cli *cli, int argc, const char *const *argv, struct err *err)
         return r;
     r = apply_globals(cli, &args, err);
     if (!r && args_flag(&args, "help"))
-        help_overview();
+        show_overview();
     args_close(&args);
     return r;
 }
@@ -275,7 +305,7 @@ static int run_found(struct cli *cli,
         return r;
     r = apply_globals(cli, &args, err);
     if (!r && args_flag(&args, "help"))
-        help_command(c);
+        show_command(c);
     else if (!r)
         r = c->run(cli, &args, err);
     if (r == ERR_CORRUPT && strstr(err->text, "table tables/"))
@@ -290,7 +320,7 @@ static bool is_family_help(int argc, const char *const *argv)
 {
     return argc == 2 &&
            (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) &&
-           help_family(argv[0]);
+           show_family(argv[0]);
 }
 
 int command_run(struct cli *cli,
@@ -320,7 +350,7 @@ int command_run(struct cli *cli,
     if (argc == 0 && lead > 0)
         return ERR_OK;
     if (argc == 0) {
-        help_overview();
+        show_overview();
         return ERR_OK;
     }
     c = command_find(argc, argv, &used, err);

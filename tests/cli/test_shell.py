@@ -264,6 +264,71 @@ class AtTerminal(CliTest):
         self.assertIn("x" * 500, self.ok("scan", "t"))
 
 
+class Help(CliTest):
+    """Help that is longer than the terminal goes through a pager."""
+
+    def paged_by(self, pager):
+        self.env["PAGER"] = pager
+
+    def shown(self, *command):
+        t = Terminal(self, *command)
+        t.close()
+        while t.read(0.1):
+            pass
+        return t.shown.decode()
+
+    def test_pager(self):
+        """Long help at a terminal is the pager's, short help is not, nor is
+        any that goes elsewhere."""
+        self.paged_by("sed s/^/PAGED:/")
+        self.assertIn("PAGED:Usage: quarry", self.shown("help"))
+        self.assertIn("PAGED:Usage: quarry", self.shown())
+        self.assertIn("PAGED:Usage: quarry scan", self.shown("scan", "-h"))
+        short = self.shown("help", "token")
+        self.assertIn("Usage: quarry token", short)
+        self.assertNotIn("PAGED", short)
+        self.assertNotIn("PAGED", self.ok("help"))
+
+    def test_no_pager(self):
+        """Without one, or with one that cannot be run, all is printed."""
+        for pager in ("", " ", "/nosuch/pager"):
+            self.paged_by(pager)
+            text = self.shown("help")
+            self.assertIn("Usage: quarry", text, pager)
+            self.assertIn("Exit status: 0 done", text, pager)
+
+    def test_pager_ends_early(self):
+        """Who leaves the pager at once is back in the shell."""
+        self.paged_by("head -n 1")
+        t = Terminal(self, "shell")
+        t.prompt()
+        for _ in range(2):
+            t.line("help")
+            self.assertNotIn("Exit status", t.prompt())
+        t.line("exit")
+        t.close()
+
+    def test_interrupt_in_pager(self):
+        """Ctrl-C is for the pager alone; q leaves it for the shell."""
+        self.paged_by("less -X")
+        t = Terminal(self, "shell")
+        t.prompt()
+        t.line("help")
+        t.wait_for("Usage: quarry")
+        for _ in range(2):  # Its prompt, and again.
+            t.wait_for(":\x1b[K")
+            t.press("\x03")
+        t.wait_for(":\x1b[K")
+        t.press("G")
+        t.wait_for("Exit status: 0 done")
+        t.press("q")
+        t.prompt()
+        t.line("version")
+        t.prompt()
+        t.line("exit")
+        t.close()
+
+
 class Sheets(CliTest):
     def test_narrow_terminal(self):
         """Columns without room stand below their row; nothing is cut."""

@@ -39,7 +39,8 @@ BANNED = [
      ["mapreduce/worker/", "mapreduce/engines/", "cli/cluster",
       "cli/server_anew.c", "cli/supervisor.c",
       # The administrator's command that prints the master key.
-      "base/crypt/master_command.c"],
+      "base/crypt/master_command.c",
+      "cli/pager.c"],
      "task attempts"),
     ("printf puts putchar vprintf perror", ["cli/"],
      "an error to the caller, or a struct buf"),
