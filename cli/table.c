@@ -621,11 +621,16 @@ const struct command table_commands[] = {
      .summary = "Show which server has which tablet, or what each server has",
      .details = "With a name, the table's tablets, where each is served, and "
                 "its bytes; without,\nthe servers, and how many tablets and "
-                "bytes of all tables each has. A directory\nhas no servers.",
-     .examples = "quarry table tablets webtable -t cluster:quarry-cluster\n"
-                 "quarry table tablets",
+                "bytes of all tables each has. A directory\nhas no servers.\n\n"
+                "reads_per_s and writes_per_s are rows a second, bytes_per_s "
+                "bytes of both, over\nthe last minute. Of a directory they "
+                "are what this process did: see quarry shell.",
+     .examples = "quarry table tablets webtable -t cluster:quarry-cluster "
+                 "--sort reads_per_s\n"
+                 "quarry table tablets --format json",
      .words_min = 0,
      .words_max = 1,
+     .options = {table_tablets_options},
      .run = table_tablets_run},
     {.name = NULL},
 };

@@ -8,15 +8,24 @@
 #include "base/core/panic.h"
 #include "bigtable/client/place.h"
 #include "bigtable/client/quarry.h"
+#include "cli/sheet_sort.h"
 #include "cli/table_printer.h"
 
 #define NO_SERVER "nobody"
 
-/* What one server holds. */
+const struct option table_tablets_options[] = {
+    {"sort", 0, "COLUMN", "order by this column: numbers the largest first"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What one server holds, and what is done with it. */
 struct holder {
     char *server; /* Owned. */
     uint64_t tablets;
     uint64_t bytes;
+    double reads;
+    double writes;
+    double traffic;
 };
 
 struct holders {
@@ -45,6 +54,24 @@ static struct holder *holder_of(struct holders *h, const char *server)
     return &h->at[h->count++];
 }
 
+static void hold(struct holder *h, const struct quarry_tablet_info *tablet)
+{
+    h->tablets++;
+    h->bytes += tablet->bytes;
+    h->reads += tablet->reads_per_s;
+    h->writes += tablet->writes_per_s;
+    h->traffic += tablet->bytes_per_s;
+}
+
+/* Three cells. */
+static void
+add_rates(struct sheet *s, double reads, double writes, double bytes)
+{
+    sheet_addf(s, "%.1f", reads);
+    sheet_addf(s, "%.1f", writes);
+    sheet_add_u64(s, (uint64_t)(bytes + 0.5));
+}
+
 /* The tablets of @name, into @s if it is given and into @h. */
 static int visit_table(struct quarry *q,
                        const char *name,
@@ -61,16 +88,15 @@ static int visit_table(struct quarry *q,
     r = quarry_table_describe(q, name, &info, err);
     for (size_t i = 0; !r && i < info->tablet_count; i++) {
         const struct quarry_tablet_info *tablet = &info->tablets[i];
-        struct holder *holder;
         find_server(t, tablet->start, &server);
-        holder = holder_of(h, buf_cstr(&server));
-        holder->tablets++;
-        holder->bytes += tablet->bytes;
+        hold(holder_of(h, buf_cstr(&server)), tablet);
         if (!s)
             continue;
         sheet_add_u64(s, i + 1);
         sheet_add(s, buf_slice(&server));
         sheet_add_u64(s, tablet->bytes);
+        add_rates(s, tablet->reads_per_s, tablet->writes_per_s,
+                  tablet->bytes_per_s);
         sheet_add(s, tablet->start);
         sheet_add(s, tablet->end);
     }
@@ -87,12 +113,17 @@ static int by_server(const void *a, const void *b)
                   ((const struct holder *)b)->server);
 }
 
-static void print_holders(struct cli *cli, struct holders *h)
+static int print_holders(struct cli *cli,
+                         const struct args *args,
+                         struct holders *h,
+                         struct err *err)
 {
-    static const struct sheet_column columns[] = {{"server", SHEET_TEXT},
-                                                  {"tablets", SHEET_NUMBER},
-                                                  {"bytes", SHEET_BYTES}};
+    static const struct sheet_column columns[] = {
+        {"server", SHEET_TEXT},         {"tablets", SHEET_NUMBER},
+        {"bytes", SHEET_BYTES},         {"reads_per_s", SHEET_NUMBER},
+        {"writes_per_s", SHEET_NUMBER}, {"bytes_per_s", SHEET_BYTES}};
     struct sheet s;
+    int r;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     if (h->count)
         qsort(h->at, h->count, sizeof(*h->at), by_server);
@@ -100,9 +131,13 @@ static void print_holders(struct cli *cli, struct holders *h)
         sheet_add_str(&s, h->at[i].server);
         sheet_add_u64(&s, h->at[i].tablets);
         sheet_add_u64(&s, h->at[i].bytes);
+        add_rates(&s, h->at[i].reads, h->at[i].writes, h->at[i].traffic);
     }
-    sheet_print(&s, cli->format);
+    r = sheet_sort(&s, args, err);
+    if (!r)
+        sheet_print(&s, cli->format);
     sheet_close(&s);
+    return r;
 }
 
 static int all_tables(struct quarry *q, struct holders *h, struct err *err)
@@ -123,23 +158,25 @@ static int all_tables(struct quarry *q, struct holders *h, struct err *err)
 
 static int one_table(struct cli *cli,
                      struct quarry *q,
-                     const char *name,
+                     const struct args *args,
                      struct holders *h,
                      struct err *err)
 {
-    static const struct sheet_column columns[] = {{"tablet", SHEET_NUMBER},
-                                                  {"server", SHEET_TEXT},
-                                                  {"bytes", SHEET_BYTES},
-                                                  {"start", SHEET_TEXT},
-                                                  {"end", SHEET_TEXT}};
+    static const struct sheet_column columns[] = {
+        {"tablet", SHEET_NUMBER},       {"server", SHEET_TEXT},
+        {"bytes", SHEET_BYTES},         {"reads_per_s", SHEET_NUMBER},
+        {"writes_per_s", SHEET_NUMBER}, {"bytes_per_s", SHEET_BYTES},
+        {"start", SHEET_TEXT},          {"end", SHEET_TEXT}};
     struct sheet s;
     int r;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    r = visit_table(q, name, &s, h, err);
+    r = visit_table(q, args->words[0], &s, h, err);
+    if (r)
+        cli_hint_table(cli, args->words[0], err);
+    else
+        r = sheet_sort(&s, args, err);
     if (!r)
         sheet_print(&s, cli->format);
-    else
-        cli_hint_table(cli, name, err);
     sheet_close(&s);
     return r;
 }
@@ -152,11 +189,11 @@ int table_tablets_run(struct cli *cli, const struct args *args, struct err *err)
     if (r)
         return r;
     if (args->word_count > 0) {
-        r = one_table(cli, q, args->words[0], &h, err);
+        r = one_table(cli, q, args, &h, err);
     } else {
         r = all_tables(q, &h, err);
         if (!r)
-            print_holders(cli, &h);
+            r = print_holders(cli, args, &h, err);
     }
     for (size_t i = 0; i < h.count; i++)
         mem_free(h.at[i].server);

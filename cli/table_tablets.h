@@ -5,8 +5,11 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
-/* With a table's name: its tablets, where each is served and what it holds;
- * without: what each server holds of all tables. */
+extern const struct option table_tablets_options[];
+
+/* With a table's name: its tablets, where each is served, what it holds and how
+ * much it is read and written; without: the same of each server, of all tables.
+ */
 int table_tablets_run(struct cli *cli,
                       const struct args *args,
                       struct err *err);

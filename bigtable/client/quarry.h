@@ -308,6 +308,11 @@ struct quarry_tablet_info {
     struct slice start; /* Row range [start, end); an empty end has no bound. */
     struct slice end;
     uint64_t bytes;
+    /* A second, over the last minute, or since the tablet is where it is. Of a
+     * directory: by this process alone. */
+    double reads_per_s; /* Rows. */
+    double writes_per_s;
+    double bytes_per_s; /* Of both. */
 };
 
 struct quarry_table_info {

@@ -127,8 +127,9 @@ static int describe(const char *name,
     t = arena_zalloc(&o->arena, (r->tablet_count + 1) * sizeof(*t));
     for (size_t i = 0; i < r->tablet_count; i++)
         t[i] = (struct quarry_tablet_info){
-            arena_dup(&o->arena, r->tablets[i].start),
-            arena_dup(&o->arena, r->tablets[i].end), r->tablets[i].bytes};
+            .start = arena_dup(&o->arena, r->tablets[i].start),
+            .end = arena_dup(&o->arena, r->tablets[i].end),
+            .bytes = r->tablets[i].bytes};
     o->info.tablets = t;
     o->info.tablet_count = r->tablet_count;
     *out = &o->info;

@@ -3,6 +3,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/mutation.h"
@@ -21,7 +22,7 @@
 struct cell_read {
     struct store *store;
     struct table_view *view;
-    const struct tablet *tablet;
+    struct tablet *tablet;
     size_t group; /* Index. */
     struct lsm_snapshot *snapshot;
     uint64_t complete; /* The snapshot has all entries up to this number; */
@@ -176,6 +177,7 @@ static int read_in_view(struct cell_read *r,
 {
     char room[KEY_BYTES_STACK];
     struct buf key = {room, 0, sizeof(room)};
+    size_t value_at = value->len;
     bool large = r->name.len + r->qualifier.len > KEY_BYTES_STACK / 2 - 16;
     int rc;
     r->tablet = table_view_find(r->view, r->name, NULL);
@@ -190,6 +192,9 @@ static int read_in_view(struct cell_read *r,
     r->column_hash = hash64_slice(r->column);
     r->now_us = r->family->gc ? store_age_us(r->store) : 0;
     rc = read_encoded(r, value, timestamp_us, found, err);
+    load_meter_add(&r->tablet->load, LOAD_READS, 1,
+                   r->name.len + value->len - value_at,
+                   world_mono_ns(r->store->world));
     if (large)
         buf_close(&key);
     return rc;

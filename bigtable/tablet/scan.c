@@ -30,7 +30,15 @@ struct scan {
     size_t source_count;
     struct buf scratch;
     uint64_t rows;
+    /* Rows found in the tablet in hand, and bytes, that its meter does not have
+     * yet. */
+    uint64_t unmetered_rows;
+    uint64_t unmetered_bytes;
+    bool metered; /* Some meter has something of this scan. */
 };
+
+/* Rows after which a long scan is told to the meter. */
+#define METER_ROWS 1024
 
 static const struct row_span everything = {.single = false};
 
@@ -83,6 +91,27 @@ static bool group_is_wanted(const struct scan *s, uint32_t id)
             s->spec->families[schema->families[i].id])
             return true;
     return false;
+}
+
+/* Tell the tablet in hand what was read of it. */
+static void meter(struct scan *s)
+{
+    struct tablet *t;
+    if (s->unmetered_rows == 0 || s->tablet >= s->snapshot_count)
+        return;
+    t = s->snapshots[s->tablet].tablet;
+    load_meter_add(&t->load, LOAD_READS, s->unmetered_rows, s->unmetered_bytes,
+                   world_mono_ns(t->store->world));
+    s->unmetered_rows = s->unmetered_bytes = 0;
+    s->metered = true;
+}
+
+static void meter_row(struct scan *s, const struct quarry_row *row)
+{
+    s->unmetered_rows += row->cell_count > 0;
+    s->unmetered_bytes += row->key.len + s->reader.bytes.len;
+    if (s->unmetered_rows >= METER_ROWS)
+        meter(s);
 }
 
 static void close_sources(struct scan *s)
@@ -159,6 +188,13 @@ static int enter_span(struct scan *s, struct err *err)
     return rc;
 }
 
+static void leave_tablet(struct scan *s)
+{
+    meter(s);
+    s->tablet++;
+    close_sources(s);
+}
+
 /* Find the next span with rows in a tablet; false at the end. */
 static bool advance(struct scan *s)
 {
@@ -172,8 +208,7 @@ static bool advance(struct scan *s)
                                                  buf_slice(&t->end_key)) > 0);
         s->positioned = false;
         if (more) {
-            s->tablet++;
-            close_sources(s);
+            leave_tablet(s);
         } else {
             s->span++;
         }
@@ -184,8 +219,7 @@ static bool advance(struct scan *s)
         if (is_before(span, t)) {
             s->span++;
         } else if (is_behind(span, t)) {
-            s->tablet++;
-            close_sources(s);
+            leave_tablet(s);
         } else {
             return true;
         }
@@ -206,6 +240,7 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
                 return rc;
             if (*row) {
                 s->rows += (*row)->cell_count > 0;
+                meter_row(s, *row);
                 return 0;
             }
         }
@@ -266,6 +301,10 @@ void scan_free(struct scan *s)
 {
     if (!s)
         return;
+    /* To find nothing is a read as well. */
+    s->unmetered_rows += !s->metered && s->unmetered_rows == 0;
+    s->tablet = s->tablet < s->snapshot_count ? s->tablet : 0;
+    meter(s);
     close_sources(s);
     for (size_t i = 0; i < s->snapshot_count; i++)
         tablet_snapshot_drop(&s->snapshots[i]);

@@ -29,6 +29,7 @@
 #include "base/runtime/sync.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/load_meter.h"
 
 struct manifest_group;
 struct skip_batch;
@@ -71,6 +72,7 @@ struct tablet {
     struct buf end_key;
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
+    struct load_meter load;
     atomic_bool lost; /* It is another server's, or the server ends: no jobs any
                          more. */
     /* Under the background's lock: */

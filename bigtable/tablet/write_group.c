@@ -205,22 +205,43 @@ static void ask_for_mutation(const struct writer *w, size_t i)
         __builtin_prefetch(ops->data + at);
 }
 
+/* What was put into one tablet after the other. */
+struct written {
+    struct tablet *tablet; /* NULL: none yet. */
+    uint64_t rows;
+    uint64_t bytes;
+    uint64_t now_ns;
+};
+
+static void meter(const struct written *in)
+{
+    if (in->tablet)
+        load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows, in->bytes,
+                       in->now_ns);
+}
+
 static void insert_writer(struct store *s, const struct writer *w)
 {
     const struct resolved *resolved = (const void *)w->resolved.data;
-    const struct tablet *t = NULL;
+    struct written in = {.now_ns = world_mono_ns(s->world)};
     uint64_t sequence = w->sequence;
     uint64_t bytes = 0;
     for (size_t i = 0; i < w->count; i++) {
         const struct quarry_mutation *m = w->mutations[i];
         struct slice row = buf_slice(&m->row);
         ask_for_mutation(w, i + 1);
-        if (!t || !tablet_contains(t, row))
-            t = table_view_find(w->view, row, NULL);
-        bytes += insert_mutation(s, t, row, buf_slice(&m->ops), resolved,
-                                 w->now_us, &sequence);
+        if (!in.tablet || !tablet_contains(in.tablet, row)) {
+            meter(&in);
+            in.tablet = table_view_find(w->view, row, NULL);
+            in.rows = in.bytes = 0;
+        }
+        bytes += insert_mutation(s, in.tablet, row, buf_slice(&m->ops),
+                                 resolved, w->now_us, &sequence);
+        in.rows++;
+        in.bytes += row.len + m->ops.len;
         resolved += m->count;
     }
+    meter(&in);
     if (w->table->done)
         done_changes_note(w->table->done, w->mutations, w->count);
     atomic_fetch_add(&s->memory_bytes, bytes);

@@ -1,9 +1,11 @@
 /* What a tablet is like: its size by group, and where to cut it. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/maintain.h"
+#include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
@@ -96,12 +98,22 @@ static void describe_groups(const struct tablet *t,
     }
 }
 
+static uint64_t milli(double rate)
+{
+    return (uint64_t)(rate * 1000 + 0.5);
+}
+
 static void describe(const struct serving *v,
                      const struct family_use *uses,
                      struct buf *out)
 {
     const struct tablet *t = v->view->tablets[0];
-    struct describe_reply r = {.bytes = tablet_table_bytes(t)};
+    struct load_rates rates =
+        load_meter_rates(&t->load, world_mono_ns(t->store->world));
+    struct describe_reply r = {.bytes = tablet_table_bytes(t),
+                               .milli_reads_per_s = milli(rates.reads),
+                               .milli_writes_per_s = milli(rates.writes),
+                               .milli_bytes_per_s = milli(rates.bytes)};
     describe_groups(t, v->view->schema, &r);
     describe_families(v->view->schema, uses, &r);
     describe_reply_put(&r, out);

@@ -17,7 +17,8 @@
 #define RUN_FIELDS            13
 #define RUN_REPLY_FIELDS      4
 #define CUTS_FIELDS           2
-#define DESCRIBE_FIELDS       3
+#define DESCRIBE_FIELDS       6
+#define DESCRIBE_FIELDS_MIN   3 /* Without rates. */
 #define GROUP_FIELDS          5
 #define DESCRIBE_GROUPS_MAX   65536
 #define DESCRIBE_FAMILIES_MAX 4096
@@ -362,6 +363,20 @@ void describe_reply_put(const struct describe_reply *r, struct buf *out)
         codec_put_u64(out, f->stored_bytes);
         codec_put_u64(out, f->memory_bytes);
     }
+    codec_put_u64(out, r->milli_reads_per_s);
+    codec_put_u64(out, r->milli_writes_per_s);
+    codec_put_u64(out, r->milli_bytes_per_s);
+}
+
+static void get_rates(struct message_reader *m, struct describe_reply *r)
+{
+    r->milli_reads_per_s = r->milli_writes_per_s = r->milli_bytes_per_s = 0;
+    if (m->count < DESCRIBE_FIELDS)
+        return;
+    r->milli_reads_per_s = codec_get_u64(&m->r);
+    r->milli_writes_per_s = codec_get_u64(&m->r);
+    r->milli_bytes_per_s = codec_get_u64(&m->r);
+    m->known = DESCRIBE_FIELDS;
 }
 
 int describe_reply_get(struct slice in,
@@ -369,7 +384,7 @@ int describe_reply_get(struct slice in,
                        struct describe_reply *r,
                        struct err *err)
 {
-    struct message_reader b = message_begin(in, DESCRIBE_FIELDS);
+    struct message_reader b = message_begin(in, DESCRIBE_FIELDS_MIN);
     r->bytes = codec_get_u64(&b.r);
     r->group_count = message_count(&b.r, DESCRIBE_GROUPS_MAX);
     r->groups = arena_zalloc(a, (r->group_count + 1) * sizeof(*r->groups));
@@ -391,5 +406,6 @@ int describe_reply_get(struct slice in,
         f->stored_bytes = codec_get_u64(&b.r);
         f->memory_bytes = codec_get_u64(&b.r);
     }
+    get_rates(&b, r);
     return message_end(&b, "description of a tablet", err);
 }

@@ -292,6 +292,10 @@ struct describe_reply {
     struct group_load *groups; /* In the arena, as the next one. */
     size_t family_count;
     struct family_load *families;
+    /* Thousandths, over the last minute; 0 of a server that does not know. */
+    uint64_t milli_reads_per_s; /* Rows. */
+    uint64_t milli_writes_per_s;
+    uint64_t milli_bytes_per_s; /* Of both. */
 };
 
 #define CUTS_MAX 65536

@@ -2,6 +2,7 @@
 check of the files below them."""
 
 import glob
+import json
 import os
 
 from harness import CliTest, main
@@ -160,6 +161,34 @@ class Tablets(CliTest):
             self.assertIn(":", first["server"])
         self.assertIn("did you mean t?", self.fails(1, "table", "tablets",
                                                     "tt"))
+
+    def test_rates(self):
+        """Tablets that are read and written say how much, by the second, and
+        can be sorted by it. A directory knows what its process did."""
+        self.table()
+        self.ok("table", "split", "t", "m")
+        lines = ["put t n%d f:q=%s" % (i, "v" * 1000) for i in range(20)]
+        lines += ["put t a f:q=v", "scan t", "scan t"]
+        asked = ["table tablets t --format json",
+                 "table tablets t --format json --sort writes_per_s",
+                 "table tablets --format json"]
+        out = self.ok("shell", stdin="\n".join(lines + asked) + "\n")
+        rows = [json.loads(line) for line in out.splitlines()
+                if line.startswith("{")]
+        cold, hot, first, second, held = rows
+        for r in rows:
+            for name in ("reads_per_s", "writes_per_s", "bytes_per_s"):
+                self.assertIsInstance(r[name], (int, float))
+        # 20 writes to 1, 40 reads to 2, within a minute at the most.
+        self.assertGreater(hot["writes_per_s"], 0.2)
+        self.assertGreater(hot["writes_per_s"], 5 * cold["writes_per_s"])
+        self.assertGreater(hot["reads_per_s"], 5 * cold["reads_per_s"])
+        self.assertGreater(cold["reads_per_s"], 0)
+        self.assertGreater(hot["bytes_per_s"], 500)
+        self.assertEqual([first["start"], second["start"]], ["m", ""])
+        self.assertGreaterEqual(held["writes_per_s"], hot["writes_per_s"] / 2)
+        self.assertIn("writes_per_s", self.fails(2, "table", "tablets", "t",
+                                                 "--sort", "heat"))
 
 
 if __name__ == "__main__":

@@ -134,6 +134,15 @@ static void add_families(struct quarry_table_info *info,
         }
 }
 
+static void take_load(struct quarry_tablet_info *t,
+                      const struct describe_reply *r)
+{
+    t->bytes = r->bytes;
+    t->reads_per_s = (double)r->milli_reads_per_s / 1000;
+    t->writes_per_s = (double)r->milli_writes_per_s / 1000;
+    t->bytes_per_s = (double)r->milli_bytes_per_s / 1000;
+}
+
 static int describe_next(void *ctx, bool *more, struct err *err)
 {
     struct description *d = ctx;
@@ -153,7 +162,7 @@ static int describe_next(void *ctx, bool *more, struct err *err)
     if (rc == 0)
         rc = describe_reply_get(buf_slice(&reply), &a, &r, err);
     if (rc == 0) {
-        d->list.tablets[i].bytes = r.bytes;
+        take_load(&d->list.tablets[i], &r);
         add_groups(&d->out->info, &r);
         add_families(&d->out->info, &r);
     }

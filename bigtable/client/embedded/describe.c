@@ -1,4 +1,5 @@
 /* What a table of the store is made of. */
+#include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/client/table_info.h"
 #include "bigtable/lsm/lsm.h"
@@ -36,6 +37,15 @@ static void describe_families(struct owned_info *o, const struct table_view *v)
     }
 }
 
+static void add_rates(struct quarry_tablet_info *out, const struct tablet *t)
+{
+    struct load_rates rates =
+        load_meter_rates(&t->load, world_mono_ns(t->store->world));
+    out->reads_per_s = rates.reads;
+    out->writes_per_s = rates.writes;
+    out->bytes_per_s = rates.bytes;
+}
+
 static void describe_tablets(struct owned_info *o, const struct table_view *v)
 {
     struct quarry_tablet_info *t =
@@ -44,6 +54,7 @@ static void describe_tablets(struct owned_info *o, const struct table_view *v)
         t[i].start = arena_dup(&o->arena, buf_slice(&v->tablets[i]->start));
         t[i].end = arena_dup(&o->arena, buf_slice(&v->tablets[i]->end));
         t[i].bytes = tablet_table_bytes(v->tablets[i]);
+        add_rates(&t[i], v->tablets[i]);
     }
     o->info.tablets = t;
     o->info.tablet_count = v->tablet_count;

@@ -380,8 +380,10 @@ static void make_description(struct maker *m, struct buf *out)
 {
     struct group_load g[3];
     struct family_load f[3];
-    struct describe_reply r = {any_u64(m), rand_below(&m->rand, 4), g,
-                               rand_below(&m->rand, 4), f};
+    struct describe_reply r = {any_u64(m), rand_below(&m->rand, 4),
+                               g,          rand_below(&m->rand, 4),
+                               f,          any_u64(m),
+                               any_u64(m), any_u64(m)};
     for (size_t i = 0; i < r.family_count; i++)
         f[i] = (struct family_load){any_bytes(m, 9), any_u64(m), any_u64(m)};
     for (size_t i = 0; i < 3; i++)
