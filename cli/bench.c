@@ -179,7 +179,7 @@ static int with_store(struct bench *b, struct err *err)
     (void)interrupt_watch();
     r = cli_master_keys(b->cli, &opts.master_keys, err);
     if (!r)
-        r = quarry_open(buf_cstr(&target), &opts, &b->store, err);
+        r = cli_open_waiting(b->cli, buf_cstr(&target), &opts, &b->store, err);
     if (r)
         goto out;
     r = run_phases(b, err);

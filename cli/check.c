@@ -280,9 +280,7 @@ int check_store(struct cli *cli, const char *dir, struct err *err)
         fs_close(c.fs);
         return r;
     }
-    r = fs_lock(c.fs, LOCK_NAME, &lock, err);
-    if (r == ERR_BUSY)
-        err_hint(err, "a store can be checked when no process has it open");
+    r = cli_lock(cli, c.fs, LOCK_NAME, &lock, err);
     if (!r) {
         r = check_all(&c, dir, err);
         fs_unlock(lock);

@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/remote.h"
 #include "cli/suggest.h"
+#include "gfs-lite/fs.h"
 #include "sawzall-lite/sawzall.h"
 
 /* Between tries to open a directory that another process has. */
@@ -77,8 +78,6 @@ static void hint_store(const struct cli *cli, int code, struct err *err)
     if (code == ERR_NOTFOUND)
         err_hint(err, "make a table first: quarry table create NAME --family "
                       "FAMILY; or choose another store with -t file:DIR");
-    else if (code == ERR_BUSY)
-        hint_busy(err);
     else if (code == ERR_UNSUPPORTED)
         err_hint(err, "open it with the newer version of quarry");
     else if (code == ERR_INVALID)
@@ -99,28 +98,78 @@ static int open_cluster(struct cli *cli,
     return r;
 }
 
-/* Open the directory, and while another process has it try again, as long as
- * the user waits. */
-static int open_directory(struct cli *cli,
-                          const struct quarry_options *opts,
-                          struct err *err)
+int cli_wait(struct cli *cli,
+             int (*attempt)(void *ctx, struct err *err),
+             void *ctx,
+             struct err *err)
 {
     uint64_t begin_ns = world_mono_ns(cli->world);
     bool said = false;
     for (;;) {
         struct err why = ERR_INIT;
-        int r = quarry_open(cli->target, opts, &cli->store, &why);
+        int r = attempt(ctx, &why);
         uint64_t waited_us = (world_mono_ns(cli->world) - begin_ns) / 1000;
-        if (r != ERR_BUSY || waited_us >= cli->wait_us || interrupted()) {
-            if (r)
-                (void)err_copy(err, &why);
-            return r;
+        if (r != ERR_BUSY)
+            return r ? err_copy(err, &why) : 0;
+        if (waited_us >= cli->wait_us || interrupted()) {
+            hint_busy(&why);
+            return err_copy(err, &why);
         }
         if (!said)
             cli_remark(cli, "waiting: %s", why.text);
         said = true;
         world_sleep_us(cli->world, WAIT_STEP_US);
     }
+}
+
+struct locking {
+    struct fs *fs;
+    const char *path;
+    struct fs_lock **out;
+};
+
+static int try_lock(void *ctx, struct err *err)
+{
+    const struct locking *l = ctx;
+    return fs_lock(l->fs, l->path, l->out, err);
+}
+
+int cli_lock(struct cli *cli,
+             struct fs *fs,
+             const char *path,
+             struct fs_lock **out,
+             struct err *err)
+{
+    struct locking l = {fs, path, out};
+    return remote_is_cluster(cli->target) ? try_lock(&l, err)
+                                          : cli_wait(cli, try_lock, &l, err);
+}
+
+struct opening {
+    const char *target;
+    const struct quarry_options *options;
+    struct quarry **out;
+};
+
+static int try_open(void *ctx, struct err *err)
+{
+    const struct opening *o = ctx;
+    return quarry_open(o->target, o->options, o->out, err);
+}
+
+int cli_open_waiting(void *ctx,
+                     const char *target,
+                     const struct quarry_options *opts,
+                     struct quarry **out,
+                     struct err *err)
+{
+    struct opening o = {target, opts, out};
+    int r;
+    *out = NULL;
+    r = cli_wait(ctx, try_open, &o, err);
+    if (r)
+        *out = NULL;
+    return r;
 }
 
 int cli_master_keys(struct cli *cli, struct master_keys **out, struct err *err)
@@ -155,9 +204,8 @@ int cli_store(struct cli *cli,
     r = cli_master_keys(cli, &opts.master_keys, err);
     if (r)
         return r;
-    r = open_directory(cli, &opts, err);
+    r = cli_open_waiting(cli, cli->target, &opts, &cli->store, err);
     if (r) {
-        cli->store = NULL;
         hint_store(cli, r, err);
         return r;
     }

@@ -14,8 +14,11 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct fs;
+struct fs_lock;
 struct master_keys;
 struct quarry;
+struct quarry_options;
 struct quarry_table;
 struct world;
 
@@ -58,6 +61,29 @@ enum cli_access {
 
 void cli_init(struct cli *cli);
 void cli_close(struct cli *cli);
+
+/* Call @attempt(@ctx) until it succeeds, fails otherwise than by ERR_BUSY, or
+ * the user does not wait any longer (--wait). While another process has the
+ * directory, the error says what can be done. */
+MUST_CHECK int cli_wait(struct cli *cli,
+                        int (*attempt)(void *ctx, struct err *err),
+                        void *ctx,
+                        struct err *err);
+
+/* Lock @path of @fs, a directory's files or a cluster's. */
+MUST_CHECK int cli_lock(struct cli *cli,
+                        struct fs *fs,
+                        const char *path,
+                        struct fs_lock **out,
+                        struct err *err);
+
+/* Open the directory that @target names, beside the store of the cli: the user
+ * may wait for it. @ctx is the cli. The caller closes it. */
+MUST_CHECK int cli_open_waiting(void *ctx,
+                                const char *target,
+                                const struct quarry_options *opts,
+                                struct quarry **out,
+                                struct err *err);
 
 /* The open store; borrowed. Errors: those of quarry_open(), with a hint. */
 MUST_CHECK int cli_store(struct cli *cli,

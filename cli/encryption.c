@@ -179,7 +179,8 @@ static int change_keys(const struct fs_command *c,
     if (!r)
         r = fs_mkdirs(c->fs, place_of(&path, c, KEYS_LOCK_DIR), err);
     if (!r)
-        r = fs_lock(c->fs, place_of(&path, c, KEYS_LOCK_NAME), &lock, err);
+        r = cli_lock(c->cli, c->fs, place_of(&path, c, KEYS_LOCK_NAME), &lock,
+                     err);
     if (!r) {
         r = fn(c->cli, fs_keyring(c->fs), err);
         fs_unlock(lock);

@@ -374,6 +374,8 @@ static int open_store(struct job_command *c, struct err *err)
     if (r)
         return r;
     o->encrypts = c->store_options.master_keys != NULL;
+    o->open_store = cli_open_waiting;
+    o->open_store_ctx = c->cli;
     if (!c->cli->in_shell) {
         o->store_options = &c->store_options;
         c->store_options.must_exist = true;

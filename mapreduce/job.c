@@ -292,6 +292,8 @@ static int resume(const struct mr_options *base,
     }
     o.store = base->store;
     o.store_options = base->store_options;
+    o.open_store = base->open_store;
+    o.open_store_ctx = base->open_store_ctx;
     if (base->principal) /* Who knows for sure. */
         o.principal = base->principal;
     o.progress = base->progress;

@@ -154,6 +154,14 @@ struct mr_options {
                               the process itself. */
     /* How @target is opened, here and by attempts; NULL: as it is. Borrowed. */
     const struct quarry_options *store_options;
+    /* How the job itself opens it, for who waits until others are done with a
+     * directory; NULL: quarry_open(). */
+    int (*open_store)(void *ctx,
+                      const char *target,
+                      const struct quarry_options *opts,
+                      struct quarry **out,
+                      struct err *err);
+    void *open_store_ctx;
     const char *const *inputs;
     size_t input_count;
     const char *const *outputs;

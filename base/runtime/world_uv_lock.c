@@ -9,6 +9,9 @@
  * and would lock nothing: so the directory is locked, too (flock, which needs
  * no write access), and released in forked children. That table is per process
  * because the locks are; it is the one such global.
+ *
+ * What is written into the file is for people, and for those who are refused:
+ * three lines, the process, since when it has the lock, and its command.
  */
 #define _GNU_SOURCE
 
@@ -16,9 +19,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/core/panic.h"
@@ -125,36 +130,118 @@ static int set_lock(int fd, int command, struct flock *fl)
     return rc;
 }
 
-static int busy(struct err *err, const char *path, long pid)
+/* --- who has it ---------------------------------------------------------- */
+
+/* Of a command line, what is kept. */
+#define COMMAND_BYTES_MAX 160
+#define SINCE_BYTES       32
+#define HOLDER_BYTES_MAX  (COMMAND_BYTES_MAX + SINCE_BYTES + 32)
+
+struct holder {
+    long pid;
+    char since[SINCE_BYTES];         /* "2026-03-01T12:00:00Z". */
+    char command[COMMAND_BYTES_MAX]; /* Without the directory it is in. */
+};
+
+/* Empty where the system does not tell. */
+static void own_command(char out[COMMAND_BYTES_MAX])
 {
-    if (pid > 0)
-        err_set(err, ERR_BUSY, "%s: in use by process %ld", path, pid);
-    else
-        err_set(err, ERR_BUSY, "%s: in use by another process", path);
+    char line[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    const char *from = line;
+    const char *slash;
+    if (fd >= 0)
+        close(fd);
+    line[n > 0 ? n : 0] = '\0';
+    slash = strrchr(line, '/'); /* Of the first word: a NUL ends it. */
+    from = slash ? slash + 1 : line;
+    n -= from - line;
+    for (ssize_t i = 0; i + 1 < n && i + 1 < COMMAND_BYTES_MAX; i++) {
+        out[i] = from[i];
+        if ((unsigned char)out[i] < ' ')
+            out[i] = ' ';
+        out[i + 1] = '\0';
+    }
+}
+
+static void describe_self(struct holder *h)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    *h = (struct holder){.pid = (long)getpid()};
+    if (gmtime_r(&now, &utc))
+        (void)!strftime(h->since, sizeof(h->since), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    own_command(h->command);
+}
+
+/* The next line of *@text into @out, cut to @size. */
+static void take_line(const char **text, char *out, size_t size)
+{
+    size_t len = strcspn(*text, "\n");
+    size_t kept = MIN_OF(len, size - 1);
+    memcpy(out, *text, kept);
+    out[kept] = '\0';
+    *text += len + ((*text)[len] == '\n');
+}
+
+/* What the holder wrote; nothing if it has not, yet, or was not @pid. */
+static void read_holder(int fd, long pid, struct holder *out)
+{
+    char text[HOLDER_BYTES_MAX];
+    char number[32];
+    const char *at = text;
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    *out = (struct holder){.pid = pid};
+    text[n > 0 ? n : 0] = '\0';
+    take_line(&at, number, sizeof(number));
+    if (pid > 0 && strtol(number, NULL, 10) != pid)
+        return;
+    take_line(&at, out->since, sizeof(out->since));
+    take_line(&at, out->command, sizeof(out->command));
+}
+
+static int busy(struct err *err, const char *path, const struct holder *h)
+{
+    char who[32] = "another process";
+    bool has_command = h->command[0] != '\0';
+    bool has_since = h->since[0] != '\0';
+    if (h->pid > 0)
+        snprintf(who, sizeof(who), "process %ld", h->pid);
+    err_set(err, ERR_BUSY, "%s: in use by %s%s%s%s%s%s", path, who,
+            has_command ? ", \"" : "", h->command, has_command ? "\"" : "",
+            has_since ? ", since " : "", h->since);
     err_hint(err, "end that process first");
     return ERR_BUSY;
 }
 
 static int refused(int fd, const char *path, struct err *err)
 {
+    struct holder holder;
     struct flock fl;
     int errnum = errno;
     if (errnum != EAGAIN && errnum != EACCES)
         return err_set_errno(err, errnum, "lock %s", path);
     if (set_lock(fd, F_GETLK, &fl) < 0 || fl.l_type == F_UNLCK)
         fl.l_pid = 0; /* Released meanwhile, or on another machine. */
-    return busy(err, path, fl.l_pid);
+    read_holder(fd, fl.l_pid, &holder);
+    return busy(err, path, &holder);
 }
 
-/* For people who look into the file; the lock itself is the kernel's. */
-static int write_pid(int fd, const char *path, struct err *err)
+static int write_holder(int fd, const char *path, struct err *err)
 {
-    char text[32];
-    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    char text[HOLDER_BYTES_MAX];
+    struct holder h;
+    int n;
+    describe_self(&h);
+    n = snprintf(text, sizeof(text), "%ld\n%s\n%s\n", h.pid, h.since,
+                 h.command);
     if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
         return err_set_errno(err, errno, "write %s", path);
     return 0;
 }
+
+/* --- locking ------------------------------------------------------------- */
 
 /* Lock the open @fd; @st tells which file it is. */
 static int take(int fd, const char *path, struct stat *st, struct err *err)
@@ -164,7 +251,7 @@ static int take(int fd, const char *path, struct stat *st, struct err *err)
         return err_set_errno(err, errno, "stat %s", path);
     if (set_lock(fd, F_SETLK, &fl) < 0)
         return refused(fd, path, err);
-    return write_pid(fd, path, err);
+    return write_holder(fd, path, err);
 }
 
 static int

@@ -337,6 +337,17 @@ static int begin_loads(struct job_run *r, struct err *err)
     return code;
 }
 
+static int open_own_store(struct job_run *r,
+                          const struct quarry_options *o,
+                          struct err *err)
+{
+    const struct mr_options *opts = r->opts;
+    return opts->open_store
+               ? opts->open_store(opts->open_store_ctx, opts->target, o,
+                                  &r->own_store, err)
+               : quarry_open(opts->target, o, &r->own_store, err);
+}
+
 static int open_store(struct job_run *r, struct err *err)
 {
     struct quarry_options o = {.must_exist = true};
@@ -349,7 +360,7 @@ static int open_store(struct job_run *r, struct err *err)
     o.world = r->setup.world;
     r->store = r->opts->store;
     if (!r->store) {
-        code = quarry_open(r->opts->target, &o, &r->own_store, err);
+        code = open_own_store(r, &o, err);
         r->store = r->own_store;
     }
     if (code == 0)

@@ -29,7 +29,8 @@ class OneProcess(CliTest):
         t = self.shell()
         write = ["put", "t", "s", "f:q=v"]
         said = self.fails(1, *write)
-        self.assertIn("process %d" % t.pid, said)
+        self.assertRegex(said, r'in use by process %d, "quarry shell", since '
+                         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ" % t.pid)
         self.assertIn("--wait", said)
         self.fails(2, *write, "--wait", "soon")
         begin = time.monotonic()
@@ -47,6 +48,48 @@ class OneProcess(CliTest):
         t.close()
         said = put.communicate(timeout=300)[1]
         self.assertEqual(put.returncode, 0, said)
+
+    def test_every_writer(self):
+        """Whatever would write, or must have the directory alone, says who has
+        it, and that one can wait."""
+        t = self.shell()
+        self.write("in.csv", "key,v\n1,2\n")
+        self.write("in.tsv", "r\tf:q\t1\tv\n")
+        job = ["job", "run", "top_hosts", "--input", "table:t"]
+        for command in (
+                ["table", "create", "u", "--family", "f"],
+                ["table", "alter", "t", "--add-family", "g"],
+                ["table", "drop", "t"], ["table", "split", "t", "m"],
+                ["table", "compact", "t"], ["table", "unprotect", "t"],
+                ["put", "t", "r", "f:q=w"], ["delete", "t", "r"],
+                ["incr", "t", "r", "f:n"],
+                ["check-and-put", "t", "r", "--if", "f:q=v", "f:q=w"],
+                ["import", "csv", "in.csv", "--into", "u"],
+                ["load", "t", "in.tsv"], ["table", "snapshot", "t", "s"],
+                ["check", "quarry-data"],
+                job + ["--output", "file:out"],
+                job[:2] + ["--mapper", "cat", "--input", "file:in.csv",
+                           "--output", "table:t"]):
+            done = self.run_quarry(*command)
+            said = done.stderr.decode()
+            self.assertEqual(done.returncode, 1, (command, said))
+            self.assertIn("in use by process %d" % t.pid, said, command)
+            self.assertIn("--wait SECONDS", said, command)
+        t.line("exit")
+        t.close()
+
+    def test_job_waits(self):
+        """A job takes its turn as any other command."""
+        t = self.shell()
+        job = subprocess.Popen(
+            [QUARRY, "job", "run", "--mapper", "cat", "--input", "table:t",
+             "--output", "file:out", "--wait", "120"], cwd=self.dir,
+            env=self.env, stderr=subprocess.PIPE)
+        self.assertIn(b"waiting: ", job.stderr.readline())
+        t.line("exit")
+        t.close()
+        said = job.communicate(timeout=300)[1]
+        self.assertEqual(job.returncode, 0, said)
 
     def many_at_once(self):
         """Several readers at once, of every kind; each sees the row."""
