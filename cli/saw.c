@@ -141,7 +141,9 @@ static const struct option run_options[] = {
     {"check", 0, NULL, "only compile the program"},
     {"noexecute", 0, NULL, "the same"},
     {"dump", 0, NULL, "print its syntax tree and its instructions"},
-    {"aligned", 'a', NULL, "results as text in aligned columns"},
+    {"aligned", 'a', NULL,
+     "results as text in aligned columns, as wide as the\n"
+     "first 4,096 lines ask for"},
     {"fuel", 0, "N", "at most N instructions a record"},
     {"memory", 0, "SIZE", "at most so much for a record and the tables"},
     {"table-output", 0, "TABLES",

@@ -9,9 +9,6 @@
 #include "cli/table_printer.h"
 #include "sawzall-lite/sawzall.h"
 
-/* Lines that are kept before they are printed. */
-#define ROWS_AT_ONCE 4096
-
 /* Gathers the lines of one aggregator table after the other into sheets. The
  * table's name is a column for programs, and a title for people. */
 struct result_printer {
@@ -22,24 +19,30 @@ struct result_printer {
     size_t name_columns; /* 1 when the table's name is one of them. */
     bool open;           /* The sheet has a table's lines. */
     bool first;          /* Nothing was printed before. */
-    bool continued;      /* Of this table something was. */
     struct buf name;
 };
 
-static void print_results_of_table(struct result_printer *p)
+static void print_page(struct result_printer *p)
+{
+    if (!p->sheet.continued) {
+        if (!p->first && p->format != FORMAT_JSON)
+            putchar('\n');
+        if (p->format == FORMAT_TEXT)
+            puts(buf_cstr(&p->name));
+        p->first = false;
+    }
+    sheet_print(&p->sheet, p->format);
+    sheet_next_page(&p->sheet);
+}
+
+static void print_last_page(struct result_printer *p)
 {
     if (!p->open)
         return;
-    if (!p->first && !p->continued && p->format != FORMAT_JSON)
-        putchar('\n');
-    if (p->format == FORMAT_TEXT)
-        puts(buf_cstr(&p->name));
-    p->sheet.headless = p->continued;
-    sheet_print(&p->sheet, p->format);
+    if (sheet_row_count(&p->sheet) > 0)
+        print_page(p);
     sheet_close(&p->sheet);
     p->open = false;
-    p->first = false;
-    p->continued = true;
 }
 
 static void on_table(void *ctx,
@@ -48,8 +51,7 @@ static void on_table(void *ctx,
                      size_t column_count)
 {
     struct result_printer *p = ctx;
-    print_results_of_table(p);
-    p->continued = false;
+    print_last_page(p);
     buf_clear(&p->name);
     buf_append_str(&p->name, name);
     p->name_columns = p->format == FORMAT_TEXT ? 0 : 1;
@@ -78,9 +80,8 @@ static bool on_line(void *ctx,
         sheet_add(&p->sheet, buf_slice(&p->name));
     for (size_t i = 0; i + skip < p->column_count; i++)
         sheet_add(&p->sheet, i < count ? values[i] : SLICE_EMPTY);
-    /* Columns of text are as wide as all their lines ask for. */
-    if (p->format != FORMAT_TEXT && sheet_row_count(&p->sheet) == ROWS_AT_ONCE)
-        print_results_of_table(p);
+    if (sheet_is_full(&p->sheet))
+        print_page(p);
     return !interrupted() && !ferror(stdout);
 }
 
@@ -104,7 +105,7 @@ int saw_results_print(struct saw_run *run,
     } else {
         done = saw_run_results(run, &sink);
         if (done)
-            print_results_of_table(&p);
+            print_last_page(&p);
         else if (p.open)
             sheet_close(&p.sheet);
         buf_close(&p.name);

@@ -74,6 +74,20 @@ size_t sheet_row_count(const struct sheet *s)
     return s->cell_count / s->column_count;
 }
 
+bool sheet_is_full(const struct sheet *s)
+{
+    return sheet_row_count(s) >= SHEET_ROWS_MAX ||
+           s->bytes.len >= SHEET_BYTES_MAX;
+}
+
+void sheet_next_page(struct sheet *s)
+{
+    buf_clear(&s->bytes);
+    buf_clear(&s->ends);
+    s->cell_count = 0;
+    s->continued = true;
+}
+
 static size_t end_of(const struct sheet *s, size_t cell)
 {
     size_t end;
@@ -229,25 +243,25 @@ print_header(const struct sheet *s, const size_t *widths, size_t count)
     buf_close(&rule);
 }
 
-static void print_text(const struct sheet *s)
+static void print_text(struct sheet *s)
 {
-    size_t widths[SHEET_COLUMNS_MAX];
     size_t rows = sheet_row_count(s);
     struct buf line = BUF_INIT;
     struct buf shown = BUF_INIT;
-    size_t count;
-    measure(s, widths);
-    count = fitting_columns(s, widths);
-    print_header(s, widths, count);
+    if (!s->continued) {
+        measure(s, s->widths);
+        s->fitting = fitting_columns(s, s->widths);
+        print_header(s, s->widths, s->fitting);
+    }
     for (size_t r = 0; r < rows; r++) {
-        for (size_t c = 0; c < count; c++) {
+        for (size_t c = 0; c < s->fitting; c++) {
             buf_clear(&shown);
             show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
-            pad(&line, buf_slice(&shown), widths[c],
-                is_right(s->columns[c].kind), c + 1 == count);
+            pad(&line, buf_slice(&shown), s->widths[c],
+                is_right(s->columns[c].kind), c + 1 == s->fitting);
         }
         print_line(&line);
-        print_below(s, r, count);
+        print_below(s, r, s->fitting);
     }
     buf_close(&line);
     buf_close(&shown);
@@ -324,7 +338,7 @@ static void print_json(const struct sheet *s)
 static void print_csv(const struct sheet *s)
 {
     struct buf line = BUF_INIT;
-    if (!s->headless) {
+    if (!s->continued) {
         for (size_t c = 0; c < s->column_count; c++)
             printf("%s%s%s", c ? "," : "", s->columns[c].name,
                    unit_of(&s->columns[c]));
@@ -343,7 +357,7 @@ static void print_csv(const struct sheet *s)
     buf_close(&line);
 }
 
-void sheet_print(const struct sheet *s, enum cli_format format)
+void sheet_print(struct sheet *s, enum cli_format format)
 {
     PRE(s->cell_count % s->column_count == 0);
     switch (format) {

@@ -5,8 +5,10 @@
  * no room for stand below each row, by name. As JSON: one object a line. As
  * CSV: a header line and RFC 4180 rows.
  *
- * A sheet keeps all its cells until it is printed: for answers that fit on
- * pages, not for scans.
+ * A sheet keeps all its cells until it is printed. One of many rows is printed
+ * page by page (sheet_is_full(), sheet_next_page()): the first page says how
+ * wide the columns are, and a later cell that is wider moves the rest of its
+ * line to the right.
  */
 #ifndef CLI_TABLE_PRINTER_H
 #define CLI_TABLE_PRINTER_H
@@ -41,8 +43,14 @@ struct sheet {
     struct buf bytes; /* All cells, one after the other. */
     struct buf ends;  /* size_t each: where cell after cell ends. */
     size_t cell_count;
-    bool headless; /* More rows of a sheet that was printed: CSV. */
+    bool continued; /* A page was printed: no header, and as wide as that. */
+    size_t widths[SHEET_COLUMNS_MAX]; /* Of text, from the first page on, */
+    size_t fitting;                   /* and how many columns a line has. */
 };
+
+/* Of a page. */
+#define SHEET_ROWS_MAX  ((size_t)4096)
+#define SHEET_BYTES_MAX ((size_t)4 << 20)
 
 /* @columns are copied. PRE: count <= SHEET_COLUMNS_MAX. */
 void sheet_init(struct sheet *s,
@@ -62,7 +70,12 @@ size_t sheet_row_count(const struct sheet *s);
 struct slice sheet_cell(const struct sheet *s, size_t row, size_t column);
 
 /* Print on standard output. PRE: no row is half full. */
-void sheet_print(const struct sheet *s, enum cli_format format);
+void sheet_print(struct sheet *s, enum cli_format format);
+
+/* Has it as many rows, or bytes, as are kept? */
+bool sheet_is_full(const struct sheet *s);
+/* Forget the rows, which were printed; more of them follow. */
+void sheet_next_page(struct sheet *s);
 
 /* Columns of the terminal that standard output is, or @fd; 0 when it is none,
  * or does not say. */
