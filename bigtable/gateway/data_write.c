@@ -4,7 +4,7 @@
  *                         app_profile_id 4, authorized_view_name 6
  *     MutateRowsRequest   table_name 1, entries 2 {row_key 1, mutations 2},
  *                         app_profile_id 3, authorized_view_name 5
- *     MutateRowsResponse  entries 1 {index 1, status 2 {code 1, message 2}}
+ *     MutateRowsResponse  see row_outcome.h
  *
  * Every row is written and synced before its answer is sent.
  */
@@ -14,6 +14,7 @@
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
+#include "bigtable/gateway/row_outcome.h"
 #include "bigtable/gateway/service.h"
 
 /* --- MutateRow -------------------------------------------------------------
@@ -68,22 +69,16 @@ int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err)
 /* --- MutateRows ------------------------------------------------------------
  */
 
-/* The outcome of a row. */
-struct outcome {
-    enum grpc_code code;
-    char *text; /* Owned; NULL: none. */
-};
-
 struct rows_request {
     struct gateway *gateway;
     struct slice message;
     struct slice table;
     struct slice profile;
     size_t entry_count;
-    size_t mutation_count;    /* Of the entries that were built. */
-    struct row_batch *batch;  /* The good ones; */
-    size_t *indexes;          /* which they are. */
-    struct outcome *outcomes; /* One an entry; NULL: all are good. */
+    size_t mutation_count;        /* Of the entries that were built. */
+    struct row_batch *batch;      /* The good ones; */
+    size_t *indexes;              /* which they are. */
+    struct row_outcome *outcomes; /* One an entry; NULL: all are good. */
     int rc;
     struct err *err;
 };
@@ -141,13 +136,9 @@ static int parse_rows(struct rows_request *r, struct err *err)
 static void
 set_outcome(struct rows_request *r, size_t index, int rc, const struct err *err)
 {
-    struct outcome *o;
     if (!r->outcomes)
         r->outcomes = mem_zalloc(r->entry_count, sizeof(*r->outcomes));
-    o = &r->outcomes[index];
-    o->code = grpc_code_of(rc);
-    mem_free(o->text);
-    o->text = mem_strdup(err->text[0] ? err->text : err_name(rc));
+    row_outcome_set(&r->outcomes[index], rc, err);
 }
 
 /* What is to be done to the row of @e, whose message is @bytes. */
@@ -248,42 +239,12 @@ static void run_rows(void *arg)
     quarry_table_close(t);
 }
 
-/* An entry that is good: its index, and a status of no bytes. */
-static void put_good(struct buf *b, size_t index)
-{
-    char room[3 + VARINT64_BYTES_MAX + 2];
-    char *p = room;
-    *p++ = 1 << 3 | PB_BYTES;
-    *p++ = (char)(1 + varint_bytes(index) + 2);
-    *p++ = 1 << 3 | PB_VARINT;
-    p = put_varint(p, index);
-    *p++ = 2 << 3 | PB_BYTES;
-    *p++ = 0;
-    buf_append(b, room, (size_t)(p - room));
-}
-
-static void put_bad(struct buf *b, size_t index, const struct outcome *o)
-{
-    size_t entry = pb_open(b, 1);
-    size_t status;
-    pb_put_integer(b, 1, (int64_t)index);
-    status = pb_open(b, 2);
-    pb_put_integer(b, 1, (int64_t)o->code);
-    if (o->text)
-        pb_put_bytes(b, 2, slice_str(o->text));
-    pb_close(b, status);
-    pb_close(b, entry);
-}
-
 static int
 reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
 {
     struct buf *b = grpc_scratch(call);
     for (size_t i = 0; i < r->entry_count; i++)
-        if (r->outcomes && r->outcomes[i].code)
-            put_bad(b, i, &r->outcomes[i]);
-        else
-            put_good(b, i);
+        row_outcome_put(r->outcomes ? &r->outcomes[i] : NULL, i, b);
     return grpc_send(call, b, err);
 }
 
@@ -292,7 +253,7 @@ static void close_rows(struct rows_request *r)
     if (r->batch)
         row_batch_give(r->gateway->batches, r->batch);
     for (size_t i = 0; i < r->entry_count && r->outcomes; i++)
-        mem_free(r->outcomes[i].text);
+        row_outcome_close(&r->outcomes[i]);
     mem_free(r->indexes);
     mem_free(r->outcomes);
 }

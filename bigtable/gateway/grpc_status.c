@@ -58,7 +58,7 @@ static void put_duration(struct buf *out, uint64_t us)
 }
 
 /* google.protobuf.Any: type_url = 1, value = 2: RetryInfo: retry_delay = 1. */
-static void put_retry_info(struct buf *out, uint64_t us)
+void grpc_put_retry_info(struct buf *out, uint64_t us)
 {
     struct buf delay = BUF_INIT;
     struct buf info = BUF_INIT;
@@ -93,7 +93,7 @@ void grpc_put_retry(struct buf *out,
 {
     struct buf detail = BUF_INIT;
     struct buf status = BUF_INIT; /* code = 1, message = 2, details = 3 */
-    put_retry_info(&detail, retry_us);
+    grpc_put_retry_info(&detail, retry_us);
     pb_put_integer(&status, 1, (int64_t)code);
     pb_put_bytes(&status, 2, text);
     pb_put_bytes(&status, 3, buf_slice(&detail));

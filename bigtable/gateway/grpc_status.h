@@ -37,6 +37,9 @@ enum grpc_code grpc_code_of(int rc);
  * and '%', as %XX. */
 void grpc_put_message(struct buf *out, struct slice text);
 
+/* Append a google.protobuf.Any: a google.rpc.RetryInfo of @retry_us. */
+void grpc_put_retry_info(struct buf *out, uint64_t retry_us);
+
 /* Append the value of grpc-status-details-bin: a google.rpc.Status of @code and
  * @text whose detail is a google.rpc.RetryInfo of @retry_us. */
 void grpc_put_retry(struct buf *out,
