@@ -1,7 +1,7 @@
 /* grpc.reflection.v1.ServerReflection, and v1alpha, which is the same under
- * another name: which services are here, for tools that ask. Descriptors are
- * those of the health service; those of the Bigtable API are public files,
- * which such tools are given (google/bigtable/v2/bigtable.proto). */
+ * another name: which services are here, and what their methods take, for tools
+ * that ask. */
+#include "bigtable/gateway/descriptors.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
 
@@ -22,114 +22,128 @@ enum {
     ANSWER_ERROR = 7,
 };
 
-/* FieldDescriptorProto.Label and Type. */
-enum {
-    LABEL_OPTIONAL = 1,
-    TYPE_STRING = 9,
-    TYPE_ENUM = 14,
-};
-
-#define HEALTH "grpc.health.v1.Health"
-
 static const char *const services[] = {
     "google.bigtable.admin.v2.BigtableInstanceAdmin",
     "google.bigtable.admin.v2.BigtableTableAdmin",
     "google.bigtable.v2.Bigtable",
     "google.longrunning.Operations",
-    HEALTH,
+    "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
 };
 
-/* What is said of the file below. */
-static const char *const health_symbols[] = {
-    HEALTH,
-    HEALTH ".Check",
-    HEALTH ".Watch",
-    "grpc.health.v1.HealthCheckRequest",
-    "grpc.health.v1.HealthCheckResponse",
-    "grpc.health.v1.HealthCheckResponse.ServingStatus",
+/* --- descriptors ---------------------------------------------------------- */
+
+/* Numbers of their fields. */
+enum {
+    FILE_NAME = 1,
+    FILE_PACKAGE = 2,
+    FILE_MESSAGE = 4,
+    FILE_ENUM = 5,
+    FILE_SERVICE = 6,
+    MESSAGE_MESSAGE = 3,
+    MESSAGE_ENUM = 4,
+    SERVICE_METHOD = 2,
+    ANY_NAME = 1, /* Of each of them. */
 };
 
-/* --- grpc/health/v1/health.proto ------------------------------------------ */
+/* Messages lie in messages: no deeper than this. */
+#define NESTED_MAX 8
+
+/* Take @name and a dot off the beginning of *@symbol; true also if it is all
+ * there is, which leaves nothing. */
+static bool take_name(struct slice *symbol, struct slice name)
+{
+    if (!slice_starts_with(*symbol, name))
+        return false;
+    if (symbol->len > name.len && symbol->data[name.len] != '.')
+        return false;
+    *symbol =
+        slice_sub(*symbol, MIN_OF(name.len + 1, symbol->len), symbol->len);
+    return true;
+}
+
+/* Is @symbol the name of one of the fields @number of @in? */
+static bool names_one(struct slice in, unsigned number, struct slice symbol)
+{
+    struct cursor c = cursor_make(in);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, number) &&
+            slice_eq(pb_find(f.bytes, ANY_NAME), symbol))
+            return true;
+    return false;
+}
+
+static bool message_declares(struct slice message, struct slice symbol)
+{
+    for (unsigned depth = 0; depth < NESTED_MAX; depth++) {
+        struct cursor c = cursor_make(message);
+        struct slice inner = SLICE_EMPTY;
+        struct slice rest = symbol;
+        struct pb_field f;
+        if (symbol.len == 0 || names_one(message, MESSAGE_ENUM, symbol))
+            return true;
+        while (inner.len == 0 && pb_next(&c, &f))
+            if (pb_is_bytes(&f, MESSAGE_MESSAGE) &&
+                take_name(&rest, pb_find(f.bytes, ANY_NAME)))
+                inner = f.bytes;
+        if (inner.len == 0)
+            return false;
+        message = inner;
+        symbol = rest;
+    }
+    return false;
+}
+
+static bool part_declares(const struct pb_field *part, struct slice symbol)
+{
+    if (part->wire != PB_BYTES ||
+        (part->number != FILE_MESSAGE && part->number != FILE_ENUM &&
+         part->number != FILE_SERVICE) ||
+        !take_name(&symbol, pb_find(part->bytes, ANY_NAME)))
+        return false;
+    if (part->number == FILE_MESSAGE)
+        return message_declares(part->bytes, symbol);
+    return symbol.len == 0 || (part->number == FILE_SERVICE &&
+                               names_one(part->bytes, SERVICE_METHOD, symbol));
+}
+
+static bool file_declares(struct slice file, struct slice symbol)
+{
+    struct cursor c = cursor_make(file);
+    struct pb_field f;
+    if (!take_name(&symbol, pb_find(file, FILE_PACKAGE)) || symbol.len == 0)
+        return false;
+    while (pb_next(&c, &f))
+        if (part_declares(&f, symbol))
+            return true;
+    return false;
+}
+
+static bool file_is_named(struct slice file, struct slice name)
+{
+    return slice_eq(pb_find(file, FILE_NAME), name);
+}
+
+/* The first file of which @fits is true; empty: none. */
+static struct slice find_file(bool (*fits)(struct slice file, struct slice key),
+                              struct slice key)
+{
+    struct cursor c = cursor_make(descriptors_all());
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (fits(f.bytes, key))
+            return f.bytes;
+    return SLICE_EMPTY;
+}
+
+/* --- answers -------------------------------------------------------------- */
 
 static void put_text(struct buf *out, unsigned number, const char *text)
 {
     pb_put_bytes(out, number, slice_str(text));
 }
-
-/* FieldDescriptorProto {name 1, number 3, label 4, type 5, type_name 6, json
- * 10} as field 2 of a message; @type_name may be NULL. */
-static void
-put_field(struct buf *out, const char *name, int type, const char *type_name)
-{
-    size_t field = pb_open(out, 2);
-    put_text(out, 1, name);
-    pb_put_integer(out, 3, 1);
-    pb_put_integer(out, 4, LABEL_OPTIONAL);
-    pb_put_integer(out, 5, type);
-    if (type_name)
-        put_text(out, 6, type_name);
-    put_text(out, 10, name);
-    pb_close(out, field);
-}
-
-/* EnumDescriptorProto {name 1, value 2} of EnumValueDescriptorProto {name 1,
- * number 2}, as field 4 of a message. */
-static void put_statuses(struct buf *out)
-{
-    static const char *const names[] = {"UNKNOWN", "SERVING", "NOT_SERVING",
-                                        "SERVICE_UNKNOWN"};
-    size_t all = pb_open(out, 4);
-    put_text(out, 1, "ServingStatus");
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        size_t value = pb_open(out, 2);
-        put_text(out, 1, names[i]);
-        pb_put_integer(out, 2, (int64_t)i);
-        pb_close(out, value);
-    }
-    pb_close(out, all);
-}
-
-/* MethodDescriptorProto {name 1, input 2, output 3, server_streaming 6} as
- * field 2 of a service. */
-static void put_method(struct buf *out, const char *name, bool streams)
-{
-    size_t method = pb_open(out, 2);
-    put_text(out, 1, name);
-    put_text(out, 2, ".grpc.health.v1.HealthCheckRequest");
-    put_text(out, 3, ".grpc.health.v1.HealthCheckResponse");
-    if (streams)
-        pb_put_integer(out, 6, 1);
-    pb_close(out, method);
-}
-
-/* FileDescriptorProto {name 1, package 2, message_type 4, service 6, syntax 12}
- */
-static void put_health_file(struct buf *out)
-{
-    size_t part;
-    put_text(out, 1, "grpc/health/v1/health.proto");
-    put_text(out, 2, "grpc.health.v1");
-    part = pb_open(out, 4);
-    put_text(out, 1, "HealthCheckRequest");
-    put_field(out, "service", TYPE_STRING, NULL);
-    pb_close(out, part);
-    part = pb_open(out, 4);
-    put_text(out, 1, "HealthCheckResponse");
-    put_field(out, "status", TYPE_ENUM,
-              ".grpc.health.v1.HealthCheckResponse.ServingStatus");
-    put_statuses(out);
-    pb_close(out, part);
-    part = pb_open(out, 6);
-    put_text(out, 1, "Health");
-    put_method(out, "Check", false);
-    put_method(out, "Watch", true);
-    pb_close(out, part);
-    put_text(out, 12, "proto3");
-}
-
-/* --- answers -------------------------------------------------------------- */
 
 static void put_services(struct buf *out)
 {
@@ -150,29 +164,16 @@ static void put_error(struct buf *out, enum grpc_code code, const char *text)
     pb_close(out, error);
 }
 
-static void put_file(struct buf *out, bool known)
+static void put_file(struct buf *out, struct slice file)
 {
     size_t files;
-    size_t file;
-    if (!known) {
-        put_error(out, GRPC_NOT_FOUND,
-                  "its descriptor is not here: use the published files of the "
-                  "API (google/bigtable/v2/bigtable.proto)");
+    if (file.len == 0) {
+        put_error(out, GRPC_NOT_FOUND, "nothing here has this name");
         return;
     }
     files = pb_open(out, ANSWER_FILES);
-    file = pb_open(out, 1);
-    put_health_file(out);
-    pb_close(out, file);
+    pb_put_bytes(out, 1, file);
     pb_close(out, files);
-}
-
-static bool is_symbol(struct slice name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(health_symbols); i++)
-        if (slice_eq_str(name, health_symbols[i]))
-            return true;
-    return false;
 }
 
 static void
@@ -181,11 +182,10 @@ put_answer(const struct pb_field *asked, struct slice request, struct buf *out)
     pb_put_bytes(out, ANSWER_HOST, pb_find(request, 1));
     pb_put_bytes(out, ANSWER_REQUEST, request);
     switch (asked->number) {
-    case ASK_FILE:
-        put_file(out,
-                 slice_eq_str(asked->bytes, "grpc/health/v1/health.proto"));
+    case ASK_FILE: put_file(out, find_file(file_is_named, asked->bytes)); break;
+    case ASK_SYMBOL:
+        put_file(out, find_file(file_declares, asked->bytes));
         break;
-    case ASK_SYMBOL: put_file(out, is_symbol(asked->bytes)); break;
     case ASK_SERVICES: put_services(out); break;
     case ASK_EXTENSION:
     case ASK_EXTENSION_NUMBERS:

@@ -79,6 +79,105 @@ reflect(const char *version, unsigned asked, const char *what, unsigned number)
     return pb_find(message, number);
 }
 
+/* The descriptor that reflection v1 gives for a file's name (3) or a symbol
+ * (4); empty: none. It is borrowed until the next call. */
+static struct slice described(unsigned asked, const char *what)
+{
+    return pb_find(reflect("v1", asked, what, 4), 1);
+}
+
+/* Is @symbol described, and by @file? */
+static void expect_described(const char *symbol, const char *file)
+{
+    struct slice found = described(4, symbol);
+    ck_assert_msg(slice_eq_str(pb_find(found, 1), file), "%s is in %.*s",
+                  symbol, SLICE_ARG(pb_find(found, 1)));
+}
+
+static void run_symbols(void *arg)
+{
+    static const char *const unknown[] = {
+        "google.bigtable.v2",
+        "google.bigtable.v2.",
+        "google.bigtable.v2.Ro",
+        "google.bigtable.v2.Row.nothing",
+        "google.bigtable.v2.Bigtable.Nothing",
+        "google.bigtable.v2.Bigtable.ReadRows.more",
+        "Row",
+        ".",
+        "",
+    };
+    (void)arg;
+    open_all();
+    expect_described("google.bigtable.v2.Bigtable",
+                     "google/bigtable/v2/bigtable.proto");
+    expect_described("google.bigtable.v2.Bigtable.ReadRows",
+                     "google/bigtable/v2/bigtable.proto");
+    expect_described("google.bigtable.v2.ReadRowsResponse.CellChunk",
+                     "google/bigtable/v2/bigtable.proto");
+    expect_described("google.bigtable.v2.Row", "google/bigtable/v2/data.proto");
+    expect_described("google.bigtable.v2.RowFilter.Interleave",
+                     "google/bigtable/v2/data.proto");
+    expect_described("google.bigtable.admin.v2.Table.TimestampGranularity",
+                     "google/bigtable/admin/v2/table.proto");
+    expect_described("google.bigtable.admin.v2.StorageType",
+                     "google/bigtable/admin/v2/common.proto");
+    expect_described("google.protobuf.Timestamp",
+                     "google/protobuf/timestamp.proto");
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+        ck_assert_msg(described(4, unknown[i]).len == 0, "%s", unknown[i]);
+    ck_assert_uint_eq(described(3, "google/bigtable/v2/none.proto").len, 0);
+    close_all();
+}
+
+START_TEST(test_symbols)
+{
+    /* Services, methods, messages and what lies in them; nothing that only
+     * begins like one of them. */
+    run(run_symbols);
+}
+
+END_TEST
+
+/* What @file imports is here as well, and what that does. */
+static void check_imports(const char *file, unsigned depth)
+{
+    struct buf copy = BUF_INIT;
+    struct pb_field f;
+    struct cursor c;
+    ck_assert_uint_lt(depth, 10);
+    buf_append_slice(&copy, described(3, file));
+    ck_assert_msg(copy.len > 0, "%s is not here", file);
+    ck_assert(pb_is_message(buf_slice(&copy)));
+    c = cursor_make(buf_slice(&copy));
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, 3)) {
+            char name[100];
+            snprintf(name, sizeof(name), "%.*s", SLICE_ARG(f.bytes));
+            check_imports(name, depth + 1);
+        }
+    buf_close(&copy);
+}
+
+static void run_imports(void *arg)
+{
+    (void)arg;
+    open_all();
+    check_imports("google/bigtable/v2/bigtable.proto", 0);
+    check_imports("google/bigtable/admin/v2/bigtable_table_admin.proto", 0);
+    check_imports("google/bigtable/admin/v2/bigtable_instance_admin.proto", 0);
+    check_imports("google/longrunning/operations.proto", 0);
+    check_imports("google/rpc/error_details.proto", 0);
+    close_all();
+}
+
+START_TEST(test_imports)
+{
+    run(run_imports);
+}
+
+END_TEST
+
 static void run_reflection(void *arg)
 {
     static const char *const versions[] = {"v1", "v1alpha"};
@@ -103,9 +202,8 @@ static void run_reflection(void *arg)
         ck_assert_uint_gt(reflect(v, 4, "grpc.health.v1.Health", 4).len, 100);
         ck_assert_uint_gt(reflect(v, 3, "grpc/health/v1/health.proto", 4).len,
                           100);
-        ck_assert_uint_eq(
-            pb_find_integer(reflect(v, 4, "google.bigtable.v2.Row", 7), 1),
-            GRPC_NOT_FOUND);
+        ck_assert_uint_eq(pb_find_integer(reflect(v, 4, "no.Thing", 7), 1),
+                          GRPC_NOT_FOUND);
         ck_assert_uint_eq(pb_find_integer(reflect(v, 6, "x", 7), 1),
                           GRPC_NOT_FOUND);
         ck_assert_uint_eq(pb_find_integer(reflect(v, 9, "x", 7), 1),
@@ -123,4 +221,9 @@ START_TEST(test_reflection)
 
 END_TEST
 
-TEST_MAIN("health", test_check, test_watch, test_reflection)
+TEST_MAIN("health",
+          test_check,
+          test_watch,
+          test_reflection,
+          test_symbols,
+          test_imports)
