@@ -110,6 +110,14 @@ static int call_primary(struct target *t,
     return rc;
 }
 
+/* Is it worth another try, of a file that is opened again if it was closed or
+ * removed? */
+static bool may_pass(int rc)
+{
+    return rc == ERR_UNAVAILABLE || rc == ERR_BUSY || rc == ERR_ABORTED ||
+           rc == ERR_NOTFOUND;
+}
+
 /* One try. On failure of the chunk the next one is asked for. */
 static int try_append(struct target *t,
                       struct slice record,
@@ -117,6 +125,8 @@ static int try_append(struct target *t,
                       struct err *err)
 {
     struct chunk_answer answer;
+    struct err why = ERR_INIT;
+    int next;
     int rc = t->file ? 0 : open_shared(t, err);
     if (rc == 0 && !t->chunk.handle)
         rc = find_chunk(t, err);
@@ -130,7 +140,11 @@ static int try_append(struct target *t,
         return 0;
     }
     /* Full, or broken: either way it takes no more. */
-    (void)!next_chunk(t, t->chunk.handle, NULL);
+    next = next_chunk(t, t->chunk.handle, &why);
+    if (next && !may_pass(next))
+        return err_copy(err, &why);
+    if (err)
+        err->code = ERR_UNAVAILABLE;
     return ERR_UNAVAILABLE;
 }
 
@@ -153,10 +167,10 @@ int gfs_record_append(struct fs *fs,
         rc = try_append(&t, record, offset, err);
         if (rc == 0)
             break;
-        if (rc == ERR_ABORTED || rc == ERR_NOTFOUND)
-            t.file = 0; /* It was closed or removed meanwhile: open it anew. */
-        else if (rc != ERR_UNAVAILABLE && rc != ERR_BUSY)
+        if (!may_pass(rc))
             break;
+        if (rc == ERR_ABORTED || rc == ERR_NOTFOUND)
+            t.file = 0; /* It was closed or removed meanwhile. */
         if (gfs__gives_up(t.gfs, until))
             break;
         world_sleep_us(fs->world, RETRY_US);

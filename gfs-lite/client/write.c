@@ -32,6 +32,21 @@ static struct gfs_writer *writer_of(struct fs_writer *base)
     return (struct gfs_writer *)base;
 }
 
+/* Is it worth another try? What the namenode says otherwise is final: nobody
+ * waits for a right that he does not have. */
+static bool may_pass(int rc)
+{
+    return rc == ERR_BUSY || rc == ERR_UNAVAILABLE;
+}
+
+/* It was tried for long enough. */
+static int has_not_passed(struct err *err)
+{
+    if (err)
+        err->code = ERR_UNAVAILABLE;
+    return ERR_UNAVAILABLE;
+}
+
 /* --- chunks ------------------------------------------------------------ */
 
 static void forget_addresses(struct gfs_writer *w)
@@ -157,8 +172,8 @@ static int allocate(struct gfs_writer *w, struct err *err)
             return rc;
         if (rc == 0)
             rc = find_addresses(w, err);
-        if (rc == 0)
-            return 0;
+        if (!may_pass(rc))
+            return rc;
         /* The ones that failed before may be the only ones that live. */
         w->excluded.count = 0;
         if (w->chunk) {
@@ -167,7 +182,7 @@ static int allocate(struct gfs_writer *w, struct err *err)
             w->chunk = 0;
         }
         if (gfs__gives_up(w->gfs, until))
-            return ERR_UNAVAILABLE;
+            return has_not_passed(err);
         world_sleep_us(world, RETRY_US);
     }
 }
@@ -258,11 +273,33 @@ int gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err)
         w->excluded.count = 0; /* They may be the only ones. */
         world_sleep_us(world, RETRY_US);
     }
-    return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+    return rc == ERR_BUSY ? has_not_passed(err) : rc;
 }
 
-/* A piece failed: have the chunk sealed, and first the one before it; go on in
- * another. */
+/* Servers have taken bytes. */
+static void note_progress(struct gfs_writer *w)
+{
+    w->failing_ns = 0;
+    w->denied = false;
+}
+
+/* @p failed, as others may have before it: is another chunk worth a try? Who is
+ * refused twice, the second time with a fresh proof, is refused for good. */
+static int
+judge_failure(struct gfs_writer *w, const struct piece *p, struct err *err)
+{
+    uint64_t now = world_mono_ns(w->gfs->base.world);
+    bool final = p->rc == ERR_DENIED && w->denied;
+    if (!w->failing_ns)
+        w->failing_ns = now;
+    w->denied = p->rc == ERR_DENIED;
+    if (now - w->failing_ns >= w->gfs->timeout_us * 1000)
+        final = true;
+    return final ? err_copy(err, &p->err) : 0;
+}
+
+/* A piece failed: have the chunk sealed, and first the one before it; continue
+ * in another. */
 static int recover(struct gfs_writer *w, struct err *err)
 {
     uint64_t length = 0;
@@ -271,6 +308,8 @@ static int recover(struct gfs_writer *w, struct err *err)
         rc = gfs__seal_broken(w, &length, err);
     if (rc)
         return rc;
+    if (length > 0)
+        note_progress(w);
     drop_sealed(w, (uint32_t)length);
     if (!w->pieces)
         return 0;
@@ -300,13 +339,16 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
         struct piece *p = w->pieces;
         gfs__await_piece(w, p);
         if (p->rc) {
-            int rc = recover(w, err);
+            int rc = judge_failure(w, p, err);
+            if (rc == 0)
+                rc = recover(w, err);
             if (rc) {
                 err_wrap(err, "%s", w->path);
                 return fail(w, rc);
             }
         } else {
             w->acknowledged = p->offset + (uint32_t)p->data.len;
+            note_progress(w);
             gfs__drop_oldest(w);
         }
     }

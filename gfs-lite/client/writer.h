@@ -57,11 +57,14 @@ struct gfs_writer {
     uint32_t unsealed_length;
     struct gfs_server_set excluded; /* Servers that failed it, */
     uint64_t excluded_ns;           /* the last of them then. */
-    bool unsynced;                  /* Bytes since the last sync. */
-    bool syncs;                     /* What is being appended is synced next;
-                                       one that ended: its servers sync it. */
-    int failed;                     /* Sticky. */
-    struct mutex mutex;             /* Of the pieces' outcomes. */
+    uint64_t failing_ns; /* When a piece failed first since servers took some;
+                            0: none has. */
+    bool denied;         /* The last to fail was refused. */
+    bool unsynced;       /* Bytes since the last sync. */
+    bool syncs;          /* What is being appended is synced next;
+                            one that ended: its servers sync it. */
+    int failed;          /* Sticky. */
+    struct mutex mutex;  /* Of the pieces' outcomes. */
     struct cond changed;
     struct piece *pieces; /* Oldest first. */
     struct piece **last;

@@ -94,6 +94,19 @@ static bool is_being_written(const struct namenode *nn, const struct inode *n)
     return id_map_get(&nn->catalog.names.open_files, n->id) != NULL;
 }
 
+/* Is the file @n open, and the session that writes it of the caller? Then it
+ * may have lost its rights since: that does not end the writing (rights.h). */
+static bool is_writer(const struct namenode *nn,
+                      const struct rpc_call *call,
+                      const struct inode *n)
+{
+    const struct open_file *o =
+        id_map_get(&nn->catalog.names.open_files, n->id);
+    const struct catalog_session *s =
+        o ? catalog_session(&nn->catalog, o->session) : NULL;
+    return s && slice_eq_str(call->principal, s->principal);
+}
+
 /* A file by its number has a path, too. */
 static int check_read(struct namenode *nn,
                       const struct rpc_call *call,
@@ -113,9 +126,10 @@ static int check_read(struct namenode *nn,
     buf_close(&path);
     if (rc)
         return rc;
-    /* Its writer asks, too, for the chunk that he writes. */
+    /* Its writers ask, too, for the chunk that they write. */
     if (q->file &&
-        namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0)
+        (is_writer(nn, call, n) ||
+         namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0))
         return 0;
     return namenode_check_inode(nn, call, n, PERMISSION_READ, err);
 }
