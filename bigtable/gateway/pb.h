@@ -1,6 +1,5 @@
-/* Protocol buffers by hand, for the messages that come by the million: fields
- * are read where they lie, and written straight into the reply. What comes
- * seldom goes through protobuf-c (proto/).
+/* Protocol buffers without generated code: fields are named by number, read
+ * where they lie, and written straight into the reply.
  *
  * Reading is for bytes from anywhere: cursor.bad says that they are no message.
  */

@@ -3,7 +3,7 @@
  * socket is open, and takes all attempts with it when that closes.
  *
  * It is forked by a process that is small itself, or begins as a program of its
- * own (exec_main.c) that is told of its job by ZYGOTE_SETUP.
+ * own (exec.c) that is told of its job by ZYGOTE_SETUP.
  *
  * Messages both ways: op:u32 slot:u32 and a 64-bit length (of the body that
  * follows) or, for ZYGOTE_ENDED, the wait status.
@@ -54,9 +54,7 @@ struct zygote_report {
 struct zygote_shared {
     struct task_status *status;    /* One a slot. */
     struct zygote_report *reports; /* One a slot. */
-    char **memory;                 /* One a slot, for pairs. */
-    size_t memory_bytes;
-    int *pipes; /* Write ends, for stdout and stderr. */
+    int *pipes;                    /* Write ends, for stdout and stderr. */
     int *files; /* Ends of lent file systems (gfs-lite/lent.h), or -1. */
 };
 
