@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/crypt/aead.h"
 #include "bigtable/client/quarry.h"
 #include "cli/command.h" /* struct option */
 #include "cli/progress.h"
@@ -23,12 +24,13 @@ struct job_command {
     struct mr_options options;
     const char **inputs; /* Owned arrays. */
     const char **outputs;
-    struct mr_setting *params;           /* And the names in it. */
-    struct mr_setting *files;            /* The same. */
-    const struct job_entry *entry;       /* Of the catalogue, or NULL. */
-    struct buf saw;                      /* Text of a Sawzall program. */
-    char *history;                       /* Owned. */
-    struct job_files history_files;      /* Closed with it. */
+    struct mr_setting *params;      /* And the names in it. */
+    struct mr_setting *files;       /* The same. */
+    const struct job_entry *entry;  /* Of the catalogue, or NULL. */
+    struct buf saw;                 /* Text of a Sawzall program. */
+    char *history;                  /* Owned. */
+    struct job_files history_files; /* Closed with it. */
+    unsigned char scratch_key[AEAD_KEY_BYTES];
     struct quarry_options store_options; /* Of a cell. */
     char *target;                        /* The same; owned. */
     char *key_file;

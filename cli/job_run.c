@@ -376,6 +376,11 @@ static int open_store(struct job_command *c, struct err *err)
     o->encrypts = c->store_options.master_keys != NULL;
     o->open_store = cli_open_waiting;
     o->open_store_ctx = c->cli;
+    if (o->encrypts) {
+        world_random_bytes(c->cli->world, c->scratch_key,
+                           sizeof(c->scratch_key));
+        o->scratch_key = c->scratch_key;
+    }
     if (!c->cli->in_shell) {
         o->store_options = &c->store_options;
         c->store_options.must_exist = true;

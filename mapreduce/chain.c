@@ -20,11 +20,11 @@ int mr_scratch_make(const struct mr_options *opts,
     uint64_t name[2];
     int code;
     if (opts->history_dir)
-        buf_printf(&b, "%s/.", opts->history_dir);
+        buf_printf(&b, "%s" MR_SCRATCH_PREFIX, opts->history_dir);
     else
-        buf_printf(&b, "%s/quarry-", tmp ? tmp : "/tmp");
+        buf_printf(&b, "%s/quarry-chain-", tmp ? tmp : "/tmp");
     world_random_bytes(world, name, sizeof(name));
-    buf_printf(&b, "chain-%016llx%016llx", (unsigned long long)name[0],
+    buf_printf(&b, "%016llx%016llx", (unsigned long long)name[0],
                (unsigned long long)name[1]);
     *dir = buf_take(&b);
     code = opts->history_dir || opts->fs

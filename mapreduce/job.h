@@ -67,10 +67,11 @@ enum mr_spec_kind {
 
 struct mr_spec {
     enum mr_spec_kind kind;
-    char *name; /* Of an output: "name=SPEC"; else NULL. */
-    char *path; /* Glob, directory or table. */
-    bool bulk;  /* Of a table that is written: as table files. */
-    bool live;  /* Of a table that is read: as it is, not as it was. */
+    char *name;   /* Of an output: "name=SPEC"; else NULL. */
+    char *path;   /* Glob, directory or table. */
+    bool bulk;    /* Of a table that is written: as table files. */
+    bool live;    /* Of a table that is read: as it is, not as it was. */
+    bool scratch; /* Records of a driver's own, between its jobs: encrypted. */
     /* Of a table that is read; NULL, 0: not given. */
     char **columns; /* "family:qualifier" or "family:". */
     size_t column_count;
@@ -175,6 +176,10 @@ struct mr_options {
     /* Journal, history and changes of tables are encrypted with it. Borrowed;
      * NULL: they are not. */
     struct keyring *keyring;
+    /* Of who runs several jobs: what goes from one to the next (see
+     * mr_scratch_make()) is encrypted with this key, AEAD_KEY_BYTES, which is
+     * written nowhere. Borrowed; NULL: it is not. */
+    const unsigned char *scratch_key;
     unsigned workers;       /* Attempts at a time; 0: one a CPU. */
     unsigned reducers;      /* Partitions, at most 4,096; 0: by the input's
                                size. */
@@ -284,6 +289,9 @@ MUST_CHECK int mr_resume(const struct mr_options *base,
                          struct err *err);
 
 /* --- chains of jobs ----------------------------------------------------- */
+
+/* How its name begins below the history. */
+#define MR_SCRATCH_PREFIX "/.chain-"
 
 /* A fresh directory for what passes between the jobs of a chain, near where
  * @opts keeps its own. *@dir is owned; remove it with mr_scratch_remove(). */

@@ -35,6 +35,7 @@ struct job_setup {
     char *work_dir; /* Spills and reports. */
     bool encrypts;  /* Spills, with this key, which is written nowhere: */
     unsigned char spill_key[AEAD_KEY_BYTES];
+    unsigned char scratch_key[AEAD_KEY_BYTES]; /* Of SPECs with `scratch`. */
     int64_t job_time_us;
     uint64_t slot_bytes; /* Memory of an attempt for pairs. */
     uint64_t heap_bytes;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/crypt/secret.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
@@ -262,18 +263,21 @@ static int run_parts(struct kept_job *j,
 {
     const struct job_master_options *m = j->reign->options;
     char *parts = path_of(j, JOBS_ROOT, "parts");
+    unsigned char scratch_key[AEAD_KEY_BYTES];
     int code = ERR_NOTFOUND;
     o->history_dir = parts;
     o->id = NULL;
+    world_random_bytes(j->reign->world, scratch_key, sizeof(scratch_key));
+    o->scratch_key = o->encrypts ? scratch_key : NULL;
     if (j->resumed)
         code = finish_parts(j, o, report, err);
-    if (code != ERR_NOTFOUND) {
-        mem_free(parts);
-        return code;
+    if (code == ERR_NOTFOUND) {
+        code = kept_parts_forget(j, o, err);
+        if (code == 0)
+            code = m->drive(j->submitted.job_name, o, report, err);
     }
-    code = kept_parts_forget(j, o, err);
-    if (code == 0)
-        code = m->drive(j->submitted.job_name, o, report, err);
+    o->scratch_key = NULL;
+    secret_wipe(scratch_key, sizeof(scratch_key));
     mem_free(parts);
     return code;
 }

@@ -94,6 +94,7 @@ struct input_context {
                      struct input_reader **out,
                      struct err *err);
     void *rows_ctx;
+    const unsigned char *scratch_key; /* Of SPECs with `scratch`. */
 };
 
 /* Append the splits of input @input to @splits. ERR_NOTFOUND: nothing matches;

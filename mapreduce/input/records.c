@@ -1,6 +1,7 @@
 /* Record files as input: splits are runs of whole blocks. Blocks that can't be
  * read are passed over; of a file without its index all are one split. */
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/input/record_reader.h"
 
@@ -109,6 +110,16 @@ static void records_close(struct input_reader *base)
     mem_free(r);
 }
 
+static int open_scratch(struct records_input *r,
+                        const struct input_context *ctx,
+                        struct err *err)
+{
+    struct keyring *keys = keyring_new_of(ctx->files.world, ctx->scratch_key);
+    int code = packer_encrypt(&r->reader.packer, keys, err);
+    keyring_unref(keys);
+    return code;
+}
+
 /* Open the file of @split; what is wrong with one that has no index is told. */
 static int open_file(struct records_input *r,
                      const struct input_context *ctx,
@@ -122,6 +133,8 @@ static int open_file(struct records_input *r,
                    why.text);
         return record_reader_salvage(&r->reader, &ctx->files, split->path, err);
     }
+    if (code == 0 && ctx->specs[split->input].scratch)
+        code = open_scratch(r, ctx, &why);
     if (code)
         return err_copy(err, &why);
     if (split->unindexed || split->begin < 8 || split->begin > split->end ||

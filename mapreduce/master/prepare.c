@@ -35,6 +35,17 @@
 #define NAME_BYTES                                                             \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
+/* Does it name what goes from one job of a driver to the next? No user's file
+ * is there. */
+static bool is_scratch(const struct mr_options *o, const struct mr_spec *s)
+{
+    size_t n = o->history_dir ? strlen(o->history_dir) : 0;
+    return o->scratch_key && n > 0 && s->kind == MR_SPEC_RECORDS && s->path &&
+           strncmp(s->path, o->history_dir, n) == 0 &&
+           strncmp(s->path + n, MR_SCRATCH_PREFIX, strlen(MR_SCRATCH_PREFIX)) ==
+               0;
+}
+
 static int parse_specs(struct mr_spec **out,
                        const char *const *texts,
                        size_t count,
@@ -50,6 +61,7 @@ static int parse_specs(struct mr_spec **out,
             err_wrap(err, output ? "output" : "input");
         if (!output && (*out)[i].kind == MR_SPEC_TABLE)
             r->setup.reads_tables = true;
+        (*out)[i].scratch = is_scratch(r->opts, &(*out)[i]);
     }
     return code;
 }
@@ -242,6 +254,8 @@ static void fill_setup(struct job_run *r)
     s->encrypts = o->encrypts;
     if (s->encrypts)
         world_random_bytes(s->world, s->spill_key, sizeof(s->spill_key));
+    if (o->scratch_key)
+        memcpy(s->scratch_key, o->scratch_key, sizeof(s->scratch_key));
     s->worker_count = o->in_process ? 1 : o->workers;
     each = o->memory_bytes / s->worker_count;
     s->slot_bytes =

@@ -65,20 +65,29 @@ static const struct key_loan *output_loan(const struct mr_output *o)
     return i < ctx->loan_count && ctx->loans[i].key_id ? &ctx->loans[i] : NULL;
 }
 
+/* Owned; NULL: records that users read are not encrypted. */
+static struct keyring *records_keys(const struct mr_output *o)
+{
+    const struct output_context *ctx = &o->set->ctx;
+    const struct key_loan *loan = output_loan(o);
+    if (o->spec->scratch)
+        return keyring_new_of(ctx->files.world, ctx->scratch_key);
+    if (!loan || o->spec->kind != MR_SPEC_TABLE)
+        return NULL;
+    return keyring_new_borrowed(ctx->files.world, loan);
+}
+
 static int records_open(struct mr_output *o,
                         struct sink *s,
                         const char *path,
                         struct err *err)
 {
     const struct output_context *ctx = &o->set->ctx;
-    const struct key_loan *loan = output_loan(o);
-    struct keyring *keys;
+    struct keyring *keys = records_keys(o);
     int code =
         record_writer_open(&s->record, &ctx->files, path, ctx->level, err);
-    if (code || !loan || o->spec->kind != MR_SPEC_TABLE)
-        return code;
-    keys = keyring_new_borrowed(ctx->files.world, loan);
-    code = packer_encrypt(&s->record.packer, keys, err);
+    if (code == 0 && keys)
+        code = packer_encrypt(&s->record.packer, keys, err);
     keyring_unref(keys);
     return code;
 }

@@ -39,6 +39,7 @@ struct output_context {
      * or of no key: they are not encrypted. */
     const struct key_loan *loans;
     size_t loan_count;
+    const unsigned char *scratch_key; /* Of SPECs with `scratch`. */
 };
 
 /* @prefix ("r00003.1") names the attempt. Opens the parts. Owned. */

@@ -85,6 +85,7 @@ static int open_outputs(struct attempt *a, struct err *err)
         .level = OUTPUT_LEVEL,
         .loans = a->spec->loans,
         .loan_count = a->spec->loan_count,
+        .scratch_key = a->setup->scratch_key,
     };
     return output_set_open(&o, buf_cstr(&a->prefix), &a->task.outputs, err);
 }
@@ -123,6 +124,7 @@ static int open_store(struct attempt *a, struct err *err)
         .store = a->res->store,
         .split_bytes = a->setup->split_bytes,
         .worker_count = a->setup->worker_count,
+        .scratch_key = a->setup->scratch_key,
         .open_rows = a->setup->relayed ? relayed_rows_open : NULL,
         .rows_ctx = &a->relayed,
     };

@@ -22,6 +22,7 @@ static void put_spec(const struct mr_spec *s, struct buf *out)
     buf_put_zigzag(out, s->until_us);
     buf_put_u8(out, s->bulk);
     buf_put_u8(out, s->live);
+    buf_put_u8(out, s->scratch);
     buf_put_u8(out, s->program != NULL);
     if (s->program)
         buf_put_lslice(out, slice_make(s->program, s->program_len));
@@ -51,6 +52,7 @@ static void get_spec(struct mr_spec *s, struct cursor *in)
     s->until_us = cursor_zigzag(in);
     s->bulk = cursor_u8(in) != 0;
     s->live = cursor_u8(in) != 0;
+    s->scratch = cursor_u8(in) != 0;
     if (cursor_u8(in)) {
         struct slice text = cursor_lslice(in);
         s->program = mem_strndup(text.data, text.len);
@@ -74,6 +76,22 @@ static struct mr_spec *get_specs(struct cursor *in, size_t want)
     for (size_t i = 0; i < want && !in->bad; i++)
         get_spec(&specs[i], in);
     return specs;
+}
+
+/* --- keys ------------------------------------------------------------------
+ */
+
+static void put_keys(const struct job_setup *s, struct buf *out)
+{
+    buf_append(out, s->spill_key, AEAD_KEY_BYTES);
+    buf_append(out, s->scratch_key, AEAD_KEY_BYTES);
+}
+
+static void get_key(unsigned char *to, struct cursor *in)
+{
+    struct slice key = cursor_bytes(in, AEAD_KEY_BYTES);
+    if (!in->bad)
+        memcpy(to, key.data, AEAD_KEY_BYTES);
 }
 
 /* --- the whole -------------------------------------------------------------
@@ -100,7 +118,7 @@ void job_package_encode(const struct job_setup *s, struct buf *out)
     buf_put_u8(out, s->remote);
     buf_put_u8(out, s->cell_files || s->files.fs != NULL);
     if (s->encrypts)
-        buf_append(out, s->spill_key, sizeof(s->spill_key));
+        put_keys(s, out);
     buf_put_le32(out, crc32c(out->data + from, out->len - from));
 }
 
@@ -129,9 +147,8 @@ static void decode(struct job_package *p, struct cursor *in)
     s->cell_files = cursor_u8(in) != 0;
     s->encrypts = cursor_left(in) > 0;
     if (s->encrypts) {
-        struct slice key = cursor_bytes(in, sizeof(s->spill_key));
-        if (!in->bad)
-            memcpy(s->spill_key, key.data, sizeof(s->spill_key));
+        get_key(s->spill_key, in);
+        get_key(s->scratch_key, in);
     }
 }
 

@@ -3,6 +3,7 @@ in logs of cells either, while it works and after crashes; without its master
 key a node does not start."""
 
 import os
+import random
 import re
 import signal
 import time
@@ -177,6 +178,26 @@ class Encryption(ClusterTest):
         self.ok("cluster", "start")
         self.wait_for(lambda: b"plainlyrow" in self.run_quarry(
             "job", "status", "last").stdout)
+        self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+
+    def test_what_goes_from_job_to_job(self):
+        """The records of a job that is several are not to be read between two
+        of them."""
+        c = self.serve(1)
+        self.ok("table", "create", "links", "--family", "link")
+        self.ok("table", "create", "ranks", "--family", "rank")
+        # Names that no compression hides.
+        noise = [c for c in range(1, 256) if c not in b"\t\n\r\\"]
+        names = [b"plainlyrow" + b"%03d" % i + bytes(
+            random.Random(i).choices(noise, k=80)) for i in range(200)]
+        with open(self.path("links.tsv"), "wb") as f:
+            for i, name in enumerate(names):
+                f.write(name + b"\tlink:" + names[i * 7 % 200] + b"\t1\tx\n")
+        self.ok("load", "links", "links.tsv")
+        self.assertEqual(self.watch(
+            c, "job", "run", "page_rank", "-p", "iterations=8", "-i",
+            "table:links", "-o", "table:ranks", marker=b"plainlyrow"), 0)
+        self.assertIn("200", self.ok("count", "ranks"))
         self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
 
     def test_the_search_finds_what_is_not_encrypted(self):
