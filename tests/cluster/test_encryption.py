@@ -146,6 +146,10 @@ class Encryption(ClusterTest):
             "table:copied?bulk=yes"), 0)
         self.assertEqual(self.ok("scan", "copied").count(VALUE), 300)
         self.assertEqual(self.files_with_marker(c, b"plainlyvalue"), [])
+        self.ok("acl", "grant", "copied", "own", "owner")
+        # When it begins: a key would be lent for the asking.
+        self.assertIn('load into copied: "stranger" may not write', self.fails(
+            1, "load", "copied", "rows.tsv", "--principal", "stranger"))
         # What was loaded is read again by a server that starts.
         c.kill("n1")
         self.ok("cluster", "start")
