@@ -1,6 +1,5 @@
 /* The packing of an archive file: which one, its input window and its output
- * buffer. Members are the business of unpack_gzip.c, unpack_zstd.c and
- * unpack_lz4.c. */
+ * buffer. Members are the business of unpack_gzip.c and unpack_frames.c. */
 #include "mapreduce/warc/unpack.h"
 
 #include <stdarg.h>
@@ -269,9 +268,11 @@ static enum unpack_kind kind_behind_damage(struct unpack *u)
             return UNPACK_PLAIN;
         if ((unsigned char)p[i] == 0x1f && unpack__gzip_holds_record(u, i))
             return UNPACK_GZIP;
-        if (p[i] == 0x28 && unpack__zstd_holds_record(u, i))
+        if (p[i] == 0x28 &&
+            unpack__frame_holds_record(&unpack__zstd_frames, u, i))
             return UNPACK_ZSTD;
-        if (p[i] == 0x04 && unpack__lz4_holds_record(u, i))
+        if (p[i] == 0x04 &&
+            unpack__frame_holds_record(&unpack__lz4_frames, u, i))
             return UNPACK_LZ4;
     }
     return UNPACK_PLAIN;
@@ -330,10 +331,8 @@ int unpack_need(struct unpack *u, size_t count, struct err *err)
             code = sniff(u, err);
         else if (u->kind == UNPACK_GZIP)
             code = unpack__gzip(u, err);
-        else if (u->kind == UNPACK_ZSTD)
-            code = unpack__zstd(u, err);
-        else if (u->kind == UNPACK_LZ4)
-            code = unpack__lz4(u, err);
+        else if (u->kind == UNPACK_ZSTD || u->kind == UNPACK_LZ4)
+            code = unpack__frames(u, err);
         else
             code = plain_step(u, count - unpack_avail(u), err);
     }
@@ -391,71 +390,4 @@ int unpack__resync(struct unpack *u,
     unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
     u->done = !found;
     return 0;
-}
-
-/* --- frames, of zstd and of lz4 ------------------------------------------- */
-
-int unpack__seek_frame(struct unpack *u,
-                       uint32_t magic,
-                       unpack_probe_fn probe,
-                       bool *found,
-                       struct err *err)
-{
-    *found = false;
-    u->in_begin += u->in_begin < u->in_end;
-    for (;;) {
-        const char *p;
-        size_t n;
-        int code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
-        n = unpack__in_avail(u);
-        if (code || n < 4) {
-            u->in_begin = u->in_end;
-            return code;
-        }
-        p = memchr(u->in + u->in_begin, (int)(magic & 0xff), n - 3);
-        if (!p) {
-            u->in_begin += n - 3;
-            continue;
-        }
-        u->in_begin = (size_t)(p - u->in);
-        if (get_le32(p) == magic && probe(u, u->in_begin)) {
-            *found = true;
-            return 0;
-        }
-        u->in_begin++;
-    }
-}
-
-int unpack__skip_input(struct unpack *u, uint64_t count, struct err *err)
-{
-    while (count > 0) {
-        size_t n;
-        int code = unpack__input(u, 1, err);
-        if (code)
-            return code;
-        n = unpack__in_avail(u);
-        if (n == 0)
-            return 0;
-        n = count < n ? (size_t)count : n;
-        u->in_begin += n;
-        count -= n;
-    }
-    return 0;
-}
-
-int unpack__bad_frame(struct unpack *u,
-                      const char *what,
-                      bool cut,
-                      unpack_seek_fn seek,
-                      struct err *err)
-{
-    struct unpack_mark *m = &u->marks[u->mark_count - 1];
-    enum unpack_out out =
-        m->pos < u->out_pos + u->out_end ? UNPACK_OUT_PART : UNPACK_OUT_NOTHING;
-    if (!cut)
-        m->flags |= UNPACK_SUSPECT;
-    unpack__rewind(u);
-    u->streaming = false;
-    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-    return unpack__resync(u, u->member_offset, what, out, seek, err);
 }

@@ -197,34 +197,51 @@ static inline bool unpack__is_skippable(uint32_t magic)
     return (magic & 0xFFFFFFF0u) == UNPACK_SKIPPABLE_MAGIC;
 }
 
-/* Could a frame be that starts at in[@at], where its magic stands? */
-typedef bool (*unpack_probe_fn)(struct unpack *u, size_t at);
+/* What zstd and lz4 do each in its way, for unpack_frames.c. */
+struct unpack_frames {
+    const char *name;
+    uint32_t magic;
+    bool may_hide_first; /* A good frame may show nothing of its first bytes. */
+    /* Unpack the first @n bytes of the frame at in[@at], fewer if it has not so
+     * many. *@all: the frame has no more. False when it is bad. */
+    bool (*first_bytes)(struct unpack *u,
+                        size_t at,
+                        char *first,
+                        size_t *n,
+                        bool *all);
+    /* Be ready for a frame at in_begin. */
+    void (*begin)(struct unpack *u);
+    /* Unpack some of *@used bytes at in_begin into *@made bytes @to; both are
+     * set to how many it was. *@end: the frame is over. Returns what is wrong
+     * with it, borrowed, or NULL. */
+    const char *(*decode)(struct unpack *u,
+                          char *to,
+                          size_t *used,
+                          size_t *made,
+                          bool *end);
+    /* Skip the skippable frame at in_begin, which has @n bytes behind its head.
+     */
+    int (*skip)(struct unpack *u, uint32_t magic, uint32_t n, struct err *err);
+};
 
-/* An unpack_seek_fn for frames that start with @magic. */
-MUST_CHECK int unpack__seek_frame(struct unpack *u,
-                                  uint32_t magic,
-                                  unpack_probe_fn probe,
-                                  bool *found,
-                                  struct err *err);
-/* Pass over @count bytes of input; fewer at its end. */
+extern const struct unpack_frames unpack__zstd_frames;
+extern const struct unpack_frames unpack__lz4_frames;
+
+/* An unpack_seek_fn for frames of u->kind. */
+MUST_CHECK int
+unpack__next_frame(struct unpack *u, bool *found, struct err *err);
+/* Skip @count bytes of input; fewer at its end. */
 MUST_CHECK int
 unpack__skip_input(struct unpack *u, uint64_t count, struct err *err);
-/* The frame being unpacked is bad: @what; it is @cut short by the end, or wrong
- * in itself. The next may have been taken for a part of it. */
-MUST_CHECK int unpack__bad_frame(struct unpack *u,
-                                 const char *what,
-                                 bool cut,
-                                 unpack_seek_fn seek,
-                                 struct err *err);
 
 /* Make some more bytes, or set u->done. */
 MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
-MUST_CHECK int unpack__zstd(struct unpack *u, struct err *err);
-MUST_CHECK int unpack__lz4(struct unpack *u, struct err *err);
+MUST_CHECK int unpack__frames(struct unpack *u, struct err *err);
 /* Do the bytes @at behind in_begin unpack to the start of a record? */
 bool unpack__gzip_holds_record(struct unpack *u, size_t at);
-bool unpack__zstd_holds_record(struct unpack *u, size_t at);
-bool unpack__lz4_holds_record(struct unpack *u, size_t at);
+bool unpack__frame_holds_record(const struct unpack_frames *f,
+                                struct unpack *u,
+                                size_t at);
 void unpack__gzip_close(struct unpack *u);
 void unpack__zstd_close(struct unpack *u);
 void unpack__lz4_close(struct unpack *u);

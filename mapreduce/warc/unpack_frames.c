@@ -1,0 +1,195 @@
+/* What zstd and lz4 have in common: frames that begin with a magic, and
+ * skippable ones between them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "mapreduce/warc/unpack.h"
+
+#define PROBE_BYTES 512
+#define TEXT_BYTES  160
+
+static const struct unpack_frames *frames_of(const struct unpack *u)
+{
+    return u->kind == UNPACK_LZ4 ? &unpack__lz4_frames : &unpack__zstd_frames;
+}
+
+/* --- seeking ------------------------------------------------------------ */
+
+bool unpack__frame_holds_record(const struct unpack_frames *f,
+                                struct unpack *u,
+                                size_t at)
+{
+    char first[PROBE_BYTES];
+    size_t n = sizeof(first);
+    bool all;
+    at += u->in_begin;
+    return u->in_end - at >= 4 && get_le32(u->in + at) == f->magic &&
+           f->first_bytes(u, at, first, &n, &all) &&
+           unpack__is_record(slice_make(first, n));
+}
+
+static bool probe(struct unpack *u, size_t at)
+{
+    const struct unpack_frames *f = frames_of(u);
+    char first[PROBE_BYTES];
+    size_t n = sizeof(first);
+    bool all;
+    return f->first_bytes(u, at, first, &n, &all) &&
+           (all || (n == 0 && f->may_hide_first) ||
+            unpack__is_record(slice_make(first, n)));
+}
+
+int unpack__next_frame(struct unpack *u, bool *found, struct err *err)
+{
+    uint32_t magic = frames_of(u)->magic;
+    *found = false;
+    u->in_begin += u->in_begin < u->in_end;
+    for (;;) {
+        const char *p;
+        size_t n;
+        int code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
+        n = unpack__in_avail(u);
+        if (code || n < 4) {
+            u->in_begin = u->in_end;
+            return code;
+        }
+        p = memchr(u->in + u->in_begin, (int)(magic & 0xff), n - 3);
+        if (!p) {
+            u->in_begin += n - 3;
+            continue;
+        }
+        u->in_begin = (size_t)(p - u->in);
+        if (get_le32(p) == magic && probe(u, u->in_begin)) {
+            *found = true;
+            return 0;
+        }
+        u->in_begin++;
+    }
+}
+
+/* --- frames ------------------------------------------------------------- */
+
+/* The frame being unpacked is bad, or it is @cut short by the end. The next may
+ * have been taken for a part of it. */
+static int
+bad_frame(struct unpack *u, const char *why, bool cut, struct err *err)
+{
+    struct unpack_mark *m = &u->marks[u->mark_count - 1];
+    enum unpack_out out =
+        m->pos < u->out_pos + u->out_end ? UNPACK_OUT_PART : UNPACK_OUT_NOTHING;
+    char what[TEXT_BYTES];
+    snprintf(what, sizeof(what), "%s frame: %.100s", frames_of(u)->name, why);
+    if (!cut)
+        m->flags |= UNPACK_SUSPECT;
+    unpack__rewind(u);
+    u->streaming = false;
+    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    return unpack__resync(u, u->member_offset, what, out, unpack__next_frame,
+                          err);
+}
+
+int unpack__skip_input(struct unpack *u, uint64_t count, struct err *err)
+{
+    while (count > 0) {
+        size_t n;
+        int code = unpack__input(u, 1, err);
+        if (code)
+            return code;
+        n = unpack__in_avail(u);
+        if (n == 0)
+            return 0;
+        n = count < n ? (size_t)count : n;
+        u->in_begin += n;
+        count -= n;
+    }
+    return 0;
+}
+
+static int
+step(const struct unpack_frames *f, struct unpack *u, struct err *err)
+{
+    size_t used;
+    size_t made = UNPACK_STEP_BYTES;
+    bool end = false;
+    const char *why;
+    int code = unpack__input(u, UNPACK_STEP_BYTES, err);
+    char *to = unpack__room(u, UNPACK_STEP_BYTES);
+    if (code)
+        return code;
+    if (!to)
+        return err_set(err, ERR_NOMEM, "%s frame", f->name);
+    used = unpack__in_avail(u);
+    why = f->decode(u, to, &used, &made, &end);
+    u->in_begin += used;
+    u->out_end += made;
+    u->end_offset = unpack__in_offset(u);
+    if (why)
+        return bad_frame(u, why, false, err);
+    if (end)
+        u->streaming = false;
+    else if (used == 0 && made == 0 && u->in_eof)
+        return bad_frame(u, "cut short by the end", true, err);
+    return 0;
+}
+
+/* Not even a skippable frame, or one that is @cut short, stands here. */
+static int not_a_frame(struct unpack *u, bool cut, struct err *err)
+{
+    const char *name = frames_of(u)->name;
+    char what[TEXT_BYTES];
+    if (cut)
+        snprintf(what, sizeof(what), "%s: cut short by the end", name);
+    else
+        snprintf(what, sizeof(what), "no %s frame here", name);
+    return unpack__resync(u, unpack__in_offset(u), what, UNPACK_OUT_NOTHING,
+                          unpack__next_frame, err);
+}
+
+static int skip(const struct unpack_frames *f,
+                struct unpack *u,
+                uint32_t magic,
+                struct err *err)
+{
+    if (unpack__in_avail(u) < 8)
+        return not_a_frame(u, true, err);
+    return f->skip(u, magic, get_le32(u->in + u->in_begin + 4), err);
+}
+
+/* Less than a magic is left of the input. */
+static int end(struct unpack *u)
+{
+    if (unpack__in_avail(u))
+        unpack_report(u, unpack__in_offset(u), true,
+                      "%zu stray bytes at the end", unpack__in_avail(u));
+    u->done = true;
+    return 0;
+}
+
+int unpack__frames(struct unpack *u, struct err *err)
+{
+    const struct unpack_frames *f = frames_of(u);
+    uint32_t magic;
+    int code;
+    if (u->streaming)
+        return step(f, u, err);
+    code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+    if (code)
+        return code;
+    if (unpack__in_avail(u) < 4)
+        return end(u);
+    magic = get_le32(u->in + u->in_begin);
+    if (unpack__is_skippable(magic))
+        return skip(f, u, magic, err);
+    if (u->kind == UNPACK_ZSTD && magic == UNPACK_LZ4_MAGIC) {
+        u->kind = UNPACK_LZ4; /* What was skipped began a file of those. */
+        return 0;
+    }
+    if (magic != f->magic)
+        return not_a_frame(u, false, err);
+    f->begin(u);
+    u->member_offset = unpack__in_offset(u);
+    u->streaming = true;
+    unpack__mark(u, u->member_offset, 0);
+    return 0;
+}
