@@ -14,6 +14,8 @@
 #include "bigtable/gateway/registry.h"
 
 #define POLICY_ETAG 3
+/* The service says so of a resource without a policy, and clients compare. */
+#define NO_POLICY_ETAG "\x00\x20\x01"
 
 static int policy_key(struct slice resource, struct buf *out, struct err *err)
 {
@@ -38,7 +40,7 @@ int admin_get_iam_policy(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = registry_get(g->own, buf_slice(&key), b, &found, err);
     if (rc == 0 && !found)
-        pb_put_bytes(b, POLICY_ETAG, SLICE_LIT("none"));
+        pb_put_bytes(b, POLICY_ETAG, slice_make(NO_POLICY_ETAG, 3));
     buf_close(&key);
     return rc ? rc : grpc_send(call, b, err);
 }
