@@ -1,8 +1,9 @@
 """saw: programs over files, over tables, and their errors."""
 
 import os
+import subprocess
 
-from harness import CliTest, main
+from harness import QUARRY, CliTest, main
 
 
 class Saw(CliTest):
@@ -51,6 +52,33 @@ class Saw(CliTest):
                    "emit t[string(input)] <- 1;")
         self.assertEqual(self.ok("saw", "-a", "-e", program, "a"),
                          "t\nword  n\n────  ─\nx     2\ny     1\n")
+
+    def test_aligned_pages(self):
+        """Long sheets are printed as they go, not kept: the first lines say how
+        wide columns are, and wider cells move the rest of their line."""
+        rows = 40000
+        self.write("a", "".join("%06d %s\n" % (i, "x" * 500)
+                                for i in range(rows)) + "z" * 600 + "\n")
+        program = ("t: table collection[s: string] of n: int; "
+                   "emit t[string(input)] <- 7;")
+
+        def peak(*options):
+            """KiB that it had at most, and what it printed."""
+            with open(self.path("out"), "wb") as out:
+                pid = subprocess.Popen(
+                    [QUARRY, "saw", *options, "-e", program, "a"],
+                    cwd=self.dir, env=self.env, stdout=out).pid
+                _, status, usage = os.wait4(pid, 0)
+            self.assertEqual(status, 0)
+            with open(self.path("out")) as out:
+                return usage.ru_maxrss, out.read().splitlines()
+        plain, _ = peak()
+        aligned, lines = peak("-a")
+        self.assertEqual(len(lines), rows + 4)
+        self.assertEqual(lines[3], "%06d %s  7" % (0, "x" * 500))
+        self.assertEqual(len(set(map(len, lines[2:-1]))), 1)
+        self.assertEqual(lines[-1], "z" * 600 + "  7")
+        self.assertLess(aligned, plain + 16 * 1024)
 
     def test_rows_of_no_table(self):
         """A program that reads rows is refused over lines, by every command."""
