@@ -296,12 +296,12 @@ int args_number(const struct args *args,
         return ERR_OK;
     errno = 0;
     v = strtoull(s, &end, 10);
-    if (!isdigit((unsigned char)s[0]) || *end || errno)
-        return usage_error(args, err, "--%s: '%s' is not a number", name, s);
-    if (v < min || v > max)
-        return usage_error(args, err, "--%s: %s is not within %llu and %llu",
-                           name, s, (unsigned long long)min,
-                           (unsigned long long)max);
+    if (!isdigit((unsigned char)s[0]) || *end)
+        return usage_error(args, err, "--%s: '%s' is no whole number from %llu",
+                           name, s, (unsigned long long)min);
+    if (errno || v < min || v > max)
+        return usage_error(args, err, "--%s: %s is not from %llu to %llu", name,
+                           s, (unsigned long long)min, (unsigned long long)max);
     *out = v;
     return ERR_OK;
 }

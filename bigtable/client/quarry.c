@@ -34,6 +34,8 @@ static int open_target(struct quarry *q,
     if (is_cluster(target))
         return cluster_target_open(q, target, opts, err);
     err_set(err, ERR_INVALID, "\"%s\" is not a target", target);
+    if (target[0] == '/' || target[0] == '.')
+        err_hint(err, "a directory is file:%s", target);
     err_hint(err, "file:DIR names a store in a directory, HOST:PORT a server "
                   "of a cluster");
     return ERR_INVALID;

@@ -157,9 +157,10 @@ static int increment(struct buf *value,
     uint64_t n = 0;
     if (value->len != 0 && value->len != COUNTER_BYTES)
         return err_set(err, ERR_INVALID,
-                       "increment of %s:%.*s: its cell has %zu bytes, and a "
+                       "increment of %s:%.*s: its cell has %zu byte%s, and a "
                        "counter has 8",
-                       rule->family, SLICE_ARG(rule->qualifier), value->len);
+                       rule->family, SLICE_ARG(rule->qualifier), value->len,
+                       value->len == 1 ? "" : "s");
     if (value->len)
         n = get_be64(value->data);
     buf_clear(value);

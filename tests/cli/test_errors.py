@@ -32,7 +32,7 @@ class Usage(CliTest):
 
     def test_wrong_values(self):
         self.table()
-        self.assertIn("'x' is not a number",
+        self.assertIn("'x' is no whole number from",
                       self.fails(2, "scan", "t", "--limit", "x"))
         self.assertIn("--limit needs a value: N",
                       self.fails(2, "scan", "t", "--limit"))
@@ -78,6 +78,8 @@ class BadInput(CliTest):
 
     def test_bad_target(self):
         self.assertIn("file:DIR", self.fails(1, "-t", "ftp:x", "table", "list"))
+        self.assertIn("a directory is file:./x",
+                      self.fails(1, "-t", "./x", "table", "list"))
 
     def test_unknown_table(self):
         self.table("webtable")

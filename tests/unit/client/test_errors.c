@@ -292,7 +292,7 @@ START_TEST(test_increment)
     expect(
         quarry_read_modify_write(t, SLICE_LIT("s"), &rule, 1, NULL, NULL, &err),
         ERR_INVALID,
-        "increment of anchor:n: its cell has 1 bytes, and a counter has 8");
+        "increment of anchor:n: its cell has 1 byte, and a counter has 8");
     close_store(q, t);
 }
 
