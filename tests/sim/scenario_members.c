@@ -19,8 +19,17 @@ static struct register_member *draw(struct rand_gen *r)
     return &register_cell.members[rand_below(r, register_cell.member_count)];
 }
 
+static size_t count_voting(const struct replica_status *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->member_count; i++)
+        count += s->members[i].voting;
+    return count;
+}
+
 /* The member that @leader knows at the address of machine @i runs there, is a
- * voter and has all that was committed. */
+ * voter and has all that was committed. It knows of all voters itself: what the
+ * leader alone has is lost with it, and of two voters neither may go. */
 static bool is_well(const struct replica_status *leader, size_t i)
 {
     const struct register_member *m = &register_cell.members[i];
@@ -28,6 +37,8 @@ static bool is_well(const struct replica_status *leader, size_t i)
     if (!m->replica || m->dying)
         return false;
     replica_get_status(m->replica, &s);
+    if (count_voting(&s) != register_cell.member_count)
+        return false;
     for (size_t j = 0; j < leader->member_count; j++)
         if (leader->members[j].id == s.id)
             return leader->members[j].voting &&
