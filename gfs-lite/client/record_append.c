@@ -85,6 +85,9 @@ static int call_primary(struct target *t,
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     int rc = 0;
+    /* Of a chunk that is being recovered the namenode may know no server. */
+    if (t->chunk.servers.count == 0)
+        rc = err_set(err, ERR_UNAVAILABLE, "no server has the open chunk");
     for (unsigned i = 0; i < t->chunk.servers.count && rc == 0; i++) {
         addresses[i] = gfs__server_address(t->gfs, t->chunk.servers.numbers[i]);
         if (!addresses[i])
