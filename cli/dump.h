@@ -57,6 +57,20 @@ MUST_CHECK int dump_replica_snapshot(struct cli *cli,
                                      const struct dump_options *opts,
                                      struct err *err);
 
+/* The file beside the segments that says how much of the log there is:
+ * log/synced; with opts->entries each of its slots. */
+MUST_CHECK int dump_replica_synced(struct cli *cli,
+                                   const char *path,
+                                   const struct dump_options *opts,
+                                   struct err *err);
+
+/* A KEYS file: ids and ages of its data keys, none of which is shown. @path is
+ * the world's; no master key is needed. */
+MUST_CHECK int dump_keys_file(struct cli *cli,
+                              const char *path,
+                              const struct dump_options *opts,
+                              struct err *err);
+
 /* A chunk of the cluster's file system, with each block compared with its
  * checksum. @path is the world's. */
 MUST_CHECK int dump_chunk_file(struct cli *cli,
@@ -76,6 +90,8 @@ bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);
 bool is_replica_log(struct slice head);
 bool is_replica_snapshot(struct slice head);
+bool is_replica_synced(struct slice head);
+bool is_keys_file(struct slice head);
 bool is_chunk_file(struct slice head);
 bool is_namenode_image(struct slice image);
 

@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/replica/log_format.h"
+#include "base/replica/log_synced.h"
 #include "base/replica/snapshot.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
@@ -15,6 +16,11 @@
 bool is_replica_log(struct slice head)
 {
     return slice_starts_with(head, SLICE_LIT(LOG_MAGIC));
+}
+
+bool is_replica_synced(struct slice head)
+{
+    return log_synced_is_one(head);
 }
 
 bool is_replica_snapshot(struct slice head)
@@ -177,6 +183,71 @@ int dump_replica_log(struct cli *cli,
             print_totals(cli, &header, &totals);
         sheet_close(&records);
     }
+    buf_close(&bytes);
+    return r;
+}
+
+/* --- how much of a log there is ------------------------------------------- */
+
+static void add_reach(struct sheet *s, const struct log_reach *r)
+{
+    sheet_add_u64(s, r->segment);
+    sheet_add_u64(s, r->position);
+    sheet_add_u64(s, r->bytes);
+}
+
+static void
+print_slots(struct cli *cli, const struct log_reach *slots, uint64_t count)
+{
+    static const struct sheet_column columns[] = {{"slot", SHEET_NUMBER},
+                                                  {"segment", SHEET_NUMBER},
+                                                  {"position", SHEET_NUMBER},
+                                                  {"file_bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (uint64_t i = 0; i < count; i++) {
+        if (slots[i].segment == 0)
+            continue; /* Not written, or not whole. */
+        sheet_add_u64(&s, i);
+        add_reach(&s, &slots[i]);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static void print_reach(struct cli *cli, const struct log_reach *r)
+{
+    static const struct sheet_column columns[] = {{"segment", SHEET_NUMBER},
+                                                  {"position", SHEET_NUMBER},
+                                                  {"file_bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    add_reach(&s, r);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+int dump_replica_synced(struct cli *cli,
+                        const char *path,
+                        const struct dump_options *opts,
+                        struct err *err)
+{
+    struct log_reach slots[LOG_SYNCED_SLOTS] = {{0}};
+    struct log_reach all = {0};
+    struct buf bytes = BUF_INIT;
+    int r = read_file(cli, path, &bytes, err);
+    for (size_t i = 0; !r && i < LOG_SYNCED_SLOTS; i++) {
+        struct slice slot =
+            slice_sub(buf_slice(&bytes), MIN_OF(i * LOG_SYNCED_STEP, bytes.len),
+                      bytes.len);
+        r = log_synced_take(slot, &slots[i], err);
+        if (!r)
+            r = log_synced_take(slot, &all, err);
+    }
+    if (!r && opts->entries)
+        print_slots(cli, slots, MIN_OF(opts->limit, LOG_SYNCED_SLOTS));
+    else if (!r)
+        print_reach(cli, &all);
     buf_close(&bytes);
     return r;
 }

@@ -10,8 +10,10 @@
 #include "base/crypt/sealer.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/log_seal.h"
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/manifest_state.h"
+#include "bigtable/tablet/segment_list.h"
 #include "cli/cli.h"
 #include "cli/dump.h"
 #include "cli/table_printer.h"
@@ -213,17 +215,16 @@ int dump_manifest(struct cli *cli,
 
 /* --- log segments ------------------------------------------------------ */
 
-static const struct sheet_column record_columns[] = {{"offset", SHEET_NUMBER},
-                                                     {"sequence", SHEET_NUMBER},
-                                                     {"entries", SHEET_NUMBER},
-                                                     {"bytes", SHEET_NUMBER},
-                                                     {"synced", SHEET_NUMBER}};
+static const struct sheet_column record_columns[] = {
+    {"offset", SHEET_NUMBER},  {"sequence", SHEET_NUMBER},
+    {"entries", SHEET_NUMBER}, {"bytes", SHEET_NUMBER},
+    {"synced", SHEET_NUMBER},  {"names", SHEET_TEXT}};
 
 static const struct sheet_column segment_columns[] = {
-    {"segment", SHEET_NUMBER},     {"base", SHEET_NUMBER},
-    {"records", SHEET_NUMBER},     {"entries", SHEET_NUMBER},
-    {"bytes", SHEET_BYTES},        {"sequence_min", SHEET_NUMBER},
-    {"sequence_max", SHEET_NUMBER}};
+    {"segment", SHEET_NUMBER},      {"base", SHEET_NUMBER},
+    {"records", SHEET_NUMBER},      {"entries", SHEET_NUMBER},
+    {"bytes", SHEET_BYTES},         {"sequence_min", SHEET_NUMBER},
+    {"sequence_max", SHEET_NUMBER}, {"names", SHEET_TEXT}};
 
 struct segment_totals {
     uint64_t records;
@@ -231,11 +232,51 @@ struct segment_totals {
     uint64_t bytes;
     uint64_t sequence_min;
     uint64_t sequence_max;
+    struct buf names; /* Other segments that it names. */
 };
+
+/* What a record without entries says of other segments of a tablet server's
+ * log: which there were, with their bytes, or which one follows. */
+static void put_names(struct slice payload, struct buf *out)
+{
+    struct cursor list;
+    uint64_t number;
+    uint64_t bytes;
+    buf_append_str(out, out->len ? "; " : "");
+    if (!segment_list_begin(payload, &list)) {
+        if (payload.len == 8)
+            buf_printf(out, "next %" PRIu64, get_le64(payload.data));
+        return;
+    }
+    buf_append_str(out, "list");
+    while (segment_list_next(&list, &number, &bytes))
+        buf_printf(out, " %" PRIu64 " (%" PRIu64 " bytes)", number, bytes);
+    if (list.bad)
+        buf_append_str(out, " malformed");
+}
+
+/* The same of a record of a segment that may be encrypted; without the key
+ * nothing is said. */
+static void put_names_of(struct unit_opener *opener,
+                         const struct log_segment_header *segment,
+                         const struct log_record_header *h,
+                         struct slice payload,
+                         struct buf *out)
+{
+    struct buf copy = BUF_INIT;
+    buf_append_slice(&copy, payload);
+    payload = buf_slice(&copy);
+    if (h->sequence == 0 && (!segment->is_sealed ||
+                             log_open_payload(opener, segment->number, h,
+                                              copy.data, &payload, NULL) == 0))
+        put_names(payload, out);
+    buf_close(&copy);
+}
 
 /* Records up to the first that is not whole: where the log ends. */
 static void walk_segment(struct slice bytes,
-                         uint64_t number,
+                         const struct log_segment_header *segment,
+                         struct unit_opener *opener,
                          uint64_t limit,
                          struct sheet *records,
                          struct segment_totals *t)
@@ -243,16 +284,23 @@ static void walk_segment(struct slice bytes,
     size_t at = LOG_SEGMENT_HEADER_BYTES;
     struct log_record_header h;
     struct slice payload;
-    while (
-        at < bytes.len && t->records < limit &&
-        log_get_record(slice_sub(bytes, at, bytes.len), number, &h, &payload)) {
+    while (at < bytes.len && t->records < limit &&
+           log_get_record(slice_sub(bytes, at, bytes.len), segment->number, &h,
+                          &payload)) {
+        size_t named = t->names.len;
+        put_names_of(opener, segment, &h, payload, &t->names);
         sheet_add_u64(records, at);
         sheet_add_u64(records, h.sequence);
         sheet_add_u64(records, h.count);
         sheet_add_u64(records, h.length);
         sheet_add_u64(records, h.synced);
-        t->sequence_min = t->records ? t->sequence_min : h.sequence;
-        t->sequence_max = h.sequence + (h.count ? h.count - 1 : 0);
+        named += named && t->names.len > named ? strlen("; ") : 0;
+        sheet_add(records,
+                  slice_sub(buf_slice(&t->names), named, t->names.len));
+        if (h.sequence && !t->sequence_min)
+            t->sequence_min = h.sequence;
+        if (h.sequence)
+            t->sequence_max = h.sequence + (h.count ? h.count - 1 : 0);
         t->records++;
         t->entries += h.count;
         at += LOG_RECORD_HEADER_BYTES + h.length;
@@ -273,6 +321,7 @@ static void print_segment(struct cli *cli,
     sheet_add_u64(&s, t->bytes);
     sheet_add_u64(&s, t->sequence_min);
     sheet_add_u64(&s, t->sequence_max);
+    sheet_add(&s, buf_slice(&t->names));
     sheet_print(&s, cli->format);
     sheet_close(&s);
 }
@@ -285,7 +334,8 @@ int dump_log_segment(struct cli *cli,
 {
     struct buf bytes = BUF_INIT;
     struct log_segment_header header;
-    struct segment_totals totals = {0, 0, 0, 0, 0};
+    struct segment_totals totals = {.names = BUF_INIT};
+    struct unit_opener *opener = log_opener_new(fs_keyring(fs));
     struct sheet records;
     bool whole = false;
     int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
@@ -295,7 +345,7 @@ int dump_log_segment(struct cli *cli,
         r = err_set(err, ERR_CORRUPT, "offset 0: bad segment header");
     if (!r) {
         sheet_init(&records, record_columns, ARRAY_LEN(record_columns));
-        walk_segment(buf_slice(&bytes), header.number, opts->limit, &records,
+        walk_segment(buf_slice(&bytes), &header, opener, opts->limit, &records,
                      &totals);
         if (opts->entries)
             sheet_print(&records, cli->format);
@@ -303,6 +353,8 @@ int dump_log_segment(struct cli *cli,
             print_segment(cli, &header, &totals);
         sheet_close(&records);
     }
+    unit_opener_free(opener);
+    buf_close(&totals.names);
     buf_close(&bytes);
     return r;
 }

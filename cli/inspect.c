@@ -51,39 +51,6 @@ read_edges(struct cli *cli, const char *path, struct edges *e, struct err *err)
     return r;
 }
 
-static int dump_file(struct cli *cli,
-                     struct fs *fs,
-                     const char *path,
-                     const char *name,
-                     const struct dump_options *opts,
-                     struct err *err)
-{
-    struct edges e;
-    struct slice head, tail;
-    int r = read_edges(cli, path, &e, err);
-    if (r)
-        return r;
-    head = slice_make(e.head, e.head_len);
-    tail = slice_make(e.tail, e.tail_len);
-    if (is_manifest(head))
-        return dump_manifest(cli, fs, name, opts, err);
-    if (is_log_segment(head))
-        return dump_log_segment(cli, fs, name, opts, err);
-    if (is_replica_log(head))
-        return dump_replica_log(cli, path, opts, err);
-    if (is_replica_snapshot(head))
-        return dump_replica_snapshot(cli, fs_keyring(fs), path, opts, err);
-    if (is_chunk_file(head))
-        return dump_chunk_file(cli, path, opts, err);
-    if (is_table_file(tail))
-        return dump_table_file(cli, fs, name, opts, err);
-    r = dump_record_file(cli, path, opts, err);
-    if (r == ERR_CORRUPT)
-        err_hint(err, "dump reads table files, manifests, log segments, "
-                      "snapshots of cells, chunks and record files");
-    return r;
-}
-
 /* Keys of the store that the file in @dir is of, if it is encrypted: beside it,
  * or one above. */
 static int
@@ -103,6 +70,47 @@ take_keys(struct cli *cli, struct fs *fs, const char *dir, struct err *err)
     }
     fs_set_keyring(fs, k);
     keyring_unref(k);
+    return r;
+}
+
+static int dump_file(struct cli *cli,
+                     struct fs *fs,
+                     const char *dir,
+                     const char *path,
+                     const char *name,
+                     const struct dump_options *opts,
+                     struct err *err)
+{
+    struct edges e;
+    struct slice head, tail;
+    int r = read_edges(cli, path, &e, err);
+    if (r)
+        return r;
+    head = slice_make(e.head, e.head_len);
+    tail = slice_make(e.tail, e.tail_len);
+    if (is_keys_file(head))
+        return dump_keys_file(cli, path, opts, err);
+    r = take_keys(cli, fs, dir, err);
+    if (r)
+        return r;
+    if (is_manifest(head))
+        return dump_manifest(cli, fs, name, opts, err);
+    if (is_log_segment(head))
+        return dump_log_segment(cli, fs, name, opts, err);
+    if (is_replica_log(head))
+        return dump_replica_log(cli, path, opts, err);
+    if (is_replica_synced(head))
+        return dump_replica_synced(cli, path, opts, err);
+    if (is_replica_snapshot(head))
+        return dump_replica_snapshot(cli, fs_keyring(fs), path, opts, err);
+    if (is_chunk_file(head))
+        return dump_chunk_file(cli, path, opts, err);
+    if (is_table_file(tail))
+        return dump_table_file(cli, fs, name, opts, err);
+    r = dump_record_file(cli, path, opts, err);
+    if (r == ERR_CORRUPT)
+        err_hint(err, "dump reads table files, manifests, logs, snapshots of "
+                      "cells, KEYS, chunks and record files");
     return r;
 }
 
@@ -128,9 +136,7 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
         slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
     r = fs_local_open(cli->world, dir, &fs, err);
     if (!r) {
-        r = take_keys(cli, fs, dir, err);
-        if (!r)
-            r = dump_file(cli, fs, path, slash ? slash + 1 : path, &opts, err);
+        r = dump_file(cli, fs, dir, path, slash ? slash + 1 : path, &opts, err);
         fs_close(fs);
     }
     mem_free(dir);
@@ -155,8 +161,10 @@ const struct command inspect_commands[] = {
     {.name = "dump",
      .arguments = "FILE",
      .summary = "Show what a file of a store or a job holds",
-     .details = "Table files, manifests, log segments, snapshots of cells and "
-                "of namenodes, chunks,\nrecord files: told by content.",
+     .details = "Table files, manifests, log segments, what says how long a "
+                "log is (log/synced),\nsnapshots of cells and of namenodes, "
+                "KEYS (without the keys in it), chunks,\nrecord files: told by "
+                "content.",
      .examples =
          "quarry dump quarry-data/tables/000012.sst --entries --limit 5",
      .words_min = 1,

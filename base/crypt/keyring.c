@@ -123,6 +123,29 @@ static int check_keys_file(struct slice bytes, size_t *count, struct err *err)
     return 0;
 }
 
+bool keys_file_is_one(struct slice head)
+{
+    return slice_starts_with(head, SLICE_LIT(KEYS_MAGIC));
+}
+
+int keys_file_list(struct slice bytes,
+                   uint64_t *master,
+                   struct keys_file_entry **out,
+                   size_t *count,
+                   struct err *err)
+{
+    const char *p = bytes.data + KEYS_HEADER_BYTES;
+    int rc = check_keys_file(bytes, count, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    *master = get_le64(bytes.data + KEYS_MASTER_AT);
+    *out = mem_alloc(*count * sizeof(**out));
+    for (size_t i = 0; i < *count; i++, p += KEY_ENTRY_BYTES)
+        (*out)[i] = (struct keys_file_entry){get_le64(p), get_le64(p + 8)};
+    return 0;
+}
+
 static int find_master(const struct master_keys *masters,
                        uint64_t name,
                        const struct aead_key **out,

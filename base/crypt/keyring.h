@@ -111,6 +111,25 @@ struct keyring_status {
 
 void keyring_get_status(struct keyring *k, struct keyring_status *out);
 
+/* --- KEYS as bytes, for inspection ---------------------------------------- */
+
+/* What can be said of a data key without the master key. */
+struct keys_file_entry {
+    uint64_t id;
+    uint64_t created_us; /* Since 1970. */
+};
+
+/* Does KEYS begin so? */
+bool keys_file_is_one(struct slice head);
+/* What the KEYS in @bytes lists, oldest first, and the name of its master key.
+ * It is not verified: that takes the master key. *@out is owned: mem_free();
+ * *@count is at least 1. Errors: ERR_CORRUPT. */
+MUST_CHECK int keys_file_list(struct slice bytes,
+                              uint64_t *master,
+                              struct keys_file_entry **out,
+                              size_t *count,
+                              struct err *err);
+
 /* --- keys of files ------------------------------------------------------- */
 
 /* The id of the key that seals what is begun now. */

@@ -22,14 +22,31 @@ struct log_look {
     const char *dir;
     char **names;
     size_t count;
-    struct buf head;   /* Of a segment. */
-    struct slice list; /* In it; entries alone. */
+    struct buf head;    /* Of a segment. */
+    struct cursor list; /* In it. */
 };
 
 void segment_list_put(struct buf *out, uint64_t number, uint64_t bytes)
 {
     buf_put_varint(out, number);
     buf_put_varint(out, bytes);
+}
+
+bool segment_list_begin(struct slice payload, struct cursor *list)
+{
+    if (payload.len < 8 || get_le64(payload.data) != 0)
+        return false;
+    *list = cursor_make(slice_sub(payload, 8, payload.len));
+    return true;
+}
+
+bool segment_list_next(struct cursor *list, uint64_t *number, uint64_t *bytes)
+{
+    if (list->bad || cursor_left(list) == 0)
+        return false;
+    *number = cursor_varint(list);
+    *bytes = cursor_varint(list);
+    return !list->bad;
 }
 
 int segment_list_refuse(struct err *err)
@@ -81,13 +98,10 @@ static bool find_list(struct log_look *l, uint64_t number)
     struct log_record_header h;
     struct slice payload;
     bool whole;
-    if (log_get_segment_header(bytes, &header, &whole, NULL) || !whole ||
-        !log_get_record(slice_sub(bytes, LOG_SEGMENT_HEADER_BYTES, bytes.len),
-                        number, &h, &payload) ||
-        h.sequence != 0 || payload.len < 8 || get_le64(payload.data) != 0)
-        return false;
-    l->list = slice_sub(payload, 8, payload.len);
-    return true;
+    return log_get_segment_header(bytes, &header, &whole, NULL) == 0 && whole &&
+           log_get_record(slice_sub(bytes, LOG_SEGMENT_HEADER_BYTES, bytes.len),
+                          number, &h, &payload) &&
+           h.sequence == 0 && segment_list_begin(payload, &l->list);
 }
 
 /* The first bytes of segment @name, which is taken from its writer: so that
@@ -131,7 +145,7 @@ static int read_list(struct log_look *l, uint64_t *newest, struct err *err)
         /* The newest list was in one that is given up: this one may name what
          * was released since. */
         if (found && last_given_up(l) > number)
-            l->list = SLICE_EMPTY;
+            l->list = cursor_make(SLICE_EMPTY);
     }
     return rc;
 }
@@ -162,20 +176,19 @@ static int check_list(const struct log_look *l,
                       uint64_t *bytes,
                       struct err *err)
 {
-    struct cursor c = cursor_make(l->list);
+    struct cursor c = l->list;
+    uint64_t listed;
+    uint64_t had;
     *bytes = 0;
-    while (cursor_left(&c) > 0) {
-        uint64_t listed = cursor_varint(&c);
-        uint64_t had = cursor_varint(&c);
-        if (c.bad)
-            return err_set(err, ERR_CORRUPT, "%s: malformed list of segments",
-                           l->dir);
+    while (segment_list_next(&c, &listed, &had)) {
         if (!is_there(l, listed))
             return missing(l, listed, err);
         if (listed == number)
             *bytes = MAX_OF(*bytes, had);
     }
-    return 0;
+    return c.bad ? err_set(err, ERR_CORRUPT, "%s: malformed list of segments",
+                           l->dir)
+                 : 0;
 }
 
 int segment_list_check(struct fs *fs, const char *dir, struct err *err)

@@ -16,16 +16,25 @@
 #ifndef BIGTABLE_TABLET_SEGMENT_LIST_H
 #define BIGTABLE_TABLET_SEGMENT_LIST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/slice.h"
 
 struct buf;
+struct cursor;
 struct fs;
 
 /* Append an entry to a list. */
 void segment_list_put(struct buf *out, uint64_t number, uint64_t bytes);
+/* Is @payload, of a record with the sequence number 0, a list? Then *@list is
+ * before its first entry. */
+bool segment_list_begin(struct slice payload, struct cursor *list);
+/* Take the next entry; false: there is none, or (@list->bad) what follows is
+ * none. */
+bool segment_list_next(struct cursor *list, uint64_t *number, uint64_t *bytes);
 
 /* Are all segments there of the log in @dir, which was taken from its writer?
  * Takes the newest segment. Errors: ERR_CORRUPT (which one is missing). */

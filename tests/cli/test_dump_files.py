@@ -89,6 +89,26 @@ def snapshot(body):
     return b"QRRAFSNP" + struct.pack("<II", 1, crc32c(rest)) + rest + body
 
 
+def synced_slot(*fields):
+    """A slot of log/synced: segment, position, and since version 2 bytes."""
+    head = b"QRRAFEND" + struct.pack("<I", len(fields) - 1)
+    rest = struct.pack("<%dQ" % len(fields), *fields)
+    return head + struct.pack("<I", crc32c(head + rest)) + rest
+
+
+def shared_segment(number, payloads):
+    """A segment of a tablet server's log; (sequence, payload) each."""
+    rest = struct.pack("<QQ", number, 0)
+    head = b"QRYCMLOG" + struct.pack("<I", 1)
+    out = head + struct.pack("<I", crc32c(head + rest)) + rest
+    for sequence, payload in payloads:
+        rest = struct.pack("<IQQII", len(payload), sequence, 0, 1, 0)
+        rest += payload
+        out += struct.pack("<I", crc32c(struct.pack("<Q", number) + rest))
+        out += rest
+    return out
+
+
 class DumpFiles(CliTest):
     def save(self, name, data):
         with open(self.path(name), "wb") as f:
@@ -105,6 +125,36 @@ class DumpFiles(CliTest):
         first, last = self.json("dump", "c", "--entries")
         self.assertEqual(first["crc32c"], "%08x" % crc32c(data[:BLOCK]))
         self.assertEqual((last["length"], last["state"]), (100, "good"))
+
+    def test_synced(self):
+        """What is said of a member's log: the most of both slots."""
+        newer = synced_slot(7, 9000, 8 << 20)
+        self.save("synced", synced_slot(7, 8000, 8 << 20).ljust(4096, b"\0") +
+                  newer)
+        self.assertEqual(self.json("dump", "synced"), [
+            {"segment": 7, "position": 9000, "file_bytes": 8 << 20}])
+        self.assertEqual(self.json("dump", "synced", "--entries"), [
+            {"slot": 0, "segment": 7, "position": 8000, "file_bytes": 8 << 20},
+            {"slot": 1, "segment": 7, "position": 9000, "file_bytes": 8 << 20}])
+        # One of before lengths were in it, and one that is torn.
+        self.save("old", synced_slot(3, 500).ljust(4096, b"\0") + newer[:-1])
+        self.assertEqual(self.json("dump", "old", "--entries"), [
+            {"slot": 0, "segment": 3, "position": 500, "file_bytes": 0}])
+
+    def test_segment_list(self):
+        """A segment of a tablet server's log tells which others there are."""
+        listed = bytes(8) + varint(3) + varint(70000) + varint(5) + varint(32)
+        self.save("00000007.log", shared_segment(7, [
+            (0, listed), (0, struct.pack("<Q", 9)), (21, b"some entries")]))
+        row, = self.json("dump", "00000007.log")
+        self.assertEqual(row["names"],
+                         "list 3 (70000 bytes) 5 (32 bytes); next 9")
+        self.assertEqual((row["sequence_min"], row["sequence_max"]), (21, 21))
+        first, second, third = self.json("dump", "00000007.log", "--entries")
+        self.assertEqual(first["names"], "list 3 (70000 bytes) 5 (32 bytes)")
+        self.assertEqual((second["names"], third["names"]), ("next 9", ""))
+        self.save("bad", shared_segment(7, [(0, bytes(8) + b"\xff")]))
+        self.assertEqual(self.json("dump", "bad")[0]["names"], "list malformed")
 
     def test_damage(self):
         """A block that is not what its checksum says is named."""

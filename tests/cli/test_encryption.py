@@ -50,6 +50,33 @@ class Encryption(CliTest):
         self.assertIn("plainlyrow", self.ok("dump", "--entries", name))
         self.assertEqual(self.files_with_marker(), [])
 
+    def test_keys_file(self):
+        """KEYS shows ids and ages of its keys to whoever can read it, and no
+        key."""
+        self.table()
+        path = os.path.join("quarry-data", "KEYS")
+        first, = self.json("dump", path)
+        self.assertEqual(first["keys"], 1)
+        self.ok("encryption", "rotate")
+        # The master key is not needed, and another one does not matter.
+        for key in None, os.path.join(self.dir, "other"):
+            self.env.pop("QUARRY_ENCRYPTION_KEY", None)
+            if key:
+                self.env["QUARRY_ENCRYPTION_KEY"] = key
+            row, = self.json("dump", path)
+            self.assertEqual((row["keys"], row["master_key"]),
+                             (2, first["master_key"]))
+            old, new = self.json("dump", "--entries", path)
+            self.assertEqual((old["key"], old["use"]),
+                             (first["current"], "opens"))
+            self.assertEqual((new["key"], new["use"]),
+                             (row["current"], "seals"))
+            self.assertLessEqual(old["created"], new["created"])
+        with open(os.path.join(self.dir, path), "r+b") as f:
+            f.seek(30)
+            f.write(b"?")
+        self.assertIn("checksum", self.fails(1, "dump", path))
+
     def test_no_key(self):
         self.table()
         del self.env["QUARRY_ENCRYPTION_KEY"]
