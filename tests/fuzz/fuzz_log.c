@@ -1,5 +1,6 @@
-/* Bytes as a segment of the commit log, as records of it, and as edits of the
- * manifest: nothing reads past them, crashes or hangs. */
+/* Bytes as a segment of the commit log, as records of it, as a tablet server's
+ * list of segments, and as edits of the manifest: nothing reads past them,
+ * crashes or hangs. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -12,8 +13,10 @@
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/manifest_state.h"
+#include "bigtable/tablet/segment_list.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/writer.h"
+#include "gfs-lite/fs.h"
 
 /* The mutations of one record, as recovery takes them apart. */
 static void take_apart(struct slice payload)
@@ -93,13 +96,85 @@ static void read_shared(struct slice records)
     buf_close(&all);
 }
 
+/* The bytes as the list that segment 2 of a tablet server's log begins with:
+ * what can be read of it is what was written. */
+static void read_list(struct slice bytes)
+{
+    char zeros[8] = {0};
+    struct buf payload = BUF_INIT;
+    struct buf again = BUF_INIT;
+    struct cursor list;
+    uint64_t number, had;
+    buf_append(&payload, zeros, sizeof(zeros));
+    buf_append_slice(&payload, bytes);
+    if (!segment_list_begin(buf_slice(&payload), &list))
+        PANIC("a list is none");
+    while (segment_list_next(&list, &number, &had)) {
+        struct cursor one;
+        uint64_t a, b;
+        buf_clear(&again);
+        buf_append(&again, zeros, sizeof(zeros));
+        segment_list_put(&again, number, had);
+        INVARIANT(segment_list_begin(buf_slice(&again), &one));
+        INVARIANT(segment_list_next(&one, &a, &b) && a == number && b == had);
+        INVARIANT(!segment_list_next(&one, &a, &b) && !one.bad);
+    }
+    if (segment_list_begin(bytes, &list))
+        while (segment_list_next(&list, &number, &had))
+            ;
+    buf_close(&payload);
+    buf_close(&again);
+}
+
+static void write_segment(struct world *w, uint64_t number, struct slice list)
+{
+    const struct log_segment_header h = {.number = number};
+    char zeros[8] = {0};
+    const struct slice parts[2] = {slice_make(zeros, sizeof(zeros)), list};
+    const struct log_record_header r = {(uint32_t)(sizeof(zeros) + list.len), 1,
+                                        0, 0};
+    char path[LOG_PATH_BYTES];
+    struct buf all = BUF_INIT;
+    struct slice bytes;
+    struct file *f;
+    log_put_segment_header(buf_extend(&all, LOG_SEGMENT_HEADER_BYTES), &h);
+    log_put_record(buf_extend(&all, LOG_RECORD_HEADER_BYTES + r.length), number,
+                   &r, parts, 2);
+    bytes = buf_slice(&all);
+    log_segment_path(path, "/s/log", number);
+    if (file_open(w, path, FILE_WRITE | FILE_CREATE, &f, NULL) ||
+        file_write_at(f, 0, &bytes, 1, NULL))
+        PANIC("the simulated disk fails");
+    file_close(f);
+    buf_close(&all);
+}
+
+/* Two segments, of which the second has the bytes as its list. */
+static void check_lists(void *arg)
+{
+    const struct input *in = arg;
+    struct fs *fs;
+    if (in->bytes.len > 65536 || world_make_dirs(in->world, "/s/log", NULL) ||
+        fs_local_open(in->world, "/s", &fs, NULL))
+        return;
+    write_segment(in->world, 1, SLICE_EMPTY);
+    write_segment(in->world, 2, in->bytes);
+    if (segment_list_check(fs, "log", NULL) == 0 &&
+        segment_list_check_one(fs, "log", "00000001.log", UINT64_MAX, 2,
+                               NULL) != 0)
+        PANIC("one of a log that is whole is not");
+    fs_close(fs);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {sim_world_new(&(struct sim_options){.seed = 1}),
                        slice_make(data, size)};
     struct manifest_state state;
     sim_run(in.world, read_segment, &in);
+    sim_run(in.world, check_lists, &in);
     world_free(in.world);
+    read_list(in.bytes);
     take_apart(in.bytes);
     read_shared(in.bytes);
     manifest_state_init(&state);

@@ -1,6 +1,6 @@
-/* Bytes as a replica's log, snapshot and messages: nothing reads past them,
- * crashes, hangs or makes a core break its own rules. The first byte says as
- * what. */
+/* Bytes as a replica's log, what says how long it is, snapshot and messages:
+ * nothing reads past them, crashes, hangs or makes a core break its own rules.
+ * The first byte says as what. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "base/core/panic.h"
 #include "base/replica/log.h"
 #include "base/replica/log_format.h"
+#include "base/replica/log_synced.h"
 #include "base/replica/message.h"
 #include "base/replica/raft.h"
 #include "base/replica/snapshot.h"
@@ -84,6 +85,46 @@ static void run_records(void *arg)
     INVARIANT(world_mkdir(in->world, "/log", NULL) == 0);
     write_file(in->world, "/log/0000000001.seg", buf_slice(&b));
     buf_close(&b);
+    read_log(in->world);
+}
+
+/* A log of three records, and beside it slots that say anything of it, with
+ * right checksums; then single bytes are set. What refuses does so by a
+ * sentence, and what is taken is taken again. */
+static void run_synced(void *arg)
+{
+    const struct input *in = arg;
+    const struct log_header h = {.number = 1, .term = 1};
+    struct cursor c = cursor_make(in->bytes);
+    struct log_synced synced;
+    struct log_reach reach;
+    struct buf b = BUF_INIT;
+    INVARIANT(world_mkdir(in->world, "/log", NULL) == 0);
+    log_header_put(&h, &b);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct log_record r = {.position = b.len - LOG_HEADER_BYTES,
+                               .kind = LOG_COMMAND,
+                               .index = i,
+                               .term = 1,
+                               .payload = SLICE_LIT("command")};
+        log_record_put(1, &r, &b);
+    }
+    write_file(in->world, "/log/0000000001.seg", buf_slice(&b));
+    buf_close(&b);
+    INVARIANT(log_synced_open(&synced, in->world, "/log", NULL) == 0);
+    for (int i = 0; i < LOG_SYNCED_SLOTS && !c.bad; i++) {
+        reach = (struct log_reach){cursor_varint(&c), cursor_varint(&c),
+                                   cursor_varint(&c)};
+        log_synced_write(&synced, &reach);
+    }
+    while (cursor_left(&c) >= 3) {
+        uint64_t page = cursor_u8(&c) % LOG_SYNCED_SLOTS;
+        uint64_t at = page * LOG_SYNCED_STEP + cursor_u8(&c) % 40;
+        struct slice byte = cursor_bytes(&c, 1);
+        if (file_write_at(synced.file, at, &byte, 1, NULL))
+            PANIC("the simulated disk fails");
+    }
+    log_synced_close(&synced);
     read_log(in->world);
 }
 
@@ -228,18 +269,19 @@ static void run_talk(struct slice bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const task_fn on_disk[] = {run_raw_log, run_records, run_snapshot};
+    static const task_fn on_disk[] = {run_raw_log, run_records, run_snapshot,
+                                      NULL,        NULL,        run_synced};
     struct input in;
     unsigned what;
     if (size == 0)
         return 0;
-    what = data[0] % 5;
+    what = data[0] % ARRAY_LEN(on_disk);
     in.bytes = slice_make(data + 1, size - 1);
     if (what == 3)
         run_message(in.bytes);
     else if (what == 4)
         run_talk(in.bytes);
-    if (what >= ARRAY_LEN(on_disk))
+    if (!on_disk[what])
         return 0;
     in.world = sim_world_new(&(struct sim_options){.seed = 1});
     sim_run(in.world, on_disk[what], &in);
