@@ -589,6 +589,19 @@ static void look_at_held(struct held_file *h)
 
 /* --- readers ----------------------------------------------------------- */
 
+/* Nobody takes a right to it away. */
+static void write_own(struct storm_client *c, struct fs *fs)
+{
+    struct err err = ERR_INIT;
+    char path[PATH_BYTES];
+    int rc;
+    snprintf(path, sizeof(path), "own/%u", c->number);
+    rc = fs_replace(fs, path, SLICE_LIT("ann's"), &err);
+    STORM_CHECK(rc != ERR_DENIED, "spy: ann is refused a file of her own: %s",
+                err.text);
+    c->storm->call_count++;
+}
+
 static void look_somehow(struct file_spy *f,
                          struct rand_gen *r,
                          struct fs *const *eyes,
@@ -617,6 +630,8 @@ static void run_reader(struct storm_client *c)
     while (storm_goes_on(c)) {
         if (f->tree)
             look_somehow(f, &c->rand, eyes, &held);
+        if (rand_one_in(&c->rand, 10))
+            write_own(c, eyes[RIGHTS_ANN]);
         storm_sleep_us(rand_below(&c->rand, SECOND_US / 5));
     }
     if (held.reader)

@@ -160,6 +160,7 @@ static struct fs *open_as(struct cell *c, const struct rpc_security *security)
     const struct gfs_options o = {.namenodes = c->addresses,
                                   .security = security,
                                   .replication = 1,
+                                  .chunk_bytes = 4096,
                                   .timeout_us = 40000000};
     struct fs *fs;
     ck_assert_int_eq(fs_gfs_open(sim_director(c->sim), &o, &fs, NULL), 0);
@@ -253,4 +254,46 @@ START_TEST(test_early)
 
 END_TEST
 
-TEST_MAIN("proof", test_forged, test_guessed, test_ends, test_early)
+/* Every fourth piece needs another chunk, with a key of whoever leads. */
+static void write_on(struct cell *c)
+{
+    struct rpc_security *ann = rpc_security_none("", "ann");
+    struct fs *fs = open_as(c, ann);
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *writer;
+    char piece[1024] = {0};
+    struct err err = ERR_INIT;
+    await_servers(c, fs);
+    ck_assert_int_eq(fs_create(fs, "log", &o, &writer, NULL), 0);
+    for (int i = 0; i < 100; i++) {
+        if (i % 10 == 5) {
+            sim_crash(c->namenodes[0].world, SIM_CRASH_KILL);
+            sim_await_end(c->namenodes[0].world);
+            sim_boot_again(c->namenodes[0].world);
+        }
+        ck_assert_msg(fs_writer_append(writer, piece, sizeof(piece), &err) ==
+                              0 &&
+                          fs_writer_flush(writer, &err) == 0,
+                      "piece %d: %s", i, err.text);
+    }
+    fs_writer_close(writer);
+    fs_close(fs);
+    rpc_security_free(ann);
+}
+
+/* A namenode that has just begun to lead gives proofs by a key that chunk
+ * servers hear of with their next heartbeat only: until then their refusals are
+ * no lack of rights, for writers either. */
+START_TEST(test_new_leader)
+{
+    run_proved(write_on);
+}
+
+END_TEST
+
+TEST_MAIN("proof",
+          test_forged,
+          test_guessed,
+          test_ends,
+          test_early,
+          test_new_leader)
