@@ -135,7 +135,8 @@ static int set_lock(int fd, int command, struct flock *fl)
 /* Of a command line, what is kept. */
 #define COMMAND_BYTES_MAX 160
 #define SINCE_BYTES       32
-#define HOLDER_BYTES_MAX  (COMMAND_BYTES_MAX + SINCE_BYTES + 32)
+/* The file has no more: a command line has rows and values. */
+#define HOLDER_BYTES_MAX (SINCE_BYTES + 32)
 
 struct holder {
     long pid;
@@ -143,14 +144,19 @@ struct holder {
     char command[COMMAND_BYTES_MAX]; /* Without the directory it is in. */
 };
 
-/* Empty where the system does not tell. */
-static void own_command(char out[COMMAND_BYTES_MAX])
+/* The command of @pid. Empty where the system does not tell. */
+static void command_of(long pid, char out[COMMAND_BYTES_MAX])
 {
+    char path[64];
     char line[4096];
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
     const char *from = line;
     const char *slash;
+    ssize_t n;
+    int fd;
+    snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    out[0] = '\0';
     if (fd >= 0)
         close(fd);
     line[n > 0 ? n : 0] = '\0';
@@ -172,7 +178,6 @@ static void describe_self(struct holder *h)
     *h = (struct holder){.pid = (long)getpid()};
     if (gmtime_r(&now, &utc))
         (void)!strftime(h->since, sizeof(h->since), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    own_command(h->command);
 }
 
 /* The next line of *@text into @out, cut to @size. */
@@ -185,7 +190,8 @@ static void take_line(const char **text, char *out, size_t size)
     *text += len + ((*text)[len] == '\n');
 }
 
-/* What the holder wrote; nothing if it has not, yet, or was not @pid. */
+/* What the holder wrote, nothing if it has not, yet, or was not @pid; and its
+ * command, which the system knows. */
 static void read_holder(int fd, long pid, struct holder *out)
 {
     char text[HOLDER_BYTES_MAX];
@@ -198,7 +204,8 @@ static void read_holder(int fd, long pid, struct holder *out)
     if (pid > 0 && strtol(number, NULL, 10) != pid)
         return;
     take_line(&at, out->since, sizeof(out->since));
-    take_line(&at, out->command, sizeof(out->command));
+    if (pid > 0)
+        command_of(pid, out->command);
 }
 
 static int busy(struct err *err, const char *path, const struct holder *h)
@@ -234,8 +241,7 @@ static int write_holder(int fd, const char *path, struct err *err)
     struct holder h;
     int n;
     describe_self(&h);
-    n = snprintf(text, sizeof(text), "%ld\n%s\n%s\n", h.pid, h.since,
-                 h.command);
+    n = snprintf(text, sizeof(text), "%ld\n%s\n", h.pid, h.since);
     if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
         return err_set_errno(err, errno, "write %s", path);
     return 0;

@@ -2,6 +2,7 @@
 and changed, also while another process writes."""
 
 import os
+import time
 
 from harness import CliTest, Terminal, main
 
@@ -26,9 +27,12 @@ class Encryption(CliTest):
         found = []
         for top, _, names in os.walk(os.path.join(self.dir, "quarry-data")):
             for name in names:
-                with open(os.path.join(top, name), "rb") as f:
-                    if MARKER in f.read():
-                        found.append(name)
+                try:
+                    with open(os.path.join(top, name), "rb") as f:
+                        if MARKER in f.read():
+                            found.append(name)
+                except FileNotFoundError:
+                    pass  # Gone meanwhile.
         return found
 
     def status(self):
@@ -136,6 +140,29 @@ class Encryption(CliTest):
                 lines += f.read()
         self.assertIn(MARKER, lines)
         self.assertEqual(self.files_with_marker(), [])
+
+    def test_changes_and_history_of_jobs(self):
+        """What a job leaves in the directory while it runs, and afterwards."""
+        self.table("t")
+        self.table("u")
+        for i in range(20):
+            self.ok("put", "t", "plainlyrow%d" % i, "f:q=plainlyvalue%d" % i)
+        job = self.start(
+            "job", "run", "--mapper", "cut -f1,2,4; sleep 1", "--reducer",
+            "cat; sleep 1", "--input", "table:t", "--output", "table:u",
+            "--output", "table:t")
+        while job.poll() is None:
+            self.assertEqual(self.files_with_marker(), [])
+            time.sleep(0.1)
+        self.assertEqual(job.returncode, 0)
+        self.assertIn("plainlyvalue7", self.ok("scan", "u"))
+        self.assertIn("plainlyrow", self.fails(
+            1, "job", "run", "--mapper", "cut -f1 | sed 's/^/no:/'",
+            "--input", "table:t", "--output", "table:u"))
+        self.assertEqual(self.files_with_marker(), [])
+        self.assertIn("plainlyrow", self.ok("job", "status", "last"))
+        del self.env["QUARRY_ENCRYPTION_KEY"]
+        self.assertIn("no master key was given", self.fails(1, "job", "list"))
 
 
 if __name__ == "__main__":
