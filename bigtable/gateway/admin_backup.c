@@ -28,6 +28,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/backup_filter.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/message_fields.h"
@@ -354,7 +355,9 @@ struct listing {
     const struct backup_kind *kind;
     struct resource_name name;
     size_t prefix_bytes;
-    bool all; /* "clusters/-" */
+    bool all;            /* "clusters/-" */
+    struct slice filter; /* Of backups. */
+    struct buf one;
     struct buf *out;
 };
 
@@ -365,17 +368,19 @@ visit(void *ctx, struct slice key, struct slice message, struct err *err)
     struct resource_name n = l->name;
     struct slice rest = slice_sub(key, l->prefix_bytes, key.len);
     size_t at = slice_find_byte(rest, '/');
-    size_t opened;
-    (void)err;
+    bool fits = true;
+    int rc;
     n.id = slice_sub(rest, 0, at);
     n.sub_id = slice_sub(rest, at + 1, rest.len);
     if (!l->all && !slice_eq(n.id, l->name.id))
         return 0;
-    opened = pb_open(l->out, 1);
-    backup_name_put(l->kind, &n, l->out);
-    put_kept(message, l->out);
-    pb_close(l->out, opened);
-    return 0;
+    buf_clear(&l->one);
+    backup_name_put(l->kind, &n, &l->one);
+    put_kept(message, &l->one);
+    rc = backup_filter_fits(l->filter, buf_slice(&l->one), &fits, err);
+    if (rc == 0 && fits)
+        pb_put_bytes(l->out, 1, buf_slice(&l->one));
+    return rc;
 }
 
 static int list(struct gateway *g,
@@ -386,10 +391,13 @@ static int list(struct gateway *g,
     struct listing l = {.kind = k, .out = grpc_scratch(call)};
     struct slice request = grpc_request(call);
     struct buf prefix = BUF_INIT;
+    bool fits;
     int rc =
         resource_name_parse_kind(pb_find(request, 1), "clusters", &l.name, err);
-    if (rc == 0 && k == &backup_kind_backup && pb_find(request, 2).len)
-        rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.filter");
+    if (rc == 0 && k == &backup_kind_backup) {
+        l.filter = pb_find(request, 2);
+        rc = backup_filter_fits(l.filter, SLICE_EMPTY, &fits, err);
+    }
     if (rc == 0 && k == &backup_kind_backup && pb_find(request, 3).len)
         rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.order_by");
     if (rc == 0)
@@ -400,6 +408,7 @@ static int list(struct gateway *g,
         l.prefix_bytes = prefix.len;
         rc = registry_each(g->own, buf_slice(&prefix), visit, &l, err);
     }
+    buf_close(&l.one);
     buf_close(&prefix);
     return rc ? rc : grpc_send(call, l.out, err);
 }

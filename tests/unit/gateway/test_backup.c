@@ -59,6 +59,14 @@ static void expect_one(const char *name)
     ck_assert(slice_eq_str(pb_find(pb_find(message, 1), 1), name));
 }
 
+static int list_backups(const char *filter)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, SLICE_LIT(INSTANCE "/clusters/-"));
+    pb_put_bytes(&b, 2, slice_str(filter));
+    return call(TABLES "ListBackups", &b);
+}
+
 static void run_backups(void *arg)
 {
     int64_t now_s = (int64_t)(world_now_us(world) / 1000000);
@@ -92,6 +100,11 @@ static void run_backups(void *arg)
     ck_assert_int_eq(call_named(TABLES "ListBackups", INSTANCE "/clusters/-"),
                      GRPC_OK);
     expect_one(CLUSTER "/backups/b2");
+    ck_assert_int_eq(list_backups("name:b2 AND source_table:" TABLE), GRPC_OK);
+    expect_one(CLUSTER "/backups/b2");
+    ck_assert_int_eq(list_backups("name:b1"), GRPC_OK);
+    ck_assert_uint_eq(reply.data.len, 5); /* An empty message. */
+    ck_assert_int_eq(list_backups("owner:me"), GRPC_INVALID_ARGUMENT);
     ck_assert_int_eq(restore(TABLES "RestoreTable", "u", CLUSTER "/backups/b2"),
                      GRPC_OK);
     world_sleep_us(world, UINT64_C(61000000));

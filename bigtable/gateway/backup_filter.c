@@ -1,0 +1,322 @@
+/* A recursive descent over the text, judging as it reads: see backup_filter.h.
+ */
+#include "bigtable/gateway/backup_filter.h"
+
+#include <stdint.h>
+
+#include "base/core/text.h"
+#include "bigtable/gateway/pb.h"
+
+#define DEPTH_MAX 16
+#define US_PER_S  INT64_C(1000000)
+
+enum field_kind {
+    KIND_TEXT,
+    KIND_TIME,
+    KIND_STATE,
+    KIND_SIZE,
+};
+
+static const struct field {
+    const char *name;
+    unsigned number; /* Of Backup. */
+    enum field_kind kind;
+} fields[] = {
+    {"name", 1, KIND_TEXT},        {"source_table", 2, KIND_TEXT},
+    {"expire_time", 3, KIND_TIME}, {"start_time", 4, KIND_TIME},
+    {"end_time", 5, KIND_TIME},    {"size_bytes", 6, KIND_SIZE},
+    {"state", 7, KIND_STATE},
+};
+
+enum filter_op {
+    OP_HAS,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE
+};
+
+/* Longer ones first. */
+static const struct {
+    const char *text;
+    enum filter_op op;
+} operators[] = {
+    {"!=", OP_NE}, {"<=", OP_LE}, {">=", OP_GE}, {":", OP_HAS},
+    {"=", OP_EQ},  {"<", OP_LT},  {">", OP_GT},
+};
+
+struct judge {
+    struct slice rest; /* Of the filter. */
+    struct slice backup;
+    struct err *err;
+};
+
+/* --- words --------------------------------------------------------------- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_same(struct slice a, struct slice b)
+{
+    for (size_t i = 0; i < a.len && i < b.len; i++)
+        if (lower(a.data[i]) != lower(b.data[i]))
+            return false;
+    return a.len == b.len;
+}
+
+static bool contains(struct slice text, struct slice part)
+{
+    for (size_t i = 0; i + part.len <= text.len; i++)
+        if (is_same(slice_sub(text, i, i + part.len), part))
+            return true;
+    return false;
+}
+
+static void take(struct judge *j, size_t n)
+{
+    j->rest = slice_sub(j->rest, n, j->rest.len);
+}
+
+static void skip_space(struct judge *j)
+{
+    while (j->rest.len > 0 &&
+           (j->rest.data[0] == ' ' || j->rest.data[0] == '\t' ||
+            j->rest.data[0] == '\n'))
+        take(j, 1);
+}
+
+/* Take @text, if it stands next. */
+static bool take_text(struct judge *j, const char *text)
+{
+    skip_space(j);
+    if (!slice_starts_with(j->rest, slice_str(text)))
+        return false;
+    take(j, slice_str(text).len);
+    return true;
+}
+
+/* Does @c end a word? In a field's name operators do as well. */
+static bool ends_word(char c, bool in_name)
+{
+    return slice_find_byte(SLICE_LIT(" \t\n()\""), c) < 6 ||
+           (in_name && slice_find_byte(SLICE_LIT(":=!<>"), c) < 5);
+}
+
+static struct slice peek_word(struct judge *j, bool in_name)
+{
+    size_t n = 0;
+    skip_space(j);
+    while (n < j->rest.len && !ends_word(j->rest.data[n], in_name))
+        n++;
+    return slice_sub(j->rest, 0, n);
+}
+
+static bool take_keyword(struct judge *j, const char *keyword)
+{
+    struct slice word = peek_word(j, true);
+    if (!is_same(word, slice_str(keyword)))
+        return false;
+    take(j, word.len);
+    return true;
+}
+
+static int bad(struct judge *j, const char *what)
+{
+    return err_set(j->err, ERR_INVALID, "filter: %s expected at '%.*s'", what,
+                   SLICE_ARG(slice_sub(j->rest, 0, 40)));
+}
+
+static int take_value(struct judge *j, struct slice *out)
+{
+    size_t end;
+    skip_space(j);
+    if (!take_text(j, "\"")) {
+        *out = peek_word(j, false);
+        take(j, out->len);
+        return out->len > 0 ? 0 : bad(j, "a value");
+    }
+    end = slice_find_byte(j->rest, '"');
+    if (end == j->rest.len)
+        return bad(j, "the end of a text in quotes");
+    *out = slice_sub(j->rest, 0, end);
+    take(j, end + 1);
+    return 0;
+}
+
+/* --- comparisons --------------------------------------------------------- */
+
+static bool is_fit(enum filter_op op, int order)
+{
+    switch (op) {
+    case OP_HAS:
+    case OP_EQ: return order == 0;
+    case OP_NE: return order != 0;
+    case OP_LT: return order < 0;
+    case OP_LE: return order <= 0;
+    case OP_GT: return order > 0;
+    case OP_GE: return order >= 0;
+    }
+    return false;
+}
+
+static int order_of_texts(struct slice a, struct slice b)
+{
+    for (size_t i = 0; i < a.len && i < b.len; i++) {
+        char x = lower(a.data[i]);
+        char y = lower(b.data[i]);
+        if (x != y)
+            return (unsigned char)x < (unsigned char)y ? -1 : 1;
+    }
+    return (a.len > b.len) - (a.len < b.len);
+}
+
+static int order_of_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int64_t time_us(struct slice timestamp)
+{
+    return (int64_t)pb_find_integer(timestamp, 1) * US_PER_S +
+           (int64_t)pb_find_integer(timestamp, 2) / 1000;
+}
+
+/* The number that @value is for a field of @kind. */
+static int
+number_of(struct judge *j, enum field_kind kind, struct slice value, int64_t *n)
+{
+    static const char *const states[] = {"STATE_UNSPECIFIED", "CREATING",
+                                         "READY"};
+    uint64_t size;
+    if (kind == KIND_TIME)
+        return text_parse_time(value, n, j->err);
+    if (kind == KIND_SIZE) {
+        int rc = text_parse_u64(value, &size, j->err);
+        *n = rc || size > INT64_MAX ? INT64_MAX : (int64_t)size;
+        return rc;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (is_same(value, slice_str(states[i]))) {
+            *n = (int64_t)i;
+            return 0;
+        }
+    return bad(j, "CREATING or READY before what stands");
+}
+
+static int compare(struct judge *j,
+                   const struct field *f,
+                   enum filter_op op,
+                   struct slice value,
+                   bool *fits)
+{
+    struct slice text = pb_find(j->backup, f->number);
+    int64_t wanted;
+    int64_t held;
+    int rc;
+    if (f->kind == KIND_TEXT) {
+        *fits = op == OP_HAS ? contains(text, value)
+                             : is_fit(op, order_of_texts(text, value));
+        return 0;
+    }
+    rc = number_of(j, f->kind, value, &wanted);
+    held = f->kind == KIND_TIME
+               ? time_us(text)
+               : (int64_t)pb_find_integer(j->backup, f->number);
+    *fits = rc == 0 && is_fit(op, order_of_numbers(held, wanted));
+    return rc;
+}
+
+static int take_comparison(struct judge *j, bool *fits)
+{
+    struct slice name = peek_word(j, true);
+    const struct field *f = NULL;
+    struct slice value;
+    int rc;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (is_same(name, slice_str(fields[i].name)))
+            f = &fields[i];
+    if (!f)
+        return bad(j, "a field (name, source_table, state, start_time, "
+                      "end_time, expire_time, size_bytes)");
+    take(j, name.len);
+    for (size_t i = 0; i < ARRAY_LEN(operators); i++)
+        if (take_text(j, operators[i].text)) {
+            rc = take_value(j, &value);
+            return rc ? rc : compare(j, f, operators[i].op, value, fits);
+        }
+    return bad(j, "an operator");
+}
+
+/* --- expressions --------------------------------------------------------- */
+
+static int take_filter(struct judge *j, unsigned depth, bool *fits);
+
+static int take_term(struct judge *j, unsigned depth, bool *fits)
+{
+    bool negated = take_keyword(j, "NOT");
+    int rc;
+    if (take_text(j, "(")) {
+        rc = take_filter(j, depth + 1, fits);
+        if (rc == 0 && !take_text(j, ")"))
+            rc = bad(j, "')'");
+    } else {
+        rc = take_comparison(j, fits);
+    }
+    *fits = *fits != negated;
+    return rc;
+}
+
+static bool is_over(struct judge *j)
+{
+    skip_space(j);
+    return j->rest.len == 0 || j->rest.data[0] == ')';
+}
+
+/* Terms joined by AND, or by nothing. */
+static int take_all(struct judge *j, unsigned depth, bool *fits)
+{
+    int rc = take_term(j, depth, fits);
+    while (rc == 0 && !is_over(j) &&
+           !is_same(peek_word(j, true), SLICE_LIT("OR"))) {
+        bool other = false;
+        (void)take_keyword(j, "AND");
+        rc = take_term(j, depth, &other);
+        *fits = *fits && other;
+    }
+    return rc;
+}
+
+static int take_filter(struct judge *j, unsigned depth, bool *fits)
+{
+    int rc;
+    if (depth > DEPTH_MAX)
+        return err_set(j->err, ERR_INVALID, "filter: it is nested too deep");
+    rc = take_all(j, depth, fits);
+    while (rc == 0 && take_keyword(j, "OR")) {
+        bool other = false;
+        rc = take_all(j, depth, &other);
+        *fits = *fits || other;
+    }
+    return rc;
+}
+
+int backup_filter_fits(struct slice filter,
+                       struct slice backup,
+                       bool *fits,
+                       struct err *err)
+{
+    struct judge j = {filter, backup, err};
+    int rc;
+    *fits = true;
+    skip_space(&j);
+    if (j.rest.len == 0)
+        return 0;
+    rc = take_filter(&j, 0, fits);
+    if (rc == 0 && j.rest.len > 0)
+        rc = bad(&j, "the end");
+    return rc;
+}

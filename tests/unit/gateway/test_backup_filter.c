@@ -1,0 +1,104 @@
+/* Filters of backups, as the API has them. Pure. */
+#include "base/core/buf.h"
+#include "bigtable/gateway/backup_filter.h"
+#include "bigtable/gateway/pb.h"
+#include "tests/lib/check_main.h"
+
+static struct buf backup;
+
+/* "2026-03-01T00:00:00Z" */
+#define MARCH_S 1772323200
+
+static void make_backup(void)
+{
+    size_t at;
+    buf_clear(&backup);
+    pb_put_bytes(&backup, 1,
+                 SLICE_LIT("projects/p/instances/i/clusters/c/backups/"
+                           "Nightly-1"));
+    pb_put_bytes(&backup, 2, SLICE_LIT("projects/p/instances/i/tables/web"));
+    at = pb_open(&backup, 4);
+    pb_put_integer(&backup, 1, MARCH_S);
+    pb_close(&backup, at);
+    pb_put_integer(&backup, 6, 4096);
+    pb_put_integer(&backup, 7, 2);
+}
+
+static void expect(const char *filter, bool wanted)
+{
+    struct err err = ERR_INIT;
+    bool fits = !wanted;
+    int rc =
+        backup_filter_fits(slice_str(filter), buf_slice(&backup), &fits, &err);
+    ck_assert_msg(rc == 0, "%s: %s", filter, err.text);
+    ck_assert_msg(fits == wanted, "%s", filter);
+}
+
+START_TEST(test_comparisons)
+{
+    make_backup();
+    expect("", true);
+    expect("  ", true);
+    expect("name:nightly", true);
+    expect("name:weekly", false);
+    expect("source_table:projects/p/instances/i/tables/web", true);
+    expect("source_table:\"projects/p/instances/i/tables/web\"", true);
+    expect("source_table:projects/p/instances/i/tables/web2", false);
+    expect("source_table = web", false);
+    expect("source_table!=web", true);
+    expect("STATE:ready", true);
+    expect("state=CREATING", false);
+    expect("size_bytes > 4095", true);
+    expect("size_bytes>=4096", true);
+    expect("size_bytes < 4096", false);
+    expect("size_bytes <= 4096", true);
+    expect("start_time < \"2026-03-01T00:00:01Z\"", true);
+    expect("start_time < 2026-03-01T00:00:00Z", false);
+    expect("start_time = 2026-03-01T00:00:00Z", true);
+    buf_close(&backup);
+}
+
+END_TEST
+
+START_TEST(test_expressions)
+{
+    /* Both AND and nothing join; AND binds before OR. */
+    make_backup();
+    expect("(name:nightly) AND (state:READY)", true);
+    expect("(name:nightly) (state:CREATING)", false);
+    expect("name:nightly state:READY size_bytes:4096", true);
+    expect("NOT name:weekly", true);
+    expect("not (name:nightly or name:weekly)", false);
+    expect("name:weekly AND state:READY OR size_bytes:4096", true);
+    expect("name:weekly AND (state:READY OR size_bytes:4096)", false);
+    expect("((((name:nightly))))", true);
+    buf_close(&backup);
+}
+
+END_TEST
+
+START_TEST(test_malformed)
+{
+    /* Refused whatever the backup is, and without deep recursion. */
+    static const char *const bad[] = {
+        "name",         "name:",         "owner:me",   "(name:x",
+        "name:x)",      "name:\"x",      "state:GONE", "size_bytes:many",
+        "start_time:1", "name:x AND",    "NOT",        "name ~ x",
+        "()",           "size_bytes:-1", "AND name:x",
+    };
+    struct buf deep = BUF_INIT;
+    bool fits;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        ck_assert_msg(backup_filter_fits(slice_str(bad[i]), SLICE_EMPTY, &fits,
+                                         NULL) == ERR_INVALID,
+                      "%s", bad[i]);
+    buf_append_fill(&deep, '(', 100000);
+    ck_assert_int_eq(
+        backup_filter_fits(buf_slice(&deep), SLICE_EMPTY, &fits, NULL),
+        ERR_INVALID);
+    buf_close(&deep);
+}
+
+END_TEST
+
+TEST_MAIN("backup filter", test_comparisons, test_expressions, test_malformed)
