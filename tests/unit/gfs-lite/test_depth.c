@@ -3,7 +3,7 @@
 #include "tests/unit/gfs-lite/catalog_run.h"
 
 #define PATH_BYTES 256
-#define STEPS      3000
+#define STEPS      1500
 
 /* --- Helpers ----------------------------------------------------------- */
 
