@@ -108,10 +108,12 @@ static void read_sealed(void *arg)
     struct keyring *k = keyring_new_ephemeral(in->world);
     struct buf segment = BUF_INIT;
     bool changed = put_segment(in, k, &segment);
+    uint64_t announced = 0;
     unsigned read = 0;
     int rc;
     read_store_log(in, k, buf_slice(&segment), changed);
-    rc = shared_log_read("00000001.log", &segment, k, note, &read, NULL);
+    rc = shared_log_read("00000001.log", &segment, k, note, &read, &announced,
+                         NULL);
     INVARIANT(rc == (changed ? ERR_CORRUPT : 0));
     INVARIANT(changed || read == RECORDS);
     buf_close(&segment);

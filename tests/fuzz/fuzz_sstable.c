@@ -17,8 +17,10 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block.h"
+#include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/format.h"
 #include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
 #include "bigtable/sstable/sealing.h"
 #include "bigtable/sstable/verify.h"
 #include "bigtable/sstable/writer.h"
@@ -153,14 +155,13 @@ static void damage_sealed(struct fs *fs, struct slice with)
     buf_close(&file);
 }
 
-static int
-ignore_block(void *ctx, uint64_t offset, struct slice block, struct err *err)
+static void ignore_block(void *arg,
+                         struct slice separator,
+                         const struct block_handle *handle)
 {
-    (void)ctx;
-    (void)offset;
-    (void)block;
-    (void)err;
-    return 0;
+    (void)arg;
+    (void)separator;
+    (void)handle;
 }
 
 /* Read all of the table "t". */
