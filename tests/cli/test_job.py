@@ -38,7 +38,7 @@ class Jobs(CliTest):
         self.ok("job", "run", "word_count", "--input", "file:in", "--output",
                 "file:out", "--reducers", "300")
         self.assertEqual(len(self.result("out")), 1000)
-        self.assertIn("within 1 and 4096", self.fails(
+        self.assertIn("not from 1 to 4096", self.fails(
             2, "job", "run", "word_count", "--input", "file:in", "--output",
             "file:o", "--reducers", "4097"))
 
