@@ -234,7 +234,7 @@ static int take_comparison(struct judge *j, bool *fits)
 {
     struct slice name = peek_word(j, true);
     const struct field *f = NULL;
-    struct slice value;
+    struct slice value = SLICE_EMPTY;
     int rc;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (is_same(name, slice_str(fields[i].name)))
