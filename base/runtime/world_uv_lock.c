@@ -11,7 +11,7 @@
  * because the locks are; it is the one such global.
  *
  * What is written into the file is for people, and for those who are refused:
- * three lines, the process, since when it has the lock, and its command.
+ * two lines, the process, and since when it has the lock.
  */
 #define _GNU_SOURCE
 
