@@ -219,7 +219,7 @@ void cli_hint_table(struct cli *cli, const char *name, struct err *err)
     size_t count;
     struct suggest s;
     /* A family or a file may be what is not there. */
-    if (!cli->store || !strstr(err->text, "no table") ||
+    if (!cli->store || err->detail != ERR_DETAIL_NO_TABLE ||
         quarry_table_list(cli->store, &names, &count, NULL) != ERR_OK)
         return;
     suggest_init(&s, name);

@@ -233,12 +233,13 @@ static struct mr_report *report_of(struct job_summary *s)
 }
 
 /* An input that is here and not there: say how it gets there. */
-static void hint_at_files(const struct job_command *c, struct err *err)
+static void
+hint_at_files(const struct job_command *c, const char *missing, struct err *err)
 {
     for (size_t i = 0; i < c->options.input_count; i++) {
         char *path;
         char *found = job_client_local_file(c->cli->world, c->inputs[i], &path);
-        if (found && strstr(err->text, path))
+        if (found && strcmp(path, missing) == 0)
             err_hint(err,
                      "%s is a file of this machine; the job reads those of the "
                      "cluster: quarry fs put %s %s",
@@ -256,8 +257,8 @@ static int outcome(const struct job_command *c,
     if (s->state == JOB_SUCCEEDED)
         return 0;
     err_set(err, code, "%s", s->error ? s->error : "the job failed");
-    if (code == ERR_NOTFOUND) /* The first hint stays. */
-        hint_at_files(c, err);
+    if (s->missing) /* The first hint stays. */
+        hint_at_files(c, s->missing, err);
     if (s->hint)
         err_hint(err, "%s", s->hint);
     err_hint(err, "see: quarry job status %s", s->id);

@@ -308,7 +308,8 @@ static int run_found(struct cli *cli,
         show_command(c);
     else if (!r)
         r = c->run(cli, &args, err);
-    if (r == ERR_CORRUPT && strstr(err->text, "table tables/"))
+    if (r == ERR_CORRUPT && err->detail == ERR_DETAIL_TABLE_FILE &&
+        !remote_is_cluster(cli->target))
         err_hint(err, "quarry check tells what is damaged; rows before and "
                       "behind can still be read: --start, --end");
     args_close(&args);

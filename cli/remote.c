@@ -289,7 +289,7 @@ int remote_run(struct cli *cli,
 
 void remote_unreached(const struct remote *r, struct err *err)
 {
-    bool stranger = strstr(err->text, "another protocol") != NULL;
+    bool stranger = err->detail == ERR_DETAIL_OTHER_PROTOCOL;
 
     if (!stranger && err->code != ERR_UNAVAILABLE && err->code != ERR_DEADLINE)
         return;

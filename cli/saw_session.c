@@ -258,7 +258,8 @@ static void print_place(const struct saw_session *r, const struct err *err)
     unsigned column;
     const struct input *in;
     const char *text;
-    if (sscanf(err->text, "[%u]:%u:%u:", &number, &line, &column) != 3)
+    if (err->detail != ERR_DETAIL_PLACE ||
+        sscanf(err->subject, "[%u]:%u:%u", &number, &line, &column) != 3)
         return;
     in = find_input(r, number);
     text = in ? in->text : "";

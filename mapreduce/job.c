@@ -87,6 +87,8 @@ static void summary_end(struct job_run *r, int code, const struct err *err)
         s->error = mem_strdup(err->text);
     if (code && err->hint[0])
         s->hint = mem_strdup(err->hint);
+    if (code && err->detail == ERR_DETAIL_NO_INPUT)
+        s->missing = mem_strdup(err->subject);
     s->code = code;
     s->attempts_failed = r->progress.attempts_failed;
     s->counters = list_counters(&r->counters);

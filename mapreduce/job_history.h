@@ -56,6 +56,7 @@ struct job_summary {
     char *waits;              /* What it waits for; NULL: nothing. */
     char *error;              /* NULL unless it failed. */
     char *hint;               /* What to do about it; NULL: not known. */
+    char *missing;            /* Input that no file matches; NULL: none. */
     int code;                 /* The error's. */
     struct job_phase *phases; /* That have ended, in order. */
     size_t phase_count;

@@ -188,7 +188,8 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
 
 struct trace {
     struct buf text;
-    const char *what; /* The error; NULL once it is told. */
+    const char *what;  /* The error; NULL once it is told, */
+    size_t what_place; /* at the first so many bytes of the text. */
     unsigned shown;
 };
 
@@ -197,11 +198,14 @@ static void trace_place(struct trace *t, struct saw_pos pos)
 {
     const char *name = pos.source ? pos.source->name : "?";
 
-    if (t->what)
-        buf_printf(&t->text, "%s:%u:%u: %s", name, saw_pos_line(pos),
-                   saw_pos_column(pos), t->what);
-    else if (t->text.len < TRACE_BYTES && t->shown++ < TRACE_CALLS_MAX)
+    if (t->what) {
+        buf_printf(&t->text, "%s:%u:%u", name, saw_pos_line(pos),
+                   saw_pos_column(pos));
+        t->what_place = t->text.len;
+        buf_printf(&t->text, ": %s", t->what);
+    } else if (t->text.len < TRACE_BYTES && t->shown++ < TRACE_CALLS_MAX) {
         buf_printf(&t->text, "\n    called at %s:%u", name, saw_pos_line(pos));
+    }
     t->what = NULL;
 }
 
@@ -216,6 +220,7 @@ void saw_vm__trace(struct saw_vm *vm,
                    struct err *err)
 {
     struct trace t = {.what = vm->ctx.err.text};
+    enum err_detail detail = vm->ctx.err.detail;
     uint32_t i;
     uint32_t k;
 
@@ -235,5 +240,10 @@ void saw_vm__trace(struct saw_vm *vm,
         pc = f->back ? f->back - 1 : pc;
     }
     err_set(err, vm->ctx.err.code, "%s", buf_cstr(&t.text));
+    buf_truncate(&t.text, t.what_place);
+    if (detail == ERR_DETAIL_NONE)
+        err_set_detail(err, ERR_DETAIL_PLACE, buf_cstr(&t.text));
+    else /* What the host said when the program called it. */
+        err_set_detail(err, detail, "");
     buf_close(&t.text);
 }

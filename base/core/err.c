@@ -22,9 +22,8 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     va_list ap;
     if (!e)
         return code;
+    err_init(e);
     e->code = code;
-    e->detail = ERR_DETAIL_NONE;
-    e->hint[0] = '\0';
     va_start(ap, fmt);
     vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
@@ -55,9 +54,8 @@ int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
     int code = code_of_errno(errnum);
     if (!e)
         return code;
+    err_init(e);
     e->code = code;
-    e->detail = ERR_DETAIL_NONE;
-    e->hint[0] = '\0';
     va_start(ap, fmt);
     n = vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
@@ -89,6 +87,24 @@ void err_hint(struct err *e, const char *fmt, ...)
         vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
         va_end(ap);
     }
+}
+
+void err_set_detail(struct err *e, enum err_detail detail, const char *subject)
+{
+    size_t len = strlen(subject);
+    if (!e)
+        return;
+    e->detail = detail;
+    if (len < sizeof(e->subject))
+        memcpy(e->subject, subject, len + 1);
+}
+
+void err_set_retry(struct err *e, uint64_t retry_us)
+{
+    if (!e)
+        return;
+    e->detail = ERR_DETAIL_RATE;
+    e->retry_us = retry_us;
 }
 
 const char *err_name(int code)

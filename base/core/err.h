@@ -4,13 +4,17 @@
  * that meets the failure calls err_set(), each layer above adds one phrase with
  * err_wrap(), so that the user reads
  *     "open table pages: table 000042.sst: footer: bad magic"
- * once and in order. Nothing here allocates. A NULL err is allowed everywhere
- * and means that the caller wants the code alone.
+ * once and in order. The text is for people; a program that has to tell one
+ * failure from another looks at the code and the detail. Nothing here
+ * allocates. A NULL err is allowed everywhere and means that the caller wants
+ * the code alone.
  *
  * Expected outcomes (absent, end of file, deleted) are not errors.
  */
 #ifndef BASE_CORE_ERR_H
 #define BASE_CORE_ERR_H
+
+#include <stdint.h>
 
 #include "base/core/macros.h"
 
@@ -50,16 +54,48 @@ enum err_code {
 #define ERR_TEXT_BYTES 768
 #define ERR_HINT_BYTES 240
 
-/* What a code alone does not say, for who must act on it. */
+/* Longest subject, its NUL included. */
+#define ERR_SUBJECT_BYTES 256
+
+/* What a code alone does not say, for a program that acts on it: nothing looks
+ * into the text. Values travel beside the codes: never renumber. */
 enum err_detail {
-    ERR_DETAIL_NONE,
-    /* With ERR_UNAVAILABLE: the host answers, and nobody listens there. */
-    ERR_DETAIL_REFUSED,
+    ERR_DETAIL_NONE = 0,
+    /* ERR_UNAVAILABLE: the host answers, and nobody listens there. */
+    ERR_DETAIL_REFUSED = 1,
+    /* ERR_UNAVAILABLE: another member leads; the subject is its address, or ""
+     * while nobody knows. */
+    ERR_DETAIL_NOT_LEADER = 2,
+    /* ERR_NOTFOUND: the tablet is not at this server; METADATA says where. */
+    ERR_DETAIL_ELSEWHERE = 3,
+    /* ERR_EXHAUSTED: over a rate; it may be tried again after retry_us. */
+    ERR_DETAIL_RATE = 4,
+    /* ERR_ABORTED: a program that writes cannot run beside the rows. */
+    ERR_DETAIL_PROGRAM_WRITES = 5,
+    /* ERR_NOTFOUND: there is no table of that name. */
+    ERR_DETAIL_NO_TABLE = 6,
+    /* ERR_NOTFOUND: no file is at the subject, the path of an input. */
+    ERR_DETAIL_NO_INPUT = 7,
+    /* ERR_CORRUPT: a block of a table file; others can be read. */
+    ERR_DETAIL_TABLE_FILE = 8,
+    /* ERR_DENIED: what listens there is no server of Quarry. */
+    ERR_DETAIL_OTHER_PROTOCOL = 9,
+    /* ERR_UNAVAILABLE: the server hung up before both had proved themselves, as
+     * it does where keys differ. */
+    ERR_DETAIL_HUNG_UP = 10,
+    /* A program failed; the subject is where: SOURCE:LINE:COLUMN. */
+    ERR_DETAIL_PLACE = 11,
+    ERR_DETAIL_COUNT
 };
 
+/* Longest time that an error may ask somebody to wait. */
+#define ERR_RETRY_US_MAX UINT64_C(60000000)
+
 struct err {
-    int code;                  /* 0 or ERR_*. */
-    enum err_detail detail;    /* err_set() makes it ERR_DETAIL_NONE. */
+    int code;               /* 0 or ERR_*. */
+    enum err_detail detail; /* err_set() makes it ERR_DETAIL_NONE. */
+    uint64_t retry_us;      /* See the details; else 0. */
+    char subject[ERR_SUBJECT_BYTES];
     char text[ERR_TEXT_BYTES]; /* What and why; cut at the end when long. */
     char hint[ERR_HINT_BYTES]; /* What to do about it, or "". */
 };
@@ -71,6 +107,17 @@ struct err {
 #else
 #define ERR_INIT ((struct err){.code = 0})
 #endif
+
+/* No error yet, without clearing all of its memory. */
+static inline void err_init(struct err *e)
+{
+    e->code = 0;
+    e->detail = ERR_DETAIL_NONE;
+    e->retry_us = 0;
+    e->subject[0] = '\0';
+    e->text[0] = '\0';
+    e->hint[0] = '\0';
+}
 
 /* Fill @e (NULL allowed) at the leaf. Returns @code, so that
  * `return err_set(err, ERR_CORRUPT, "bad magic");` is the usual line. */
@@ -93,6 +140,15 @@ QUARRY_EXPORT void err_wrap(struct err *e, const char *fmt, ...)
  * hint, the one nearest to the cause, stays. */
 QUARRY_EXPORT void err_hint(struct err *e, const char *fmt, ...)
     QUARRY_SYMBOL(err_hint) PRINTF_LIKE(2, 3);
+
+/* Say what err_set() said for programs, too. @e may be NULL; @subject is
+ * copied, and none where it is too long. */
+QUARRY_EXPORT void
+err_set_detail(struct err *e, enum err_detail detail, const char *subject)
+    QUARRY_SYMBOL(err_set_detail);
+/* ERR_DETAIL_RATE: what was asked for may be asked again after @retry_us. */
+QUARRY_EXPORT void err_set_retry(struct err *e, uint64_t retry_us)
+    QUARRY_SYMBOL(err_set_retry);
 
 /* "not found" for ERR_NOTFOUND, and so on; never NULL. */
 QUARRY_EXPORT const char *err_name(int code) QUARRY_SYMBOL(err_name);

@@ -415,8 +415,6 @@ bool replica_is_leader(const struct replica *r)
     return r->announced && raft_role(r->raft) == RAFT_LEADER;
 }
 
-static const char hint_mark[] = "the leader is at ";
-
 int replica_not_leader(const struct replica *r, struct err *err)
 {
     const struct raft_member *m =
@@ -424,21 +422,19 @@ int replica_not_leader(const struct replica *r, struct err *err)
     if (!m || m->id == r->id)
         return err_set(err, ERR_UNAVAILABLE,
                        "cell %s: not the leader, and none is known", r->name);
-    return err_set(err, ERR_UNAVAILABLE, "cell %s: not the leader; %s%s",
-                   r->name, hint_mark, m->address);
+    err_set(err, ERR_UNAVAILABLE,
+            "cell %s: not the leader; the leader is at %s", r->name,
+            m->address);
+    err_set_detail(err, ERR_DETAIL_NOT_LEADER, m->address);
+    return ERR_UNAVAILABLE;
 }
 
 bool replica_leader_hint(const struct err *err, char *out, size_t out_bytes)
 {
-    const char *at = strstr(err->text, hint_mark);
-    size_t len;
-    if (err->code != ERR_UNAVAILABLE || !at)
+    size_t len = strlen(err->subject);
+    if (err->code != ERR_UNAVAILABLE || err->detail != ERR_DETAIL_NOT_LEADER ||
+        len == 0 || len >= out_bytes)
         return false;
-    at += strlen(hint_mark);
-    len = strcspn(at, " ;,()");
-    if (len == 0 || len >= out_bytes)
-        return false;
-    memcpy(out, at, len);
-    out[len] = '\0';
+    memcpy(out, err->subject, len + 1);
     return true;
 }

@@ -253,7 +253,7 @@ MUST_CHECK int replica_health(const struct replica *r, struct err *err);
 bool replica_is_leader(const struct replica *r);
 
 /* The answer of a server to a client that came to a follower: ERR_UNAVAILABLE
- * whose text carries the leader's address, which replica_leader_hint() finds.
+ * with the leader's address, which replica_leader_hint() finds.
  */
 MUST_CHECK int replica_not_leader(const struct replica *r, struct err *err);
 /* The address in an error of replica_not_leader(), into @out; false if there is

@@ -375,6 +375,7 @@ static int hung_up(int rc, const char *address, struct err *err)
         return rc;
     err_set(err, ERR_UNAVAILABLE,
             "%s closed the connection during the handshake", address);
+    err_set_detail(err, ERR_DETAIL_HUNG_UP, "");
     err_hint(err, "if it lives, its log says why: key, cluster or version");
     return ERR_UNAVAILABLE;
 }
@@ -385,8 +386,11 @@ static int check_answer(const char *p,
                         struct err *err)
 {
     unsigned status = (unsigned char)p[ANSWER_AT_STATUS];
-    if (get_le32(p + ANSWER_AT_MAGIC) != magic)
-        return err_set(err, ERR_DENIED, "%s speaks another protocol", address);
+    if (get_le32(p + ANSWER_AT_MAGIC) != magic) {
+        err_set(err, ERR_DENIED, "%s speaks another protocol", address);
+        err_set_detail(err, ERR_DETAIL_OTHER_PROTOCOL, "");
+        return ERR_DENIED;
+    }
     if (status > 0 && status <= HANDSHAKE_REFUSAL_COUNT)
         return err_set(err, ERR_DENIED, "%s refuses: wrong %s", address,
                        refusal_names[status - 1]);

@@ -230,9 +230,7 @@ static void run_job(void *arg)
                             .reply_attachment = &attachment,
                             .reply_file = &file};
     int rc;
-    err.code = 0;
-    err.text[0] = '\0';
-    err.hint[0] = '\0';
+    err_init(&err);
     rc = handle(c, k, &call, &err);
     note_outcome(c, call.method, rc);
     respond(c, k, &call, rc, &err);

@@ -397,8 +397,7 @@ static void name_peer(struct sim_world *w, char out[STREAM_ADDRESS_BYTES])
 static int refused(const char *address, struct err *err)
 {
     err_set(err, ERR_UNAVAILABLE, "connect to %s: Connection refused", address);
-    if (err)
-        err->detail = ERR_DETAIL_REFUSED;
+    err_set_detail(err, ERR_DETAIL_REFUSED, "");
     return ERR_UNAVAILABLE;
 }
 

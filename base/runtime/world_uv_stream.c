@@ -574,8 +574,8 @@ static int connect_error(const char *address, int errnum, struct err *err)
     case ENOENT:
         err_set(err, ERR_UNAVAILABLE, "connect to %s: %s", address,
                 strerror(errnum));
-        if (err && errnum == ECONNREFUSED)
-            err->detail = ERR_DETAIL_REFUSED;
+        if (errnum == ECONNREFUSED)
+            err_set_detail(err, ERR_DETAIL_REFUSED, "");
         return ERR_UNAVAILABLE;
     default: return err_set_errno(err, errnum, "connect to %s", address);
     }

@@ -237,11 +237,6 @@ int quarry_quota_set(struct quarry *q,
     return change_policy(q, &c, err);
 }
 
-bool quarry_rate_is_reached(int rc, struct slice text, uint64_t *again_us)
-{
-    return rate_is_refusal(rc, text, again_us);
-}
-
 int quarry_rate_set(struct quarry *q,
                     const char *principal,
                     uint64_t ops,

@@ -141,18 +141,15 @@ QUARRY_EXPORT MUST_CHECK int quarry_quota_set(struct quarry *q,
 
 /* How much @principal may ask of all tables of the cluster together: @ops rows
  * read and written, and @bytes, a second; 0: any number. With neither it has no
- * rate any more. What is above is refused with the time after which to come
- * again; the library waits and tries until its deadline. Administrators may.
- * Errors also: ERR_INVALID (the name), ERR_TOOBIG: too many have one. */
+ * rate any more. What is above is refused: ERR_EXHAUSTED with ERR_DETAIL_RATE,
+ * and when to come again; the library waits and tries until its deadline.
+ * Administrators may. Errors also: ERR_INVALID (the name), ERR_TOOBIG: too many
+ * have one. */
 QUARRY_EXPORT MUST_CHECK int quarry_rate_set(struct quarry *q,
                                              const char *principal,
                                              uint64_t ops,
                                              uint64_t bytes,
                                              struct err *err);
-/* Is the error of a call, @rc with @text, a refusal because a rate is reached,
- * of a table or of a principal? Then *@again_us is when to come again. */
-QUARRY_EXPORT bool
-quarry_rate_is_reached(int rc, struct slice text, uint64_t *again_us);
 typedef void (*quarry_rate_fn)(void *ctx,
                                struct slice principal,
                                uint64_t ops,

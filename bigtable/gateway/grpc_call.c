@@ -405,8 +405,11 @@ void grpc_call_set_status(struct grpc_call *call, int rc, const struct err *err)
     else if (!call->code_set)
         call->code = grpc_code_of(rc);
     buf_clear(&call->text);
+    call->retry_us = 0;
     if (rc == 0)
         return;
+    if (err->detail == ERR_DETAIL_RATE)
+        call->retry_us = err->retry_us;
     buf_append_str(&call->text, err->text[0] ? err->text : err_name(rc));
     if (err->hint[0])
         buf_printf(&call->text, " (%s)", err->hint);

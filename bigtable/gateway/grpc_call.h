@@ -96,7 +96,8 @@ struct grpc_call {
     bool waiting;       /* The fiber waits for room. */
     bool code_set;
     enum grpc_code code;
-    struct buf text; /* Of the status; empty: none. */
+    struct buf text;   /* Of the status; empty: none. */
+    uint64_t retry_us; /* Of ERR_DETAIL_RATE; 0: none. */
 };
 
 /* With so many calls at once it matters more what each one costs than how soon

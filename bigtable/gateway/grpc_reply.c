@@ -59,7 +59,6 @@ static size_t status_headers(const struct grpc_call *call,
                              nghttp2_nv nv[STATUS_HEADERS_MAX],
                              struct status_texts *t)
 {
-    uint64_t again_us;
     static const char *const codes[] = {"0",  "1",  "2",  "3",  "4",  "5",
                                         "6",  "7",  "8",  "9",  "10", "11",
                                         "12", "13", "14", "15", "16"};
@@ -69,11 +68,10 @@ static size_t status_headers(const struct grpc_call *call,
         return 1;
     grpc_put_message(&t->message, buf_slice(&call->text));
     nv[1] = header("grpc-message", buf_slice(&t->message));
-    if (call->code != GRPC_RESOURCE_EXHAUSTED ||
-        !quarry_rate_is_reached(ERR_EXHAUSTED, buf_slice(&call->text),
-                                &again_us))
+    if (call->code != GRPC_RESOURCE_EXHAUSTED || call->retry_us == 0)
         return 2;
-    grpc_put_retry(&t->details, call->code, buf_slice(&call->text), again_us);
+    grpc_put_retry(&t->details, call->code, buf_slice(&call->text),
+                   call->retry_us);
     nv[2] = header("grpc-status-details-bin", buf_slice(&t->details));
     return 3;
 }

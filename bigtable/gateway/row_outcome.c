@@ -3,7 +3,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/pb.h"
 
 /* The client library has tried for as long as a call may take by then. */
@@ -13,6 +12,7 @@ void row_outcome_set(struct row_outcome *o, int rc, const struct err *err)
 {
     mem_free(o->text);
     o->code = grpc_code_of(rc);
+    o->retry_us = err->detail == ERR_DETAIL_RATE ? err->retry_us : 0;
     o->text = mem_strdup(err->text[0] ? err->text : err_name(rc));
 }
 
@@ -40,13 +40,9 @@ static void put_good(struct buf *b, size_t index)
  * server that is up but has no room, or is not there. */
 static uint64_t retry_after_us(const struct row_outcome *o)
 {
-    uint64_t us = 0;
     if (o->code == GRPC_UNAVAILABLE)
         return RETRY_UNAVAILABLE_US;
-    if (o->code == GRPC_RESOURCE_EXHAUSTED && o->text &&
-        quarry_rate_is_reached(ERR_EXHAUSTED, slice_str(o->text), &us))
-        return us;
-    return 0;
+    return o->code == GRPC_RESOURCE_EXHAUSTED ? o->retry_us : 0;
 }
 
 static void put_retry(struct buf *b, uint64_t us)

@@ -12,6 +12,7 @@
 #define BIGTABLE_GATEWAY_ROW_OUTCOME_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 #include "bigtable/gateway/grpc_status.h"
@@ -21,7 +22,8 @@ struct buf;
 /* Zeroed: it was written. */
 struct row_outcome {
     enum grpc_code code;
-    char *text; /* Owned; NULL: none. */
+    char *text;        /* Owned; NULL: none. */
+    uint64_t retry_us; /* Of ERR_DETAIL_RATE; else 0. */
 };
 
 /* It failed with @rc, because of @err (without a text: of @rc's name). */

@@ -6,6 +6,13 @@
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/reign.h"
 
+static int no_table(struct slice name, struct err *err)
+{
+    err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+    err_set_detail(err, ERR_DETAIL_NO_TABLE, "");
+    return ERR_NOTFOUND;
+}
+
 int table_file_read(struct reign *r,
                     struct slice name,
                     struct table_file *f,
@@ -14,7 +21,7 @@ int table_file_read(struct reign *r,
     int code;
     f->bytes = BUF_INIT;
     if (name.len > TABLE_NAME_BYTES_MAX)
-        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+        return no_table(name, err);
     snprintf(f->path, sizeof(f->path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
              SLICE_ARG(name));
     code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
@@ -30,7 +37,7 @@ int table_file_find(struct reign *r,
 {
     int code = table_file_read(r, name, f, err);
     if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
-        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+        return no_table(name, err);
     return code;
 }
 

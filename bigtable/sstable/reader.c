@@ -24,6 +24,8 @@ int table_reader__fail(const struct table_reader *r,
                        struct err *err)
 {
     err_wrap(err, "table %s: block at %" PRIu64, r->path, offset);
+    if (code == ERR_CORRUPT)
+        err_set_detail(err, ERR_DETAIL_TABLE_FILE, "");
     return code;
 }
 

@@ -30,6 +30,7 @@ static int no_table(const struct store *s, const char *name, struct err *err)
                 buf_cstr(&list));
     else
         err_set(err, ERR_NOTFOUND, "no table %s; there are none yet", name);
+    err_set_detail(err, ERR_DETAIL_NO_TABLE, name);
     buf_close(&list);
     return ERR_NOTFOUND;
 }

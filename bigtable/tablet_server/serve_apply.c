@@ -299,10 +299,8 @@ static bool apply_open(struct apply *a, int64_t now_us)
 
 static void put_reply(const struct apply *a, struct buf *out)
 {
-    const struct apply_reply r = {.count = (uint32_t)a->count,
-                                  .codes = a->codes,
-                                  .text = slice_str(a->first.text),
-                                  .hint = slice_str(a->first.hint)};
+    const struct apply_reply r = {
+        .count = (uint32_t)a->count, .codes = a->codes, .first = a->first};
     apply_reply_put(&r, out);
 }
 

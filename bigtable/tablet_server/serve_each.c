@@ -342,10 +342,8 @@ static void run_batches(struct each *e)
 
 static void put_answers(struct each *e, struct rpc_call *call)
 {
-    const struct apply_reply r = {.count = (uint32_t)e->count,
-                                  .codes = e->codes,
-                                  .text = slice_str(e->first.text),
-                                  .hint = slice_str(e->first.hint)};
+    const struct apply_reply r = {
+        .count = (uint32_t)e->count, .codes = e->codes, .first = e->first};
     apply_reply_put(&r, call->reply_body);
     for (size_t i = 0; i < e->count; i++) {
         const struct found *f = &e->all[i];

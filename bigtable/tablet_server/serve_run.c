@@ -39,7 +39,9 @@ refuse_output(void *ctx, const char *path, struct slice text, struct err *err)
     struct run_job *j = ctx;
     (void)text;
     j->writes = true;
-    return err_set(err, ERR_ABORTED, PROGRAM_WRITES " to %s", path);
+    err_set(err, ERR_ABORTED, "the program writes to %s", path);
+    err_set_detail(err, ERR_DETAIL_PROGRAM_WRITES, "");
+    return ERR_ABORTED;
 }
 
 static int open_run(struct run_job *j, struct err *err)

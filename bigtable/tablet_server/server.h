@@ -197,7 +197,7 @@ MUST_CHECK int check_order(struct tablet_server *s,
 /* May requests be served? ERR_UNAVAILABLE. */
 MUST_CHECK int check_ready(const struct tablet_server *s, struct err *err);
 /* The tablet @id, with a table, that may be read (and written): referenced.
- * Errors: ERR_NOTFOUND with TABLET_NOT_HERE, ERR_UNAVAILABLE. */
+ * Errors: ERR_NOTFOUND (ERR_DETAIL_ELSEWHERE), ERR_UNAVAILABLE. */
 MUST_CHECK int find_tablet(struct tablet_server *s,
                            uint64_t id,
                            struct served **out,

@@ -15,8 +15,9 @@
 
 int not_here(uint64_t id, struct err *err)
 {
-    return err_set(err, ERR_NOTFOUND, TABLET_NOT_HERE ": %llu",
-                   (unsigned long long)id);
+    err_set(err, ERR_NOTFOUND, "tablet not here: %llu", (unsigned long long)id);
+    err_set_detail(err, ERR_DETAIL_ELSEWHERE, "");
+    return ERR_NOTFOUND;
 }
 
 int find_tablet(struct tablet_server *s,

@@ -2,6 +2,7 @@
 #include "bigtable/wire/data_calls.h"
 
 #include "base/core/arena.h"
+#include "base/rpc/error_reply.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/wire/body.h"
 
@@ -9,7 +10,7 @@
 #define READ_REPLY_FIELDS     3
 #define EACH_FIELDS           1
 #define APPLY_FIELDS          4
-#define APPLY_REPLY_FIELDS    3
+#define APPLY_REPLY_FIELDS    3 /* And more where the error has a detail. */
 #define CHECK_FIELDS          9
 #define CHECK_REPLY_FIELDS    1
 #define MODIFY_FIELDS         7
@@ -114,12 +115,11 @@ int apply_request_get(struct slice in, struct apply_request *r, struct err *err)
 
 void apply_reply_put(const struct apply_reply *r, struct buf *out)
 {
-    codec_put_array(out, APPLY_REPLY_FIELDS);
+    codec_put_array(out, 1 + error_fields_count(&r->first));
     codec_put_array(out, r->count);
     for (uint32_t i = 0; i < r->count; i++)
         codec_put_i64(out, r->codes[i]);
-    codec_put_bin(out, r->text);
-    codec_put_bin(out, r->hint);
+    error_fields_put(&r->first, out);
 }
 
 int apply_reply_get(struct slice in,
@@ -129,16 +129,18 @@ int apply_reply_get(struct slice in,
 {
     struct message_reader b = message_begin(in, APPLY_REPLY_FIELDS);
     int32_t *codes;
+    int first = 0;
     r->count = message_count(&b.r, APPLY_CHANGES_MAX);
     codes = arena_alloc(a, (r->count + 1) * sizeof(*codes));
     for (uint32_t i = 0; i < r->count; i++) {
         int64_t code = codec_get_i64(&b.r);
         b.r.bad |= code > 0 || code < INT32_MIN;
         codes[i] = (int32_t)code;
+        first = first ? first : codes[i];
     }
     r->codes = codes;
-    r->text = codec_get_bytes(&b.r);
-    r->hint = codec_get_bytes(&b.r);
+    b.known =
+        1 + error_fields_get(&b.r, b.count ? b.count - 1 : 0, first, &r->first);
     return message_end(&b, "answer about changes", err);
 }
 

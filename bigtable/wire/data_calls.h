@@ -1,9 +1,9 @@
 /* Calls that read and write rows: from clients to tablet servers.
  *
  * Every call names tablets by their ids; a server that does not serve one
- * answers for it with ERR_NOTFOUND whose text begins with TABLET_NOT_HERE: the
- * client forgets the location, looks it up anew and tries again, as it does
- * with ERR_UNAVAILABLE (loading, or no memory right now). A row outside of the
+ * answers for it with ERR_NOTFOUND and ERR_DETAIL_ELSEWHERE: the client
+ * forgets the location, looks it up again and tries again, as it does with
+ * ERR_UNAVAILABLE (loading, or no memory right now). A row outside of the
  * tablet named is answered in the same way.
  *
  * Bodies are MessagePack arrays of few fields; rows and changes travel in the
@@ -30,8 +30,6 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h"
-
-#define TABLET_NOT_HERE "tablet not here"
 
 enum data_method {
     TABLET_READ = 0x511,   /* struct read_request; read_reply + rows. */
@@ -171,15 +169,13 @@ struct apply_request {
     struct change_origin origin; /* Of all of them. */
 };
 
-/* What became of each change: 0 or an error code, and the text of the first
- * failure. */
+/* What became of each change: 0 or an error code, and the first failure. */
 #define APPLY_CHANGES_MAX ((uint32_t)1 << 20)
 
 struct apply_reply {
     uint32_t count;       /* At most APPLY_CHANGES_MAX. */
     const int32_t *codes; /* In the arena. */
-    struct slice text;    /* Of the first failure. */
-    struct slice hint;
+    struct err first;     /* Failure; its code is not sent. */
 };
 
 void row_change_put(const struct row_change *c, struct buf *out);
@@ -252,9 +248,8 @@ struct run_request {
     struct run_settings settings;
 };
 
-/* A program that emits to outputs is not for tablet servers: ERR_ABORTED, with
- * this in the text, and the client runs it over a scan. */
-#define PROGRAM_WRITES "the program writes"
+/* A program that emits to outputs is not for tablet servers: ERR_ABORTED with
+ * ERR_DETAIL_PROGRAM_WRITES, and the client runs it over a scan. */
 
 /* The attachment: partial tables, as sawzall.h encodes them for merging. */
 struct run_reply {

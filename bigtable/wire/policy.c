@@ -210,6 +210,7 @@ int rate_refuse(struct slice table,
     put_refused(table, quota, limit, 0, SLICE_EMPTY, &text);
     err_set(err, ERR_EXHAUSTED, "%s" AGAIN "%llu" AGAIN_UNIT, buf_cstr(&text),
             (unsigned long long)ms);
+    err_set_retry(err, ms * 1000);
     buf_close(&text);
     return ERR_EXHAUSTED;
 }
@@ -221,35 +222,13 @@ int principal_refuse(struct slice principal,
                      struct err *err)
 {
     uint64_t ms = MIN_OF(again_us / 1000 + 1, (uint64_t)AGAIN_MS_MAX);
-    return err_set(err, ERR_EXHAUSTED,
-                   "\"%.*s\" is over its rate of %llu %s a second" AGAIN
-                   "%llu" AGAIN_UNIT,
-                   SLICE_ARG(principal), (unsigned long long)limit, what,
-                   (unsigned long long)ms);
-}
-
-/* Where AGAIN stands last in @text; text.len: nowhere. */
-static size_t find_again(struct slice text)
-{
-    size_t n = sizeof(AGAIN) - 1;
-    for (size_t i = text.len; i-- > 0;)
-        if (text.len - i >= n && memcmp(text.data + i, AGAIN, n) == 0)
-            return i;
-    return text.len;
-}
-
-bool rate_is_refusal(int rc, struct slice text, uint64_t *again_us)
-{
-    size_t at = find_again(text);
-    uint64_t ms = 0;
-    if (rc != ERR_EXHAUSTED || at == text.len)
-        return false;
-    for (size_t i = at + sizeof(AGAIN) - 1;
-         i < text.len && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-        ms = MIN_OF(ms * 10 + (uint64_t)(text.data[i] - '0'),
-                    (uint64_t)AGAIN_MS_MAX);
-    *again_us = MAX_OF(ms, (uint64_t)1) * 1000;
-    return true;
+    err_set(err, ERR_EXHAUSTED,
+            "\"%.*s\" is over its rate of %llu %s a second" AGAIN
+            "%llu" AGAIN_UNIT,
+            SLICE_ARG(principal), (unsigned long long)limit, what,
+            (unsigned long long)ms);
+    err_set_retry(err, ms * 1000);
+    return ERR_EXHAUSTED;
 }
 
 int size_refuse(struct slice table,

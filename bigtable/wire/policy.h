@@ -121,7 +121,8 @@ policy_change_get(struct slice in, struct policy_change *c, struct err *err);
  */
 
 /* ERR_EXHAUSTED: more of @quota (quota_name(), whose limit is @limit) was asked
- * of @table than it may be now; it may be tried again after @again_us. */
+ * of @table than it may be now; it may be tried again after @again_us:
+ * ERR_DETAIL_RATE. */
 int rate_refuse(struct slice table,
                 size_t quota,
                 uint64_t limit,
@@ -133,8 +134,6 @@ int principal_refuse(struct slice principal,
                      uint64_t limit,
                      uint64_t again_us,
                      struct err *err);
-/* Is @rc with @text such a refusal? Then *@again_us is set. */
-bool rate_is_refusal(int rc, struct slice text, uint64_t *again_us);
 /* ERR_EXHAUSTED: @table has @used, more than its quota of size. @family (may be
  * empty) has most of it. */
 int size_refuse(struct slice table,

@@ -127,9 +127,7 @@ static void start_next(struct remote_read *r)
     a->read = r;
     a->address = address;
     a->memory = NULL;
-    a->err.code = 0;
-    a->err.text[0] = '\0';
-    a->err.hint[0] = '\0';
+    err_init(&a->err);
     a->rc = 0;
     a->done = false;
     if (r->started > 1)

@@ -321,6 +321,8 @@ static void tell_end(struct kept_job *j, int code, const struct err *err)
     s.code = code;
     s.error = code ? (char *)(uintptr_t)err->text : NULL;
     s.hint = code && err->hint[0] ? (char *)(uintptr_t)err->hint : NULL;
+    if (code && err->detail == ERR_DETAIL_NO_INPUT)
+        s.missing = (char *)(uintptr_t)err->subject;
     on_told(j, &s);
 }
 

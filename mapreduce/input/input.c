@@ -43,10 +43,13 @@ static int plan_file(const struct input_context *ctx,
 static int refuse_path(const char *path, struct err *err)
 {
     if (strpbrk(path, "/.*?["))
-        return err_set(err, ERR_NOTFOUND, "input %s: no file matches", path);
-    return err_set(err, ERR_NOTFOUND,
-                   "input %s: no file matches; a table would be table:%s", path,
-                   path);
+        err_set(err, ERR_NOTFOUND, "input %s: no file matches", path);
+    else
+        err_set(err, ERR_NOTFOUND,
+                "input %s: no file matches; a table would be table:%s", path,
+                path);
+    err_set_detail(err, ERR_DETAIL_NO_INPUT, path);
+    return ERR_NOTFOUND;
 }
 
 int input_plan(const struct input_context *ctx,

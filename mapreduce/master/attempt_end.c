@@ -252,6 +252,8 @@ static int give_up(const struct attempt_event *e,
     err_set(err, code, "%s", text);
     if (e->reported && e->report.err.hint[0])
         err_hint(err, "%s", e->report.err.hint);
+    if (e->reported && !killed)
+        err_set_detail(err, e->report.err.detail, "");
     return code;
 }
 

@@ -90,6 +90,8 @@ static json_t *summary_to_json(const struct job_summary *s)
     json_object_set_new(j, "waits", text(s->waits));
     json_object_set_new(j, "error", text(s->error));
     json_object_set_new(j, "hint", text(s->hint));
+    if (s->missing)
+        json_object_set_new(j, "missing", text(s->missing));
     json_object_set_new(j, "code", json_integer(s->code));
     json_object_set_new(j, "phases", phases_to_json(s));
     json_object_set_new(j, "inputs", texts(s->inputs, s->input_count));
@@ -198,6 +200,7 @@ int job_summary_decode(struct slice bytes,
     s->waits = get_text(j, "waits");
     s->error = get_text(j, "error");
     s->hint = get_text(j, "hint");
+    s->missing = get_text(j, "missing");
     s->code = (int)json_integer_value(json_object_get(j, "code"));
     get_phases(j, s);
     s->started_us = get_number(j, "started_us");
@@ -232,6 +235,7 @@ static void summary_close(struct job_summary *s)
     mem_free(s->waits);
     mem_free(s->error);
     mem_free(s->hint);
+    mem_free(s->missing);
     for (size_t i = 0; i < s->phase_count; i++)
         mem_free(s->phases[i].name);
     mem_free(s->phases);

@@ -351,6 +351,7 @@ void task_report_encode(const struct task_report *r, struct buf *out)
     buf_put_zigzag(out, r->code);
     buf_put_lslice(out, slice_str(r->code ? r->err.text : ""));
     buf_put_lslice(out, slice_str(r->code ? r->err.hint : ""));
+    buf_put_varint(out, r->code ? r->err.detail : ERR_DETAIL_NONE);
     buf_put_u8(out, r->spilled);
     buf_put_lslice(out, slice_str(r->place ? r->place : ""));
     buf_put_varint(out, r->bad_source);
@@ -372,6 +373,7 @@ int task_report_decode(struct task_report *r,
     struct slice text;
     struct slice hint;
     struct slice place;
+    uint64_t detail;
     int code = unseal(bytes, &in, err);
     task_report_init(r);
     if (code)
@@ -379,10 +381,13 @@ int task_report_decode(struct task_report *r,
     r->code = (int)cursor_zigzag(&in);
     text = cursor_lslice(&in);
     hint = cursor_lslice(&in);
+    detail = cursor_varint(&in);
     if (r->code) {
         err_set(&r->err, r->code, "%.*s", SLICE_ARG(text));
         if (hint.len > 0)
             err_hint(&r->err, "%.*s", SLICE_ARG(hint));
+        if (detail < ERR_DETAIL_COUNT)
+            err_set_detail(&r->err, (enum err_detail)detail, "");
     }
     r->spilled = cursor_u8(&in) != 0;
     place = cursor_lslice(&in);

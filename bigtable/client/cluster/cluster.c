@@ -21,6 +21,7 @@
 #define CONNECT_US_MAX     UINT64_C(15000000)
 #define CLUSTER_NAME       "quarry"
 #define PAUSE_US_MIN       UINT64_C(10000)
+#define RETRY_US_MIN       UINT64_C(1000)
 /* A tablet that moves, or whose server died, is served within seconds. */
 #define PAUSE_US_SOON    UINT64_C(250000)
 #define PAUSE_SOON_TRIES 30
@@ -60,8 +61,7 @@ int cluster_do(struct cluster *c,
                       .fn = fn,
                       .arg = arg,
                       .err = err ? err : &mine};
-    mine.code = 0;
-    mine.text[0] = mine.hint[0] = '\0';
+    err_init(&mine);
     if (timeout_us == 0)
         timeout_us = c->timeout_us;
     if (timeout_us != CLUSTER_NO_TIMEOUT) {
@@ -81,14 +81,12 @@ int cluster_do(struct cluster *c,
 
 bool retry_is_elsewhere(int rc, const struct err *err)
 {
-    return rc == ERR_NOTFOUND && err && strstr(err->text, TABLET_NOT_HERE);
+    return rc == ERR_NOTFOUND && err && err->detail == ERR_DETAIL_ELSEWHERE;
 }
 
 bool retry_is_rate(int rc, const struct err *err)
 {
-    uint64_t again_us;
-    return rc == ERR_EXHAUSTED && err &&
-           rate_is_refusal(rc, slice_str(err->text), &again_us);
+    return rc == ERR_EXHAUSTED && err && err->detail == ERR_DETAIL_RATE;
 }
 
 bool retry_is_of_use(int rc, const struct err *err)
@@ -101,8 +99,10 @@ bool retry_is_of_use(int rc, const struct err *err)
 static uint64_t pause_of(struct retry *r, int rc, const struct err *err)
 {
     uint64_t us = PAUSE_US_MIN << MIN_OF(r->tries, 7U);
-    if (err && rate_is_refusal(rc, slice_str(err->text), &us))
+    if (retry_is_rate(rc, err)) {
+        us = MAX_OF(err->retry_us, RETRY_US_MIN);
         return us + world_random(r->cluster->world) % (us / 4 + 1);
+    }
     us = MIN_OF(us, r->tries < PAUSE_SOON_TRIES ? PAUSE_US_SOON : PAUSE_US_MAX);
     return us / 2 + world_random(r->cluster->world) % (us / 2 + 1);
 }
@@ -433,7 +433,7 @@ static int start_loop(struct cluster *c, struct err *err)
 static void hint_connect(int rc, struct err *err)
 {
     /* Who has another key sees the connection close. */
-    if (rc == ERR_DENIED || (err && strstr(err->text, "handshake")))
+    if (rc == ERR_DENIED || (err && err->detail == ERR_DETAIL_HUNG_UP))
         err_hint(err, "is it the cluster's key? name it by --key FILE, "
                       "$QUARRY_KEY, or key_file of quarry_options");
     else if (rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE)

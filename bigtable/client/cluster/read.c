@@ -94,9 +94,9 @@ static int take_failure(struct reading *r,
                         int code,
                         struct err *err)
 {
-    err_set(err, code, "%.*s", SLICE_ARG(buf_slice(&p->text)));
-    if (p->hint.len)
-        err_hint(err, "%.*s", SLICE_ARG(buf_slice(&p->hint)));
+    err_copy(err, &p->first);
+    if (err)
+        err->code = code;
     put_off(r, &r->wanted[i], code, err);
     return code;
 }

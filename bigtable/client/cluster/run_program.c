@@ -382,7 +382,7 @@ int cluster_run_program(struct quarry_table *t,
         rc = cluster_do(t->quarry->cluster, "tables run", CLUSTER_NO_TIMEOUT,
                         run_on_loop, &j, err);
         rows = j.rows;
-        here = rc == ERR_ABORTED && strstr(err->text, PROGRAM_WRITES);
+        here = rc == ERR_ABORTED && err->detail == ERR_DETAIL_PROGRAM_WRITES;
     }
     if (here) {
         rows = 0;

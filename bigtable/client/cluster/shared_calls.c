@@ -102,8 +102,6 @@ void shared_parcel_close(struct shared_parcel *p)
 {
     buf_close(&p->items);
     buf_close(&p->answers);
-    buf_close(&p->text);
-    buf_close(&p->hint);
 }
 
 /* An answer. */
@@ -212,8 +210,7 @@ send_alone(struct shared_calls *s, struct shared_parcel *p, struct err *err)
     if (rc == 0) {
         take_own(s, p, &a);
         doubt_codes(p);
-        buf_append_slice(&p->text, a.reply.text);
-        buf_append_slice(&p->hint, a.reply.hint);
+        p->first = a.reply.first;
     }
     answer_close(&a);
     return rc;

@@ -50,8 +50,7 @@ struct shared_parcel {
                            for what was not found where others failed
                            otherwise: the text may not be its own. */
     struct buf answers; /* An lslice for each item. */
-    struct buf text;    /* Of the first failure among them. */
-    struct buf hint;
+    struct err first;   /* Failure among them. */
 };
 
 void shared_parcel_close(struct shared_parcel *p); /* Not its codes. */

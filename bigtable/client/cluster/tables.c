@@ -13,11 +13,18 @@
 /* --- records ---------------------------------------------------------------
  */
 
+static int no_table_named(const char *name, struct err *err)
+{
+    err_set(err, ERR_NOTFOUND, "no table %s", name);
+    err_set_detail(err, ERR_DETAIL_NO_TABLE, name);
+    return ERR_NOTFOUND;
+}
+
 static int no_table(const struct cluster_table *t, struct err *err)
 {
     if (t->id)
         return err_set(err, ERR_NOTFOUND, "table %s was dropped", t->name);
-    return err_set(err, ERR_NOTFOUND, "no table %s", t->name);
+    return no_table_named(t->name, err);
 }
 
 /* Take over what the file says. */
@@ -182,7 +189,7 @@ int cluster_table_new(struct cluster *c,
     }
     /* What makes no name is no table: nothing is asked then. */
     if (schema_check_table_name(slice_str(name), NULL))
-        return err_set(err, ERR_NOTFOUND, "no table %s", name);
+        return no_table_named(name, err);
     do
         rc = try_open(c, name, &outdated, out, err);
     while (outdated); /* The next one begins without an id. */
@@ -209,6 +216,7 @@ static void list_tables(struct cluster *c, const char *name, struct err *err)
                 buf_cstr(&list));
     else
         err_set(err, ERR_NOTFOUND, "no table %s; there are none yet", name);
+    err_set_detail(err, ERR_DETAIL_NO_TABLE, name);
     buf_close(&list);
     world_names_free(names, count);
 }

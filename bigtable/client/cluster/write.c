@@ -147,37 +147,21 @@ static size_t fill(const struct group *g, size_t begin, struct buf *out)
     return i;
 }
 
-/* A change that failed so alone was not refused for what it says: families have
- * been looked at. */
-static bool is_elsewhere(int code, struct slice text)
-{
-    struct err err = ERR_INIT;
-    err_set(&err, code, "%.*s", SLICE_ARG(slice_sub(text, 0, 256)));
-    return retry_is_of_use(code, &err);
-}
-
 /* What the server says of the changes from @begin on. */
 static void take_codes(struct group *g, size_t begin, struct shared_parcel *p)
 {
     struct writing *w = g->writing;
-    struct slice text = buf_slice(&p->text);
     for (size_t i = 0; i < p->count; i++) {
         size_t index = g->indexes[begin + i];
         struct change *c = &w->changes[index];
         int code = p->codes[i];
-        struct err why;
-        c->pending = code && is_elsewhere(code, text);
-        if (code == 0) {
-            note(w, index, 0, NULL);
-            continue;
-        }
-        why = ERR_INIT;
-        err_set(&why, code, "%.*s", SLICE_ARG(text));
-        if (p->hint.len)
-            err_hint(&why, "%.*s", SLICE_ARG(buf_slice(&p->hint)));
-        if (c->pending && !retry_is_rate(code, &why))
+        /* A change that failed so alone was not refused for what it says:
+         * families have been looked at. */
+        c->pending = code && retry_is_of_use(code, &p->first);
+        p->first.code = code;
+        if (c->pending && !retry_is_rate(code, &p->first))
             locator_forget(w->cluster->locator, c->where);
-        note(w, index, code, &why);
+        note(w, index, code, code ? &p->first : NULL);
     }
 }
 

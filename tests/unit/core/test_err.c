@@ -21,8 +21,36 @@ START_TEST(test_wrapping)
     ck_assert_int_eq(err.code, ERR_CORRUPT);
     ck_assert_int_eq(err_copy(&copy, &err), ERR_CORRUPT);
     ck_assert_str_eq(copy.text, err.text);
-    err_set(&err, ERR_IO, "anew");
+    err_set(&err, ERR_IO, "again");
     ck_assert_str_eq(err.hint, "");
+}
+
+END_TEST
+
+/* What programs act on stays beside the text until the next error. */
+START_TEST(test_details)
+{
+    struct err err = ERR_INIT;
+    char huge[2 * ERR_SUBJECT_BYTES];
+    memset(huge, 'x', sizeof(huge));
+    huge[sizeof(huge) - 1] = '\0';
+    err_set(&err, ERR_UNAVAILABLE, "not the leader");
+    err_set_detail(&err, ERR_DETAIL_NOT_LEADER, "host:7201");
+    err_wrap(&err, "create /x");
+    ck_assert_int_eq(err.detail, ERR_DETAIL_NOT_LEADER);
+    ck_assert_str_eq(err.subject, "host:7201");
+    err_set(&err, ERR_EXHAUSTED, "over its rate");
+    ck_assert_int_eq(err.detail, ERR_DETAIL_NONE);
+    ck_assert_str_eq(err.subject, "");
+    err_set_retry(&err, 7000);
+    ck_assert_uint_eq(err.retry_us, 7000);
+    err_set_errno(&err, ENOENT, "open x");
+    ck_assert_int_eq(err.detail, ERR_DETAIL_NONE);
+    ck_assert_uint_eq(err.retry_us, 0);
+    err_set_detail(&err, ERR_DETAIL_NO_INPUT, huge); /* None, not half of it. */
+    ck_assert_str_eq(err.subject, "");
+    err_set_detail(NULL, ERR_DETAIL_NO_INPUT, "");
+    err_set_retry(NULL, 1);
 }
 
 END_TEST
@@ -70,4 +98,4 @@ START_TEST(test_codes)
 
 END_TEST
 
-TEST_MAIN("err", test_wrapping, test_long_texts, test_codes)
+TEST_MAIN("err", test_wrapping, test_details, test_long_texts, test_codes)

@@ -65,7 +65,9 @@ static int too_fast(void *ctx, struct grpc_call *call, struct err *err)
 {
     (void)ctx;
     (void)call;
-    return err_set(err, ERR_EXHAUSTED, "too fast; again in 1500 ms");
+    err_set(err, ERR_EXHAUSTED, "too fast; again in 1500 ms");
+    err_set_retry(err, 1500000);
+    return ERR_EXHAUSTED;
 }
 
 static int full(void *ctx, struct grpc_call *call, struct err *err)

@@ -14,18 +14,27 @@ static struct slice status_of(const struct buf *out, size_t index)
     return pb_find(entry, 2);
 }
 
-/* The status of a row that failed with @rc, for the reason @text. */
-static struct slice failed(struct buf *out, int rc, const char *text)
+/* The status of a row that failed with @rc, for the reason @text, and may be
+ * tried again after @us, unless that is 0. */
+static struct slice
+refused(struct buf *out, int rc, const char *text, uint64_t us)
 {
     struct row_outcome o = {.text = NULL};
     struct err err = ERR_INIT;
     if (text[0])
         (void)!err_set(&err, rc, "%s", text);
+    if (us)
+        err_set_retry(&err, us);
     row_outcome_set(&o, rc, &err);
     buf_clear(out);
     row_outcome_put(&o, 300, out);
     row_outcome_close(&o);
     return status_of(out, 300);
+}
+
+static struct slice failed(struct buf *out, int rc, const char *text)
+{
+    return refused(out, rc, text, 0);
 }
 
 /* Microseconds of the RetryInfo that @status has; 0: it has none. */
@@ -80,8 +89,8 @@ START_TEST(test_refused_for_a_while)
     /* A rate says when there is room again; a server without room, a second. */
     struct buf out = BUF_INIT;
     struct slice status =
-        failed(&out, ERR_EXHAUSTED,
-               "\"w\" is over its rate of 10 ops a second; again in 2345 ms");
+        refused(&out, ERR_EXHAUSTED,
+                "\"w\" is over its rate of 10 ops a second", 2345000);
     ck_assert_uint_eq(pb_find_integer(status, 1), GRPC_RESOURCE_EXHAUSTED);
     ck_assert_uint_eq(retry_us(status), 2345000);
     status = failed(&out, ERR_UNAVAILABLE,

@@ -338,7 +338,7 @@ static inline int apply(struct node *n, struct change_list *l, struct err *err)
         rc = apply_reply_get(buf_slice(&reply), &a, &answer, err);
     for (uint32_t i = 0; rc == 0 && i < answer.count; i++)
         if (answer.codes[i])
-            rc = err_set(err, answer.codes[i], "%.*s", SLICE_ARG(answer.text));
+            rc = err_copy(err, &answer.first);
     buf_close(&body);
     buf_close(&reply);
     buf_close(&l->bytes);

@@ -7,13 +7,13 @@
 #include "tests/unit/tablet_server/fixture.h"
 
 /* Look up @count rows and cells. Fills @codes, and appends an answer to each,
- * as an lslice; what was said of the first failure to @text (may be NULL). */
+ * as an lslice; the first failure is copied to @first (may be NULL). */
 static inline int look_up_each(struct node *n,
                                const struct row_lookup *l,
                                uint32_t count,
                                int32_t *codes,
                                struct buf *answers,
-                               struct buf *text,
+                               struct err *first,
                                struct err *err)
 {
     const struct each_request r = {.count = count};
@@ -32,8 +32,8 @@ static inline int look_up_each(struct node *n,
     if (rc == 0) {
         ck_assert_uint_eq(a.count, count);
         memcpy(codes, a.codes, count * sizeof(*codes));
-        if (text)
-            buf_append_slice(text, a.text);
+        if (first)
+            *first = a.first;
     }
     buf_close(&body);
     buf_close(&items);
@@ -48,17 +48,17 @@ static inline int look_up(struct node *n,
                           struct buf *out,
                           struct err *err)
 {
-    struct buf answers = BUF_INIT, text = BUF_INIT;
+    struct buf answers = BUF_INIT;
+    struct err first = ERR_INIT;
     struct cursor c;
     int32_t code = 0;
-    int rc = look_up_each(n, l, 1, &code, &answers, &text, err);
+    int rc = look_up_each(n, l, 1, &code, &answers, &first, err);
     c = cursor_make(buf_slice(&answers));
     if (rc == 0 && code)
-        rc = err_set(err, code, "%.*s", SLICE_ARG(buf_slice(&text)));
+        rc = err_copy(err, &first);
     if (rc == 0)
         buf_append_slice(out, cursor_lslice(&c));
     buf_close(&answers);
-    buf_close(&text);
     return rc;
 }
 

@@ -84,7 +84,8 @@ START_TEST(test_bytes)
     ck_assert_int_eq(principal_buckets_may(b, ANN, now, &err), ERR_EXHAUSTED);
     ck_assert_ptr_nonnull(
         strstr(err.text, "\"ann\" is over its rate of 1000 bytes a second"));
-    ck_assert(rate_is_refusal(err.code, slice_str(err.text), &us));
+    ck_assert_int_eq(err.detail, ERR_DETAIL_RATE);
+    us = err.retry_us;
     ck_assert_uint_ge(us, 4900000);
     ck_assert_uint_le(us, 5200000);
     now += us * 1000;

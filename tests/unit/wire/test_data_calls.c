@@ -219,8 +219,16 @@ static int copy_apply(struct slice in, struct arena *a, struct buf *out)
 static void make_apply_reply(struct maker *m, struct buf *out)
 {
     int32_t codes[] = {0, ERR_NOTFOUND, ERR_ABORTED, 0, INT32_MIN};
-    struct apply_reply r = {(uint32_t)rand_below(&m->rand, 6), codes,
-                            any_bytes(m, 50), any_bytes(m, 50)};
+    struct apply_reply r = {.count = (uint32_t)rand_below(&m->rand, 6),
+                            .codes = codes};
+    if (r.count > 1) {
+        err_set(&r.first, ERR_NOTFOUND, "%s", any_text(m));
+        err_hint(&r.first, "%s", any_text(m));
+        if (rand_one_in(&m->rand, 2))
+            err_set_retry(&r.first, rand_below(&m->rand, ERR_RETRY_US_MAX));
+        else if (rand_one_in(&m->rand, 2))
+            err_set_detail(&r.first, ERR_DETAIL_NOT_LEADER, "host:7");
+    }
     apply_reply_put(&r, out);
 }
 

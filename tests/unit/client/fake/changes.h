@@ -61,8 +61,7 @@ static inline int fake_apply(void *ctx, struct rpc_call *call, struct err *e)
     struct fake_server *s = ctx;
     struct slice rest = call->attachment;
     struct apply_request r;
-    struct apply_reply reply = {.text = SLICE_EMPTY, .hint = SLICE_EMPTY};
-    struct err first = ERR_INIT;
+    struct apply_reply reply = {.count = 0};
     struct row_change c;
     int32_t *codes;
     bool more = true;
@@ -77,13 +76,11 @@ static inline int fake_apply(void *ctx, struct rpc_call *call, struct err *e)
         PRE(reply.count < r.count);
         codes[reply.count++] = fake_change(
             s, &c, fake_change_key(r.origin.session, c.sequence), &why);
-        if (why.code && !first.code)
-            first = why;
+        if (why.code && !reply.first.code)
+            reply.first = why;
         atomic_fetch_add(&s->fake->changes, 1);
     }
     reply.codes = codes;
-    reply.text = slice_str(first.text);
-    reply.hint = slice_str(first.hint);
     if (rc == 0)
         apply_reply_put(&reply, call->reply_body);
     mem_free(codes);

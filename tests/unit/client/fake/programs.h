@@ -19,7 +19,9 @@ static inline int fake_refuse_output(void *ctx,
 {
     (void)ctx;
     (void)text;
-    return err_set(e, ERR_ABORTED, PROGRAM_WRITES " to %s", path);
+    err_set(e, ERR_ABORTED, "the program writes to %s", path);
+    err_set_detail(e, ERR_DETAIL_PROGRAM_WRITES, "");
+    return ERR_ABORTED;
 }
 
 static inline int fake_run_rows(struct fake *f,

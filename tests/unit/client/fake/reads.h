@@ -202,8 +202,7 @@ fake_read_each(void *ctx, struct rpc_call *call, struct err *e)
     struct fake_server *s = ctx;
     struct fake *f = s->fake;
     struct slice rest = call->attachment;
-    struct apply_reply reply = {.text = SLICE_EMPTY, .hint = SLICE_EMPTY};
-    struct err first = ERR_INIT;
+    struct apply_reply reply = {.count = 0};
     struct each_request r;
     struct row_lookup l;
     int32_t *codes;
@@ -225,13 +224,12 @@ fake_read_each(void *ctx, struct rpc_call *call, struct err *e)
             codes[i] = err_set(&why, ERR_TOOBIG, "no room");
         else
             codes[i] = fake_read_one(s, &l, &answer, &why);
-        if (codes[i] && !first.code)
-            first = why;
+        if (codes[i] && !reply.first.code)
+            reply.first = why;
         buf_put_lslice(call->reply_attachment, buf_slice(&answer));
         buf_close(&answer);
     }
     reply.codes = codes;
-    reply.text = slice_str(first.text);
     if (rc == 0)
         apply_reply_put(&reply, call->reply_body);
     mem_free(codes);

@@ -171,7 +171,9 @@ fake_split_tablet(struct fake *f, struct fake_tablet *t, struct slice row)
 
 static inline int fake_not_here(struct err *e)
 {
-    return err_set(e, ERR_NOTFOUND, TABLET_NOT_HERE);
+    err_set(e, ERR_NOTFOUND, "tablet not here");
+    err_set_detail(e, ERR_DETAIL_ELSEWHERE, "");
+    return ERR_NOTFOUND;
 }
 
 /* The tablet @id, if @s serves it. */
