@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
+#include "base/core/heap.h"
 #include "base/core/panic.h"
 #include "jobs/jobs.h"
 #include "jobs/page.h"
@@ -98,21 +99,14 @@ static bool worse(const struct host *a, const struct host *b)
            0;
 }
 
-static void sift_down(struct host *heap, size_t n, size_t i)
+static bool
+host_before(const struct hosts *h, const struct host *a, const struct host *b)
 {
-    for (;;) {
-        size_t least = i;
-        for (size_t k = 2 * i + 1; k < n && k <= 2 * i + 2; k++)
-            if (worse(&heap[k], &heap[least]))
-                least = k;
-        if (least == i)
-            return;
-        struct host x = heap[i];
-        heap[i] = heap[least];
-        heap[least] = x;
-        i = least;
-    }
+    (void)h;
+    return worse(a, b);
 }
+
+HEAP_DEFINE(host_heap, struct host, const struct hosts *, host_before);
 
 static void keep(struct hosts *h, struct host fresh)
 {
@@ -123,13 +117,13 @@ static void keep(struct hosts *h, struct host fresh)
         }
         mem_free(h->best[0].name);
         h->best[0] = fresh;
-        sift_down(h->best, h->count, 0);
+        host_heap_sift_down(h, h->best, h->count, 0);
         return;
     }
     h->best = mem_realloc(h->best, (h->count + 1) * sizeof(*h->best));
     h->best[h->count++] = fresh;
-    for (size_t i = h->count / 2; h->count == h->limit && i-- > 0;)
-        sift_down(h->best, h->count, i);
+    if (h->count == h->limit)
+        host_heap_make(h, h->best, h->count);
 }
 
 static int reduce(struct mr_task *t,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/heap.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/fiber_loop.h"
@@ -271,40 +272,24 @@ void fiber_yield(void)
 
 /* --- timers ------------------------------------------------------------ */
 
-static void place_timer(struct loop *l, size_t at, struct fiber *f)
+static bool
+timer_before(struct loop *l, struct fiber *const *a, struct fiber *const *b)
 {
-    l->timers[at] = f;
-    f->timer_index = at;
+    (void)l;
+    return (*a)->wake_at_ns < (*b)->wake_at_ns;
 }
 
-static void sift_up(struct loop *l, size_t at, struct fiber *f)
+static void timer_placed(struct loop *l, struct fiber **f, size_t at)
 {
-    while (at > 0) {
-        size_t parent = (at - 1) / 2;
-        if (l->timers[parent]->wake_at_ns <= f->wake_at_ns)
-            break;
-        place_timer(l, at, l->timers[parent]);
-        at = parent;
-    }
-    place_timer(l, at, f);
+    (void)l;
+    (*f)->timer_index = at;
 }
 
-static void sift_down(struct loop *l, size_t at, struct fiber *f)
-{
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= l->timer_count)
-            break;
-        if (child + 1 < l->timer_count &&
-            l->timers[child + 1]->wake_at_ns < l->timers[child]->wake_at_ns)
-            child++;
-        if (l->timers[child]->wake_at_ns >= f->wake_at_ns)
-            break;
-        place_timer(l, at, l->timers[child]);
-        at = child;
-    }
-    place_timer(l, at, f);
-}
+HEAP_DEFINE_PLACED(timer_heap,
+                   struct fiber *,
+                   struct loop *,
+                   timer_before,
+                   timer_placed);
 
 static void add_timer(struct fiber *f, uint64_t at_ns)
 {
@@ -314,24 +299,18 @@ static void add_timer(struct fiber *f, uint64_t at_ns)
         l->timers = mem_realloc(l->timers, l->timer_cap * sizeof(*l->timers));
     }
     f->wake_at_ns = at_ns;
-    sift_up(l, l->timer_count++, f);
+    l->timers[l->timer_count] = f;
+    timer_heap_sift_up(l, l->timers, l->timer_count++);
 }
 
 static void remove_timer(struct fiber *f)
 {
     struct loop *l = f->loop;
     size_t at = f->timer_index;
-    struct fiber *last;
     if (at == SIZE_MAX)
         return;
     f->timer_index = SIZE_MAX;
-    last = l->timers[--l->timer_count];
-    if (last == f)
-        return;
-    if (last->wake_at_ns < f->wake_at_ns)
-        sift_up(l, at, last);
-    else
-        sift_down(l, at, last);
+    timer_heap_take_out(l, l->timers, &l->timer_count, at);
 }
 
 uint64_t loop__next_timer_ns(const struct loop *l)

@@ -1,8 +1,9 @@
 /* A binary heap: sources are few (memtables and runs), and the one that won
- * mostly wins again, which sift_down() finds after two comparisons.
+ * mostly wins again, which sifting it down finds after two comparisons.
  */
 #include "bigtable/lsm/merge.h"
 
+#include "base/core/heap.h"
 #include "base/core/panic.h"
 
 void merge_init(struct merge *m,
@@ -16,30 +17,19 @@ void merge_init(struct merge *m,
         sources[i]->age = i;
 }
 
-static bool is_less(const struct merge_source *a, const struct merge_source *b)
+static bool source_before(const struct merge *m,
+                          struct merge_source *const *a,
+                          struct merge_source *const *b)
 {
-    int c = slice_cmp(a->key, b->key);
-    return c < 0 || (c == 0 && a->age < b->age);
+    int c = slice_cmp((*a)->key, (*b)->key);
+    (void)m;
+    return c < 0 || (c == 0 && (*a)->age < (*b)->age);
 }
 
-static void sift_down(struct merge *m, size_t at)
-{
-    struct merge_source *s = m->heap[at];
-
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= m->heap_count)
-            break;
-        if (child + 1 < m->heap_count &&
-            is_less(m->heap[child + 1], m->heap[child]))
-            child++;
-        if (!is_less(m->heap[child], s))
-            break;
-        m->heap[at] = m->heap[child];
-        at = child;
-    }
-    m->heap[at] = s;
-}
+HEAP_DEFINE(source_heap,
+            struct merge_source *,
+            const struct merge *,
+            source_before);
 
 int merge_seek(struct merge *m, struct slice target, struct err *err)
 {
@@ -54,8 +44,7 @@ int merge_seek(struct merge *m, struct slice target, struct err *err)
         if (s->valid)
             m->heap[m->heap_count++] = s;
     }
-    for (size_t i = m->heap_count / 2; i-- > 0;)
-        sift_down(m, i);
+    source_heap_make(m, m->heap, m->heap_count);
     return 0;
 }
 
@@ -72,6 +61,6 @@ int merge_next(struct merge *m, struct err *err)
     if (UNLIKELY(!s->valid))
         m->heap[0] = m->heap[--m->heap_count];
     if (m->heap_count > 1)
-        sift_down(m, 0);
+        source_heap_sift_down(m, m->heap, m->heap_count, 0);
     return 0;
 }

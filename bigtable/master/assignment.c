@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/core/heap.h"
 #include "base/core/panic.h"
 
 /* Servers that may be given an order, the least loaded on top. */
@@ -14,43 +15,17 @@ struct server_heap {
 
 /* Ties go to the smaller number, so that the same picture gives the same
  * orders. */
-static bool is_before(const struct server_heap *h, size_t a, size_t b)
+static bool
+server_before(const struct server_heap *h, const uint32_t *a, const uint32_t *b)
 {
-    const struct assignment_server *x = &h->servers[h->at[a]];
-    const struct assignment_server *y = &h->servers[h->at[b]];
+    const struct assignment_server *x = &h->servers[*a];
+    const struct assignment_server *y = &h->servers[*b];
     if (x->load < y->load || y->load < x->load)
         return x->load < y->load;
     return x->number < y->number;
 }
 
-static void swap(struct server_heap *h, size_t a, size_t b)
-{
-    uint32_t t = h->at[a];
-    h->at[a] = h->at[b];
-    h->at[b] = t;
-}
-
-static void sink(struct server_heap *h, size_t i)
-{
-    for (;;) {
-        size_t least = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++)
-            if (child < h->count && is_before(h, child, least))
-                least = child;
-        if (least == i)
-            return;
-        swap(h, i, least);
-        i = least;
-    }
-}
-
-static void take_out(struct server_heap *h, size_t i)
-{
-    h->at[i] = h->at[--h->count];
-    for (size_t p = h->count; p-- > 0;)
-        if (p <= i)
-            sink(h, p);
-}
+HEAP_DEFINE(server_heap, uint32_t, const struct server_heap *, server_before);
 
 static bool is_tight(const struct assignment_server *s)
 {
@@ -65,8 +40,7 @@ static void fill(struct server_heap *h, size_t server_count)
         for (uint32_t i = 0; i < server_count; i++)
             if (h->servers[i].room > 0 && is_tight(&h->servers[i]) == tight)
                 h->at[h->count++] = i;
-    for (size_t i = h->count; i-- > 0;)
-        sink(h, i);
+    server_heap_make(h, h->at, h->count);
 }
 
 /* Where in the heap the server for @t is; h->count: nowhere. The one to avoid
@@ -82,7 +56,7 @@ static size_t find(const struct server_heap *h,
     }
     if (h->count < 2 || h->servers[h->at[0]].number != t->avoid)
         return 0;
-    return h->count > 2 && is_before(h, 2, 1) ? 2 : 1;
+    return h->count > 2 && server_before(h, &h->at[2], &h->at[1]) ? 2 : 1;
 }
 
 static void give(struct server_heap *h, size_t i, double weight)
@@ -90,9 +64,9 @@ static void give(struct server_heap *h, size_t i, double weight)
     struct assignment_server *s = &h->servers[h->at[i]];
     s->load += weight;
     if (--s->room == 0)
-        take_out(h, i);
+        server_heap_take_out(h, h->at, &h->count, i);
     else
-        sink(h, i);
+        server_heap_sift_down(h, h->at, h->count, i);
 }
 
 struct queued {

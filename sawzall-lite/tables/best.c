@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/core/hash.h"
+#include "base/core/heap.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/tables/impl.h"
 
@@ -67,35 +68,13 @@ static int order_items(bool largest, const struct item *a, const struct item *b)
                  item_element(b));
 }
 
-static void sift_up(struct best *s, bool largest, size_t i)
+static bool
+worse_before(const bool *largest, const struct item *a, const struct item *b)
 {
-    while (i > 0) {
-        size_t up = (i - 1) / 2;
-        struct item swap = s->items[i];
-        if (order_items(largest, &s->items[i], &s->items[up]) <= 0)
-            return;
-        s->items[i] = s->items[up];
-        s->items[up] = swap;
-        i = up;
-    }
+    return order_items(*largest, a, b) > 0;
 }
 
-static void sift_down(struct best *s, bool largest, size_t i)
-{
-    for (;;) {
-        size_t worst = i;
-        struct item swap = s->items[i];
-        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < s->count; k++) {
-            if (order_items(largest, &s->items[k], &s->items[worst]) > 0)
-                worst = k;
-        }
-        if (worst == i)
-            return;
-        s->items[i] = s->items[worst];
-        s->items[worst] = swap;
-        i = worst;
-    }
-}
+HEAP_DEFINE(best_heap, struct item, const bool *, worse_before);
 
 static void best_close(struct saw_table *t, void *state)
 {
@@ -136,14 +115,14 @@ static void offer(struct saw_table *t,
     struct item *worst = s->items;
     if (s->count < saw_table__param(t)) {
         set_item(t, new_item(t, s), key, element);
-        sift_up(s, largest, s->count - 1);
+        best_heap_sift_up(&largest, s->items, s->count - 1);
         return;
     }
     if (s->count == 0 ||
         order(largest, key, element, item_key(worst), item_element(worst)) >= 0)
         return;
     set_item(t, worst, key, element);
-    sift_down(s, largest, 0);
+    best_heap_sift_down(&largest, s->items, s->count, 0);
 }
 
 static int best_add(struct saw_table *t,
