@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 
 #define CAP_MIN 16
@@ -31,21 +32,33 @@ void id_map_close(struct id_map *m)
     *m = (struct id_map){.slots = NULL};
 }
 
+static bool slot_is_free(id_map_item *const *slot)
+{
+    return !*slot;
+}
+
+static uint64_t slot_hash(id_map_item *const *slot)
+{
+    return hash_mix(**slot);
+}
+
+HASH_SLOTS_DEFINE(id_slots, id_map_item *, slot_is_free, slot_hash);
+
 /* The slot of @id, or the empty one where it would go. PRE: cap > 0. */
 static size_t find(const struct id_map *m, uint64_t id)
 {
-    size_t at = home(m, id);
-    while (m->slots[at] && *m->slots[at] != id)
-        at = (at + 1) & (m->cap - 1);
+    size_t at;
+    HASH_SLOTS_SEEK(at, m->cap, hash_mix(id),
+                    !m->slots[at] || *m->slots[at] == id);
     return at;
 }
 
 /* The same in the old table. PRE: there is one. */
 static size_t find_old(const struct id_map *m, uint64_t id)
 {
-    size_t at = (size_t)hash_mix(id) & (m->old_cap - 1);
-    while (m->old[at] && (m->old[at] == &gone || *m->old[at] != id))
-        at = (at + 1) & (m->old_cap - 1);
+    size_t at;
+    HASH_SLOTS_SEEK(at, m->old_cap, hash_mix(id),
+                    !m->old[at] || (m->old[at] != &gone && *m->old[at] == id));
     return at;
 }
 
@@ -128,7 +141,6 @@ void id_map_put(struct id_map *m, void *item)
 
 void id_map_remove(struct id_map *m, uint64_t id)
 {
-    size_t mask = m->cap - 1;
     size_t hole = find(m, id);
     m->count--;
     if (!m->slots[hole]) {
@@ -137,15 +149,7 @@ void id_map_remove(struct id_map *m, uint64_t id)
         m->old[hole] = &gone;
         return;
     }
-    /* Move up what a search would not find behind the hole. */
-    for (size_t at = (hole + 1) & mask; m->slots[at]; at = (at + 1) & mask) {
-        size_t want = home(m, *m->slots[at]);
-        if (((at - want) & mask) >= ((at - hole) & mask)) {
-            m->slots[hole] = m->slots[at];
-            hole = at;
-        }
-    }
-    m->slots[hole] = NULL;
+    id_slots_take_out(m->slots, m->cap, hole);
 }
 
 void *id_map_next(const struct id_map *m, size_t *at)

@@ -2,6 +2,7 @@
 #include "sawzall-lite/scope.h"
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 
 /* Smaller scopes are searched one by one. */
 #define INDEX_FROM 8
@@ -16,11 +17,9 @@ struct saw_scope *saw_scope_new(struct arena *a, struct saw_scope *outer)
 static void index_put(struct saw_scope *s, size_t position)
 {
     uint64_t h = hash64_slice(s->decls.at[position]->name);
-    size_t mask = s->index_size - 1;
-    size_t i = h & mask;
+    size_t i;
 
-    while (s->index[i])
-        i = (i + 1) & mask;
+    HASH_SLOTS_SEEK(i, s->index_size, h, !s->index[i]);
     s->index[i] = (uint32_t)(position + 1);
 }
 
@@ -35,14 +34,10 @@ struct saw_decl *saw_scope_find(const struct saw_scope *s, struct slice name)
         }
         return NULL;
     }
-    i = hash64_slice(name) & (s->index_size - 1);
-    while (s->index[i]) {
-        struct saw_decl *d = s->decls.at[s->index[i] - 1];
-        if (slice_eq(d->name, name))
-            return d;
-        i = (i + 1) & (s->index_size - 1);
-    }
-    return NULL;
+    HASH_SLOTS_SEEK(i, s->index_size, hash64_slice(name),
+                    !s->index[i] ||
+                        slice_eq(s->decls.at[s->index[i] - 1]->name, name));
+    return s->index[i] ? s->decls.at[s->index[i] - 1] : NULL;
 }
 
 struct saw_decl *saw_scope_lookup(const struct saw_scope *s, struct slice name)

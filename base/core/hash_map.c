@@ -3,6 +3,7 @@
 #include "base/core/hash_map.h"
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 
 #define CAP_MIN 16
@@ -41,14 +42,27 @@ static uint64_t hash_of(struct slice key)
     return h ? h : 1;
 }
 
+static bool slot_is_free(const struct hash_slot *s)
+{
+    return s->hash == 0;
+}
+
+static uint64_t slot_hash(const struct hash_slot *s)
+{
+    return s->hash;
+}
+
+HASH_SLOTS_DEFINE(map_slots, struct hash_slot, slot_is_free, slot_hash);
+
 /* The slot of @key, or the empty one where it belongs. PRE: one is empty. */
 static struct hash_slot *
 find(const struct hash_map *m, struct slice key, uint64_t hash)
 {
-    size_t at = (size_t)hash & (m->cap - 1);
-    while (m->slots[at].hash &&
-           (m->slots[at].hash != hash || !slice_eq(m->slots[at].key, key)))
-        at = (at + 1) & (m->cap - 1);
+    const struct hash_slot *slots = m->slots;
+    size_t at;
+    HASH_SLOTS_SEEK(at, m->cap, hash,
+                    !slots[at].hash || (slots[at].hash == hash &&
+                                        slice_eq(slots[at].key, key)));
     return &m->slots[at];
 }
 
@@ -61,9 +75,7 @@ static void grow(struct hash_map *m)
         return;
     m->cap = old_cap ? old_cap * 2 : CAP_MIN;
     m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
-    for (size_t i = 0; i < old_cap; i++)
-        if (old[i].hash)
-            *find(m, old[i].key, old[i].hash) = old[i];
+    map_slots_move(old, old_cap, m->slots, m->cap);
     mem_free(old);
 }
 
@@ -94,22 +106,6 @@ hash_map_put(struct hash_map *m, struct slice key, bool *added)
     return &s->value;
 }
 
-/* Fill the hole at @hole from the run behind it. */
-static void close_gap(struct hash_map *m, size_t hole)
-{
-    size_t mask = m->cap - 1;
-    for (size_t at = (hole + 1) & mask; m->slots[at].hash;
-         at = (at + 1) & mask) {
-        size_t home = (size_t)m->slots[at].hash & mask;
-        /* It may move to the hole if its home is not between them. */
-        if (((at - home) & mask) >= ((at - hole) & mask)) {
-            m->slots[hole] = m->slots[at];
-            hole = at;
-        }
-    }
-    m->slots[hole].hash = 0;
-}
-
 bool hash_map_remove(struct hash_map *m,
                      struct slice key,
                      union hash_value *old)
@@ -124,7 +120,7 @@ bool hash_map_remove(struct hash_map *m,
         *old = s->value;
     free_key(m, s);
     m->count--;
-    close_gap(m, (size_t)(s - m->slots));
+    map_slots_take_out(m->slots, m->cap, (size_t)(s - m->slots));
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Open addressing: see stem_index.h. */
 #include "bigtable/lsm/stem_index.h"
 
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 #include "bigtable/lsm/skip_list.h"
 
@@ -27,11 +28,23 @@ bool stem_index_saw_disorder(const struct stem_index *x, size_t count)
 static struct stem_slot *
 look_up(const struct stem_index *x, uint64_t hash, const struct skip_node *is)
 {
-    size_t i = hash & (x->slot_count - 1);
-    while (x->slots[i].first && x->slots[i].first != is)
-        i = (i + 1) & (x->slot_count - 1);
-    return &x->slots[i];
+    size_t at;
+    HASH_SLOTS_SEEK(at, x->slot_count, hash,
+                    !x->slots[at].first || x->slots[at].first == is);
+    return &x->slots[at];
 }
+
+static bool slot_is_free(const struct stem_slot *s)
+{
+    return !s->first;
+}
+
+static uint64_t slot_hash(const struct stem_slot *s)
+{
+    return s->hash;
+}
+
+HASH_SLOTS_DEFINE(stem_slots, struct stem_slot, slot_is_free, slot_hash);
 
 static void grow(struct stem_index *x)
 {
@@ -39,9 +52,7 @@ static void grow(struct stem_index *x)
     size_t old_count = x->slot_count;
     x->slot_count = old_count ? old_count * 2 : SLOTS_FIRST;
     x->slots = mem_zalloc(x->slot_count, sizeof(*x->slots));
-    for (size_t i = 0; i < old_count; i++)
-        if (old[i].first)
-            *look_up(x, old[i].hash, NULL) = old[i];
+    stem_slots_move(old, old_count, x->slots, x->slot_count);
     mem_free(old);
 }
 
@@ -63,31 +74,31 @@ void stem_index_ask_for(const struct stem_index *x, uint64_t hash)
 
 struct skip_node *stem_index_guess(const struct stem_index *x, uint64_t hash)
 {
+    size_t at;
     if (!x->slots)
         return NULL;
-    for (size_t i = hash & (x->slot_count - 1); x->slots[i].first;
-         i = (i + 1) & (x->slot_count - 1))
-        if (x->slots[i].hash == hash)
-            return x->slots[i].first;
-    return NULL;
+    HASH_SLOTS_SEEK(at, x->slot_count, hash,
+                    !x->slots[at].first || x->slots[at].hash == hash);
+    return x->slots[at].first;
 }
 
 struct skip_node *
 stem_index_find(struct stem_index *x, struct slice stem, uint64_t hash)
 {
+    const struct stem_slot *slots = x->slots;
+    size_t at;
     PRE(!x->given_up);
     if (x->slot_count == 0)
         return miss(x);
-    for (size_t i = hash & (x->slot_count - 1); x->slots[i].first;
-         i = (i + 1) & (x->slot_count - 1)) {
-        struct skip_node *n = x->slots[i].first;
-        if (x->slots[i].hash != hash ||
-            !slice_starts_with(skip_node_key(n), stem))
-            continue;
-        x->hit_count++;
-        return n;
-    }
-    return miss(x);
+    HASH_SLOTS_SEEK(
+        at, x->slot_count, hash,
+        !slots[at].first ||
+            (slots[at].hash == hash &&
+             slice_starts_with(skip_node_key(slots[at].first), stem)));
+    if (!slots[at].first)
+        return miss(x);
+    x->hit_count++;
+    return slots[at].first;
 }
 
 void stem_index_put(struct stem_index *x,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 
 #define SLOTS_MIN ((size_t)256)
@@ -21,36 +22,40 @@ void time_set_clear(struct time_set *s)
     s->count = 0;
 }
 
-static bool put(struct time_set *s, uint64_t hash)
+static bool slot_is_free(const uint64_t *slot)
 {
-    size_t i = (size_t)hash & (s->cap - 1);
-    while (s->slots[i]) {
-        if (s->slots[i] == hash)
-            return false;
-        i = (i + 1) & (s->cap - 1);
-    }
-    s->slots[i] = hash;
-    s->count++;
-    return true;
+    return *slot == 0;
 }
+
+static uint64_t slot_hash(const uint64_t *slot)
+{
+    return *slot;
+}
+
+HASH_SLOTS_DEFINE(time_slots, uint64_t, slot_is_free, slot_hash);
 
 static void grow(struct time_set *s)
 {
-    struct time_set old = *s;
-    s->cap = old.cap ? old.cap * 2 : SLOTS_MIN;
-    s->slots = mem_zalloc(s->cap, sizeof(*s->slots));
-    s->count = 0;
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.slots[i])
-            put(s, old.slots[i]);
-    mem_free(old.slots);
+    size_t cap = s->cap ? s->cap * 2 : SLOTS_MIN;
+    uint64_t *slots = mem_zalloc(cap, sizeof(*slots));
+    time_slots_move(s->slots, s->cap, slots, cap);
+    mem_free(s->slots);
+    s->slots = slots;
+    s->cap = cap;
 }
 
 bool time_set_add(struct time_set *s, uint64_t hash)
 {
+    size_t at;
+    bool is_new;
     if (s->count * 2 >= s->cap)
         grow(s);
-    return put(s, hash ? hash : 1);
+    hash = hash ? hash : 1;
+    HASH_SLOTS_SEEK(at, s->cap, hash, !s->slots[at] || s->slots[at] == hash);
+    is_new = !s->slots[at];
+    s->slots[at] = hash;
+    s->count += is_new;
+    return is_new;
 }
 
 int64_t time_set_claim(struct time_set *s, struct slice row, int64_t us)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 
 #define SLOT_COUNT_MIN 8
@@ -17,26 +18,27 @@ uint64_t saw_items_hash(struct slice datum)
 struct saw_item *
 saw_items_find(const struct saw_items *s, struct slice datum, uint64_t hash)
 {
-    size_t mask = s->slot_count - 1;
-    size_t at = hash & mask;
+    size_t at;
     if (s->slot_count == 0)
         return NULL;
-    for (;;) {
-        struct saw_item *i = s->slots[at];
-        if (!i || (i->hash == hash && slice_eq(saw_item_slice(i), datum)))
-            return i;
-        at = (at + 1) & mask;
-    }
+    HASH_SLOTS_SEEK(at, s->slot_count, hash,
+                    !s->slots[at] ||
+                        (s->slots[at]->hash == hash &&
+                         slice_eq(saw_item_slice(s->slots[at]), datum)));
+    return s->slots[at];
 }
 
-static void place(struct saw_items *s, struct saw_item *i)
+static bool slot_is_free(struct saw_item *const *slot)
 {
-    size_t mask = s->slot_count - 1;
-    size_t at = i->hash & mask;
-    while (s->slots[at])
-        at = (at + 1) & mask;
-    s->slots[at] = i;
+    return !*slot;
 }
+
+static uint64_t slot_hash(struct saw_item *const *slot)
+{
+    return (*slot)->hash;
+}
+
+HASH_SLOTS_DEFINE(item_slots, struct saw_item *, slot_is_free, slot_hash);
 
 /* Make @n slots of those that are there. */
 static void rebuild(struct saw_table *t, struct saw_items *s, size_t n)
@@ -46,10 +48,7 @@ static void rebuild(struct saw_table *t, struct saw_items *s, size_t n)
     s->slots = saw_table__resize(t, NULL, 0, n * sizeof(struct saw_item *));
     memset(s->slots, 0, n * sizeof(struct saw_item *));
     s->slot_count = n;
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i])
-            place(s, old[i]);
-    }
+    item_slots_move(old, old_count, s->slots, n);
     saw_table__resize(t, old, old_count * sizeof(struct saw_item *), 0);
 }
 
@@ -59,6 +58,7 @@ struct saw_item *saw_items_add(struct saw_table *t,
                                uint64_t hash)
 {
     struct saw_item *i;
+    size_t at;
     if ((s->count + 1) * 4 > s->slot_count * 3)
         rebuild(t, s, s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
     i = saw_table__resize(t, NULL, 0, sizeof(*i) + datum.len);
@@ -66,7 +66,8 @@ struct saw_item *saw_items_add(struct saw_table *t,
     i->v.u = 0;
     i->len = datum.len;
     memcpy(i->bytes, datum.data, datum.len);
-    place(s, i);
+    HASH_SLOTS_SEEK(at, s->slot_count, hash, !s->slots[at]);
+    s->slots[at] = i;
     s->count++;
     return i;
 }

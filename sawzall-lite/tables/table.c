@@ -11,6 +11,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/tables/impl.h"
 #include "sawzall-lite/tables/state.h"
@@ -140,20 +141,25 @@ bool saw_table_wants_origin(const struct saw_table *t)
 
 /* --- keys ----------------------------------------------------------------- */
 
+static bool slot_is_free(const struct saw_slot_ref *s)
+{
+    return !s->entry;
+}
+
+static uint64_t slot_hash(const struct saw_slot_ref *s)
+{
+    return s->hash;
+}
+
+HASH_SLOTS_DEFINE(key_slots, struct saw_slot_ref, slot_is_free, slot_hash);
+
 static void grow_slots(struct saw_table *t)
 {
     size_t n = t->slot_count ? t->slot_count * 2 : SLOT_COUNT_MIN;
     struct saw_slot_ref *slots =
         saw_table__resize(t, NULL, 0, n * sizeof(*slots));
     memset(slots, 0, n * sizeof(*slots));
-    for (size_t i = 0; i < t->slot_count; i++) {
-        size_t at = t->slots[i].hash & (n - 1);
-        if (!t->slots[i].entry)
-            continue;
-        while (slots[at].entry)
-            at = (at + 1) & (n - 1);
-        slots[at] = t->slots[i];
-    }
+    key_slots_move(t->slots, t->slot_count, slots, n);
     saw_table__resize(t, t->slots, t->slot_count * sizeof(*slots), 0);
     t->slots = slots;
     t->slot_count = n;
@@ -183,14 +189,12 @@ static struct slice entry_key(const struct saw_table *t,
 static struct saw_slot_ref *
 find_slot(struct saw_table *t, struct slice key, uint64_t hash)
 {
-    size_t mask = t->slot_count - 1;
-    size_t at = hash & mask;
-    while (t->slots[at].entry) {
-        if (t->slots[at].hash == hash &&
-            slice_eq(entry_key(t, t->slots[at].entry), key))
-            break;
-        at = (at + 1) & mask;
-    }
+    const struct saw_slot_ref *slots = t->slots;
+    size_t at;
+    HASH_SLOTS_SEEK(at, t->slot_count, hash,
+                    !slots[at].entry ||
+                        (slots[at].hash == hash &&
+                         slice_eq(entry_key(t, slots[at].entry), key)));
     return &t->slots[at];
 }
 

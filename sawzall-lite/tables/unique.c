@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/tables/impl.h"
 
@@ -37,13 +38,11 @@ static void unique_close(struct saw_table *t, void *state)
 /* False when it is there already. PRE: a free slot. */
 static bool place(struct unique *s, uint64_t hash)
 {
-    size_t mask = s->slot_count - 1;
-    size_t at = hash_mix(hash) & mask;
-    while (s->slots[at]) {
-        if (s->slots[at] == hash)
-            return false;
-        at = (at + 1) & mask;
-    }
+    size_t at;
+    HASH_SLOTS_SEEK(at, s->slot_count, hash_mix(hash),
+                    !s->slots[at] || s->slots[at] == hash);
+    if (s->slots[at])
+        return false;
     s->slots[at] = hash;
     s->count++;
     return true;

@@ -17,7 +17,6 @@ ALLOWED = {
     "XXH_INLINE_ALL": "is for xxhash.h",
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
-    "UNUSED": "marks what not every test of a fixture uses",
     "ASSERT_SLOW": "is for invariants that walk a structure",
     "surt_key": "orders an index of archives",
     "cdx_line": "is a line of an index of archives",
@@ -139,11 +138,13 @@ class Graph:
         if name.endswith("_H"):
             self.roots.add(name)
         self.define(name, path, line, body)
-        self.leads[name].update(p + "*" for p in PASTED.findall(body))
+        parameters = re.findall(r"\w+", body[:body.find(")") + 1])
+        self.leads[name].update(p + "*" for p in PASTED.findall(body)
+                                if p not in parameters)
 
     def take_statement(self, path, line, head, body):
         self.roots.update(CALL.findall(head))
-        if re.match(r"\s*(_Static_assert|STATIC_ASSERT)\b", head):
+        if CALL.match(head.lstrip()) and not body:  # Which may define with its arguments.
             self.roots.update(NAME.findall(head))
         elif re.match(r"\s*(struct|union) \w+;", head):
             pass  # Declared for what follows.
