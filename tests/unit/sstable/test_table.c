@@ -465,13 +465,16 @@ static void replace_file(const char *path, struct slice bytes)
  * never a crash, and the message names the file. */
 START_TEST(test_every_flipped_byte)
 {
+    enum {
+        CELLS = 24 /* Several blocks. */
+    };
     struct group_options group;
     struct buf bytes = BUF_INIT;
     struct rand_gen rand;
     struct entry *e;
     set_up();
     rand_init(&rand, test_seed());
-    e = make_entries(&rand, 60, 30);
+    e = make_entries(&rand, CELLS, CELLS / 2);
     group_options_default(&group);
     group.block_bytes = 512;
     for (int kind = 0; kind < 3; kind++) {
@@ -479,20 +482,21 @@ START_TEST(test_every_flipped_byte)
         if (kind == 2)
             encrypt();
         group.compression = zstd ? COMPRESSION_ZSTD : COMPRESSION_NONE;
-        write_table("a.sst", &group, e, 60);
+        write_table("a.sst", &group, e, CELLS);
         buf_clear(&bytes);
         ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+        ck_assert_uint_gt(bytes.len, 2 * group.block_bytes);
         for (size_t i = 0; i < bytes.len; i++) {
             char good = bytes.data[i];
             bytes.data[i] ^= (char)(i % 2 ? 0xff : 1 << i % 8);
             replace_file("b.sst", buf_slice(&bytes));
-            read_damaged("b.sst", e, 60, (enum table_read_mode)(i % 3));
+            read_damaged("b.sst", e, CELLS, (enum table_read_mode)(i % 3));
             bytes.data[i] = good;
         }
         ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
     }
     buf_close(&bytes);
-    free_entries(e, 60);
+    free_entries(e, CELLS);
     tear_down();
 }
 
