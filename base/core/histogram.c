@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/core/buf.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
@@ -38,7 +37,6 @@ void histogram_add_many(struct histogram *h, uint64_t value, uint64_t times)
         return;
     h->buckets[histogram_bucket(value)] += times;
     h->count += times;
-    h->sum += (double)value * (double)times;
     h->min = MIN_OF(h->min, value);
     h->max = MAX_OF(h->max, value);
 }
@@ -53,7 +51,6 @@ void histogram_merge(struct histogram *h, const struct histogram *from)
     for (size_t i = 0; i < HISTOGRAM_BUCKET_COUNT; i++)
         h->buckets[i] += from->buckets[i];
     h->count += from->count;
-    h->sum += from->sum;
     h->min = MIN_OF(h->min, from->min);
     h->max = MAX_OF(h->max, from->max);
 }

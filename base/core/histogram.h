@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
-
 /* 2^5 buckets for 0..31, then 32 for each of the 59 higher powers of two. */
 #define HISTOGRAM_SUB_BITS 5
 #define HISTOGRAM_BUCKET_COUNT                                                 \
@@ -21,7 +19,6 @@ struct histogram {
     uint64_t count; /* Values added. */
     uint64_t min;   /* Smallest; UINT64_MAX when empty. */
     uint64_t max;   /* Largest; 0 when empty. */
-    double sum;
     uint64_t buckets[HISTOGRAM_BUCKET_COUNT];
 };
 
