@@ -26,6 +26,9 @@
 #define FORGIVE_US UINT64_C(10000000)
 /* Between tries to recover. */
 #define RETRY_US UINT64_C(100000)
+/* Chunk servers that refuse a fresh proof for so long do not just lack its key,
+ * which comes with their heartbeats. */
+#define DENIED_US UINT64_C(5000000)
 
 static struct gfs_writer *writer_of(struct fs_writer *base)
 {
@@ -284,14 +287,18 @@ static void note_progress(struct gfs_writer *w)
 }
 
 /* @p failed, as others may have before it: is another chunk worth a try? Who is
- * refused twice, the second time with a fresh proof, is refused for good. */
+ * refused again and again with fresh proofs is refused for good. Parks. */
 static int
 judge_failure(struct gfs_writer *w, const struct piece *p, struct err *err)
 {
     uint64_t now = world_mono_ns(w->gfs->base.world);
-    bool final = p->rc == ERR_DENIED && w->denied;
+    bool again = p->rc == ERR_DENIED && w->denied;
+    bool final;
     if (!w->failing_ns)
         w->failing_ns = now;
+    final = again && now - w->failing_ns >= DENIED_US * 1000;
+    if (again && !final)
+        world_sleep_us(w->gfs->base.world, RETRY_US);
     w->denied = p->rc == ERR_DENIED;
     if (now - w->failing_ns >= w->gfs->timeout_us * 1000)
         final = true;
