@@ -7,6 +7,23 @@
 
 /* --- Names and bytes --------------------------------------------------- */
 
+static void read_parts(struct fs *fs, const char *path, struct slice data)
+{
+    struct fs_reader *r;
+    char part[1000];
+    size_t got;
+    OK(fs_open(fs, path, &r, err));
+    for (uint64_t at = 0; at < data.len; at += 70001) {
+        size_t want = MIN_OF(sizeof(part), data.len - at);
+        OK(fs_read_at(r, at, part, sizeof(part), &got, err));
+        ck_assert_uint_eq(got, want);
+        ck_assert_mem_eq(part, data.data + at, want);
+    }
+    OK(fs_read_at(r, data.len, part, 1, &got, err));
+    ck_assert_uint_eq(got, 0);
+    fs_reader_close(r);
+}
+
 static void do_basics(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "test");
@@ -15,8 +32,6 @@ static void do_basics(struct cell *c)
     struct fs_reader *r;
     char **names;
     size_t count;
-    char part[1000];
-    size_t got;
     fill(&data, 0, 3000000, 1);
     OK(fs_mkdirs(fs, "a/b", err));
     write_file(fs, "a/b/f", buf_slice(&data), true);
@@ -31,19 +46,11 @@ static void do_basics(struct cell *c)
     ck_assert_str_eq(names[0], "b");
     ck_assert_str_eq(names[1], "empty");
     fs_names_free(names, count);
-    OK(fs_open(fs, "a/b/f", &r, err));
-    for (uint64_t at = 0; at < data.len; at += 70001) {
-        size_t want = MIN_OF(sizeof(part), data.len - at);
-        OK(fs_read_at(r, at, part, sizeof(part), &got, err));
-        ck_assert_uint_eq(got, want);
-        ck_assert_mem_eq(part, data.data + at, want);
-    }
-    OK(fs_read_at(r, data.len, part, 1, &got, err));
-    ck_assert_uint_eq(got, 0);
-    fs_reader_close(r);
+    read_parts(fs, "a/b/f", buf_slice(&data));
     OK(fs_rename(fs, "a/b/f", "g", err));
     ck_assert_int_eq(fs_stat(fs, "a/b/f", &info, NULL), ERR_NOTFOUND);
     check_file(fs, "g", buf_slice(&data));
+    read_parts(fs, "g", buf_slice(&data));
     OK(fs_replace(fs, "g", SLICE_LIT("new"), err));
     check_file(fs, "g", SLICE_LIT("new"));
     OK(fs_remove(fs, "g", err));
