@@ -173,6 +173,7 @@ int client__call(struct chubby *c,
             code = pause_before(c, tries++, err);
         if (code) {
             err_wrap(err, "%s", told.text);
+            err_set_detail(err, told.detail, told.subject);
             return code;
         }
     }

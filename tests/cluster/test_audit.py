@@ -111,6 +111,7 @@ QUESTIONS = {
 }
 # Rows, bytes of files, locks: too many for a log, which has what is refused.
 CONTENTS = {
+    "tablet.lend",
     "chunk.append", "chunk.open", "chunk.read", "chunk.seal", "chunk.write",
     "lock.acquire", "namenode.recover", "namenode.take_over", "tablet.apply",
     "tablet.check", "tablet.modify", "tablet.read", "tablet.read_each",
@@ -236,7 +237,8 @@ class EveryChangeTest(CertifiedTest):
         self.both("ann", "master.snapshot_drop", "s", "snapshot", "drop", "s")
         self.both("ann", "master.clone", "web", "table", "clone", "web", "twin")
         self.both("ann", "master.drop_table", "twin", "table", "drop", "twin")
-        self.both("ann", "tablet.load_files", "", "load", "web", "f.txt")
+        self.both("ann", "tablet.load_files", "", "load", "web", "f.txt",
+                  denied_what="tablet.lend")
 
     def files(self):
         self.become("ann")
