@@ -3,7 +3,7 @@
 #include "chubby-lite/cell_state.h"
 
 /* Does a line of @list name @principal, or everybody? */
-static bool lists(struct slice list, const char *principal)
+static bool acl_lists_principal(struct slice list, const char *principal)
 {
     while (list.len > 0) {
         size_t end = slice_find_byte(list, '\n');
@@ -34,7 +34,7 @@ int cell__allowed(const struct cell *c,
                        "the access control list /acl/%.*s does not exist",
                        SLICE_ARG(acl));
     }
-    if (lists(buf_slice(&file->contents), principal))
+    if (acl_lists_principal(buf_slice(&file->contents), principal))
         return 0;
     return err_set(err, ERR_DENIED, "\"%s\" is not in /acl/%.*s", principal,
                    SLICE_ARG(acl));

@@ -6,8 +6,7 @@
 #include "base/core/panic.h"
 #include "chubby-lite/cell_state.h"
 
-/* --- life
- * --------------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct cell *cell_new(cell_event_cb on_event, void *ctx)
 {
@@ -81,9 +80,7 @@ int cell_handle(const struct cell *c,
     return 0;
 }
 
-/* --- sessions
- * ------------------------------------------------------------------
- */
+/* --- sessions ------------------------------------------------------------ */
 
 static int open_session(struct execution *x)
 {
@@ -121,11 +118,9 @@ static int end_session(struct execution *x, bool failed)
     return 0;
 }
 
-/* --- commands
- * ------------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
-static int execute(struct execution *x)
+static int cell_execute(struct execution *x)
 {
     switch (x->command->operation) {
     case CHUBBY_OP_SESSION_OPEN: return open_session(x);
@@ -208,7 +203,7 @@ void cell_apply(struct cell *c, struct slice bytes, struct buf *answer)
             put_answer(&x, code, answer);
         return;
     }
-    code = execute(&x);
+    code = cell_execute(&x);
     put_answer(&x, code, answer);
     if (x.session && command.sequence)
         session_keep(x.session, command.sequence,

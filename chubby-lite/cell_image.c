@@ -22,9 +22,7 @@ enum {
     NODE_EPHEMERAL = 2
 };
 
-/* --- saving
- * -------------------------------------------------------------------
- */
+/* --- saving -------------------------------------------------------------- */
 
 static void put_node(const struct node *n, struct buf *out)
 {
@@ -116,9 +114,7 @@ void cell_save(const struct cell *c, struct buf *out)
     mem_free(sessions);
 }
 
-/* --- loading
- * ------------------------------------------------------------------
- */
+/* --- loading ------------------------------------------------------------- */
 
 /* An image being read into a cell of its own. */
 struct loading {
@@ -172,7 +168,8 @@ static void get_node_body(struct loading *l, struct node *n, size_t depth)
 }
 
 /* The handle just made holds its node's lock in @mode, if it may. */
-static void hold(struct loading *l, struct handle *h, enum chubby_lock mode)
+static void
+cell_image_hold(struct loading *l, struct handle *h, enum chubby_lock mode)
 {
     struct node *n = h->node;
 
@@ -213,7 +210,7 @@ static void get_handle(struct loading *l, struct session *s)
     h->flags = (unsigned)get_below(l, 2 * CHUBBY_UNCACHED);
     h->events = (unsigned)get_below(l, UINT32_MAX);
     h->lock_delay_ms = (uint32_t)get_below(l, CHUBBY_LOCK_DELAY_MS_MAX + 1);
-    hold(l, h, (enum chubby_lock)get_below(l, 3));
+    cell_image_hold(l, h, (enum chubby_lock)get_below(l, 3));
 }
 
 static void get_session(struct loading *l)

@@ -9,7 +9,7 @@
 #include "chubby-lite/path.h"
 
 /* Somebody asks for the lock: tell those who hold it. */
-static void tell_conflict(struct cell *c, struct node *n)
+static void notify_conflict(struct cell *c, struct node *n)
 {
     struct handle *h;
 
@@ -19,7 +19,7 @@ static void tell_conflict(struct cell *c, struct node *n)
         c->on_event(c->ctx, h, CHUBBY_EVENT_CONFLICT);
 }
 
-static int held(struct execution *x, const struct node *n)
+static int cell_lock_held(struct execution *x, const struct node *n)
 {
     const struct handle *h;
 
@@ -35,12 +35,12 @@ static int held(struct execution *x, const struct node *n)
 
 /* Can the lock of @n be had in @mode? */
 static int
-obtainable(struct execution *x, struct node *n, enum chubby_lock mode)
+cell_lock_obtainable(struct execution *x, struct node *n, enum chubby_lock mode)
 {
     if (n->mode == CHUBBY_EXCLUSIVE ||
         (n->mode == CHUBBY_SHARED && mode == CHUBBY_EXCLUSIVE)) {
-        tell_conflict(x->cell, n);
-        return held(x, n);
+        notify_conflict(x->cell, n);
+        return cell_lock_held(x, n);
     }
     if (n->lock_free_us > x->cell->now_us) {
         x->answer->retry_us = n->lock_free_us;
@@ -74,7 +74,7 @@ int cell__acquire(struct execution *x)
         return err_set(x->err, ERR_INVALID,
                        "the handle holds the lock in the other mode: release "
                        "it first");
-    code = obtainable(x, n, mode);
+    code = cell_lock_obtainable(x, n, mode);
     if (code)
         return code;
     if (n->mode == CHUBBY_FREE)
@@ -82,7 +82,7 @@ int cell__acquire(struct execution *x)
     n->mode = mode;
     n->holder_count++;
     h->holding = mode;
-    cell__tell(x->cell, n, CHUBBY_EVENT_LOCKED);
+    cell__notify(x->cell, n, CHUBBY_EVENT_LOCKED);
     node_stat(n, &x->answer->stat);
     return 0;
 }
@@ -120,9 +120,7 @@ int cell__release(struct execution *x)
     return 0;
 }
 
-/* --- sequencers
- * ---------------------------------------------------------------
- */
+/* --- sequencers ---------------------------------------------------------- */
 
 int cell_sequencer(const struct handle *h, struct buf *out, struct err *err)
 {

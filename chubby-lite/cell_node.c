@@ -5,7 +5,7 @@
 #include "chubby-lite/cell_state.h"
 #include "chubby-lite/path.h"
 
-void cell__tell(struct cell *c, struct node *n, enum chubby_event event)
+void cell__notify(struct cell *c, struct node *n, enum chubby_event event)
 {
     struct handle *h;
 
@@ -16,15 +16,13 @@ void cell__tell(struct cell *c, struct node *n, enum chubby_event event)
         c->on_event(c->ctx, h, event);
 }
 
-void cell__tell_children(struct cell *c, struct node *n)
+void cell__notify_children(struct cell *c, struct node *n)
 {
     if (n)
-        cell__tell(c, n, CHUBBY_EVENT_CHILDREN);
+        cell__notify(c, n, CHUBBY_EVENT_CHILDREN);
 }
 
-/* --- opening
- * ------------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 static const unsigned access_of[ACL_KINDS] = {CHUBBY_READ, CHUBBY_WRITE,
                                               CHUBBY_CHANGE_ACL};
@@ -69,7 +67,7 @@ static int check_room(struct execution *x)
     return 0;
 }
 
-static int create(struct execution *x, struct node **out)
+static int cell_node_create(struct execution *x, struct node **out)
 {
     struct slice above_path;
     struct slice name;
@@ -106,7 +104,7 @@ static int create(struct execution *x, struct node **out)
     x->cell->node_count++;
     x->cell->contents_bytes += n->contents.len;
     above->content_generation++;
-    cell__tell_children(x->cell, above);
+    cell__notify_children(x->cell, above);
     x->answer->created = true;
     *out = n;
     return 0;
@@ -162,7 +160,7 @@ int cell__open(struct execution *x)
     if (n)
         code = may_open(x, n);
     else if (c->flags & CHUBBY_CREATE)
-        code = create(x, &n);
+        code = cell_node_create(x, &n);
     else
         code = err_set(x->err, ERR_NOTFOUND, "no such node");
     if (code)
@@ -177,8 +175,7 @@ int cell__open(struct execution *x)
     return 0;
 }
 
-/* --- closing and deleting
- * ----------------------------------------------------- */
+/* --- closing and deleting ------------------------------------------------ */
 
 /* Remove leaf @n: its handles lose it. */
 static void remove_node(struct cell *c, struct node *n)
@@ -186,14 +183,14 @@ static void remove_node(struct cell *c, struct node *n)
     struct node *above = n->parent;
     struct handle *h;
 
-    cell__tell(c, n, CHUBBY_EVENT_INVALID);
+    cell__notify(c, n, CHUBBY_EVENT_INVALID);
     while ((h = LIST_FIRST(&n->handles)))
         handle_orphan(h);
     c->node_count--;
     c->contents_bytes -= n->contents.len;
     node_remove(n);
     above->content_generation++;
-    cell__tell_children(c, above);
+    cell__notify_children(c, above);
 }
 
 /* Remove @n, and what is above it, as far as it is ephemeral and unused. */
@@ -250,9 +247,7 @@ int cell__delete(struct execution *x)
     return 0;
 }
 
-/* --- changing
- * ------------------------------------------------------------------
- */
+/* --- changing ------------------------------------------------------------ */
 
 int cell__write(struct execution *x)
 {
@@ -280,8 +275,8 @@ int cell__write(struct execution *x)
     buf_append_slice(&n->contents, c->contents);
     x->cell->contents_bytes += n->contents.len;
     n->content_generation++;
-    cell__tell(x->cell, n, CHUBBY_EVENT_CONTENT);
-    cell__tell_children(x->cell, n->parent);
+    cell__notify(x->cell, n, CHUBBY_EVENT_CONTENT);
+    cell__notify_children(x->cell, n->parent);
     node_stat(n, &x->answer->stat);
     return 0;
 }

@@ -27,9 +27,9 @@ struct execution {
 };
 
 /* Tell the handles on @n that asked for @event. */
-void cell__tell(struct cell *c, struct node *n, enum chubby_event event);
+void cell__notify(struct cell *c, struct node *n, enum chubby_event event);
 /* A child of @n, which may be NULL, came, went or was written. */
-void cell__tell_children(struct cell *c, struct node *n);
+void cell__notify_children(struct cell *c, struct node *n);
 
 /* Each returns 0 or the error of the answer. */
 int cell__open(struct execution *x);
@@ -40,20 +40,17 @@ int cell__delete(struct execution *x);
 int cell__acquire(struct execution *x);
 int cell__release(struct execution *x);
 
-/* --- cell_lock.c -------------------------------------------------------------
- */
+/* --- cell_lock.c --------------------------------------------------------- */
 
 /* Free the lock @h holds, if any. @failed: its holder did not do it. */
 void cell__unlock(struct cell *c, struct handle *h, bool failed);
 
-/* --- cell_node.c -------------------------------------------------------------
- */
+/* --- cell_node.c --------------------------------------------------------- */
 
 /* Close @h, its lock with it; ephemeral nodes that nobody has open go. */
 void cell__close_handle(struct cell *c, struct handle *h, bool failed);
 
-/* --- acl.c
- * -------------------------------------------------------------------- */
+/* --- acl.c --------------------------------------------------------------- */
 
 /* May @principal do what the list named @acl decides? ERR_DENIED says no. */
 MUST_CHECK int cell__allowed(const struct cell *c,

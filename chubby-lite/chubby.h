@@ -52,7 +52,7 @@ struct world;
 #define CHUBBY_SEQUENCER_BYTES_MAX (CHUBBY_PATH_BYTES_MAX + 64)
 #define CHUBBY_LOCK_DELAY_MS_MAX   60000
 
-/* --- what can be asked for, and told -------------------------------------- */
+/* --- what can be asked for, and told ------------------------------------- */
 
 enum chubby_open_flags {
     CHUBBY_READ = 1,       /* Contents, children, state. */
@@ -102,8 +102,7 @@ struct chubby_stat {
     bool is_ephemeral;
 };
 
-/* --- sessions ---------------------------------------------------------------
- */
+/* --- sessions ------------------------------------------------------------ */
 
 /* @h is NULL for an event of the session. Does not park: post or start a fiber
  * for what does. */
@@ -127,7 +126,7 @@ struct chubby_options {
     uint32_t grace_ms;                   /* Default 45,000. */
     uint64_t cache_bytes;                /* Default 4 MiB. */
     /* A file where the client notes its session; copied. When its process has
-     * died and begins anew, that session ends at once instead of with its
+     * died and restarts, that session ends at once instead of with its
      * lease. One client at a time uses it. NULL: none. */
     const char *memo;
     /* Where others reach this process ("host:port"; copied), which listens
@@ -161,8 +160,7 @@ void chubby_disconnect(struct chubby *c);
  * expired. Who serves under a lock asks before each answer. */
 bool chubby_is_safe(const struct chubby *c);
 
-/* --- handles ----------------------------------------------------------------
- */
+/* --- handles ------------------------------------------------------------- */
 
 struct chubby_open_options {
     unsigned events;        /* CHUBBY_EVENT_* to be told of. */
@@ -227,8 +225,7 @@ MUST_CHECK int chubby_set_acl(struct chubby_handle *h,
 /* Delete the node; ERR_BUSY when it has children. */
 MUST_CHECK int chubby_delete(struct chubby_handle *h, struct err *err);
 
-/* --- locks ------------------------------------------------------------------
- */
+/* --- locks --------------------------------------------------------------- */
 
 /* Wait for the lock. Parks. */
 MUST_CHECK int

@@ -13,7 +13,7 @@ enum {
 void claim_enter(struct claim_list *l, struct claim *c)
 {
     *c = (struct claim){.count = 0};
-    LIST_INIT(&c->bell);
+    LIST_INIT(&c->waiters);
     TAILQ_INSERT_TAIL(l, c, link);
 }
 
@@ -25,7 +25,7 @@ void claim_leave(struct claim_list *l, struct claim *c)
     mem_free(c->items);
     TAILQ_FOREACH(other, l, link)
     if (!other->held)
-        bell_ring(&other->bell);
+        wait_queue_wake(&other->waiters);
 }
 
 void claim_clear(struct claim *c)

@@ -21,7 +21,7 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/slice.h"
-#include "chubby-lite/bell.h"
+#include "chubby-lite/wait_queue.h"
 
 struct claim_item {
     uint64_t key;
@@ -35,7 +35,7 @@ struct claim {
     size_t count;
     size_t cap;
     bool held;
-    struct bell bell; /* Rings when it may be its turn. */
+    struct wait_queue waiters; /* Woken when it may be its turn. */
 };
 
 TAILQ_HEAD(claim_list, claim); /* In the order of coming. */

@@ -22,9 +22,7 @@
 /* A session's number in hexadecimal. */
 #define MEMO_BYTES 16
 
-/* --- events
- * ---------------------------------------------------------------------
- */
+/* --- events -------------------------------------------------------------- */
 
 static struct chubby_handle *find_handle(const struct chubby *c, uint64_t id)
 {
@@ -36,7 +34,7 @@ static struct chubby_handle *find_handle(const struct chubby *c, uint64_t id)
     return NULL;
 }
 
-void client__tell(struct chubby *c, uint64_t id, unsigned event)
+void client__notify(struct chubby *c, uint64_t id, unsigned event)
 {
     struct chubby_handle *h = id ? find_handle(c, id) : NULL;
 
@@ -60,9 +58,7 @@ bool client__may_use_cache(const struct chubby *c)
     return chubby_is_safe(c);
 }
 
-/* --- keep-alives
- * ----------------------------------------------------------------
- */
+/* --- keep-alives --------------------------------------------------------- */
 
 static void set_state(struct chubby *c, enum session_state state)
 {
@@ -71,11 +67,11 @@ static void set_state(struct chubby *c, enum session_state state)
     c->state = state;
     if (state != SESSION_SAFE)
         client_cache_drop_all(&c->cache);
-    bell_ring(&c->changed);
-    client__tell(c, 0,
-                 state == SESSION_SAFE       ? CHUBBY_EVENT_SAFE
-                 : state == SESSION_JEOPARDY ? CHUBBY_EVENT_JEOPARDY
-                                             : CHUBBY_EVENT_EXPIRED);
+    wait_queue_wake(&c->changed);
+    client__notify(c, 0,
+                   state == SESSION_SAFE       ? CHUBBY_EVENT_SAFE
+                   : state == SESSION_JEOPARDY ? CHUBBY_EVENT_JEOPARDY
+                                               : CHUBBY_EVENT_EXPIRED);
 }
 
 /* Another leader: it does not know what is cached here. */
@@ -89,10 +85,10 @@ static void meet_leader(struct chubby *c, uint64_t term)
     c->heard = 0;
     client_cache_drop_all(&c->cache);
     if (!first)
-        client__tell(c, 0, CHUBBY_EVENT_FAILOVER);
+        client__notify(c, 0, CHUBBY_EVENT_FAILOVER);
 }
 
-static int hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
+static int chubby_hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
 {
     struct codec_reader r = codec_reader_make(reply);
     struct chubby_news_item item;
@@ -115,7 +111,7 @@ static int hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
         if (item.kind == CHUBBY_NEWS_INVALIDATE)
             client_cache_drop(&c->cache, item.target);
         else
-            client__tell(c, item.target, item.event);
+            client__notify(c, item.target, item.event);
     }
     lease_ns = (uint64_t)lease_ms * 1000000;
     c->deadline_ns = sent_ns + lease_ns - lease_ns / DRIFT_SHARE;
@@ -125,7 +121,7 @@ static int hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
 }
 
 /* What time has done to the session. */
-static void age(struct chubby *c)
+static void chubby_age(struct chubby *c)
 {
     uint64_t now = world_mono_ns(c->world);
 
@@ -161,13 +157,13 @@ static int keep_alive(struct chubby *c, struct buf *body, struct buf *reply)
     code = client__try(c, CHUBBY_METHOD_KEEP_ALIVE, patience_us(c),
                        buf_slice(body), reply, &again, NULL);
     if (!code)
-        code = hear(c, buf_slice(reply), sent_ns);
+        code = chubby_hear(c, buf_slice(reply), sent_ns);
     if (code && !again)
         set_state(c, SESSION_EXPIRED);
     return code;
 }
 
-static void keeper(void *arg)
+static void chubby_keep_alive_loop(void *arg)
 {
     struct chubby *c = arg;
     struct buf body = BUF_INIT;
@@ -178,14 +174,14 @@ static void keeper(void *arg)
     /* Also while it says goodbye, whose calls need the session. */
     while (c->state != SESSION_EXPIRED) {
         code = keep_alive(c, &body, &reply);
-        age(c);
+        chubby_age(c);
         if (fiber_check(NULL))
             break;
         if (!code)
             continue;
         pause_ns = 10000000 + rand_below(&c->random, 50000000);
-        if (bell_wait(&c->changed, world_mono_ns(c->world) + pause_ns, NULL) ==
-            ERR_CANCELLED)
+        if (wait_queue_wait(&c->changed, world_mono_ns(c->world) + pause_ns,
+                            NULL) == ERR_CANCELLED)
             break;
     }
     /* Cancelled, with its machine or by chubby_disconnect(): calls that wait
@@ -195,11 +191,9 @@ static void keeper(void *arg)
     buf_close(&reply);
 }
 
-/* --- beginning and end
- * ------------------------------------------------------------
- */
+/* --- beginning and end --------------------------------------------------- */
 
-static int begin(struct chubby *c, struct err *err)
+static int chubby_begin_session(struct chubby *c, struct err *err)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_OPEN,
                                      .session = c->session,
@@ -220,9 +214,7 @@ static int begin(struct chubby *c, struct err *err)
     return code;
 }
 
-/* --- the predecessor
- * --------------------------------------------------------------
- */
+/* --- the predecessor ----------------------------------------------------- */
 
 uint64_t chubby_noted_session(struct world *w, const char *memo)
 {
@@ -337,14 +329,15 @@ int chubby_connect(struct world *w,
     c = client_new(w, opts);
     if (opts->memo)
         end_predecessor(c, opts->memo);
-    code = begin(c, err);
+    code = chubby_begin_session(c, err);
     if (code)
         goto fail;
     /* Not safe yet, but no longer without an answer than from now on. */
     c->deadline_ns = world_mono_ns(w);
-    c->keeper = fiber_start(loop_self(), "lock-keeper", keeper, c);
+    c->keep_alive =
+        fiber_start(loop_self(), "lock-keep-alive", chubby_keep_alive_loop, c);
     while (!code && c->term == 0 && c->state != SESSION_EXPIRED)
-        code = bell_wait(&c->changed, world_mono_ns(w) + 20000000, err) ==
+        code = wait_queue_wait(&c->changed, world_mono_ns(w) + 20000000, err) ==
                        ERR_CANCELLED
                    ? ERR_CANCELLED
                    : fiber_check(err);
@@ -352,8 +345,8 @@ int chubby_connect(struct world *w,
         code = err_set(err, ERR_UNAVAILABLE, "the session ended as it began");
     if (code) {
         c->closing = true;
-        fiber_cancel(c->keeper);
-        fiber_join(c->keeper);
+        fiber_cancel(c->keep_alive);
+        fiber_join(c->keep_alive);
         goto fail;
     }
     *out = c;
@@ -387,7 +380,7 @@ static void say_goodbye(void *arg)
 /* In a fiber of its own: the caller's may have been cancelled, and a session
  * that ends without a word has others wait for its lease before they can change
  * what it has cached. */
-static void part(struct chubby *c)
+static void chubby_part_session(struct chubby *c)
 {
     uint64_t deadline = fiber_deadline();
     bool haste = fiber_check(NULL) == ERR_CANCELLED;
@@ -406,8 +399,8 @@ void chubby_disconnect(struct chubby *c)
     PRE(LIST_EMPTY(&c->handles));
     c->closing = true;
     if (c->state == SESSION_SAFE)
-        part(c);
-    fiber_cancel(c->keeper);
-    fiber_join(c->keeper);
+        chubby_part_session(c);
+    fiber_cancel(c->keep_alive);
+    fiber_join(c->keep_alive);
     client_free(c);
 }

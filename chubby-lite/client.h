@@ -12,10 +12,10 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/rand.h"
-#include "chubby-lite/bell.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/client_cache.h"
 #include "chubby-lite/command.h"
+#include "chubby-lite/wait_queue.h"
 
 struct fiber;
 struct rpc_channel;
@@ -34,7 +34,7 @@ enum session_state {
 struct client_server {
     char *address; /* Owned. */
     struct rpc_channel *channel;
-    bool is_stranger; /* It said that it is no lock server. */
+    bool is_other_service; /* It said that it is no lock server. */
 };
 
 /* A command of the session under way. */
@@ -66,13 +66,13 @@ struct chubby {
     uint64_t term;        /* Of the leader that answered last; 0: none yet. */
     uint64_t heard;       /* News of that term acted upon. */
     uint64_t deadline_ns; /* Monotonic: the lease is surely valid before. */
-    struct bell changed;  /* Rings when any of these did. */
-    struct fiber *keeper;
+    struct wait_queue changed; /* Woken when any of these did. */
+    struct fiber *keep_alive;
     bool closing;
     /* Commands. */
     uint64_t sequence; /* The newest given out. */
     TAILQ_HEAD(, flight) flights;
-    struct bell landed; /* Rings when a flight ends. */
+    struct wait_queue landed; /* Woken when a flight ends. */
     /* Handles. */
     LIST_HEAD(, chubby_handle) handles;
     unsigned opening_count; /* Calls that open one. */
@@ -91,8 +91,7 @@ struct chubby_handle {
     char *path; /* Owned. */
 };
 
-/* --- client_call.c
- * ------------------------------------------------------------ */
+/* --- client_call.c ------------------------------------------------------- */
 
 /* The server at @address, remembered if it is new and there is room. */
 void client__add_server(struct chubby *c, struct slice address);
@@ -126,12 +125,11 @@ MUST_CHECK int client__execute(struct chubby *c,
 MUST_CHECK int
 client__answer(struct slice bytes, struct chubby_answer *a, struct err *err);
 
-/* --- client.c
- * ------------------------------------------------------------------ */
+/* --- client.c ------------------------------------------------------------ */
 
 /* May what is cached be used now? */
 bool client__may_use_cache(const struct chubby *c);
 /* Tell an event of the session, or of handle @id. */
-void client__tell(struct chubby *c, uint64_t id, unsigned event);
+void client__notify(struct chubby *c, uint64_t id, unsigned event);
 
 #endif /* CHUBBY_LITE_CLIENT_H */

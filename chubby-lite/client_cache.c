@@ -25,7 +25,7 @@ void client_cache_init(struct client_cache *c, uint64_t bytes_max)
     c->drop_count = 0;
 }
 
-static uint64_t cost(const struct cached *e)
+static uint64_t chubby_cache_cost(const struct cached *e)
 {
     return sizeof(*e) + 64 + e->bytes.cap;
 }
@@ -36,7 +36,7 @@ static void take_out(struct client_cache *c, struct cached *e)
 
     hash_map_remove(&c->entries, key_of(e->instance, e->kind, &k), NULL);
     TAILQ_REMOVE(&c->recent, e, link);
-    c->bytes -= cost(e);
+    c->bytes -= chubby_cache_cost(e);
     buf_close(&e->bytes);
     mem_free(e);
 }
@@ -80,7 +80,7 @@ void client_cache_put(struct client_cache *c,
     buf_append_slice(&e->bytes, v->bytes);
     hash_map_put(&c->entries, key, NULL)->pointer = e;
     TAILQ_INSERT_HEAD(&c->recent, e, link);
-    c->bytes += cost(e);
+    c->bytes += chubby_cache_cost(e);
     while (c->bytes > c->bytes_max)
         take_out(c, TAILQ_LAST(&c->recent, cached_list));
 }

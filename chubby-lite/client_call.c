@@ -12,9 +12,7 @@
 #define PAUSE_MIN_US    UINT64_C(10000)
 #define PAUSE_MAX_US    UINT64_C(500000)
 
-/* --- servers
- * --------------------------------------------------------------------
- */
+/* --- servers ------------------------------------------------------------- */
 
 static size_t find_server(const struct chubby *c, struct slice address)
 {
@@ -52,7 +50,8 @@ void client__close_servers(struct chubby *c)
 }
 
 /* Whom to ask after @asked has failed with @e. */
-static void choose(struct chubby *c, size_t asked, const struct err *e)
+static void
+chubby_call_choose_server(struct chubby *c, size_t asked, const struct err *e)
 {
     char hint[256];
     size_t found;
@@ -71,12 +70,12 @@ static void choose(struct chubby *c, size_t asked, const struct err *e)
 }
 
 /* Targets name nodes of a cluster, of which not every one has each role. */
-static bool are_all_strangers(const struct chubby *c)
+static bool are_all_other_services(const struct chubby *c)
 {
     size_t i;
 
     for (i = 0; i < c->server_count; i++)
-        if (!c->servers[i].is_stranger)
+        if (!c->servers[i].is_other_service)
             return false;
     return true;
 }
@@ -97,22 +96,20 @@ int client__try(struct chubby *c,
     buf_clear(reply);
     code = rpc_call(c->servers[asked].channel, method, &opts, body, SLICE_EMPTY,
                     reply, NULL, &e);
-    c->servers[asked].is_stranger = code == ERR_UNSUPPORTED;
+    c->servers[asked].is_other_service = code == ERR_UNSUPPORTED;
     /* Codes of the server's own trouble; the machine's come in answers. */
     *again = code == ERR_UNAVAILABLE || code == ERR_DEADLINE ||
              code == ERR_BUSY || code == ERR_IO || code == ERR_FULL ||
              code == ERR_CANCELLED ||
-             (code == ERR_UNSUPPORTED && !are_all_strangers(c));
+             (code == ERR_UNSUPPORTED && !are_all_other_services(c));
     if (code && *again)
-        choose(c, asked, &e);
+        chubby_call_choose_server(c, asked, &e);
     if (code)
         err_copy(err, &e);
     return code;
 }
 
-/* --- calls
- * ----------------------------------------------------------------------
- */
+/* --- calls --------------------------------------------------------------- */
 
 /* A growing, jittered pause before try number @n + 1. */
 static int pause_before(struct chubby *c, unsigned n, struct err *err)
@@ -124,7 +121,7 @@ static int pause_before(struct chubby *c, unsigned n, struct err *err)
     us = MIN_OF(us, PAUSE_MAX_US);
     us = us / 2 + rand_below(&c->random, us);
     until = world_mono_ns(c->world) + us * 1000;
-    code = bell_wait(&c->changed, until, NULL);
+    code = wait_queue_wait(&c->changed, until, NULL);
     return code == ERR_DEADLINE || code == 0 ? fiber_check(err) : code;
 }
 
@@ -134,7 +131,7 @@ static int wait_safe(struct chubby *c, struct err *err)
     int code = 0;
 
     while (!code && c->state == SESSION_JEOPARDY)
-        code = bell_wait(&c->changed, 0, err);
+        code = wait_queue_wait(&c->changed, 0, err);
     if (!code && c->state == SESSION_EXPIRED)
         code = err_set(err, ERR_CLOSED,
                        "the session with the lock service has "
@@ -179,9 +176,7 @@ int client__call(struct chubby *c,
     }
 }
 
-/* --- commands
- * -------------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
 int client__answer(struct slice bytes, struct chubby_answer *a, struct err *err)
 {
@@ -200,7 +195,7 @@ static int take_off(struct chubby *c, struct flight *f, struct err *err)
     while (!code && !TAILQ_EMPTY(&c->flights) &&
            c->sequence - TAILQ_FIRST(&c->flights)->sequence >=
                SESSION_ANSWERS_MAX / 2)
-        code = bell_wait(&c->landed, 0, err);
+        code = wait_queue_wait(&c->landed, 0, err);
     if (code)
         return code;
     f->sequence = ++c->sequence;
@@ -227,7 +222,7 @@ int client__execute(struct chubby *c,
     code =
         client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), reply, err);
     TAILQ_REMOVE(&c->flights, &f, link);
-    bell_ring(&c->landed);
+    wait_queue_wake(&c->landed);
     buf_close(&body);
     return code ? code : client__answer(buf_slice(reply), a, err);
 }

@@ -4,7 +4,7 @@
 #include "chubby-lite/client.h"
 #include "chubby-lite/wire.h"
 
-/* How long one call waits for a lock before it asks anew. */
+/* How long one call waits for a lock before it asks again. */
 #define ACQUIRE_US UINT64_C(20000000)
 
 const char *chubby_path(const struct chubby_handle *h)
@@ -12,9 +12,7 @@ const char *chubby_path(const struct chubby_handle *h)
     return h->path;
 }
 
-/* --- opening and closing
- * ----------------------------------------------------------
- */
+/* --- opening and closing ------------------------------------------------- */
 
 static void give_strays(struct chubby *c, uint64_t id)
 {
@@ -31,7 +29,7 @@ static void give_strays(struct chubby *c, uint64_t id)
     }
     c->stray_count = c->opening_count > 0 ? kept : 0;
     for (i = 0; i < own_count; i++)
-        client__tell(c, id, own[i].event);
+        client__notify(c, id, own[i].event);
 }
 
 static struct chubby_handle *
@@ -129,16 +127,14 @@ void chubby_close(struct chubby_handle *h)
     mem_free(h);
 }
 
-/* --- reading
- * ------------------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Ask the leader; @v borrows from @reply. */
-static int ask(struct chubby_handle *h,
-               enum chubby_read_kind kind,
-               struct buf *reply,
-               struct chubby_view *v,
-               struct err *err)
+static int chubby_handle_ask(struct chubby_handle *h,
+                             enum chubby_read_kind kind,
+                             struct buf *reply,
+                             struct chubby_view *v,
+                             struct err *err)
 {
     struct chubby *c = h->client;
     struct chubby_query q = {c->session, h->id, kind};
@@ -174,16 +170,16 @@ bool chubby_is_cached(const struct chubby_handle *h)
 }
 
 /* From the cache, or else from the leader. */
-static int look(struct chubby_handle *h,
-                enum chubby_read_kind kind,
-                struct buf *reply,
-                struct chubby_view *v,
-                struct err *err)
+static int chubby_handle_look(struct chubby_handle *h,
+                              enum chubby_read_kind kind,
+                              struct buf *reply,
+                              struct chubby_view *v,
+                              struct err *err)
 {
     const struct cached *e = find_cached(h, kind);
 
     if (!e)
-        return ask(h, kind, reply, v, err);
+        return chubby_handle_ask(h, kind, reply, v, err);
     v->stat = e->stat;
     v->bytes = buf_slice(&e->bytes);
     return 0;
@@ -198,8 +194,9 @@ int chubby_read(struct chubby_handle *h,
     struct chubby_view v;
     /* A cached stat would be old: nobody is told that a lock was taken, or a
      * list changed. */
-    int code = stat ? ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
-                    : look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
+    int code =
+        stat ? chubby_handle_ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
+             : chubby_handle_look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
 
     if (!code) {
         buf_append_slice(out, v.bytes);
@@ -216,7 +213,7 @@ int chubby_get_stat(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = ask(h, CHUBBY_READ_STAT, &reply, &v, err);
+    int code = chubby_handle_ask(h, CHUBBY_READ_STAT, &reply, &v, err);
 
     if (!code)
         *stat = v.stat;
@@ -251,7 +248,7 @@ int chubby_list(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
+    int code = chubby_handle_look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
 
     if (!code)
         code = take_names(v.bytes, names, count, err);
@@ -268,9 +265,7 @@ void chubby_names_free(char **names, size_t count)
     mem_free(names);
 }
 
-/* --- changing
- * ------------------------------------------------------------------------
- */
+/* --- changing ------------------------------------------------------------ */
 
 int chubby_write(struct chubby_handle *h,
                  struct slice contents,
@@ -319,9 +314,7 @@ int chubby_delete(struct chubby_handle *h, struct err *err)
     return code;
 }
 
-/* --- locks
- * ---------------------------------------------------------------------------
- */
+/* --- locks --------------------------------------------------------------- */
 
 int chubby_try_acquire(struct chubby_handle *h,
                        enum chubby_lock mode,
@@ -376,7 +369,7 @@ int chubby_sequencer(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
+    int code = chubby_handle_ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
 
     if (!code && v.bytes.len >= CHUBBY_SEQUENCER_BYTES_MAX)
         code = err_set(err, ERR_CORRUPT, "%s: the sequencer is long", h->path);

@@ -23,10 +23,10 @@ void lease_unref(struct lease *l)
     mem_free(l);
 }
 
-static void end(struct lease *l)
+static void lease_end(struct lease *l)
 {
     l->gone = true;
-    bell_ring(&l->bell);
+    wait_queue_wake(&l->waiters);
     lease_unref(l);
 }
 
@@ -36,7 +36,7 @@ void lease_table_clear(struct lease_table *t)
     size_t at = 0;
 
     while ((slot = hash_map_next(&t->leases, &at)))
-        end(slot->value.pointer);
+        lease_end(slot->value.pointer);
     hash_map_clear(&t->leases);
 }
 
@@ -66,7 +66,7 @@ struct lease *lease_add(struct lease_table *t, uint64_t session)
     l->session = session;
     l->refs = 1;
     STAILQ_INIT(&l->news);
-    LIST_INIT(&l->bell);
+    LIST_INIT(&l->waiters);
     hash_map_init(&l->cached, HASH_KEYS_COPIED);
     v->pointer = l;
     return l;
@@ -77,7 +77,7 @@ void lease_remove(struct lease_table *t, uint64_t session)
     union hash_value old;
 
     if (hash_map_remove(&t->leases, hash_key_u64(&session), &old))
-        end(old.pointer);
+        lease_end(old.pointer);
 }
 
 /* Drop the oldest event; what invalidates stays, for it is waited for. */
@@ -95,10 +95,10 @@ static void drop_event(struct lease *l)
     n->item.event = CHUBBY_EVENT_FAILOVER;
 }
 
-uint64_t lease_tell(struct lease *l,
-                    enum chubby_news_kind kind,
-                    uint64_t target,
-                    unsigned event)
+uint64_t lease_notify(struct lease *l,
+                      enum chubby_news_kind kind,
+                      uint64_t target,
+                      unsigned event)
 {
     struct lease_news *n;
 
@@ -110,7 +110,7 @@ uint64_t lease_tell(struct lease *l,
     n->item = (struct chubby_news_item){++l->news_number, kind, target, event};
     STAILQ_INSERT_TAIL(&l->news, n, link);
     l->news_count++;
-    bell_ring(&l->bell);
+    wait_queue_wake(&l->waiters);
     return l->news_number;
 }
 
@@ -124,7 +124,7 @@ void lease_hear(struct lease *l, uint64_t number)
         l->news_count--;
     }
     l->heard = MAX_OF(l->heard, MIN_OF(number, l->news_number));
-    bell_ring(&l->bell);
+    wait_queue_wake(&l->waiters);
 }
 
 void lease_cache(struct lease *l, uint64_t instance)
@@ -143,6 +143,6 @@ uint64_t lease_uncache(struct lease *l, uint64_t instance)
         return 0;
     }
     if (!v->number)
-        v->number = lease_tell(l, CHUBBY_NEWS_INVALIDATE, instance, 0);
+        v->number = lease_notify(l, CHUBBY_NEWS_INVALIDATE, instance, 0);
     return v->number;
 }

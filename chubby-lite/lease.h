@@ -25,7 +25,7 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/hash_map.h"
-#include "chubby-lite/bell.h"
+#include "chubby-lite/wait_queue.h"
 #include "chubby-lite/wire.h"
 
 /* News a session has not heard; more, and the oldest events are dropped and it
@@ -59,7 +59,7 @@ struct lease {
     uint64_t heard;         /* The newest that was heard. */
     struct hash_map cached; /* Instance of a node: the number of the news that
                                invalidates it, 0 while there is none. */
-    struct bell bell;       /* Rings when any of the above changed. */
+    struct wait_queue waiters; /* Woken when any of the above changed. */
 };
 
 /* All leases, by session. */
@@ -84,10 +84,10 @@ struct lease *lease_ref(struct lease *l);
 void lease_unref(struct lease *l);
 
 /* Something to tell; returns its number. */
-uint64_t lease_tell(struct lease *l,
-                    enum chubby_news_kind kind,
-                    uint64_t target,
-                    unsigned event);
+uint64_t lease_notify(struct lease *l,
+                      enum chubby_news_kind kind,
+                      uint64_t target,
+                      unsigned event);
 /* All up to @number was heard. */
 void lease_hear(struct lease *l, uint64_t number);
 

@@ -12,9 +12,7 @@
 #define HOLDERS_NS       UINT64_C(1000000000)
 #define LEASE_MS_DEFAULT 12000
 
-/* --- the machine
- * ----------------------------------------------------------------
- */
+/* --- the machine --------------------------------------------------------- */
 
 /* Keep the leases in step with the sessions. */
 static void follow_sessions(struct chubby_server *s, struct slice bytes)
@@ -29,8 +27,10 @@ static void follow_sessions(struct chubby_server *s, struct slice bytes)
         server__start_lease(s, c.session);
 }
 
-static void
-apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
+static void chubby_server_apply(void *ctx,
+                                uint64_t index,
+                                struct slice command,
+                                struct buf *reply)
 {
     struct chubby_server *s = ctx;
 
@@ -42,21 +42,21 @@ apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
     }
 }
 
-static void save(void *ctx, struct buf *out)
+static void chubby_server_save(void *ctx, struct buf *out)
 {
     struct chubby_server *s = ctx;
 
     cell_save(s->cell, out);
 }
 
-static int load(void *ctx, struct slice image, struct err *err)
+static int chubby_server_load(void *ctx, struct slice image, struct err *err)
 {
     struct chubby_server *s = ctx;
 
     return cell_load(s->cell, image, err);
 }
 
-static void lead(void *ctx, bool leading, uint64_t term)
+static void chubby_server_lead(void *ctx, bool leading, uint64_t term)
 {
     struct chubby_server *s = ctx;
 
@@ -78,7 +78,7 @@ static void on_event(void *ctx, const struct handle *h, enum chubby_event event)
         return;
     l = lease_find(&s->leases, h->session->id);
     if (l)
-        lease_tell(l, CHUBBY_NEWS_EVENT, h->id, (unsigned)event);
+        lease_notify(l, CHUBBY_NEWS_EVENT, h->id, (unsigned)event);
 }
 
 uint64_t server__now_us(const struct chubby_server *s)
@@ -103,9 +103,7 @@ int server__check_session(struct chubby_server *s,
     return 0; /* One that is not known is the machine's to refuse. */
 }
 
-/* --- methods
- * ---------------------------------------------------------------------
- */
+/* --- methods ------------------------------------------------------------- */
 
 /* The command of @call, with what is the server's to say. */
 static int get_command(struct chubby_server *s,
@@ -176,11 +174,11 @@ static void put_children(const struct node *n, struct buf *out)
 }
 
 /* What @q asks of @h, into @scratch where it is made for the purpose. */
-static int look(const struct chubby_query *q,
-                const struct handle *h,
-                struct buf *scratch,
-                struct chubby_view *v,
-                struct err *err)
+static int chubby_server_look(const struct chubby_query *q,
+                              const struct handle *h,
+                              struct buf *scratch,
+                              struct chubby_view *v,
+                              struct err *err)
 {
     const struct node *n = h->node;
 
@@ -223,7 +221,7 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
                            q.kind == CHUBBY_READ_SEQUENCER ? 0u : CHUBBY_READ,
                            &h, err);
     if (!code)
-        code = look(&q, h, &scratch, &v, err);
+        code = chubby_server_look(&q, h, &scratch, &v, err);
     if (!code) {
         l = lease_find(&s->leases, q.session);
         v.cacheable = l && !(h->flags & CHUBBY_UNCACHED) &&
@@ -266,9 +264,7 @@ static const struct rpc_method methods[] = {
     {CHUBBY_METHOD_KEEP_ALIVE, "lock.keep_alive", on_keep_alive},
 };
 
-/* --- life
- * ------------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 int chubby_server_open(struct world *w,
                        struct rpc_server *rpc,
@@ -277,7 +273,9 @@ int chubby_server_open(struct world *w,
                        struct err *err)
 {
     struct chubby_server *s = mem_zalloc(1, sizeof(*s));
-    struct replica_machine machine = {s, apply, save, load, lead};
+    struct replica_machine machine = {s, chubby_server_apply,
+                                      chubby_server_save, chubby_server_load,
+                                      chubby_server_lead};
     struct replica_options replica = opts->replica;
     int code;
 
@@ -311,7 +309,7 @@ static void ring_all(struct chubby_server *s)
     size_t at = 0;
 
     while ((slot = hash_map_next(&s->leases.leases, &at)))
-        bell_ring(&((struct lease *)slot->value.pointer)->bell);
+        wait_queue_wake(&((struct lease *)slot->value.pointer)->waiters);
 }
 
 void chubby_server_close(struct chubby_server *s)
@@ -319,7 +317,7 @@ void chubby_server_close(struct chubby_server *s)
     if (!s)
         return;
     s->closing = true;
-    bell_ring(&s->tick);
+    wait_queue_wake(&s->tick);
     ring_all(s);
     if (s->clock)
         fiber_join(s->clock);

@@ -26,7 +26,7 @@ struct touched {
     struct claim claim;
 };
 
-static void touch(struct touched *t, const struct node *n)
+static void server_change_touch(struct touched *t, const struct node *n)
 {
     if (t->count == t->cap) {
         t->cap = t->cap * 2 + 8;
@@ -47,11 +47,11 @@ static void claim_node(struct touched *t, const struct node *n, bool exclusive)
 /* @n may go, and with it what is ephemeral above; a parent loses a child. */
 static void touch_chain(struct touched *t, const struct node *n)
 {
-    touch(t, n);
+    server_change_touch(t, n);
     claim_node(t, n, true);
     while (n->parent) {
         n = n->parent;
-        touch(t, n);
+        server_change_touch(t, n);
         claim_node(t, n, n->is_ephemeral);
         if (!n->is_ephemeral)
             break;
@@ -78,7 +78,7 @@ static void touch_created(struct chubby_server *s,
     claim_path(&t->claim, above, false);
     n = node_find(cell_root(s->cell), above);
     if (n)
-        touch(t, n);
+        server_change_touch(t, n);
 }
 
 static void
@@ -113,21 +113,20 @@ static void find_touched(struct chubby_server *s,
     if (!h || !h->node || h->session->id != c->session)
         return;
     if (c->operation == CHUBBY_OP_WRITE)
-        touch(t, h->node);
+        server_change_touch(t, h->node);
     if (c->operation == CHUBBY_OP_DELETE ||
         (c->operation == CHUBBY_OP_CLOSE && h->node->is_ephemeral))
         touch_chain(t, h->node);
 }
 
-/* --- who may cache
- * ------------------------------------------------------------ */
+/* --- who may cache ------------------------------------------------------- */
 
 bool server__may_cache(const struct chubby_server *s, uint64_t instance)
 {
     return !hash_map_get(&s->changing, hash_key_u64(&instance));
 }
 
-static void mark(struct chubby_server *s, const struct touched *t)
+static void server_change_mark(struct chubby_server *s, const struct touched *t)
 {
     size_t i;
 
@@ -136,7 +135,8 @@ static void mark(struct chubby_server *s, const struct touched *t)
             ->number++;
 }
 
-static void unmark(struct chubby_server *s, const struct touched *t)
+static void server_change_unmark(struct chubby_server *s,
+                                 const struct touched *t)
 {
     size_t i;
 
@@ -148,8 +148,7 @@ static void unmark(struct chubby_server *s, const struct touched *t)
     }
 }
 
-/* --- invalidation
- * --------------------------------------------------------------- */
+/* --- invalidation -------------------------------------------------------- */
 
 /* May session @id have cached @instance before this leader came? */
 static bool
@@ -186,17 +185,17 @@ static int wait_heard(const struct chubby_server *s,
     lease_ref(l);
     while (!code && !is_over(l) && (l->heard < number || !l->confirmed))
         code = s->closing ? err_set(err, ERR_CANCELLED, "the server is ending")
-                          : bell_wait(&l->bell, 0, err);
+                          : wait_queue_wait(&l->waiters, 0, err);
     lease_unref(l);
     return code;
 }
 
 /* A session that may have something of @t cached: tell it. True if it must be
  * waited for, until it has heard *@number. */
-static bool tell(struct chubby_server *s,
-                 struct lease *l,
-                 const struct touched *t,
-                 uint64_t *number)
+static bool server_change_notify(struct chubby_server *s,
+                                 struct lease *l,
+                                 const struct touched *t,
+                                 uint64_t *number)
 {
     bool wait = false;
     uint64_t n;
@@ -214,17 +213,17 @@ static bool tell(struct chubby_server *s,
 }
 
 /* @l has heard all it was told of @t. */
-static void forget(struct lease *l, const struct touched *t)
+static void server_change_forget(struct lease *l, const struct touched *t)
 {
     for (size_t i = 0; i < t->count; i++)
         lease_uncache(l, t->instances[i]);
 }
 
 /* Have every cache but that of @self drop what @t says. */
-static int invalidate(struct chubby_server *s,
-                      uint64_t self,
-                      const struct touched *t,
-                      struct err *err)
+static int server_change_invalidate(struct chubby_server *s,
+                                    uint64_t self,
+                                    const struct touched *t,
+                                    struct err *err)
 {
     struct {
         struct lease *lease;
@@ -243,7 +242,7 @@ static int invalidate(struct chubby_server *s,
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
         if (l->session != self && !is_over(l) &&
-            tell(s, l, t, &waits[count].number))
+            server_change_notify(s, l, t, &waits[count].number))
             waits[count++].lease = lease_ref(l);
     }
     /* All are told before the first is waited for. */
@@ -251,7 +250,7 @@ static int invalidate(struct chubby_server *s,
         if (!code)
             code = wait_heard(s, waits[i].lease, waits[i].number, err);
         if (!code)
-            forget(waits[i].lease, t);
+            server_change_forget(waits[i].lease, t);
         lease_unref(waits[i].lease);
     }
     mem_free(waits);
@@ -267,7 +266,7 @@ static void note_closing(struct chubby_server *s, uint64_t session)
     if (!l)
         return;
     l->closing = true;
-    bell_ring(&l->bell);
+    wait_queue_wake(&l->waiters);
 }
 
 /* Work out what @c will change, and see to it that this stays so. Parks. */
@@ -285,7 +284,7 @@ static int claim_touched(struct chubby_server *s,
         if (claim_take(&s->claims, &t->claim) ||
             fault_hit("chubby.touch_early"))
             return 0;
-        code = bell_wait(&t->claim.bell, 0, err);
+        code = wait_queue_wait(&t->claim.waiters, 0, err);
         if (!code)
             code = server__check_leader(s, err);
         if (code)
@@ -295,7 +294,7 @@ static int claim_touched(struct chubby_server *s,
 
 static void release_touched(struct chubby_server *s, struct touched *t)
 {
-    unmark(s, t);
+    server_change_unmark(s, t);
     claim_leave(&s->claims, &t->claim);
     mem_free(t->instances);
     mem_free(t);
@@ -327,7 +326,7 @@ static int propose_nothing(struct chubby_server *s)
 
 /* Another term begins with no caches: what was under way does not matter to it
  * (server.h). */
-static void settle(void *arg)
+static void server_change_settle(void *arg)
 {
     struct unsettled *u = arg;
     struct chubby_server *s = u->server;
@@ -337,7 +336,7 @@ static void settle(void *arg)
     release_touched(s, u->touched);
     mem_free(u);
     if (--s->busy_count == 0)
-        bell_ring(&s->idle);
+        wait_queue_wake(&s->idle);
 }
 
 static void start_settling(struct chubby_server *s, struct touched *t)
@@ -346,7 +345,8 @@ static void start_settling(struct chubby_server *s, struct touched *t)
 
     *u = (struct unsettled){s, t, s->term};
     s->busy_count++;
-    fiber_detach(fiber_start(loop_self(), "lock-settle", settle, u));
+    fiber_detach(
+        fiber_start(loop_self(), "lock-settle", server_change_settle, u));
 }
 
 /* May a proposal that ended with @code yet be applied? Not if it was refused
@@ -356,10 +356,10 @@ static bool may_be_applied(int code)
     return code && code != ERR_TOOBIG && code != ERR_BUSY;
 }
 
-static int propose(struct chubby_server *s,
-                   struct chubby_command *c,
-                   struct buf *answer,
-                   struct err *err)
+static int server_change_propose(struct chubby_server *s,
+                                 struct chubby_command *c,
+                                 struct buf *answer,
+                                 struct err *err)
 {
     struct buf bytes = BUF_INIT;
     int code;
@@ -387,14 +387,14 @@ int server__execute(struct chubby_server *s,
     code = claim_touched(s, c, t, err);
     if (code)
         t->count = 0;
-    mark(s, t);
+    server_change_mark(s, t);
     if (!code)
-        code = invalidate(s, c->session, t, err);
+        code = server_change_invalidate(s, c->session, t, err);
     if (!code && s->term != term)
         code = replica_not_leader(s->replica, err);
     if (!code) {
         proposed = true;
-        code = propose(s, c, answer, err);
+        code = server_change_propose(s, c, answer, err);
     }
     if (proposed && may_be_applied(code) && s->term == term && !s->closing)
         start_settling(s, t);

@@ -30,7 +30,7 @@ struct probe {
     char *address;
 };
 
-static void finish(struct probe *p)
+static void server_probe_finish(struct probe *p)
 {
     struct chubby_server *s = p->server;
 
@@ -40,7 +40,7 @@ static void finish(struct probe *p)
     mem_free(p);
     s->probe_count--;
     if (--s->busy_count == 0)
-        bell_ring(&s->idle);
+        wait_queue_wake(&s->idle);
 }
 
 /* Does the host of @address say that nobody listens there? Parks. */
@@ -68,7 +68,7 @@ static void run_probe(void *arg)
     else if (l->refusals >= REFUSALS && l->waiting == 0 && !l->gone &&
              !l->ending && s->term)
         server__start_expiry(s, l, "its process is gone");
-    finish(p);
+    server_probe_finish(p);
 }
 
 void server__probe_if_silent(struct chubby_server *s,

@@ -12,18 +12,19 @@
 #define NEWS_ONCE_MAX 256
 
 /* @l lives for a full lease from now. */
-static void extend(struct chubby_server *s, struct lease *l)
+static void server_session_extend(struct chubby_server *s, struct lease *l)
 {
     l->deadline_ns = world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000;
 }
 
-static void adopt(struct chubby_server *s, const struct session *session)
+static void server_session_adopt(struct chubby_server *s,
+                                 const struct session *session)
 {
     struct lease *l = lease_add(&s->leases, session->id);
 
     l->lease_ms = session->lease_ms;
     l->silent_ns = world_mono_ns(s->world);
-    extend(s, l);
+    server_session_extend(s, l);
 }
 
 void server__begin_leases(struct chubby_server *s)
@@ -32,7 +33,7 @@ void server__begin_leases(struct chubby_server *s)
     struct session **all = session_sorted(cell_sessions(s->cell), &count);
 
     while (count > 0)
-        adopt(s, all[--count]);
+        server_session_adopt(s, all[--count]);
     mem_free(all);
 }
 
@@ -44,12 +45,10 @@ void server__end_leases(struct chubby_server *s)
 void server__start_lease(struct chubby_server *s, uint64_t session)
 {
     if (!lease_find(&s->leases, session))
-        adopt(s, session_find(cell_sessions(s->cell), session));
+        server_session_adopt(s, session_find(cell_sessions(s->cell), session));
 }
 
-/* --- keep-alives
- * ------------------------------------------------------------------
- */
+/* --- keep-alives --------------------------------------------------------- */
 
 static void
 put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
@@ -77,23 +76,23 @@ wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
     while (!l->gone && STAILQ_EMPTY(&l->news) && code != ERR_DEADLINE) {
         if (world_mono_ns(s->world) >= until)
             return 0;
-        code = bell_wait(&l->bell, until, err);
+        code = wait_queue_wait(&l->waiters, until, err);
         if (code && code != ERR_DEADLINE)
             return code;
     }
     return 0;
 }
 
-static int keep(struct chubby_server *s,
-                const struct chubby_keep_alive *k,
-                struct lease *l,
-                struct buf *out,
-                struct err *err)
+static int server_session_keep(struct chubby_server *s,
+                               const struct chubby_keep_alive *k,
+                               struct lease *l,
+                               struct buf *out,
+                               struct err *err)
 {
     int code = 0;
 
     /* Its client reckons from when it sent this, which was before. */
-    extend(s, l);
+    server_session_extend(s, l);
     if (k->term == s->term) {
         l->confirmed = true;
         lease_hear(l, k->heard);
@@ -143,23 +142,21 @@ int server__keep_alive(struct chubby_server *s,
     lease_ref(l);
     l->waiting++;
     l->refusals = 0;
-    code = keep(s, &k, l, call->reply_body, err);
+    code = server_session_keep(s, &k, l, call->reply_body, err);
     l->waiting--;
     l->silent_ns = world_mono_ns(s->world);
     lease_unref(l);
     return code;
 }
 
-/* --- expiry
- * ------------------------------------------------------------------------
- */
+/* --- expiry -------------------------------------------------------------- */
 
 struct expiry {
     struct chubby_server *server;
     uint64_t session;
 };
 
-static void expire(void *arg)
+static void server_session_expire(void *arg)
 {
     struct expiry *x = arg;
     struct chubby_server *s = x->server;
@@ -178,7 +175,7 @@ static void expire(void *arg)
     buf_close(&answer);
     mem_free(x);
     if (--s->busy_count == 0)
-        bell_ring(&s->idle);
+        wait_queue_wake(&s->idle);
 }
 
 void server__start_expiry(struct chubby_server *s,
@@ -192,9 +189,10 @@ void server__start_expiry(struct chubby_server *s,
     *x = (struct expiry){s, l->session};
     l->expired = true;
     l->ending = true;
-    bell_ring(&l->bell);
+    wait_queue_wake(&l->waiters);
     s->busy_count++;
-    fiber_detach(fiber_start(loop_self(), "lock-expire", expire, x));
+    fiber_detach(
+        fiber_start(loop_self(), "lock-expire", server_session_expire, x));
 }
 
 static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
@@ -213,7 +211,7 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
 
 /* This process did not run for @gap_ns: clients that called meanwhile could not
  * be heard. */
-static void forgive(struct chubby_server *s, uint64_t gap_ns)
+static void server_session_forgive(struct chubby_server *s, uint64_t gap_ns)
 {
     struct hash_slot *slot;
     size_t at = 0;
@@ -233,15 +231,16 @@ void server__clock(void *server)
 
     while (!s->closing) {
         /* Woken by the tick, or cancelled with the machine: closing follows. */
-        if (bell_wait(&s->tick, last + CLOCK_TICK_NS, NULL) == ERR_CANCELLED)
+        if (wait_queue_wait(&s->tick, last + CLOCK_TICK_NS, NULL) ==
+            ERR_CANCELLED)
             break;
         now = world_mono_ns(s->world);
         if (now - last > 5 * CLOCK_TICK_NS)
-            forgive(s, now - last);
+            server_session_forgive(s, now - last);
         last = now;
         if (s->term)
             look_for_expired(s, now);
     }
     while (s->busy_count > 0)
-        bell_park(&s->idle);
+        wait_queue_park(&s->idle);
 }

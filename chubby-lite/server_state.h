@@ -38,17 +38,16 @@ struct chubby_server {
     uint64_t wait_count;
     /* Expiry of sessions. */
     struct fiber *clock;
-    struct bell tick;     /* Rings when the clock shall look again. */
-    struct bell idle;     /* Rings when busy_count has become 0. */
-    unsigned busy_count;  /* Fibers that end or probe sessions. */
-    unsigned probe_count; /* Of these, fibers that probe. */
+    struct wait_queue tick; /* Woken when the clock shall look again. */
+    struct wait_queue idle; /* Woken when busy_count has become 0. */
+    unsigned busy_count;    /* Fibers that end or probe sessions. */
+    unsigned probe_count;   /* Of these, fibers that probe. */
     bool closing;
     struct hash_map holders; /* Principals with a session that holds a lock, */
     uint64_t holders_ns;     /* as they were then; 0: not looked. */
 };
 
-/* --- server.c
- * ----------------------------------------------------------------- */
+/* --- server.c ------------------------------------------------------------ */
 
 /* 0, or the error for a call that came to a follower. */
 MUST_CHECK int server__check_leader(struct chubby_server *s, struct err *err);
@@ -60,9 +59,7 @@ MUST_CHECK int server__check_session(struct chubby_server *s,
 /* The leader's reckoning of the cell's time. */
 uint64_t server__now_us(const struct chubby_server *s);
 
-/* --- server_change.c
- * ----------------------------------------------------------
- */
+/* --- server_change.c ----------------------------------------------------- */
 
 /* Have @c executed: caches first, then the cell; the answer is appended to
  * @answer. Parks. Errors: those of replica_propose(). */
@@ -73,8 +70,7 @@ MUST_CHECK int server__execute(struct chubby_server *s,
 /* May a session be given the node @instance to cache? */
 bool server__may_cache(const struct chubby_server *s, uint64_t instance);
 
-/* --- server_wait.c
- * ------------------------------------------------------------ */
+/* --- server_wait.c ------------------------------------------------------- */
 
 /* As server__execute() for the command ACQUIRE, and again whenever the lock may
  * be free, until it is had or the call ends. Parks. */
@@ -88,8 +84,7 @@ void server__wake_waits(struct chubby_server *s);
 /* Nobody leads here any more. */
 void server__wake_all_waits(struct chubby_server *s);
 
-/* --- server_session.c
- * --------------------------------------------------------- */
+/* --- server_session.c ---------------------------------------------------- */
 
 /* Answer a keep-alive. Parks. */
 MUST_CHECK int server__keep_alive(struct chubby_server *s,
@@ -107,8 +102,7 @@ void server__start_expiry(struct chubby_server *s,
                           struct lease *l,
                           const char *why);
 
-/* --- server_probe.c
- * ----------------------------------------------------------- */
+/* --- server_probe.c ------------------------------------------------------ */
 
 /* If no keep-alive of @l has been here for a while: start a fiber that finds
  * out whether its process is gone, and ends the session if it is. */
@@ -116,8 +110,7 @@ void server__probe_if_silent(struct chubby_server *s,
                              struct lease *l,
                              uint64_t now_ns);
 
-/* --- server_audit.c
- * ----------------------------------------------------------- */
+/* --- server_audit.c ------------------------------------------------------ */
 
 /* Append the path that @c is about, if it has one, before it is executed. */
 void server__put_path(struct chubby_server *s,

@@ -8,7 +8,7 @@ struct lock_wait {
     uint64_t handle;
     uint64_t instance; /* Of its node; 0: gone. */
     enum chubby_lock mode;
-    struct bell bell;
+    struct wait_queue waiters;
     bool turn; /* The lock may be free: try. */
 };
 
@@ -55,7 +55,7 @@ void server__wake_waits(struct chubby_server *s)
         if (w->turn || !is_turn(s, w))
             continue;
         w->turn = true;
-        bell_ring(&w->bell);
+        wait_queue_wake(&w->waiters);
     }
 }
 
@@ -66,7 +66,7 @@ void server__wake_all_waits(struct chubby_server *s)
     TAILQ_FOREACH(w, &s->waits, link)
     {
         w->turn = true;
-        bell_ring(&w->bell);
+        wait_queue_wake(&w->waiters);
     }
 }
 
@@ -82,7 +82,7 @@ static int wait_turn(struct chubby_server *s,
     if (retry_us)
         until = s->base_ns + (retry_us - s->base_us) * 1000;
     while (!code && !w->turn) {
-        code = bell_wait(&w->bell, until, err);
+        code = wait_queue_wait(&w->waiters, until, err);
         if (code == ERR_DEADLINE && until && server__now_us(s) >= retry_us) {
             w->turn = true;
             code = 0;
@@ -103,7 +103,7 @@ int server__acquire(struct chubby_server *s,
     struct chubby_answer a;
     int code;
 
-    LIST_INIT(&w.bell);
+    LIST_INIT(&w.waiters);
     TAILQ_INSERT_TAIL(&s->waits, &w, link);
     s->wait_count++;
     /* Who comes later waits its turn, also when it looks free. */

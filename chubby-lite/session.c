@@ -6,14 +6,14 @@
 #include "base/core/panic.h"
 #include "chubby-lite/node.h"
 
-static void *find(const struct hash_map *m, uint64_t id)
+static void *session_map_find(const struct hash_map *m, uint64_t id)
 {
     union hash_value *v = hash_map_get(m, hash_key_u64(&id));
 
     return v ? v->pointer : NULL;
 }
 
-static void add(struct hash_map *m, uint64_t id, void *p)
+static void session_map_add(struct hash_map *m, uint64_t id, void *p)
 {
     bool added;
 
@@ -58,12 +58,12 @@ void session_table_close(struct session_table *t)
 
 struct session *session_find(const struct session_table *t, uint64_t id)
 {
-    return find(&t->sessions, id);
+    return session_map_find(&t->sessions, id);
 }
 
 struct handle *handle_find(const struct session_table *t, uint64_t id)
 {
-    return find(&t->handles, id);
+    return session_map_find(&t->handles, id);
 }
 
 struct session *session_add(struct session_table *t,
@@ -80,7 +80,7 @@ struct session *session_add(struct session_table *t,
     s->lease_ms = lease_ms;
     LIST_INIT(&s->answers);
     LIST_INIT(&s->handles);
-    add(&t->sessions, id, s);
+    session_map_add(&t->sessions, id, s);
     return s;
 }
 
@@ -105,7 +105,7 @@ struct handle *handle_add(struct session_table *t,
     if (n)
         LIST_INSERT_HEAD(&n->handles, h, of_node);
     s->handle_count++;
-    add(&t->handles, id, h);
+    session_map_add(&t->handles, id, h);
     return h;
 }
 

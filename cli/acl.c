@@ -49,7 +49,10 @@ static int take_words(const struct args *args,
     return ERR_OK;
 }
 
-static int finish(struct cli *cli, const char *table, int code, struct err *err)
+static int acl_command_finish(struct cli *cli,
+                              const char *table,
+                              int code,
+                              struct err *err)
 {
     if (code == ERR_NOTFOUND && *table)
         cli_hint_table(cli, table, err);
@@ -68,21 +71,21 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
     if (!r)
         r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
-        r = finish(cli, table, policy_print_rights(q, table, cli->format, err),
-                   err);
+        r = acl_command_finish(
+            cli, table, policy_print_rights(q, table, cli->format, err), err);
     return r;
 }
 
 /* RIGHT PRINCIPALS, of --family or of all. */
-static int change(struct cli *cli,
-                  const struct args *args,
-                  int (*fn)(struct quarry *q,
-                            const char *table,
-                            const char *family,
-                            const char *right,
-                            const char *principals,
-                            struct err *err),
-                  struct err *err)
+static int acl_command_change(struct cli *cli,
+                              const struct args *args,
+                              int (*fn)(struct quarry *q,
+                                        const char *table,
+                                        const char *family,
+                                        const char *right,
+                                        const char *principals,
+                                        struct err *err),
+                              struct err *err)
 {
     const char *family = args_value(args, "family");
     const char *const *rest;
@@ -92,9 +95,9 @@ static int change(struct cli *cli,
     if (!r)
         r = cli_store(cli, CLI_EXISTING, &q, err);
     if (!r)
-        r = finish(cli, table,
-                   fn(q, table, family ? family : "*", rest[0], rest[1], err),
-                   err);
+        r = acl_command_finish(
+            cli, table,
+            fn(q, table, family ? family : "*", rest[0], rest[1], err), err);
     return r;
 }
 
@@ -102,14 +105,14 @@ static int run_grant(struct cli *cli, const struct args *args, struct err *err)
 {
     if (acl_is_path(args))
         return acl_path_grant(cli, args, err);
-    return change(cli, args, quarry_acl_grant, err);
+    return acl_command_change(cli, args, quarry_acl_grant, err);
 }
 
 static int run_revoke(struct cli *cli, const struct args *args, struct err *err)
 {
     if (acl_is_path(args))
         return acl_path_revoke(cli, args, err);
-    return change(cli, args, quarry_acl_revoke, err);
+    return acl_command_change(cli, args, quarry_acl_revoke, err);
 }
 
 static int run_set(struct cli *cli, const struct args *args, struct err *err)
@@ -127,9 +130,9 @@ static int run_set(struct cli *cli, const struct args *args, struct err *err)
     if (!r)
         r = cli_store(cli, CLI_EXISTING, &q, err);
     if (!r)
-        r = finish(cli, table,
-                   quarry_acl_set(q, table, open ? NULL : buf_cstr(&list), err),
-                   err);
+        r = acl_command_finish(
+            cli, table,
+            quarry_acl_set(q, table, open ? NULL : buf_cstr(&list), err), err);
     buf_close(&list);
     return r;
 }

@@ -43,7 +43,7 @@ static const char *right_name(uint32_t rights)
     return names[rights & (GFS_GRANT_READ | GFS_GRANT_WRITE)];
 }
 
-static int show(const struct fs_command *c, struct err *err)
+static int acl_path_show_cluster(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"path", SHEET_TEXT},
                                                   {"right", SHEET_TEXT},
@@ -76,7 +76,7 @@ static int show(const struct fs_command *c, struct err *err)
 int acl_path_show(struct cli *cli, const struct args *args, struct err *err)
 {
     int code = check_words(args, 0, err);
-    return code ? code : fs_command_run(cli, args, show, err);
+    return code ? code : fs_command_run(cli, args, acl_path_show_cluster, err);
 }
 
 /* --- changing ------------------------------------------------------------ */
@@ -96,7 +96,8 @@ parse_right(const struct args *args, uint32_t *right, struct err *err)
                        word);
 }
 
-static int change(const struct fs_command *c, bool take, struct err *err)
+static int
+acl_path_change(const struct fs_command *c, bool take, struct err *err)
 {
     struct slice names = slice_str(c->args->words[1]);
     uint32_t right;
@@ -112,24 +113,24 @@ static int change(const struct fs_command *c, bool take, struct err *err)
     return code;
 }
 
-static int grant(const struct fs_command *c, struct err *err)
+static int acl_path_grant_one(const struct fs_command *c, struct err *err)
 {
-    return change(c, false, err);
+    return acl_path_change(c, false, err);
 }
 
-static int revoke(const struct fs_command *c, struct err *err)
+static int acl_path_revoke_one(const struct fs_command *c, struct err *err)
 {
-    return change(c, true, err);
+    return acl_path_change(c, true, err);
 }
 
 int acl_path_grant(struct cli *cli, const struct args *args, struct err *err)
 {
     int code = check_words(args, 2, err);
-    return code ? code : fs_command_run(cli, args, grant, err);
+    return code ? code : fs_command_run(cli, args, acl_path_grant_one, err);
 }
 
 int acl_path_revoke(struct cli *cli, const struct args *args, struct err *err)
 {
     int code = check_words(args, 2, err);
-    return code ? code : fs_command_run(cli, args, revoke, err);
+    return code ? code : fs_command_run(cli, args, acl_path_revoke_one, err);
 }

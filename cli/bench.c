@@ -53,7 +53,7 @@ add_result(struct bench *b, const char *phase, uint64_t count, uint64_t ns)
     sheet_addf(&b->sheet, "%.1f", seconds * 1e6 / (double)count);
 }
 
-static int fill(struct bench *b, struct err *err)
+static int bench_fill(struct bench *b, struct err *err)
 {
     static const struct quarry_write_options logged = {QUARRY_LOGGED};
     struct quarry_mutation *batch[BATCH_ROWS];
@@ -144,7 +144,7 @@ static int scan_all(struct bench *b, struct err *err)
 static int run_phases(struct bench *b, struct err *err)
 {
     static int (*const phases[])(struct bench *, struct err *) = {
-        fill, read_random, scan_all, write_synced};
+        bench_fill, read_random, scan_all, write_synced};
     struct quarry_family_spec family = {"f", ""};
     int r =
         quarry_table_create(b->store, BENCH_TABLE, &family, 1, NULL, 0, err);

@@ -106,7 +106,7 @@ struct client {
     struct chain chains[DEPTH_MAX];
 };
 
-/* --- one operation -------------------------------------------------------- */
+/* --- one operation ------------------------------------------------------- */
 
 static bool is_write(enum workload_kind kind)
 {
@@ -160,7 +160,7 @@ static int write_row(struct client *c, uint64_t i, bool last)
     return rc;
 }
 
-/* --- a client ------------------------------------------------------------- */
+/* --- a client ------------------------------------------------------------ */
 
 static bool is_over(const struct client *c, uint64_t now_ns)
 {
@@ -214,8 +214,7 @@ static void write_batches(struct client *c)
     }
 }
 
-/* --- many calls of one row under way --------------------------------------
- */
+/* --- many calls of one row under way ------------------------------------- */
 
 static void run_chain(struct chain *n);
 
@@ -324,7 +323,7 @@ static void run_client(void *arg)
         quarry_mutation_free(c->batch[i]);
 }
 
-/* --- a workload ----------------------------------------------------------- */
+/* --- a workload ---------------------------------------------------------- */
 
 static void add_result(struct bench *b,
                        const struct workload *w,
@@ -391,11 +390,11 @@ run_workload(struct bench *b, const struct workload *w, struct err *err)
     return rc;
 }
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the table ----------------------------------------------------------- */
 
 /* Sequential writes may have run out of time: give every row a value, in both
  * families, which is not measured. */
-static int fill(struct bench *b, struct err *err)
+static int bench_tables_fill(struct bench *b, struct err *err)
 {
     static const struct quarry_write_options logged = {QUARRY_LOGGED};
     struct client *c = mem_zalloc(1, sizeof(*c));
@@ -433,7 +432,7 @@ static int run_all(struct bench *b, struct quarry *q, struct err *err)
         if (b->only && !strstr(w->name, b->only))
             continue;
         if (!is_write(w->kind) && !filled) {
-            rc = fill(b, err);
+            rc = bench_tables_fill(b, err);
             /* Reads meet files, as the paper's did. */
             if (rc == 0)
                 rc = quarry_flush(q, err);

@@ -18,7 +18,7 @@
 #include "cli/text_form.h"
 #include "cli/time_form.h"
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* The time of --time, or QUARRY_NOW. */
 static int cell_time(struct cli *cli,
@@ -99,10 +99,10 @@ static struct quarry_mutation *mutation_of(const char *row)
     return m;
 }
 
-static int apply(struct cli *cli,
-                 const char *table,
-                 const struct quarry_mutation *m,
-                 struct err *err)
+static int cell_command_apply(struct cli *cli,
+                              const char *table,
+                              const struct quarry_mutation *m,
+                              struct err *err)
 {
     struct quarry_table *t;
     int r = cli_table(cli, table, CLI_EXISTING, &t, err);
@@ -124,12 +124,12 @@ static int run_put(struct cli *cli, const struct args *args, struct err *err)
     struct quarry_mutation *m = mutation_of(args->words[1]);
     int r = build_put(cli, args, 2, m, err);
     if (!r)
-        r = apply(cli, args->words[0], m, err);
+        r = cell_command_apply(cli, args->words[0], m, err);
     quarry_mutation_free(m);
     return r;
 }
 
-/* --- deleting ---------------------------------------------------------- */
+/* --- deleting ------------------------------------------------------------ */
 
 static const struct option delete_options[] = {
     {"prefix", 0, "PREFIX", "all rows that begin with PREFIX"},
@@ -198,7 +198,7 @@ delete_cells(struct cli *cli, const struct args *args, struct err *err)
     if (args->word_count == 2)
         quarry_mutation_delete_row(m);
     if (!r)
-        r = apply(cli, args->words[0], m, err);
+        r = cell_command_apply(cli, args->words[0], m, err);
     scan_args_close(&spec);
 out_mutation:
     quarry_mutation_free(m);
@@ -246,7 +246,7 @@ static int run_delete(struct cli *cli, const struct args *args, struct err *err)
     return delete_cells(cli, args, err);
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static const struct option get_options[] = {
     {"raw", 0, NULL, "the bytes of the newest value, nothing else"},
@@ -323,7 +323,7 @@ static int run_get(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* --- read, change, write ----------------------------------------------- */
+/* --- read, change, write ------------------------------------------------- */
 
 static int parse_amount(const struct args *args, int64_t *out, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* quarry check: every table file, of snapshots too, the manifest, the records
+/* quarry check: every SSTable, of snapshots too, the manifest, the records
  * of snapshots and the commit log. */
 #include "cli/check.h"
 
@@ -38,17 +38,17 @@ struct check {
     uint64_t bytes_done;
     uint64_t damaged;
     uint64_t log_entries;
-    struct hash_map seen; /* Paths of table files. */
+    struct hash_map seen; /* Paths of SSTables. */
 };
 
 /* *@count: how many entries it should have and, if that is 0, has. */
 static int
 check_file(struct check *c, const char *path, uint64_t *count, struct err *err)
 {
-    struct table_reader_options opts = {.cache = c->cache};
-    struct table_reader *reader;
+    struct sstable_reader_options opts = {.cache = c->cache};
+    struct sstable_reader *reader;
     uint64_t found = 0;
-    int r = table_reader_open(c->fs, path, &opts, &reader, err);
+    int r = sstable_reader_open(c->fs, path, &opts, &reader, err);
     if (r)
         return r;
     r = sstable_verify(reader, &found, err);
@@ -58,7 +58,7 @@ check_file(struct check *c, const char *path, uint64_t *count, struct err *err)
                     *count);
     if (*count == 0)
         *count = found;
-    table_reader_unref(reader);
+    sstable_reader_unref(reader);
     return r;
 }
 

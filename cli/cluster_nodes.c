@@ -26,7 +26,7 @@
 #define PORTS_END       32768 /* Where the host does not say. */
 #define PORT_TRIES      1000
 
-static char *join(const char *dir, const char *name)
+static char *cluster_nodes_join_path(const char *dir, const char *name)
 {
     struct buf b = BUF_INIT;
     buf_printf(&b, "%s/%s", dir, name);
@@ -35,15 +35,15 @@ static char *join(const char *dir, const char *name)
 
 char *cluster_key_path(const struct cluster *c)
 {
-    return join(c->dir, "key");
+    return cluster_nodes_join_path(c->dir, "key");
 }
 
 static struct cluster_node *add_node(struct cluster *c)
 {
     struct cluster_node *n = &c->nodes[c->node_count++];
     snprintf(n->name, sizeof(n->name), "n%zu", c->node_count);
-    n->dir = join(c->dir, n->name);
-    n->conf = join(n->dir, "server.conf");
+    n->dir = cluster_nodes_join_path(c->dir, n->name);
+    n->conf = cluster_nodes_join_path(n->dir, "server.conf");
     return n;
 }
 
@@ -58,7 +58,7 @@ void cluster_close(struct cluster *c)
     mem_free(c->dir);
 }
 
-/* --- opening --------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static int read_address(struct cluster_node *n, struct err *err)
 {
@@ -118,7 +118,7 @@ int cluster_find(struct cluster *c,
     return ERR_NOTFOUND;
 }
 
-/* --- making ---------------------------------------------------------- */
+/* --- making -------------------------------------------------------------- */
 
 static int make_dir(const char *path, struct err *err)
 {
@@ -286,7 +286,7 @@ make_cluster(struct world *w, struct cluster *c, size_t count, struct err *err)
 /* The directory of a store is no place for nodes. */
 static int refuse_store(const char *dir, struct err *err)
 {
-    char *path = join(dir, "CURRENT");
+    char *path = cluster_nodes_join_path(dir, "CURRENT");
     int rc = 0;
     if (access(path, F_OK) == 0) {
         rc = err_set(err, ERR_EXISTS, "there is a store in %s", dir);
@@ -314,13 +314,13 @@ int cluster_create(struct world *w,
     return make_cluster(w, out, count, err);
 }
 
-/* --- processes ------------------------------------------------------- */
+/* --- processes ----------------------------------------------------------- */
 
 /* Who holds the lock on the node's directory. */
 pid_t cluster_node_pid(const struct cluster_node *n)
 {
     struct flock who = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char *path = join(n->dir, "LOCK");
+    char *path = cluster_nodes_join_path(n->dir, "LOCK");
     int fd = open(path, O_RDWR | O_CLOEXEC);
     pid_t pid = 0;
     mem_free(path);
@@ -351,7 +351,7 @@ bool cluster_process_is_dying(pid_t pid)
 static int prepare_files(const struct cluster_node *n,
                          posix_spawn_file_actions_t *files)
 {
-    char *out = join(n->dir, "out");
+    char *out = cluster_nodes_join_path(n->dir, "out");
     int rc = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null",
                                               O_RDONLY, 0);
     if (rc == 0)
@@ -389,7 +389,7 @@ int cluster_node_start(const struct cluster_node *n,
 char *cluster_node_last_words(const struct cluster_node *n)
 {
     char text[LAST_WORDS_SEEK];
-    char *path = join(n->dir, "out");
+    char *path = cluster_nodes_join_path(n->dir, "out");
     FILE *f = fopen(path, "r");
     size_t len = 0;
     struct slice s;

@@ -28,7 +28,7 @@ struct knock {
     int fd;                /* On its way; -1: none. */
 };
 
-static void resolve(struct knock *k)
+static void cluster_reach_resolve(struct knock *k)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM};
@@ -49,7 +49,7 @@ static void resolve(struct knock *k)
 }
 
 /* Begin to connect. True: it is done. */
-static bool begin(struct knock *k)
+static bool cluster_reach_begin(struct knock *k)
 {
     const struct addrinfo *a = k->name;
     if (k->fd >= 0 || !a)
@@ -67,7 +67,7 @@ static bool begin(struct knock *k)
 }
 
 /* What has become of @k? True: somebody took it. */
-static bool look(struct knock *k)
+static bool cluster_reach_look(struct knock *k)
 {
     struct pollfd p = {.fd = k->fd, .events = POLLOUT};
     socklen_t len = sizeof(int);
@@ -88,14 +88,14 @@ static bool knock_at_all(struct knock *all, size_t count)
     struct pollfd p[REMOTE_ADDRESSES_MAX];
     size_t pending = 0;
     for (size_t i = 0; i < count; i++) {
-        if (begin(&all[i]))
+        if (cluster_reach_begin(&all[i]))
             return true;
         if (all[i].fd >= 0)
             p[pending++] = (struct pollfd){.fd = all[i].fd, .events = POLLOUT};
     }
     (void)poll(p, (nfds_t)pending, PAUSE_MS);
     for (size_t i = 0; i < count; i++)
-        if (look(&all[i]))
+        if (cluster_reach_look(&all[i]))
             return true;
     return false;
 }
@@ -138,7 +138,7 @@ int cluster_reach(struct world *world,
     PRE(count <= REMOTE_ADDRESSES_MAX);
     for (size_t i = 0; i < count; i++) {
         all[i] = (struct knock){.address = addresses[i], .fd = -1};
-        resolve(&all[i]);
+        cluster_reach_resolve(&all[i]);
     }
     while (can_succeed(all, count) && !interrupted()) {
         uint64_t round_ns = world_mono_ns(world);

@@ -36,7 +36,7 @@ static int take_text(struct slice body, struct buf *out, struct err *err)
     return 0;
 }
 
-static void ask(void *arg)
+static void cluster_status_ask(void *arg)
 {
     const struct asking *a = arg;
     struct question *q = a->question;
@@ -86,8 +86,8 @@ static void ask_all(struct inquiry *i)
     for (size_t n = i->first; n < i->count; n++) {
         askings[n] = (struct asking){i, &i->questions[n]};
         if (i->questions[n].pid)
-            fibers[count++] =
-                fiber_start(loop_self(), "status", ask, &askings[n]);
+            fibers[count++] = fiber_start(loop_self(), "status",
+                                          cluster_status_ask, &askings[n]);
     }
     if (i->about_files)
         fibers[count++] = fiber_start(loop_self(), "files", ask_files, i);
@@ -114,7 +114,7 @@ static void ask_with_key(void *arg)
     rpc_security_free(security);
 }
 
-static int inquire(struct inquiry *i, struct err *err)
+static int cluster_status_inquire(struct inquiry *i, struct err *err)
 {
     struct loop *l;
     int rc = loop_new(i->cli->world, "cluster", &l, err);
@@ -141,7 +141,7 @@ int cluster_ask_node(struct cli *cli,
     i->cluster = c;
     i->count = 1;
     *q = (struct question){.node = n, .pid = 1};
-    rc = inquire(i, err);
+    rc = cluster_status_inquire(i, err);
     if (rc == 0)
         rc = q->rc ? err_copy(err, &q->err) : 0;
     if (rc == 0)
@@ -179,7 +179,7 @@ int cluster_find_leaderless(struct cli *cli,
                             struct err *err)
 {
     struct inquiry *i = inquiry_of(cli, c);
-    int rc = inquire(i, err);
+    int rc = cluster_status_inquire(i, err);
     *role = rc == 0 ? answers_without_leader(i) : NULL;
     inquiry_free(i);
     return rc;
@@ -194,15 +194,14 @@ int cluster_print_status(struct cli *cli,
     int rc;
     for (size_t n = 0; n < i->count; n++)
         i->about_files |= i->questions[n].pid != 0;
-    rc = inquire(i, err);
+    rc = cluster_status_inquire(i, err);
     if (rc == 0)
         (roles ? print_roles : print_nodes)(i);
     inquiry_free(i);
     return rc;
 }
 
-/* --- by addresses ----------------------------------------------------------
- */
+/* --- by addresses -------------------------------------------------------- */
 
 /* Ask at @address, too, unless that is done. */
 static void

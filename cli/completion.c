@@ -31,7 +31,8 @@ void completion_close(struct completion *c)
     buf_close(&c->offers);
 }
 
-static void offer(struct position *p, const char *text, const char *suffix)
+static void
+completion_offer(struct position *p, const char *text, const char *suffix)
 {
     struct completion *c = p->out;
     size_t at = c->offers.len;
@@ -69,7 +70,7 @@ static void offer_command(void *ctx, const struct command *cmd)
             p->out->offers.data[before - 2] == ' ')
             return;
     }
-    offer(p, word, " ");
+    completion_offer(p, word, " ");
 }
 
 static void offer_options(struct position *p, const struct command *cmd)
@@ -81,7 +82,7 @@ static void offer_options(struct position *p, const struct command *cmd)
         for (; o && o->name; o++) {
             snprintf(text, sizeof(text), "--%s", o->name);
             if (o->help)
-                offer(p, text, " ");
+                completion_offer(p, text, " ");
         }
     }
 }
@@ -93,7 +94,7 @@ static void offer_tables(struct position *p, struct quarry *q)
     if (quarry_table_list(q, &names, &count, NULL))
         return;
     for (size_t i = 0; i < count; i++)
-        offer(p, names[i], " ");
+        completion_offer(p, names[i], " ");
     quarry_names_free(names, count);
 }
 
@@ -105,7 +106,7 @@ offer_families(struct position *p, struct quarry *q, const char *word)
     if (quarry_table_describe(q, word, &info, NULL))
         return;
     for (size_t i = 0; i < info->family_count; i++)
-        offer(p, info->families[i].name, ":");
+        completion_offer(p, info->families[i].name, ":");
     quarry_table_info_free(info);
 }
 
@@ -133,7 +134,8 @@ static void offer_files(struct position *p)
         buf_append_str(&full, name);
         if (!hidden && !strpbrk(name, " \t\"'\\") &&
             stat(buf_cstr(&full), &st) == 0)
-            offer(p, buf_cstr(&full), S_ISDIR(st.st_mode) ? "/" : " ");
+            completion_offer(p, buf_cstr(&full),
+                             S_ISDIR(st.st_mode) ? "/" : " ");
         buf_close(&full);
         mem_free(names[i]);
     }

@@ -20,8 +20,7 @@ struct console {
     struct rpc_channel **channels; /* One a node of the cell; owned. */
 };
 
-/* --- the cell ----------------------------------------------------------------
- */
+/* --- the cell ------------------------------------------------------------ */
 
 struct question {
     struct rpc_channel *channel;
@@ -30,7 +29,7 @@ struct question {
     struct err err;
 };
 
-static void ask(void *arg)
+static void console_ask(void *arg)
 {
     struct question *q = arg;
     struct rpc_call_options o = {.timeout_us = NODE_TIMEOUT_US};
@@ -56,7 +55,8 @@ static void ask_all(struct console *c, struct question *q)
         if (strcmp(s->cell[i], s->address) == 0)
             s->text(s->ctx, SERVER_STATUS, &q[i].status);
         else
-            q[i].fiber = fiber_start(loop_self(), "console", ask, &q[i]);
+            q[i].fiber =
+                fiber_start(loop_self(), "console", console_ask, &q[i]);
     }
     for (size_t i = 0; i < s->cell_count; i++)
         if (q[i].fiber)
@@ -79,8 +79,7 @@ static void put_page(struct console *c, struct buf *out)
     mem_free(q);
 }
 
-/* --- pages -------------------------------------------------------------------
- */
+/* --- pages --------------------------------------------------------------- */
 
 static void put_metrics(const struct console_source *s, struct buf *out)
 {
@@ -135,8 +134,9 @@ static void note_access(const struct http_request *request)
         audit_note(loop_world(loop_self()), &e);
 }
 
-static void
-answer(void *ctx, const struct http_request *request, struct http_reply *reply)
+static void console_answer(void *ctx,
+                           const struct http_request *request,
+                           struct http_reply *reply)
 {
     struct console *c = ctx;
     const char *path = http_path(request);
@@ -157,8 +157,7 @@ answer(void *ctx, const struct http_request *request, struct http_reply *reply)
     }
 }
 
-/* --- life --------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 int console_open(const char *address,
                  const struct console_source *source,
@@ -172,7 +171,7 @@ int console_open(const char *address,
     c->channels = mem_zalloc(source->cell_count, sizeof(struct rpc_channel *));
     for (size_t i = 0; i < source->cell_count; i++)
         c->channels[i] = rpc_channel_new(source->cell[i], &o);
-    rc = http_listen(address, source->names, answer, c, &c->http, err);
+    rc = http_listen(address, source->names, console_answer, c, &c->http, err);
     if (rc) {
         err_wrap(err, "console");
         console_close(c);

@@ -23,11 +23,11 @@ struct dump_options {
 };
 
 /* @name is the file's below @fs. Errors: ERR_CORRUPT names the place. */
-MUST_CHECK int dump_table_file(struct cli *cli,
-                               struct fs *fs,
-                               const char *name,
-                               const struct dump_options *opts,
-                               struct err *err);
+MUST_CHECK int dump_sstable_file(struct cli *cli,
+                                 struct fs *fs,
+                                 const char *name,
+                                 const struct dump_options *opts,
+                                 struct err *err);
 MUST_CHECK int dump_manifest(struct cli *cli,
                              struct fs *fs,
                              const char *name,
@@ -85,7 +85,7 @@ MUST_CHECK int dump_namenode_image(struct cli *cli,
                                    struct err *err);
 
 /* What a file begins or ends with. */
-bool is_table_file(struct slice tail);
+bool is_sstable_file(struct slice tail);
 bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);
 bool is_replica_log(struct slice head);

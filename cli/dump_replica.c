@@ -29,8 +29,7 @@ bool is_replica_snapshot(struct slice head)
            slice_starts_with(head, SLICE_LIT("QRYSEALF")); /* Encrypted. */
 }
 
-/* --- logs ------------------------------------------------------------------
- */
+/* --- logs ---------------------------------------------------------------- */
 
 struct totals {
     uint64_t records;
@@ -94,11 +93,11 @@ static void count_record(struct totals *t, const struct log_record *r)
     t->entries += count;
 }
 
-static void walk(struct slice bytes,
-                 const struct log_header *h,
-                 uint64_t limit,
-                 struct sheet *records,
-                 struct totals *t)
+static void dump_replica_walk(struct slice bytes,
+                              const struct log_header *h,
+                              uint64_t limit,
+                              struct sheet *records,
+                              struct totals *t)
 {
     size_t at = LOG_HEADER_BYTES;
     struct log_record r;
@@ -176,7 +175,8 @@ int dump_replica_log(struct cli *cli,
         r = log_header_get(buf_slice(&bytes), &header, err);
     if (!r) {
         sheet_init(&records, columns, ARRAY_LEN(columns));
-        walk(buf_slice(&bytes), &header, opts->limit, &records, &totals);
+        dump_replica_walk(buf_slice(&bytes), &header, opts->limit, &records,
+                          &totals);
         if (opts->entries)
             sheet_print(&records, cli->format);
         else
@@ -187,7 +187,7 @@ int dump_replica_log(struct cli *cli,
     return r;
 }
 
-/* --- how much of a log there is ------------------------------------------- */
+/* --- how much of a log there is ------------------------------------------ */
 
 static void add_reach(struct sheet *s, const struct log_reach *r)
 {
@@ -252,8 +252,7 @@ int dump_replica_synced(struct cli *cli,
     return r;
 }
 
-/* --- snapshots --------------------------------------------------------------
- */
+/* --- snapshots ----------------------------------------------------------- */
 
 static void print_members(struct cli *cli, const struct raft_config *c)
 {

@@ -1,4 +1,4 @@
-/* quarry dump of a table file (SSTable). */
+/* quarry dump of an SSTable (SSTable). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,9 +18,9 @@
 #define CACHE_BYTES   ((size_t)8 << 20)
 #define VALUE_COLUMNS 60
 
-bool is_table_file(struct slice tail)
+bool is_sstable_file(struct slice tail)
 {
-    return tail.len >= 8 && get_le64(tail.data + tail.len - 8) == TABLE_MAGIC;
+    return tail.len >= 8 && get_le64(tail.data + tail.len - 8) == SSTABLE_MAGIC;
 }
 
 static const char *kind_name(enum entry_kind kind)
@@ -51,14 +51,15 @@ static void add_property(struct sheet *s, const char *name, uint64_t v)
     sheet_add_u64(s, v);
 }
 
-static void print_properties(struct cli *cli, const struct table_reader *reader)
+static void print_properties(struct cli *cli,
+                             const struct sstable_reader *reader)
 {
     static const struct sheet_column columns[] = {{"property", SHEET_TEXT},
                                                   {"value", SHEET_TEXT}};
-    const struct table_properties *p = table_reader_properties(reader);
+    const struct sstable_properties *p = sstable_reader_properties(reader);
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    add_property(&s, "file_bytes", table_reader_file_bytes(reader));
+    add_property(&s, "file_bytes", sstable_reader_file_bytes(reader));
     add_property(&s, "entries", p->entry_count);
     add_property(&s, "tombstones", p->tombstone_count);
     add_property(&s, "blocks", p->block_count);
@@ -109,47 +110,47 @@ print_entry(const struct cli *cli, const struct cell_key *k, struct slice value)
 }
 
 static int print_entries(struct cli *cli,
-                         struct table_reader *reader,
+                         struct sstable_reader *reader,
                          uint64_t limit,
                          struct err *err)
 {
-    struct table_iter it;
+    struct sstable_iter it;
     struct buf scratch = BUF_INIT;
     int r;
-    table_iter_init(&it);
-    table_iter_open(&it, reader, TABLE_READ_SCAN);
-    r = table_iter_seek(&it, SLICE_EMPTY, err);
-    for (uint64_t n = 0; !r && table_iter_valid(&it) && n < limit; n++) {
+    sstable_iter_init(&it);
+    sstable_iter_open(&it, reader, SSTABLE_READ_SCAN);
+    r = sstable_iter_seek(&it, SLICE_EMPTY, err);
+    for (uint64_t n = 0; !r && sstable_iter_valid(&it) && n < limit; n++) {
         struct cell_key k;
         buf_clear(&scratch);
-        if (!cell_key_decode(table_iter_key(&it), &k, &scratch)) {
+        if (!cell_key_decode(sstable_iter_key(&it), &k, &scratch)) {
             r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": malformed key",
                         n);
             break;
         }
-        print_entry(cli, &k, table_iter_value(&it));
-        r = table_iter_next(&it, err);
+        print_entry(cli, &k, sstable_iter_value(&it));
+        r = sstable_iter_next(&it, err);
     }
-    table_iter_close(&it);
+    sstable_iter_close(&it);
     buf_close(&scratch);
     return r;
 }
 
-int dump_table_file(struct cli *cli,
-                    struct fs *fs,
-                    const char *name,
-                    const struct dump_options *opts,
-                    struct err *err)
+int dump_sstable_file(struct cli *cli,
+                      struct fs *fs,
+                      const char *name,
+                      const struct dump_options *opts,
+                      struct err *err)
 {
-    struct table_reader_options ro = {.cache = block_cache_new(CACHE_BYTES)};
-    struct table_reader *reader;
-    int r = table_reader_open(fs, name, &ro, &reader, err);
+    struct sstable_reader_options ro = {.cache = block_cache_new(CACHE_BYTES)};
+    struct sstable_reader *reader;
+    int r = sstable_reader_open(fs, name, &ro, &reader, err);
     if (!r) {
         if (opts->entries)
             r = print_entries(cli, reader, opts->limit, err);
         else
             print_properties(cli, reader);
-        table_reader_unref(reader);
+        sstable_reader_unref(reader);
     }
     block_cache_free(ro.cache);
     return r;

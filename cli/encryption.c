@@ -31,8 +31,7 @@ static const struct option new_key_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* --- output ----------------------------------------------------------------
- */
+/* --- output -------------------------------------------------------------- */
 
 static void add_key_name(struct sheet *s, uint64_t name)
 {
@@ -86,8 +85,7 @@ void encryption_print(struct cli *cli,
         cli_remark(cli, "to encrypt all: quarry compact each table");
 }
 
-/* --- where keys are --------------------------------------------------------
- */
+/* --- where keys are ------------------------------------------------------ */
 
 /* Of a cluster they lie below this directory, with all that is encrypted by
  * them. */
@@ -189,7 +187,8 @@ static int change_keys(const struct fs_command *c,
     return r;
 }
 
-static int rotate(struct cli *cli, struct keyring *k, struct err *err)
+static int
+encryption_rotate(struct cli *cli, struct keyring *k, struct err *err)
 {
     struct keyring_status s;
     int r = keyring_rotate(k, err);
@@ -216,7 +215,7 @@ static int rotate_master(struct cli *cli, struct keyring *k, struct err *err)
 
 static int rotate_data_key(const struct fs_command *c, struct err *err)
 {
-    return change_keys(c, rotate, err);
+    return change_keys(c, encryption_rotate, err);
 }
 
 static int rotate_master_key(const struct fs_command *c, struct err *err)
@@ -224,8 +223,7 @@ static int rotate_master_key(const struct fs_command *c, struct err *err)
     return change_keys(c, rotate_master, err);
 }
 
-/* --- commands --------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
 /* No directory is made to look into it. */
 static int run_with_files(struct cli *cli,

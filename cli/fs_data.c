@@ -15,7 +15,7 @@
 #define TAIL_BYTES     1024
 #define TAIL_BYTES_MAX (UINT64_C(1) << 30)
 
-/* --- out --------------------------------------------------------------- */
+/* --- out ----------------------------------------------------------------- */
 
 /* Write the last @last_bytes of @r to @out. */
 static int
@@ -53,7 +53,7 @@ static int copy_out(struct fs *fs,
     return code;
 }
 
-static int cat(const struct fs_command *c, struct err *err)
+static int fs_data_cat(const struct fs_command *c, struct err *err)
 {
     struct fs_paths paths;
     int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
@@ -67,10 +67,10 @@ static int cat(const struct fs_command *c, struct err *err)
 
 int fs_run_cat(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, cat, err);
+    return fs_command_run(cli, args, fs_data_cat, err);
 }
 
-static int tail(const struct fs_command *c, struct err *err)
+static int fs_data_tail(const struct fs_command *c, struct err *err)
 {
     uint64_t bytes = TAIL_BYTES;
     int code = args_number(c->args, "bytes", 1, TAIL_BYTES_MAX, &bytes, err);
@@ -80,7 +80,7 @@ static int tail(const struct fs_command *c, struct err *err)
 
 int fs_run_tail(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, tail, err);
+    return fs_command_run(cli, args, fs_data_tail, err);
 }
 
 static const char *last_part(const char *path)
@@ -142,7 +142,7 @@ static const char *last_part_of(const char *path)
 }
 
 /* The last of several words is where to, of this machine. */
-static int get(const struct fs_command *c, struct err *err)
+static int fs_data_get(const struct fs_command *c, struct err *err)
 {
     size_t last = c->args->word_count - (c->args->word_count > 1);
     const char *to = c->args->word_count > 1 ? c->args->words[last] : ".";
@@ -174,10 +174,10 @@ static int get(const struct fs_command *c, struct err *err)
 
 int fs_run_get(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, get, err);
+    return fs_command_run(cli, args, fs_data_get, err);
 }
 
-/* --- in ---------------------------------------------------------------- */
+/* --- in ------------------------------------------------------------------ */
 
 static int open_target(const struct fs_command *c,
                        const char *to,
@@ -293,8 +293,7 @@ int fs_copy_file(const struct fs_command *c,
     return code;
 }
 
-/* --- several in ------------------------------------------------------------
- */
+/* --- several in ---------------------------------------------------------- */
 
 /* Append to the directory @full the last part of @from, if that is a name. */
 static void append_name_of(const char *from, struct buf *full)
@@ -314,7 +313,7 @@ static void append_name_of(const char *from, struct buf *full)
     buf_append_slice(full, name);
 }
 
-static int put(const struct fs_command *c, struct err *err)
+static int fs_data_put(const struct fs_command *c, struct err *err)
 {
     size_t last = c->args->word_count - 1;
     const char *to = fs_command_path(c, last);
@@ -339,5 +338,5 @@ static int put(const struct fs_command *c, struct err *err)
 
 int fs_run_put(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, put, err);
+    return fs_command_run(cli, args, fs_data_put, err);
 }

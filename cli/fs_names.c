@@ -16,7 +16,7 @@ static void add_path(struct sheet *s, const char *path)
     sheet_addf(s, "/%s", path);
 }
 
-/* --- ls ---------------------------------------------------------------- */
+/* --- ls ------------------------------------------------------------------ */
 
 struct ls {
     const struct fs_command *command;
@@ -65,7 +65,7 @@ static int list_path(struct ls *l, const char *path, struct err *err)
     return 0;
 }
 
-static int ls(const struct fs_command *c, struct err *err)
+static int fs_names_ls(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"kind", SHEET_TEXT},
                                                   {"copies", SHEET_NUMBER},
@@ -92,10 +92,10 @@ int fs_run_ls(struct cli *cli, const struct args *args, struct err *err)
 {
     if (args_flag(args, "long"))
         return fs_run_ls_long(cli, args, err);
-    return fs_command_run(cli, args, ls, err);
+    return fs_command_run(cli, args, fs_names_ls, err);
 }
 
-/* --- du ---------------------------------------------------------------- */
+/* --- du ------------------------------------------------------------------ */
 
 struct sum {
     struct fs *fs;
@@ -165,7 +165,7 @@ static int du_path(struct du *d, const char *path, struct err *err)
     return code ? code : visit_du(d, &e, err);
 }
 
-static int du(const struct fs_command *c, struct err *err)
+static int fs_names_du(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"bytes", SHEET_BYTES},
                                                   {"files", SHEET_NUMBER},
@@ -189,10 +189,10 @@ static int du(const struct fs_command *c, struct err *err)
 
 int fs_run_du(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, du, err);
+    return fs_command_run(cli, args, fs_names_du, err);
 }
 
-/* --- stat -------------------------------------------------------------- */
+/* --- stat ---------------------------------------------------------------- */
 
 static void add_fact(struct sheet *s, const char *name, uint64_t value)
 {
@@ -286,7 +286,7 @@ int fs_run_stat(struct cli *cli, const struct args *args, struct err *err)
     return fs_command_run(cli, args, stat_path, err);
 }
 
-/* --- changes ----------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
 static int
 remove_one(const struct fs_command *c, const char *path, struct err *err)
@@ -308,7 +308,7 @@ remove_one(const struct fs_command *c, const char *path, struct err *err)
                              : fs_remove(c->fs, path, err);
 }
 
-static int rm(const struct fs_command *c, struct err *err)
+static int fs_names_rm(const struct fs_command *c, struct err *err)
 {
     struct fs_paths paths;
     int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
@@ -322,7 +322,7 @@ static int rm(const struct fs_command *c, struct err *err)
 
 int fs_run_rm(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, rm, err);
+    return fs_command_run(cli, args, fs_names_rm, err);
 }
 
 static int move_one(const struct fs_command *c,
@@ -333,7 +333,7 @@ static int move_one(const struct fs_command *c,
     return fs_rename(c->fs, from, to, err);
 }
 
-static int mv(const struct fs_command *c, struct err *err)
+static int fs_names_mv(const struct fs_command *c, struct err *err)
 {
     return fs_each_into(c, fs_command_path(c, c->args->word_count - 1),
                         move_one, err);
@@ -341,7 +341,7 @@ static int mv(const struct fs_command *c, struct err *err)
 
 int fs_run_mv(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, mv, err);
+    return fs_command_run(cli, args, fs_names_mv, err);
 }
 
 static int make_dirs(const struct fs_command *c, struct err *err)
@@ -357,7 +357,7 @@ int fs_run_mkdir(struct cli *cli, const struct args *args, struct err *err)
     return fs_command_run(cli, args, make_dirs, err);
 }
 
-static int snapshot(const struct fs_command *c, struct err *err)
+static int fs_names_snapshot(const struct fs_command *c, struct err *err)
 {
     int code = fs_command_needs_cluster(c, err);
     return code ? code
@@ -367,10 +367,10 @@ static int snapshot(const struct fs_command *c, struct err *err)
 
 int fs_run_snapshot(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, snapshot, err);
+    return fs_command_run(cli, args, fs_names_snapshot, err);
 }
 
-static int setrep(const struct fs_command *c, struct err *err)
+static int fs_names_setrep(const struct fs_command *c, struct err *err)
 {
     uint64_t copies = 0;
     int code = text_parse_u64(slice_str(c->args->words[0]), &copies, err);
@@ -385,7 +385,7 @@ static int setrep(const struct fs_command *c, struct err *err)
 
 int fs_run_setrep(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, setrep, err);
+    return fs_command_run(cli, args, fs_names_setrep, err);
 }
 
 static int print_quota(const struct fs_command *c,
@@ -409,7 +409,7 @@ static int print_quota(const struct fs_command *c,
 }
 
 /* What is not given stays as it is; nothing given shows both. */
-static int quota(const struct fs_command *c, struct err *err)
+static int fs_names_quota(const struct fs_command *c, struct err *err)
 {
     const char *bytes_text = args_value(c->args, "bytes");
     const char *path = fs_command_path(c, 0);
@@ -436,5 +436,5 @@ static int quota(const struct fs_command *c, struct err *err)
 
 int fs_run_quota(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, quota, err);
+    return fs_command_run(cli, args, fs_names_quota, err);
 }

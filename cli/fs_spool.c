@@ -28,7 +28,7 @@ static int put_all(int fd, const char *p, size_t len, struct err *err)
     return 0;
 }
 
-static int copy(const struct fs_command *c, struct err *err)
+static int fs_spool_copy(const struct fs_command *c, struct err *err)
 {
     const struct spool *s = (const struct spool *)(const void *)c->args;
     char *piece;
@@ -61,5 +61,5 @@ int fs_spool(struct cli *cli,
     struct spool s = {.args = *args, .fd = fd};
     s.args.words = &path;
     s.args.word_count = 1;
-    return fs_command_run(cli, &s.args, copy, err);
+    return fs_command_run(cli, &s.args, fs_spool_copy, err);
 }

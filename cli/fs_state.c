@@ -7,7 +7,7 @@
 #include "cli/fs.h"
 #include "cli/table_printer.h"
 
-/* --- df ---------------------------------------------------------------- */
+/* --- df ------------------------------------------------------------------ */
 
 static const char *state_name(const struct gfs_server_status *s)
 {
@@ -45,7 +45,7 @@ static void print_servers(const struct gfs_status *st, enum cli_format format)
     sheet_close(&s);
 }
 
-static int df(const struct fs_command *c, struct err *err)
+static int fs_state_df(const struct fs_command *c, struct err *err)
 {
     struct gfs_status st;
     struct arena a;
@@ -73,10 +73,10 @@ static int df(const struct fs_command *c, struct err *err)
 
 int fs_run_df(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, df, err);
+    return fs_command_run(cli, args, fs_state_df, err);
 }
 
-/* --- fsck -------------------------------------------------------------- */
+/* --- fsck ---------------------------------------------------------------- */
 
 struct fsck {
     struct sheet sheet;
@@ -136,7 +136,7 @@ static int too_early(uint64_t unreported, struct err *err)
     return ERR_UNAVAILABLE;
 }
 
-static int fsck(const struct fs_command *c, struct err *err)
+static int fs_state_fsck(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"path", SHEET_TEXT},
                                                   {"chunk", SHEET_NUMBER},
@@ -167,12 +167,12 @@ static int fsck(const struct fs_command *c, struct err *err)
 
 int fs_run_fsck(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, fsck, err);
+    return fs_command_run(cli, args, fs_state_fsck, err);
 }
 
-/* --- leave ------------------------------------------------------------- */
+/* --- leave --------------------------------------------------------------- */
 
-static int leave(const struct fs_command *c, struct err *err)
+static int fs_state_leave(const struct fs_command *c, struct err *err)
 {
     enum gfs_server_state state = GFS_SERVER_LEAVING;
     int code = fs_command_needs_cluster(c, err);
@@ -186,5 +186,5 @@ static int leave(const struct fs_command *c, struct err *err)
 
 int fs_run_leave(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, leave, err);
+    return fs_command_run(cli, args, fs_state_leave, err);
 }

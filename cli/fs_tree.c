@@ -220,7 +220,7 @@ static int copy_tree(const struct fs_command *c,
     return code ? code : fs_each_entry(c->fs, from, copy_entry, &t, err);
 }
 
-/* --- several at once ------------------------------------------------------ */
+/* --- several at once ----------------------------------------------------- */
 
 /* Do several of the paths go to @to, or one into it? */
 int fs_each_into(const struct fs_command *c,
@@ -253,7 +253,7 @@ int fs_each_into(const struct fs_command *c,
     return code;
 }
 
-static int cp(const struct fs_command *c, struct err *err)
+static int fs_tree_cp(const struct fs_command *c, struct err *err)
 {
     return fs_each_into(c, fs_command_path(c, c->args->word_count - 1),
                         copy_tree, err);
@@ -261,5 +261,5 @@ static int cp(const struct fs_command *c, struct err *err)
 
 int fs_run_cp(struct cli *cli, const struct args *args, struct err *err)
 {
-    return fs_command_run(cli, args, cp, err);
+    return fs_command_run(cli, args, fs_tree_cp, err);
 }

@@ -184,10 +184,10 @@ match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
     return code;
 }
 
-static int expand(const struct fs_command *c,
-                  const char *word,
-                  struct fs_paths *out,
-                  struct err *err)
+static int fs_walk_expand(const struct fs_command *c,
+                          const char *word,
+                          struct fs_paths *out,
+                          struct err *err)
 {
     struct pattern p = {.fs = c->fs, .out = out};
     struct fs_info info;
@@ -212,7 +212,7 @@ int fs_paths_of_words(const struct fs_command *c,
     int code = 0;
     *out = (struct fs_paths){.count = 0};
     for (size_t i = first; i < end && !code; i++)
-        code = expand(c, fs_command_path(c, i), out, err);
+        code = fs_walk_expand(c, fs_command_path(c, i), out, err);
     if (code)
         fs_paths_close(out);
     return code;

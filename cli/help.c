@@ -45,7 +45,7 @@ static size_t fold_column(void)
 }
 
 /* How many bytes of @line, which has one at least, go into @room columns. */
-static size_t fitting(struct slice line, size_t room)
+static size_t help_fitting_length(struct slice line, size_t room)
 {
     size_t best = 0;
     for (size_t i = 0; i <= line.len; i++) {
@@ -62,8 +62,9 @@ static size_t fitting(struct slice line, size_t room)
 static void put_line(struct buf *out, struct slice line, size_t indent)
 {
     size_t room = fold_column() - indent;
-    while (utf8_columns(line) > room && fitting(line, room) < line.len) {
-        size_t n = fitting(line, room);
+    while (utf8_columns(line) > room &&
+           help_fitting_length(line, room) < line.len) {
+        size_t n = help_fitting_length(line, room);
         buf_append_slice(out, slice_sub(line, 0, n));
         buf_append_byte(out, '\n');
         buf_append_fill(out, ' ', indent);

@@ -18,7 +18,7 @@
 /* Enough to tell the kinds of files apart, at either end. */
 #define EDGE_BYTES 64
 
-/* --- dump -------------------------------------------------------------- */
+/* --- dump ---------------------------------------------------------------- */
 
 static const struct option dump_options_list[] = {
     {"entries", 'e', NULL, "what is in it, one by one, instead of a summary"},
@@ -105,11 +105,11 @@ static int dump_file(struct cli *cli,
         return dump_replica_snapshot(cli, fs_keyring(fs), path, opts, err);
     if (is_chunk_file(head))
         return dump_chunk_file(cli, path, opts, err);
-    if (is_table_file(tail))
-        return dump_table_file(cli, fs, name, opts, err);
+    if (is_sstable_file(tail))
+        return dump_sstable_file(cli, fs, name, opts, err);
     r = dump_record_file(cli, path, opts, err);
     if (r == ERR_CORRUPT)
-        err_hint(err, "dump reads table files, manifests, logs, snapshots of "
+        err_hint(err, "dump reads SSTables, manifests, logs, snapshots of "
                       "cells, KEYS, chunks and record files");
     return r;
 }
@@ -143,7 +143,7 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* --- check ------------------------------------------------------------- */
+/* --- check --------------------------------------------------------------- */
 
 static int run_check(struct cli *cli, const struct args *args, struct err *err)
 {
@@ -161,7 +161,7 @@ const struct command inspect_commands[] = {
     {.name = "dump",
      .arguments = "FILE",
      .summary = "Show what a file of a store or a job holds",
-     .details = "Table files, manifests, log segments, what says how long a "
+     .details = "SSTables, manifests, log segments, what says how long a "
                 "log is (log/synced),\nsnapshots of cells and of namenodes, "
                 "KEYS (without the keys in it), chunks,\nrecord files: told by "
                 "content.",
@@ -175,7 +175,7 @@ const struct command inspect_commands[] = {
      .arguments = "[DIR]",
      .summary = "Verify every byte of a store that is not in use",
      .details =
-         "Reads all table files, those of snapshots too, and the commit log: "
+         "Reads all SSTables, those of snapshots too, and the commit log: "
          "checksums,\norder, counts. Changes nothing. Exit status 1 "
          "when something is damaged.",
      .examples = "quarry check quarry-data",

@@ -16,7 +16,7 @@
 static atomic_bool flag;
 /* An eventfd that is rung with the flag: what comes just before a read() would
  * not end it. -1: the shell has not asked for it. */
-static atomic_int bell = -1;
+static atomic_int wakeup_fd = -1;
 
 STATIC_ASSERT(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler sets it");
 STATIC_ASSERT(ATOMIC_INT_LOCK_FREE == 2, "a signal handler reads it");
@@ -27,14 +27,15 @@ static void on_interrupt(int number)
     (void)number;
     if (atomic_exchange(&flag, true))
         _exit(EXIT_INTERRUPTED);
-    if (atomic_load(&bell) >= 0 && eventfd_write(atomic_load(&bell), 1)) {
+    if (atomic_load(&wakeup_fd) >= 0 &&
+        eventfd_write(atomic_load(&wakeup_fd), 1)) {
         /* It rings already. */
     }
     errno = before;
 }
 
 /* No call of the system fails because of it. */
-static void install(void (*handler)(int))
+static void interrupt_install(void (*handler)(int))
 {
     struct sigaction action = {.sa_flags = SA_RESTART};
     action.sa_handler = handler;
@@ -45,27 +46,27 @@ static void install(void (*handler)(int))
 
 const atomic_bool *interrupt_watch(void)
 {
-    install(on_interrupt);
+    interrupt_install(on_interrupt);
     return &flag;
 }
 
 const atomic_bool *interrupt_watch_shell(void)
 {
     eventfd_t rung;
-    if (atomic_load(&bell) < 0)
-        atomic_store(&bell, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (atomic_load(&wakeup_fd) < 0)
+        atomic_store(&wakeup_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     atomic_store(&flag, false);
-    if (eventfd_read(atomic_load(&bell), &rung)) {
+    if (eventfd_read(atomic_load(&wakeup_fd), &rung)) {
         /* It did not ring. */
     }
-    install(on_interrupt);
+    interrupt_install(on_interrupt);
     return &flag;
 }
 
 ssize_t interrupt_read(int fd, void *to, size_t len)
 {
     struct pollfd p[] = {{.fd = fd, .events = POLLIN},
-                         {.fd = atomic_load(&bell), .events = POLLIN}};
+                         {.fd = atomic_load(&wakeup_fd), .events = POLLIN}};
     while (!interrupted())
         if (poll(p, ARRAY_LEN(p), -1) >= 0 && p[0].revents != 0)
             return read(fd, to, len);
@@ -75,7 +76,7 @@ ssize_t interrupt_read(int fd, void *to, size_t len)
 
 void interrupt_unwatch(void)
 {
-    install(SIG_DFL);
+    interrupt_install(SIG_DFL);
     atomic_store(&flag, false);
 }
 

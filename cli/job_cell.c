@@ -26,7 +26,7 @@
 /* How long somebody who answers is looked for ($QUARRY_TIMEOUT). */
 #define ANSWER_US UINT64_C(30000000)
 
-/* --- asking --------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------- */
 
 bool job_cell_asked(const struct cli *cli, const struct args *args)
 {
@@ -78,8 +78,7 @@ static int ask_about(struct job_client *c,
     return code;
 }
 
-/* --- submitting ------------------------------------------------------------
- */
+/* --- submitting ---------------------------------------------------------- */
 
 struct submission {
     struct job_command *command;
@@ -88,7 +87,7 @@ struct submission {
     struct fs *fs;      /* Once something is uploaded. */
 };
 
-static const char *keep(struct submission *s, struct buf *b)
+static const char *job_cell_keep(struct submission *s, struct buf *b)
 {
     const char *text = arena_strdup(&s->texts, buf_cstr(b));
     buf_close(b);
@@ -110,17 +109,17 @@ static int open_files(struct submission *s, struct remote *r, struct err *err)
 }
 
 /* Upload @from below the job's directory; *@to is where it is then. */
-static int upload(struct submission *s,
-                  struct remote *r,
-                  const char *from,
-                  const char *name,
-                  const char **to,
-                  struct err *err)
+static int job_cell_upload(struct submission *s,
+                           struct remote *r,
+                           const char *from,
+                           const char *name,
+                           const char **to,
+                           struct err *err)
 {
     struct buf b = BUF_INIT;
     int code = open_files(s, r, err);
     buf_printf(&b, "%s/%s/files/%s", JOBS_ROOT, s->id, name);
-    *to = keep(s, &b);
+    *to = job_cell_keep(s, &b);
     if (code == 0)
         code =
             job_client_upload(r->world, s->fs, from, files_fs_path(*to), err);
@@ -135,11 +134,11 @@ static int upload_files(struct submission *s,
     struct mr_setting *files = s->command->files;
     int code = 0;
     if (o->program.object)
-        code =
-            upload(s, r, o->program.object, "job.so", &o->program.object, err);
+        code = job_cell_upload(s, r, o->program.object, "job.so",
+                               &o->program.object, err);
     for (size_t i = 0; i < o->file_count && code == 0; i++)
-        code =
-            upload(s, r, files[i].value, files[i].name, &files[i].value, err);
+        code = job_cell_upload(s, r, files[i].value, files[i].name,
+                               &files[i].value, err);
     return code;
 }
 
@@ -152,7 +151,7 @@ inline_inputs(struct submission *s, struct remote *r, struct err *err)
     for (size_t i = 0; i < c->options.input_count && code == 0; i++) {
         struct buf b = BUF_INIT;
         code = mr_spec_inline(c->inputs[i], r->world, &b, err);
-        c->inputs[i] = keep(s, &b);
+        c->inputs[i] = job_cell_keep(s, &b);
     }
     return code;
 }
@@ -174,10 +173,10 @@ read_shares(const struct args *args, struct job_submission *s, struct err *err)
     return code;
 }
 
-static int submit(struct submission *s,
-                  struct question *q,
-                  struct remote *r,
-                  struct err *err)
+static int job_cell_submit(struct submission *s,
+                           struct question *q,
+                           struct remote *r,
+                           struct err *err)
 {
     struct job_command *c = s->command;
     struct mr_options o = c->options;
@@ -193,8 +192,7 @@ static int submit(struct submission *s,
     return code;
 }
 
-/* --- waiting ---------------------------------------------------------------
- */
+/* --- waiting ------------------------------------------------------------- */
 
 /* Was anything reduced? */
 static bool has_reduced(const struct job_summary *s)
@@ -249,9 +247,9 @@ hint_at_files(const struct job_command *c, const char *missing, struct err *err)
     }
 }
 
-static int outcome(const struct job_command *c,
-                   const struct job_summary *s,
-                   struct err *err)
+static int job_cell_outcome(const struct job_command *c,
+                            const struct job_summary *s,
+                            struct err *err)
 {
     int code = s->code ? s->code : ERR_ABORTED;
     if (s->state == JOB_SUCCEEDED)
@@ -265,13 +263,14 @@ static int outcome(const struct job_command *c,
     return code;
 }
 
-static int finish(struct job_command *c, struct slice json, struct err *err)
+static int
+job_cell_finish(struct job_command *c, struct slice json, struct err *err)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
     int code = job_summary_decode(json, s, err);
     if (code == 0) {
         struct mr_report *report = report_of(s);
-        code = outcome(c, s, err);
+        code = job_cell_outcome(c, s, err);
         progress_end(&c->progress);
         job_run_notes(report, err);
         if (code == 0)
@@ -282,7 +281,7 @@ static int finish(struct job_command *c, struct slice json, struct err *err)
     return code;
 }
 
-static int left(const char *id, struct err *err)
+static int job_cell_report_left(const char *id, struct err *err)
 {
     err_set(err, ERR_CANCELLED, "the job goes on without this command");
     err_hint(err, "see: quarry job status %s; to stop it: quarry job kill %s",
@@ -305,7 +304,7 @@ static int wait_for_end(struct job_command *c,
         if (code == 0)
             code = job_news_get(buf_slice(&reply), &n, err);
         if (code == 0 && n.ended)
-            code = finish(c, n.summary, err);
+            code = job_cell_finish(c, n.summary, err);
         else if (code == 0)
             job_run_progress(c, &n.progress);
         buf_close(&reply);
@@ -313,7 +312,7 @@ static int wait_for_end(struct job_command *c,
             return code;
         seen = n.version;
         if (atomic_load(stop))
-            return left(id, err);
+            return job_cell_report_left(id, err);
     }
 }
 
@@ -324,7 +323,7 @@ static int run_question(struct question *q, struct remote *r, struct err *err)
     int code;
     arena_init(&s.texts);
     progress_start(&c->progress, c->cli, "job");
-    code = submit(&s, q, r, err);
+    code = job_cell_submit(&s, q, r, err);
     fs_close(s.fs);
     if (code == 0 && args_flag(c->args, "detach")) {
         printf("%s\n", s.id);
@@ -345,8 +344,7 @@ int job_cell_run(struct job_command *c, struct err *err)
     return remote_run(c->cli, c->args, with_client, &q, err);
 }
 
-/* --- telling ----------------------------------------------------------------
- */
+/* --- telling ------------------------------------------------------------- */
 
 struct list_question {
     size_t ended_max;

@@ -23,7 +23,7 @@
 /* Notes of a job printed before the rest is only counted. */
 #define NOTES_SHOWN_MAX 20
 
-/* --- job run ----------------------------------------------------------- */
+/* --- job run ------------------------------------------------------------- */
 
 const struct option job_run_options[] = {
     {"input", 'i', "SPEC",
@@ -350,7 +350,7 @@ void job_run_report(const struct job_command *c, const struct mr_report *r)
     buf_close(&line);
 }
 
-static int resolve(struct job_command *c, struct err *err)
+static int job_run_resolve(struct job_command *c, struct err *err)
 {
     int r = remote_resolve(c->cli, &c->store_options, &c->target, &c->key_file,
                            err);
@@ -368,7 +368,7 @@ static int open_store(struct job_command *c, struct err *err)
     if (remote_is_cluster(c->cli->target)) {
         o->store_options = &c->store_options;
         c->store_options.must_exist = true;
-        return resolve(c, err);
+        return job_run_resolve(c, err);
     }
     r = cli_master_keys(c->cli, &c->store_options.master_keys, err);
     if (r)

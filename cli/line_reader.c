@@ -35,7 +35,7 @@ void line_reader_close(struct line_reader *r)
     r->file = NULL;
 }
 
-static int fill(struct line_reader *r, struct err *err)
+static int line_reader_fill(struct line_reader *r, struct err *err)
 {
     ssize_t n;
     char *p;
@@ -81,7 +81,7 @@ int line_reader_next(struct line_reader *r,
             return ERR_OK;
         }
         searched = rest.len;
-        code = fill(r, err);
+        code = line_reader_fill(r, err);
         if (code)
             return code;
     }

@@ -184,7 +184,7 @@ static const struct option load_options[] = {
 const struct command load_commands[] = {
     {.name = "load",
      .arguments = "TABLE FILE…",
-     .summary = "Add rows that are in order, as table files of their own",
+     .summary = "Add rows that are in order, as SSTables of their own",
      .details =
          "Each line is a cell: ROW, FAMILY:QUALIFIER, TIME and VALUE, with\n"
          "tabs between them; \\t, \\n, \\\\ and \\xNN stand for bytes. TIME\n"

@@ -114,8 +114,7 @@ with_node(struct remote *r,
     return code;
 }
 
-/* --- ls --------------------------------------------------------------------
- */
+/* --- ls ------------------------------------------------------------------ */
 
 static int add_child(struct remote *r,
                      struct chubby *c,
@@ -150,7 +149,7 @@ static int add_child(struct remote *r,
     return 0;
 }
 
-static int list(struct remote *r, struct err *err)
+static int lock_command_list(struct remote *r, struct err *err)
 {
     static const struct sheet_column columns[] = {
         {"name", SHEET_TEXT},       {"bytes", SHEET_NUMBER},
@@ -184,11 +183,10 @@ static int list(struct remote *r, struct err *err)
 
 static int run_ls(struct cli *cli, const struct args *args, struct err *err)
 {
-    return run_within(cli, args, list, NULL, err);
+    return run_within(cli, args, lock_command_list, NULL, err);
 }
 
-/* --- cat, put, rm -----------------------------------------------------------
- */
+/* --- cat, put, rm -------------------------------------------------------- */
 
 static int
 print_contents(struct remote *r, struct chubby_handle *h, struct err *err)
@@ -203,14 +201,14 @@ print_contents(struct remote *r, struct chubby_handle *h, struct err *err)
     return code;
 }
 
-static int cat(struct remote *r, struct err *err)
+static int lock_command_cat(struct remote *r, struct err *err)
 {
     return with_node(r, CHUBBY_READ, print_contents, err);
 }
 
 static int run_cat(struct cli *cli, const struct args *args, struct err *err)
 {
-    return run_within(cli, args, cat, NULL, err);
+    return run_within(cli, args, lock_command_cat, NULL, err);
 }
 
 static int
@@ -221,7 +219,7 @@ write_contents(struct remote *r, struct chubby_handle *h, struct err *err)
     return chubby_write(h, buf_slice(text), 0, err);
 }
 
-static int put(struct remote *r, struct err *err)
+static int lock_command_put(struct remote *r, struct err *err)
 {
     return with_node(r, CHUBBY_WRITE | CHUBBY_CREATE, write_contents, err);
 }
@@ -236,12 +234,13 @@ static int run_put(struct cli *cli, const struct args *args, struct err *err)
     else
         code = cli_read_file("-", &text, err);
     if (!code)
-        code = run_within(cli, args, put, &text, err);
+        code = run_within(cli, args, lock_command_put, &text, err);
     buf_close(&text);
     return code;
 }
 
-static int make(struct remote *r, struct chubby_handle *h, struct err *err)
+static int
+lock_command_make(struct remote *r, struct chubby_handle *h, struct err *err)
 {
     (void)r;
     (void)h;
@@ -252,8 +251,8 @@ static int make(struct remote *r, struct chubby_handle *h, struct err *err)
 static int mkdir_node(struct remote *r, struct err *err)
 {
     return with_node(
-        r, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_NEW | CHUBBY_DIRECTORY, make,
-        err);
+        r, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_NEW | CHUBBY_DIRECTORY,
+        lock_command_make, err);
 }
 
 static int run_mkdir(struct cli *cli, const struct args *args, struct err *err)
@@ -268,19 +267,17 @@ delete_node(struct remote *r, struct chubby_handle *h, struct err *err)
     return chubby_delete(h, err);
 }
 
-static int rm(struct remote *r, struct err *err)
+static int lock_command_rm(struct remote *r, struct err *err)
 {
     return with_node(r, CHUBBY_WRITE, delete_node, err);
 }
 
 static int run_rm(struct cli *cli, const struct args *args, struct err *err)
 {
-    return run_within(cli, args, rm, NULL, err);
+    return run_within(cli, args, lock_command_rm, NULL, err);
 }
 
-/* --- hold
- * ---------------------------------------------------------------------
- */
+/* --- hold ---------------------------------------------------------------- */
 
 /* A command run under the lock. */
 struct held_command {
@@ -292,7 +289,7 @@ struct held_command {
 };
 
 /* Say that the lock is held while it is, until cancelled. */
-static void vouch(void *arg)
+static void lock_command_vouch(void *arg)
 {
     struct held_command *h = arg;
 
@@ -360,7 +357,7 @@ static int run_command(struct remote *r,
     setenv("QUARRY_SEQUENCER", sequencer, 1);
     code = supervisor_start(&h.supervisor, argv, err);
     if (!code) {
-        voucher = fiber_start(loop_self(), "vouch", vouch, &h);
+        voucher = fiber_start(loop_self(), "vouch", lock_command_vouch, &h);
         offload(wait_command, &h);
         fiber_cancel(voucher);
         fiber_join(voucher);
@@ -415,7 +412,7 @@ static void note_expiry(void *ctx, struct chubby_handle *h, enum chubby_event e)
     *expired |= e == CHUBBY_EVENT_EXPIRED;
 }
 
-static int hold(struct remote *r, struct err *err)
+static int lock_command_hold(struct remote *r, struct err *err)
 {
     bool expired = false;
     /* When the session is lost nobody else has the lock before the command is
@@ -452,12 +449,10 @@ static int hold(struct remote *r, struct err *err)
 
 static int run_hold(struct cli *cli, const struct args *args, struct err *err)
 {
-    return run_within(cli, args, hold, NULL, err);
+    return run_within(cli, args, lock_command_hold, NULL, err);
 }
 
-/* --- watch
- * --------------------------------------------------------------------
- */
+/* --- watch --------------------------------------------------------------- */
 
 static const char *event_name(enum chubby_event e)
 {
@@ -494,7 +489,7 @@ static void print_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
     w->over |= e == CHUBBY_EVENT_INVALID || e == CHUBBY_EVENT_EXPIRED;
 }
 
-static int watch(struct remote *r, struct err *err)
+static int lock_command_watch(struct remote *r, struct err *err)
 {
     struct chubby_open_options o = {.events = 15};
     struct watch w = {.remote = r};
@@ -517,11 +512,10 @@ static int watch(struct remote *r, struct err *err)
 
 static int run_watch(struct cli *cli, const struct args *args, struct err *err)
 {
-    return run_within(cli, args, watch, NULL, err);
+    return run_within(cli, args, lock_command_watch, NULL, err);
 }
 
-/* --- the commands
- * ------------------------------------------------------------- */
+/* --- the commands -------------------------------------------------------- */
 
 static const struct option time_options[] = {
     {"timeout", 0, "TIME", "how long to try ($QUARRY_TIMEOUT, else 10s)"},

@@ -31,7 +31,7 @@ enum {
     EXIT_WRONG_USE = 2
 };
 
-/* --- version and help -------------------------------------------------- */
+/* --- version and help ---------------------------------------------------- */
 
 static int
 run_version(struct cli *cli, const struct args *args, struct err *err)
@@ -114,7 +114,7 @@ const struct command about_commands[] = {
     {.name = NULL},
 };
 
-/* --- finding commands -------------------------------------------------- */
+/* --- finding commands ---------------------------------------------------- */
 
 static const struct command *const families[] = {
     table_commands,   snapshot_commands, load_commands,       acl_commands,
@@ -137,14 +137,14 @@ struct search {
     const struct command *found;
 };
 
-static void match(void *ctx, const struct command *c)
+static void main_match_command(void *ctx, const struct command *c)
 {
     struct search *s = ctx;
     if (strcmp(c->name, s->name) == 0)
         s->found = c;
 }
 
-static void offer(void *ctx, const struct command *c)
+static void main_offer_command(void *ctx, const struct command *c)
 {
     suggest_offer(ctx, c->name);
 }
@@ -174,7 +174,7 @@ static bool fail_unknown(const char *words, const char *shown, struct err *err)
 {
     struct suggest s;
     suggest_init(&s, words);
-    commands_each(offer, &s);
+    commands_each(main_offer_command, &s);
     err_set(err, ERR_USAGE, "%s: no such command", shown);
     if (suggest_best(&s))
         err_hint(err, "did you mean: quarry %s?", suggest_best(&s));
@@ -189,7 +189,7 @@ command_find(int argc, const char *const *argv, int *used, struct err *err)
     for (*used = MIN_OF(argc, 2); *used > 0; (*used)--) {
         struct search s = {words, NULL};
         join_words(words, *used, argv);
-        commands_each(match, &s);
+        commands_each(main_match_command, &s);
         if (s.found)
             return s.found;
     }
@@ -208,7 +208,7 @@ command_find(int argc, const char *const *argv, int *used, struct err *err)
     return NULL;
 }
 
-/* --- running ----------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static int parse_format(const char *text, enum cli_format *out, struct err *err)
 {

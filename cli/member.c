@@ -24,7 +24,7 @@ static const struct service {
     uint32_t method;
 } services[] = {{"lock", CHUBBY_REPLICA_METHOD}, {"namenode", REPLICA_METHOD}};
 
-/* --- which cells ---------------------------------------------------------- */
+/* --- which cells --------------------------------------------------------- */
 
 static int check_service(const struct args *args, struct err *err)
 {
@@ -42,14 +42,13 @@ static bool is_meant(const struct remote *r, const struct service *s)
     return !wanted || strcmp(wanted, s->name) == 0;
 }
 
-/* --- ls ---------------------------------------------------------------------
- */
+/* --- ls ------------------------------------------------------------------ */
 
-static int ask(struct remote *r,
-               const struct service *s,
-               const char *address,
-               struct cell_view *view,
-               struct err *err)
+static int member_command_ask(struct remote *r,
+                              const struct service *s,
+                              const char *address,
+                              struct cell_view *view,
+                              struct err *err)
 {
     const struct cell_request q = {.verb = CELL_ASK};
     return cell_call(address, r->security, s->method, ASK_US, &q, view, err);
@@ -57,20 +56,21 @@ static int ask(struct remote *r,
 
 /* What the leader says, or else one of the others. Errors: that of the last
  * one, when nobody answers. */
-static int look(struct remote *r,
-                const struct service *s,
-                struct cell_view *out,
-                struct err *err)
+static int member_command_look(struct remote *r,
+                               const struct service *s,
+                               struct cell_view *out,
+                               struct err *err)
 {
     struct cell_view *view = mem_zalloc(1, sizeof(*view));
     bool any = false;
     int rc = 0;
     for (size_t i = 0; i < r->address_count; i++) {
-        rc = ask(r, s, r->addresses[i], view, err);
+        rc = member_command_ask(r, s, r->addresses[i], view, err);
         if (rc == 0 && view->status.role != REPLICA_LEADER &&
             view->status.leader_address[0]) {
             struct cell_view said = *view;
-            if (ask(r, s, said.status.leader_address, view, NULL))
+            if (member_command_ask(r, s, said.status.leader_address, view,
+                                   NULL))
                 *view = said;
         }
         if (rc == 0 && (!any || view->status.role == REPLICA_LEADER))
@@ -108,7 +108,7 @@ static void add_member(struct sheet *sheet,
                   known->last_index > match ? known->last_index - match : 0);
 }
 
-static int list(struct remote *r, struct err *err)
+static int member_command_list(struct remote *r, struct err *err)
 {
     static const struct sheet_column columns[] = {
         {"service", SHEET_TEXT}, {"member", SHEET_NUMBER},
@@ -121,7 +121,7 @@ static int list(struct remote *r, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(services) && rc == 0; i++) {
         if (!is_meant(r, &services[i]))
             continue;
-        rc = look(r, &services[i], view, err);
+        rc = member_command_look(r, &services[i], view, err);
         for (size_t j = 0; rc == 0 && j < view->status.member_count; j++)
             add_member(&sheet, &services[i], &view->status, j);
         if (rc == 0 && view->status.role != REPLICA_LEADER)
@@ -138,11 +138,10 @@ static int list(struct remote *r, struct err *err)
 
 static int run_ls(struct cli *cli, const struct args *args, struct err *err)
 {
-    return remote_run(cli, args, list, NULL, err);
+    return remote_run(cli, args, member_command_list, NULL, err);
 }
 
-/* --- rm, lead ----------------------------------------------------------------
- */
+/* --- rm, lead ------------------------------------------------------------ */
 
 struct change {
     enum cell_verb verb;
@@ -195,7 +194,7 @@ static int ask_leader(struct remote *r,
     }
 }
 
-static int change(struct remote *r, struct err *err)
+static int member_command_change(struct remote *r, struct err *err)
 {
     const struct change *c = r->ctx;
     struct cell_request q = {.verb = c->verb};
@@ -230,16 +229,16 @@ static int change(struct remote *r, struct err *err)
 static int run_rm(struct cli *cli, const struct args *args, struct err *err)
 {
     struct change c = {CELL_REMOVE, "is a member no more"};
-    return remote_run(cli, args, change, &c, err);
+    return remote_run(cli, args, member_command_change, &c, err);
 }
 
 static int run_lead(struct cli *cli, const struct args *args, struct err *err)
 {
     struct change c = {CELL_LEAD, "leads"};
-    return remote_run(cli, args, change, &c, err);
+    return remote_run(cli, args, member_command_change, &c, err);
 }
 
-/* --- rescue --------------------------------------------------------------- */
+/* --- rescue -------------------------------------------------------------- */
 
 static int rescue_one(struct cli *cli,
                       const struct args *args,
@@ -277,7 +276,7 @@ static int run_rescue(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
-/* --- the commands --------------------------------------------------------- */
+/* --- the commands -------------------------------------------------------- */
 
 static const struct option member_options[] = {
     {"service", 0, "NAME", "of one service alone: lock or namenode (both)"},

@@ -31,7 +31,7 @@ struct principal_lists *principal_lists_new(const struct role_env *env)
     return l;
 }
 
-static void ask(struct principal_lists *l)
+static void principal_lists_ask(struct principal_lists *l)
 {
     struct quarry_principals *now;
     if (!l->tables && quarry_open(l->cell, &l->store, &l->tables, NULL)) {
@@ -48,7 +48,7 @@ static void run_asking(void *arg)
 {
     struct principal_lists *l = arg;
     while (fiber_check(NULL) == 0) {
-        ask(l);
+        principal_lists_ask(l);
         world_sleep_us(l->world, ASK_US);
     }
 }

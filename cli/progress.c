@@ -75,8 +75,10 @@ static void put_share(struct buf *text, const struct progress *p, double share)
 
 /* One line of the terminal, whatever its width: one that wrapped could not be
  * erased. The bar has what room @text leaves. */
-static void
-draw(struct progress *p, double share, size_t columns, struct slice text)
+static void progress_draw(struct progress *p,
+                          double share,
+                          size_t columns,
+                          struct slice text)
 {
     struct buf line = BUF_INIT;
     struct buf shown = BUF_INIT;
@@ -92,14 +94,17 @@ draw(struct progress *p, double share, size_t columns, struct slice text)
 }
 
 /* @share below 0: nobody knows. */
-static void
-show(struct progress *p, double share, struct buf *text, const char *extra)
+static void progress_show(struct progress *p,
+                          double share,
+                          struct buf *text,
+                          const char *extra)
 {
     size_t columns = terminal_columns_of(STDERR_FILENO);
     if (extra)
         buf_printf(text, "  %s", extra);
     if (p->terminal)
-        draw(p, share, columns ? columns : COLUMNS_DEFAULT, buf_slice(text));
+        progress_draw(p, share, columns ? columns : COLUMNS_DEFAULT,
+                      buf_slice(text));
     else
         fprintf(stderr, "%s  %s\n", p->what, buf_cstr(text));
     fflush(stderr);
@@ -124,7 +129,7 @@ void progress_bytes(struct progress *p,
     buf_append_str(&text, "  ");
     text_put_bytes(&text, (uint64_t)((double)done / progress_seconds(p)));
     buf_append_str(&text, "/s");
-    show(p, share, &text, extra);
+    progress_show(p, share, &text, extra);
     buf_close(&text);
 }
 
@@ -135,7 +140,7 @@ void progress_share(struct progress *p, unsigned permille, const char *extra)
     if (!is_due(p))
         return;
     put_share(&text, p, share);
-    show(p, share, &text, extra);
+    progress_show(p, share, &text, extra);
     buf_close(&text);
 }
 

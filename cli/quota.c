@@ -9,14 +9,17 @@
 #include "cli/policy_printer.h"
 #include "cli/remote.h"
 
-static int finish(struct cli *cli, const char *table, int code, struct err *err)
+static int quota_command_finish(struct cli *cli,
+                                const char *table,
+                                int code,
+                                struct err *err)
 {
     if (code == ERR_NOTFOUND)
         cli_hint_table(cli, table, err);
     return code;
 }
 
-/* --- principals ----------------------------------------------------------- */
+/* --- principals ---------------------------------------------------------- */
 
 static const struct option principal_option[] = {
     {"principal", 0, "NAME", "whose rate, instead of a table's quotas"},
@@ -111,7 +114,7 @@ static int show_rates(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* --- tables --------------------------------------------------------------- */
+/* --- tables -------------------------------------------------------------- */
 
 static int run_show(struct cli *cli, const struct args *args, struct err *err)
 {
@@ -124,8 +127,8 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
         return usage_error(args, err, "a table or --principal, not both");
     r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
-        r = finish(cli, table, policy_print_quotas(q, table, cli->format, err),
-                   err);
+        r = quota_command_finish(
+            cli, table, policy_print_quotas(q, table, cli->format, err), err);
     return r;
 }
 
@@ -153,7 +156,7 @@ static int run_set(struct cli *cli, const struct args *args, struct err *err)
         r = quota_parse(slice_str(args->words[i]), &quota, err);
     if (!r)
         r = quarry_quota_set(q, table, &quota, err);
-    return finish(cli, table, r, err);
+    return quota_command_finish(cli, table, r, err);
 }
 
 const struct command quota_commands[] = {

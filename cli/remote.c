@@ -121,7 +121,7 @@ static int read_target(struct visit *v, struct err *err)
 }
 
 /* Is anybody there? */
-static int reach(struct visit *v, struct err *err)
+static int remote_reach(struct visit *v, struct err *err)
 {
     uint64_t us = v->remote.cli->reach_us;
     int code = us ? 0 : remote_timeout(REACH_US, &us, err);
@@ -145,8 +145,7 @@ static void forget_target(struct visit *v)
     mem_free(v->key);
 }
 
-/* --- proof ----------------------------------------------------------------
- */
+/* --- proof --------------------------------------------------------------- */
 
 const char *remote_variable(const char *name)
 {
@@ -175,7 +174,8 @@ int remote_timeout(uint64_t otherwise, uint64_t *us, struct err *err)
 }
 
 /* The last value given for option @name of remote_options. */
-static void take(const struct args *args, const char *name, const char **out)
+static void
+remote_take_arg(const struct args *args, const char *name, const char **out)
 {
     for (size_t i = 0; i < args->option_count; i++)
         for (const struct option *o = remote_options; o->name; o++)
@@ -185,11 +185,11 @@ static void take(const struct args *args, const char *name, const char **out)
 
 void remote_take(struct cli *cli, const struct args *args)
 {
-    take(args, "cluster", &cli->cluster);
-    take(args, "principal", &cli->principal);
-    take(args, "certificate", &cli->certificate);
-    take(args, "certificate-key", &cli->certificate_key);
-    take(args, "authority", &cli->authority);
+    remote_take_arg(args, "cluster", &cli->cluster);
+    remote_take_arg(args, "principal", &cli->principal);
+    remote_take_arg(args, "certificate", &cli->certificate);
+    remote_take_arg(args, "certificate-key", &cli->certificate_key);
+    remote_take_arg(args, "authority", &cli->authority);
 }
 
 /* The first of the option, the environment and the cluster's directory. */
@@ -221,7 +221,8 @@ static int check_certificate(const struct cli *cli, struct err *err)
     return ERR_USAGE;
 }
 
-static int prove(struct visit *v, struct rpc_security **out, struct err *err)
+static int
+remote_prove(struct visit *v, struct rpc_security **out, struct err *err)
 {
     const struct cli *cli = v->remote.cli;
     const char *key = key_of(v);
@@ -242,12 +243,12 @@ static int prove(struct visit *v, struct rpc_security **out, struct err *err)
 }
 
 /* On a fiber. */
-static void visit(void *arg)
+static void remote_visit(void *arg)
 {
     struct visit *v = arg;
     struct rpc_security *security = NULL;
 
-    v->code = prove(v, &security, v->err);
+    v->code = remote_prove(v, &security, v->err);
     v->remote.security = security;
     if (!v->code)
         v->code = v->fn(&v->remote, v->err);
@@ -272,12 +273,12 @@ int remote_run(struct cli *cli,
         err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
     }
     if (!code)
-        code = reach(&v, err);
+        code = remote_reach(&v, err);
     if (!code)
         code = loop_new(cli->world, "remote", &l, err);
     if (!code) {
         loop_start(l);
-        loop_call(l, "remote", visit, &v);
+        loop_call(l, "remote", remote_visit, &v);
         loop_stop(l);
         loop_join(l);
         loop_free(l);
@@ -289,12 +290,13 @@ int remote_run(struct cli *cli,
 
 void remote_unreached(const struct remote *r, struct err *err)
 {
-    bool stranger = err->detail == ERR_DETAIL_OTHER_PROTOCOL;
+    bool is_other_protocol = err->detail == ERR_DETAIL_OTHER_PROTOCOL;
 
-    if (!stranger && err->code != ERR_UNAVAILABLE && err->code != ERR_DEADLINE)
+    if (!is_other_protocol && err->code != ERR_UNAVAILABLE &&
+        err->code != ERR_DEADLINE)
         return;
     err_wrap(err, "%s", r->cli->target);
-    if (stranger)
+    if (is_other_protocol)
         err_hint(err, "is a server of Quarry at that address?");
     else
         err_hint(err, "do its servers run, and is this their key? see: quarry "
@@ -329,7 +331,7 @@ int remote_resolve(struct cli *cli,
     if (!code)
         code = remote_timeout(0, &opts->timeout_us, err);
     if (!code)
-        code = reach(&v, err);
+        code = remote_reach(&v, err);
     forget_target(&v);
     return code;
 }

@@ -86,7 +86,7 @@ struct role {
     /* 0, or what ails it; asked every second. With ERR_FULL, a full disk, the
      * role waits for space and the process goes on, saying so. With ERR_CLOSED
      * it has lost its place in the cluster: the process logs why, stops, and
-     * begins anew by itself. With any other error the role cannot go on: the
+     * restarts by itself. With any other error the role cannot go on: the
      * process stops in order and ends with status 1, for whoever watches it.
      * Does not park. NULL: always well. */
     int (*health)(void *role, struct err *err);
@@ -105,7 +105,7 @@ struct role {
 };
 
 /* Where a client of the role notes its session with the lock service: a process
- * that was killed and begins anew ends it at once (old_sessions.h). @client:
+ * that was killed and restarts ends it at once (stale_sessions.h). @client:
  * unique in the process. Owned: mem_free(). */
 char *role_memo(const struct role_env *env, const char *client);
 

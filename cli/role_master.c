@@ -13,7 +13,7 @@
 #include "gfs-lite/gfs.h"
 
 #define SECTION "master"
-/* A call of METADATA that takes longer is tried anew by the master. */
+/* A call of METADATA that takes longer is tried again by the master. */
 #define METADATA_TIMEOUT_US UINT64_C(20000000)
 /* To say goodbye to the cluster, which may be gone already. */
 #define LEAVE_US UINT64_C(2000000)

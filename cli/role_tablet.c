@@ -12,7 +12,7 @@
 #include "gfs-lite/gfs.h"
 
 #define SECTION "tablet"
-/* Of METADATA: what takes longer is tried anew. */
+/* Of METADATA: what takes longer is tried again. */
 #define METADATA_TIMEOUT_US UINT64_C(20000000)
 /* To say goodbye to the cluster, which may be gone already. */
 #define LEAVE_US UINT64_C(3000000)

@@ -30,7 +30,7 @@ struct saw_command {
     uint64_t record_count;
 };
 
-/* --- over files -------------------------------------------------------- */
+/* --- over files ---------------------------------------------------------- */
 
 /* @offset: where in its file the line begins, which is all that a worker of a
  * job knows of it. */
@@ -92,7 +92,7 @@ static int run_files(struct saw_command *c, struct err *err)
     return r;
 }
 
-/* --- over a table ------------------------------------------------------ */
+/* --- over a table -------------------------------------------------------- */
 
 /* A program that reads bytes reads all cells of a table: whoever runs one says
  * which they are. */
@@ -126,7 +126,7 @@ static int run_table(struct saw_command *c, struct err *err)
     return r;
 }
 
-/* --- running ----------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static const struct option program_options[] = {
     {"expression", 'e', "TEXT", "the program itself instead of a file"},
@@ -174,7 +174,7 @@ static int start_run(struct saw_command *c, struct err *err)
     return saw_run_new(c->program, &opts, &c->run, err);
 }
 
-static int execute(struct saw_command *c, struct err *err)
+static int saw_command_execute(struct saw_command *c, struct err *err)
 {
     int r = start_run(c, err);
     if (r)
@@ -189,7 +189,7 @@ static int execute(struct saw_command *c, struct err *err)
     return r;
 }
 
-static void dump(const struct saw_program *p, bool tree, bool code)
+static void saw_command_dump(const struct saw_program *p, bool tree, bool code)
 {
     struct buf text = BUF_INIT;
     if (tree == code)
@@ -202,14 +202,14 @@ static void dump(const struct saw_program *p, bool tree, bool code)
     buf_close(&text);
 }
 
-static int act(struct saw_command *c, struct err *err)
+static int saw_command_act(struct saw_command *c, struct err *err)
 {
     if (args_flag(c->args, "table") && c->args->word_count > c->first_file)
         return usage_error(c->args, err, "either a table or files");
     if (args_flag(c->args, "dump"))
-        dump(c->program, false, false);
+        saw_command_dump(c->program, false, false);
     else if (!args_flag(c->args, "check") && !args_flag(c->args, "noexecute"))
-        return execute(c, err);
+        return saw_command_execute(c, err);
     return ERR_OK;
 }
 
@@ -220,14 +220,14 @@ static int run_saw(struct cli *cli, const struct args *args, struct err *err)
     int r =
         saw_host_compile_args(&c.host, args, &c.program, &c.first_file, err);
     if (!r)
-        r = act(&c, err);
+        r = saw_command_act(&c, err);
     saw_run_free(c.run);
     saw_program_free(c.program);
     closed = saw_host_close(&c.host, r ? NULL : err);
     return r ? r : closed;
 }
 
-/* --- looking at programs ------------------------------------------------ */
+/* --- looking at programs ------------------------------------------------- */
 
 static const struct option dump_options[] = {
     {"tree", 0, NULL, "only the checked tree"},
@@ -247,7 +247,7 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
         r = usage_error(args, err, "unexpected argument '%s'",
                         args->words[words]);
     else
-        dump(p, args_flag(args, "tree"), args_flag(args, "code"));
+        saw_command_dump(p, args_flag(args, "tree"), args_flag(args, "code"));
     saw_program_free(p);
     return r;
 }

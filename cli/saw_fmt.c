@@ -20,7 +20,7 @@ const struct option saw_fmt_options[] = {
 };
 
 /* Replace @path whole: a crash leaves the old text or the new one. */
-static int replace(const char *path, struct slice text, struct err *err)
+static int saw_fmt_replace(const char *path, struct slice text, struct err *err)
 {
     struct output_file f;
     int r = output_file_open(&f, path, err);
@@ -53,7 +53,7 @@ static int format_file(const struct args *args,
     if (!r && args_flag(args, "check") && !same)
         puts(path);
     else if (!r && args_flag(args, "write") && !standard && !same)
-        r = replace(path, buf_slice(&text), err);
+        r = saw_fmt_replace(path, buf_slice(&text), err);
     else if (!r && !args_flag(args, "check") &&
              (standard || !args_flag(args, "write")))
         fwrite(buf_slice(&text).data, 1, text.len, stdout);

@@ -18,10 +18,11 @@
 
 extern char **environ;
 
-/* --- commands a program writes to ----------------------------------------- */
+/* --- commands a program writes to ---------------------------------------- */
 
 /* Start @command with a pipe from *@file to its standard input. */
-static int spawn(const char *command, FILE **file, pid_t *pid, struct err *err)
+static int
+saw_host_spawn(const char *command, FILE **file, pid_t *pid, struct err *err)
 {
     char *words[4] = {mem_strdup("sh"), mem_strdup("-c"), mem_strdup(command),
                       NULL};
@@ -50,7 +51,7 @@ static int spawn(const char *command, FILE **file, pid_t *pid, struct err *err)
 }
 
 /* The end of the command: its outcome is the run's. */
-static int await(const struct saw_host_file *f, struct err *err)
+static int saw_host_await(const struct saw_host_file *f, struct err *err)
 {
     int status = 0;
     while (waitpid(f->pid, &status, 0) < 0)
@@ -67,7 +68,8 @@ static int await(const struct saw_host_file *f, struct err *err)
 
 /* --- files a program writes ---------------------------------------------- */
 
-static FILE *find(const struct saw_host *h, const char *path, bool is_command)
+static FILE *
+saw_host_find(const struct saw_host *h, const char *path, bool is_command)
 {
     for (size_t i = 0; i < h->file_count; i++)
         if (strcmp(h->files[i].path, path) == 0 &&
@@ -82,7 +84,7 @@ static FILE *
 file_for(struct saw_host *h, const char *path, bool is_command, struct err *err)
 {
     struct saw_host_file *f;
-    FILE *open = find(h, path, is_command);
+    FILE *open = saw_host_find(h, path, is_command);
     if (open)
         return open;
     if (!is_command && strcmp(path, "/dev/stdout") == 0)
@@ -98,7 +100,7 @@ file_for(struct saw_host *h, const char *path, bool is_command, struct err *err)
     f->pid = 0;
     if (is_command) {
         fflush(stdout); /* What was printed before comes before. */
-        if (spawn(path, &f->file, &f->pid, err))
+        if (saw_host_spawn(path, &f->file, &f->pid, err))
             return NULL;
     } else {
         f->file = fopen(path, "wb");
@@ -144,7 +146,7 @@ int saw_host_close(struct saw_host *h, struct err *err)
         if (fclose(h->files[i].file) != 0)
             code = err_set_errno(r ? NULL : err, errno, "%s", h->files[i].path);
         if (h->files[i].pid && !code)
-            code = await(&h->files[i], r ? NULL : err);
+            code = saw_host_await(&h->files[i], r ? NULL : err);
         r = r ? r : code;
         mem_free(h->files[i].path);
     }

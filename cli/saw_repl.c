@@ -45,7 +45,7 @@ static const char help_text[] =
     "  :help [NAME]    this, or what a predeclared name is\n"
     "  :quit           back; also Ctrl-D\n";
 
-static int load(struct saw_repl *r, struct slice path, struct err *err)
+static int saw_repl_load(struct saw_repl *r, struct slice path, struct err *err)
 {
     char *name = mem_strndup(path.data, path.len);
     int code = saw_session_load(r->session, name, err);
@@ -53,7 +53,7 @@ static int load(struct saw_repl *r, struct slice path, struct err *err)
     return code;
 }
 
-static int explain(struct slice name, struct err *err)
+static int saw_repl_explain(struct slice name, struct err *err)
 {
     struct buf text = BUF_INIT;
     int code = ERR_OK;
@@ -68,8 +68,10 @@ static int explain(struct slice name, struct err *err)
     return code;
 }
 
-static int
-command(struct saw_repl *r, struct slice line, bool *leave, struct err *err)
+static int saw_repl_command(struct saw_repl *r,
+                            struct slice line,
+                            bool *leave,
+                            struct err *err)
 {
     size_t n = slice_find_byte(line, ' ');
     struct slice word = slice_sub(line, 1, n);
@@ -77,9 +79,9 @@ command(struct saw_repl *r, struct slice line, bool *leave, struct err *err)
     if (slice_eq_str(word, "type"))
         return saw_session_type(r->session, rest, err);
     if (slice_eq_str(word, "load"))
-        return load(r, rest, err);
+        return saw_repl_load(r, rest, err);
     if (slice_eq_str(word, "help"))
-        return explain(rest, err);
+        return saw_repl_explain(rest, err);
     if (slice_eq_str(word, "tables")) {
         saw_session_print_tables(r->session);
     } else if (slice_eq_str(word, "list")) {
@@ -125,7 +127,7 @@ int saw_repl_line(struct saw_repl *r,
         if (*leave)
             return ERR_OK;
         if (trimmed.data[0] == ':')
-            return command(r, trimmed, leave, err);
+            return saw_repl_command(r, trimmed, leave, err);
     }
     buf_append_slice(&r->pending, line);
     if (r->pending.data[r->pending.len - 1] != '\n')

@@ -202,11 +202,11 @@ static void program_text(const struct saw_session *r,
         put_input(form, r->now.number, b);
 }
 
-static int compile(struct saw_session *r,
-                   enum form form,
-                   enum basis basis,
-                   struct saw_program **out,
-                   struct buf *diagnostics)
+static int saw_session_compile(struct saw_session *r,
+                               enum form form,
+                               enum basis basis,
+                               struct saw_program **out,
+                               struct buf *diagnostics)
 {
     struct saw_compile_options o = r->compile;
     struct buf text = BUF_INIT;
@@ -274,7 +274,8 @@ static void print_place(const struct saw_session *r, const struct err *err)
 
 /* --- runs ---------------------------------------------------------------- */
 
-static int run(struct saw_session *r, struct saw_program *p, struct err *err)
+static int
+saw_session_run(struct saw_session *r, struct saw_program *p, struct err *err)
 {
     struct saw_run_options o = r->run_options;
     struct saw_run *run = NULL;
@@ -311,7 +312,7 @@ static bool in_name(char c)
 }
 
 /* The name that a declaration at the beginning of @s declares, or empty. */
-static struct slice declared(struct slice s)
+static struct slice saw_session_declared(struct slice s)
 {
     char sign = ':';
     size_t at = 0;
@@ -330,7 +331,7 @@ static struct slice declared(struct slice s)
     return s.len > 0 && s.data[0] == sign ? name : SLICE_EMPTY;
 }
 
-static bool mentions(const char *text, const char *name)
+static bool saw_session_mentions(const char *text, const char *name)
 {
     size_t n = strlen(name);
     for (const char *p = strstr(text, name); p; p = strstr(p + 1, name))
@@ -347,8 +348,9 @@ static bool mark_old(struct saw_session *r)
     bool found = false;
     for (size_t i = 0; i < r->count; i++) {
         struct input *in = &r->inputs[i];
-        in->old = name && (in->declares ? strcmp(in->declares, name) == 0
-                                        : found && mentions(in->text, name));
+        in->old = name && (in->declares
+                               ? strcmp(in->declares, name) == 0
+                               : found && saw_session_mentions(in->text, name));
         found = found || in->old;
     }
     return found;
@@ -399,7 +401,8 @@ static void append_input(struct saw_session *r)
     r->inputs[r->count++] = r->now;
 }
 
-static void accept(struct saw_session *r, enum form form, enum basis basis)
+static void
+saw_session_accept(struct saw_session *r, enum form form, enum basis basis)
 {
     struct buf text = BUF_INIT;
     buf_append_slice(&text, slice_trim(slice_str(r->now.text)));
@@ -421,7 +424,7 @@ static void accept(struct saw_session *r, enum form form, enum basis basis)
 
 static void begin_input(struct saw_session *r, struct slice text)
 {
-    struct slice name = declared(text);
+    struct slice name = saw_session_declared(text);
     unsigned number = r->now.number + 1;
     input_close(&r->now);
     r->now.number = number;
@@ -446,7 +449,7 @@ static bool is_unfinished(struct buf *diagnostics)
 }
 
 /* Compile with the first basis that will do: a function declared again takes
- * the place of the old one, since others call it; a variable begins anew. */
+ * the place of the old one, since others call it; a variable restarts. */
 static bool compile_input(struct saw_session *r,
                           enum form form,
                           enum basis *basis,
@@ -454,17 +457,17 @@ static bool compile_input(struct saw_session *r,
                           struct buf *diagnostics)
 {
     *basis = BASIS_ALL;
-    if (compile(r, form, *basis, p, diagnostics) == ERR_OK)
+    if (saw_session_compile(r, form, *basis, p, diagnostics) == ERR_OK)
         return true;
     if (!mark_old(r))
         return false;
     *basis = strstr(r->now.text, "function") ? BASIS_REPLACED : BASIS_YOUNG;
     buf_clear(diagnostics);
-    if (compile(r, form, *basis, p, diagnostics) == ERR_OK)
+    if (saw_session_compile(r, form, *basis, p, diagnostics) == ERR_OK)
         return true;
     *basis = BASIS_YOUNG;
     buf_clear(diagnostics);
-    return compile(r, form, *basis, p, diagnostics) == ERR_OK;
+    return saw_session_compile(r, form, *basis, p, diagnostics) == ERR_OK;
 }
 
 /* Try @form. Returns false if it does not compile. */
@@ -480,11 +483,11 @@ static bool try_form(struct saw_session *r,
     if (!compile_input(r, form, &basis, &p, diagnostics))
         return false;
     times = r->time_count;
-    *code = run(r, p, err);
+    *code = saw_session_run(r, p, err);
     if (*code || form == FORM_SHOWN)
         r->time_count = times;
     else
-        accept(r, form, basis);
+        saw_session_accept(r, form, basis);
     return true;
 }
 
@@ -511,8 +514,10 @@ static bool try_shown(struct saw_session *r, int *code, struct err *err)
     return done;
 }
 
-static int
-evaluate(struct saw_session *r, bool last, bool *more, struct err *err)
+static int saw_session_evaluate_form(struct saw_session *r,
+                                     bool last,
+                                     bool *more,
+                                     struct err *err)
 {
     struct buf plain = BUF_INIT;
     struct buf closed = BUF_INIT;
@@ -539,7 +544,7 @@ int saw_session_evaluate(struct saw_session *r,
 {
     int code;
     begin_input(r, text);
-    code = evaluate(r, last, more, err);
+    code = saw_session_evaluate_form(r, last, more, err);
     if (*more)
         r->now.number--;
     return code;
@@ -554,7 +559,7 @@ int saw_session_load(struct saw_session *r, const char *path, struct err *err)
         begin_input(r, buf_slice(&text));
         mem_free(r->now.declares); /* It may declare much. */
         r->now.declares = NULL;
-        code = evaluate(r, true, &more, err);
+        code = saw_session_evaluate_form(r, true, &more, err);
     }
     buf_close(&text);
     return code;
@@ -565,7 +570,7 @@ int saw_session_type(struct saw_session *r, struct slice text, struct err *err)
     struct buf diagnostics = BUF_INIT;
     int code;
     begin_input(r, without_semicolon(text));
-    code = compile(r, FORM_TYPED, BASIS_ALL, NULL, &diagnostics);
+    code = saw_session_compile(r, FORM_TYPED, BASIS_ALL, NULL, &diagnostics);
     if (code) {
         print_errors(&diagnostics);
         code = err_set(err, code, "this is no expression");

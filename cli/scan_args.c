@@ -36,7 +36,8 @@ const struct option read_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static struct slice unescaped(struct scan_args *spec, const char *text)
+static struct slice scan_args_unescaped(struct scan_args *spec,
+                                        const char *text)
 {
     struct buf b = BUF_INIT;
     struct slice s;
@@ -52,8 +53,8 @@ static struct key_range bounds_of(const struct args *args,
 {
     const char *start = args_value(args, "start");
     const char *end = args_value(args, "end");
-    return (struct key_range){unescaped(spec, start ? start : ""),
-                              unescaped(spec, end ? end : "")};
+    return (struct key_range){scan_args_unescaped(spec, start ? start : ""),
+                              scan_args_unescaped(spec, end ? end : "")};
 }
 
 static void add_range(struct scan_args *spec, struct key_range r)
@@ -71,7 +72,7 @@ static void parse_ranges(const struct args *args, struct scan_args *spec)
     spec->ranges = mem_zalloc(prefixes + 1, sizeof(*spec->ranges));
     spec->options.ranges = spec->ranges;
     for (size_t i = 0; i < prefixes; i++) {
-        struct slice p = unescaped(spec, args_nth(args, "prefix", i));
+        struct slice p = scan_args_unescaped(spec, args_nth(args, "prefix", i));
         add_range(spec,
                   key_range_intersect(bounds, key_range_of_prefix(p, &end)));
     }
@@ -100,7 +101,7 @@ static void parse_rows(const struct args *args, struct scan_args *spec)
     spec->keys = mem_zalloc(rows + 1, sizeof(*spec->keys));
     spec->options.keys = spec->keys;
     for (size_t i = 0; i < rows; i++) {
-        struct slice row = unescaped(spec, args_nth(args, "row", i));
+        struct slice row = scan_args_unescaped(spec, args_nth(args, "row", i));
         if (is_row_asked(spec, restricted, row))
             spec->keys[spec->options.key_count++] = row;
     }

@@ -19,8 +19,8 @@
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
-#include "cli/server_anew.h"
 #include "cli/server_host.h"
+#include "cli/server_restart.h"
 #include "cli/server_settings.h"
 
 /* After SIGTERM the roles have so long to hand over. */
@@ -29,7 +29,7 @@
  * gone as well. After that the process ends as it is: what was acknowledged is
  * on the disk. */
 #define CLOSE_NS UINT64_C(3000000000)
-/* One that is to begin anew has less: nobody serves meanwhile. */
+/* One that is to restart has less: nobody serves meanwhile. */
 #define AGAIN_SECONDS_MAX 3
 /* What a server makes is its user's alone. */
 #define OTHERS_MODE 077
@@ -54,13 +54,13 @@ struct server {
     struct err *err;
 };
 
-/* --- signals --------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------- */
 
 static volatile sig_atomic_t is_again;
 
 /* The place is lost (ERR_CLOSED), or others that were needed did not answer in
  * time: neither is a fault of this machine's. */
-static bool may_begin_anew(int failure)
+static bool may_restart(int failure)
 {
     return failure == ERR_CLOSED || failure == ERR_UNAVAILABLE ||
            failure == ERR_DEADLINE;
@@ -91,7 +91,7 @@ static void on_alarm(int number)
     static const char text[] = "quarry: server: did not stop in time\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     if (is_again && number == SIGALRM)
-        server_anew();
+        server_restart();
     _exit(1);
 }
 
@@ -153,7 +153,7 @@ static void stop_in_time(const sigset_t *set)
     alarm(is_again ? AGAIN_SECONDS_MAX : STOP_SECONDS_MAX);
 }
 
-/* --- the data directory ---------------------------------------------- */
+/* --- the data directory -------------------------------------------------- */
 
 static int take_directory(struct server *s, struct err *err)
 {
@@ -184,7 +184,7 @@ static int write_pid_file(struct server *s, struct err *err)
     return 0;
 }
 
-/* --- on the loop ----------------------------------------------------- */
+/* --- on the loop --------------------------------------------------------- */
 
 static void open_host(void *arg)
 {
@@ -253,9 +253,9 @@ static void serve_on(struct server *s, const sigset_t *set)
     number = await_end(s, set);
     /* Whoever was told to stop stops. */
     is_again =
-        number == SIGUSR1 && may_begin_anew(server_host_failure(s->host, NULL));
+        number == SIGUSR1 && may_restart(server_host_failure(s->host, NULL));
     if (is_again)
-        server_anew_plan(s->world);
+        server_restart_plan(s->world);
     stop_in_time(set);
 }
 
@@ -303,7 +303,7 @@ static int open_audit(struct server *s, struct err *err)
     return rc;
 }
 
-static int serve(struct server *s, struct err *err)
+static int server_command_serve(struct server *s, struct err *err)
 {
     sigset_t set;
     sigset_t ends;
@@ -313,9 +313,9 @@ static int serve(struct server *s, struct err *err)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     /* The life before left its file. */
-    s->has_pid_file = server_anew_is() && *s->settings.pid_file;
+    s->has_pid_file = server_restart_is_due() && *s->settings.pid_file;
     rc = open_audit(s, err);
-    if (rc == 0 && server_anew_wait(s->world, &ends))
+    if (rc == 0 && server_restart_wait(s->world, &ends))
         rc = serve_loop(s, &set, err);
     if (s->has_pid_file && !is_again)
         unlink(s->settings.pid_file);
@@ -323,9 +323,10 @@ static int serve(struct server *s, struct err *err)
     return rc;
 }
 
-/* --- the command ----------------------------------------------------- */
+/* --- the command --------------------------------------------------------- */
 
-static int start(struct server *s, const struct args *args, struct err *err)
+static int
+server_command_start(struct server *s, const struct args *args, struct err *err)
 {
     int rc = server_settings_read(s->world, args, &s->settings, err);
     if (rc == 0)
@@ -336,14 +337,14 @@ static int start(struct server *s, const struct args *args, struct err *err)
     world_set_logger(s->world, s->logger);
     rc = take_directory(s, err);
     if (rc == 0)
-        rc = serve(s, err);
+        rc = server_command_serve(s, err);
     if (rc)
         log_error(s->world, "server", "failed why=\"%s\"", err->text);
     return rc;
 }
 
 /* Buffers come and go with every call: memory that was touched is kept, because
- * touching it anew is what costs. */
+ * touching it again is what costs. */
 static void keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
@@ -354,7 +355,7 @@ static void keep_memory(void)
 static _Noreturn void end_as_it_is(int rc, const struct err *err)
 {
     if (is_again)
-        server_anew();
+        server_restart();
     if (rc)
         cli_report(err);
     _exit(rc ? 1 : 0);
@@ -368,9 +369,9 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
     umask(OTHERS_MODE);
     mutex_init(&s.closing);
     cond_init(&s.closed);
-    server_anew_note(s.world);
+    server_restart_note(s.world);
     keep_memory();
-    rc = start(&s, args, err);
+    rc = server_command_start(&s, args, err);
     if (s.is_left)
         end_as_it_is(rc, err);
     mutex_close(&s.closing);
@@ -383,7 +384,7 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
     server_settings_close(&s.settings);
     world_free(s.world);
     if (is_again)
-        server_anew();
+        server_restart();
     return rc;
 }
 

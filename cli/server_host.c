@@ -23,10 +23,10 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/console.h"
-#include "cli/old_sessions.h"
 #include "cli/role.h"
 #include "cli/server_limits.h"
 #include "cli/server_settings.h"
+#include "cli/stale_sessions.h"
 
 /* Spans of sampled calls that are kept; one call tree in so many is. */
 #define TRACE_SPANS  4096
@@ -60,7 +60,7 @@ struct server_host {
     struct loop *loop;
     struct fiber *doctor; /* Asks the roles how they are. */
     bool has_left;        /* The roles were told to stop. */
-    struct old_sessions *old_sessions;
+    struct stale_sessions *stale_sessions;
     struct console *console; /* NULL: none. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
@@ -68,7 +68,7 @@ struct server_host {
     struct err failure;
 };
 
-/* --- about the process ----------------------------------------------- */
+/* --- about the process --------------------------------------------------- */
 
 /* "health=well", or what ails it, in quotes. */
 static void put_health(const struct err *health, struct buf *out)
@@ -132,7 +132,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     make_printable(out, from);
 }
 
-static int handle(void *ctx, struct rpc_call *call, struct err *err)
+static int server_host_handle(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct buf text = BUF_INIT;
     (void)err;
@@ -170,16 +170,16 @@ static void audit_methods(struct server_host *h)
 static void add_methods(struct server_host *h)
 {
     static const struct rpc_method methods[] = {
-        {SERVER_STATUS, "server.status", handle},
-        {SERVER_VARS, "server.vars", handle},
-        {SERVER_FIBERS, "server.fibers", handle},
-        {SERVER_PEERS, "server.peers", handle},
-        {SERVER_CALLS, "server.calls", handle},
+        {SERVER_STATUS, "server.status", server_host_handle},
+        {SERVER_VARS, "server.vars", server_host_handle},
+        {SERVER_FIBERS, "server.fibers", server_host_handle},
+        {SERVER_PEERS, "server.peers", server_host_handle},
+        {SERVER_CALLS, "server.calls", server_host_handle},
     };
     rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
 }
 
-/* --- roles ----------------------------------------------------------- */
+/* --- roles --------------------------------------------------------------- */
 
 static int
 open_role(struct server_host *h, const struct role *r, struct err *err)
@@ -217,7 +217,7 @@ static int start_roles(struct server_host *h, struct err *err)
     return rc;
 }
 
-/* --- health ---------------------------------------------------------- */
+/* --- health -------------------------------------------------------------- */
 
 static void note_failure(struct server_host *h, const struct running_role *r)
 {
@@ -265,7 +265,7 @@ static void end_doctor(struct server_host *h)
     h->doctor = NULL;
 }
 
-/* --- the port -------------------------------------------------------- */
+/* --- the port ------------------------------------------------------------ */
 
 static bool is_member(void *ctx, const char *principal, const char *peer)
 {
@@ -373,7 +373,7 @@ static void fill_env(struct server_host *h, struct world *w)
 }
 
 /* The first role that is not well. */
-static int tell_health(void *ctx, struct err *err)
+static int report_health(void *ctx, struct err *err)
 {
     const struct server_host *h = ctx;
     for (size_t i = 0; i < h->role_count; i++)
@@ -389,7 +389,7 @@ static int open_console(struct server_host *h, struct err *err)
 {
     const struct console_source source = {.ctx = h,
                                           .text = put_text,
-                                          .health = tell_health,
+                                          .health = report_health,
                                           .names = h->settings->console_names,
                                           .name = h->name,
                                           .address = h->address,
@@ -407,13 +407,13 @@ static int open_all(struct server_host *h, struct err *err)
     int rc = check_listen(h->settings->listen, err);
     if (rc == 0)
         rc = server_limits_read(h->settings->conf, &h->limits, err);
-    h->old_sessions = old_sessions_find(&h->env);
+    h->stale_sessions = stale_sessions_find(&h->env);
     if (rc == 0)
         rc = open_roles(h, err);
     if (rc == 0)
         rc = listen_on(h, err);
     if (rc == 0)
-        old_sessions_end(h->old_sessions);
+        stale_sessions_end(h->stale_sessions);
     if (rc == 0)
         rc = start_roles(h, err);
     if (rc == 0)
@@ -465,7 +465,7 @@ int server_host_open(struct world *w,
     return rc;
 }
 
-/* --- reading again --------------------------------------------------- */
+/* --- reading again ------------------------------------------------------- */
 
 static void
 note_reload(struct server_host *h, const char *what, int rc, struct err *err)
@@ -556,7 +556,7 @@ void server_host_close(struct server_host *h)
     if (!h)
         return;
     console_close(h->console);
-    old_sessions_free(h->old_sessions);
+    stale_sessions_free(h->stale_sessions);
     stop_roles(h, false);
     rpc_listener_close(h->listener);
     while (h->role_count) {

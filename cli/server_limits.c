@@ -12,8 +12,7 @@
 
 #define SECTION "limits"
 
-/* --- the section -----------------------------------------------------------
- */
+/* --- the section --------------------------------------------------------- */
 
 static int read_count(struct conf *c,
                       const char *key,
@@ -39,7 +38,8 @@ read_bytes(struct conf *c, const char *key, size_t *out, struct err *err)
     return rc;
 }
 
-static int check(const struct admission_limits *l, struct err *err)
+static int server_limits_check(const struct admission_limits *l,
+                               struct err *err)
 {
     if (l->peers_max && l->peers_reserved >= l->peers_max)
         return err_set(err, ERR_INVALID,
@@ -61,10 +61,10 @@ int server_limits_read(struct conf *c,
         rc = read_count(c, "connections-per-address", 1,
                         &a->peers_per_address_max, err);
     if (rc == 0)
-        rc = read_count(c, "strangers", 1, &a->strangers_max, err);
+        rc = read_count(c, "unauthenticated", 1, &a->unauthenticated_max, err);
     if (rc == 0)
-        rc = read_count(c, "strangers-per-address", 1,
-                        &a->strangers_per_address_max, err);
+        rc = read_count(c, "unauthenticated-per-address", 1,
+                        &a->unauthenticated_per_address_max, err);
     if (rc == 0)
         rc = read_count(c, "calls-per-connection", 1, &o->calls_max, err);
     if (rc == 0)
@@ -79,11 +79,10 @@ int server_limits_read(struct conf *c,
         rc = conf_get_duration(c, SECTION, "idle", &o->idle_us, err);
     if (rc == 0)
         rc = conf_get_duration(c, SECTION, "slow", &o->slow_us, err);
-    return rc ? rc : check(a, err);
+    return rc ? rc : server_limits_check(a, err);
 }
 
-/* --- members ---------------------------------------------------------------
- */
+/* --- members ------------------------------------------------------------- */
 
 /* "10.0.0.1" of "10.0.0.1:7400". */
 static struct slice host_of(const char *address)

@@ -57,12 +57,12 @@ const struct option server_security_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* --- one setting ----------------------------------------------------- */
+/* --- one setting --------------------------------------------------------- */
 
-static char *setting(const struct args *args,
-                     struct conf *conf,
-                     const char *key,
-                     const char *otherwise)
+static char *server_settings_setting(const struct args *args,
+                                     struct conf *conf,
+                                     const char *key,
+                                     const char *otherwise)
 {
     const char *in_file = conf_get(conf, SECTION, key);
     const char *given = args_value(args, key);
@@ -81,7 +81,7 @@ static int read_conf(const char *path, struct conf **out, struct err *err)
     return rc;
 }
 
-/* --- lists ----------------------------------------------------------- */
+/* --- lists --------------------------------------------------------------- */
 
 static const struct role *find_role(struct slice name)
 {
@@ -153,7 +153,7 @@ static int read_cell(struct server_settings *s, struct err *err)
     return 0;
 }
 
-/* --- all of them ----------------------------------------------------- */
+/* --- all of them --------------------------------------------------------- */
 
 static int check_security(const struct server_settings *s, struct err *err)
 {
@@ -200,31 +200,34 @@ static int
 take_texts(struct server_settings *s, const struct args *args, struct err *err)
 {
     struct conf *c = s->conf;
-    char *roles = setting(args, c, "roles", "");
-    char *level = setting(args, c, "log-level", "info");
-    char *busy_poll = setting(args, c, "busy-poll", "");
+    char *roles = server_settings_setting(args, c, "roles", "");
+    char *level = server_settings_setting(args, c, "log-level", "info");
+    char *busy_poll = server_settings_setting(args, c, "busy-poll", "");
     int rc = 0;
-    s->data = setting(args, c, "data", "quarry-server");
-    s->listen = setting(args, c, "listen", "127.0.0.1:7400");
-    s->address = setting(args, c, "address", "");
-    s->name = setting(args, c, "name", "");
-    s->cluster = setting(args, c, "cluster", "quarry");
-    s->rack = setting(args, c, "rack", "");
-    s->cell = setting(args, c, "cell", "");
-    s->key = setting(args, c, "key", "");
-    s->certificate = setting(args, c, "certificate", "");
-    s->certificate_key = setting(args, c, "certificate-key", "");
-    s->authority = setting(args, c, "authority", "");
-    s->log = setting(args, c, "log", "");
-    s->audit_log = setting(args, c, "audit-log", "");
-    s->pid_file = setting(args, c, "pid-file", "");
-    s->bigtable_api = setting(args, c, "bigtable-api", "");
-    s->console = setting(args, c, "console", "");
-    s->api_certificate = setting(args, c, "api-certificate", "");
-    s->api_certificate_key = setting(args, c, "api-certificate-key", "");
-    s->api_authority = setting(args, c, "api-authority", "");
-    s->api_tokens = setting(args, c, "api-tokens", "");
-    s->api_jwt_key = setting(args, c, "api-jwt-key", "");
+    s->data = server_settings_setting(args, c, "data", "quarry-server");
+    s->listen = server_settings_setting(args, c, "listen", "127.0.0.1:7400");
+    s->address = server_settings_setting(args, c, "address", "");
+    s->name = server_settings_setting(args, c, "name", "");
+    s->cluster = server_settings_setting(args, c, "cluster", "quarry");
+    s->rack = server_settings_setting(args, c, "rack", "");
+    s->cell = server_settings_setting(args, c, "cell", "");
+    s->key = server_settings_setting(args, c, "key", "");
+    s->certificate = server_settings_setting(args, c, "certificate", "");
+    s->certificate_key =
+        server_settings_setting(args, c, "certificate-key", "");
+    s->authority = server_settings_setting(args, c, "authority", "");
+    s->log = server_settings_setting(args, c, "log", "");
+    s->audit_log = server_settings_setting(args, c, "audit-log", "");
+    s->pid_file = server_settings_setting(args, c, "pid-file", "");
+    s->bigtable_api = server_settings_setting(args, c, "bigtable-api", "");
+    s->console = server_settings_setting(args, c, "console", "");
+    s->api_certificate =
+        server_settings_setting(args, c, "api-certificate", "");
+    s->api_certificate_key =
+        server_settings_setting(args, c, "api-certificate-key", "");
+    s->api_authority = server_settings_setting(args, c, "api-authority", "");
+    s->api_tokens = server_settings_setting(args, c, "api-tokens", "");
+    s->api_jwt_key = server_settings_setting(args, c, "api-jwt-key", "");
     s->console_names = console_names(c, s->console, s->address);
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,

@@ -70,8 +70,9 @@ static void sort_by(struct sheet *s, size_t column)
     *s = sorted;
 }
 
-static int
-refuse(const struct sheet *s, const struct args *args, struct err *err)
+static int sheet_sort_refuse(const struct sheet *s,
+                             const struct args *args,
+                             struct err *err)
 {
     struct buf names = BUF_INIT;
     for (size_t c = 0; c < s->column_count; c++)
@@ -92,5 +93,5 @@ int sheet_sort(struct sheet *s, const struct args *args, struct err *err)
             sort_by(s, c);
             return 0;
         }
-    return refuse(s, args, err);
+    return sheet_sort_refuse(s, args, err);
 }

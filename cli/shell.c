@@ -82,9 +82,9 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
     return r;
 }
 
-/* --- at a terminal ----------------------------------------------------- */
+/* --- at a terminal ------------------------------------------------------- */
 
-static const char *prompt(EditLine *edit)
+static const char *shell_prompt(EditLine *edit)
 {
     struct shell *s;
     if (el_get(edit, EL_CLIENTDATA, &s) != 0 || !s->in_saw)
@@ -161,7 +161,7 @@ static void edit_open(struct shell *s)
         return;
     history_open(s);
     el_set(s->edit, EL_CLIENTDATA, s);
-    el_set(s->edit, EL_PROMPT, prompt);
+    el_set(s->edit, EL_PROMPT, shell_prompt);
     el_set(s->edit, EL_GETCFN, read_key);
     /* Or a Ctrl-C could take away what poll() has seen, and read() sleep. */
     el_set(s->edit, EL_SETTY, "-d", "+noflsh", NULL);
@@ -186,7 +186,7 @@ static void edit_close(struct shell *s)
     mem_free(s->history_path);
 }
 
-static void remember(struct shell *s, const char *line)
+static void shell_remember(struct shell *s, const char *line)
 {
     HistEvent event;
     if (line[strspn(line, " \t\n")] != '\0')
@@ -216,7 +216,7 @@ static void run_terminal(struct shell *s)
         }
         if (!line || count <= 0)
             break;
-        remember(s, line);
+        shell_remember(s, line);
         if (run_line(s, slice_make(line, (size_t)count), &leave, &err))
             cli_report(&err);
     }
@@ -224,7 +224,7 @@ static void run_terminal(struct shell *s)
         putchar('\n');
 }
 
-/* --- a script ---------------------------------------------------------- */
+/* --- a script ------------------------------------------------------------ */
 
 /* The first error ends a script, as `sh -e` does: later lines may rest on the
  * one that failed. */

@@ -35,8 +35,7 @@ enum word {
     WORD_LOST = 'l',
 };
 
-/* --- in the supervisor: clocks and processes -------------------------------
- */
+/* --- in the supervisor: clocks and processes ----------------------------- */
 
 /* A clock that counts the time a suspended machine sleeps. */
 static uint64_t boot_ms(void)
@@ -97,7 +96,7 @@ static void signal_below(pid_t pid, int signal_number, unsigned depth)
 }
 
 /* Reap what ended; true when @command did, whose status is *@status. */
-static bool reap(pid_t command, int *status, bool *none_left)
+static bool supervisor_reap(pid_t command, int *status, bool *none_left)
 {
     bool seen = false;
     *none_left = false;
@@ -125,7 +124,7 @@ static void end_all(pid_t command, int *status)
     signal_below(getpid(), SIGTERM, 0);
     signal_below(getpid(), SIGCONT, 0);
     while (!none_left) {
-        (void)reap(command, status, &none_left);
+        (void)supervisor_reap(command, status, &none_left);
         if (!none_left && boot_ms() - begin >= SUPERVISOR_GRACE_MS)
             signal_below(getpid(), SIGKILL, 0);
         if (!none_left)
@@ -133,8 +132,7 @@ static void end_all(pid_t command, int *status)
     }
 }
 
-/* --- in the supervisor: its life -------------------------------------------
- */
+/* --- in the supervisor: its life ----------------------------------------- */
 
 static void close_inherited(void)
 {
@@ -145,7 +143,7 @@ static void close_inherited(void)
 }
 
 /* Hear what is said. False: nobody speaks any more, or the lock is lost. */
-static bool hear(uint64_t *heard_ms)
+static bool supervisor_hear(uint64_t *heard_ms)
 {
     char words[64];
     ssize_t n = recv(OWN_FD, words, sizeof(words), MSG_DONTWAIT);
@@ -160,14 +158,15 @@ static bool hear(uint64_t *heard_ms)
 }
 
 /* The end of the command @pid, which is running. */
-static void watch(pid_t pid, struct supervisor_end *end)
+static void supervisor_watch(pid_t pid, struct supervisor_end *end)
 {
     uint64_t heard_ms = boot_ms();
     bool none_left;
-    while (!reap(pid, &end->status, &none_left)) {
+    while (!supervisor_reap(pid, &end->status, &none_left)) {
         struct pollfd p = {.fd = OWN_FD, .events = POLLIN};
         (void)poll(&p, 1, TICK_MS);
-        if (!hear(&heard_ms) || boot_ms() - heard_ms > SUPERVISOR_SILENCE_MS) {
+        if (!supervisor_hear(&heard_ms) ||
+            boot_ms() - heard_ms > SUPERVISOR_SILENCE_MS) {
             end->ended = true;
             end_all(pid, &end->status);
             return;
@@ -224,10 +223,10 @@ static pid_t start_command(char *const argv[],
     return end->error ? 0 : pid;
 }
 
-NORETURN static void supervise(int fd,
-                               char *const argv[],
-                               const struct sigaction old[2],
-                               const sigset_t *mask)
+NORETURN static void supervisor_run(int fd,
+                                    char *const argv[],
+                                    const struct sigaction old[2],
+                                    const sigset_t *mask)
 {
     struct supervisor_end end = {.error = 0};
     struct sigaction child = {.sa_handler = on_child};
@@ -242,13 +241,12 @@ NORETURN static void supervise(int fd,
     pid = start_command(argv, old, mask, &end);
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (pid)
-        watch(pid, &end);
+        supervisor_watch(pid, &end);
     (void)!write(OWN_FD, &end, sizeof(end));
     _exit(0);
 }
 
-/* --- in the holder ---------------------------------------------------------
- */
+/* --- in the holder ------------------------------------------------------- */
 
 int supervisor_start(struct supervisor *s, char *const argv[], struct err *err)
 {
@@ -266,7 +264,7 @@ int supervisor_start(struct supervisor *s, char *const argv[], struct err *err)
     sigprocmask(SIG_SETMASK, &all, &mask);
     s->pid = fork();
     if (s->pid == 0)
-        supervise(pair[1], argv, old, &mask);
+        supervisor_run(pair[1], argv, old, &mask);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(pair[1]);
     s->fd = pair[0];
@@ -276,7 +274,7 @@ int supervisor_start(struct supervisor *s, char *const argv[], struct err *err)
     return err_set_errno(err, errno, "supervisor");
 }
 
-static void say(const struct supervisor *s, enum word word)
+static void supervisor_say(const struct supervisor *s, enum word word)
 {
     char c = (char)word;
     /* One that is gone, or does not listen, is found out by waiting for it. */
@@ -285,12 +283,12 @@ static void say(const struct supervisor *s, enum word word)
 
 void supervisor_vouch(const struct supervisor *s)
 {
-    say(s, WORD_HELD);
+    supervisor_say(s, WORD_HELD);
 }
 
 void supervisor_end(const struct supervisor *s)
 {
-    say(s, WORD_LOST);
+    supervisor_say(s, WORD_LOST);
 }
 
 void supervisor_wait(struct supervisor *s, struct supervisor_end *out)

@@ -51,7 +51,7 @@ struct szl {
 };
 
 /* One record; what is behind a NUL byte is not part of it. */
-static int record(struct szl *s, struct slice line, struct err *err)
+static int szl_record(struct szl *s, struct slice line, struct err *err)
 {
     char key[24];
     int n = snprintf(key, sizeof(key), "%" PRIu64, s->number);
@@ -63,18 +63,18 @@ static int record(struct szl *s, struct slice line, struct err *err)
                           slice_make(key, (size_t)n), err);
 }
 
-static int records(struct szl *s, struct slice line, struct err *err)
+static int szl_records(struct szl *s, struct slice line, struct err *err)
 {
     int r = ERR_OK;
     do {
         size_t n = MIN_OF(line.len, (size_t)LINE_BYTES_MAX);
-        r = record(s, slice_sub(line, 0, n), err);
+        r = szl_record(s, slice_sub(line, 0, n), err);
         line = slice_sub(line, n, line.len);
     } while (!r && line.len > 0);
     return r;
 }
 
-static int file(struct szl *s, const char *path, struct err *err)
+static int szl_file(struct szl *s, const char *path, struct err *err)
 {
     struct line_reader reader;
     struct slice line;
@@ -84,7 +84,7 @@ static int file(struct szl *s, const char *path, struct err *err)
         return r;
     s->number = 0;
     while (!(r = line_reader_next(&reader, &line, &more, err)) && more) {
-        r = records(s, line, err);
+        r = szl_records(s, line, err);
         if (r)
             break;
     }
@@ -92,7 +92,8 @@ static int file(struct szl *s, const char *path, struct err *err)
     return r;
 }
 
-static int numbers(struct szl *s, struct saw_run_options *o, struct err *err)
+static int
+szl_numbers(struct szl *s, struct saw_run_options *o, struct err *err)
 {
     uint64_t megabytes = 0;
     uint64_t count = UINT64_MAX;
@@ -115,22 +116,22 @@ static int run_records(struct szl *s, size_t at, struct err *err)
     if (at >= s->args->word_count)
         r = saw_run_record(s->run, SLICE_EMPTY, SLICE_EMPTY, err);
     for (; at < s->args->word_count && !r; at++)
-        r = file(s, s->args->words[at], err);
+        r = szl_file(s, s->args->words[at], err);
     if (!r)
         r = saw_results_print(s->run, FORMAT_TEXT, false, err);
     return r;
 }
 
-static int execute(struct szl *s,
-                   struct saw_host *h,
-                   struct saw_program *p,
-                   size_t words,
-                   struct err *err)
+static int szl_execute(struct szl *s,
+                       struct saw_host *h,
+                       struct saw_program *p,
+                       size_t words,
+                       struct err *err)
 {
     struct saw_run_options o = {.table_output =
                                     args_value(s->args, "table-output"),
                                 .depth_max = DEPTH_MAX};
-    int r = numbers(s, &o, err);
+    int r = szl_numbers(s, &o, err);
     if (r)
         return r;
     if (!o.table_output)
@@ -155,7 +156,7 @@ static void print_program(const struct args *args, const struct saw_program *p)
     buf_close(&text);
 }
 
-static int explain(const char *name, struct err *err)
+static int szl_explain(const char *name, struct err *err)
 {
     struct buf text = BUF_INIT;
     if (!saw_explain(slice_str(name), &text))
@@ -174,13 +175,13 @@ int szl_run(struct cli *cli, const struct args *args, struct err *err)
     int closed;
     int r;
     if (args_flag(args, "explain"))
-        return explain(args_value(args, "explain"), err);
+        return szl_explain(args_value(args, "explain"), err);
     r = saw_host_compile_args(&host, args, &p, &words, err);
     if (r)
         return r;
     print_program(args, p);
     if (!args_flag(args, "noexecute"))
-        r = execute(&s, &host, p, words, err);
+        r = szl_execute(&s, &host, p, words, err);
     saw_program_free(p);
     closed = saw_host_close(&host, r ? NULL : err);
     return r ? r : closed;

@@ -49,7 +49,7 @@ specs_of(const struct args *args, const char *name, size_t *count)
     return specs;
 }
 
-/* --- create, drop, alter ----------------------------------------------- */
+/* --- create, drop, alter ------------------------------------------------- */
 
 static const struct option create_options[] = {
     {"family", 'f', "NAME[,OPTION…]",
@@ -122,7 +122,7 @@ static const struct option alter_options[] = {
     {"add-group", 0, "NAME[,OPTION…]", "as --group of table create"},
     {"update-group", 0, "NAME,OPTION…", "for files written from now on"},
     {"replication", 0, "N",
-     "copies of its table files, in a cluster; present ones\n"
+     "copies of its SSTables, in a cluster; present ones\n"
      "are changed in the background; 0: as the cluster does"},
     {NULL, 0, NULL, NULL},
 };
@@ -172,12 +172,12 @@ static int run_alter(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* --- looking ----------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
-static int describe(struct cli *cli,
-                    const char *name,
-                    struct quarry_table_info **out,
-                    struct err *err)
+static int table_command_describe(struct cli *cli,
+                                  const char *name,
+                                  struct quarry_table_info **out,
+                                  struct err *err)
 {
     struct quarry *q;
     int r = cli_store(cli, CLI_READ, &q, err);
@@ -212,7 +212,7 @@ static void add_closed_row(struct sheet *s, const char *name)
         sheet_add(s, SLICE_EMPTY);
 }
 
-static void tell_closed(struct cli *cli, size_t closed)
+static void print_closed(struct cli *cli, size_t closed)
 {
     if (closed)
         cli_remark(cli,
@@ -257,7 +257,7 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     }
     if (!r) {
         sheet_print(&s, cli->format);
-        tell_closed(cli, closed);
+        print_closed(cli, closed);
     }
     sheet_close(&s);
     quarry_names_free(names, count);
@@ -358,7 +358,7 @@ static int
 run_describe(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry_table_info *info;
-    int r = describe(cli, args->words[0], &info, err);
+    int r = table_command_describe(cli, args->words[0], &info, err);
     if (r)
         return r;
     switch (cli->format) {
@@ -452,7 +452,7 @@ static const struct option stats_options[] = {
 static int run_stats(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry_table_info *info;
-    int r = describe(cli, args->words[0], &info, err);
+    int r = table_command_describe(cli, args->words[0], &info, err);
     if (r)
         return r;
     if (args_flag(args, "tablets"))
@@ -470,7 +470,7 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* --- upkeep ------------------------------------------------------------ */
+/* --- upkeep -------------------------------------------------------------- */
 
 static int run_split(struct cli *cli, const struct args *args, struct err *err)
 {

@@ -121,7 +121,8 @@ static int64_t number_in(struct slice cell)
 }
 
 /* What people see of a cell: appended to @out. */
-static void show(struct buf *out, enum sheet_kind kind, struct slice cell)
+static void
+table_printer_show(struct buf *out, enum sheet_kind kind, struct slice cell)
 {
     if (cell.len > 0 && kind == SHEET_BYTES)
         text_put_bytes(out, (uint64_t)number_in(cell));
@@ -140,8 +141,11 @@ static bool is_right(enum sheet_kind kind)
 
 /* Append @shown in a column of @width; the last column to the left needs no
  * padding behind it. */
-static void
-pad(struct buf *line, struct slice shown, size_t width, bool right, bool last)
+static void table_printer_pad(struct buf *line,
+                              struct slice shown,
+                              size_t width,
+                              bool right,
+                              bool last)
 {
     size_t n = utf8_columns(shown);
     size_t gap = n < width ? width - n : 0;
@@ -154,7 +158,8 @@ pad(struct buf *line, struct slice shown, size_t width, bool right, bool last)
         buf_append_str(line, COLUMN_GAP);
 }
 
-static void measure(const struct sheet *s, size_t widths[SHEET_COLUMNS_MAX])
+static void table_printer_measure(const struct sheet *s,
+                                  size_t widths[SHEET_COLUMNS_MAX])
 {
     struct buf shown = BUF_INIT;
     size_t rows = sheet_row_count(s);
@@ -163,7 +168,7 @@ static void measure(const struct sheet *s, size_t widths[SHEET_COLUMNS_MAX])
         for (size_t r = 0; r < rows; r++) {
             size_t n;
             buf_clear(&shown);
-            show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
+            table_printer_show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
             n = utf8_columns(buf_slice(&shown));
             widths[c] = MAX_OF(widths[c], n);
         }
@@ -206,7 +211,7 @@ static void print_below(const struct sheet *s, size_t r, size_t c)
             continue;
         buf_clear(&item);
         buf_printf(&item, "%s: ", s->columns[c].name);
-        show(&item, s->columns[c].kind, cell);
+        table_printer_show(&item, s->columns[c].kind, cell);
         if (line.len > 0 && utf8_columns(buf_slice(&line)) +
                                     strlen(COLUMN_GAP) +
                                     utf8_columns(buf_slice(&item)) >
@@ -230,8 +235,8 @@ print_header(const struct sheet *s, const size_t *widths, size_t count)
     for (size_t c = 0; c < count; c++) {
         bool last = c + 1 == count;
         size_t used = utf8_columns(buf_slice(&rule));
-        pad(&line, slice_str(s->columns[c].name), widths[c],
-            is_right(s->columns[c].kind), last);
+        table_printer_pad(&line, slice_str(s->columns[c].name), widths[c],
+                          is_right(s->columns[c].kind), last);
         for (size_t i = 0; i < widths[c] && (!room || used + i < room); i++)
             buf_append_str(&rule, "─");
         if (!last)
@@ -249,16 +254,17 @@ static void print_text(struct sheet *s)
     struct buf line = BUF_INIT;
     struct buf shown = BUF_INIT;
     if (!s->continued) {
-        measure(s, s->widths);
+        table_printer_measure(s, s->widths);
         s->fitting = fitting_columns(s, s->widths);
         print_header(s, s->widths, s->fitting);
     }
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < s->fitting; c++) {
             buf_clear(&shown);
-            show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
-            pad(&line, buf_slice(&shown), s->widths[c],
-                is_right(s->columns[c].kind), c + 1 == s->fitting);
+            table_printer_show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
+            table_printer_pad(&line, buf_slice(&shown), s->widths[c],
+                              is_right(s->columns[c].kind),
+                              c + 1 == s->fitting);
         }
         print_line(&line);
         print_below(s, r, s->fitting);

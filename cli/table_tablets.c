@@ -54,7 +54,8 @@ static struct holder *holder_of(struct holders *h, const char *server)
     return &h->at[h->count++];
 }
 
-static void hold(struct holder *h, const struct quarry_tablet_info *tablet)
+static void table_tablets_hold(struct holder *h,
+                               const struct quarry_tablet_info *tablet)
 {
     h->tablets++;
     h->bytes += tablet->bytes;
@@ -89,7 +90,7 @@ static int visit_table(struct quarry *q,
     for (size_t i = 0; !r && i < info->tablet_count; i++) {
         const struct quarry_tablet_info *tablet = &info->tablets[i];
         find_server(t, tablet->start, &server);
-        hold(holder_of(h, buf_cstr(&server)), tablet);
+        table_tablets_hold(holder_of(h, buf_cstr(&server)), tablet);
         if (!s)
             continue;
         sheet_add_u64(s, i + 1);

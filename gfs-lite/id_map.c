@@ -20,7 +20,7 @@
 /* In the old table: what was here is in the new one, or was removed. */
 static id_map_item gone;
 
-static size_t home(const struct id_map *m, uint64_t id)
+static size_t id_map_home(const struct id_map *m, uint64_t id)
 {
     return (size_t)hash_mix(id) & (m->cap - 1);
 }
@@ -45,7 +45,7 @@ static uint64_t slot_hash(id_map_item *const *slot)
 HASH_SLOTS_DEFINE(id_slots, id_map_item *, slot_is_free, slot_hash);
 
 /* The slot of @id, or the empty one where it would go. PRE: cap > 0. */
-static size_t find(const struct id_map *m, uint64_t id)
+static size_t id_map_find(const struct id_map *m, uint64_t id)
 {
     size_t at;
     HASH_SLOTS_SEEK(at, m->cap, hash_mix(id),
@@ -64,7 +64,7 @@ static size_t find_old(const struct id_map *m, uint64_t id)
 
 void *id_map_get(const struct id_map *m, uint64_t id)
 {
-    void *item = m->cap ? m->slots[find(m, id)] : NULL;
+    void *item = m->cap ? m->slots[id_map_find(m, id)] : NULL;
     return item || !m->old ? item : m->old[find_old(m, id)];
 }
 
@@ -82,7 +82,7 @@ static void fetch_ahead(const struct id_map *m, size_t i)
     if (m->old[i + 2 * AHEAD])
         __builtin_prefetch(m->old[i + 2 * AHEAD]);
     if (m->old[i + AHEAD])
-        __builtin_prefetch(&m->slots[home(m, *m->old[i + AHEAD])]);
+        __builtin_prefetch(&m->slots[id_map_home(m, *m->old[i + AHEAD])]);
 }
 
 /* Empty at most @most slots more of the old table, if there is one. */
@@ -95,7 +95,7 @@ static void move_some(struct id_map *m, size_t most)
         fetch_ahead(m, m->moved);
         if (!item || item == &gone)
             continue;
-        m->slots[find(m, *item)] = item;
+        m->slots[id_map_find(m, *item)] = item;
         m->old[m->moved] = &gone;
     }
     if (m->moved < m->old_cap)
@@ -133,7 +133,7 @@ void id_map_put(struct id_map *m, void *item)
     if ((m->count + 1) * 4 > m->cap * 3)
         grow_to(m, m->cap ? m->cap * 2 : CAP_MIN);
     move_some(m, MOVE_STEP);
-    at = find(m, *entry);
+    at = id_map_find(m, *entry);
     PRE(!m->slots[at] && !(m->old && m->old[find_old(m, *entry)]));
     m->slots[at] = entry;
     m->count++;
@@ -141,7 +141,7 @@ void id_map_put(struct id_map *m, void *item)
 
 void id_map_remove(struct id_map *m, uint64_t id)
 {
-    size_t hole = find(m, id);
+    size_t hole = id_map_find(m, id);
     m->count--;
     if (!m->slots[hole]) {
         hole = m->old ? find_old(m, id) : 0;

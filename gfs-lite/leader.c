@@ -80,7 +80,7 @@ void leader_hurry(struct leader *l)
     atomic_store(&l->hurry, true);
 }
 
-static void choose(struct leader *l, char out[ADDRESS_BYTES])
+static void leader_choose(struct leader *l, char out[ADDRESS_BYTES])
 {
     const char *from;
     mutex_lock(&l->mutex);
@@ -90,7 +90,9 @@ static void choose(struct leader *l, char out[ADDRESS_BYTES])
 }
 
 /* @address did not answer as a leader; @failure may say who is. */
-static void learn(struct leader *l, const char *address, const struct err *why)
+static void leader_note_failure(struct leader *l,
+                                const char *address,
+                                const struct err *why)
 {
     char hint[ADDRESS_BYTES] = "";
     mutex_lock(&l->mutex);
@@ -106,7 +108,7 @@ static void learn(struct leader *l, const char *address, const struct err *why)
     mutex_unlock(&l->mutex);
 }
 
-static void learn_good(struct leader *l, const char *address)
+static void leader_note_good(struct leader *l, const char *address)
 {
     mutex_lock(&l->mutex);
     memcpy(l->hint, address, strlen(address) + 1);
@@ -114,24 +116,26 @@ static void learn_good(struct leader *l, const char *address)
 }
 
 /* Targets name nodes of a cluster, of which not every one is a namenode: that
- * @address is none. @strangers: a bit for each that has said so in this call.
+ * @address is none. @other_services: a bit for each that has said so in this
+ * call.
  */
-static void
-add_stranger(const struct leader *l, const char *address, uint32_t *strangers)
+static void note_other_service(const struct leader *l,
+                               const char *address,
+                               uint32_t *other_services)
 {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->addresses[i], address) == 0)
-            *strangers |= UINT32_C(1) << i;
+            *other_services |= UINT32_C(1) << i;
 }
 
 static bool is_final(const struct leader *l,
                      const char *address,
-                     uint32_t *strangers,
+                     uint32_t *other_services,
                      int rc)
 {
     if (rc == ERR_UNSUPPORTED) {
-        add_stranger(l, address, strangers);
-        return *strangers == (UINT32_C(1) << l->count) - 1;
+        note_other_service(l, address, other_services);
+        return *other_services == (UINT32_C(1) << l->count) - 1;
     }
     return rc != ERR_UNAVAILABLE && rc != ERR_DEADLINE && rc != ERR_CANCELLED;
 }
@@ -176,13 +180,13 @@ int leader_call(struct leader *l,
     struct rpc_call_options opts = {.timeout_us = attempt_us,
                                     .act_as =
                                         slice_str(l->act_as ? l->act_as : "")};
-    uint32_t strangers = 0;
+    uint32_t other_services = 0;
     struct err told = ERR_INIT; /* By whoever has told most. */
     for (unsigned tries = 0;; tries++) {
         struct err failure = ERR_INIT;
         char address[ADDRESS_BYTES];
         int rc;
-        choose(l, address);
+        leader_choose(l, address);
         if (reply_body)
             buf_clear(reply_body);
         if (reply_attachment)
@@ -190,13 +194,13 @@ int leader_call(struct leader *l,
         rc =
             peers_call_with(l->peers, slice_str(address), method, &opts, body,
                             attachment, reply_body, reply_attachment, &failure);
-        if (is_final(l, address, &strangers, rc)) {
+        if (is_final(l, address, &other_services, rc)) {
             if (rc != ERR_UNSUPPORTED)
-                learn_good(l, address);
+                leader_note_good(l, address);
             err_copy(err, &failure);
             return rc;
         }
-        learn(l, address, &failure);
+        leader_note_failure(l, address, &failure);
         if (rc != ERR_UNSUPPORTED || !told.code)
             told = failure;
         rc = wait_turn(l, tries, until_ns, &told, err);

@@ -85,7 +85,7 @@ int local_create(struct fs *fs,
     return 0;
 }
 
-static int fail(struct local_writer *w, int code)
+static int local_writer_fail(struct local_writer *w, int code)
 {
     w->failed = code;
     return code;
@@ -97,7 +97,7 @@ static int write_buffer(struct local_writer *w, size_t bytes, struct err *err)
     struct slice part = slice_make(w->buffer->data, bytes);
     int rc = file_write_at(w->file, w->written, &part, 1, err);
 
-    return rc ? fail(w, rc) : 0;
+    return rc ? local_writer_fail(w, rc) : 0;
 }
 
 static int append_stream(struct local_writer *w,
@@ -146,7 +146,7 @@ int local_append(struct fs_writer *base,
         return append_stream(w, data, len, err);
     rc = file_write_at(w->file, w->base.offset, &part, 1, err);
     if (rc)
-        return fail(w, rc);
+        return local_writer_fail(w, rc);
     w->base.offset += len;
     return 0;
 }
@@ -172,7 +172,7 @@ int local_flush(struct fs_writer *base, struct err *err)
     /* Also gives back what was reserved and not needed. */
     rc = file_truncate(w->file, w->base.offset, err);
     if (rc)
-        return fail(w, rc);
+        return local_writer_fail(w, rc);
     memmove(w->buffer->data, w->buffer->data + whole, w->buffered - whole);
     w->written += whole;
     w->buffered -= whole;
@@ -189,11 +189,11 @@ int local_sync(struct fs_writer *base, struct err *err)
         return rc;
     rc = file_sync(w->file, err);
     if (rc)
-        return fail(w, rc);
+        return local_writer_fail(w, rc);
     if (!w->name_synced) {
         rc = local_sync_name(w->fs, w->path, err);
         if (rc)
-            return fail(w, rc);
+            return local_writer_fail(w, rc);
         w->name_synced = true;
     }
     return 0;

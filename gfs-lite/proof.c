@@ -10,12 +10,12 @@
 #define LENGTH_AT 5
 #define MAC_AT    9
 
-static void compute(const struct proof_key *key,
-                    uint64_t handle,
-                    uint8_t rights,
-                    uint32_t length,
-                    struct slice principal,
-                    uint8_t out[RPC_MAC_BYTES])
+static void proof_compute(const struct proof_key *key,
+                          uint64_t handle,
+                          uint8_t rights,
+                          uint32_t length,
+                          struct slice principal,
+                          uint8_t out[RPC_MAC_BYTES])
 {
     char head[13];
     struct buf text = BUF_INIT;
@@ -38,14 +38,14 @@ void proof_make(const struct proof_key *key,
     put_le32((char *)out->bytes, key->id);
     out->bytes[RIGHTS_AT] = rights;
     put_le32((char *)out->bytes + LENGTH_AT, length);
-    compute(key, handle, rights, length, principal, out->bytes + MAC_AT);
+    proof_compute(key, handle, rights, length, principal, out->bytes + MAC_AT);
     out->there = true;
 }
 
-static int refuse(struct slice principal,
-                  uint64_t handle,
-                  const char *why,
-                  struct err *err)
+static int proof_refuse(struct slice principal,
+                        uint64_t handle,
+                        const char *why,
+                        struct err *err)
 {
     return err_set(err, ERR_DENIED, "\"%.*s\" may not use chunk %llu: %s",
                    SLICE_ARG(principal), (unsigned long long)handle, why);
@@ -65,17 +65,19 @@ int proof_check(const struct gfs_proof *p,
     uint32_t id = get_le32((const char *)p->bytes);
     *length = get_le32((const char *)p->bytes + LENGTH_AT);
     if (!p->there)
-        return refuse(principal, handle, "the namenode gave no proof", err);
+        return proof_refuse(principal, handle, "the namenode gave no proof",
+                            err);
     for (size_t i = 0; i < count && !key; i++)
         if (keys[i].id && keys[i].id == id)
             key = &keys[i];
     if (!key)
-        return refuse(principal, handle, "its proof has ended", err);
-    compute(key, handle, p->bytes[RIGHTS_AT], *length, principal, mac);
+        return proof_refuse(principal, handle, "its proof has ended", err);
+    proof_compute(key, handle, p->bytes[RIGHTS_AT], *length, principal, mac);
     if (!rpc_mac_is(mac, p->bytes + MAC_AT))
-        return refuse(principal, handle, "its proof is for something else",
-                      err);
+        return proof_refuse(principal, handle,
+                            "its proof is for something else", err);
     if (rights & ~p->bytes[RIGHTS_AT])
-        return refuse(principal, handle, "its proof does not say so", err);
+        return proof_refuse(principal, handle, "its proof does not say so",
+                            err);
     return 0;
 }

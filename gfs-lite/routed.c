@@ -30,7 +30,7 @@ static struct slice first_part(const char *path)
     return SLICE_EMPTY;
 }
 
-static struct fs *route(struct fs *fs, const char *path)
+static struct fs *routed_route(struct fs *fs, const char *path)
 {
     struct routed *r = (struct routed *)fs;
     struct slice first = first_part(path);
@@ -59,7 +59,7 @@ static int routed_create(struct fs *fs,
                          struct fs_writer **out,
                          struct err *err)
 {
-    return fs_create(route(fs, path), path, opts, out, err);
+    return fs_create(routed_route(fs, path), path, opts, out, err);
 }
 
 static int routed_recover(struct fs *fs,
@@ -67,7 +67,7 @@ static int routed_recover(struct fs *fs,
                           uint64_t *length,
                           struct err *err)
 {
-    return fs_recover(route(fs, path), path, length, err);
+    return fs_recover(routed_route(fs, path), path, length, err);
 }
 
 static int routed_open(struct fs *fs,
@@ -75,31 +75,31 @@ static int routed_open(struct fs *fs,
                        struct fs_reader **out,
                        struct err *err)
 {
-    return fs_open(route(fs, path), path, out, err);
+    return fs_open(routed_route(fs, path), path, out, err);
 }
 
 static int
 routed_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
-    if (route(fs, from) != route(fs, to))
+    if (routed_route(fs, from) != routed_route(fs, to))
         return err_set(err, ERR_DENIED,
                        "%s and %s are not files of one owner's tree", from, to);
-    return fs_rename(route(fs, from), from, to, err);
+    return fs_rename(routed_route(fs, from), from, to, err);
 }
 
 static int routed_remove(struct fs *fs, const char *path, struct err *err)
 {
-    return fs_remove(route(fs, path), path, err);
+    return fs_remove(routed_route(fs, path), path, err);
 }
 
 static int routed_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
-    return fs_mkdirs(route(fs, path), path, err);
+    return fs_mkdirs(routed_route(fs, path), path, err);
 }
 
 static int routed_remove_tree(struct fs *fs, const char *path, struct err *err)
 {
-    return fs_remove_tree(route(fs, path), path, err);
+    return fs_remove_tree(routed_route(fs, path), path, err);
 }
 
 static int routed_stat(struct fs *fs,
@@ -107,12 +107,12 @@ static int routed_stat(struct fs *fs,
                        struct fs_info *info,
                        struct err *err)
 {
-    return fs_stat(route(fs, path), path, info, err);
+    return fs_stat(routed_route(fs, path), path, info, err);
 }
 
 static int routed_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
-    return fs_sync_dir(route(fs, path), path, err);
+    return fs_sync_dir(routed_route(fs, path), path, err);
 }
 
 static int routed_list(struct fs *fs,
@@ -121,7 +121,7 @@ static int routed_list(struct fs *fs,
                        size_t *count,
                        struct err *err)
 {
-    return fs_list(route(fs, path), path, names, count, err);
+    return fs_list(routed_route(fs, path), path, names, count, err);
 }
 
 static int routed_lock(struct fs *fs,
@@ -129,7 +129,7 @@ static int routed_lock(struct fs *fs,
                        struct fs_lock **out,
                        struct err *err)
 {
-    return fs_lock(route(fs, path), path, out, err);
+    return fs_lock(routed_route(fs, path), path, out, err);
 }
 
 /* Readers, writers and locks are those of the file systems they came from,

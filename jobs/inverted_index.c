@@ -23,7 +23,7 @@ struct index {
     struct buf postings;
 };
 
-static int setup(struct mr_task *t, struct err *err)
+static int inverted_index_setup(struct mr_task *t, struct err *err)
 {
     struct index *x = mem_zalloc(1, sizeof(*x));
     int64_t min = 1;
@@ -35,7 +35,7 @@ static int setup(struct mr_task *t, struct err *err)
     return code;
 }
 
-static void teardown(struct mr_task *t)
+static void inverted_index_teardown(struct mr_task *t)
 {
     struct index *x = mr_state(t);
     page_reader_free(x->pages);
@@ -51,8 +51,9 @@ static void emit_word(void *ctx, struct slice word)
         mr_emit_count(x->task, buf_slice(&x->key), 1);
 }
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int inverted_index_map(struct mr_task *t,
+                              const struct mr_record *record,
+                              struct err *err)
 {
     struct index *x = mr_state(t);
     struct page page;
@@ -92,10 +93,10 @@ static void write_posting(struct index *x,
     buf_append(&x->postings, text, n);
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice word,
-                  struct mr_values *values,
-                  struct err *err)
+static int inverted_index_reduce(struct mr_task *t,
+                                 struct slice word,
+                                 struct mr_values *values,
+                                 struct err *err)
 {
     struct index *x = mr_state(t);
     struct mr_output *out = mr_output(t, NULL);
@@ -131,10 +132,10 @@ const struct mr_job job_inverted_index = {
     .help = "List for each word the documents it occurs in.",
     .params = params,
     .param_count = ARRAY_LEN(params),
-    .setup = setup,
-    .teardown = teardown,
-    .map = map,
-    .reduce = reduce,
+    .setup = inverted_index_setup,
+    .teardown = inverted_index_teardown,
+    .map = inverted_index_map,
+    .reduce = inverted_index_reduce,
     .combine = mr_combine_sum,
     .group = pair_key_group,
     .output_families = families,

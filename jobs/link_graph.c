@@ -24,7 +24,7 @@ struct graph {
     struct buf value;
 };
 
-static int setup(struct mr_task *t, struct err *err)
+static int link_graph_setup(struct mr_task *t, struct err *err)
 {
     struct graph *g = mem_zalloc(1, sizeof(*g));
     const char *links = mr_param(t, "links");
@@ -39,7 +39,7 @@ static int setup(struct mr_task *t, struct err *err)
     return 0;
 }
 
-static void teardown(struct mr_task *t)
+static void link_graph_teardown(struct mr_task *t)
 {
     struct graph *g = mr_state(t);
     page_reader_free(g->pages);
@@ -74,8 +74,9 @@ static void map_anchors(struct graph *g, const struct quarry_row *row)
     }
 }
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int link_graph_map(struct mr_task *t,
+                          const struct mr_record *record,
+                          struct err *err)
 {
     struct graph *g = mr_state(t);
     struct page page;
@@ -113,10 +114,10 @@ static void write_edge(struct graph *g,
     mr_write(out, source, buf_slice(&g->value));
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice source,
-                  struct mr_values *values,
-                  struct err *err)
+static int link_graph_reduce(struct mr_task *t,
+                             struct slice source,
+                             struct mr_values *values,
+                             struct err *err)
 {
     struct graph *g = mr_state(t);
     struct mr_output *out = mr_output(t, NULL);
@@ -155,10 +156,10 @@ const struct mr_job job_link_graph = {
     .help = "Make the graph of links from a Webtable or from archives.",
     .params = params,
     .param_count = ARRAY_LEN(params),
-    .setup = setup,
-    .teardown = teardown,
-    .map = map,
-    .reduce = reduce,
+    .setup = link_graph_setup,
+    .teardown = link_graph_teardown,
+    .map = link_graph_map,
+    .reduce = link_graph_reduce,
     .combine = mr_combine_sum,
     .group = pair_key_group,
     .output_families = families,

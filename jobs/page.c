@@ -73,7 +73,7 @@ bool row_column(const struct quarry_row *row,
 
 /* Tell what the body is, and make it UTF-8 if it is text. */
 static void
-tell_kind(struct page_reader *r, struct page *p, struct slice content_type)
+find_kind(struct page_reader *r, struct page *p, struct slice content_type)
 {
     struct slice type = http_media_type(content_type);
     p->html = html_is(type, p->body);
@@ -93,7 +93,7 @@ read_row(struct page_reader *r, const struct quarry_row *row, struct page *out)
     out->key = row->key;
     (void)row_column(row, "http", "content-type", &type);
     if (has_body)
-        tell_kind(r, out, type);
+        find_kind(r, out, type);
     return has_uri || has_body;
 }
 
@@ -107,7 +107,7 @@ static bool read_response(struct page_reader *r,
         return false;
     http_decode(r->decoder, &r->message, BODY_BYTES_MAX, &payload, &out->body);
     (void)http_header(&r->message, "content-type", &type);
-    tell_kind(r, out, type);
+    find_kind(r, out, type);
     return true;
 }
 
@@ -127,7 +127,7 @@ static bool read_archive(struct page_reader *r,
     case WARC_RESOURCE:
     case WARC_CONVERSION:
         out->body = w->block;
-        tell_kind(r, out, w->content_type);
+        find_kind(r, out, w->content_type);
         return true;
     case WARC_OTHER:
     case WARC_INFO:
@@ -152,7 +152,7 @@ bool page_read(struct page_reader *r,
     return false;
 }
 
-/* --- links ------------------------------------------------------------- */
+/* --- links --------------------------------------------------------------- */
 
 static void keep_link(void *ctx, const struct html_link *link)
 {
@@ -217,7 +217,7 @@ void page_links(struct page_reader *r,
     }
 }
 
-/* --- words ------------------------------------------------------------- */
+/* --- words --------------------------------------------------------------- */
 
 /* Longer runs are data, not words. */
 #define WORD_BYTES_MAX 64

@@ -217,7 +217,8 @@ round_map(struct mr_task *t, const struct mr_record *record, struct err *err)
     return 0;
 }
 
-static void fold(struct page_rank_node *into, const struct page_rank_node *from)
+static void page_rank_fold(struct page_rank_node *into,
+                           const struct page_rank_node *from)
 {
     into->sum += from->sum;
     if (from->has_targets) {
@@ -245,7 +246,7 @@ static void round_combine(struct mr_task *t,
         put_le64(acc->data + 8, a.sum + b.sum);
         return;
     }
-    fold(&a, &b);
+    page_rank_fold(&a, &b);
     page_rank_node_encode(&a, &out);
     buf_clear(acc);
     buf_append_slice(acc, buf_slice(&out));
@@ -269,7 +270,7 @@ static int round_reduce(struct mr_task *t,
             buf_close(&targets);
             return err_set(err, ERR_CORRUPT, "malformed node");
         }
-        fold(&all, &one);
+        page_rank_fold(&all, &one);
         if (one.has_targets)
             buf_append_slice(&targets, one.targets);
     }
@@ -363,8 +364,7 @@ static const struct mr_job result_job = {
     .output_families = result_families,
 };
 
-/* --- one after the other ---------------------------------------------------
- */
+/* --- one after the other ------------------------------------------------- */
 
 struct driver {
     const struct mr_options *opts;
@@ -377,7 +377,7 @@ struct driver {
     struct mr_report *report; /* Of the last job. */
 };
 
-static const char *param(const struct mr_options *o, const char *name)
+static const char *page_rank_param(const struct mr_options *o, const char *name)
 {
     for (size_t i = 0; i < o->param_count; i++)
         if (strcmp(o->params[i].name, name) == 0)
@@ -388,13 +388,13 @@ static const char *param(const struct mr_options *o, const char *name)
     return "";
 }
 
-static int number(const struct mr_options *o,
-                  const char *name,
-                  double max,
-                  double *out,
-                  struct err *err)
+static int page_rank_number(const struct mr_options *o,
+                            const char *name,
+                            double max,
+                            double *out,
+                            struct err *err)
 {
-    const char *text = param(o, name);
+    const char *text = page_rank_param(o, name);
     char *end;
     *out = strtod(text, &end);
     if (end == text || *end != '\0' || !(*out >= 0) || *out > max)
@@ -426,15 +426,15 @@ static int driver_params(struct driver *d, struct err *err)
     double damping = 0;
     int code = check_names(d->opts, err);
     if (code == 0)
-        code = number(d->opts, "iterations", 10000, &iterations, err);
+        code = page_rank_number(d->opts, "iterations", 10000, &iterations, err);
     if (code == 0)
-        code = number(d->opts, "tolerance", 1, &tolerance, err);
+        code = page_rank_number(d->opts, "tolerance", 1, &tolerance, err);
     if (code == 0)
-        code = number(d->opts, "damping", 1, &damping, err);
+        code = page_rank_number(d->opts, "damping", 1, &damping, err);
     d->iterations = MAX_OF((int64_t)iterations, 1);
     d->change_max = (uint64_t)(tolerance * (double)PAGE_RANK_TOTAL);
     d->round.damping_ppm = (uint32_t)(damping * 1000000 + 0.5);
-    d->limit = param(d->opts, "limit");
+    d->limit = page_rank_param(d->opts, "limit");
     return code;
 }
 
@@ -532,7 +532,7 @@ static void report_rounds(struct driver *d, int64_t rounds)
         mem_strdup("page_rank.nodes"), (int64_t)d->round.nodes};
 }
 
-static int drive(struct driver *d, struct err *err)
+static int page_rank_drive(struct driver *d, struct err *err)
 {
     struct mr_setting limit = {"limit", d->limit};
     struct buf in = BUF_INIT;
@@ -581,7 +581,7 @@ int page_rank_run(const struct mr_options *opts,
         code = mr_scratch_make(opts, d.world, &d.dir, err);
     if (code == 0) {
         int removed;
-        code = drive(&d, err);
+        code = page_rank_drive(&d, err);
         removed = mr_scratch_remove(opts, d.world, d.dir, code ? NULL : err);
         code = code ? code : removed;
     }

@@ -22,13 +22,16 @@ bool page_rank_node_decode(struct slice bytes, struct page_rank_node *n)
 }
 
 /* @x times @ppm millionths, rounded down. */
-static uint64_t scale(uint64_t x, uint32_t ppm)
+static uint64_t page_rank_node_scale(uint64_t x, uint32_t ppm)
 {
     return x / 1000000 * ppm + x % 1000000 * ppm / 1000000;
 }
 
 uint64_t page_rank_next(const struct page_rank_round *r, uint64_t sum)
 {
-    uint64_t jump = scale(PAGE_RANK_TOTAL, 1000000 - r->damping_ppm) / r->nodes;
-    return jump + scale(sum + r->dangling / r->nodes, r->damping_ppm);
+    uint64_t jump =
+        page_rank_node_scale(PAGE_RANK_TOTAL, 1000000 - r->damping_ppm) /
+        r->nodes;
+    return jump +
+           page_rank_node_scale(sum + r->dangling / r->nodes, r->damping_ppm);
 }

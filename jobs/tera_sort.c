@@ -8,7 +8,7 @@ struct sorter {
     size_t key_bytes;
 };
 
-static int setup(struct mr_task *t, struct err *err)
+static int tera_sort_setup(struct mr_task *t, struct err *err)
 {
     struct sorter *s = mem_zalloc(1, sizeof(*s));
     int64_t bytes = 0;
@@ -19,14 +19,15 @@ static int setup(struct mr_task *t, struct err *err)
     return code;
 }
 
-static void teardown(struct mr_task *t)
+static void tera_sort_teardown(struct mr_task *t)
 {
     mem_free(mr_state(t));
 }
 
 /* The key need not be kept twice: the value is what follows it. */
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int tera_sort_map(struct mr_task *t,
+                         const struct mr_record *record,
+                         struct err *err)
 {
     const struct sorter *s = mr_state(t);
     struct slice line = record->value;
@@ -39,10 +40,10 @@ map(struct mr_task *t, const struct mr_record *record, struct err *err)
     return 0;
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int tera_sort_reduce(struct mr_task *t,
+                            struct slice key,
+                            struct mr_values *values,
+                            struct err *err)
 {
     struct mr_output *out = mr_output(t, NULL);
     struct slice value;
@@ -63,10 +64,10 @@ const struct mr_job job_tera_sort = {
     .help = "Sort lines by their first bytes, or records by their keys.",
     .params = params,
     .param_count = ARRAY_LEN(params),
-    .setup = setup,
-    .teardown = teardown,
-    .map = map,
-    .reduce = reduce,
+    .setup = tera_sort_setup,
+    .teardown = tera_sort_teardown,
+    .map = tera_sort_map,
+    .reduce = tera_sort_reduce,
     .total_order = true,
     .text_separator = "",
 };

@@ -25,7 +25,7 @@ struct hosts {
     size_t limit;
 };
 
-static int setup(struct mr_task *t, struct err *err)
+static int top_hosts_setup(struct mr_task *t, struct err *err)
 {
     struct hosts *h = mem_zalloc(1, sizeof(*h));
     int64_t limit = 1;
@@ -36,7 +36,7 @@ static int setup(struct mr_task *t, struct err *err)
     return code;
 }
 
-static void teardown(struct mr_task *t)
+static void top_hosts_teardown(struct mr_task *t)
 {
     struct hosts *h = mr_state(t);
     page_reader_free(h->pages);
@@ -77,8 +77,9 @@ static void map_line(struct mr_task *t, struct slice line)
     }
 }
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int top_hosts_map(struct mr_task *t,
+                         const struct mr_record *record,
+                         struct err *err)
 {
     struct hosts *h = mr_state(t);
     struct page page;
@@ -91,7 +92,7 @@ map(struct mr_task *t, const struct mr_record *record, struct err *err)
 }
 
 /* Is @a to be listed behind @b? */
-static bool worse(const struct host *a, const struct host *b)
+static bool top_hosts_worse(const struct host *a, const struct host *b)
 {
     if (a->count != b->count)
         return a->count < b->count;
@@ -103,15 +104,15 @@ static bool
 host_before(const struct hosts *h, const struct host *a, const struct host *b)
 {
     (void)h;
-    return worse(a, b);
+    return top_hosts_worse(a, b);
 }
 
 HEAP_DEFINE(host_heap, struct host, const struct hosts *, host_before);
 
-static void keep(struct hosts *h, struct host fresh)
+static void top_hosts_keep(struct hosts *h, struct host fresh)
 {
     if (h->count == h->limit) {
-        if (worse(&fresh, &h->best[0])) {
+        if (top_hosts_worse(&fresh, &h->best[0])) {
             mem_free(fresh.name);
             return;
         }
@@ -126,23 +127,23 @@ static void keep(struct hosts *h, struct host fresh)
         host_heap_make(h, h->best, h->count);
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int top_hosts_reduce(struct mr_task *t,
+                            struct slice key,
+                            struct mr_values *values,
+                            struct err *err)
 {
     struct host fresh = {mem_strndup(key.data, key.len), key.len,
                          mr_values_sum(values)};
     (void)err;
-    keep(mr_state(t), fresh);
+    top_hosts_keep(mr_state(t), fresh);
     return 0;
 }
 
 static int best_first(const void *a, const void *b)
 {
-    if (worse(a, b))
+    if (top_hosts_worse(a, b))
         return 1;
-    return worse(b, a) ? -1 : 0;
+    return top_hosts_worse(b, a) ? -1 : 0;
 }
 
 static int reduce_end(struct mr_task *t, struct err *err)
@@ -169,10 +170,10 @@ const struct mr_job job_top_hosts = {
     .help = "List the hosts with the most pages.",
     .params = params,
     .param_count = ARRAY_LEN(params),
-    .setup = setup,
-    .teardown = teardown,
-    .map = map,
-    .reduce = reduce,
+    .setup = top_hosts_setup,
+    .teardown = top_hosts_teardown,
+    .map = top_hosts_map,
+    .reduce = top_hosts_reduce,
     .reduce_end = reduce_end,
     .combine = mr_combine_sum,
     .single_reducer = true,

@@ -16,14 +16,14 @@
 #include "jobs/page.h"
 #include "mapreduce/warc/reader.h"
 
-static int setup(struct mr_task *t, struct err *err)
+static int url_frequency_setup(struct mr_task *t, struct err *err)
 {
     (void)err;
     mr_set_state(t, mem_zalloc(1, sizeof(struct buf)));
     return 0;
 }
 
-static void teardown(struct mr_task *t)
+static void url_frequency_teardown(struct mr_task *t)
 {
     buf_close(mr_state(t));
     mem_free(mr_state(t));
@@ -83,8 +83,9 @@ static void map_row(struct mr_task *t, const struct quarry_row *row)
     }
 }
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int url_frequency_map(struct mr_task *t,
+                             const struct mr_record *record,
+                             struct err *err)
 {
     (void)err;
     if (record->row)
@@ -97,10 +98,10 @@ map(struct mr_task *t, const struct mr_record *record, struct err *err)
     return 0;
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int url_frequency_reduce(struct mr_task *t,
+                                struct slice key,
+                                struct mr_values *values,
+                                struct err *err)
 {
     struct mr_output *out = mr_output(t, NULL);
     int64_t count = mr_values_sum(values);
@@ -121,10 +122,10 @@ const struct mr_job job_url_frequency = {
     .abi_version = MR_ABI_VERSION,
     .name = "url_frequency",
     .help = "Count the requests of an access log, or captures, by URL.",
-    .setup = setup,
-    .teardown = teardown,
-    .map = map,
-    .reduce = reduce,
+    .setup = url_frequency_setup,
+    .teardown = url_frequency_teardown,
+    .map = url_frequency_map,
+    .reduce = url_frequency_reduce,
     .combine = mr_combine_sum,
     .output_families = families,
 };

@@ -5,7 +5,8 @@
 #include <emmintrin.h>
 #endif
 
-static void emit(struct mr_task *t, const char *word, const char *end)
+static void
+word_count_emit(struct mr_task *t, const char *word, const char *end)
 {
     mr_emit_count(t, slice_make(word, (size_t)(end - word)), 1);
 }
@@ -19,12 +20,12 @@ static void count_bytes(struct mr_task *t, const char *p, const char *end)
         if (letter && !word)
             word = p;
         if (!letter && word) {
-            emit(t, word, p);
+            word_count_emit(t, word, p);
             word = NULL;
         }
     }
     if (word)
-        emit(t, word, end);
+        word_count_emit(t, word, end);
 }
 
 #if defined(__SSE2__)
@@ -40,7 +41,7 @@ static uint64_t letters_16(const char *p)
 }
 
 /* The same of up to 64 bytes that end a text of at least 16, or go on. */
-static uint64_t letters(const char *p, size_t n)
+static uint64_t word_count_letters(const char *p, size_t n)
 {
     uint64_t m = 0;
     size_t i = 0;
@@ -65,18 +66,18 @@ static void count_words(struct mr_task *t, struct slice text)
         uint64_t m;
         uint64_t edges;
         n = MIN_OF((size_t)(end - p), (size_t)64);
-        m = letters(p, n);
+        m = word_count_letters(p, n);
         edges = m ^ (m << 1 | (word != NULL));
         while (edges) {
             const char *at = p + __builtin_ctzll(edges);
             edges &= edges - 1;
             if (word)
-                emit(t, word, at);
+                word_count_emit(t, word, at);
             word = word ? NULL : at;
         }
     }
     if (word)
-        emit(t, word, end);
+        word_count_emit(t, word, end);
 }
 #else
 static void count_words(struct mr_task *t, struct slice text)
@@ -85,18 +86,19 @@ static void count_words(struct mr_task *t, struct slice text)
 }
 #endif
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int word_count_map(struct mr_task *t,
+                          const struct mr_record *record,
+                          struct err *err)
 {
     (void)err;
     count_words(t, record->value);
     return 0;
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int word_count_reduce(struct mr_task *t,
+                             struct slice key,
+                             struct mr_values *values,
+                             struct err *err)
 {
     (void)err;
     mr_write_count(mr_output(t, NULL), key, mr_values_sum(values));
@@ -108,7 +110,7 @@ const struct mr_job job_word_count = {
     .no_table_output = true,
     .name = "word_count",
     .help = "Count the words of a text.",
-    .map = map,
-    .reduce = reduce,
+    .map = word_count_map,
+    .reduce = word_count_reduce,
     .combine = mr_combine_sum,
 };

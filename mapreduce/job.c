@@ -133,7 +133,7 @@ int64_t mr_report_counter(const struct mr_report *r, const char *name)
     return 0;
 }
 
-static int run(struct job_run *r, struct err *err)
+static int job_run_all(struct job_run *r, struct err *err)
 {
     int code = job_prepare(r, err);
     if (code)
@@ -189,7 +189,7 @@ static int run_options(struct mr_options *o,
     r->skips_max = o->skips_max;
     r->started_ns = r->saved_ns = world_mono_ns(o->world);
     counters_init(&r->counters);
-    code = run(r, err);
+    code = job_run_all(r, err);
     look_for_others(r, &code, err);
     if (r->tasks_restored > 0)
         job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
@@ -216,8 +216,7 @@ int mr_run(const struct mr_options *opts,
     return run_options(&o, NULL, report, err ? err : &local);
 }
 
-/* --- resuming --------------------------------------------------------------
- */
+/* --- resuming ------------------------------------------------------------ */
 
 static int find_dead(const struct mr_options *base,
                      const char *id,
@@ -264,11 +263,11 @@ static int load_replay(const struct mr_options *base,
     return code;
 }
 
-static int resume(const struct mr_options *base,
-                  struct replay *log,
-                  const struct mr_job *(*find)(const char *name),
-                  struct mr_report **report,
-                  struct err *err)
+static int job_resume_from(const struct mr_options *base,
+                           struct replay *log,
+                           const struct mr_job *(*find)(const char *name),
+                           struct mr_report **report,
+                           struct err *err)
 {
     struct mr_options o = log->options;
     if (log->job_name)
@@ -330,7 +329,7 @@ int mr_resume(const struct mr_options *base,
     if (code == 0)
         code = load_replay(&b, job ? job->id : id, &log, err);
     if (code == 0)
-        code = resume(&b, &log, find, report, err);
+        code = job_resume_from(&b, &log, find, report, err);
     replay_close(&log);
     job_summaries_free(job, job ? 1 : 0);
     world_free(own);

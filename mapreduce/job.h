@@ -56,7 +56,7 @@ struct quarry;
 struct quarry_options;
 struct world;
 
-/* --- SPECs ------------------------------------------------------------- */
+/* --- SPECs --------------------------------------------------------------- */
 
 enum mr_spec_kind {
     MR_SPEC_FILE,
@@ -69,7 +69,7 @@ struct mr_spec {
     enum mr_spec_kind kind;
     char *name;   /* Of an output: "name=SPEC"; else NULL. */
     char *path;   /* Glob, directory or table. */
-    bool bulk;    /* Of a table that is written: as table files. */
+    bool bulk;    /* Of a table that is written: as SSTables. */
     bool live;    /* Of a table that is read: as it is, not as it was. */
     bool scratch; /* Records of a driver's own, between its jobs: encrypted. */
     /* Of a table that is read; NULL, 0: not given. */
@@ -101,7 +101,7 @@ MUST_CHECK int mr_spec_inline(const char *text,
                               struct buf *out,
                               struct err *err);
 
-/* --- what to run ------------------------------------------------------- */
+/* --- what to run --------------------------------------------------------- */
 
 /* Exactly one of job, object, mapper and saw is set. */
 struct mr_program {
@@ -241,7 +241,7 @@ struct mr_options {
     void *step_ctx;
 };
 
-/* --- what came of it --------------------------------------------------- */
+/* --- what came of it ----------------------------------------------------- */
 
 struct mr_counter_value {
     const char *name;
@@ -288,7 +288,7 @@ MUST_CHECK int mr_resume(const struct mr_options *base,
                          struct mr_report **report,
                          struct err *err);
 
-/* --- chains of jobs ----------------------------------------------------- */
+/* --- chains of jobs ------------------------------------------------------ */
 
 /* How its name begins below the history. */
 #define MR_SCRATCH_PREFIX "/.chain-"

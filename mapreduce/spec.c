@@ -23,7 +23,7 @@ static const struct {
     {"table:", MR_SPEC_TABLE},
 };
 
-static int bad(struct err *err, const char *text, const char *why)
+static int spec_bad(struct err *err, const char *text, const char *why)
 {
     int code = err_set(err, ERR_INVALID, "\"%s\": %s", text, why);
     err_hint(err, "an input is file:GLOB, records:GLOB, warc:GLOB or "
@@ -64,7 +64,7 @@ static int hex_digit(char c)
 }
 
 /* A copy of [p, p + len) with %XX made bytes. Owned. False: bad escape. */
-static bool unescape(const char *p, size_t len, struct slice *out)
+static bool spec_unescape(const char *p, size_t len, struct slice *out)
 {
     char *copy = mem_alloc(len + 1);
     size_t n = 0;
@@ -96,7 +96,7 @@ static bool take_columns(struct mr_spec *s, struct slice v)
     while (v.len > 0) {
         size_t n = slice_find_byte(v, ',');
         struct slice column;
-        bool ok = unescape(v.data, n, &column);
+        bool ok = spec_unescape(v.data, n, &column);
         s->columns =
             mem_realloc(s->columns, (s->column_count + 1) * sizeof(char *));
         s->columns[s->column_count++] = mem_strndup(column.data, column.len);
@@ -125,7 +125,7 @@ static struct slice copy_of(struct slice s)
 }
 
 /* Rows must be in @r, too. */
-static void narrow(struct mr_spec *s, struct key_range r)
+static void spec_narrow(struct mr_spec *s, struct key_range r)
 {
     struct key_range both =
         key_range_intersect((struct key_range){s->start, s->end}, r);
@@ -152,7 +152,7 @@ take_rows(struct mr_spec *s, struct slice name, struct slice v, bool *ok)
     if (i < ARRAY_LEN(names)) {
         *ok = !(s->row_options & (1u << i));
         s->row_options |= 1u << i;
-        narrow(s, ranges[i]);
+        spec_narrow(s, ranges[i]);
     }
     buf_close(&end);
     return i < ARRAY_LEN(names);
@@ -229,25 +229,26 @@ static int take_options(struct mr_spec *s,
         size_t eq = slice_find_byte(slice_make(p, n), '=');
         struct slice v;
         if (eq == n)
-            return bad(err, text, "a table option is name=value");
+            return spec_bad(err, text, "a table option is name=value");
         v = slice_make(p + eq + 1, n - eq - 1);
         if (slice_eq_str(slice_make(p, eq), "columns")) {
             if (!take_columns(s, v))
-                return bad(err, text,
-                           "columns are FAMILY:QUALIFIER or FAMILY:, with "
-                           "commas between");
+                return spec_bad(err, text,
+                                "columns are FAMILY:QUALIFIER or FAMILY:, with "
+                                "commas between");
             p += n + (p[n] == '&');
             continue;
         }
-        if (!unescape(p + eq + 1, n - eq - 1, &v)) {
+        if (!spec_unescape(p + eq + 1, n - eq - 1, &v)) {
             free_slice(v);
-            return bad(err, text, "% must be followed by two hex digits");
+            return spec_bad(err, text, "% must be followed by two hex digits");
         }
         if (!take_option(s, slice_make(p, eq), v, w, &code, err))
-            return bad(err, text,
-                       "unknown, repeated or malformed table option (there "
-                       "are columns, prefix, start, end, versions, since, "
-                       "until, live and saw)");
+            return spec_bad(
+                err, text,
+                "unknown, repeated or malformed table option (there "
+                "are columns, prefix, start, end, versions, since, "
+                "until, live and saw)");
         p += n + (p[n] == '&');
     }
     return code;
@@ -262,8 +263,9 @@ static int take_output_option(struct mr_spec *s,
     s->bulk = strcmp(p, "bulk=yes") == 0;
     if (s->bulk || strcmp(p, "bulk=no") == 0)
         return 0;
-    return bad(err, text,
-               "the option of a table that is written is bulk=yes or bulk=no");
+    return spec_bad(
+        err, text,
+        "the option of a table that is written is bulk=yes or bulk=no");
 }
 
 int mr_spec_parse(struct mr_spec *s,
@@ -283,9 +285,9 @@ int mr_spec_parse(struct mr_spec *s,
         n--;
     s->path = mem_strndup(p, n);
     if (n == 0)
-        return bad(err, text, "nothing behind the kind");
+        return spec_bad(err, text, "nothing behind the kind");
     if (output && s->kind == MR_SPEC_WARC)
-        return bad(err, text, "archives cannot be written");
+        return spec_bad(err, text, "archives cannot be written");
     p += strcspn(p, "?");
     if (s->kind != MR_SPEC_TABLE || *p == '\0')
         return 0;

@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/output/output.h"
 
-/* --- about the task ---------------------------------------------------- */
+/* --- about the task ------------------------------------------------------ */
 
 const char *mr_param(const struct mr_task *t, const char *name)
 {
@@ -103,7 +103,7 @@ void mr_note(struct mr_task *t, struct slice where)
     status_note(t->status, where);
 }
 
-static void misuse(struct mr_task *t, const char *what)
+static void task_misuse(struct mr_task *t, const char *what)
 {
     if (t->code == 0)
         t->code = err_set(&t->err, ERR_INVALID, "the job %s", what);
@@ -118,14 +118,14 @@ int task_error(const struct mr_task *t, struct err *err)
     return t->outputs ? output_set_error(t->outputs, err) : 0;
 }
 
-/* --- emitting ---------------------------------------------------------- */
+/* --- emitting ------------------------------------------------------------ */
 
 /* Pairs of a sampling task, and of one that has no reducers. */
 static void
 emit_elsewhere(struct mr_task *t, struct slice key, struct slice value)
 {
     if (!t->is_map) {
-        misuse(t, "emitted from a reducer: reducers write");
+        task_misuse(t, "emitted from a reducer: reducers write");
     } else if (t->sample) {
         if (t->sample_left < key.len + 8)
             return;
@@ -154,7 +154,7 @@ void mr_emit_count(struct mr_task *t, struct slice key, int64_t count)
         emit_elsewhere(t, key, SLICE_EMPTY);
 }
 
-/* --- values ------------------------------------------------------------ */
+/* --- values -------------------------------------------------------------- */
 
 int64_t mr_value_count(struct slice value)
 {
@@ -248,7 +248,7 @@ void values_close(struct mr_values *v)
     buf_close(&v->group);
 }
 
-/* --- outputs ----------------------------------------------------------- */
+/* --- outputs ------------------------------------------------------------- */
 
 struct mr_output *mr_output(struct mr_task *t, const char *name)
 {
@@ -257,10 +257,10 @@ struct mr_output *mr_output(struct mr_task *t, const char *name)
     if (t->outputs && !maps)
         o = output_set_find(t->outputs, name);
     if (!o)
-        misuse(t, t->outputs && !maps
-                      ? "wrote to an output it was not given"
-                      : "wrote from a map function, though it has a "
-                        "reducer: map functions emit");
+        task_misuse(t, t->outputs && !maps
+                           ? "wrote to an output it was not given"
+                           : "wrote from a map function, though it has a "
+                             "reducer: map functions emit");
     return o;
 }
 

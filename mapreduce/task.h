@@ -55,7 +55,7 @@ struct job_setup {
                         whoever runs attempts opens. */
 };
 
-/* Are tables written as table files? */
+/* Are tables written as SSTables? */
 static inline bool job_setup_loads(const struct job_setup *s)
 {
     bool loads = false;

@@ -6,7 +6,7 @@
 
 /* Room for one more of @size bytes in a list; the old memory stays in @a. */
 static void *
-grow(struct arena *a, void *at, size_t count, size_t *cap, size_t size)
+ast_grow(struct arena *a, void *at, size_t count, size_t *cap, size_t size)
 {
     void *p;
 
@@ -21,33 +21,34 @@ grow(struct arena *a, void *at, size_t count, size_t *cap, size_t size)
 
 void saw_exprs_add(struct arena *a, struct saw_exprs *l, struct saw_expr *e)
 {
-    l->at = grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
+    l->at = ast_grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
     l->at[l->count++] = e;
 }
 
 void saw_stmts_add(struct arena *a, struct saw_stmts *l, struct saw_stmt *s)
 {
-    l->at = grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
+    l->at = ast_grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
     l->at[l->count++] = s;
 }
 
 void saw_decls_add(struct arena *a, struct saw_decls *l, struct saw_decl *d)
 {
-    l->at = grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
+    l->at = ast_grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
     l->at[l->count++] = d;
 }
 
 struct saw_field_expr *saw_fields_add(struct arena *a, struct saw_fields *l)
 {
-    l->at = grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
+    l->at = ast_grow(a, l->at, l->count, &l->cap, sizeof(*l->at));
     l->at[l->count] = (struct saw_field_expr){.name = SLICE_EMPTY};
     return &l->at[l->count++];
 }
 
 struct saw_case *saw_cases_add(struct arena *a, struct saw_stmt *s)
 {
-    s->u.select.cases = grow(a, s->u.select.cases, s->u.select.case_count,
-                             &s->u.select.case_cap, sizeof(*s->u.select.cases));
+    s->u.select.cases =
+        ast_grow(a, s->u.select.cases, s->u.select.case_count,
+                 &s->u.select.case_cap, sizeof(*s->u.select.cases));
     s->u.select.cases[s->u.select.case_count] = (struct saw_case){.body = NULL};
     return &s->u.select.cases[s->u.select.case_count++];
 }

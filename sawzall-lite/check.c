@@ -69,10 +69,10 @@ void check_close_scope(struct saw_checker *c)
     c->scope = c->scope->outer;
 }
 
-static struct saw_decl *predeclare(struct saw_checker *c,
-                                   enum saw_decl_kind kind,
-                                   struct slice name,
-                                   const struct saw_type *type)
+static struct saw_decl *check_predeclare(struct saw_checker *c,
+                                         enum saw_decl_kind kind,
+                                         struct slice name,
+                                         const struct saw_type *type)
 {
     struct saw_decl *d = arena_zalloc(c->arena, sizeof(*d));
 
@@ -95,7 +95,7 @@ static struct saw_decl *find_builtin(struct saw_checker *c, struct slice name)
 
     if (!b || (name.len && name.data[0] == '$'))
         return NULL;
-    d = predeclare(c, DECL_BUILTIN, slice_str(b->name), &saw_type_bad);
+    d = check_predeclare(c, DECL_BUILTIN, slice_str(b->name), &saw_type_bad);
     d->builtin = b;
     return d;
 }
@@ -155,7 +155,8 @@ bool check_in_static(const struct saw_checker *c)
 
 /* Within the initialiser of a static, variables declared outside of it do not
  * exist yet (unless static themselves). */
-static bool reachable(const struct saw_checker *c, const struct saw_decl *d)
+static bool check_reachable(const struct saw_checker *c,
+                            const struct saw_decl *d)
 {
     const struct saw_function *f;
 
@@ -176,7 +177,7 @@ bool check_use(struct saw_checker *c, struct saw_decl *d, struct saw_pos pos)
     if (d->kind != DECL_VAR || d->is_static || d->bound)
         return true;
     c->nonstatic_use = true;
-    if (!reachable(c, d)) {
+    if (!check_reachable(c, d)) {
         saw_error(c->diag, pos,
                   "variable %.*s is not static: the initialiser of a static "
                   "cannot use it",
@@ -193,19 +194,19 @@ bool check_use(struct saw_checker *c, struct saw_decl *d, struct saw_pos pos)
 
 /* --- predeclared names --------------------------------------------------- */
 
-static void constant(struct saw_checker *c,
-                     const char *name,
-                     const struct saw_type *type,
-                     union saw_slot v)
+static void check_constant(struct saw_checker *c,
+                           const char *name,
+                           const struct saw_type *type,
+                           union saw_slot v)
 {
-    struct saw_decl *d = predeclare(c, DECL_CONST, slice_str(name), type);
+    struct saw_decl *d = check_predeclare(c, DECL_CONST, slice_str(name), type);
     union saw_slot *slot = arena_alloc(c->arena, sizeof(*slot));
 
     *slot = v;
     d->constant = slot;
 }
 
-static void constants(struct saw_checker *c)
+static void check_constants(struct saw_checker *c)
 {
     static const struct {
         const char *name;
@@ -225,14 +226,14 @@ static void constants(struct saw_checker *c)
 
     size_t i;
 
-    constant(c, "true", &saw_type_bool, (union saw_slot){.i = 1});
-    constant(c, "false", &saw_type_bool, (union saw_slot){.i = 0});
+    check_constant(c, "true", &saw_type_bool, (union saw_slot){.i = 1});
+    check_constant(c, "false", &saw_type_bool, (union saw_slot){.i = 0});
     for (i = 0; i < ARRAY_LEN(floats); i++)
-        constant(c, floats[i].name, &saw_type_float,
-                 (union saw_slot){.f = floats[i].value});
+        check_constant(c, floats[i].name, &saw_type_float,
+                       (union saw_slot){.f = floats[i].value});
     for (i = 0; i < ARRAY_LEN(times); i++)
-        constant(c, times[i].name, &saw_type_time,
-                 (union saw_slot){.u = times[i].value});
+        check_constant(c, times[i].name, &saw_type_time,
+                       (union saw_slot){.u = times[i].value});
 }
 
 static void basic_types(struct saw_checker *c)
@@ -244,11 +245,12 @@ static void basic_types(struct saw_checker *c)
     size_t i;
 
     for (i = 0; i < ARRAY_LEN(types); i++)
-        predeclare(c, DECL_TYPE, types[i]->name, types[i]);
+        check_predeclare(c, DECL_TYPE, types[i]->name, types[i]);
 }
 
-static struct saw_decl *
-parameter(struct saw_checker *c, const char *name, const struct saw_type *type)
+static struct saw_decl *check_parameter(struct saw_checker *c,
+                                        const char *name,
+                                        const struct saw_type *type)
 {
     struct saw_decl *d = arena_zalloc(c->arena, sizeof(*d));
 
@@ -330,15 +332,15 @@ bool saw_check(struct arena *a,
     main->type = &saw_type_void;
     add_function(&c, main);
     basic_types(&c);
-    constants(&c);
+    check_constants(&c);
     c.in_prelude = true;
     check_body(&c, prelude);
     c.in_prelude = false;
     find_predeclared(&c);
     check_open_scope(&c);
-    out->input = parameter(&c, "input", &saw_type_bytes);
-    out->input_key = parameter(&c, "input_key", &saw_type_bytes);
-    out->row = parameter(&c, "$row", out->row_type);
+    out->input = check_parameter(&c, "input", &saw_type_bytes);
+    out->input_key = check_parameter(&c, "input_key", &saw_type_bytes);
+    out->row = check_parameter(&c, "$row", out->row_type);
     check_body(&c, main);
     check_close_scope(&c);
     for (i = 0; i < out->functions.count && d->error_count == 0; i++)

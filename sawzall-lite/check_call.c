@@ -83,10 +83,10 @@ struct saw_call *check_site(struct saw_checker *c,
 /* --- intrinsics ---------------------------------------------------------- */
 
 /* Arguments against the signature. */
-static bool matches(struct saw_checker *c,
-                    struct saw_expr *e,
-                    const struct saw_builtin *b,
-                    const struct saw_type *t)
+static bool check_call_matches(struct saw_checker *c,
+                               struct saw_expr *e,
+                               const struct saw_builtin *b,
+                               const struct saw_type *t)
 {
     struct saw_exprs *args = &e->u.call.args;
     size_t i;
@@ -119,10 +119,10 @@ static bool matches(struct saw_checker *c,
 }
 
 /* The check function of @b; its result type, or NULL after an error. */
-static const struct saw_type *ask(struct saw_checker *c,
-                                  struct saw_pos pos,
-                                  const struct saw_builtin *b,
-                                  const struct saw_exprs *args)
+static const struct saw_type *check_call_ask(struct saw_checker *c,
+                                             struct saw_pos pos,
+                                             const struct saw_builtin *b,
+                                             const struct saw_exprs *args)
 {
     struct saw_check check = {.arg_types = check_types_of(c, args),
                               .constants = constants_of(c, args),
@@ -192,14 +192,14 @@ builtin_type(struct saw_checker *c, struct saw_expr *e, struct saw_decl *d)
             !type_format_args(c, args))
             return NULL;
         guess_args(c, args);
-        return ask(c, e->pos, b, args);
+        return check_call_ask(c, e->pos, b, args);
     }
     if (d->type->kind == SAW_BAD)
         d->type = check_signature(c, b->signature);
-    if (!matches(c, e, b, d->type))
+    if (!check_call_matches(c, e, b, d->type))
         return NULL;
     if (b->check) {
-        t = ask(c, e->pos, b, args);
+        t = check_call_ask(c, e->pos, b, args);
         return t ? d->type->elem : NULL;
     }
     return d->type->elem;
@@ -236,7 +236,7 @@ struct saw_call *check_format(struct saw_checker *c,
     INVARIANT(b);
     if (check_any_bad(args))
         return NULL;
-    t = ask(c, pos, b, args);
+    t = check_call_ask(c, pos, b, args);
     return t ? check_site(c, b, args, t) : NULL;
 }
 

@@ -106,7 +106,7 @@ static void warn_base(struct saw_checker *c,
 
 /* Make @e mean @x. Nodes that others point to (an index with its `$`) must not
  * be copied: they are wrapped. */
-static void become(struct saw_expr *e, struct saw_expr *x)
+static void check_convert_become(struct saw_expr *e, struct saw_expr *x)
 {
     struct saw_pos pos = e->pos;
 
@@ -144,7 +144,7 @@ void check_convert_call(struct saw_checker *c,
         }
     }
     warn_base(c, to, &args, e->pos);
-    become(e, check_conversion(c, e->pos, to, &args, false));
+    check_convert_become(e, check_conversion(c, e->pos, to, &args, false));
 }
 
 /* The first argument of convert, new and regex. */

@@ -1,12 +1,13 @@
 /* Expressions; see check_internal.h. */
 #include "sawzall-lite/check_internal.h"
 
-static void name(struct saw_checker *c, struct saw_expr *e, bool row_ok);
+static void
+check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok);
 
 /* --- operators ----------------------------------------------------------- */
 
 /* Does the operator apply to operands of this kind? */
-static bool applies(enum saw_op op, enum saw_kind k)
+static bool check_expr_applies(enum saw_op op, enum saw_kind k)
 {
     bool integer = k == SAW_INT || k == SAW_UINT;
     bool ordered =
@@ -104,7 +105,7 @@ static void binary_node(struct saw_checker *c, struct saw_expr *e)
             check_expr_text(c, r), check_type_text(c, r->type));
         return;
     }
-    if (!applies(op, k)) {
+    if (!check_expr_applies(op, k)) {
         saw_error(c->diag, e->pos, "operator %s does not apply to %s (type %s)",
                   saw_op_text(op), check_expr_text(c, l),
                   check_type_text(c, l->type));
@@ -119,7 +120,7 @@ static void binary_node(struct saw_checker *c, struct saw_expr *e)
 }
 
 /* The spine of left operands is checked from its far end, in a loop. */
-static void binary(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_binary(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_exprs spine = {0};
     size_t i;
@@ -135,7 +136,7 @@ static void binary(struct saw_checker *c, struct saw_expr *e)
     }
 }
 
-static void unary(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_unary(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_expr *x = e->u.binary.left;
     enum saw_op op = e->u.binary.op;
@@ -143,7 +144,7 @@ static void unary(struct saw_checker *c, struct saw_expr *e)
     check_expr(c, x);
     if (x->type->kind == SAW_BAD)
         return;
-    if (!applies(op, x->type->kind)) {
+    if (!check_expr_applies(op, x->type->kind)) {
         saw_error(c->diag, e->pos, "operator %s does not apply to %s (type %s)",
                   saw_op_text(op), check_expr_text(c, x),
                   check_type_text(c, x->type));
@@ -173,7 +174,8 @@ void check_column(struct saw_checker *c, struct slice column)
     u->columns[u->column_count++] = column;
 }
 
-static void name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
+static void
+check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
 {
     struct saw_decl *d = check_lookup(c, e->u.name.text, e->pos);
 
@@ -307,7 +309,7 @@ static void select_field(struct saw_checker *c, struct saw_expr *e)
     if (static_member(c, e))
         return;
     if (o->kind == EXPR_NAME)
-        name(c, o, row_ok);
+        check_expr_name(c, o, row_ok);
     else
         check_expr(c, o);
     t = o->type;
@@ -412,7 +414,7 @@ static void index_expr(struct saw_checker *c, struct saw_expr *e)
     }
 }
 
-static void dollar(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_dollar(struct saw_checker *c, struct saw_expr *e)
 {
     const struct saw_expr *o = e->u.dollar->u.index.object;
 
@@ -423,7 +425,7 @@ static void dollar(struct saw_checker *c, struct saw_expr *e)
 
 /* --- the rest ------------------------------------------------------------ */
 
-static void composite(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_composite(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_exprs *items = &e->u.composite.items;
     size_t i;
@@ -439,7 +441,7 @@ static void composite(struct saw_checker *c, struct saw_expr *e)
     e->type = &saw_type_incomplete;
 }
 
-static void function(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_function(struct saw_checker *c, struct saw_expr *e)
 {
     const struct saw_type *t;
 
@@ -457,7 +459,7 @@ static void function(struct saw_checker *c, struct saw_expr *e)
     check_function(c, e->u.function.fn, t);
 }
 
-static void statexpr(struct saw_checker *c, struct saw_expr *e)
+static void check_expr_statexpr(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_expr *outer = c->statexpr;
     unsigned loops = c->loops;
@@ -505,17 +507,17 @@ void check_expr(struct saw_checker *c, struct saw_expr *e)
     case EXPR_BAD:
     case EXPR_LITERAL: break;
     case EXPR_TIME_TEXT: time_text(c, e); break;
-    case EXPR_NAME: name(c, e, row_ok); break;
-    case EXPR_UNARY: unary(c, e); break;
-    case EXPR_BINARY: binary(c, e); break;
+    case EXPR_NAME: check_expr_name(c, e, row_ok); break;
+    case EXPR_UNARY: check_expr_unary(c, e); break;
+    case EXPR_BINARY: check_expr_binary(c, e); break;
     case EXPR_SELECT: select_field(c, e); break;
     case EXPR_INDEX: index_expr(c, e); break;
-    case EXPR_DOLLAR: dollar(c, e); break;
+    case EXPR_DOLLAR: check_expr_dollar(c, e); break;
     case EXPR_CALL: check_call(c, e); break;
     case EXPR_CONVERT: break; /* Made by the checker: done. */
-    case EXPR_COMPOSITE: composite(c, e); break;
-    case EXPR_FUNCTION: function(c, e); break;
-    case EXPR_STATEXPR: statexpr(c, e); break;
+    case EXPR_COMPOSITE: check_expr_composite(c, e); break;
+    case EXPR_FUNCTION: check_expr_function(c, e); break;
+    case EXPR_STATEXPR: check_expr_statexpr(c, e); break;
     case EXPR_TYPE:
         e->type = check_type(c, e->u.type_expr, NULL, false);
         saw_error(c->diag, e->pos,

@@ -2,10 +2,10 @@
  * without a result. */
 #include "sawzall-lite/check_internal.h"
 
-static bool completes(const struct saw_stmt *s);
+static bool check_flow_completes(const struct saw_stmt *s);
 
 /* Is there a break in @s that leaves the statement around it? */
-static bool breaks(const struct saw_stmt *s)
+static bool check_flow_breaks(const struct saw_stmt *s)
 {
     size_t i;
 
@@ -13,14 +13,15 @@ static bool breaks(const struct saw_stmt *s)
     case STMT_BREAK: return true;
     case STMT_BLOCK:
         for (i = 0; i < s->u.block.count; i++) {
-            if (breaks(s->u.block.at[i]))
+            if (check_flow_breaks(s->u.block.at[i]))
                 return true;
         }
         return false;
     case STMT_IF:
-        return breaks(s->u.branch.then) ||
-               (s->u.branch.otherwise && breaks(s->u.branch.otherwise));
-    case STMT_WHEN: return s->u.when.body && breaks(s->u.when.body);
+        return check_flow_breaks(s->u.branch.then) ||
+               (s->u.branch.otherwise &&
+                check_flow_breaks(s->u.branch.otherwise));
+    case STMT_WHEN: return s->u.when.body && check_flow_breaks(s->u.when.body);
     default: return false;
     }
 }
@@ -30,7 +31,7 @@ static bool loop_completes(const struct saw_stmt *s)
     const struct saw_expr *cond = s->u.loop.cond;
     bool forever = !cond || (cond->constant && cond->constant->i != 0);
 
-    return !forever || breaks(s->u.loop.body);
+    return !forever || check_flow_breaks(s->u.loop.body);
 }
 
 static bool switch_completes(const struct saw_stmt *s)
@@ -39,14 +40,14 @@ static bool switch_completes(const struct saw_stmt *s)
 
     for (i = 0; i < s->u.select.case_count; i++) {
         const struct saw_stmt *body = s->u.select.cases[i].body;
-        if (completes(body) || breaks(body))
+        if (check_flow_completes(body) || check_flow_breaks(body))
             return true;
     }
     return s->u.select.case_count == 0;
 }
 
 /* Can what follows @s be reached by way of it? */
-static bool completes(const struct saw_stmt *s)
+static bool check_flow_completes(const struct saw_stmt *s)
 {
     size_t i;
 
@@ -57,22 +58,24 @@ static bool completes(const struct saw_stmt *s)
     case STMT_RETURN: return false;
     case STMT_BLOCK:
         for (i = 0; i < s->u.block.count; i++) {
-            if (!completes(s->u.block.at[i]))
+            if (!check_flow_completes(s->u.block.at[i]))
                 return false;
         }
         return true;
     case STMT_IF:
-        return !s->u.branch.otherwise || completes(s->u.branch.then) ||
-               completes(s->u.branch.otherwise);
+        return !s->u.branch.otherwise ||
+               check_flow_completes(s->u.branch.then) ||
+               check_flow_completes(s->u.branch.otherwise);
     case STMT_LOOP: return loop_completes(s);
     case STMT_SWITCH: return switch_completes(s);
     default: return true;
     }
 }
 
-static void unreachable(struct saw_checker *c, const struct saw_stmt *s);
+static void check_flow_unreachable(struct saw_checker *c,
+                                   const struct saw_stmt *s);
 
-static void block(struct saw_checker *c, const struct saw_stmts *b)
+static void check_flow_block(struct saw_checker *c, const struct saw_stmts *b)
 {
     bool reached = true;
     size_t i;
@@ -83,28 +86,29 @@ static void block(struct saw_checker *c, const struct saw_stmts *b)
             saw_warning(c->diag, s->pos, "this is never reached");
             return;
         }
-        unreachable(c, s);
-        reached = reached && completes(s);
+        check_flow_unreachable(c, s);
+        reached = reached && check_flow_completes(s);
     }
 }
 
 /* Warn about what is never reached in @s. */
-static void unreachable(struct saw_checker *c, const struct saw_stmt *s)
+static void check_flow_unreachable(struct saw_checker *c,
+                                   const struct saw_stmt *s)
 {
     size_t i;
 
     switch ((int)s->kind) {
-    case STMT_BLOCK: block(c, &s->u.block); break;
+    case STMT_BLOCK: check_flow_block(c, &s->u.block); break;
     case STMT_IF:
-        unreachable(c, s->u.branch.then);
+        check_flow_unreachable(c, s->u.branch.then);
         if (s->u.branch.otherwise)
-            unreachable(c, s->u.branch.otherwise);
+            check_flow_unreachable(c, s->u.branch.otherwise);
         break;
-    case STMT_LOOP: unreachable(c, s->u.loop.body); break;
-    case STMT_WHEN: unreachable(c, s->u.when.body); break;
+    case STMT_LOOP: check_flow_unreachable(c, s->u.loop.body); break;
+    case STMT_WHEN: check_flow_unreachable(c, s->u.when.body); break;
     case STMT_SWITCH:
         for (i = 0; i < s->u.select.case_count; i++)
-            unreachable(c, s->u.select.cases[i].body);
+            check_flow_unreachable(c, s->u.select.cases[i].body);
         break;
     default: break;
     }
@@ -116,9 +120,9 @@ void check_flow(struct saw_checker *c, const struct saw_function *f)
 
     if (!f->body || !pos.source)
         return;
-    unreachable(c, f->body);
+    check_flow_unreachable(c, f->body);
     if (f->level == 0 || f->type->kind != SAW_FUNCTION ||
-        f->type->elem->kind == SAW_VOID || !completes(f->body))
+        f->type->elem->kind == SAW_VOID || !check_flow_completes(f->body))
         return;
     if (f->name.len)
         pos.end = pos.begin + (uint32_t)f->name.len;

@@ -2,7 +2,7 @@
  * provides itself; see check_internal.h. */
 #include "sawzall-lite/check_internal.h"
 
-static struct saw_expr *arg(const struct saw_expr *call, size_t i)
+static struct saw_expr *check_special_arg(const struct saw_expr *call, size_t i)
 {
     return call->u.call.args.at[i];
 }
@@ -24,8 +24,9 @@ static void call_def(struct saw_checker *c, struct saw_expr *e)
 {
     if (!arg_count(c, e, 1, 1))
         return;
-    if (arg(e, 0)->type->kind == SAW_VOID)
-        saw_error(c->diag, arg(e, 0)->pos, "argument of def() is not a value");
+    if (check_special_arg(e, 0)->type->kind == SAW_VOID)
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
+                  "argument of def() is not a value");
     e->type = &saw_type_bool;
 }
 
@@ -39,19 +40,19 @@ static void call_new(struct saw_checker *c, struct saw_expr *e)
         saw_error(c->diag, e->pos, "new() needs a type");
         return;
     }
-    t = check_type_argument(c, arg(e, 0));
+    t = check_type_argument(c, check_special_arg(e, 0));
     for (i = 1; i < n; i++)
-        check_expr(c, arg(e, i));
+        check_expr(c, check_special_arg(e, i));
     if (t->kind == SAW_BAD)
         return;
     e->type = t;
-    if (n > 1 && arg(e, 1)->type->kind != SAW_INT &&
-        arg(e, 1)->type->kind != SAW_BAD)
-        saw_error(c->diag, arg(e, 1)->pos, "new(%s): the length must be an int",
-                  check_type_text(c, t));
+    if (n > 1 && check_special_arg(e, 1)->type->kind != SAW_INT &&
+        check_special_arg(e, 1)->type->kind != SAW_BAD)
+        saw_error(c->diag, check_special_arg(e, 1)->pos,
+                  "new(%s): the length must be an int", check_type_text(c, t));
     if (t->kind == SAW_MAP) {
         if (n > 2)
-            saw_error(c->diag, arg(e, 2)->pos,
+            saw_error(c->diag, check_special_arg(e, 2)->pos,
                       "new(%s) must not have an initial value",
                       check_type_text(c, t));
     } else if (t->kind == SAW_ARRAY || t->kind == SAW_STRING ||
@@ -62,16 +63,17 @@ static void call_new(struct saw_checker *c, struct saw_expr *e)
             saw_error(c->diag, e->pos,
                       "new(%s) needs a length and an initial value",
                       check_type_text(c, t));
-        else if (!check_compatible(c, elem, arg(e, 2)))
-            saw_error(c->diag, arg(e, 2)->pos,
+        else if (!check_compatible(c, elem, check_special_arg(e, 2)))
+            saw_error(c->diag, check_special_arg(e, 2)->pos,
                       "incompatible initial value %s in new()",
-                      check_expr_text(c, arg(e, 2)));
+                      check_expr_text(c, check_special_arg(e, 2)));
     } else {
         saw_error(c->diag, e->pos, "type %s cannot be made by new()",
                   check_type_text(c, t));
     }
     if (n > 3)
-        saw_error(c->diag, arg(e, 3)->pos, "too many arguments for new()");
+        saw_error(c->diag, check_special_arg(e, 3)->pos,
+                  "too many arguments for new()");
     fold_expr(c, e);
 }
 
@@ -82,14 +84,15 @@ static void call_len(struct saw_checker *c, struct saw_expr *e)
     e->type = &saw_type_int;
     if (!arg_count(c, e, 1, 1))
         return;
-    if (arg(e, 0)->kind == EXPR_COMPOSITE)
-        check_composite_guess(c, arg(e, 0), false);
-    k = arg(e, 0)->type->kind;
+    if (check_special_arg(e, 0)->kind == EXPR_COMPOSITE)
+        check_composite_guess(c, check_special_arg(e, 0), false);
+    k = check_special_arg(e, 0)->type->kind;
     if (k != SAW_STRING && k != SAW_BYTES && k != SAW_ARRAY && k != SAW_MAP &&
         k != SAW_BAD)
-        saw_error(c->diag, arg(e, 0)->pos, "%s (type %s) has no length",
-                  check_expr_text(c, arg(e, 0)),
-                  check_type_text(c, arg(e, 0)->type));
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
+                  "%s (type %s) has no length",
+                  check_expr_text(c, check_special_arg(e, 0)),
+                  check_type_text(c, check_special_arg(e, 0)->type));
     fold_expr(c, e);
 }
 
@@ -101,29 +104,32 @@ static void call_map(struct saw_checker *c, struct saw_expr *e, bool lookup)
     e->type = lookup ? &saw_type_bad : &saw_type_bool;
     if (!arg_count(c, e, lookup ? 3 : 2, lookup ? 3 : 2))
         return;
-    check_composite_guess(c, arg(e, 0), false);
-    t = arg(e, 0)->type;
+    check_composite_guess(c, check_special_arg(e, 0), false);
+    t = check_special_arg(e, 0)->type;
     if (t->kind == SAW_BAD)
         return;
     if (t->kind != SAW_MAP) {
-        saw_error(c->diag, arg(e, 0)->pos,
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
                   "the first argument must be a map; %s is of type %s",
-                  check_expr_text(c, arg(e, 0)), check_type_text(c, t));
+                  check_expr_text(c, check_special_arg(e, 0)),
+                  check_type_text(c, t));
         return;
     }
-    if (!check_compatible(c, t->key, arg(e, 1)))
-        saw_error(c->diag, arg(e, 1)->pos,
+    if (!check_compatible(c, t->key, check_special_arg(e, 1)))
+        saw_error(c->diag, check_special_arg(e, 1)->pos,
                   "%s (type %s) is not a key of the map (type %s)",
-                  check_expr_text(c, arg(e, 1)),
-                  check_type_text(c, arg(e, 1)->type), check_type_text(c, t));
+                  check_expr_text(c, check_special_arg(e, 1)),
+                  check_type_text(c, check_special_arg(e, 1)->type),
+                  check_type_text(c, t));
     if (!lookup)
         return;
     e->type = t->elem;
-    if (!check_compatible(c, t->elem, arg(e, 2)))
-        saw_error(c->diag, arg(e, 2)->pos,
+    if (!check_compatible(c, t->elem, check_special_arg(e, 2)))
+        saw_error(c->diag, check_special_arg(e, 2)->pos,
                   "%s (type %s) is not a value of the map (type %s)",
-                  check_expr_text(c, arg(e, 2)),
-                  check_type_text(c, arg(e, 2)->type), check_type_text(c, t));
+                  check_expr_text(c, check_special_arg(e, 2)),
+                  check_type_text(c, check_special_arg(e, 2)->type),
+                  check_type_text(c, t));
 }
 
 /* inproto(t.f), clearproto(t.f). */
@@ -135,7 +141,7 @@ static void call_proto(struct saw_checker *c, struct saw_expr *e, bool clear)
     e->type = clear ? &saw_type_void : &saw_type_bool;
     if (!arg_count(c, e, 1, 1))
         return;
-    s = arg(e, 0);
+    s = check_special_arg(e, 0);
     if (s->type->kind == SAW_BAD)
         return;
     if (s->kind != EXPR_SELECT)
@@ -160,13 +166,16 @@ static void call_undefine(struct saw_checker *c, struct saw_expr *e)
     struct saw_decl *d;
 
     e->type = &saw_type_void;
-    if (!arg_count(c, e, 1, 1) || arg(e, 0)->type->kind == SAW_BAD)
+    if (!arg_count(c, e, 1, 1) ||
+        check_special_arg(e, 0)->type->kind == SAW_BAD)
         return;
-    d = arg(e, 0)->kind == EXPR_NAME ? check_root(arg(e, 0)) : NULL;
+    d = check_special_arg(e, 0)->kind == EXPR_NAME
+            ? check_root(check_special_arg(e, 0))
+            : NULL;
     if (!d || d->is_static || d->quant != QUANT_NONE) {
-        saw_error(c->diag, arg(e, 0)->pos,
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
                   "%s is not a variable that can be undefined",
-                  check_expr_text(c, arg(e, 0)));
+                  check_expr_text(c, check_special_arg(e, 0)));
         return;
     }
     d->undefined_by_call = true;
@@ -180,12 +189,12 @@ static void call_debug(struct saw_checker *c, struct saw_expr *e)
     struct slice command;
 
     e->type = &saw_type_int;
-    if (rest.count == 0 || arg(e, 0)->kind != EXPR_LITERAL ||
-        arg(e, 0)->type->kind != SAW_STRING) {
+    if (rest.count == 0 || check_special_arg(e, 0)->kind != EXPR_LITERAL ||
+        check_special_arg(e, 0)->type->kind != SAW_STRING) {
         saw_error(c->diag, e->pos, "DEBUG needs a literal string argument");
         return;
     }
-    command = saw_str_slice(arg(e, 0)->constant->s);
+    command = saw_str_slice(check_special_arg(e, 0)->constant->s);
     rest.at++;
     rest.count--;
     if (slice_eq_str(command, "print")) {
@@ -200,8 +209,8 @@ static void call_debug(struct saw_checker *c, struct saw_expr *e)
             saw_error(c->diag, e->pos,
                       "DEBUG \"ref\" needs a value as second argument");
     } else {
-        saw_error(c->diag, arg(e, 0)->pos, "unknown DEBUG command \"%.*s\"",
-                  SLICE_ARG(command));
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
+                  "unknown DEBUG command \"%.*s\"", SLICE_ARG(command));
     }
 }
 
@@ -211,23 +220,24 @@ static void call_cell(struct saw_checker *c, struct saw_expr *e)
 
     for (i = 0; i < e->u.call.args.count; i++) {
         c->row_ok = i == 0;
-        check_expr(c, arg(e, i));
+        check_expr(c, check_special_arg(e, i));
     }
     c->row_ok = false;
     e->type = &saw_type_bytes;
     if (!arg_count(c, e, 2, 2) || check_any_bad(&e->u.call.args))
         return;
-    if (arg(e, 0)->type != c->unit->row_type)
-        saw_error(c->diag, arg(e, 0)->pos, "cell() wants a Row, not %s",
-                  check_type_text(c, arg(e, 0)->type));
-    if (arg(e, 1)->type->kind != SAW_STRING)
-        saw_error(c->diag, arg(e, 1)->pos,
+    if (check_special_arg(e, 0)->type != c->unit->row_type)
+        saw_error(c->diag, check_special_arg(e, 0)->pos,
+                  "cell() wants a Row, not %s",
+                  check_type_text(c, check_special_arg(e, 0)->type));
+    if (check_special_arg(e, 1)->type->kind != SAW_STRING)
+        saw_error(c->diag, check_special_arg(e, 1)->pos,
                   "cell() wants the name of a column, \"family:qualifier\"");
-    else if (arg(e, 1)->constant)
-        check_column(c, saw_str_slice(arg(e, 1)->constant->s));
+    else if (check_special_arg(e, 1)->constant)
+        check_column(c, saw_str_slice(check_special_arg(e, 1)->constant->s));
     else
         c->unit->all_columns = true;
-    if (arg(e, 0)->kind != EXPR_NAME)
+    if (check_special_arg(e, 0)->kind != EXPR_NAME)
         c->unit->all_columns = true;
 }
 
@@ -255,25 +265,25 @@ static void call_saw(struct saw_checker *c, struct saw_expr *e)
             counted && i == 0 ? &saw_type_int : &saw_type_string;
         enum saw_arg_flag flag = e->u.call.flags[i];
         struct saw_decl *root;
-        if (!saw_type_equal(arg(e, i)->type, want))
-            saw_error(c->diag, arg(e, i)->pos,
+        if (!saw_type_equal(check_special_arg(e, i)->type, want))
+            saw_error(c->diag, check_special_arg(e, i)->pos,
                       "argument %zu is %s (type %s), should be %s", i + 1,
-                      check_expr_text(c, arg(e, i)),
-                      check_type_text(c, arg(e, i)->type),
+                      check_expr_text(c, check_special_arg(e, i)),
+                      check_type_text(c, check_special_arg(e, i)->type),
                       check_type_text(c, want));
         if (flag != ARG_PLAIN && i < first)
-            saw_error(c->diag, arg(e, i)->pos,
+            saw_error(c->diag, check_special_arg(e, i)->pos,
                       "skip, rest and submatch go with patterns");
         if (flag != ARG_REST)
             continue;
-        root = check_root(arg(e, i));
+        root = check_root(check_special_arg(e, i));
         if (!once && i + 1 < args->count)
-            saw_error(c->diag, arg(e, i)->pos,
+            saw_error(c->diag, check_special_arg(e, i)->pos,
                       "'rest' must be the last argument here");
         else if (!root || root->is_static || root->quant != QUANT_NONE)
-            saw_error(c->diag, arg(e, i)->pos,
+            saw_error(c->diag, check_special_arg(e, i)->pos,
                       "'rest' needs a variable; %s is none",
-                      check_expr_text(c, arg(e, i)));
+                      check_expr_text(c, check_special_arg(e, i)));
         else
             root->assigned = true;
     }
@@ -286,14 +296,14 @@ static void call_regex(struct saw_checker *c, struct saw_expr *e)
 {
     size_t n = e->u.call.args.count;
     const struct saw_type *t =
-        n ? check_type_argument(c, arg(e, 0)) : &saw_type_bad;
+        n ? check_type_argument(c, check_special_arg(e, 0)) : &saw_type_bad;
     char message[200] = "";
     int64_t base = 0;
     const char *pattern;
     struct saw_str *s = arena_zalloc(c->arena, sizeof(*s));
 
     if (n > 1)
-        check_expr(c, arg(e, 1));
+        check_expr(c, check_special_arg(e, 1));
     if (n == 0 || n > 2) {
         saw_error(c->diag, e->pos, "regex() takes a type and maybe a base");
         return;
@@ -301,16 +311,18 @@ static void call_regex(struct saw_checker *c, struct saw_expr *e)
     if (t->kind == SAW_BAD)
         return;
     if (n == 2 && t->kind != SAW_INT) {
-        saw_error(c->diag, arg(e, 1)->pos, "a base goes with regex(int) only");
+        saw_error(c->diag, check_special_arg(e, 1)->pos,
+                  "a base goes with regex(int) only");
         return;
     }
-    if (n == 2 && (arg(e, 1)->type->kind != SAW_INT || !arg(e, 1)->constant)) {
-        saw_error(c->diag, arg(e, 1)->pos,
+    if (n == 2 && (check_special_arg(e, 1)->type->kind != SAW_INT ||
+                   !check_special_arg(e, 1)->constant)) {
+        saw_error(c->diag, check_special_arg(e, 1)->pos,
                   "the base in regex() must be an int literal");
         return;
     }
     if (n == 2)
-        base = arg(e, 1)->constant->i;
+        base = check_special_arg(e, 1)->constant->i;
     pattern = saw_regex_for_type(c->arena, t, base, message);
     if (!pattern) {
         saw_error(c->diag, e->pos, "no regular expression for %s%s%s",
@@ -346,8 +358,9 @@ static const struct {
     {"___addressof", CALL_NOTHING},
 };
 
-static void
-special(struct saw_checker *c, struct saw_expr *e, enum saw_call_kind kind)
+static void check_special_call(struct saw_checker *c,
+                               struct saw_expr *e,
+                               enum saw_call_kind kind)
 {
     e->u.call.kind = kind;
     if (kind != CALL_NEW && kind != CALL_CELL)
@@ -382,7 +395,7 @@ bool check_special(struct saw_checker *c, struct saw_expr *e)
 
     for (i = 0; i < ARRAY_LEN(special_names); i++) {
         if (slice_eq_str(name, special_names[i].name)) {
-            special(c, e, special_names[i].kind);
+            check_special_call(c, e, special_names[i].kind);
             return true;
         }
     }

@@ -17,7 +17,7 @@ static void add_function(struct saw_checker *c, struct saw_function *f)
     l->at[l->count++] = f;
 }
 
-static void parameters(struct saw_checker *c, struct saw_function *f)
+static void check_stmt_parameters(struct saw_checker *c, struct saw_function *f)
 {
     size_t i;
 
@@ -52,7 +52,7 @@ void check_function(struct saw_checker *c,
     c->statexpr = NULL;
     c->loops = c->breakables = 0;
     check_open_scope(c);
-    parameters(c, f);
+    check_stmt_parameters(c, f);
     for (i = 0; i < f->body->u.block.count; i++)
         check_stmt(c, f->body->u.block.at[i]);
     check_close_scope(c);
@@ -131,8 +131,9 @@ static const struct saw_type *inferred_type(struct saw_checker *c,
     return &saw_type_bad;
 }
 
-static void
-initialiser(struct saw_checker *c, struct saw_decl *d, const struct saw_type *t)
+static void check_stmt_initialiser(struct saw_checker *c,
+                                   struct saw_decl *d,
+                                   const struct saw_type *t)
 {
     struct saw_exprs one = {.at = &d->init, .count = 1};
 
@@ -188,7 +189,7 @@ void check_var_decl(struct saw_checker *c,
     if (d->is_static && (!t || t->kind != SAW_TABLE))
         c->fn->in_static = true;
     if (d->init) {
-        initialiser(c, d, t);
+        check_stmt_initialiser(c, d, t);
         if (!t)
             t = inferred_type(c, d);
         check_escape(c, d->init, d->is_static ? 0 : c->fn->level);
@@ -257,7 +258,7 @@ static bool always_defined(const struct saw_expr *e, const struct saw_decl *d)
     return e->constant || (e->kind == EXPR_NAME && e->u.name.decl == d);
 }
 
-static void assign(struct saw_checker *c, struct saw_stmt *s)
+static void check_stmt_assign(struct saw_checker *c, struct saw_stmt *s)
 {
     struct saw_expr *to = s->u.assign.target;
     struct saw_expr *e = s->u.assign.value;
@@ -288,7 +289,7 @@ static void assign(struct saw_checker *c, struct saw_stmt *s)
     check_escape(c, e, d->owner ? d->owner->level : 0);
 }
 
-static void increment(struct saw_checker *c, struct saw_stmt *s)
+static void check_stmt_increment(struct saw_checker *c, struct saw_stmt *s)
 {
     struct saw_expr *e = s->u.increment.target;
 
@@ -307,7 +308,7 @@ static void increment(struct saw_checker *c, struct saw_stmt *s)
 /* --- control ------------------------------------------------------------- */
 
 /* A statement in a scope of its own. */
-static void body(struct saw_checker *c, struct saw_stmt *s)
+static void check_stmt_body(struct saw_checker *c, struct saw_stmt *s)
 {
     check_open_scope(c);
     if (s->kind == STMT_BLOCK) {
@@ -320,7 +321,7 @@ static void body(struct saw_checker *c, struct saw_stmt *s)
     check_close_scope(c);
 }
 
-static void loop(struct saw_checker *c, struct saw_stmt *s)
+static void check_stmt_loop(struct saw_checker *c, struct saw_stmt *s)
 {
     size_t functions = c->unit->functions.count;
 
@@ -333,7 +334,7 @@ static void loop(struct saw_checker *c, struct saw_stmt *s)
         check_stmt(c, s->u.loop.after);
     c->loops++;
     c->breakables++;
-    body(c, s->u.loop.body);
+    check_stmt_body(c, s->u.loop.body);
     c->loops--;
     c->breakables--;
     if (s->u.loop.cond && s->u.loop.cond_last)
@@ -368,7 +369,7 @@ static void select_case(struct saw_checker *c, struct saw_stmt *s)
                           check_expr_text(c, e), check_type_text(c, e->type),
                           check_type_text(c, tag->type));
         }
-        body(c, k->body);
+        check_stmt_body(c, k->body);
     }
     c->breakables--;
 }
@@ -445,19 +446,19 @@ static void expr_stmt(struct saw_checker *c, struct saw_stmt *s)
         saw_warning(c->diag, s->pos, "this value is not used");
 }
 
-static void branch(struct saw_checker *c, struct saw_stmt *s)
+static void check_stmt_branch(struct saw_checker *c, struct saw_stmt *s)
 {
     check_condition(c, s->u.branch.cond);
-    body(c, s->u.branch.then);
+    check_stmt_body(c, s->u.branch.then);
     if (s->u.branch.otherwise)
-        body(c, s->u.branch.otherwise);
+        check_stmt_body(c, s->u.branch.otherwise);
 }
 
 void check_stmt(struct saw_checker *c, struct saw_stmt *s)
 {
     switch (s->kind) {
     case STMT_EMPTY: break;
-    case STMT_BLOCK: body(c, s); break;
+    case STMT_BLOCK: check_stmt_body(c, s); break;
     case STMT_BREAK:
         if (c->breakables == 0)
             saw_error(c->diag, s->pos,
@@ -473,14 +474,14 @@ void check_stmt(struct saw_checker *c, struct saw_stmt *s)
     case STMT_TYPE: check_type_decl(c, s->u.decl); break;
     case STMT_EMIT: check_emit(c, s); break;
     case STMT_EXPR: expr_stmt(c, s); break;
-    case STMT_LOOP: loop(c, s); break;
-    case STMT_IF: branch(c, s); break;
+    case STMT_LOOP: check_stmt_loop(c, s); break;
+    case STMT_IF: check_stmt_branch(c, s); break;
     case STMT_RESULT: result_stmt(c, s); break;
     case STMT_RETURN: return_stmt(c, s); break;
     case STMT_SWITCH: select_case(c, s); break;
     case STMT_WHEN: check_when(c, s); break;
-    case STMT_ASSIGN: assign(c, s); break;
-    case STMT_INCREMENT: increment(c, s); break;
+    case STMT_ASSIGN: check_stmt_assign(c, s); break;
+    case STMT_INCREMENT: check_stmt_increment(c, s); break;
     case STMT_PROTO:
         saw_error(c->diag, s->pos,
                   "proto files are not read; write the type as "

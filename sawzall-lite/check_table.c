@@ -59,7 +59,8 @@ struct path {
 };
 
 /* A function has no bytes that could leave the program. */
-static bool storable(const struct saw_type *t, const struct path *outer)
+static bool check_table_storable(const struct saw_type *t,
+                                 const struct path *outer)
 {
     struct path here = {t, outer, outer ? outer->depth + 1 : 0};
     const struct path *p;
@@ -72,11 +73,12 @@ static bool storable(const struct saw_type *t, const struct path *outer)
     if (t->kind == SAW_FUNCTION || here.depth > SAW_TYPE_DEPTH_MAX)
         return false;
     if (t->kind == SAW_ARRAY)
-        return storable(t->elem, &here);
+        return check_table_storable(t->elem, &here);
     if (t->kind == SAW_MAP)
-        return storable(t->key, &here) && storable(t->elem, &here);
+        return check_table_storable(t->key, &here) &&
+               check_table_storable(t->elem, &here);
     for (i = 0; t->kind == SAW_TUPLE && i < t->field_count; i++) {
-        if (!storable(t->fields[i].type, &here))
+        if (!check_table_storable(t->fields[i].type, &here))
             return false;
     }
     return true;
@@ -106,13 +108,14 @@ static bool is_recursive(const struct saw_type *t, const struct path *outer)
     return false;
 }
 
-static struct saw_field
-column(struct saw_checker *c, const struct saw_field_expr *x, const char *what)
+static struct saw_field check_table_column(struct saw_checker *c,
+                                           const struct saw_field_expr *x,
+                                           const char *what)
 {
     struct saw_field f = {.name = x->name};
 
     f.type = check_type(c, x->type, NULL, false);
-    if (!storable(f.type, NULL)) {
+    if (!check_table_storable(f.type, NULL)) {
         saw_error(c->diag, x->pos,
                   "the %s of a table must not be or contain "
                   "a function",
@@ -158,9 +161,9 @@ static void refuse_recursive(struct saw_checker *c,
 
 /* --- the parts of a declaration ------------------------------------------ */
 
-static void indices(struct saw_checker *c,
-                    struct saw_table_expr *x,
-                    struct saw_table_type *t)
+static void check_table_indices(struct saw_checker *c,
+                                struct saw_table_expr *x,
+                                struct saw_table_type *t)
 {
     struct saw_field *f =
         arena_zalloc(c->arena, (x->indices.count + 1) * sizeof(*f));
@@ -170,7 +173,7 @@ static void indices(struct saw_checker *c,
     hash_map_init(&names, HASH_KEYS_BORROWED);
     for (i = 0; i < x->indices.count; i++) {
         bool added = true;
-        f[i] = column(c, &x->indices.at[i], "index");
+        f[i] = check_table_column(c, &x->indices.at[i], "index");
         if (f[i].name.len)
             hash_map_put(&names, f[i].name, &added);
         if (!added)
@@ -183,10 +186,10 @@ static void indices(struct saw_checker *c,
 }
 
 /* kind(n): n is static and may be computed when the statics are. */
-static void param(struct saw_checker *c,
-                  struct saw_table_expr *x,
-                  const struct saw_table_traits *traits,
-                  struct saw_table_type *t)
+static void check_table_param(struct saw_checker *c,
+                              struct saw_table_expr *x,
+                              const struct saw_table_traits *traits,
+                              struct saw_table_type *t)
 {
     struct saw_expr *e = x->param;
     bool was_static = c->fn->in_static;
@@ -245,10 +248,10 @@ static const char *unfit_weight(const struct saw_table_traits *traits,
     return NULL;
 }
 
-static void weight(struct saw_checker *c,
-                   struct saw_table_expr *x,
-                   const struct saw_table_traits *traits,
-                   struct saw_table_type *t)
+static void check_table_weight(struct saw_checker *c,
+                               struct saw_table_expr *x,
+                               const struct saw_table_traits *traits,
+                               struct saw_table_type *t)
 {
     const struct saw_type *type;
     const char *what;
@@ -259,7 +262,7 @@ static void weight(struct saw_checker *c,
                       "'%s' must have 'weight' specification", traits->name);
         return;
     }
-    t->weight = column(c, &x->weight, "weight");
+    t->weight = check_table_column(c, &x->weight, "weight");
     type = t->weight.type;
     if (traits->weight == SAW_TABLE_NEVER) {
         saw_error(c->diag, x->weight.pos,
@@ -294,15 +297,15 @@ static const char *unfit_element(const struct saw_table_traits *traits,
     return NULL;
 }
 
-static void element(struct saw_checker *c,
-                    struct saw_table_expr *x,
-                    const struct saw_table_traits *traits,
-                    struct saw_table_type *t)
+static void check_table_element(struct saw_checker *c,
+                                struct saw_table_expr *x,
+                                const struct saw_table_traits *traits,
+                                struct saw_table_type *t)
 {
     const struct saw_type *type;
     const char *what;
 
-    t->element = column(c, &x->element, "element");
+    t->element = check_table_column(c, &x->element, "element");
     type = t->element.type;
     if (type->kind == SAW_BAD)
         return;
@@ -336,10 +339,10 @@ static void unknown_kind(struct saw_checker *c,
 }
 
 /* A variable that stands for an index or the element in format arguments. */
-static void bind(struct saw_checker *c,
-                 struct saw_table_expr *x,
-                 const struct saw_field *f,
-                 struct saw_pos pos)
+static void check_table_bind(struct saw_checker *c,
+                             struct saw_table_expr *x,
+                             const struct saw_field *f,
+                             struct saw_pos pos)
 {
     struct saw_decl *d = arena_zalloc(c->arena, sizeof(*d));
 
@@ -390,17 +393,17 @@ static struct saw_call *format_args(struct saw_checker *c,
     return site;
 }
 
-static void outputs(struct saw_checker *c,
-                    struct saw_table_expr *x,
-                    const struct saw_table_traits *traits,
-                    struct saw_table_type *t)
+static void check_table_outputs(struct saw_checker *c,
+                                struct saw_table_expr *x,
+                                const struct saw_table_traits *traits,
+                                struct saw_table_type *t)
 {
     bool nonstatic = c->nonstatic_use;
     size_t i;
 
     for (i = 0; i < t->index_count; i++)
-        bind(c, x, &t->indices[i], x->indices.at[i].pos);
-    bind(c, x, &t->element, x->element.pos);
+        check_table_bind(c, x, &t->indices[i], x->indices.at[i].pos);
+    check_table_bind(c, x, &t->element, x->element.pos);
     c->nonstatic_use = false;
     if (x->has_file)
         x->file_site =
@@ -449,10 +452,10 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     t->kind = table->kind;
     t->param = -1;
     t->syntax = table;
-    param(c, table, traits, t);
-    indices(c, table, t);
-    element(c, table, traits, t);
-    weight(c, table, traits, t);
+    check_table_param(c, table, traits, t);
+    check_table_indices(c, table, t);
+    check_table_element(c, table, traits, t);
+    check_table_weight(c, table, traits, t);
     for (i = 0; i < t->index_count; i++)
         refuse_recursive(c, t, table->indices.at[i].pos, t->indices[i].type);
     refuse_recursive(c, t, table->element.pos, t->element.type);
@@ -460,7 +463,7 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     if (!traits->indexed && t->index_count > 0)
         refuse(c, t, table->indices.at[0].pos, "'%s' cannot be indexed",
                traits->name);
-    outputs(c, table, traits, t);
+    check_table_outputs(c, table, traits, t);
     type->kind = SAW_TABLE;
     type->name = SLICE_EMPTY;
     type->table = t;

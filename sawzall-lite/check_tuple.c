@@ -51,8 +51,9 @@ static struct saw_type *type_new(struct saw_checker *c)
 }
 
 /* Would a value of @t contain one of @in, and so be infinite? */
-static bool
-contains(const struct saw_type *t, const struct saw_type *in, unsigned depth)
+static bool check_tuple_contains(const struct saw_type *t,
+                                 const struct saw_type *in,
+                                 unsigned depth)
 {
     size_t i;
 
@@ -61,13 +62,13 @@ contains(const struct saw_type *t, const struct saw_type *in, unsigned depth)
     if (t->kind != SAW_TUPLE || depth > SAW_TYPE_DEPTH_MAX)
         return false;
     for (i = 0; i < t->field_count; i++) {
-        if (contains(t->fields[i].type, in, depth + 1))
+        if (check_tuple_contains(t->fields[i].type, in, depth + 1))
             return true;
     }
     return false;
 }
 
-static const struct saw_type *innermost(const struct saw_type *t)
+static const struct saw_type *check_tuple_innermost(const struct saw_type *t)
 {
     unsigned i;
 
@@ -115,15 +116,16 @@ static bool is_proto_type(const struct saw_type *t)
            (t->kind == SAW_TUPLE && t->proto);
 }
 
-static void
-tag(struct saw_checker *c, const struct saw_field_expr *x, struct saw_field *f)
+static void check_tuple_tag(struct saw_checker *c,
+                            const struct saw_field_expr *x,
+                            struct saw_field *f)
 {
     if (x->tag <= 0)
         return;
     if (x->name.len == 0)
         saw_error(c->diag, x->tag_pos,
                   "tag not allowed for a field without name");
-    else if (is_proto_type(innermost(f->type)))
+    else if (is_proto_type(check_tuple_innermost(f->type)))
         f->tag = (int32_t)x->tag;
 }
 
@@ -175,7 +177,8 @@ static void declare_field(struct saw_checker *c, const struct saw_field_expr *x)
 
 /* --- the whole ----------------------------------------------------------- */
 
-static void member(struct saw_checker *c, struct saw_stmt *s, bool named)
+static void
+check_tuple_member(struct saw_checker *c, struct saw_stmt *s, bool named)
 {
     if (!named)
         saw_error(c->diag, s->pos,
@@ -188,17 +191,17 @@ static void member(struct saw_checker *c, struct saw_stmt *s, bool named)
     s->u.decl->used = true;
 }
 
-static void field(struct saw_checker *c,
-                  struct saw_type_expr *x,
-                  size_t i,
-                  struct saw_type *t,
-                  struct saw_field *f)
+static void check_tuple_field(struct saw_checker *c,
+                              struct saw_type_expr *x,
+                              size_t i,
+                              struct saw_type *t,
+                              struct saw_field *f)
 {
     struct saw_field_expr *from = &x->fields.at[i];
 
     f[i].name = from->name;
     f[i].type = check_type(c, from->type, NULL, false);
-    if (contains(f[i].type, t, 0)) {
+    if (check_tuple_contains(f[i].type, t, 0)) {
         saw_error(c->diag, from->pos,
                   "%.*s contains a field of its own type (recursive "
                   "definition)",
@@ -206,7 +209,7 @@ static void field(struct saw_checker *c,
         f[i].type = &saw_type_bad;
     }
     default_value(c, from, &f[i]);
-    tag(c, from, &f[i]);
+    check_tuple_tag(c, from, &f[i]);
     wire_type(c, from, &f[i]);
     declare_field(c, from);
     t->field_count = i + 1;
@@ -291,8 +294,9 @@ void check_name_type(struct saw_checker *c,
     name_of->type = t;
 }
 
-static struct saw_type *
-tuple(struct saw_checker *c, struct saw_type_expr *x, struct saw_decl *name_of)
+static struct saw_type *check_tuple_type(struct saw_checker *c,
+                                         struct saw_type_expr *x,
+                                         struct saw_decl *name_of)
 {
     struct saw_type *t = type_new(c);
     struct saw_field *f =
@@ -314,11 +318,11 @@ tuple(struct saw_checker *c, struct saw_type_expr *x, struct saw_decl *name_of)
     }
     for (i = 0; i < x->fields.count; i++) {
         for (; m < x->fields.at[i].members_before; m++)
-            member(c, x->members.at[m], name_of);
-        field(c, x, i, t, f);
+            check_tuple_member(c, x->members.at[m], name_of);
+        check_tuple_field(c, x, i, t, f);
     }
     for (; m < x->members.count; m++)
-        member(c, x->members.at[m], name_of);
+        check_tuple_member(c, x->members.at[m], name_of);
     check_tags(c, x, t);
     t->open = false;
     check_size(c, x->pos, t);
@@ -352,7 +356,7 @@ const struct saw_type *check_tuple(struct saw_checker *c,
                                    struct saw_type_expr *x,
                                    struct saw_decl *name_of)
 {
-    return tuple(c, x, name_of);
+    return check_tuple_type(c, x, name_of);
 }
 
 /* --- proto T ------------------------------------------------------------- */
@@ -427,7 +431,7 @@ const struct saw_type *check_proto(struct saw_checker *c,
     struct saw_type *to;
 
     if (x->elem->kind == TYPE_TUPLE) { /* In place: it may contain itself. */
-        from = to = tuple(c, x->elem, name_of);
+        from = to = check_tuple_type(c, x->elem, name_of);
     } else {
         from = check_type(c, x->elem, NULL, false);
         to = type_new(c);

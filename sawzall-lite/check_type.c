@@ -45,8 +45,8 @@ static struct saw_decl *lookup_type(const struct saw_scope *s,
     return NULL;
 }
 
-static const struct saw_type *named(struct saw_checker *c,
-                                    struct saw_type_expr *t)
+static const struct saw_type *check_type_named(struct saw_checker *c,
+                                               struct saw_type_expr *t)
 {
     struct saw_decl *d = lookup_type(c->scope, t->name);
 
@@ -71,9 +71,9 @@ static const struct saw_type *named(struct saw_checker *c,
 
 /* --- the rest ------------------------------------------------------------ */
 
-static const struct saw_type *function(struct saw_checker *c,
-                                       struct saw_type_expr *x,
-                                       struct saw_decl *name_of)
+static const struct saw_type *check_type_function(struct saw_checker *c,
+                                                  struct saw_type_expr *x,
+                                                  struct saw_decl *name_of)
 {
     struct saw_type *t = type_new(c, SAW_FUNCTION);
     struct saw_field *f =
@@ -114,9 +114,9 @@ static const struct saw_type *named_container(struct saw_checker *c,
     return t;
 }
 
-static const struct saw_type *container(struct saw_checker *c,
-                                        struct saw_type_expr *x,
-                                        struct saw_decl *name_of)
+static const struct saw_type *check_type_container(struct saw_checker *c,
+                                                   struct saw_type_expr *x,
+                                                   struct saw_decl *name_of)
 {
     const struct saw_type *key;
     const struct saw_type *t;
@@ -136,17 +136,18 @@ static const struct saw_type *container(struct saw_checker *c,
     return &saw_type_bad;
 }
 
-static const struct saw_type *
-any(struct saw_checker *c, struct saw_type_expr *t, struct saw_decl *name_of)
+static const struct saw_type *check_type_any(struct saw_checker *c,
+                                             struct saw_type_expr *t,
+                                             struct saw_decl *name_of)
 {
     switch (t->kind) {
     case TYPE_BAD: return &saw_type_bad;
-    case TYPE_NAME: return named(c, t);
+    case TYPE_NAME: return check_type_named(c, t);
     case TYPE_ARRAY:
-    case TYPE_MAP: return container(c, t, name_of);
+    case TYPE_MAP: return check_type_container(c, t, name_of);
     case TYPE_TUPLE: return check_tuple(c, t, name_of);
     case TYPE_PROTO: return check_proto(c, t, name_of);
-    case TYPE_FUNCTION: return function(c, t, name_of);
+    case TYPE_FUNCTION: return check_type_function(c, t, name_of);
     case TYPE_TABLE: return check_table_type(c, t);
     }
     return &saw_type_bad;
@@ -157,7 +158,7 @@ const struct saw_type *check_type(struct saw_checker *c,
                                   struct saw_decl *name_of,
                                   bool table_ok)
 {
-    const struct saw_type *type = any(c, t, name_of);
+    const struct saw_type *type = check_type_any(c, t, name_of);
 
     if (type->kind == SAW_TABLE && !table_ok) {
         saw_error(c->diag, t->pos, "table type not allowed here");

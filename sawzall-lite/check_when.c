@@ -17,7 +17,7 @@ struct search {
     const struct saw_expr *inside; /* The outermost ?{ } around, or NULL. */
 };
 
-static void search(struct search *s, struct saw_expr *e);
+static void check_when_search(struct search *s, struct saw_expr *e);
 static void search_stmt(struct search *s, struct saw_stmt *stmt);
 
 static bool is_var(const struct saw_expr *e, const struct saw_decl *d)
@@ -128,16 +128,16 @@ search_index(struct search *s, struct saw_expr *e, struct saw_expr *i)
         return;
     if (s->inside && lives_in(e->u.index.object, s->inside)) {
         s->guarded = true;
-        search(s, i);
+        check_when_search(s, i);
         return;
     }
     if (n == 1 && i->kind == EXPR_INDEX) {
         s->guarded = true;
-        search(s, i);
+        check_when_search(s, i);
     } else if (n == 1 && is_var(i, s->var)) {
         saw_exprs_add(s->checker->arena, s->uses, e);
     } else {
-        search(s, i);
+        check_when_search(s, i);
         s->guarded = true;
     }
 }
@@ -147,7 +147,7 @@ static void search_list(struct search *s, const struct saw_exprs *l)
     size_t i;
 
     for (i = 0; i < l->count; i++)
-        search(s, l->at[i]);
+        check_when_search(s, l->at[i]);
 }
 
 static void search_statexpr(struct search *s, struct saw_expr *e)
@@ -161,24 +161,24 @@ static void search_statexpr(struct search *s, struct saw_expr *e)
     s->guarded = true;
 }
 
-static void search(struct search *s, struct saw_expr *e)
+static void check_when_search(struct search *s, struct saw_expr *e)
 {
     switch (e->kind) {
-    case EXPR_UNARY: search(s, e->u.binary.left); break;
+    case EXPR_UNARY: check_when_search(s, e->u.binary.left); break;
     case EXPR_BINARY:
         for (; e->kind == EXPR_BINARY; e = e->u.binary.left)
-            search(s, e->u.binary.right);
-        search(s, e);
+            check_when_search(s, e->u.binary.right);
+        check_when_search(s, e);
         break;
-    case EXPR_SELECT: search(s, e->u.select.object); break;
+    case EXPR_SELECT: check_when_search(s, e->u.select.object); break;
     case EXPR_INDEX:
-        search(s, e->u.index.object);
+        check_when_search(s, e->u.index.object);
         search_index(s, e, e->u.index.begin);
         if (e->u.index.end)
             search_index(s, e, e->u.index.end);
         break;
     case EXPR_CALL:
-        search(s, e->u.call.fn);
+        check_when_search(s, e->u.call.fn);
         search_list(s, &e->u.call.args);
         break;
     case EXPR_CONVERT: search_list(s, &e->u.convert.args); break;
@@ -197,14 +197,14 @@ static void search(struct search *s, struct saw_expr *e)
 static void search_maybe(struct search *s, struct saw_expr *e)
 {
     if (e)
-        search(s, e);
+        check_when_search(s, e);
 }
 
 static void search_cases(struct search *s, struct saw_stmt *stmt)
 {
     size_t i;
 
-    search(s, stmt->u.select.tag);
+    check_when_search(s, stmt->u.select.tag);
     for (i = 0; i < stmt->u.select.case_count; i++)
         search_stmt(s, stmt->u.select.cases[i].body);
 }
@@ -230,7 +230,7 @@ static void search_stmt(struct search *s, struct saw_stmt *stmt)
     case STMT_DECL: search_maybe(s, stmt->u.decl->init); break;
     case STMT_EMIT:
         search_list(s, &stmt->u.emit.indices);
-        search(s, stmt->u.emit.value);
+        check_when_search(s, stmt->u.emit.value);
         search_maybe(s, stmt->u.emit.weight);
         break;
     case STMT_EXPR:
@@ -238,7 +238,7 @@ static void search_stmt(struct search *s, struct saw_stmt *stmt)
     case STMT_RETURN: search_maybe(s, stmt->u.expr); break;
     case STMT_LOOP: search_loop(s, stmt); break;
     case STMT_IF:
-        search(s, stmt->u.branch.cond);
+        check_when_search(s, stmt->u.branch.cond);
         search_stmt(s, stmt->u.branch.then);
         search_stmt(s, stmt->u.branch.otherwise);
         break;
@@ -248,10 +248,10 @@ static void search_stmt(struct search *s, struct saw_stmt *stmt)
         search_stmt(s, stmt->u.when.body);
         break;
     case STMT_ASSIGN:
-        search(s, stmt->u.assign.target);
-        search(s, stmt->u.assign.value);
+        check_when_search(s, stmt->u.assign.target);
+        check_when_search(s, stmt->u.assign.value);
         break;
-    case STMT_INCREMENT: search(s, stmt->u.increment.target); break;
+    case STMT_INCREMENT: check_when_search(s, stmt->u.increment.target); break;
     case STMT_EMPTY:
     case STMT_BREAK:
     case STMT_CONTINUE:
@@ -260,7 +260,7 @@ static void search_stmt(struct search *s, struct saw_stmt *stmt)
     }
 }
 
-static void declare(struct saw_checker *c, struct saw_decl *d)
+static void check_when_declare(struct saw_checker *c, struct saw_decl *d)
 {
     d->type = NULL;
     check_declare(c, d);
@@ -269,8 +269,9 @@ static void declare(struct saw_checker *c, struct saw_decl *d)
 }
 
 /* The bounds of one variable: all of one kind. */
-static void
-bound(struct saw_checker *c, const struct search *s, const struct saw_decl *d)
+static void check_when_bound(struct saw_checker *c,
+                             const struct search *s,
+                             const struct saw_decl *d)
 {
     const struct saw_type *t;
     bool map;
@@ -313,7 +314,7 @@ void check_when(struct saw_checker *c, struct saw_stmt *s)
 
     check_open_scope(c);
     for (i = 0; i < vars->count; i++)
-        declare(c, vars->at[i]);
+        check_when_declare(c, vars->at[i]);
     if (s->u.when.cond)
         check_condition(c, s->u.when.cond);
     if (vars->count == 0)
@@ -325,10 +326,10 @@ void check_when(struct saw_checker *c, struct saw_stmt *s)
                            .when = s,
                            .var = vars->at[i],
                            .uses = &s->u.when.uses[i]};
-        search(&q, s->u.when.cond);
+        check_when_search(&q, s->u.when.cond);
         s->u.when.guarded |= q.guarded;
         if (s->u.when.cond->type->kind != SAW_BAD)
-            bound(c, &q, vars->at[i]);
+            check_when_bound(c, &q, vars->at[i]);
         vars->at[i]->all_in_body = true;
     }
     c->loops = c->breakables = 0;

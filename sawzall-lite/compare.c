@@ -33,7 +33,7 @@ static int order_float(double a, double b)
     return !isnan(a) - !isnan(b);
 }
 
-static bool present(const struct saw_tuple *t, size_t i)
+static bool compare_present(const struct saw_tuple *t, size_t i)
 {
     return !t->present || (t->present[i / 64] >> (i % 64) & 1);
 }
@@ -155,8 +155,8 @@ static int compare_tuples(const struct saw_type *t,
             compare_at(t->fields[i].type, a->fields[i], b->fields[i], depth);
         if (c)
             return c;
-        if (present(a, i) != present(b, i))
-            return present(a, i) ? 1 : -1;
+        if (compare_present(a, i) != compare_present(b, i))
+            return compare_present(a, i) ? 1 : -1;
     }
     return 0;
 }

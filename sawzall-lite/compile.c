@@ -8,7 +8,7 @@
 
 /* --- finishing a function ------------------------------------------------ */
 
-static bool resolve(struct gen *g)
+static bool compile_resolve(struct gen *g)
 {
     uint32_t i;
 
@@ -33,7 +33,7 @@ static bool resolve(struct gen *g)
     return true;
 }
 
-static void *keep(struct arena *a, const void *from, size_t size)
+static void *compile_keep(struct arena *a, const void *from, size_t size)
 {
     void *p = arena_alloc(a, size + 1);
 
@@ -42,17 +42,18 @@ static void *keep(struct arena *a, const void *from, size_t size)
     return p;
 }
 
-static struct saw_code *finish(struct gen *g, struct saw_code *code)
+static struct saw_code *compile_finish(struct gen *g, struct saw_code *code)
 {
     struct arena *a = g->u->arena;
 
-    code->insns = keep(a, g->insns, g->count * sizeof(*g->insns));
-    code->pos = keep(a, g->pos, g->count * sizeof(*g->pos));
+    code->insns = compile_keep(a, g->insns, g->count * sizeof(*g->insns));
+    code->pos = compile_keep(a, g->pos, g->count * sizeof(*g->pos));
     code->insn_count = g->count;
     code->handlers =
-        keep(a, g->handlers, g->handler_count * sizeof(*g->handlers));
+        compile_keep(a, g->handlers, g->handler_count * sizeof(*g->handlers));
     code->handler_count = g->handler_count;
-    code->inlined = keep(a, g->inlined, g->inlined_count * sizeof(*g->inlined));
+    code->inlined =
+        compile_keep(a, g->inlined, g->inlined_count * sizeof(*g->inlined));
     code->inlined_count = g->inlined_count;
     code->reg_count = g->reg_max + 1;
     return code;
@@ -71,7 +72,7 @@ static void gen_close(struct gen *g)
 
 /* --- functions ----------------------------------------------------------- */
 
-static void body(struct gen *g, struct saw_function *f)
+static void compile_body(struct gen *g, struct saw_function *f)
 {
     bool has_value =
         f->type->kind == SAW_FUNCTION && f->type->elem->kind != SAW_VOID;
@@ -101,14 +102,15 @@ static void body(struct gen *g, struct saw_function *f)
             0, 0, 0);
 }
 
-static bool generate(struct gen_unit *u, struct saw_function *f, bool far)
+static bool
+compile_generate(struct gen_unit *u, struct saw_function *f, bool far)
 {
     struct gen g = {.u = u, .fn = f, .far = far, .at = f->pos};
     struct saw_code *code = arena_zalloc(u->arena, sizeof(*code));
     bool ok;
 
-    body(&g, f);
-    ok = resolve(&g);
+    compile_body(&g, f);
+    ok = compile_resolve(&g);
     if (ok) {
         code->name = f->name;
         code->text = saw_function_text(u->arena, f);
@@ -118,7 +120,7 @@ static bool generate(struct gen_unit *u, struct saw_function *f, bool far)
         code->uses_env = f->context_level > 0;
         code->has_value =
             f->type->kind == SAW_FUNCTION && f->type->elem->kind != SAW_VOID;
-        u->pool->codes[f->index] = finish(&g, code);
+        u->pool->codes[f->index] = compile_finish(&g, code);
     }
     gen_close(&g);
     return ok;
@@ -128,8 +130,8 @@ void gen_function(struct gen_unit *u, struct saw_function *f)
 {
     if (f->compiled || u->failed)
         return;
-    if (!generate(u, f, false))
-        generate(u, f, true);
+    if (!compile_generate(u, f, false))
+        compile_generate(u, f, true);
     f->compiled = true;
 }
 
@@ -198,7 +200,7 @@ static void static_var(struct gen *g, struct saw_decl *d)
     gen_release(g, mark);
 }
 
-static bool statics(struct gen_unit *u, bool far)
+static bool compile_statics(struct gen_unit *u, bool far)
 {
     struct gen g = {
         .u = u, .fn = u->unit->main, .far = far, .in_statics = true};
@@ -211,10 +213,10 @@ static bool statics(struct gen_unit *u, bool far)
     for (i = 0; i < l->count && !u->failed; i++)
         static_var(&g, l->at[i]);
     gen_abc(&g, SAW_OP_HALT, 0, 0, 0);
-    ok = resolve(&g);
+    ok = compile_resolve(&g);
     if (ok) {
         code->name = SLICE_LIT("initialisation of statics");
-        u->pool->statics = finish(&g, code);
+        u->pool->statics = compile_finish(&g, code);
     }
     gen_close(&g);
     return ok;
@@ -246,8 +248,8 @@ bool saw_compile_unit(struct arena *a,
     }
     if (!unit.plain)
         saw_reads_find(u);
-    if (!statics(&unit, false))
-        statics(&unit, true);
+    if (!compile_statics(&unit, false))
+        compile_statics(&unit, true);
     gen_function(&unit, u->main);
     if (unit.failed)
         return false;

@@ -45,8 +45,9 @@ static bool fits_tuple(struct saw_checker *c,
     return true;
 }
 
-static void
-settle(struct saw_checker *c, struct saw_expr *e, const struct saw_type *type)
+static void composite_settle(struct saw_checker *c,
+                             struct saw_expr *e,
+                             const struct saw_type *type)
 {
     e->type = type;
     fold_expr(c, e);
@@ -58,7 +59,7 @@ static bool settle_new(struct saw_checker *c,
 {
     if (saw_type_size(type) > SAW_TYPE_SIZE_MAX)
         return false;
-    settle(c, e, type);
+    composite_settle(c, e, type);
     return true;
 }
 
@@ -82,7 +83,7 @@ bool check_composite_as(struct saw_checker *c,
     else if (type->kind == SAW_BAD)
         e->type = type;
     if (fits)
-        settle(c, e, type);
+        composite_settle(c, e, type);
     return fits;
 }
 
@@ -149,7 +150,7 @@ static bool guess_tuple(struct saw_checker *c, struct saw_expr *e)
     t->fields = f;
     t->field_count = items->count;
     check_size(c, e->pos, t);
-    settle(c, e, t);
+    composite_settle(c, e, t);
     return true;
 }
 

@@ -11,8 +11,10 @@ static const struct {
 #undef X
 };
 
-static void
-operand(char kind, const struct saw_insn *insn, uint32_t at, struct buf *out)
+static void disasm_operand(char kind,
+                           const struct saw_insn *insn,
+                           uint32_t at,
+                           struct buf *out)
 {
     switch (kind) {
     case 'a': buf_printf(out, " r%u", insn->a); break;
@@ -52,7 +54,7 @@ static void dump_code(const struct saw_code *code, struct buf *out)
         line = at;
         buf_printf(out, "%6u  %-9s", i, ops[insn->op].name);
         for (; *f && *f != 'X'; f++)
-            operand(*f, insn, i, out);
+            disasm_operand(*f, insn, i, out);
         buf_append_byte(out, '\n');
     }
     for (h = 0; h < code->handler_count; h++) {

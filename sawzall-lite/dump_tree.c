@@ -13,12 +13,12 @@ struct dump {
     uint32_t line; /* Shown last. */
 };
 
-static void expr(struct dump *d, const struct saw_expr *e);
-static void stmt(struct dump *d, const struct saw_stmt *s);
+static void dump_expr(struct dump *d, const struct saw_expr *e);
+static void dump_stmt(struct dump *d, const struct saw_stmt *s);
 
 /* --- lines --------------------------------------------------------------- */
 
-static void begin(struct dump *d)
+static void dump_begin(struct dump *d)
 {
     buf_append_fill(d->out, ' ', 2 * (size_t)d->depth);
 }
@@ -28,14 +28,14 @@ static void begin_at(struct dump *d, struct saw_pos pos, const char *what)
 {
     uint32_t line = saw_pos_line(pos);
 
-    begin(d);
+    dump_begin(d);
     buf_append_str(d->out, what);
     if (line != 0 && line != d->line)
         buf_printf(d->out, " @%u", line);
     d->line = line;
 }
 
-static void end(struct dump *d)
+static void dump_end(struct dump *d)
 {
     buf_append_byte(d->out, '\n');
 }
@@ -46,32 +46,32 @@ static void end_type(struct dump *d, const struct saw_type *t)
         buf_append_str(d->out, " : ");
         saw_type_print(t, d->out);
     }
-    end(d);
+    dump_end(d);
 }
 
-static void label(struct dump *d, const char *text)
+static void dump_label(struct dump *d, const char *text)
 {
-    begin(d);
+    dump_begin(d);
     buf_append_str(d->out, text);
-    end(d);
+    dump_end(d);
 }
 
-static void exprs(struct dump *d, const struct saw_exprs *l)
+static void dump_exprs(struct dump *d, const struct saw_exprs *l)
 {
     size_t i;
 
     d->depth++;
     for (i = 0; i < l->count; i++)
-        expr(d, l->at[i]);
+        dump_expr(d, l->at[i]);
     d->depth--;
 }
 
 /* Below the line of the node it belongs to. */
-static void child(struct dump *d, const struct saw_expr *e)
+static void dump_child(struct dump *d, const struct saw_expr *e)
 {
     d->depth++;
     if (e)
-        expr(d, e);
+        dump_expr(d, e);
     d->depth--;
 }
 
@@ -79,19 +79,19 @@ static void child_stmt(struct dump *d, const struct saw_stmt *s)
 {
     d->depth++;
     if (s)
-        stmt(d, s);
+        dump_stmt(d, s);
     d->depth--;
 }
 
 /* --- expressions --------------------------------------------------------- */
 
 /* Lines are of bounded length even where constants are long. */
-static void constant(struct dump *d, const struct saw_expr *e)
+static void dump_constant(struct dump *d, const struct saw_expr *e)
 {
     const struct saw_expr literal = {
         .kind = EXPR_LITERAL, .type = e->type, .constant = e->constant};
 
-    begin(d);
+    dump_begin(d);
     saw_expr_print(&literal, d->out);
     end_type(d, e->type);
 }
@@ -100,7 +100,7 @@ static void constant(struct dump *d, const struct saw_expr *e)
 #define SPINE_SHOWN 200
 
 /* The operands of a + b - c … in order, each with the operator before it. */
-static void spine(struct dump *d, const struct saw_expr *e)
+static void dump_spine(struct dump *d, const struct saw_expr *e)
 {
     const struct saw_expr *ops[SPINE_SHOWN];
     size_t count = 0;
@@ -109,7 +109,7 @@ static void spine(struct dump *d, const struct saw_expr *e)
     bool chain =
         e->u.binary.left->kind == EXPR_BINARY && !e->u.binary.left->constant;
 
-    begin(d);
+    dump_begin(d);
     buf_append_str(d->out, chain ? "chain" : saw_op_text(e->u.binary.op));
     end_type(d, e->type);
     while (e->kind == EXPR_BINARY && !e->constant && count < SPINE_SHOWN) {
@@ -118,13 +118,13 @@ static void spine(struct dump *d, const struct saw_expr *e)
     }
     d->depth++;
     if (e->kind == EXPR_BINARY && !e->constant)
-        label(d, "…");
+        dump_label(d, "…");
     else
-        expr(d, e);
+        dump_expr(d, e);
     for (i = count; i-- > 0;) {
         if (count > 1)
-            label(d, saw_op_text(ops[i]->u.binary.op));
-        expr(d, ops[i]->u.binary.right);
+            dump_label(d, saw_op_text(ops[i]->u.binary.op));
+        dump_expr(d, ops[i]->u.binary.right);
     }
     d->depth--;
 }
@@ -150,141 +150,142 @@ static const char *call_name(enum saw_call_kind kind)
     return "?";
 }
 
-static void call(struct dump *d, const struct saw_expr *e)
+static void dump_call(struct dump *d, const struct saw_expr *e)
 {
     bool named = e->u.call.fn && e->u.call.fn->kind == EXPR_NAME;
 
-    begin(d);
+    dump_begin(d);
     buf_append_str(d->out, call_name(e->u.call.kind));
     if (named &&
         (e->u.call.kind == CALL_FUNCTION || e->u.call.kind == CALL_BUILTIN))
         buf_printf(d->out, " %.*s", SLICE_ARG(e->u.call.fn->u.name.text));
     end_type(d, e->type);
     if (!named && e->u.call.kind == CALL_FUNCTION)
-        child(d, e->u.call.fn);
-    exprs(d, &e->u.call.args);
+        dump_child(d, e->u.call.fn);
+    dump_exprs(d, &e->u.call.args);
 }
 
-static void function(struct dump *d, const struct saw_expr *e)
+static void dump_function(struct dump *d, const struct saw_expr *e)
 {
-    begin(d);
+    dump_begin(d);
     saw_type_print(e->type, d->out);
-    end(d);
+    dump_end(d);
     if (e->u.function.fn)
         child_stmt(d, e->u.function.fn->body);
 }
 
 /* A node that is named by a word. */
-static void word(struct dump *d, const char *text, const struct saw_expr *e)
+static void
+dump_word(struct dump *d, const char *text, const struct saw_expr *e)
 {
-    begin(d);
+    dump_begin(d);
     buf_append_str(d->out, text);
     end_type(d, e->type);
 }
 
-static void expr(struct dump *d, const struct saw_expr *e)
+static void dump_expr(struct dump *d, const struct saw_expr *e)
 {
     if (e->constant) {
-        constant(d, e);
+        dump_constant(d, e);
         return;
     }
     switch (e->kind) {
     case EXPR_BAD:
-    case EXPR_LITERAL: word(d, "?", e); break;
-    case EXPR_TIME_TEXT: word(d, "time", e); break;
+    case EXPR_LITERAL: dump_word(d, "?", e); break;
+    case EXPR_TIME_TEXT: dump_word(d, "time", e); break;
     case EXPR_NAME:
-        begin(d);
+        dump_begin(d);
         buf_append_slice(d->out, e->u.name.text);
         end_type(d, e->type);
         break;
     case EXPR_UNARY:
-        word(d, saw_op_text(e->u.binary.op), e);
-        child(d, e->u.binary.left);
+        dump_word(d, saw_op_text(e->u.binary.op), e);
+        dump_child(d, e->u.binary.left);
         break;
-    case EXPR_BINARY: spine(d, e); break;
+    case EXPR_BINARY: dump_spine(d, e); break;
     case EXPR_SELECT:
-        begin(d);
+        dump_begin(d);
         buf_printf(d->out, ".%.*s", SLICE_ARG(e->u.select.name));
         end_type(d, e->type);
-        child(d, e->u.select.object);
+        dump_child(d, e->u.select.object);
         break;
     case EXPR_INDEX:
-        word(d, e->u.index.end ? "slice" : "index", e);
-        child(d, e->u.index.object);
-        child(d, e->u.index.begin);
-        child(d, e->u.index.end);
+        dump_word(d, e->u.index.end ? "slice" : "index", e);
+        dump_child(d, e->u.index.object);
+        dump_child(d, e->u.index.begin);
+        dump_child(d, e->u.index.end);
         break;
-    case EXPR_DOLLAR: word(d, "$", e); break;
-    case EXPR_CALL: call(d, e); break;
+    case EXPR_DOLLAR: dump_word(d, "$", e); break;
+    case EXPR_CALL: dump_call(d, e); break;
     case EXPR_CONVERT:
-        word(d, "convert", e);
-        exprs(d, &e->u.convert.args);
+        dump_word(d, "convert", e);
+        dump_exprs(d, &e->u.convert.args);
         break;
     case EXPR_COMPOSITE:
-        word(d, "{}", e);
-        exprs(d, &e->u.composite.items);
+        dump_word(d, "{}", e);
+        dump_exprs(d, &e->u.composite.items);
         break;
-    case EXPR_FUNCTION: function(d, e); break;
+    case EXPR_FUNCTION: dump_function(d, e); break;
     case EXPR_STATEXPR:
-        word(d, "?{}", e);
+        dump_word(d, "?{}", e);
         child_stmt(d, e->u.statexpr.body);
         break;
-    case EXPR_TYPE: word(d, "type", e); break;
+    case EXPR_TYPE: dump_word(d, "type", e); break;
     }
 }
 
 /* --- statements ---------------------------------------------------------- */
 
-static void decl(struct dump *d, const struct saw_decl *v)
+static void dump_decl(struct dump *d, const struct saw_decl *v)
 {
     begin_at(d, v->pos, v->is_static ? "static" : "var");
     buf_printf(d->out, " %.*s", SLICE_ARG(v->name));
     end_type(d, v->type);
-    child(d, v->init);
+    dump_child(d, v->init);
 }
 
-static void emit(struct dump *d, const struct saw_stmt *s)
+static void dump_emit(struct dump *d, const struct saw_stmt *s)
 {
     begin_at(d, s->pos, "emit");
     buf_printf(d->out, " %.*s", SLICE_ARG(s->u.emit.name));
-    end(d);
-    exprs(d, &s->u.emit.indices);
+    dump_end(d);
+    dump_exprs(d, &s->u.emit.indices);
     d->depth++;
-    label(d, "<-");
-    child(d, s->u.emit.value);
+    dump_label(d, "<-");
+    dump_child(d, s->u.emit.value);
     if (s->u.emit.weight) {
-        label(d, "weight");
-        child(d, s->u.emit.weight);
+        dump_label(d, "weight");
+        dump_child(d, s->u.emit.weight);
     }
     d->depth--;
 }
 
-static void loop(struct dump *d, const struct saw_stmt *s)
+static void dump_loop(struct dump *d, const struct saw_stmt *s)
 {
     begin_at(d, s->pos, s->u.loop.cond_last ? "do" : "loop");
-    end(d);
+    dump_end(d);
     child_stmt(d, s->u.loop.before);
-    child(d, s->u.loop.cond);
+    dump_child(d, s->u.loop.cond);
     d->depth++;
-    label(d, "body");
+    dump_label(d, "body");
     child_stmt(d, s->u.loop.body);
     if (s->u.loop.after) {
-        label(d, "step");
+        dump_label(d, "step");
         child_stmt(d, s->u.loop.after);
     }
     d->depth--;
 }
 
-static void branch(struct dump *d, const struct saw_stmt *s)
+static void dump_branch(struct dump *d, const struct saw_stmt *s)
 {
     begin_at(d, s->pos, "if");
-    end(d);
-    child(d, s->u.branch.cond);
+    dump_end(d);
+    dump_child(d, s->u.branch.cond);
     d->depth++;
-    label(d, "then");
+    dump_label(d, "then");
     child_stmt(d, s->u.branch.then);
     if (s->u.branch.otherwise) {
-        label(d, "else");
+        dump_label(d, "else");
         child_stmt(d, s->u.branch.otherwise);
     }
     d->depth--;
@@ -295,88 +296,89 @@ static void select_case(struct dump *d, const struct saw_stmt *s)
     size_t i;
 
     begin_at(d, s->pos, "switch");
-    end(d);
-    child(d, s->u.select.tag);
+    dump_end(d);
+    dump_child(d, s->u.select.tag);
     d->depth++;
     for (i = 0; i < s->u.select.case_count; i++) {
         const struct saw_case *c = &s->u.select.cases[i];
-        label(d, c->labels.count ? "case" : "default");
-        exprs(d, &c->labels);
+        dump_label(d, c->labels.count ? "case" : "default");
+        dump_exprs(d, &c->labels);
         child_stmt(d, c->body);
     }
     d->depth--;
 }
 
-static void when(struct dump *d, const struct saw_stmt *s)
+static void dump_when(struct dump *d, const struct saw_stmt *s)
 {
     static const char *const words[] = {"", "all", "each", "some"};
     size_t i;
 
     begin_at(d, s->pos, "when");
-    end(d);
+    dump_end(d);
     d->depth++;
     for (i = 0; i < s->u.when.vars.count; i++) {
         const struct saw_decl *v = s->u.when.vars.at[i];
-        begin(d);
+        dump_begin(d);
         buf_printf(d->out, "%s %.*s", words[v->quant], SLICE_ARG(v->name));
         end_type(d, v->type);
     }
     d->depth--;
-    child(d, s->u.when.cond);
+    dump_child(d, s->u.when.cond);
     d->depth++;
-    label(d, "body");
+    dump_label(d, "body");
     child_stmt(d, s->u.when.body);
     d->depth--;
 }
 
 /* A statement that is a word and at most one expression. */
-static void simple(struct dump *d, const struct saw_stmt *s, const char *text)
+static void
+dump_simple(struct dump *d, const struct saw_stmt *s, const char *text)
 {
     bool has_value = s->kind == STMT_EXPR || s->kind == STMT_RETURN ||
                      s->kind == STMT_RESULT;
 
     begin_at(d, s->pos, text);
-    end(d);
+    dump_end(d);
     if (has_value)
-        child(d, s->u.expr);
+        dump_child(d, s->u.expr);
 }
 
-static void block(struct dump *d, const struct saw_stmt *s)
+static void dump_block(struct dump *d, const struct saw_stmt *s)
 {
     size_t i;
 
     for (i = 0; i < s->u.block.count; i++)
-        stmt(d, s->u.block.at[i]);
+        dump_stmt(d, s->u.block.at[i]);
 }
 
-static void stmt(struct dump *d, const struct saw_stmt *s)
+static void dump_stmt(struct dump *d, const struct saw_stmt *s)
 {
     switch (s->kind) {
     case STMT_EMPTY:
     case STMT_TYPE:
     case STMT_PROTO: break;
-    case STMT_BLOCK: block(d, s); break;
-    case STMT_BREAK: simple(d, s, "break"); break;
-    case STMT_CONTINUE: simple(d, s, "continue"); break;
-    case STMT_DECL: decl(d, s->u.decl); break;
-    case STMT_EMIT: emit(d, s); break;
-    case STMT_EXPR: simple(d, s, "expression"); break;
-    case STMT_LOOP: loop(d, s); break;
-    case STMT_IF: branch(d, s); break;
-    case STMT_RESULT: simple(d, s, "result"); break;
-    case STMT_RETURN: simple(d, s, "return"); break;
+    case STMT_BLOCK: dump_block(d, s); break;
+    case STMT_BREAK: dump_simple(d, s, "break"); break;
+    case STMT_CONTINUE: dump_simple(d, s, "continue"); break;
+    case STMT_DECL: dump_decl(d, s->u.decl); break;
+    case STMT_EMIT: dump_emit(d, s); break;
+    case STMT_EXPR: dump_simple(d, s, "expression"); break;
+    case STMT_LOOP: dump_loop(d, s); break;
+    case STMT_IF: dump_branch(d, s); break;
+    case STMT_RESULT: dump_simple(d, s, "result"); break;
+    case STMT_RETURN: dump_simple(d, s, "return"); break;
     case STMT_SWITCH: select_case(d, s); break;
-    case STMT_WHEN: when(d, s); break;
+    case STMT_WHEN: dump_when(d, s); break;
     case STMT_ASSIGN:
         begin_at(d, s->pos, "=");
-        end(d);
-        child(d, s->u.assign.target);
-        child(d, s->u.assign.value);
+        dump_end(d);
+        dump_child(d, s->u.assign.target);
+        dump_child(d, s->u.assign.value);
         break;
     case STMT_INCREMENT:
         begin_at(d, s->pos, s->u.increment.delta > 0 ? "++" : "--");
-        end(d);
-        child(d, s->u.increment.target);
+        dump_end(d);
+        dump_child(d, s->u.increment.target);
         break;
     }
 }
@@ -385,5 +387,5 @@ void saw_tree_dump(const struct saw_unit *u, struct buf *out)
 {
     struct dump d = {.out = out};
 
-    block(&d, u->main->body);
+    dump_block(&d, u->main->body);
 }

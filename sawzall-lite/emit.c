@@ -168,7 +168,8 @@ keep_value(struct saw_run *r, const struct saw_tuple *row, struct err *err)
     return rc;
 }
 
-static int keep(struct saw_run *r, const union saw_slot *args, struct err *err)
+static int
+emit_keep(struct saw_run *r, const union saw_slot *args, struct err *err)
 {
     const struct saw_tuple *row = args[0].t;
 
@@ -202,7 +203,7 @@ int saw_run_emit(struct saw_run *r,
     case SAW_ROUTE_PRINT: return as_source(r, site, args, err);
     case SAW_ROUTE_LINE: return as_line(r, site, args, err);
     case SAW_ROUTE_FILE: return to_file(r, site, args, err);
-    case SAW_ROUTE_KEEP: return keep(r, args, err);
+    case SAW_ROUTE_KEEP: return emit_keep(r, args, err);
     }
     return 0;
 }

@@ -78,11 +78,11 @@ no_include(void *ctx, const char *path, struct buf *text, struct err *err)
     return 0;
 }
 
-static void lex(struct arena *a,
-                struct slice source,
-                const char *name,
-                struct saw_diag *d,
-                struct saw_tokens *out)
+static void fmt_lex(struct arena *a,
+                    struct slice source,
+                    const char *name,
+                    struct saw_diag *d,
+                    struct saw_tokens *out)
 {
     struct saw_compile_options opts = {.read_include = no_include};
 
@@ -134,10 +134,10 @@ static bool same_program(const struct saw_tokens *a, const struct saw_tokens *b)
 
 /* --- all of it ----------------------------------------------------------- */
 
-static void format(struct arena *a,
-                   const struct saw_tokens *tokens,
-                   const struct saw_token_marks *marks,
-                   struct buf *out)
+static void fmt_format(struct arena *a,
+                       const struct saw_tokens *tokens,
+                       const struct saw_token_marks *marks,
+                       struct buf *out)
 {
     struct slice source = tokens->at[0].pos.source->text;
     struct buf ignored = BUF_INIT;
@@ -146,7 +146,7 @@ static void format(struct arena *a,
     struct buf text = BUF_INIT;
 
     saw_layout(source, tokens, marks, &text);
-    lex(a, buf_slice(&text), "formatted", &d, &again);
+    fmt_lex(a, buf_slice(&text), "formatted", &d, &again);
     INVARIANT(same_program(tokens, &again));
     buf_append_slice(out, buf_slice(&text));
     mem_free(again.at);
@@ -171,14 +171,14 @@ int saw_format(struct slice source,
         return ERR_INVALID;
     }
     arena_init(&a);
-    lex(&a, source, name, &d, &tokens);
+    fmt_lex(&a, source, name, &d, &tokens);
     marks = mem_zalloc(tokens.count, sizeof(*marks));
     saw_parse_marked(&a, &tokens, &d, marks);
     if (d.error_count > 0) {
         buf_append_slice(diagnostics, buf_slice(&messages));
         rc = ERR_INVALID;
     } else {
-        format(&a, &tokens, marks, out);
+        fmt_format(&a, &tokens, marks, out);
     }
     mem_free(marks);
     mem_free(tokens.at);

@@ -54,12 +54,12 @@ struct layout {
 
 /* --- the stack ----------------------------------------------------------- */
 
-static struct frame *top(struct layout *l)
+static struct frame *layout_top(struct layout *l)
 {
     return &l->frames[l->depth - 1];
 }
 
-static void push(struct layout *l, struct frame f)
+static void layout_push(struct layout *l, struct frame f)
 {
     if (l->depth == l->frame_cap) {
         l->frame_cap = l->frame_cap ? 2 * l->frame_cap : 64;
@@ -68,7 +68,7 @@ static void push(struct layout *l, struct frame f)
     l->frames[l->depth++] = f;
 }
 
-static void pop(struct layout *l)
+static void layout_pop(struct layout *l)
 {
     if (l->depth > 1)
         l->depth--;
@@ -79,33 +79,33 @@ static bool has_mark(const struct layout *l, size_t i, enum saw_mark mark)
     return (l->marks[i].marks & mark) != 0;
 }
 
-static enum saw_token_kind kind(const struct layout *l, size_t i)
+static enum saw_token_kind layout_kind(const struct layout *l, size_t i)
 {
     return i < l->count ? l->tok[i].kind : TOK_EOF;
 }
 
-static enum saw_token_kind previous(const struct layout *l, size_t i)
+static enum saw_token_kind layout_previous(const struct layout *l, size_t i)
 {
     return i > 0 ? l->tok[i - 1].kind : TOK_EOF;
 }
 
-static struct slice gap(const struct layout *l, size_t i)
+static struct slice layout_gap(const struct layout *l, size_t i)
 {
     return slice_sub(l->source, i ? l->tok[i - 1].pos.end : 0,
                      l->tok[i].pos.begin);
 }
 
 /* Does the source break the line right before token @i? */
-static bool broken(const struct layout *l, size_t i)
+static bool layout_broken(const struct layout *l, size_t i)
 {
-    struct slice s = gap(l, i);
+    struct slice s = layout_gap(l, i);
 
     return slice_find_byte(s, '\n') < s.len;
 }
 
 /* --- text ---------------------------------------------------------------- */
 
-static void put(struct layout *l, struct slice s)
+static void layout_put(struct layout *l, struct slice s)
 {
     size_t i;
 
@@ -121,15 +121,15 @@ static void put(struct layout *l, struct slice s)
 static void new_line(struct layout *l, unsigned indent, bool blank)
 {
     if (l->text.len > 0) {
-        put(l, SLICE_LIT("\n"));
+        layout_put(l, SLICE_LIT("\n"));
         if (blank)
-            put(l, SLICE_LIT("\n"));
+            layout_put(l, SLICE_LIT("\n"));
     }
     buf_append_fill(&l->text, ' ', (size_t)indent * INDENT_COLUMNS);
     l->indent = indent;
 }
 
-static size_t width(struct slice s)
+static size_t layout_width(struct slice s)
 {
     size_t n = 0;
     size_t i;
@@ -150,12 +150,12 @@ static void put_trailing(struct layout *l, struct slice comment)
             mem_realloc(l->trailing, l->trailing_cap * sizeof(*l->trailing));
     }
     l->trailing[l->trailing_count++] =
-        (struct trailing){l->text.len, l->line, width(code)};
-    put(l, comment);
+        (struct trailing){l->text.len, l->line, layout_width(code)};
+    layout_put(l, comment);
 }
 
 /* The text, with the comments behind code aligned in runs of lines. */
-static void align(const struct layout *l, struct buf *out)
+static void layout_align(const struct layout *l, struct buf *out)
 {
     struct slice text = buf_slice(&l->text);
     size_t done = 0;
@@ -189,23 +189,23 @@ static bool is_closer(enum saw_token_kind k)
 /* else, and the while of a do: they stand at their statement's margin. */
 static bool continues_statement(const struct layout *l, size_t i)
 {
-    return kind(l, i) == TOK_ELSE ||
-           (kind(l, i) == TOK_WHILE && !has_mark(l, i, MARK_STATEMENT));
+    return layout_kind(l, i) == TOK_ELSE ||
+           (layout_kind(l, i) == TOK_WHILE && !has_mark(l, i, MARK_STATEMENT));
 }
 
 static bool is_label(const struct layout *l, size_t i)
 {
-    return kind(l, i) == TOK_CASE || kind(l, i) == TOK_DEFAULT;
+    return layout_kind(l, i) == TOK_CASE || layout_kind(l, i) == TOK_DEFAULT;
 }
 
 /* How far a line that begins with token @i is indented. */
 static unsigned indent_of(struct layout *l, size_t i)
 {
-    const struct frame *f = top(l);
+    const struct frame *f = layout_top(l);
 
     if (i >= l->count || has_mark(l, i, MARK_STATEMENT))
         return f->indent;
-    if (is_closer(kind(l, i)))
+    if (is_closer(layout_kind(l, i)))
         return f->kind == FRAME_SWITCH ? f->indent
                                        : f->indent - (f->indent > 0);
     if (f->kind == FRAME_STATEMENT)
@@ -218,8 +218,8 @@ static unsigned indent_of(struct layout *l, size_t i)
 /* How far a comment before token @i is. */
 static unsigned comment_indent(struct layout *l, size_t i)
 {
-    if (i < l->count && is_closer(kind(l, i)))
-        return top(l)->indent + (top(l)->kind == FRAME_SWITCH);
+    if (i < l->count && is_closer(layout_kind(l, i)))
+        return layout_top(l)->indent + (layout_top(l)->kind == FRAME_SWITCH);
     return indent_of(l, i);
 }
 
@@ -234,7 +234,7 @@ static bool is_number(enum saw_token_kind k)
 /* f(…), a[i](…), file(…), but if (…) and return (…). */
 static bool is_called(const struct layout *l, size_t i)
 {
-    enum saw_token_kind k = previous(l, i);
+    enum saw_token_kind k = layout_previous(l, i);
 
     return (k == TOK_IDENT && !has_mark(l, i - 1, MARK_WORD)) ||
            k == TOK_RPAREN || k == TOK_RBRACK || k == TOK_RBRACE ||
@@ -252,16 +252,16 @@ static bool blank_after_unary(enum saw_token_kind op, enum saw_token_kind k)
 
 static bool blank_before_colon(const struct layout *l, size_t i)
 {
-    return kind(l, i + 1) == TOK_ASSIGN && !has_mark(l, i, MARK_SLICE) &&
-           previous(l, i) != TOK_LBRACE;
+    return layout_kind(l, i + 1) == TOK_ASSIGN && !has_mark(l, i, MARK_SLICE) &&
+           layout_previous(l, i) != TOK_LBRACE;
 }
 
 /* Is there a blank between token @i and the one before it on its line? */
 static bool blank_before(struct layout *l, size_t i)
 {
-    enum saw_token_kind k = kind(l, i);
-    enum saw_token_kind p = previous(l, i);
-    const struct frame *f = top(l);
+    enum saw_token_kind k = layout_kind(l, i);
+    enum saw_token_kind p = layout_previous(l, i);
+    const struct frame *f = layout_top(l);
 
     if (p == TOK_LBRACE || k == TOK_RBRACE) {
         /* The statement in an inline block is pushed already. */
@@ -293,28 +293,29 @@ static bool blank_before(struct layout *l, size_t i)
 
 static bool breaks_before_statement(struct layout *l, size_t i)
 {
-    const struct frame *around = top(l) - 1;
+    const struct frame *around = layout_top(l) - 1;
 
     switch (around->kind) {
     case FRAME_LIST:
-        if (kind(l, i) == TOK_SEMICOLON)
-            return broken(l, i) && !around->inline_block;
+        if (layout_kind(l, i) == TOK_SEMICOLON)
+            return layout_broken(l, i) && !around->inline_block;
         return !around->inline_block;
-    case FRAME_SWITCH: return previous(l, i) != TOK_COLON || broken(l, i);
+    case FRAME_SWITCH:
+        return layout_previous(l, i) != TOK_COLON || layout_broken(l, i);
     case FRAME_STATEMENT:
         if (has_mark(l, i, MARK_BLOCK) ||
-            (kind(l, i) == TOK_IF && previous(l, i) == TOK_ELSE))
+            (layout_kind(l, i) == TOK_IF && layout_previous(l, i) == TOK_ELSE))
             return false;
-        return broken(l, i);
+        return layout_broken(l, i);
     case FRAME_BRACKET: break;
     }
-    return broken(l, i);
+    return layout_broken(l, i);
 }
 
 static bool breaks_before(struct layout *l, size_t i)
 {
-    enum saw_token_kind k = kind(l, i);
-    const struct frame *f = top(l);
+    enum saw_token_kind k = layout_kind(l, i);
+    const struct frame *f = layout_top(l);
 
     if (has_mark(l, i, MARK_STATEMENT))
         return breaks_before_statement(l, i);
@@ -324,16 +325,16 @@ static bool breaks_before(struct layout *l, size_t i)
         return false;
     if (f->kind == FRAME_SWITCH && is_label(l, i))
         return true;
-    if (continues_statement(l, i) && previous(l, i) == TOK_RBRACE)
+    if (continues_statement(l, i) && layout_previous(l, i) == TOK_RBRACE)
         return false;
-    return broken(l, i);
+    return layout_broken(l, i);
 }
 
 /* --- what stands before a token ------------------------------------------ */
 
 static bool behind_opener(const struct layout *l, size_t i)
 {
-    enum saw_token_kind p = previous(l, i);
+    enum saw_token_kind p = layout_previous(l, i);
 
     return i == 0 || p == TOK_LBRACE || p == TOK_LPAREN || p == TOK_LBRACK;
 }
@@ -349,7 +350,7 @@ put_piece(struct layout *l, size_t i, const struct saw_gap_piece *p, bool first)
         put_trailing(l, p->text);
     else {
         new_line(l, comment_indent(l, i), blank);
-        put(l, p->text);
+        layout_put(l, p->text);
     }
     l->after_comment = comment;
     l->after_include = !comment;
@@ -359,7 +360,7 @@ put_piece(struct layout *l, size_t i, const struct saw_gap_piece *p, bool first)
  * before it included. */
 static void put_gap(struct layout *l, size_t i)
 {
-    struct saw_gap g = {.text = gap(l, i)};
+    struct saw_gap g = {.text = layout_gap(l, i)};
     struct saw_gap_piece p = saw_gap_next(&g);
     bool first = true;
     bool breaks;
@@ -373,15 +374,15 @@ static void put_gap(struct layout *l, size_t i)
         return;
     breaks = l->after_comment || breaks_before(l, i);
     if (l->after_include)
-        breaks = kind(l, i) != TOK_SEMICOLON || p.newlines > 0;
+        breaks = layout_kind(l, i) != TOK_SEMICOLON || p.newlines > 0;
     blank = p.newlines > 1 && !(first && behind_opener(l, i)) &&
-            !is_closer(kind(l, i)) && !continues_statement(l, i);
+            !is_closer(layout_kind(l, i)) && !continues_statement(l, i);
     if (i == 0 && first)
         l->indent = 0;
     else if (breaks)
         new_line(l, indent_of(l, i), blank);
     else if (i > 0 && blank_before(l, i))
-        put(l, SLICE_LIT(" "));
+        layout_put(l, SLICE_LIT(" "));
     l->after_comment = false;
     l->after_include = false;
 }
@@ -390,21 +391,21 @@ static void put_gap(struct layout *l, size_t i)
 
 static void begin_statement(struct layout *l, size_t i)
 {
-    const struct frame *f = top(l);
+    const struct frame *f = layout_top(l);
     unsigned indent = f->indent;
 
     if (f->kind == FRAME_SWITCH)
         indent++;
     if (f->kind == FRAME_STATEMENT && !has_mark(l, i, MARK_BLOCK) &&
-        !(kind(l, i) == TOK_IF && previous(l, i) == TOK_ELSE))
+        !(layout_kind(l, i) == TOK_IF && layout_previous(l, i) == TOK_ELSE))
         indent++;
-    push(l, (struct frame){.kind = FRAME_STATEMENT, .indent = indent});
+    layout_push(l, (struct frame){.kind = FRAME_STATEMENT, .indent = indent});
 }
 
 /* Is there a comment or an include clause between @i - 1 and @i? */
 static bool gap_is_blank(const struct layout *l, size_t i)
 {
-    struct saw_gap g = {.text = gap(l, i)};
+    struct saw_gap g = {.text = layout_gap(l, i)};
 
     return saw_gap_next(&g).kind == GAP_END;
 }
@@ -435,39 +436,40 @@ static bool is_inline(const struct layout *l, size_t open)
 
 static void open_block(struct layout *l, size_t i)
 {
-    unsigned base =
-        top(l)->kind == FRAME_STATEMENT ? top(l)->indent : l->indent;
+    unsigned base = layout_top(l)->kind == FRAME_STATEMENT
+                        ? layout_top(l)->indent
+                        : l->indent;
     bool labels = i + 1 < l->count && is_label(l, i + 1);
 
     if (labels)
-        push(l, (struct frame){.kind = FRAME_SWITCH, .indent = base});
+        layout_push(l, (struct frame){.kind = FRAME_SWITCH, .indent = base});
     else
-        push(l, (struct frame){.kind = FRAME_LIST,
-                               .indent = base + 1,
-                               .inline_block = is_inline(l, i)});
+        layout_push(l, (struct frame){.kind = FRAME_LIST,
+                                      .indent = base + 1,
+                                      .inline_block = is_inline(l, i)});
 }
 
 static void put_token(struct layout *l, size_t i)
 {
     struct slice text =
         slice_sub(l->source, l->tok[i].pos.begin, l->tok[i].pos.end);
-    enum saw_token_kind k = kind(l, i);
+    enum saw_token_kind k = layout_kind(l, i);
     unsigned n;
 
     if (has_mark(l, i, MARK_STATEMENT))
         begin_statement(l, i);
     put_gap(l, i);
-    put(l, text);
+    layout_put(l, text);
     if (is_closer(k))
-        pop(l);
+        layout_pop(l);
     else if (k == TOK_LBRACE && has_mark(l, i, MARK_BLOCK))
         open_block(l, i);
     else if (k == TOK_LBRACE || k == TOK_LPAREN || k == TOK_LBRACK)
-        push(l, (struct frame){.kind = FRAME_BRACKET,
-                               .indent = l->indent + 1,
-                               .padded = has_mark(l, i, MARK_TYPE)});
+        layout_push(l, (struct frame){.kind = FRAME_BRACKET,
+                                      .indent = l->indent + 1,
+                                      .padded = has_mark(l, i, MARK_TYPE)});
     for (n = l->marks[i].ends; n > 0; n--)
-        pop(l);
+        layout_pop(l);
 }
 
 void saw_layout(struct slice source,
@@ -481,13 +483,13 @@ void saw_layout(struct slice source,
                        .count = tokens->count - 1};
     size_t i;
 
-    push(&l, (struct frame){.kind = FRAME_LIST});
+    layout_push(&l, (struct frame){.kind = FRAME_LIST});
     for (i = 0; i < l.count; i++)
         put_token(&l, i);
     put_gap(&l, l.count);
     if (l.text.len > 0)
-        put(&l, SLICE_LIT("\n"));
-    align(&l, out);
+        layout_put(&l, SLICE_LIT("\n"));
+    layout_align(&l, out);
     mem_free(l.frames);
     mem_free(l.trailing);
     buf_close(&l.text);

@@ -5,7 +5,7 @@
 
 /* --- instructions -------------------------------------------------------- */
 
-static struct saw_insn *add(struct gen *g, enum saw_opcode op)
+static struct saw_insn *gen_add(struct gen *g, enum saw_opcode op)
 {
     if (g->count == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 64;
@@ -20,7 +20,7 @@ static struct saw_insn *add(struct gen *g, enum saw_opcode op)
 uint32_t
 gen_abc(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t b, uint32_t c)
 {
-    struct saw_insn *i = add(g, op);
+    struct saw_insn *i = gen_add(g, op);
 
     i->a = (uint16_t)a;
     i->u.r.b = (uint16_t)b;
@@ -30,7 +30,7 @@ gen_abc(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t b, uint32_t c)
 
 uint32_t gen_ak(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t k)
 {
-    struct saw_insn *i = add(g, op);
+    struct saw_insn *i = gen_add(g, op);
 
     i->a = (uint16_t)a;
     i->u.k = k;
@@ -96,7 +96,7 @@ void gen_bind(struct gen *g, gen_label l)
     g->labels[l] = g->count;
 }
 
-static void fixup(struct gen *g, gen_label l)
+static void gen_add_fixup(struct gen *g, gen_label l)
 {
     if (g->fixup_count == g->fixup_cap) {
         g->fixup_cap = g->fixup_cap ? g->fixup_cap * 2 : 32;
@@ -108,7 +108,7 @@ static void fixup(struct gen *g, gen_label l)
 void gen_jump(struct gen *g, gen_label l)
 {
     gen_ak(g, SAW_OP_JMP, 0, 0);
-    fixup(g, l);
+    gen_add_fixup(g, l);
 }
 
 /* The comparison that leaves a bool, for when the jump is too far. */
@@ -158,7 +158,7 @@ static void far_branch(struct gen *g,
     }
     gen_abc(g, op, t, swap ? b : a, swap ? a : b);
     gen_ak(g, negate ? SAW_OP_JF : SAW_OP_JT, t, 0);
-    fixup(g, l);
+    gen_add_fixup(g, l);
     gen_release(g, mark);
 }
 
@@ -170,12 +170,12 @@ void gen_branch(struct gen *g,
 {
     if (op == SAW_OP_JT || op == SAW_OP_JF) {
         gen_ak(g, op, a, 0);
-        fixup(g, l);
+        gen_add_fixup(g, l);
     } else if (g->far) {
         far_branch(g, op, a, b, l);
     } else {
         gen_abc(g, op, a, b, 0);
-        fixup(g, l);
+        gen_add_fixup(g, l);
     }
 }
 
@@ -183,7 +183,7 @@ void gen_branch(struct gen *g,
 
 /* Room for one more in an array of the arena. */
 static void *
-grow(struct gen *g, void *at, size_t count, size_t *cap, size_t size)
+gen_grow(struct gen *g, void *at, size_t count, size_t *cap, size_t size)
 {
     void *p;
 
@@ -206,8 +206,8 @@ uint32_t gen_constant(struct gen *g, union saw_slot v)
         if (p->constants[i].u == v.u)
             return i;
     }
-    p->constants = grow(g, p->constants, p->constant_count, &g->u->constant_cap,
-                        sizeof(*p->constants));
+    p->constants = gen_grow(g, p->constants, p->constant_count,
+                            &g->u->constant_cap, sizeof(*p->constants));
     p->constants[p->constant_count] = v;
     return p->constant_count++;
 }
@@ -222,8 +222,8 @@ uint32_t gen_type(struct gen *g, const struct saw_type *t)
         if (p->types[i] == t)
             return i;
     }
-    p->types = grow(g, (void *)p->types, p->type_count, &g->u->type_cap,
-                    sizeof(*p->types));
+    p->types = gen_grow(g, (void *)p->types, p->type_count, &g->u->type_cap,
+                        sizeof(*p->types));
     p->types[p->type_count] = t;
     return p->type_count++;
 }
@@ -234,8 +234,8 @@ uint32_t gen_var(struct gen *g, struct saw_decl *d)
 
     if (d->var)
         return d->var - 1;
-    p->vars = grow(g, (void *)p->vars, p->var_count, &g->u->var_cap,
-                   sizeof(*p->vars));
+    p->vars = gen_grow(g, (void *)p->vars, p->var_count, &g->u->var_cap,
+                       sizeof(*p->vars));
     p->vars[p->var_count++] = d;
     d->var = p->var_count;
     return d->var - 1;
@@ -245,8 +245,8 @@ uint32_t gen_site(struct gen *g, const struct saw_call *site)
 {
     struct saw_code_pool *p = g->u->pool;
 
-    p->sites = grow(g, (void *)p->sites, p->site_count, &g->u->site_cap,
-                    sizeof(*p->sites));
+    p->sites = gen_grow(g, (void *)p->sites, p->site_count, &g->u->site_cap,
+                        sizeof(*p->sites));
     p->sites[p->site_count] = site;
     return p->site_count++;
 }

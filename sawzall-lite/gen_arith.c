@@ -64,11 +64,11 @@ comparison_opcode(enum saw_op op, enum saw_kind k, bool *swap)
     return (enum saw_opcode)table[row][column];
 }
 
-static void comparison(struct gen *g,
-                       const struct saw_expr *e,
-                       gen_reg to,
-                       gen_reg l,
-                       gen_reg r)
+static void gen_arith_comparison(struct gen *g,
+                                 const struct saw_expr *e,
+                                 gen_reg to,
+                                 gen_reg l,
+                                 gen_reg r)
 {
     const struct saw_type *t = e->u.binary.left->type;
     bool swap;
@@ -101,7 +101,7 @@ void gen_binary_op(struct gen *g,
 
     g->at = e->pos;
     if (is_comparison(op)) {
-        comparison(g, e, to, l, r);
+        gen_arith_comparison(g, e, to, l, r);
         return;
     }
     if ((op == OP_DIV || op == OP_MOD) && may_be_zero(e->u.binary.right))
@@ -150,10 +150,10 @@ static enum saw_opcode float_immediate(enum saw_op op, const union saw_slot *k)
 }
 
 /* The instruction for op with the constant @k on the right, or SAW_OP_NOP. */
-static enum saw_opcode immediate(struct gen *g,
-                                 const struct saw_type *t,
-                                 enum saw_op op,
-                                 const union saw_slot *k)
+static enum saw_opcode gen_arith_immediate(struct gen *g,
+                                           const struct saw_type *t,
+                                           enum saw_op op,
+                                           const union saw_slot *k)
 {
     if (!k || g->u->plain)
         return SAW_OP_NOP;
@@ -165,7 +165,7 @@ static enum saw_opcode immediate(struct gen *g,
     return SAW_OP_NOP;
 }
 
-/* @to = @l op @k. PRE: immediate(). */
+/* @to = @l op @k. PRE: gen_arith_immediate(). */
 static void immediate_op(struct gen *g,
                          const struct saw_expr *e,
                          const union saw_slot *k,
@@ -173,7 +173,7 @@ static void immediate_op(struct gen *g,
                          gen_reg l)
 {
     enum saw_op op = e->u.binary.op;
-    enum saw_opcode o = immediate(g, e->type, op, k);
+    enum saw_opcode o = gen_arith_immediate(g, e->type, op, k);
 
     g->at = e->pos;
     if (e->type->kind == SAW_FLOAT)
@@ -183,12 +183,13 @@ static void immediate_op(struct gen *g,
 }
 
 /* 2.0 * x as x * 2.0: exact, and one instruction less. */
-static bool flips(struct gen *g, const struct saw_expr *e)
+static bool gen_arith_flips(struct gen *g, const struct saw_expr *e)
 {
     enum saw_op op = e->u.binary.op;
 
     return !e->u.binary.right->constant && (op == OP_ADD || op == OP_MUL) &&
-           immediate(g, e->type, op, e->u.binary.left->constant) != SAW_OP_NOP;
+           gen_arith_immediate(g, e->type, op, e->u.binary.left->constant) !=
+               SAW_OP_NOP;
 }
 
 static bool is_float_op(const struct saw_expr *e, enum saw_op op)
@@ -200,17 +201,17 @@ static bool is_float_op(const struct saw_expr *e, enum saw_op op)
 /* A product both of whose factors must be in registers. */
 static bool is_product(struct gen *g, const struct saw_expr *e)
 {
-    return is_float_op(e, OP_MUL) && !flips(g, e) &&
-           immediate(g, e->type, OP_MUL, e->u.binary.right->constant) ==
-               SAW_OP_NOP;
+    return is_float_op(e, OP_MUL) && !gen_arith_flips(g, e) &&
+           gen_arith_immediate(g, e->type, OP_MUL,
+                               e->u.binary.right->constant) == SAW_OP_NOP;
 }
 
-static void four(struct gen *g,
-                 enum saw_opcode op,
-                 gen_reg to,
-                 gen_reg x,
-                 gen_reg y,
-                 gen_reg z)
+static void gen_arith_four(struct gen *g,
+                           enum saw_opcode op,
+                           gen_reg to,
+                           gen_reg x,
+                           gen_reg y,
+                           gen_reg z)
 {
     gen_abc(g, op, to, x, y);
     gen_ak(g, SAW_OP_EXT, 0, z);
@@ -230,18 +231,21 @@ with_product(struct gen *g, const struct saw_expr *e, gen_reg to, gen_reg l)
     x = gen_any(g, m->u.binary.left);
     y = gen_any(g, m->u.binary.right);
     g->at = e->pos;
-    four(g, e->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FNMADD, to, x, y,
-         l);
+    gen_arith_four(g, e->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FNMADD,
+                   to, x, y, l);
     return true;
 }
 
 /* @to = @l op the right side. */
-static void
-operate(struct gen *g, const struct saw_expr *e, gen_reg to, gen_reg l)
+static void gen_arith_operate(struct gen *g,
+                              const struct saw_expr *e,
+                              gen_reg to,
+                              gen_reg l)
 {
     struct saw_expr *right = e->u.binary.right;
 
-    if (immediate(g, e->type, e->u.binary.op, right->constant) != SAW_OP_NOP)
+    if (gen_arith_immediate(g, e->type, e->u.binary.op, right->constant) !=
+        SAW_OP_NOP)
         immediate_op(g, e, right->constant, to, l);
     else if (!with_product(g, e, to, l))
         gen_binary_op(g, e, to, l, gen_any(g, right));
@@ -250,11 +254,11 @@ operate(struct gen *g, const struct saw_expr *e, gen_reg to, gen_reg l)
 /* The innermost operation of a spine whose left operand is @l's. */
 static void first_op(struct gen *g, struct saw_expr *e, gen_reg to)
 {
-    if (flips(g, e))
+    if (gen_arith_flips(g, e))
         immediate_op(g, e, e->u.binary.left->constant, to,
                      gen_any(g, e->u.binary.right));
     else
-        operate(g, e, to, gen_any(g, e->u.binary.left));
+        gen_arith_operate(g, e, to, gen_any(g, e->u.binary.left));
 }
 
 /* Are @inner and @outer of a spine (x * y) + z or (x * y) - z? */
@@ -267,7 +271,7 @@ static bool product_first(struct gen *g,
 
     return !g->u->plain && is_product(g, inner) &&
            (is_float_op(outer, OP_ADD) || is_float_op(outer, OP_SUB)) &&
-           immediate(g, outer->type, op, k) == SAW_OP_NOP;
+           gen_arith_immediate(g, outer->type, op, k) == SAW_OP_NOP;
 }
 
 /* Both in one instruction. PRE: product_first(). */
@@ -281,8 +285,9 @@ static void product_then(struct gen *g,
     gen_reg z = gen_any(g, outer->u.binary.right);
 
     g->at = outer->pos;
-    four(g, outer->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FMSUB, to, x,
-         y, z);
+    gen_arith_four(g,
+                   outer->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FMSUB,
+                   to, x, y, z);
 }
 
 /* a + b - c …, innermost first, partial results in one temporary. */
@@ -305,7 +310,7 @@ static void run_spine(struct gen *g, const struct saw_exprs *spine, gen_reg to)
         else if (first)
             first_op(g, e, result);
         else
-            operate(g, e, result, part);
+            gen_arith_operate(g, e, result, part);
         gen_release(g, part + 1);
         first = false;
     }

@@ -1,14 +1,15 @@
 /* Calls to code; see gen.h. */
 #include "sawzall-lite/gen.h"
 
-static struct saw_expr *arg(const struct saw_expr *e, size_t i)
+static struct saw_expr *gen_call_arg(const struct saw_expr *e, size_t i)
 {
     return e->u.call.args.at[i];
 }
 
 /* The frame that @f keeps, into @to: what a call of @f or a closure of it
  * holds. */
-static void environment(struct gen *g, const struct saw_function *f, gen_reg to)
+static void
+gen_call_environment(struct gen *g, const struct saw_function *f, gen_reg to)
 {
     gen_frame(g, gen_env_of(f), to);
 }
@@ -19,7 +20,7 @@ void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to)
     gen_reg env = gen_temp(g);
 
     if (f->context_level > 0)
-        environment(g, f, env);
+        gen_call_environment(g, f, env);
     gen_abc(g, SAW_OP_CLOSURE, to, env, 0);
     gen_ak(g, SAW_OP_EXT, 0, f->index);
     gen_release(g, mark);
@@ -27,7 +28,8 @@ void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to)
 
 /* Arguments in registers from @r on, evaluated from the last to the first, as
  * the language always has. */
-static void arguments(struct gen *g, const struct saw_exprs *args, gen_reg r)
+static void
+gen_call_arguments(struct gen *g, const struct saw_exprs *args, gen_reg r)
 {
     size_t i;
 
@@ -45,12 +47,12 @@ gen_reg gen_arguments(struct gen *g, const struct saw_exprs *args)
         return r;
     }
     r = gen_temps(g, (uint32_t)args->count);
-    arguments(g, args, r);
+    gen_call_arguments(g, args, r);
     return r;
 }
 
 /* The function a call always reaches, or NULL. */
-static struct saw_function *target(const struct saw_expr *fn)
+static struct saw_function *gen_call_target(const struct saw_expr *fn)
 {
     const struct saw_decl *d;
 
@@ -66,7 +68,7 @@ static struct saw_function *target(const struct saw_expr *fn)
 static void function_call(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     const struct saw_exprs *args = &e->u.call.args;
-    struct saw_function *f = target(e->u.call.fn);
+    struct saw_function *f = gen_call_target(e->u.call.fn);
     gen_reg mark = g->next_reg;
     gen_reg closure = f ? 0 : gen_temp(g);
     gen_reg r;
@@ -85,9 +87,9 @@ static void function_call(struct gen *g, struct saw_expr *e, gen_reg to)
     } else {
         r = gen_temps(g, (uint32_t)args->count + 1);
     }
-    arguments(g, args, r);
+    gen_call_arguments(g, args, r);
     if (f && f->context_level > 0)
-        environment(g, f, r + (gen_reg)args->count);
+        gen_call_environment(g, f, r + (gen_reg)args->count);
     g->at = e->pos;
     if (f)
         gen_ak(g, SAW_OP_CALL, r, f->index);
@@ -131,7 +133,7 @@ static void call_def(struct gen *g, struct saw_expr *e, gen_reg to)
     struct saw_decls *assumed = g->assumed;
 
     g->assumed = NULL; /* Asking is not assuming. */
-    gen_any(g, arg(e, 0));
+    gen_any(g, gen_call_arg(e, 0));
     g->assumed = assumed;
     gen_handle_end(g, from, SAW_HANDLER_JUMP, no);
     g->undef_sites = sites; /* They end here. */
@@ -154,15 +156,15 @@ static void call_new(struct gen *g, struct saw_expr *e, gen_reg to)
     if (t->kind == SAW_MAP) {
         n = gen_temp(g);
         if (e->u.call.args.count > 1)
-            gen_to(g, arg(e, 1), n);
+            gen_to(g, gen_call_arg(e, 1), n);
         else
             gen_ak(g, SAW_OP_LOADI, n, 0);
         gen_abc(g, SAW_OP_NEWMAP, to, n, 0);
     } else {
         n = gen_temps(g, 2);
         v = n + 1;
-        gen_to(g, arg(e, 1), n);
-        gen_held(g, arg(e, 2), v);
+        gen_to(g, gen_call_arg(e, 1), n);
+        gen_held(g, gen_call_arg(e, 2), v);
         g->at = e->pos;
         gen_abcx(g, t->kind == SAW_ARRAY ? SAW_OP_NEWARRAY : SAW_OP_NEWTEXT, to,
                  n, v, t);
@@ -174,8 +176,8 @@ static void call_new(struct gen *g, struct saw_expr *e, gen_reg to)
 static void call_len(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_reg mark = g->next_reg;
-    enum saw_kind k = arg(e, 0)->type->kind;
-    gen_reg r = gen_any(g, arg(e, 0));
+    enum saw_kind k = gen_call_arg(e, 0)->type->kind;
+    gen_reg r = gen_any(g, gen_call_arg(e, 0));
 
     gen_abc(g,
             k == SAW_ARRAY ? SAW_OP_ALEN
@@ -188,10 +190,10 @@ static void call_len(struct gen *g, struct saw_expr *e, gen_reg to)
 static void call_haskey(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_reg mark = g->next_reg;
-    gen_reg m = gen_any(g, arg(e, 0));
-    gen_reg k = gen_any(g, arg(e, 1));
+    gen_reg m = gen_any(g, gen_call_arg(e, 0));
+    gen_reg k = gen_any(g, gen_call_arg(e, 1));
 
-    gen_abcx(g, SAW_OP_HASKEY, to, m, k, arg(e, 0)->type);
+    gen_abcx(g, SAW_OP_HASKEY, to, m, k, gen_call_arg(e, 0)->type);
     gen_release(g, mark);
 }
 
@@ -199,11 +201,11 @@ static void call_lookup(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_reg mark = g->next_reg;
     gen_reg t = gen_temp(g);
-    gen_reg m = gen_any(g, arg(e, 0));
-    gen_reg k = gen_any(g, arg(e, 1));
+    gen_reg m = gen_any(g, gen_call_arg(e, 0));
+    gen_reg k = gen_any(g, gen_call_arg(e, 1));
 
-    gen_to(g, arg(e, 2), t);
-    gen_abcx(g, SAW_OP_LOOKUP, t, m, k, arg(e, 0)->type);
+    gen_to(g, gen_call_arg(e, 2), t);
+    gen_abcx(g, SAW_OP_LOOKUP, t, m, k, gen_call_arg(e, 0)->type);
     gen_abc(g, SAW_OP_MOVE, to, t, 0);
     gen_release(g, mark);
 }
@@ -211,7 +213,7 @@ static void call_lookup(struct gen *g, struct saw_expr *e, gen_reg to)
 static void call_inproto(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_reg mark = g->next_reg;
-    const struct saw_expr *s = arg(e, 0);
+    const struct saw_expr *s = gen_call_arg(e, 0);
     gen_reg o = gen_any(g, s->u.select.object);
 
     gen_abc(g, SAW_OP_INPROTO, to, o, (uint32_t)s->u.select.field);
@@ -222,7 +224,7 @@ static void call_inproto(struct gen *g, struct saw_expr *e, gen_reg to)
 static void call_clearproto(struct gen *g, struct saw_expr *e)
 {
     gen_reg mark = g->next_reg;
-    const struct saw_expr *s = arg(e, 0);
+    const struct saw_expr *s = gen_call_arg(e, 0);
     struct saw_expr *object = s->u.select.object;
     gen_reg o = gen_temp(g);
 
@@ -237,8 +239,8 @@ static void call_clearproto(struct gen *g, struct saw_expr *e)
 static void call_cell(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_reg mark = g->next_reg;
-    gen_reg row = gen_any(g, arg(e, 0));
-    gen_reg name = gen_any(g, arg(e, 1));
+    gen_reg row = gen_any(g, gen_call_arg(e, 0));
+    gen_reg name = gen_any(g, gen_call_arg(e, 1));
 
     g->at = e->pos;
     gen_abc(g, SAW_OP_CELL, to, row, name);
@@ -287,7 +289,7 @@ static void call_saw(struct gen *g, struct saw_expr *e, gen_reg to)
 
 static void call_undefine(struct gen *g, struct saw_expr *e)
 {
-    struct saw_decl *d = arg(e, 0)->u.name.decl;
+    struct saw_decl *d = gen_call_arg(e, 0)->u.name.decl;
 
     gen_set_defined(g, d, false);
 }

@@ -7,7 +7,8 @@ static bool is_binary(const struct saw_expr *e, enum saw_op op)
 }
 
 /* The operands of a && b && c in order. */
-static void operands(struct gen *g, struct saw_expr *e, struct saw_exprs *out)
+static void
+gen_cond_operands(struct gen *g, struct saw_expr *e, struct saw_exprs *out)
 {
     enum saw_op op = e->u.binary.op;
     size_t i;
@@ -26,8 +27,11 @@ static void operands(struct gen *g, struct saw_expr *e, struct saw_exprs *out)
 }
 
 /* @decides: the value of one operand that settles the whole (false for &&). */
-static void
-logical(struct gen *g, struct saw_expr *e, bool decides, bool when, gen_label l)
+static void gen_cond_logical(struct gen *g,
+                             struct saw_expr *e,
+                             bool decides,
+                             bool when,
+                             gen_label l)
 {
     struct saw_exprs list = {0};
     gen_label skip = when == decides ? l : gen_label_new(g);
@@ -35,7 +39,7 @@ logical(struct gen *g, struct saw_expr *e, bool decides, bool when, gen_label l)
     size_t after_first = known;
     size_t i;
 
-    operands(g, e, &list);
+    gen_cond_operands(g, e, &list);
     for (i = 0; i + 1 < list.count; i++) {
         gen_cond(g, list.at[i], decides, skip);
         if (i == 0)
@@ -47,7 +51,7 @@ logical(struct gen *g, struct saw_expr *e, bool decides, bool when, gen_label l)
     gen_forget(g, after_first); /* Only the first is always evaluated. */
 }
 
-static enum saw_opcode opposite(enum saw_opcode op)
+static enum saw_opcode gen_cond_opposite(enum saw_opcode op)
 {
     switch ((int)op) {
     case SAW_OP_JEQ: return SAW_OP_JNE;
@@ -65,7 +69,7 @@ static enum saw_opcode opposite(enum saw_opcode op)
     }
 }
 
-static enum saw_opcode immediate(enum saw_op op)
+static enum saw_opcode gen_cond_immediate(enum saw_op op)
 {
     switch ((int)op) {
     case OP_EQL: return SAW_OP_JEQI;
@@ -114,7 +118,7 @@ static void int_compare(struct gen *g,
                l);
 }
 
-static enum saw_op mirrored(enum saw_op op)
+static enum saw_op gen_cond_mirrored(enum saw_op op)
 {
     switch ((int)op) {
     case OP_LSS: return OP_GTR;
@@ -157,7 +161,8 @@ static bool with_constant(struct gen *g,
         o = float_constant(op, when);
     } else if (fits_immediate(k, op)) {
         b = (uint16_t)k->constant->i;
-        o = when ? immediate(op) : opposite(immediate(op));
+        o = when ? gen_cond_immediate(op)
+                 : gen_cond_opposite(gen_cond_immediate(op));
     } else {
         return false;
     }
@@ -168,7 +173,8 @@ static bool with_constant(struct gen *g,
 }
 
 /* A comparison that has an instruction of its own; false if it has none. */
-static bool fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
+static bool
+gen_cond_fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
 {
     enum saw_op op = e->u.binary.op;
     struct saw_expr *left = e->u.binary.left;
@@ -186,8 +192,9 @@ static bool fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
     if (op < OP_EQL || op > OP_GEQ || g->u->plain ||
         !(word || text || (k == SAW_FLOAT && !equality)))
         return false;
-    if (!text && (with_constant(g, left, op, right, when, l) ||
-                  with_constant(g, right, mirrored(op), left, when, l)))
+    if (!text &&
+        (with_constant(g, left, op, right, when, l) ||
+         with_constant(g, right, gen_cond_mirrored(op), left, when, l)))
         return true;
     a = gen_any(g, left);
     b = gen_any(g, right);
@@ -200,7 +207,8 @@ static bool fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
     } else {
         bool swap = op == OP_GTR || op == OP_GEQ;
         o = op == OP_LSS || op == OP_GTR ? SAW_OP_JFLT : SAW_OP_JFLE;
-        gen_branch(g, when ? o : opposite(o), swap ? b : a, swap ? a : b, l);
+        gen_branch(g, when ? o : gen_cond_opposite(o), swap ? b : a,
+                   swap ? a : b, l);
     }
     return true;
 }
@@ -221,10 +229,10 @@ void gen_cond(struct gen *g, struct saw_expr *e, bool when, gen_label l)
         return;
     }
     if (is_binary(e, OP_LAND)) {
-        logical(g, e, false, when, l);
+        gen_cond_logical(g, e, false, when, l);
     } else if (is_binary(e, OP_LOR)) {
-        logical(g, e, true, when, l);
-    } else if (e->kind != EXPR_BINARY || !fused(g, e, when, l)) {
+        gen_cond_logical(g, e, true, when, l);
+    } else if (e->kind != EXPR_BINARY || !gen_cond_fused(g, e, when, l)) {
         r = gen_any(g, e);
         g->at = e->pos;
         gen_branch(g, when ? SAW_OP_JT : SAW_OP_JF, r, 0, l);

@@ -31,7 +31,8 @@ void gen_held(struct gen *g, struct saw_expr *e, gen_reg to)
 
 /* --- constants ----------------------------------------------------------- */
 
-static void constant(struct gen *g, const struct saw_expr *e, gen_reg to)
+static void
+gen_expr_constant(struct gen *g, const struct saw_expr *e, gen_reg to)
 {
     union saw_slot v = *e->constant;
 
@@ -44,8 +45,10 @@ static void constant(struct gen *g, const struct saw_expr *e, gen_reg to)
 
 /* --- indexing ------------------------------------------------------------ */
 
-static void
-length(struct gen *g, const struct saw_type *t, gen_reg to, gen_reg from)
+static void gen_expr_length(struct gen *g,
+                            const struct saw_type *t,
+                            gen_reg to,
+                            gen_reg from)
 {
     enum saw_opcode op = t->kind == SAW_ARRAY ? SAW_OP_ALEN
                          : t->kind == SAW_MAP ? SAW_OP_MLEN
@@ -53,7 +56,8 @@ length(struct gen *g, const struct saw_type *t, gen_reg to, gen_reg from)
     gen_abc(g, op, to, from, 0);
 }
 
-static void slice(struct gen *g, struct saw_expr *e, gen_reg to, gen_reg o)
+static void
+gen_expr_slice(struct gen *g, struct saw_expr *e, gen_reg to, gen_reg o)
 {
     gen_reg bounds = gen_temps(g, 2);
     const struct saw_type *t = e->type;
@@ -102,10 +106,10 @@ static void index_expr(struct gen *g, struct saw_expr *e, gen_reg to)
     o = gen_any(g, e->u.index.object);
     if (e->u.index.has_dollar) {
         e->u.index.length_reg = gen_temp(g);
-        length(g, t, e->u.index.length_reg, o);
+        gen_expr_length(g, t, e->u.index.length_reg, o);
     }
     if (e->u.index.end) {
-        slice(g, e, to, o);
+        gen_expr_slice(g, e, to, o);
         gen_release(g, mark);
         return;
     }
@@ -132,7 +136,7 @@ static void index_expr(struct gen *g, struct saw_expr *e, gen_reg to)
 
 /* --- literals ------------------------------------------------------------ */
 
-static void composite(struct gen *g, struct saw_expr *e, gen_reg to)
+static void gen_expr_composite(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     const struct saw_exprs *items = &e->u.composite.items;
     gen_reg mark = g->next_reg;
@@ -154,7 +158,7 @@ static void composite(struct gen *g, struct saw_expr *e, gen_reg to)
     gen_release(g, mark);
 }
 
-static void statexpr(struct gen *g, struct saw_expr *e, gen_reg to)
+static void gen_expr_statexpr(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     struct saw_expr *outer = g->statexpr;
     gen_label outer_exit = g->statexpr_exit;
@@ -183,7 +187,7 @@ static bool is_int_to_float(const struct saw_expr *e)
            e->u.convert.args.at[0]->type->kind == SAW_INT;
 }
 
-static void convert(struct gen *g, struct saw_expr *e, gen_reg to)
+static void gen_expr_convert(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     const struct saw_exprs *args = &e->u.convert.args;
     gen_reg mark = g->next_reg;
@@ -217,7 +221,7 @@ void gen_to(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     g->at = e->pos;
     if (e->constant) {
-        constant(g, e, to);
+        gen_expr_constant(g, e, to);
         return;
     }
     switch (e->kind) {
@@ -235,13 +239,13 @@ void gen_to(struct gen *g, struct saw_expr *e, gen_reg to)
         gen_abc(g, SAW_OP_MOVE, to, e->u.dollar->u.index.length_reg, 0);
         break;
     case EXPR_CALL: gen_call(g, e, to); break;
-    case EXPR_CONVERT: convert(g, e, to); break;
-    case EXPR_COMPOSITE: composite(g, e, to); break;
+    case EXPR_CONVERT: gen_expr_convert(g, e, to); break;
+    case EXPR_COMPOSITE: gen_expr_composite(g, e, to); break;
     case EXPR_FUNCTION:
         gen_function(g->u, e->u.function.fn);
         gen_closure(g, e->u.function.fn, to);
         break;
-    case EXPR_STATEXPR: statexpr(g, e, to); break;
+    case EXPR_STATEXPR: gen_expr_statexpr(g, e, to); break;
     case EXPR_BAD:
     case EXPR_LITERAL:
     case EXPR_TIME_TEXT:

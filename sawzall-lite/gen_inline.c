@@ -12,7 +12,7 @@
 /* Instructions of a function that is worth it. */
 #define INLINE_INSNS_MAX 24
 
-static struct saw_expr *returned(const struct saw_function *f)
+static struct saw_expr *gen_inline_returned(const struct saw_function *f)
 {
     const struct saw_stmts *body = &f->body->u.block;
 
@@ -89,7 +89,8 @@ bool gen_can_inline(const struct gen *g, const struct saw_function *f)
         f->context_level > 0 || f->uses_outer || g->u->unit->has_statexpr ||
         !g->u->pool->codes[f->index] ||
         g->u->pool->codes[f->index]->insn_count > INLINE_INSNS_MAX ||
-        f->returns_undef || !returned(f) || !is_closed(returned(f), f))
+        f->returns_undef || !gen_inline_returned(f) ||
+        !is_closed(gen_inline_returned(f), f))
         return false;
     for (i = 0; i < f->params.count; i++) {
         if (!is_plain_param(f->params.at[i]))
@@ -134,7 +135,7 @@ void gen_inline(struct gen *g,
         f->params.at[i]->defined_reg = -1;
     }
     f->inlining = true;
-    gen_to(g, returned(f), to);
+    gen_to(g, gen_inline_returned(f), to);
     f->inlining = false;
     for (i = 0; i < args->count; i++)
         f->params.at[i]->owner = f;

@@ -30,7 +30,7 @@ static void var_decl(struct gen *g, struct saw_decl *d)
         end = gen_label_new(g);
         from = gen_handle_begin(g);
         if (!g->u->plain)
-            saw_reads_tell(d);
+            saw_reads_report(d);
         gen_held(g, d->init, d->reg);
         maybe = g->undef_sites != sites;
         if (maybe || d->undefined_by_call) {
@@ -72,7 +72,7 @@ static void step_decl(struct gen *g, struct saw_decl *d)
 /* --- simple statements --------------------------------------------------- */
 
 /* a = a + e over an array: in place. */
-static bool append(struct gen *g, struct saw_stmt *s)
+static bool gen_stmt_append(struct gen *g, struct saw_stmt *s)
 {
     struct saw_expr *to = s->u.assign.target;
     struct saw_expr *e = s->u.assign.value;
@@ -106,14 +106,14 @@ static bool writes_last(const struct saw_expr *e)
            (e->kind == EXPR_CALL && e->u.call.kind == CALL_BUILTIN);
 }
 
-static void assign(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_assign(struct gen *g, struct saw_stmt *s)
 {
     struct saw_expr *to = s->u.assign.target;
     struct saw_expr *e = s->u.assign.value;
     gen_reg mark = g->next_reg;
     gen_reg r;
 
-    if (append(g, s))
+    if (gen_stmt_append(g, s))
         return;
     /* Straight into the variable, if its old value is not needed meanwhile or
      * only by the last operation: an operation reads before it writes. */
@@ -134,7 +134,7 @@ static void assign(struct gen *g, struct saw_stmt *s)
     gen_release(g, mark);
 }
 
-static void increment(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_increment(struct gen *g, struct saw_stmt *s)
 {
     struct saw_expr *e = s->u.increment.target;
     gen_reg mark = g->next_reg;
@@ -193,8 +193,10 @@ emit_site(struct gen *g, struct saw_stmt *s, const struct saw_table_type *t)
 
 /* The variables that stand for indices and element in format arguments are
  * the registers of this emit while those are compiled. */
-static void
-formats(struct gen *g, const struct saw_table_expr *x, gen_reg r, gen_reg to)
+static void gen_stmt_formats(struct gen *g,
+                             const struct saw_table_expr *x,
+                             gen_reg r,
+                             gen_reg to)
 {
     struct saw_function *owners[2] = {NULL, NULL};
     size_t i;
@@ -212,7 +214,7 @@ formats(struct gen *g, const struct saw_table_expr *x, gen_reg r, gen_reg to)
         x->vars.at[i]->owner = owners[0];
 }
 
-static void emit(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_emit(struct gen *g, struct saw_stmt *s)
 {
     const struct saw_table_type *t = s->u.emit.table->type->table;
     gen_reg mark = g->next_reg;
@@ -227,7 +229,7 @@ static void emit(struct gen *g, struct saw_stmt *s)
     for (i = n; i-- > 0;)
         gen_to(g, s->u.emit.indices.at[i], r + i);
     g->at = s->pos;
-    formats(g, t->syntax, r, after);
+    gen_stmt_formats(g, t->syntax, r, after);
     after += t->formatted + t->to_file;
     if (!is_fixed(s->u.emit.table))
         gen_load_var(g, s->u.emit.table, after);
@@ -318,7 +320,7 @@ static void loop_twice(struct gen *g, struct saw_stmt *s)
     gen_bind(g, end);
 }
 
-static void loop(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_loop(struct gen *g, struct saw_stmt *s)
 {
     gen_reg mark = g->next_reg;
 
@@ -336,7 +338,7 @@ static void loop(struct gen *g, struct saw_stmt *s)
 /* --- branches ------------------------------------------------------------ */
 
 /* The branch that is always taken; the other one needs no code. */
-static bool decided(struct gen *g, struct saw_stmt *s)
+static bool gen_stmt_decided(struct gen *g, struct saw_stmt *s)
 {
     const struct saw_expr *cond = s->u.branch.cond;
     struct saw_stmt *taken;
@@ -349,7 +351,7 @@ static bool decided(struct gen *g, struct saw_stmt *s)
     return true;
 }
 
-static void branch(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_branch(struct gen *g, struct saw_stmt *s)
 {
     gen_label otherwise = gen_label_new(g);
     gen_label end = gen_label_new(g);
@@ -357,7 +359,7 @@ static void branch(struct gen *g, struct saw_stmt *s)
     size_t before = gen_known_mark(g);
     size_t known;
 
-    if (decided(g, s))
+    if (gen_stmt_decided(g, s))
         return;
     gen_cond(g, s->u.branch.cond, false, otherwise);
     gen_statement_end(g, from, end, NULL, s->u.branch.cond);
@@ -475,7 +477,7 @@ static void result_stmt(struct gen *g, struct saw_stmt *s)
     gen_jump(g, g->statexpr_exit);
 }
 
-static void block(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_block(struct gen *g, struct saw_stmt *s)
 {
     gen_reg mark = g->next_reg;
     size_t i;
@@ -517,7 +519,7 @@ static void undefine_target(struct gen *g,
 }
 
 /* Statements that are undefined as a whole. */
-static void guarded(struct gen *g, struct saw_stmt *s)
+static void gen_stmt_guarded(struct gen *g, struct saw_stmt *s)
 {
     gen_label exit = gen_label_new(g);
     gen_reg mark = g->next_reg;
@@ -527,11 +529,11 @@ static void guarded(struct gen *g, struct saw_stmt *s)
     uint32_t handlers;
 
     if (s->kind == STMT_ASSIGN)
-        assign(g, s);
+        gen_stmt_assign(g, s);
     else if (s->kind == STMT_INCREMENT)
-        increment(g, s);
+        gen_stmt_increment(g, s);
     else if (s->kind == STMT_EMIT)
-        emit(g, s);
+        gen_stmt_emit(g, s);
     else if (s->kind == STMT_RESULT)
         result_stmt(g, s);
     else
@@ -561,7 +563,7 @@ void gen_stmt(struct gen *g, struct saw_stmt *s)
     case STMT_EMPTY:
     case STMT_TYPE:
     case STMT_PROTO: break;
-    case STMT_BLOCK: block(g, s); break;
+    case STMT_BLOCK: gen_stmt_block(g, s); break;
     case STMT_BREAK: gen_jump(g, g->loop->exit); break;
     case STMT_CONTINUE: gen_jump(g, g->loop->next); break;
     case STMT_DECL: var_decl(g, s->u.decl); break;
@@ -569,9 +571,9 @@ void gen_stmt(struct gen *g, struct saw_stmt *s)
     case STMT_INCREMENT:
     case STMT_EMIT:
     case STMT_RESULT:
-    case STMT_EXPR: guarded(g, s); break;
-    case STMT_LOOP: loop(g, s); break;
-    case STMT_IF: branch(g, s); break;
+    case STMT_EXPR: gen_stmt_guarded(g, s); break;
+    case STMT_LOOP: gen_stmt_loop(g, s); break;
+    case STMT_IF: gen_stmt_branch(g, s); break;
     case STMT_RETURN: return_stmt(g, s); break;
     case STMT_SWITCH: select_case(g, s); break;
     case STMT_WHEN: gen_when(g, s); break;

@@ -11,7 +11,7 @@ static bool is_text(const struct saw_type *t)
     return t->kind == SAW_STRING || t->kind == SAW_BYTES;
 }
 
-/* Is it stored by making the object anew: part of a text, or a slice? */
+/* Is it stored by making the object again: part of a text, or a slice? */
 static bool is_rebuilt(const struct saw_expr *e)
 {
     return e->kind == EXPR_INDEX &&
@@ -97,8 +97,10 @@ static void own_part(struct gen *g, const struct saw_expr *e, gen_reg to)
 }
 
 /* Put @value where @e says in the owned container @in. */
-static void
-put(struct gen *g, const struct saw_expr *e, gen_reg in, gen_reg value)
+static void gen_store_put(struct gen *g,
+                          const struct saw_expr *e,
+                          gen_reg in,
+                          gen_reg value)
 {
     g->at = e->pos;
     if (e->kind == EXPR_SELECT) {
@@ -161,7 +163,7 @@ static void store_part(struct gen *g, struct saw_expr *e, gen_reg value)
     }
     for (i = p.count - 1; i > 0; i--)
         own_part(g, p.at[i], container);
-    put(g, p.at[0], container, value);
+    gen_store_put(g, p.at[0], container, value);
     if (whole != GEN_NO_REG)
         gen_target_store(g, e, whole);
 }

@@ -78,7 +78,7 @@ store_slot(struct gen *g, const struct saw_decl *d, gen_reg slot, gen_reg from)
 
 /* In a loop compiled on the assumption that what was declared before it is
  * defined, the check is made once, before the loop. */
-static bool assume(struct gen *g, struct saw_decl *d)
+static bool gen_var_assume(struct gen *g, struct saw_decl *d)
 {
     size_t i;
 
@@ -100,7 +100,7 @@ static void check_defined(struct gen *g, struct saw_decl *d)
     if (d->defined_reg < 0 || d->known_defined)
         return;
     if (gen_is_local(g, d)) {
-        if (assume(g, d))
+        if (gen_var_assume(g, d))
             return;
         flag = (gen_reg)d->defined_reg;
     } else {

@@ -125,7 +125,7 @@ static void range_end(struct when *w, struct range *r)
 }
 
 /* Falls through where the variables from @i on satisfy the condition. */
-static void test(struct when *w, size_t i, gen_label no)
+static void gen_when_test(struct when *w, size_t i, gen_label no)
 {
     struct gen *g = w->g;
     struct range r;
@@ -146,11 +146,11 @@ static void test(struct when *w, size_t i, gen_label no)
     }
     range_begin(w, i, &r);
     if (w->s->u.when.vars.at[i]->quant == QUANT_ALL) {
-        test(w, i + 1, no);
+        gen_when_test(w, i + 1, no);
         range_end(w, &r);
     } else {
         gen_label yes = gen_label_new(g);
-        test(w, i + 1, r.next);
+        gen_when_test(w, i + 1, r.next);
         gen_jump(g, yes);
         range_end(w, &r);
         gen_jump(g, no);
@@ -160,7 +160,7 @@ static void test(struct when *w, size_t i, gen_label no)
     gen_release(g, mark);
 }
 
-static void run(struct when *w, size_t i)
+static void gen_when_run(struct when *w, size_t i)
 {
     struct gen *g = w->g;
     const struct saw_decls *vars = &w->s->u.when.vars;
@@ -171,7 +171,7 @@ static void run(struct when *w, size_t i)
 
     if (i == vars->count || vars->at[i]->quant == QUANT_ALL) {
         gen_label no = gen_label_new(g);
-        test(w, i, no);
+        gen_when_test(w, i, no);
         gen_stmt(g, w->s->u.when.body);
         for (k = 0; k < w->found_count; k++)
             gen_ak(g, SAW_OP_LOADI, w->found[k], 1);
@@ -179,14 +179,14 @@ static void run(struct when *w, size_t i)
     } else if (vars->at[i]->quant == QUANT_EACH ||
                w->found_count > SAW_NESTING_MAX) {
         range_begin(w, i, &r);
-        run(w, i + 1);
+        gen_when_run(w, i + 1);
         range_end(w, &r);
     } else {
         gen_reg found = gen_temp(g);
         gen_ak(g, SAW_OP_LOADI, found, 0);
         w->found[w->found_count++] = found;
         range_begin(w, i, &r);
-        run(w, i + 1);
+        gen_when_run(w, i + 1);
         gen_branch(g, SAW_OP_JT, found, 0, r.exit);
         range_end(w, &r);
         w->found_count--;
@@ -201,7 +201,7 @@ void gen_when(struct gen *g, struct saw_stmt *s)
     size_t known = gen_known_mark(g);
 
     w.exit = gen_label_new(g);
-    run(&w, 0);
+    gen_when_run(&w, 0);
     gen_bind(g, w.exit);
     gen_forget(g, known);
 }

@@ -66,7 +66,7 @@ static bool is_space(char c)
 }
 
 /* The keyword @word is, or TOK_IDENT. */
-static enum saw_token_kind keyword(struct slice word)
+static enum saw_token_kind lexer_keyword(struct slice word)
 {
     int low = TOK_ALL;
     int high = (int)ARRAY_LEN(names);
@@ -87,7 +87,7 @@ static enum saw_token_kind keyword(struct slice word)
     return TOK_IDENT;
 }
 
-static struct saw_token *push(struct lexer *l, struct saw_pos pos)
+static struct saw_token *lexer_push(struct lexer *l, struct saw_pos pos)
 {
     struct saw_tokens *t = l->out;
 
@@ -115,7 +115,7 @@ static size_t skip_blank(struct slice s, size_t at)
     return at;
 }
 
-static enum saw_token_kind two(char c, char next)
+static enum saw_token_kind lexer_two(char c, char next)
 {
     switch (c) {
     case '!': return next == '=' ? TOK_NEQ : TOK_EOF;
@@ -133,7 +133,7 @@ static enum saw_token_kind two(char c, char next)
     }
 }
 
-static enum saw_token_kind one(char c)
+static enum saw_token_kind lexer_one(char c)
 {
     static const char chars[] = "!$%&()*+,-./:;<=>@?[]^{|}~";
     static const uint8_t kinds[] = {
@@ -165,8 +165,10 @@ same_file(const struct saw_source *s, struct slice path, const char *name)
 
 /* Splice the file named by the string at @at in; returns the end of the
  * clause. */
-static size_t
-include(struct lexer *l, struct saw_source *s, struct saw_pos pos, size_t at)
+static size_t lexer_include(struct lexer *l,
+                            struct saw_source *s,
+                            struct saw_pos pos,
+                            size_t at)
 {
     struct saw_token name = {.pos = {s, 0, 0}};
     struct buf text = BUF_INIT;
@@ -243,7 +245,7 @@ static size_t lex_word(struct lexer *l, struct saw_source *s, size_t at)
     quote = end < text.len ? text.data[end] : '\0';
     if (word.len == 1 && (quote == '"' || quote == '`') &&
         strchr("TBX", word.data[0])) {
-        t = push(l, (struct saw_pos){s, (uint32_t)at, (uint32_t)end});
+        t = lexer_push(l, (struct saw_pos){s, (uint32_t)at, (uint32_t)end});
         if (word.data[0] == 'T')
             end = saw_literal_string(l->arena, l->diag, s, end, false, t);
         else if (word.data[0] == 'B')
@@ -254,11 +256,11 @@ static size_t lex_word(struct lexer *l, struct saw_source *s, size_t at)
         t->pos.end = (uint32_t)end;
         return end;
     }
-    if (keyword(word) == TOK_INCLUDE)
-        return include(l, s, (struct saw_pos){s, (uint32_t)at, (uint32_t)end},
-                       end);
-    t = push(l, (struct saw_pos){s, (uint32_t)at, (uint32_t)end});
-    t->kind = keyword(word);
+    if (lexer_keyword(word) == TOK_INCLUDE)
+        return lexer_include(
+            l, s, (struct saw_pos){s, (uint32_t)at, (uint32_t)end}, end);
+    t = lexer_push(l, (struct saw_pos){s, (uint32_t)at, (uint32_t)end});
+    t->kind = lexer_keyword(word);
     t->v.text = word;
     return end;
 }
@@ -267,17 +269,17 @@ static size_t lex_symbol(struct lexer *l, struct saw_source *s, size_t at)
 {
     char c = s->text.data[at];
     char next = at + 1 < s->text.len ? s->text.data[at + 1] : '\0';
-    enum saw_token_kind kind = two(c, next);
+    enum saw_token_kind kind = lexer_two(c, next);
     size_t len = 2;
     struct saw_pos pos;
 
     if (kind == TOK_EOF) {
-        kind = one(c);
+        kind = lexer_one(c);
         len = 1;
     }
     pos = (struct saw_pos){s, (uint32_t)at, (uint32_t)(at + len)};
     if (kind != TOK_EOF) {
-        push(l, pos)->kind = kind;
+        lexer_push(l, pos)->kind = kind;
         return at + len;
     }
     while ((s->text.data[at + 1] & 0xc0) == 0x80 && at + 1 < s->text.len)
@@ -303,14 +305,14 @@ static size_t lex_token(struct lexer *l, struct saw_source *s, size_t at)
     if (is_letter(c))
         return lex_word(l, s, at);
     if (is_digit(c) || (c == '.' && is_digit(next))) {
-        t = push(l, pos);
+        t = lexer_push(l, pos);
         end = saw_literal_number(l->diag, s, at, t);
     } else if (c == '"' || c == '`') {
-        t = push(l, pos);
+        t = lexer_push(l, pos);
         t->kind = TOK_STRING;
         end = saw_literal_string(l->arena, l->diag, s, at, false, t);
     } else if (c == '\'') {
-        t = push(l, pos);
+        t = lexer_push(l, pos);
         end = saw_literal_char(l->diag, s, at, t);
     } else {
         return lex_symbol(l, s, at);
@@ -351,6 +353,6 @@ void saw_lex(struct arena *a,
     l->diag = d;
     l->out = out;
     lex_source(l, s);
-    push(l, (struct saw_pos){s, end, end});
+    lexer_push(l, (struct saw_pos){s, end, end});
     mem_free(l);
 }

@@ -21,13 +21,13 @@ reader_at(struct saw_diag *d, struct saw_source *s, size_t at)
     return (struct reader){d, s, s->text.data + at, s->text.data + s->text.len};
 }
 
-static size_t offset(const struct reader *r)
+static size_t literal_offset(const struct reader *r)
 {
     return (size_t)(r->p - r->source->text.data);
 }
 
 /* The stretch from @from to here. */
-static struct saw_pos here(const struct reader *r, const char *from)
+static struct saw_pos literal_here(const struct reader *r, const char *from)
 {
     const char *base = r->source->text.data;
     const char *end = r->p > from ? r->p : from + 1;
@@ -35,12 +35,12 @@ static struct saw_pos here(const struct reader *r, const char *from)
                             (uint32_t)(end - base)};
 }
 
-static char peek(const struct reader *r)
+static char literal_peek(const struct reader *r)
 {
     return r->p < r->end ? *r->p : '\0';
 }
 
-static int digit(char c)
+static int literal_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -54,12 +54,13 @@ static int digit(char c)
 /* --- numbers ------------------------------------------------------------- */
 
 /* Digits of @base into *@value; the highest digit seen, -1 for none. */
-static int digits(struct reader *r, int base, uint64_t *value, bool *overflow)
+static int
+literal_digits(struct reader *r, int base, uint64_t *value, bool *overflow)
 {
     int highest = -1;
 
-    for (; r->p < r->end && digit(*r->p) < base; r->p++) {
-        int d = digit(*r->p);
+    for (; r->p < r->end && literal_digit(*r->p) < base; r->p++) {
+        int d = literal_digit(*r->p);
         if (d > highest)
             highest = d;
         if (__builtin_mul_overflow(*value, (uint64_t)base, value) ||
@@ -77,21 +78,23 @@ float_literal(struct reader *r, const char *from, struct saw_token *t)
     uint64_t ignored = 0;
     bool overflow = false;
 
-    if (peek(r) == '.') {
+    if (literal_peek(r) == '.') {
         r->p++;
-        digits(r, 10, &ignored, &overflow);
+        literal_digits(r, 10, &ignored, &overflow);
     }
-    if (peek(r) == 'e' || peek(r) == 'E') {
+    if (literal_peek(r) == 'e' || literal_peek(r) == 'E') {
         r->p++;
-        if (peek(r) == '+' || peek(r) == '-')
+        if (literal_peek(r) == '+' || literal_peek(r) == '-')
             r->p++;
-        if (digits(r, 10, &ignored, &overflow) < 0)
-            saw_error(r->diag, here(r, from), "digit expected in exponent");
+        if (literal_digits(r, 10, &ignored, &overflow) < 0)
+            saw_error(r->diag, literal_here(r, from),
+                      "digit expected in exponent");
     }
     t->kind = TOK_FLOAT;
     len = (size_t)(r->p - from);
     if (len >= sizeof(text)) {
-        saw_error(r->diag, here(r, from), "floating-point literal too long");
+        saw_error(r->diag, literal_here(r, from),
+                  "floating-point literal too long");
         return;
     }
     memcpy(text, from, len);
@@ -100,14 +103,15 @@ float_literal(struct reader *r, const char *from, struct saw_token *t)
     t->v.real = strtod(text, NULL);
     if (errno == ERANGE &&
         (fpclassify(t->v.real) == FP_ZERO || isinf(t->v.real)))
-        saw_error(r->diag, here(r, from), "%sflow in floating-point literal %s",
+        saw_error(r->diag, literal_here(r, from),
+                  "%sflow in floating-point literal %s",
                   isinf(t->v.real) ? "over" : "under", text);
 }
 
 /* What the letter behind an integer makes of it. */
-static void suffix(struct reader *r, struct saw_token *t)
+static void literal_suffix(struct reader *r, struct saw_token *t)
 {
-    switch (peek(r)) {
+    switch (literal_peek(r)) {
     case 'P':
     case 'p': t->kind = TOK_FINGERPRINT; break;
     case 'T':
@@ -131,38 +135,40 @@ size_t saw_literal_number(struct saw_diag *d,
     int base = 10;
     int highest;
 
-    if (peek(&r) == '0' && r.p + 1 < r.end) {
+    if (literal_peek(&r) == '0' && r.p + 1 < r.end) {
         char c = r.p[1];
         base = c == 'x' || c == 'X' ? 16 : c == 'b' || c == 'B' ? 2 : 8;
         if (base != 8)
             r.p += 2;
     }
-    highest = digits(&r, base == 8 ? 10 : base, &value, &overflow);
+    highest = literal_digits(&r, base == 8 ? 10 : base, &value, &overflow);
     if ((base == 8 || base == 10) &&
-        (peek(&r) == '.' || peek(&r) == 'e' || peek(&r) == 'E')) {
+        (literal_peek(&r) == '.' || literal_peek(&r) == 'e' ||
+         literal_peek(&r) == 'E')) {
         float_literal(&r, from, t);
-        return offset(&r);
+        return literal_offset(&r);
     }
     if (base == 8) {
         if (highest >= 8)
-            saw_error(d, here(&r, from), "illegal digit %d in octal literal",
-                      highest);
+            saw_error(d, literal_here(&r, from),
+                      "illegal digit %d in octal literal", highest);
         overflow = false;
         value = 0;
         r.p = from;
-        digits(&r, 8, &value, &overflow);
-        while (r.p < r.end && digit(*r.p) < 10)
+        literal_digits(&r, 8, &value, &overflow);
+        while (r.p < r.end && literal_digit(*r.p) < 10)
             r.p++;
     } else if (highest < 0) {
-        saw_error(d, here(&r, from), "digit in base %d expected", base);
+        saw_error(d, literal_here(&r, from), "digit in base %d expected", base);
     }
-    suffix(&r, t);
+    literal_suffix(&r, t);
     t->v.number = value;
     if (overflow || (t->kind == TOK_INT && value > (uint64_t)INT64_MAX + 1)) {
-        saw_error(d, here(&r, from), "overflow in %s", saw_token_name(t->kind));
+        saw_error(d, literal_here(&r, from), "overflow in %s",
+                  saw_token_name(t->kind));
         t->v.number = 0;
     }
-    return offset(&r);
+    return literal_offset(&r);
 }
 
 /* --- characters ---------------------------------------------------------- */
@@ -174,27 +180,29 @@ static uint32_t escape_digits(struct reader *r, int base, int count, bool exact)
     uint32_t x = 0;
     int n = 0;
 
-    for (; n < count && r->p < r->end && digit(*r->p) < base; n++) {
+    for (; n < count && r->p < r->end && literal_digit(*r->p) < base; n++) {
         if (x <= 0x10ffff)
-            x = x * (uint32_t)base + (uint32_t)digit(*r->p);
+            x = x * (uint32_t)base + (uint32_t)literal_digit(*r->p);
         r->p++;
     }
     if (n == 0)
-        saw_error(r->diag, here(r, from), "digit in base %d expected", base);
+        saw_error(r->diag, literal_here(r, from), "digit in base %d expected",
+                  base);
     else if (exact && n < count)
-        saw_error(r->diag, here(r, from), "found %d digits in %d-digit escape",
-                  n, count);
+        saw_error(r->diag, literal_here(r, from),
+                  "found %d digits in %d-digit escape", n, count);
     return x;
 }
 
 static uint32_t valid_unicode(struct reader *r, const char *from, uint32_t x)
 {
     if (x == 0 || x > 0x10ffff) {
-        saw_error(r->diag, here(r, from), "unicode value 0x%x out of range", x);
+        saw_error(r->diag, literal_here(r, from),
+                  "unicode value 0x%x out of range", x);
         return '?';
     }
     if (x >= 0xd800 && x <= 0xdfff) {
-        saw_error(r->diag, here(r, from),
+        saw_error(r->diag, literal_here(r, from),
                   "unicode value 0x%x is a surrogate code point", x);
         return '?';
     }
@@ -204,7 +212,8 @@ static uint32_t valid_unicode(struct reader *r, const char *from, uint32_t x)
 static uint32_t valid_byte(struct reader *r, const char *from, uint32_t x)
 {
     if (x > 0xff) {
-        saw_error(r->diag, here(r, from), "byte value 0x%x out of range", x);
+        saw_error(r->diag, literal_here(r, from),
+                  "byte value 0x%x out of range", x);
         return '?';
     }
     return x;
@@ -223,7 +232,8 @@ static uint32_t plain_char(struct reader *r)
         struct slice piece = slice_make(r->p, want);
         if (want > (size_t)(r->end - r->p) || !saw_utf8_check(piece, &chars)) {
             r->p++;
-            saw_error(r->diag, here(r, from), "text is not valid UTF-8");
+            saw_error(r->diag, literal_here(r, from),
+                      "text is not valid UTF-8");
             return '?';
         }
         c = saw_utf8_decode(r->p, r->end, &len);
@@ -244,9 +254,10 @@ static uint32_t escaped_char(struct reader *r)
     if (*r->p != '\\')
         return plain_char(r);
     r->p++;
-    c = peek(r);
+    c = literal_peek(r);
     if (r->p >= r->end || c == '\0') {
-        saw_error(r->diag, here(r, from), "string or char not terminated");
+        saw_error(r->diag, literal_here(r, from),
+                  "string or char not terminated");
         return 0;
     }
     if (c == 'u' || c == 'U') {
@@ -278,18 +289,18 @@ size_t saw_literal_char(struct saw_diag *d,
 
     t->kind = TOK_INT;
     if (r.p >= r.end || *r.p == '\n')
-        saw_error(d, here(&r, from), "unterminated character constant");
+        saw_error(d, literal_here(&r, from), "unterminated character constant");
     else if (*r.p == '\'')
-        saw_error(d, here(&r, from), "empty character constant");
+        saw_error(d, literal_here(&r, from), "empty character constant");
     else
         t->v.number = escaped_char(&r);
-    if (peek(&r) == '\'')
+    if (literal_peek(&r) == '\'')
         r.p++;
     else
         saw_error(
-            d, here(&r, from),
+            d, literal_here(&r, from),
             "a single quote expected: 'x' is one character, \"xyz\" a string");
-    return offset(&r);
+    return literal_offset(&r);
 }
 
 /* --- strings ------------------------------------------------------------- */
@@ -300,7 +311,7 @@ add_char(struct reader *r, const char *from, char *out, uint32_t c, bool bytes)
     if (!bytes)
         return out + saw_utf8_encode(c, out);
     if (c > 0xff)
-        saw_error(r->diag, here(r, from),
+        saw_error(r->diag, literal_here(r, from),
                   "character \\u%04x is out of range for bytes literal", c);
     *out = (char)(unsigned char)c;
     return out + 1;
@@ -328,16 +339,17 @@ size_t saw_literal_string(struct arena *a,
         const char *begin = r.p;
         uint32_t c = quote == '"' ? escaped_char(&r) : plain_char(&r);
         if (c == 0 && !bytes)
-            saw_error(d, here(&r, begin), "string literal contains a \\0");
+            saw_error(d, literal_here(&r, begin),
+                      "string literal contains a \\0");
         else
             p = add_char(&r, begin, p, c, bytes);
     }
-    if (peek(&r) == quote)
+    if (literal_peek(&r) == quote)
         r.p++;
     else
-        saw_error(d, here(&r, from), "unterminated string");
+        saw_error(d, literal_here(&r, from), "unterminated string");
     t->v.text = slice_make(out, (size_t)(p - out));
-    return offset(&r);
+    return literal_offset(&r);
 }
 
 size_t saw_literal_hex(struct arena *a,
@@ -357,20 +369,20 @@ size_t saw_literal_hex(struct arena *a,
         close++;
     out = arena_alloc(a, (size_t)(close - r.p) / 2 + 8);
     while (r.p < close) {
-        int high = digit(*r.p++);
-        int low = r.p < close ? digit(*r.p++) : 16;
+        int high = literal_digit(*r.p++);
+        int low = r.p < close ? literal_digit(*r.p++) : 16;
         if (r.p == close && low == 16 && high < 16)
-            saw_error(d, here(&r, from),
+            saw_error(d, literal_here(&r, from),
                       "hexadecimal bytes literal needs pairs of digits");
         else if (high == 16 || low == 16)
-            saw_error(d, here(&r, r.p - 1),
+            saw_error(d, literal_here(&r, r.p - 1),
                       "invalid character in hexadecimal bytes literal");
         out[n++] = (char)(unsigned char)((high << 4 | low) & 0xff);
     }
-    if (peek(&r) == quote)
+    if (literal_peek(&r) == quote)
         r.p++;
     else
-        saw_error(d, here(&r, from), "unterminated string");
+        saw_error(d, literal_here(&r, from), "unterminated string");
     t->v.text = slice_make(out, n);
-    return offset(&r);
+    return literal_offset(&r);
 }

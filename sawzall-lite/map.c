@@ -27,7 +27,7 @@ key_equal(const struct saw_type *t, union saw_slot a, union saw_slot b)
     return saw_value_equal(t, a, b);
 }
 
-static bool allocate(struct saw_ctx *ctx, struct saw_map *m, uint32_t cap)
+static bool map_allocate(struct saw_ctx *ctx, struct saw_map *m, uint32_t cap)
 {
     uint32_t size = 0;
     struct saw_map_entry *e;
@@ -64,15 +64,15 @@ struct saw_map *saw_map_new(struct saw_ctx *ctx, size_t expect)
     /* A size from the program is a hint: the map grows when it is true. */
     if (expect > 1024)
         expect = 1024;
-    if (expect > 0 && !allocate(ctx, m, (uint32_t)expect))
+    if (expect > 0 && !map_allocate(ctx, m, (uint32_t)expect))
         return NULL;
     return m;
 }
 
-static struct saw_map_entry *find(const struct saw_map *m,
-                                  const struct saw_type *key_type,
-                                  union saw_slot key,
-                                  uint64_t hash)
+static struct saw_map_entry *map_find(const struct saw_map *m,
+                                      const struct saw_type *key_type,
+                                      union saw_slot key,
+                                      uint64_t hash)
 {
     uint32_t i;
 
@@ -97,7 +97,7 @@ struct saw_map_entry *saw_map_find(const struct saw_map *m,
                                    const struct saw_type *t,
                                    union saw_slot key)
 {
-    return m->count ? find(m, t->key, key, key_hash(t->key, key)) : NULL;
+    return m->count ? map_find(m, t->key, key, key_hash(t->key, key)) : NULL;
 }
 
 static void index_add(struct saw_map *m, uint32_t position)
@@ -109,7 +109,7 @@ static void index_add(struct saw_map *m, uint32_t position)
     m->index[i] = position + 1;
 }
 
-static bool grow(struct saw_ctx *ctx, struct saw_map *m)
+static bool map_grow(struct saw_ctx *ctx, struct saw_map *m)
 {
     uint32_t i;
 
@@ -117,7 +117,7 @@ static bool grow(struct saw_ctx *ctx, struct saw_map *m)
         saw_fail(ctx, ERR_EXHAUSTED, "a map has too many entries");
         return false;
     }
-    if (!allocate(ctx, m, m->cap ? m->cap * 2 : 4))
+    if (!map_allocate(ctx, m, m->cap ? m->cap * 2 : 4))
         return false;
     for (i = 0; m->index && i < m->count; i++)
         index_add(m, i);
@@ -131,13 +131,13 @@ struct saw_map_entry *saw_map_add(struct saw_ctx *ctx,
                                   bool *made)
 {
     uint64_t hash = key_hash(t->key, key);
-    struct saw_map_entry *e = find(m, t->key, key, hash);
+    struct saw_map_entry *e = map_find(m, t->key, key, hash);
 
     PRE(!m->shared);
     *made = !e;
     if (e)
         return e;
-    if (m->count == m->cap && !grow(ctx, m))
+    if (m->count == m->cap && !map_grow(ctx, m))
         return NULL;
     e = &m->entries[m->count++];
     e->key = key;
@@ -159,7 +159,7 @@ saw_map_own(struct saw_ctx *ctx, const struct saw_type *t, struct saw_map *v)
     if (!m)
         return NULL;
     *m = (struct saw_map){0};
-    if (v->count && !allocate(ctx, m, v->count))
+    if (v->count && !map_allocate(ctx, m, v->count))
         return NULL;
     if (v->count)
         memcpy(m->entries, v->entries, v->count * sizeof(*m->entries));

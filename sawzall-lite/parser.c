@@ -4,7 +4,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/parser_internal.h"
 
-static struct saw_stmt *statement(struct saw_parser *p);
+static struct saw_stmt *parse_statement(struct saw_parser *p);
 
 /* --- tokens -------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ static bool begins_statement(enum saw_token_kind k)
 
 /* Skip to behind the next ';' or before what begins a statement or ends a
  * block. Brackets opened on the way are skipped as a whole. */
-static void resynchronise(struct saw_parser *p)
+static void parse_resynchronise(struct saw_parser *p)
 {
     int depth = 0;
 
@@ -152,7 +152,7 @@ static void resynchronise(struct saw_parser *p)
 
 /* The ';' behind a statement. One that is missing before what clearly begins
  * the next statement is reported where it belongs, and nothing is skipped. */
-static void semicolon(struct saw_parser *p)
+static void parse_semicolon(struct saw_parser *p)
 {
     const struct saw_token *last = p->tok > p->begin ? p->tok - 1 : p->tok;
     struct saw_pos pos = {last->pos.source, last->pos.end, last->pos.end};
@@ -166,7 +166,7 @@ static void semicolon(struct saw_parser *p)
     if (!begins_statement(parser_kind(p)) && parser_kind(p) != TOK_RBRACE &&
         !(parser_kind(p) == TOK_IDENT &&
           saw_pos_line(p->tok->pos) != saw_pos_line(last->pos)))
-        resynchronise(p);
+        parse_resynchronise(p);
 }
 
 /* --- declarations -------------------------------------------------------- */
@@ -200,7 +200,7 @@ parser_decl(struct saw_parser *p, bool is_static, bool with_semicolon)
     }
     s->pos = parser_span(p, d->pos);
     if (with_semicolon)
-        semicolon(p);
+        parse_semicolon(p);
     return s;
 }
 
@@ -236,14 +236,14 @@ struct saw_stmt *parser_type_decl(struct saw_parser *p, bool with_semicolon)
     }
     s->pos = parser_span(p, from);
     if (with_semicolon)
-        semicolon(p);
+        parse_semicolon(p);
     return s;
 }
 
 /* --- simple statements --------------------------------------------------- */
 
 /* Declaration, assignment, ++, -- or an expression. */
-static struct saw_stmt *simple(struct saw_parser *p, bool with_semicolon)
+static struct saw_stmt *parse_simple(struct saw_parser *p, bool with_semicolon)
 {
     struct saw_pos from = p->tok->pos;
     struct saw_stmt *s;
@@ -268,11 +268,11 @@ static struct saw_stmt *simple(struct saw_parser *p, bool with_semicolon)
     }
     s->pos = parser_span(p, from);
     if (with_semicolon)
-        semicolon(p);
+        parse_semicolon(p);
     return s;
 }
 
-static struct saw_stmt *emit(struct saw_parser *p)
+static struct saw_stmt *parse_emit(struct saw_parser *p)
 {
     struct saw_pos from = p->tok->pos;
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_EMIT, from);
@@ -296,16 +296,17 @@ static struct saw_stmt *emit(struct saw_parser *p)
     if (parser_accept(p, TOK_WEIGHT))
         s->u.emit.weight = parser_expr(p);
     s->pos = parser_span(p, from);
-    semicolon(p);
+    parse_semicolon(p);
     return s;
 }
 
-static struct saw_stmt *jump(struct saw_parser *p, enum saw_stmt_kind kind)
+static struct saw_stmt *parse_jump(struct saw_parser *p,
+                                   enum saw_stmt_kind kind)
 {
     struct saw_stmt *s = saw_stmt_new(p->arena, kind, p->tok->pos);
 
     parser_next(p);
-    semicolon(p);
+    parse_semicolon(p);
     return s;
 }
 
@@ -320,13 +321,13 @@ static struct saw_stmt *value_jump(struct saw_parser *p,
     if (parser_kind(p) != TOK_SEMICOLON)
         s->u.expr = parser_expr(p);
     s->pos = parser_span(p, from);
-    semicolon(p);
+    parse_semicolon(p);
     return s;
 }
 
 /* --- compound statements ------------------------------------------------- */
 
-static struct saw_expr *condition(struct saw_parser *p)
+static struct saw_expr *parse_condition(struct saw_parser *p)
 {
     struct saw_expr *e;
 
@@ -341,10 +342,10 @@ static struct saw_stmt *if_statement(struct saw_parser *p)
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_IF, p->tok->pos);
 
     parser_next(p);
-    s->u.branch.cond = condition(p);
-    s->u.branch.then = statement(p);
+    s->u.branch.cond = parse_condition(p);
+    s->u.branch.then = parse_statement(p);
     if (parser_accept(p, TOK_ELSE))
-        s->u.branch.otherwise = statement(p);
+        s->u.branch.otherwise = parse_statement(p);
     return s;
 }
 
@@ -353,8 +354,8 @@ static struct saw_stmt *while_statement(struct saw_parser *p)
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_LOOP, p->tok->pos);
 
     parser_next(p);
-    s->u.loop.cond = condition(p);
-    s->u.loop.body = statement(p);
+    s->u.loop.cond = parse_condition(p);
+    s->u.loop.body = parse_statement(p);
     return s;
 }
 
@@ -364,10 +365,10 @@ static struct saw_stmt *do_statement(struct saw_parser *p)
 
     parser_next(p);
     s->u.loop.cond_last = true;
-    s->u.loop.body = statement(p);
+    s->u.loop.body = parse_statement(p);
     parser_expect(p, TOK_WHILE, "behind the body of do");
-    s->u.loop.cond = condition(p);
-    semicolon(p);
+    s->u.loop.cond = parse_condition(p);
+    parse_semicolon(p);
     return s;
 }
 
@@ -378,7 +379,7 @@ static struct saw_stmt *for_part(struct saw_parser *p)
         saw_error(p->diag, p->tok->pos,
                   "declaration, assignment or call expected in for; found %s",
                   parser_found(p));
-    return simple(p, false);
+    return parse_simple(p, false);
 }
 
 static struct saw_stmt *for_statement(struct saw_parser *p)
@@ -396,7 +397,7 @@ static struct saw_stmt *for_statement(struct saw_parser *p)
     if (parser_kind(p) != TOK_RPAREN)
         s->u.loop.after = for_part(p);
     parser_expect(p, TOK_RPAREN, "in for");
-    s->u.loop.body = statement(p);
+    s->u.loop.body = parse_statement(p);
     return s;
 }
 
@@ -407,7 +408,7 @@ static struct saw_stmt *case_body(struct saw_parser *p)
 
     do {
         const struct saw_token *before = p->tok;
-        saw_stmts_add(p->arena, &s->u.block, statement(p));
+        saw_stmts_add(p->arena, &s->u.block, parse_statement(p));
         if (p->tok == before)
             parser_next(p);
     } while (parser_kind(p) != TOK_CASE && parser_kind(p) != TOK_DEFAULT &&
@@ -421,7 +422,7 @@ static struct saw_stmt *switch_statement(struct saw_parser *p)
     struct saw_case *c;
 
     parser_next(p);
-    s->u.select.tag = condition(p);
+    s->u.select.tag = parse_condition(p);
     parser_mark(p, MARK_BLOCK);
     parser_expect(p, TOK_LBRACE, "behind switch (…)");
     while (parser_accept(p, TOK_CASE)) {
@@ -442,12 +443,12 @@ static struct saw_stmt *switch_statement(struct saw_parser *p)
         c->body = case_body(p);
     }
     if (!parser_expect(p, TOK_RBRACE, "at the end of switch"))
-        resynchronise(p);
+        parse_resynchronise(p);
     return s;
 }
 
 /* i: each int; in the head of a when. */
-static void quantifier(struct saw_parser *p, struct saw_stmt *s)
+static void parse_quantifier(struct saw_parser *p, struct saw_stmt *s)
 {
     struct saw_decl *d = arena_zalloc(p->arena, sizeof(*d));
 
@@ -476,21 +477,21 @@ static struct saw_stmt *when_statement(struct saw_parser *p)
     parser_next(p);
     parser_expect(p, TOK_LPAREN, "behind when");
     while (parser_kind(p) == TOK_IDENT && parser_peek(p) == TOK_COLON)
-        quantifier(p, s);
+        parse_quantifier(p, s);
     if (parser_kind(p) == TOK_RPAREN)
         saw_error(p->diag, p->tok->pos, "empty condition in 'when'");
     else
         s->u.when.cond = parser_expr(p);
     parser_expect(p, TOK_RPAREN, "behind the condition");
-    s->u.when.body = statement(p);
+    s->u.when.body = parse_statement(p);
     return s;
 }
 
-static void statements(struct saw_parser *p, struct saw_stmts *out)
+static void parse_statements(struct saw_parser *p, struct saw_stmts *out)
 {
     while (parser_kind(p) != TOK_RBRACE && parser_kind(p) != TOK_EOF) {
         const struct saw_token *before = p->tok;
-        saw_stmts_add(p->arena, out, statement(p));
+        saw_stmts_add(p->arena, out, parse_statement(p));
         if (p->tok == before) /* Never stand still. */
             parser_next(p);
     }
@@ -504,7 +505,7 @@ struct saw_stmt *parser_block(struct saw_parser *p)
     parser_mark(p, MARK_BLOCK);
     if (!parser_expect(p, TOK_LBRACE, NULL))
         return s;
-    statements(p, &s->u.block);
+    parse_statements(p, &s->u.block);
     if (parser_kind(p) == TOK_EOF) {
         saw_error(p->diag, p->tok->pos, "'}' expected; found end of file");
         saw_note(p->diag, open, "to match this '{'");
@@ -552,7 +553,7 @@ static struct saw_stmt *proto_clause(struct saw_parser *p)
         s->pos = parser_span(p, s->pos);
     } else {
         saw_error(p->diag, s->pos, "proto expects a file name in quotes");
-        resynchronise(p);
+        parse_resynchronise(p);
     }
     return s;
 }
@@ -564,7 +565,7 @@ static struct saw_stmt *static_statement(struct saw_parser *p)
         return parser_decl(p, true, true);
     saw_error(p->diag, p->tok->pos,
               "variable declaration expected behind 'static'");
-    return simple(p, true);
+    return parse_simple(p, true);
 }
 
 static struct saw_stmt *any_statement(struct saw_parser *p)
@@ -575,10 +576,10 @@ static struct saw_stmt *any_statement(struct saw_parser *p)
         parser_next(p);
         return s;
     }
-    case TOK_BREAK: return jump(p, STMT_BREAK);
-    case TOK_CONTINUE: return jump(p, STMT_CONTINUE);
+    case TOK_BREAK: return parse_jump(p, STMT_BREAK);
+    case TOK_CONTINUE: return parse_jump(p, STMT_CONTINUE);
     case TOK_DO: return do_statement(p);
-    case TOK_EMIT: return emit(p);
+    case TOK_EMIT: return parse_emit(p);
     case TOK_WHEN: return when_statement(p);
     case TOK_IF: return if_statement(p);
     case TOK_WHILE: return while_statement(p);
@@ -602,10 +603,10 @@ static struct saw_stmt *any_statement(struct saw_parser *p)
         break;
     default: break;
     }
-    return simple(p, true);
+    return parse_simple(p, true);
 }
 
-static struct saw_stmt *statement(struct saw_parser *p)
+static struct saw_stmt *parse_statement(struct saw_parser *p)
 {
     const struct saw_token *before = p->tok;
     struct saw_stmt *s;
@@ -617,7 +618,7 @@ static struct saw_stmt *statement(struct saw_parser *p)
     if (p->marks && p->tok > before)
         p->marks[p->tok - p->begin - 1].ends++;
     if (p->tok == before && p->tok->kind != TOK_RBRACE)
-        resynchronise(p);
+        parse_resynchronise(p);
     parser_leave(p);
     return s;
 }
@@ -645,7 +646,7 @@ struct saw_function *saw_parse_marked(struct arena *a,
     f->pos = p.tok->pos;
     f->body = saw_stmt_new(a, STMT_BLOCK, p.tok->pos);
     while (parser_kind(&p) != TOK_EOF) {
-        statements(&p, &f->body->u.block);
+        parse_statements(&p, &f->body->u.block);
         if (parser_kind(&p) == TOK_RBRACE) {
             saw_error(d, p.tok->pos, "unmatched '}'");
             parser_next(&p);

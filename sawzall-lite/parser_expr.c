@@ -17,7 +17,7 @@ struct operator
     enum saw_op op;
 };
 
-static struct saw_expr *factor(struct saw_parser *p);
+static struct saw_expr *parse_expr_factor(struct saw_parser *p);
 
 static bool binary_operator(enum saw_token_kind k, struct operator* out)
 {
@@ -50,16 +50,18 @@ static bool binary_operator(enum saw_token_kind k, struct operator* out)
     return false;
 }
 
-static struct saw_expr *bad(struct saw_parser *p)
+static struct saw_expr *parse_expr_bad(struct saw_parser *p)
 {
     return saw_expr_new(p->arena, EXPR_BAD, p->tok->pos);
 }
 
 /* Operators of @level and tighter. */
-static struct saw_expr *binary(struct saw_parser *p, enum level level)
+static struct saw_expr *parse_expr_binary(struct saw_parser *p,
+                                          enum level level)
 {
-    struct saw_expr *left =
-        level == LEVEL_FACTOR ? factor(p) : binary(p, (enum level)(level + 1));
+    struct saw_expr *left = level == LEVEL_FACTOR
+                                ? parse_expr_factor(p)
+                                : parse_expr_binary(p, (enum level)(level + 1));
     struct operator o;
 
     while (binary_operator(parser_kind(p), &o) && o.level == level) {
@@ -71,7 +73,7 @@ static struct saw_expr *binary(struct saw_parser *p, enum level level)
         parser_next(p);
         e->u.binary.op = o.op;
         e->u.binary.left = left;
-        e->u.binary.right = binary(p, (enum level)(level + 1));
+        e->u.binary.right = parse_expr_binary(p, (enum level)(level + 1));
         e->pos = parser_span(p, left->pos);
         left = e;
         if (level == LEVEL_COMPARE)
@@ -85,8 +87,8 @@ struct saw_expr *parser_expr(struct saw_parser *p)
     struct saw_expr *e;
 
     if (!parser_enter(p))
-        return bad(p);
-    e = binary(p, LEVEL_OR);
+        return parse_expr_bad(p);
+    e = parse_expr_binary(p, LEVEL_OR);
     parser_leave(p);
     return e;
 }
@@ -161,7 +163,8 @@ static bool begins_type(const struct saw_parser *p)
            k == TOK_TABLE;
 }
 
-static struct saw_expr *call(struct saw_parser *p, struct saw_expr *fn)
+static struct saw_expr *parse_expr_call(struct saw_parser *p,
+                                        struct saw_expr *fn)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_CALL, fn->pos);
     struct saw_expr *indexing = p->indexing;
@@ -227,7 +230,7 @@ static struct saw_expr *select_expr(struct saw_parser *p,
     return e;
 }
 
-static struct saw_expr *composite(struct saw_parser *p)
+static struct saw_expr *parse_expr_composite(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_COMPOSITE, p->tok->pos);
     struct saw_expr *indexing = p->indexing;
@@ -259,7 +262,7 @@ static struct saw_expr *composite(struct saw_parser *p)
     return e;
 }
 
-static struct saw_expr *statexpr(struct saw_parser *p)
+static struct saw_expr *parse_expr_statexpr(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_STATEXPR, p->tok->pos);
     struct saw_expr *indexing = p->indexing;
@@ -274,7 +277,7 @@ static struct saw_expr *statexpr(struct saw_parser *p)
     return e;
 }
 
-static struct saw_expr *dollar(struct saw_parser *p)
+static struct saw_expr *parse_expr_dollar(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_DOLLAR, p->tok->pos);
 
@@ -301,7 +304,7 @@ static struct saw_expr *negative_int(struct saw_parser *p)
     return saw_expr_literal(p->arena, parser_span(p, from), &saw_type_int, v);
 }
 
-static struct saw_expr *unary(struct saw_parser *p, enum saw_op op)
+static struct saw_expr *parse_expr_unary(struct saw_parser *p, enum saw_op op)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_UNARY, p->tok->pos);
 
@@ -315,16 +318,16 @@ static struct saw_expr *unary(struct saw_parser *p, enum saw_op op)
                   saw_token_name(parser_peek(p)));
     parser_next(p);
     if (!parser_enter(p))
-        return bad(p);
+        return parse_expr_bad(p);
     e->u.binary.op = op;
-    e->u.binary.left = factor(p);
+    e->u.binary.left = parse_expr_factor(p);
     parser_leave(p);
     e->pos = parser_span(p, e->pos);
     return e;
 }
 
-static struct saw_expr *number(struct saw_parser *p,
-                               const struct saw_type *type)
+static struct saw_expr *parse_expr_number(struct saw_parser *p,
+                                          const struct saw_type *type)
 {
     struct saw_token t = *p->tok;
     union saw_slot v;
@@ -338,7 +341,8 @@ static struct saw_expr *number(struct saw_parser *p,
     return saw_expr_literal(p->arena, t.pos, type, v);
 }
 
-static struct saw_expr *text(struct saw_parser *p, const struct saw_type *type)
+static struct saw_expr *parse_expr_text(struct saw_parser *p,
+                                        const struct saw_type *type)
 {
     struct saw_token t = *p->tok;
     struct saw_str *s = arena_alloc(p->arena, sizeof(*s));
@@ -352,7 +356,7 @@ static struct saw_expr *text(struct saw_parser *p, const struct saw_type *type)
     return saw_expr_literal(p->arena, t.pos, type, v);
 }
 
-static struct saw_expr *function(struct saw_parser *p)
+static struct saw_expr *parse_expr_function(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_FUNCTION, p->tok->pos);
 
@@ -363,18 +367,19 @@ static struct saw_expr *function(struct saw_parser *p)
     return e;
 }
 
-static struct saw_expr *name(struct saw_parser *p)
+static struct saw_expr *parse_expr_name(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_NAME, p->tok->pos);
 
     if (parser_kind(p) == TOK_IDENT && parser_peek(p) == TOK_LBRACE)
-        return function(p); /* T {…}: a function of the named type T. */
+        return parse_expr_function(
+            p); /* T {…}: a function of the named type T. */
     e->u.name.text = p->tok->v.text;
     parser_next(p);
     return e;
 }
 
-static struct saw_expr *parenthesis(struct saw_parser *p)
+static struct saw_expr *parse_expr_parenthesis(struct saw_parser *p)
 {
     struct saw_expr *e;
 
@@ -384,35 +389,35 @@ static struct saw_expr *parenthesis(struct saw_parser *p)
     return e;
 }
 
-static struct saw_expr *operand(struct saw_parser *p)
+static struct saw_expr *parse_expr_operand(struct saw_parser *p)
 {
     struct saw_expr *e;
 
     switch ((int)parser_kind(p)) {
     case TOK_IDENT:
-    case TOK_FORMAT: return name(p);
-    case TOK_DOLLAR: return dollar(p);
-    case TOK_QUERY: return statexpr(p);
-    case TOK_LBRACE: return composite(p);
-    case TOK_LPAREN: return parenthesis(p);
-    case TOK_BITNOT: return unary(p, OP_BITNOT);
+    case TOK_FORMAT: return parse_expr_name(p);
+    case TOK_DOLLAR: return parse_expr_dollar(p);
+    case TOK_QUERY: return parse_expr_statexpr(p);
+    case TOK_LBRACE: return parse_expr_composite(p);
+    case TOK_LPAREN: return parse_expr_parenthesis(p);
+    case TOK_BITNOT: return parse_expr_unary(p, OP_BITNOT);
     case TOK_BANG:
-    case TOK_NOT: return unary(p, OP_NOT);
-    case TOK_MINUS: return unary(p, OP_NEG);
-    case TOK_PLUS: return unary(p, OP_PLUS);
-    case TOK_INT: return number(p, &saw_type_int);
-    case TOK_UINT: return number(p, &saw_type_uint);
-    case TOK_TIME: return number(p, &saw_type_time);
-    case TOK_FINGERPRINT: return number(p, &saw_type_fingerprint);
-    case TOK_FLOAT: return number(p, &saw_type_float);
-    case TOK_STRING: return text(p, &saw_type_string);
-    case TOK_BYTES: return text(p, &saw_type_bytes);
+    case TOK_NOT: return parse_expr_unary(p, OP_NOT);
+    case TOK_MINUS: return parse_expr_unary(p, OP_NEG);
+    case TOK_PLUS: return parse_expr_unary(p, OP_PLUS);
+    case TOK_INT: return parse_expr_number(p, &saw_type_int);
+    case TOK_UINT: return parse_expr_number(p, &saw_type_uint);
+    case TOK_TIME: return parse_expr_number(p, &saw_type_time);
+    case TOK_FINGERPRINT: return parse_expr_number(p, &saw_type_fingerprint);
+    case TOK_FLOAT: return parse_expr_number(p, &saw_type_float);
+    case TOK_STRING: return parse_expr_text(p, &saw_type_string);
+    case TOK_BYTES: return parse_expr_text(p, &saw_type_bytes);
     case TOK_TIME_TEXT:
         e = saw_expr_new(p->arena, EXPR_TIME_TEXT, p->tok->pos);
         e->u.text = p->tok->v.text;
         parser_next(p);
         return e;
-    case TOK_FUNCTION: return function(p);
+    case TOK_FUNCTION: return parse_expr_function(p);
     case TOK_ARRAY:
     case TOK_MAP:
     case TOK_PARSEDMESSAGE:
@@ -420,20 +425,20 @@ static struct saw_expr *operand(struct saw_parser *p)
     case TOK_TABLE:
         saw_error(p->diag, p->tok->pos,
                   "a type cannot stand where a value is expected");
-        e = bad(p);
+        e = parse_expr_bad(p);
         parser_type(p);
         return e;
     default: break;
     }
     saw_error(p->diag, p->tok->pos, "expression expected; found %s%s",
               parser_found(p), parser_hint(p));
-    e = bad(p);
+    e = parse_expr_bad(p);
     return e;
 }
 
-static struct saw_expr *factor(struct saw_parser *p)
+static struct saw_expr *parse_expr_factor(struct saw_parser *p)
 {
-    struct saw_expr *e = operand(p);
+    struct saw_expr *e = parse_expr_operand(p);
     unsigned depth = 0;
 
     for (;;) {
@@ -444,13 +449,13 @@ static struct saw_expr *factor(struct saw_parser *p)
             saw_error(p->diag, p->tok->pos,
                       "nested too deeply (over %d levels)", SAW_NESTING_MAX);
             p->tok = p->end;
-            return bad(p);
+            return parse_expr_bad(p);
         }
         if (k == TOK_PERIOD)
             e = select_expr(p, e);
         else if (k == TOK_LBRACK)
             e = index_expr(p, e);
         else
-            e = call(p, e);
+            e = parse_expr_call(p, e);
     }
 }

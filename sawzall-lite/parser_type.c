@@ -29,7 +29,8 @@ static struct saw_type_expr *type_name(struct saw_parser *p)
 }
 
 /* `name: T` or `T`. */
-static void field(struct saw_parser *p, struct saw_field_expr *f, bool keywords)
+static void
+parse_type_field(struct saw_parser *p, struct saw_field_expr *f, bool keywords)
 {
     f->pos = p->tok->pos;
     if (parser_peek(p) == TOK_COLON &&
@@ -88,12 +89,13 @@ static void tuple_member(struct saw_parser *p, struct saw_type_expr *t)
     } else {
         struct saw_field_expr *f = saw_fields_add(p->arena, &t->fields);
         f->members_before = t->members.count;
-        field(p, f, t->message);
+        parse_type_field(p, f, t->message);
         field_proto(p, f);
     }
 }
 
-static struct saw_type_expr *tuple(struct saw_parser *p, bool message)
+static struct saw_type_expr *parse_type_tuple(struct saw_parser *p,
+                                              bool message)
 {
     struct saw_type_expr *t = type_new(p, TYPE_TUPLE, p->tok->pos);
 
@@ -122,20 +124,20 @@ static struct saw_type_expr *tuple(struct saw_parser *p, bool message)
     return t;
 }
 
-static struct saw_type_expr *array(struct saw_parser *p)
+static struct saw_type_expr *parse_type_array(struct saw_parser *p)
 {
     struct saw_type_expr *t = type_new(p, TYPE_ARRAY, p->tok->pos);
     struct saw_field_expr f = {.name = SLICE_EMPTY};
 
     parser_next(p);
     parser_expect(p, TOK_OF, "behind 'array'");
-    field(p, &f, false);
+    parse_type_field(p, &f, false);
     t->elem = f.type;
     t->pos = parser_span(p, t->pos);
     return t;
 }
 
-static struct saw_type_expr *map(struct saw_parser *p)
+static struct saw_type_expr *parse_type_map(struct saw_parser *p)
 {
     struct saw_type_expr *t = type_new(p, TYPE_MAP, p->tok->pos);
     struct saw_field_expr f = {.name = SLICE_EMPTY};
@@ -143,16 +145,16 @@ static struct saw_type_expr *map(struct saw_parser *p)
     parser_next(p);
     t->key = arena_zalloc(p->arena, sizeof(*t->key));
     parser_expect(p, TOK_LBRACK, "behind 'map'");
-    field(p, t->key, false);
+    parse_type_field(p, t->key, false);
     parser_expect(p, TOK_RBRACK, "behind the key type");
     parser_expect(p, TOK_OF, "in the map type");
-    field(p, &f, false);
+    parse_type_field(p, &f, false);
     t->elem = f.type;
     t->pos = parser_span(p, t->pos);
     return t;
 }
 
-static void parameter(struct saw_parser *p, struct saw_fields *out)
+static void parse_type_parameter(struct saw_parser *p, struct saw_fields *out)
 {
     struct saw_field_expr *f = saw_fields_add(p->arena, out);
 
@@ -168,9 +170,9 @@ static struct saw_type_expr *function_type(struct saw_parser *p)
     parser_next(p);
     parser_expect(p, TOK_LPAREN, "behind 'function'");
     if (parser_kind(p) != TOK_RPAREN) {
-        parameter(p, &t->fields);
+        parse_type_parameter(p, &t->fields);
         while (parser_accept(p, TOK_COMMA))
-            parameter(p, &t->fields);
+            parse_type_parameter(p, &t->fields);
     }
     parser_expect(p, TOK_RPAREN, "behind the parameters");
     if (parser_accept(p, TOK_COLON))
@@ -213,7 +215,7 @@ static void table_outputs(struct saw_parser *p, struct saw_table_expr *t)
     }
 }
 
-static struct saw_type_expr *table(struct saw_parser *p)
+static struct saw_type_expr *parse_type_table(struct saw_parser *p)
 {
     struct saw_type_expr *t = type_new(p, TYPE_TABLE, p->tok->pos);
     struct saw_table_expr *x = arena_zalloc(p->arena, sizeof(*x));
@@ -226,19 +228,19 @@ static struct saw_type_expr *table(struct saw_parser *p)
         parser_expect(p, TOK_RPAREN, "behind the table's parameter");
     }
     while (parser_accept(p, TOK_LBRACK)) {
-        field(p, saw_fields_add(p->arena, &x->indices), false);
+        parse_type_field(p, saw_fields_add(p->arena, &x->indices), false);
         parser_expect(p, TOK_RBRACK, "behind the index");
     }
     parser_expect(p, TOK_OF, "in the table type");
-    field(p, &x->element, false);
+    parse_type_field(p, &x->element, false);
     if (parser_accept(p, TOK_WEIGHT))
-        field(p, &x->weight, false);
+        parse_type_field(p, &x->weight, false);
     table_outputs(p, x);
     t->pos = parser_span(p, t->pos);
     return t;
 }
 
-static struct saw_type_expr *proto(struct saw_parser *p)
+static struct saw_type_expr *parse_type_proto(struct saw_parser *p)
 {
     struct saw_type_expr *t = type_new(p, TYPE_PROTO, p->tok->pos);
 
@@ -254,13 +256,13 @@ static struct saw_type_expr *any_type(struct saw_parser *p)
 
     switch ((int)parser_kind(p)) {
     case TOK_IDENT: return type_name(p);
-    case TOK_LBRACE: return tuple(p, false);
-    case TOK_PARSEDMESSAGE: parser_next(p); return tuple(p, true);
-    case TOK_ARRAY: return array(p);
-    case TOK_MAP: return map(p);
+    case TOK_LBRACE: return parse_type_tuple(p, false);
+    case TOK_PARSEDMESSAGE: parser_next(p); return parse_type_tuple(p, true);
+    case TOK_ARRAY: return parse_type_array(p);
+    case TOK_MAP: return parse_type_map(p);
     case TOK_FUNCTION: return function_type(p);
-    case TOK_PROTO: return proto(p);
-    case TOK_TABLE: return table(p);
+    case TOK_PROTO: return parse_type_proto(p);
+    case TOK_TABLE: return parse_type_table(p);
     default: break;
     }
     t = type_new(p, TYPE_BAD, p->tok->pos);

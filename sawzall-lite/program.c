@@ -25,11 +25,12 @@ static const char prelude_text[] =
     " initializedsystemtime: time, availablemem: int, allocatedmem: int,"
     " usertime: time, systemtime: time };\n";
 
-static struct saw_function *parse(struct arena *a,
-                                  const struct saw_compile_options *opts,
-                                  const char *name,
-                                  struct slice text,
-                                  struct saw_diag *d)
+static struct saw_function *
+program_parse(struct arena *a,
+              const struct saw_compile_options *opts,
+              const char *name,
+              struct slice text,
+              struct saw_diag *d)
 {
     struct saw_tokens tokens;
     struct saw_function *f;
@@ -41,7 +42,7 @@ static struct saw_function *parse(struct arena *a,
 }
 
 /* Two runs merge if their tables are the same: names, types, parameters. */
-static uint64_t fingerprint(const struct saw_program *p)
+static uint64_t program_fingerprint(const struct saw_program *p)
 {
     struct buf b = BUF_INIT;
     uint64_t h;
@@ -59,7 +60,7 @@ static uint64_t fingerprint(const struct saw_program *p)
     return h;
 }
 
-static void summary(struct saw_diag *d)
+static void program_summary(struct saw_diag *d)
 {
     if (d->error_count > d->errors_max)
         buf_printf(d->out, "(%u more errors)\n",
@@ -90,16 +91,17 @@ int saw_compile(const struct saw_compile_options *opts,
         saw_program_free(p);
         return ERR_INVALID;
     }
-    prelude = parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
-    main = parse(&p->arena, opts, name, source, &d);
+    prelude =
+        program_parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
+    main = program_parse(&p->arena, opts, name, source, &d);
     ok = saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
          saw_compile_unit(&p->arena, &p->unit, opts, &d, &p->pool);
-    summary(&d);
+    program_summary(&d);
     if (!ok || d.error_count > 0) {
         saw_program_free(p);
         return ERR_INVALID;
     }
-    p->fingerprint = fingerprint(p);
+    p->fingerprint = program_fingerprint(p);
     p->source = arena_dup(&p->arena, source);
     *out = p;
     return 0;
@@ -129,8 +131,9 @@ int saw_type_of(const struct saw_compile_options *opts,
 
     PRE(source.len <= SAW_SOURCE_BYTES_MAX);
     arena_init(&p->arena);
-    prelude = parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
-    main = parse(&p->arena, opts, name, source, &d);
+    prelude =
+        program_parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
+    main = program_parse(&p->arena, opts, name, source, &d);
     body = &main->body->u.block;
     if (saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
         d.error_count == 0 && body->count > 0 &&

@@ -165,7 +165,7 @@ void saw_reads_find(const struct saw_unit *u)
 
 /* --- conversions --------------------------------------------------------- */
 
-void saw_reads_tell(const struct saw_decl *d)
+void saw_reads_report(const struct saw_decl *d)
 {
     const struct saw_expr *e = d->init;
     const struct saw_type *t = d->type;

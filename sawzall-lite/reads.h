@@ -10,6 +10,6 @@ void saw_reads_find(const struct saw_unit *u);
 
 /* If @d is a proto tuple made from bytes by its initialiser, tell the call site
  * which fields need not be decoded. PRE: saw_reads_find(). */
-void saw_reads_tell(const struct saw_decl *d);
+void saw_reads_report(const struct saw_decl *d);
 
 #endif /* SAWZALL_LITE_READS_H */

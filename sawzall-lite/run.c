@@ -7,7 +7,7 @@
 /* --- tables -------------------------------------------------------------- */
 
 /* Is @name in the list "a,b,c" or the list "*"? */
-static bool listed(const char *list, const char *name)
+static bool run_listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
     const char *p = list;
@@ -26,11 +26,11 @@ static bool listed(const char *list, const char *name)
 /* Are results of the table asked for? */
 static bool is_listed(const struct saw_run *r, const struct saw_run_table *t)
 {
-    return !r->opts.table_output || listed(r->opts.table_output, t->name);
+    return !r->opts.table_output || run_listed(r->opts.table_output, t->name);
 }
 
-static enum saw_route route(const struct saw_run *r,
-                            const struct saw_run_table *t)
+static enum saw_route run_route(const struct saw_run *r,
+                                const struct saw_run_table *t)
 {
     const struct saw_table_type *type = t->site->type;
 
@@ -79,7 +79,7 @@ static void init_table(struct saw_run *r,
                                 .element_name = name_of(r, &type->element),
                                 .weight_name = name_of(r, &type->weight),
                                 .weighted = type->weight.type != NULL};
-    t->route = route(r, t);
+    t->route = run_route(r, t);
 }
 
 int saw_run_table_param(struct saw_run *r,

@@ -69,7 +69,7 @@ void saw_scope_add(struct arena *a, struct saw_scope *s, struct saw_decl *d)
 
 /* Edits (insert, drop, replace, swap of neighbours) from @a to @b; more than
  * @max counts as @max + 1. Names of over 40 bytes are not compared. */
-static unsigned distance(struct slice a, struct slice b, unsigned max)
+static unsigned scope_distance(struct slice a, struct slice b, unsigned max)
 {
     unsigned rows[3][42];
     size_t i;
@@ -105,7 +105,7 @@ struct slice saw_scope_similar(const struct saw_scope *s, struct slice name)
 
     for (best++; s; s = s->outer) {
         for (i = 0; i < s->decls.count; i++) {
-            unsigned d = distance(name, s->decls.at[i]->name, best - 1);
+            unsigned d = scope_distance(name, s->decls.at[i]->name, best - 1);
             if (d < best) {
                 best = d;
                 found = s->decls.at[i]->name;

@@ -75,7 +75,7 @@ size_t saw_utf8_count(struct slice s)
 }
 
 /* Bytes of the valid sequence at @p, 0 if there is none. */
-static size_t sequence(const unsigned char *p, size_t left)
+static size_t value_sequence(const unsigned char *p, size_t left)
 {
     if (p[0] < 0x80)
         return 1;
@@ -118,7 +118,8 @@ bool saw_utf8_check(struct slice s, size_t *chars)
     size_t n = i;
 
     while (i < s.len) {
-        size_t len = sequence((const unsigned char *)s.data + i, s.len - i);
+        size_t len =
+            value_sequence((const unsigned char *)s.data + i, s.len - i);
         if (len == 0)
             return false;
         i += len;
@@ -174,7 +175,7 @@ uint32_t saw_utf8_decode(const char *p, const char *end, size_t *len)
            (uint32_t)(u[2] & 0x3f) << 6 | (u[3] & 0x3f);
 }
 
-static char byte(uint32_t v)
+static char value_byte(uint32_t v)
 {
     return (char)(unsigned char)v;
 }
@@ -182,28 +183,28 @@ static char byte(uint32_t v)
 size_t saw_utf8_encode(uint32_t cp, char *out)
 {
     if (cp < 0x80) {
-        out[0] = byte(cp);
+        out[0] = value_byte(cp);
         return 1;
     }
     if (cp < 0x800) {
-        out[0] = byte(0xc0 | cp >> 6);
-        out[1] = byte(0x80 | (cp & 0x3f));
+        out[0] = value_byte(0xc0 | cp >> 6);
+        out[1] = value_byte(0x80 | (cp & 0x3f));
         return 2;
     }
     if (cp < 0x10000) {
         if (cp >= 0xd800 && cp <= 0xdfff)
             return 0;
-        out[0] = byte(0xe0 | cp >> 12);
-        out[1] = byte(0x80 | (cp >> 6 & 0x3f));
-        out[2] = byte(0x80 | (cp & 0x3f));
+        out[0] = value_byte(0xe0 | cp >> 12);
+        out[1] = value_byte(0x80 | (cp >> 6 & 0x3f));
+        out[2] = value_byte(0x80 | (cp & 0x3f));
         return 3;
     }
     if (cp > 0x10ffff)
         return 0;
-    out[0] = byte(0xf0 | cp >> 18);
-    out[1] = byte(0x80 | (cp >> 12 & 0x3f));
-    out[2] = byte(0x80 | (cp >> 6 & 0x3f));
-    out[3] = byte(0x80 | (cp & 0x3f));
+    out[0] = value_byte(0xf0 | cp >> 18);
+    out[1] = value_byte(0x80 | (cp >> 12 & 0x3f));
+    out[2] = value_byte(0x80 | (cp >> 6 & 0x3f));
+    out[3] = value_byte(0x80 | (cp & 0x3f));
     return 4;
 }
 
@@ -228,7 +229,7 @@ const struct saw_str *saw_string_count(struct saw_ctx *ctx, struct slice data)
 }
 
 static const struct saw_str *
-dup(struct saw_ctx *ctx, struct slice data, size_t chars)
+value_dup(struct saw_ctx *ctx, struct slice data, size_t chars)
 {
     struct saw_str *s = saw_alloc(ctx, sizeof(*s) + data.len);
 
@@ -242,12 +243,12 @@ dup(struct saw_ctx *ctx, struct slice data, size_t chars)
 
 const struct saw_str *saw_bytes_dup(struct saw_ctx *ctx, struct slice data)
 {
-    return dup(ctx, data, data.len);
+    return value_dup(ctx, data, data.len);
 }
 
 const struct saw_str *saw_string_dup(struct saw_ctx *ctx, struct slice data)
 {
-    return dup(ctx, data, saw_utf8_count(data));
+    return value_dup(ctx, data, saw_utf8_count(data));
 }
 
 /* --- arrays and tuples --------------------------------------------------- */

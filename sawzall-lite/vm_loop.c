@@ -13,7 +13,7 @@
 /* Bytes of text that are compared or hashed like one instruction. */
 #define TEXT_SHIFT 5
 
-static bool present(const struct saw_tuple *t, size_t field)
+static bool vm_loop_present(const struct saw_tuple *t, size_t field)
 {
     return !t->present || (t->present[field / 64] >> (field % 64) & 1);
 }
@@ -61,12 +61,12 @@ static bool charge_emit(struct saw_ctx *ctx,
     return saw_work(ctx, cost);
 }
 
-static int64_t divide(int64_t a, int64_t b)
+static int64_t vm_loop_divide(int64_t a, int64_t b)
 {
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-static int64_t modulo(int64_t a, int64_t b)
+static int64_t vm_loop_modulo(int64_t a, int64_t b)
 {
     return b == -1 ? 0 : a % b;
 }
@@ -233,12 +233,12 @@ op_MUL:
 op_DIV:
     if (UNLIKELY(C.i == 0))
         goto division_by_zero;
-    A.i = divide(B.i, C.i);
+    A.i = vm_loop_divide(B.i, C.i);
     NEXT;
 op_MOD:
     if (UNLIKELY(C.i == 0))
         goto division_by_zero;
-    A.i = modulo(B.i, C.i);
+    A.i = vm_loop_modulo(B.i, C.i);
     NEXT;
 op_DIVU:
     if (UNLIKELY(C.u == 0))
@@ -728,7 +728,7 @@ op_NEWMAP:
         goto fail;
     NEXT;
 op_INPROTO:
-    A.i = present(B.t, pc->u.r.c);
+    A.i = vm_loop_present(B.t, pc->u.r.c);
     NEXT;
 op_CLEARP:
     TRY(saw_op_clear_field(ctx, TYPE, pc->u.r.c, &A));

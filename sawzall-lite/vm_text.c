@@ -37,7 +37,7 @@ enum saw_status saw_op_text_slice(struct saw_ctx *ctx,
 
 /* Room behind a text made by concatenation, so that building one piece by piece
  * takes linear time. */
-static size_t slack(size_t len)
+static size_t vm_text_slack(size_t len)
 {
     return len < 64 ? 0 : len;
 }
@@ -62,11 +62,11 @@ enum saw_status saw_op_concat(struct saw_ctx *ctx,
         b->len <= (size_t)(ctx->text_limit - ctx->text_end)) {
         p = ctx->text_end - a->len; /* Nobody has the bytes behind it yet. */
     } else {
-        p = saw_alloc(ctx, len + slack(len));
+        p = saw_alloc(ctx, len + vm_text_slack(len));
         if (!p)
             return SAW_FAIL;
         memcpy(p, a->data, a->len);
-        ctx->text_limit = p + len + slack(len);
+        ctx->text_limit = p + len + vm_text_slack(len);
     }
     memcpy(p + a->len, b->data, b->len);
     ctx->text_end = p + len;
@@ -149,14 +149,14 @@ enum saw_status saw_op_new_text(struct saw_ctx *ctx,
 /* --- changing ------------------------------------------------------------ */
 
 /* @s with bytes [from, to) replaced by @with. */
-static enum saw_status splice(struct saw_ctx *ctx,
-                              const struct saw_str *s,
-                              size_t from,
-                              size_t to,
-                              const char *with,
-                              size_t with_len,
-                              size_t chars,
-                              union saw_slot *out)
+static enum saw_status vm_text_splice(struct saw_ctx *ctx,
+                                      const struct saw_str *s,
+                                      size_t from,
+                                      size_t to,
+                                      const char *with,
+                                      size_t with_len,
+                                      size_t chars,
+                                      union saw_slot *out)
 {
     size_t len = s->len - (to - from) + with_len;
     struct saw_str *c = saw_alloc(ctx, sizeof(*c) + len);
@@ -191,8 +191,8 @@ enum saw_status saw_op_char_set(struct saw_ctx *ctx,
             (long long)index, bytes ? "bytes" : "string", s->chars);
     if (bytes) {
         cp[0] = (char)(unsigned char)value;
-        return splice(ctx, s, (size_t)index, (size_t)index + 1, cp, 1, s->len,
-                      text);
+        return vm_text_splice(ctx, s, (size_t)index, (size_t)index + 1, cp, 1,
+                              s->len, text);
     }
     n = value <= 0 || value > 0x10ffff ? 0
                                        : saw_utf8_encode((uint32_t)value, cp);
@@ -202,7 +202,7 @@ enum saw_status saw_op_char_set(struct saw_ctx *ctx,
                          (long long)value);
     from = saw_str_offset(s, (size_t)index);
     to = saw_str_offset(s, (size_t)index + 1);
-    return splice(ctx, s, from, to, cp, n, s->chars, text);
+    return vm_text_splice(ctx, s, from, to, cp, n, s->chars, text);
 }
 
 enum saw_status saw_op_text_slice_set(struct saw_ctx *ctx,
@@ -215,9 +215,10 @@ enum saw_status saw_op_text_slice_set(struct saw_ctx *ctx,
     const struct saw_str *with = bounds[2].s;
 
     saw_clamp(&begin, &end, s->chars);
-    return splice(ctx, s, saw_str_offset(s, (size_t)begin),
-                  saw_str_offset(s, (size_t)end), with->data, with->len,
-                  s->chars - (size_t)(end - begin) + with->chars, whole);
+    return vm_text_splice(ctx, s, saw_str_offset(s, (size_t)begin),
+                          saw_str_offset(s, (size_t)end), with->data, with->len,
+                          s->chars - (size_t)(end - begin) + with->chars,
+                          whole);
 }
 
 /* --- saw ----------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static void format_why(struct saw_vm *vm)
 }
 
 /* The first cause behind a variable that had no value. */
-static struct saw_why origin(const struct saw_vm *vm, uint32_t var)
+static struct saw_why vm_undef_origin(const struct saw_vm *vm, uint32_t var)
 {
     if (vm->vars[var].kind == SAW_WHY_NONE)
         return (struct saw_why){.kind = SAW_WHY_VAR, .var = var};
@@ -112,7 +112,7 @@ static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
 
     if (vm->why.kind == SAW_WHY_VAR && !vm->why.of_result) {
         if (vm->why.var != h->var - 1) /* x = x leaves it as it was. */
-            *w = origin(vm, vm->why.var);
+            *w = vm_undef_origin(vm, vm->why.var);
         return;
     }
     *w = vm->why;
@@ -172,7 +172,7 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
             return NULL;
         }
         if (vm->why.kind == SAW_WHY_VAR && !vm->why.of_result) {
-            vm->why = origin(vm, vm->why.var);
+            vm->why = vm_undef_origin(vm, vm->why.var);
             vm->why.of_result = true;
         }
         pc = f->back - 1;
@@ -180,7 +180,7 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
     }
 }
 
-/* --- traces --------------------------------------------------------------- */
+/* --- traces -------------------------------------------------------------- */
 
 /* Bytes of the trace kept in an error, and calls told of. */
 #define TRACE_BYTES     500

@@ -73,7 +73,7 @@ void buf_put_text(struct buf *b, const char *s)
 }
 
 /* The address of @len checked bytes, or NULL when the cursor is or goes bad. */
-static const char *take(struct cursor *c, size_t len)
+static const char *cursor_take_bytes(struct cursor *c, size_t len)
 {
     const char *p = c->p;
     if (c->bad || cursor_left(c) < len) {
@@ -86,25 +86,25 @@ static const char *take(struct cursor *c, size_t len)
 
 uint8_t cursor_u8(struct cursor *c)
 {
-    const char *p = take(c, 1);
+    const char *p = cursor_take_bytes(c, 1);
     return p ? (uint8_t)*p : 0;
 }
 
 uint32_t cursor_le32(struct cursor *c)
 {
-    const char *p = take(c, 4);
+    const char *p = cursor_take_bytes(c, 4);
     return p ? get_le32(p) : 0;
 }
 
 uint64_t cursor_le64(struct cursor *c)
 {
-    const char *p = take(c, 8);
+    const char *p = cursor_take_bytes(c, 8);
     return p ? get_le64(p) : 0;
 }
 
 uint64_t cursor_be64(struct cursor *c)
 {
-    const char *p = take(c, 8);
+    const char *p = cursor_take_bytes(c, 8);
     return p ? get_be64(p) : 0;
 }
 
@@ -128,7 +128,7 @@ int64_t cursor_zigzag(struct cursor *c)
 double cursor_double(struct cursor *c)
 {
     double v = 0;
-    const char *p = take(c, sizeof(v));
+    const char *p = cursor_take_bytes(c, sizeof(v));
     if (p)
         memcpy(&v, p, sizeof(v));
     return v;
@@ -136,7 +136,7 @@ double cursor_double(struct cursor *c)
 
 struct slice cursor_bytes(struct cursor *c, size_t len)
 {
-    const char *p = take(c, len);
+    const char *p = cursor_take_bytes(c, len);
     return p ? slice_make(p, len) : SLICE_EMPTY;
 }
 

@@ -27,7 +27,7 @@ struct conf {
     size_t asked_cap;
 };
 
-/* --- parsing ----------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------- */
 
 static int
 bad_line(const struct conf *c, unsigned line, struct err *err, const char *what)
@@ -192,7 +192,7 @@ void conf_free(struct conf *c)
     mem_free(c);
 }
 
-/* --- asking ------------------------------------------------------------ */
+/* --- asking -------------------------------------------------------------- */
 
 static void note_asked(struct conf *c, const char *key)
 {
@@ -207,8 +207,10 @@ static void note_asked(struct conf *c, const char *key)
 }
 
 /* The last one counts when @nth is SIZE_MAX. */
-static struct entry *
-find(struct conf *c, const char *section, const char *key, size_t nth)
+static struct entry *conf_find_entry(struct conf *c,
+                                     const char *section,
+                                     const char *key,
+                                     size_t nth)
 {
     struct entry *last = NULL;
     note_asked(c, key);
@@ -229,12 +231,14 @@ find(struct conf *c, const char *section, const char *key, size_t nth)
 
 const char *conf_get(struct conf *c, const char *section, const char *key)
 {
-    struct entry *e = find(c, section, key, SIZE_MAX);
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
     return e ? e->value : NULL;
 }
 
-static int
-wrap(const struct conf *c, const struct entry *e, int rc, struct err *err)
+static int conf_wrap_error(const struct conf *c,
+                           const struct entry *e,
+                           int rc,
+                           struct err *err)
 {
     if (rc)
         err_wrap(err, "%s:%u: %s", c->name, e->line, e->key);
@@ -247,8 +251,9 @@ int conf_get_u64(struct conf *c,
                  uint64_t *out,
                  struct err *err)
 {
-    struct entry *e = find(c, section, key, SIZE_MAX);
-    return e ? wrap(c, e, text_parse_u64(slice_str(e->value), out, err), err)
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
+    return e ? conf_wrap_error(
+                   c, e, text_parse_u64(slice_str(e->value), out, err), err)
              : 0;
 }
 
@@ -258,8 +263,9 @@ int conf_get_bytes(struct conf *c,
                    uint64_t *out,
                    struct err *err)
 {
-    struct entry *e = find(c, section, key, SIZE_MAX);
-    return e ? wrap(c, e, text_parse_bytes(slice_str(e->value), out, err), err)
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
+    return e ? conf_wrap_error(
+                   c, e, text_parse_bytes(slice_str(e->value), out, err), err)
              : 0;
 }
 
@@ -269,9 +275,9 @@ int conf_get_duration(struct conf *c,
                       uint64_t *us,
                       struct err *err)
 {
-    struct entry *e = find(c, section, key, SIZE_MAX);
-    return e ? wrap(c, e, text_parse_duration(slice_str(e->value), us, err),
-                    err)
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
+    return e ? conf_wrap_error(
+                   c, e, text_parse_duration(slice_str(e->value), us, err), err)
              : 0;
 }
 
@@ -281,12 +287,14 @@ int conf_get_bool(struct conf *c,
                   bool *out,
                   struct err *err)
 {
-    struct entry *e = find(c, section, key, SIZE_MAX);
-    return e ? wrap(c, e, text_parse_bool(slice_str(e->value), out, err), err)
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
+    return e ? conf_wrap_error(
+                   c, e, text_parse_bool(slice_str(e->value), out, err), err)
              : 0;
 }
 
-static int refuse(const struct conf *c, const struct entry *e, struct err *err)
+static int
+conf_refuse_entry(const struct conf *c, const struct entry *e, struct err *err)
 {
     const char *near =
         text_nearest(slice_str(e->key), c->asked, c->asked_count);
@@ -304,7 +312,7 @@ int conf_check_known(struct conf *c, struct err *err)
 {
     for (size_t i = 0; i < c->count; i++)
         if (!c->entries[i].known)
-            return refuse(c, &c->entries[i], err);
+            return conf_refuse_entry(c, &c->entries[i], err);
     return 0;
 }
 
@@ -312,6 +320,6 @@ int conf_check_section(struct conf *c, const char *section, struct err *err)
 {
     for (size_t i = 0; i < c->count; i++)
         if (!c->entries[i].known && strcmp(c->entries[i].section, section) == 0)
-            return refuse(c, &c->entries[i], err);
+            return conf_refuse_entry(c, &c->entries[i], err);
     return 0;
 }

@@ -136,7 +136,7 @@ uint32_t crc32c_extend_portable(uint32_t crc, const void *data, size_t len)
 
 #include <nmmintrin.h>
 
-static uint64_t load64(const unsigned char *p)
+static uint64_t crc32c_load64(const unsigned char *p)
 {
     uint64_t v;
     memcpy(&v, p, sizeof(v));
@@ -154,9 +154,9 @@ three_streams(uint32_t crc,
     uint64_t b = 0;
     uint64_t c = 0;
     for (const unsigned char *end = p + bytes; p < end; p += 8) {
-        a = _mm_crc32_u64(a, load64(p));
-        b = _mm_crc32_u64(b, load64(p + bytes));
-        c = _mm_crc32_u64(c, load64(p + 2 * bytes));
+        a = _mm_crc32_u64(a, crc32c_load64(p));
+        b = _mm_crc32_u64(b, crc32c_load64(p + bytes));
+        c = _mm_crc32_u64(c, crc32c_load64(p + 2 * bytes));
     }
     crc = shift_crc(table, (uint32_t)a) ^ (uint32_t)b;
     return shift_crc(table, crc) ^ (uint32_t)c;
@@ -175,9 +175,9 @@ copy_three_streams(uint32_t crc,
     uint64_t b = 0;
     uint64_t c = 0;
     for (; p < end; p += 8, to += 8) {
-        uint64_t u = load64(p);
-        uint64_t v = load64(p + bytes);
-        uint64_t w = load64(p + 2 * bytes);
+        uint64_t u = crc32c_load64(p);
+        uint64_t v = crc32c_load64(p + bytes);
+        uint64_t w = crc32c_load64(p + 2 * bytes);
         /* From here on these are the values: nothing is loaded again. */
         __asm__("" : "+r"(u), "+r"(v), "+r"(w));
         a = _mm_crc32_u64(a, u);
@@ -203,7 +203,7 @@ copy_sse42(uint32_t crc, unsigned char *to, const unsigned char *p, size_t len)
         crc = copy_three_streams(crc, to, p, SHORT_BYTES, shift_short);
     wide = crc;
     for (; len >= 8; to += 8, p += 8, len -= 8) {
-        uint64_t v = load64(p);
+        uint64_t v = crc32c_load64(p);
         __asm__("" : "+r"(v)); /* As above. */
         wide = _mm_crc32_u64(wide, v);
         memcpy(to, &v, sizeof(v));
@@ -229,7 +229,7 @@ extend_sse42(uint32_t crc, const unsigned char *p, size_t len)
         crc = three_streams(crc, p, SHORT_BYTES, shift_short);
     wide = crc;
     for (; len >= 8; p += 8, len -= 8)
-        wide = _mm_crc32_u64(wide, load64(p));
+        wide = _mm_crc32_u64(wide, crc32c_load64(p));
     crc = (uint32_t)wide;
     for (; len; p++, len--)
         crc = _mm_crc32_u8(crc, *p);

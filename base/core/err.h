@@ -76,7 +76,7 @@ enum err_detail {
     ERR_DETAIL_NO_TABLE = 6,
     /* ERR_NOTFOUND: no file is at the subject, the path of an input. */
     ERR_DETAIL_NO_INPUT = 7,
-    /* ERR_CORRUPT: a block of a table file; others can be read. */
+    /* ERR_CORRUPT: a block of an SSTable; others can be read. */
     ERR_DETAIL_TABLE_FILE = 8,
     /* ERR_DENIED: what listens there is no server of Quarry. */
     ERR_DETAIL_OTHER_PROTOCOL = 9,

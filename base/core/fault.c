@@ -30,7 +30,7 @@ static void give_guard(void)
 }
 
 /* PRE: the guard is held. @name "" finds a free slot. */
-static struct point *find(const char *name)
+static struct point *fault_find_point(const char *name)
 {
     for (size_t i = 0; i < FAULT_POINTS_MAX; i++)
         if (strcmp(points[i].name, name) == 0)
@@ -44,9 +44,9 @@ void fault_arm(const char *name, uint64_t nth, uint64_t count)
     PRE(name[0] && strlen(name) < FAULT_NAME_BYTES);
     PRE(nth > 0);
     take_guard();
-    p = find(name);
+    p = fault_find_point(name);
     if (!p) {
-        p = find("");
+        p = fault_find_point("");
         if (p)
             atomic_fetch_add(&fault__armed_count, 1);
     }
@@ -63,7 +63,7 @@ uint64_t fault_disarm(const char *name)
     struct point *p;
     uint64_t failed = 0;
     take_guard();
-    p = find(name);
+    p = fault_find_point(name);
     if (p) {
         failed = p->failed;
         p->name[0] = '\0';
@@ -87,7 +87,7 @@ uint64_t fault_hit_count(const char *name)
     struct point *p;
     uint64_t hits;
     take_guard();
-    p = find(name);
+    p = fault_find_point(name);
     hits = p ? p->hits : 0;
     give_guard();
     return hits;
@@ -98,7 +98,7 @@ bool fault__hit_slow(const char *name)
     struct point *p;
     bool fails = false;
     take_guard();
-    p = find(name);
+    p = fault_find_point(name);
     if (p) {
         p->hits++;
         fails = p->hits >= p->nth && p->failed < p->count;

@@ -56,7 +56,7 @@ HASH_SLOTS_DEFINE(map_slots, struct hash_slot, slot_is_free, slot_hash);
 
 /* The slot of @key, or the empty one where it belongs. PRE: one is empty. */
 static struct hash_slot *
-find(const struct hash_map *m, struct slice key, uint64_t hash)
+hash_map_find_slot(const struct hash_map *m, struct slice key, uint64_t hash)
 {
     const struct hash_slot *slots = m->slots;
     size_t at;
@@ -67,7 +67,7 @@ find(const struct hash_map *m, struct slice key, uint64_t hash)
 }
 
 /* Keep at least a quarter of the slots empty. */
-static void grow(struct hash_map *m)
+static void hash_map_grow(struct hash_map *m)
 {
     struct hash_slot *old = m->slots;
     size_t old_cap = m->cap;
@@ -84,7 +84,7 @@ union hash_value *hash_map_get(const struct hash_map *m, struct slice key)
     struct hash_slot *s;
     if (m->count == 0)
         return NULL;
-    s = find(m, key, hash_of(key));
+    s = hash_map_find_slot(m, key, hash_of(key));
     return s->hash ? &s->value : NULL;
 }
 
@@ -93,8 +93,8 @@ hash_map_put(struct hash_map *m, struct slice key, bool *added)
 {
     uint64_t hash = hash_of(key);
     struct hash_slot *s;
-    grow(m);
-    s = find(m, key, hash);
+    hash_map_grow(m);
+    s = hash_map_find_slot(m, key, hash);
     if (added)
         *added = !s->hash;
     if (!s->hash) {
@@ -113,7 +113,7 @@ bool hash_map_remove(struct hash_map *m,
     struct hash_slot *s;
     if (m->count == 0)
         return false;
-    s = find(m, key, hash_of(key));
+    s = hash_map_find_slot(m, key, hash_of(key));
     if (!s->hash)
         return false;
     if (old)

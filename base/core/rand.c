@@ -4,7 +4,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 
-static uint64_t rotl(uint64_t x, int k)
+static uint64_t rotate_left(uint64_t x, int k)
 {
     return (x << k) | (x >> (64 - k));
 }
@@ -20,14 +20,14 @@ void rand_init(struct rand_gen *r, uint64_t seed)
 uint64_t rand_u64(struct rand_gen *r)
 {
     uint64_t *s = r->s;
-    uint64_t result = rotl(s[1] * 5, 7) * 9;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
     uint64_t t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotl(s[3], 45);
+    s[3] = rotate_left(s[3], 45);
     return result;
 }
 

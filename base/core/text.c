@@ -14,14 +14,16 @@
 /* Longest number text_parse_double() looks at: beyond any that makes sense. */
 #define NUMBER_BYTES_MAX 128
 
-static int
-bad(struct err *err, const char *what, struct slice s, const char *want)
+static int text_malformed(struct err *err,
+                          const char *what,
+                          struct slice s,
+                          const char *want)
 {
     return err_set(err, ERR_INVALID, "%s \"%.*s\": expected %s", what,
                    (int)MIN_OF(s.len, (size_t)80), s.data ? s.data : "", want);
 }
 
-/* --- numbers ----------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -47,7 +49,7 @@ int text_parse_u64(struct slice s, uint64_t *out, struct err *err)
     struct slice rest = s;
     uint64_t v;
     if (!take_digits(&rest, &v) || rest.len)
-        return bad(err, "number", s, "decimal digits below 2^64");
+        return text_malformed(err, "number", s, "decimal digits below 2^64");
     *out = v;
     return 0;
 }
@@ -61,7 +63,7 @@ int text_parse_i64(struct slice s, int64_t *out, struct err *err)
     if (s.len > 0 && (negative || s.data[0] == '+'))
         rest = slice_sub(s, 1, s.len);
     if (!take_digits(&rest, &v) || rest.len || v > limit)
-        return bad(err, "number", s, "an integer of 64 bits");
+        return text_malformed(err, "number", s, "an integer of 64 bits");
     *out = negative ? (int64_t)(0 - v) : (int64_t)v;
     return 0;
 }
@@ -76,7 +78,7 @@ int text_parse_bool(struct slice s, bool *out, struct err *err)
             return 0;
         }
     }
-    return bad(err, "switch", s, "on or off");
+    return text_malformed(err, "switch", s, "on or off");
 }
 
 void text_put_count(struct buf *b, uint64_t n)
@@ -90,7 +92,7 @@ void text_put_count(struct buf *b, uint64_t n)
     }
 }
 
-/* --- numbers with units ------------------------------------------------ */
+/* --- numbers with units -------------------------------------------------- */
 
 struct unit {
     const char *name;
@@ -137,7 +139,7 @@ find_unit(const struct unit *units, size_t count, struct slice name)
     return NULL;
 }
 
-static size_t letters(struct slice s)
+static size_t text_count_letters(struct slice s)
 {
     size_t n = 0;
     while (n < s.len && ((s.data[n] | 32) >= 'a' && (s.data[n] | 32) <= 'z'))
@@ -145,7 +147,7 @@ static size_t letters(struct slice s)
     return n;
 }
 
-/* --- sizes ------------------------------------------------------------- */
+/* --- sizes --------------------------------------------------------------- */
 
 static const struct unit byte_units[] = {
     {"", 1},
@@ -183,7 +185,8 @@ int text_parse_bytes(struct slice s, uint64_t *out, struct err *err)
         u = find_unit(byte_units, ARRAY_LEN(byte_units), rest);
     }
     if (!u || !scale_to(whole, fraction, u->factor, &v))
-        return bad(err, "size", s, "bytes such as 4096, 64KiB or 1.5GiB");
+        return text_malformed(err, "size", s,
+                              "bytes such as 4096, 64KiB or 1.5GiB");
     *out = v;
     return 0;
 }
@@ -209,7 +212,7 @@ void text_put_bytes(struct buf *b, uint64_t bytes)
                v, names[power - 1]);
 }
 
-/* --- durations --------------------------------------------------------- */
+/* --- durations ----------------------------------------------------------- */
 
 #define US_PER_S UINT64_C(1000000)
 
@@ -233,7 +236,7 @@ static bool take_duration(struct slice *s, uint64_t *sum)
     size_t n;
     if (!take_decimal(s, &whole, &fraction))
         return false;
-    n = letters(*s);
+    n = text_count_letters(*s);
     u = find_unit(time_units, ARRAY_LEN(time_units), slice_sub(*s, 0, n));
     *s = slice_sub(*s, n, s->len);
     return u && scale_to(whole, fraction, u->factor, &v) &&
@@ -250,8 +253,8 @@ int text_parse_duration(struct slice s, uint64_t *us, struct err *err)
     while (good && rest.len)
         good = take_duration(&rest, &sum);
     if (!good)
-        return bad(err, "duration", s,
-                   "a time such as 500ms, 90s, 1h30m or 7d");
+        return text_malformed(err, "duration", s,
+                              "a time such as 500ms, 90s, 1h30m or 7d");
     *us = sum;
     return 0;
 }

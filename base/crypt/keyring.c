@@ -42,7 +42,7 @@ struct data_key {
 struct keyring {
     atomic_uint refs;
     struct world *world;
-    struct keyring *lender; /* Shared; NULL but for a view of its loans. */
+    struct keyring *owner; /* Shared; NULL but for a view of its loans. */
     unsigned char lent[KEYRING_SALT_BYTES]; /* Name of the loan; 0s: none. */
     struct keyring_place place;             /* Without functions: ephemeral. */
     struct master_keys *masters;
@@ -424,7 +424,7 @@ void keyring_unref(struct keyring *k)
         return;
     free_data_keys(k, k->keys, k->key_count);
     secret_slab_free(k->slab);
-    keyring_unref(k->lender);
+    keyring_unref(k->owner);
     master_keys_unref(k->masters);
     if (k->place.close)
         k->place.close(k->place.ctx);
@@ -479,8 +479,8 @@ void keyring_refresh(struct keyring *k)
     uint64_t now_us = world_mono_ns(k->world) / 1000;
     struct err ignored = ERR_INIT;
 
-    if (k->lender)
-        keyring_refresh(k->lender);
+    if (k->owner)
+        keyring_refresh(k->owner);
     if (!k->place.read)
         return;
     mutex_lock(&k->file_lock);
@@ -508,8 +508,8 @@ void keyring_get_status(struct keyring *k, struct keyring_status *out)
 uint64_t keyring_current_id(struct keyring *k)
 {
     uint64_t id;
-    if (k->lender)
-        return keyring_current_id(k->lender);
+    if (k->owner)
+        return keyring_current_id(k->owner);
     mutex_lock(&k->lock);
     INVARIANT(k->key_count > 0);
     id = k->keys[k->key_count - 1].id;
@@ -542,12 +542,12 @@ static bool derive_known(struct keyring *k,
 }
 
 /* The same; where there is no key @id, KEYS is read again. */
-static int derive(struct keyring *k,
-                  uint64_t id,
-                  const unsigned char salt[KEYRING_SALT_BYTES],
-                  const char *purpose,
-                  struct aead_key *out,
-                  struct err *err)
+static int keyring_derive_key(struct keyring *k,
+                              uint64_t id,
+                              const unsigned char salt[KEYRING_SALT_BYTES],
+                              const char *purpose,
+                              struct aead_key *out,
+                              struct err *err)
 {
     int rc = 0;
 
@@ -575,7 +575,7 @@ static int derive_lent(struct keyring *k,
                        struct err *err)
 {
     struct aead_key *key = secret_key_new(k->slab);
-    int rc = derive(k, id, lent, LOAN_PURPOSE, key, err);
+    int rc = keyring_derive_key(k, id, lent, LOAN_PURPOSE, key, err);
 
     if (rc == 0)
         aead_derive(key, slice_make(salt, KEYRING_SALT_BYTES), purpose, out);
@@ -603,10 +603,10 @@ int keyring_derive_lent(struct keyring *k,
     int rc;
 
     *out = NULL;
-    if (k->lender && has_loan(k, lent))
-        rc = derive_lent(k->lender, id, lent, salt, purpose, key, err);
-    else if (!k->lender && has_loan(k, lent))
-        rc = derive(k, id, salt, purpose, key, err);
+    if (k->owner && has_loan(k, lent))
+        rc = derive_lent(k->owner, id, lent, salt, purpose, key, err);
+    else if (!k->owner && has_loan(k, lent))
+        rc = keyring_derive_key(k, id, salt, purpose, key, err);
     else if (!has_loan(k, not_lent))
         rc = err_set(err, ERR_DENIED,
                      "it is encrypted with a key that was "
@@ -657,7 +657,7 @@ int keyring_lend(struct keyring *k,
     struct aead_key *key = NULL;
     int rc;
 
-    PRE(!k->lender);
+    PRE(!k->owner);
     keyring_refresh(k);
     *out = (struct key_loan){.key_id = keyring_current_id(k)};
     memcpy(out->lent, lent, sizeof(out->lent));
@@ -691,9 +691,9 @@ struct keyring *keyring_view_loan(struct keyring *k,
                                   const unsigned char lent[KEYRING_SALT_BYTES])
 {
     struct keyring *view;
-    PRE(!k->lender);
+    PRE(!k->owner);
     view = keyring_new(k->world, (struct keyring_place){.ctx = NULL});
-    view->lender = keyring_ref(k);
+    view->owner = keyring_ref(k);
     memcpy(view->lent, lent, sizeof(view->lent));
     return view;
 }

@@ -35,7 +35,7 @@ static bool is_address(struct slice name)
            inet_pton(AF_INET6, text, &a) == 1;
 }
 
-static char lower(char c)
+static char host_lower_char(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
@@ -45,7 +45,7 @@ static bool is_same(struct slice a, struct slice b)
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++)
-        if (lower(a.data[i]) != lower(b.data[i]))
+        if (host_lower_char(a.data[i]) != host_lower_char(b.data[i]))
             return false;
     return a.len > 0;
 }

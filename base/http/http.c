@@ -51,7 +51,7 @@ const char *http_path(const struct http_request *r)
     return r->path;
 }
 
-/* --- connections, on the library's thread --------------------------------- */
+/* --- connections, on the library's thread -------------------------------- */
 
 static uint64_t now_s(const struct http_server *s)
 {
@@ -103,7 +103,7 @@ static void run_sweeping(void *arg)
     }
 }
 
-/* --- requests, on the library's thread ------------------------------------ */
+/* --- requests, on the library's thread ----------------------------------- */
 
 /* Pages have no scripts, load nothing, and send nothing anywhere. */
 static const struct {
@@ -158,7 +158,7 @@ static bool is_called_right(const struct http_request *r)
         r->server->names);
 }
 
-static void answer(struct http_request *r)
+static void http_answer(struct http_request *r)
 {
     void *guest = guest_of(r->connection);
     http_guests_busy(r->server->guests, guest, true);
@@ -176,7 +176,7 @@ static void note_peer(struct http_request *r)
     address_print(&a, r->peer, sizeof(r->peer));
 }
 
-static void refuse(struct http_reply *reply)
+static void http_refuse(struct http_reply *reply)
 {
     reply->status = MHD_HTTP_METHOD_NOT_ALLOWED;
     buf_printf(&reply->body, "only GET and HEAD are answered here\n");
@@ -212,17 +212,16 @@ static enum MHD_Result on_request(void *cls,
     if (!is_called_right(&r))
         refuse_host(&r.reply);
     else if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-        answer(&r);
+        http_answer(&r);
     else
-        refuse(&r.reply);
+        http_refuse(&r.reply);
     http_guests_answered(r.server->guests, guest_of(c), now_s(r.server));
     rc = send_reply(c, &r.reply);
     buf_close(&r.reply.body);
     return rc;
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 /* @at gets the port that was chosen. */
 static void note_address(struct http_server *s, struct sockaddr_storage *at)
@@ -237,7 +236,8 @@ static void note_address(struct http_server *s, struct sockaddr_storage *at)
     address_print(at, s->address, sizeof(s->address));
 }
 
-static int start(struct http_server *s, struct resolved *at, struct err *err)
+static int
+http_start(struct http_server *s, struct resolved *at, struct err *err)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD;
     if (at->family == AF_INET6)
@@ -283,7 +283,7 @@ int http_listen(const char *address,
     if (rc == 0 && at.family != AF_INET && at.family != AF_INET6)
         rc = err_set(err, ERR_INVALID, "not an address of the internet");
     if (rc == 0)
-        rc = start(s, &at, err);
+        rc = http_start(s, &at, err);
     address_release(&at);
     if (rc) {
         err_wrap(err, "http on %s", address);
@@ -301,7 +301,7 @@ const char *http_address(const struct http_server *s)
     return s->address;
 }
 
-static void stop(void *arg)
+static void http_stop(void *arg)
 {
     struct http_server *s = arg;
     MHD_stop_daemon(s->daemon);
@@ -312,7 +312,7 @@ void http_close(struct http_server *s)
     if (!s)
         return;
     /* A request under way needs the loop: it must go on meanwhile. */
-    offload(stop, s);
+    offload(http_stop, s);
     fiber_cancel(s->sweeping);
     fiber_join(s->sweeping);
     free_server(s);

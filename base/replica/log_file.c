@@ -29,7 +29,7 @@ static char *alloc_blocks(size_t bytes, char **memory)
 }
 
 /* Room for @bytes, those that are there kept. */
-static int reserve(struct log_file *f, size_t bytes, struct err *err)
+static int log_file_reserve(struct log_file *f, size_t bytes, struct err *err)
 {
     size_t cap = round_up(MAX_OF(bytes, f->cap + f->cap / 2));
     char *memory;
@@ -48,7 +48,7 @@ static int reserve(struct log_file *f, size_t bytes, struct err *err)
     return 0;
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static int open_file(struct log_file *f,
                      struct world *w,
@@ -56,7 +56,7 @@ static int open_file(struct log_file *f,
                      unsigned flags,
                      struct err *err)
 {
-    int rc = reserve(f, FILE_DIRECT_ALIGN, err);
+    int rc = log_file_reserve(f, FILE_DIRECT_ALIGN, err);
     f->begin = 0;
     f->bytes = 0;
     if (rc)
@@ -97,9 +97,11 @@ static int read_blocks(struct log_file *f,
     return rc;
 }
 
-/* Write the blocks that [@begin, @end) lies in anew. */
-static int
-rewrite(struct log_file *f, uint64_t begin, uint64_t end, struct err *err)
+/* Write the blocks that [@begin, @end) lies in again. */
+static int log_file_rewrite(struct log_file *f,
+                            uint64_t begin,
+                            uint64_t end,
+                            struct err *err)
 {
     uint64_t first = round_down(begin);
     size_t len = round_up((size_t)(end - first));
@@ -144,9 +146,9 @@ int log_file_open(struct log_file *f,
     /* What lies behind it may be a hole: zeros are written there first. */
     f->bytes = round_down(offset);
     if (rc == 0)
-        rc = rewrite(f, 0, 1, err);
+        rc = log_file_rewrite(f, 0, 1, err);
     if (rc == 0 && begin < offset)
-        rc = rewrite(f, begin, offset, err);
+        rc = log_file_rewrite(f, begin, offset, err);
     if (rc == 0)
         rc = go_on_at(f, offset, err);
     if (rc)
@@ -161,10 +163,10 @@ void log_file_close(struct log_file *f)
     *f = (struct log_file){0};
 }
 
-/* --- writing -------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* The block that @offset lies in becomes the first that is kept. */
-static void shift(struct log_file *f, uint64_t offset)
+static void log_file_shift(struct log_file *f, uint64_t offset)
 {
     uint64_t begin = round_down(offset);
     /* At a block's begin nothing before it is needed. */
@@ -184,10 +186,10 @@ int log_file_write(struct log_file *f,
     size_t skip = (size_t)(offset - round_down(offset));
     size_t len = round_up(skip + bytes.len + zeros);
     struct slice part;
-    int rc = reserve(f, len, err);
+    int rc = log_file_reserve(f, len, err);
     if (rc)
         return rc;
-    shift(f, offset);
+    log_file_shift(f, offset);
     memcpy(f->blocks + skip, bytes.data, bytes.len);
     memset(f->blocks + skip + bytes.len, 0, len - skip - bytes.len);
     part = slice_make(f->blocks, len);

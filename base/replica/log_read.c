@@ -28,7 +28,7 @@ void replica_log_path(const char *directory, uint64_t number, struct buf *out)
     buf_printf(out, "%s/%010" PRIu64 LOG_NAME_SUFFIX, directory, number);
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 static bool number_of(const char *name, uint64_t *number)
 {
@@ -94,7 +94,7 @@ static int load_file(struct reader *r, struct file *f, struct err *err)
     return rc;
 }
 
-static int load(struct reader *r, uint64_t number, struct err *err)
+static int log_read_segment(struct reader *r, uint64_t number, struct err *err)
 {
     struct file *f;
     int rc;
@@ -107,10 +107,12 @@ static int load(struct reader *r, uint64_t number, struct err *err)
     return rc;
 }
 
-/* --- records -------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------- */
 
-static int
-corrupt(struct reader *r, size_t offset, const char *what, struct err *err)
+static int log_read_corrupt(struct reader *r,
+                            size_t offset,
+                            const char *what,
+                            struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "%s: offset %zu: %s", buf_cstr(&r->path),
                    offset, what);
@@ -131,14 +133,14 @@ static int replay_entry(struct reader *r,
     struct raft_log *entries = &r->state->entries;
     if (rec->index > raft_log_last(entries) + 1 || rec->index == 0 ||
         rec->term == 0)
-        return corrupt(r, offset, "an entry out of order", err);
+        return log_read_corrupt(r, offset, "an entry out of order", err);
     /* Voids entries of segments that were let go of: as good as the first. */
     if (rec->index <= entries->base_index)
         raft_log_reset(entries, rec->index - 1, 0);
     else if (rec->index <= raft_log_last(entries))
         raft_log_truncate(entries, rec->index);
     if (raft_log_term(entries, rec->index - 1) > rec->term)
-        return corrupt(r, offset, "an entry of an older term", err);
+        return log_read_corrupt(r, offset, "an entry of an older term", err);
     raft_log_append(entries, rec->term, entry_kind(rec->kind),
                     raft_bytes_new(rec->payload));
     return 0;
@@ -156,7 +158,7 @@ static int replay_commands(struct reader *r,
     for (; rest.len; one.index++) {
         int rc;
         if (!log_commands_next(&rest, &one.payload))
-            return corrupt(r, offset, "malformed commands", err);
+            return log_read_corrupt(r, offset, "malformed commands", err);
         rc = replay_entry(r, &one, offset, err);
         if (rc)
             return rc;
@@ -165,16 +167,16 @@ static int replay_commands(struct reader *r,
     return 0;
 }
 
-static int replay(struct reader *r,
-                  struct log_segment *s,
-                  const struct log_record *rec,
-                  size_t offset,
-                  struct err *err)
+static int log_read_replay(struct reader *r,
+                           struct log_segment *s,
+                           const struct log_record *rec,
+                           size_t offset,
+                           struct err *err)
 {
     switch (rec->kind) {
     case LOG_META:
         if (rec->term < r->state->term)
-            return corrupt(r, offset, "a term that goes back", err);
+            return log_read_corrupt(r, offset, "a term that goes back", err);
         r->state->term = rec->term;
         r->state->vote = rec->index;
         return 0;
@@ -237,7 +239,7 @@ static int read_records(struct reader *r,
                 err_wrap(err, "%s: offset %zu", buf_cstr(&r->path), at);
         }
         if (rc == 0)
-            rc = replay(r, s, &rec, at, err);
+            rc = log_read_replay(r, s, &rec, at, err);
         r->tail->synced = MAX_OF(r->tail->synced, rec.synced);
         at += bytes;
         r->tail->position = s->base + at - LOG_HEADER_BYTES;
@@ -245,12 +247,13 @@ static int read_records(struct reader *r,
     if (rc)
         return rc;
     if (limit == UINT64_MAX ? is_vouched(r, s, at) : r->tail->position != limit)
-        return corrupt(r, at, "a record that had been safe is damaged", err);
+        return log_read_corrupt(r, at, "a record that had been safe is damaged",
+                                err);
     r->tail->clean = is_zero(r->bytes + at, r->len - at);
     return 0;
 }
 
-/* --- segments ------------------------------------------------------------- */
+/* --- segments ------------------------------------------------------------ */
 
 /* A header is on the disk before any record is written: without one and with
  * nothing else, the segment was being begun when the power went. */
@@ -295,14 +298,15 @@ static int check_state(struct reader *r, struct err *err)
         h->index == raft_log_last(&s->entries) &&
         h->index_term == raft_log_term(&s->entries, h->index))
         return 0;
-    return corrupt(r, 0, "the segment does not follow the one before it", err);
+    return log_read_corrupt(
+        r, 0, "the segment does not follow the one before it", err);
 }
 
 /* The base of segment @i + 1 ends segment @i. Its header alone is needed. */
 static int
 find_limit(struct reader *r, size_t i, uint64_t *limit, struct err *err)
 {
-    int rc = load(r, r->tail->segments[i].number, err);
+    int rc = log_read_segment(r, r->tail->segments[i].number, err);
     if (rc)
         return rc;
     rc = take_header(r, i, err);
@@ -322,7 +326,7 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
     if (i + 1 < r->tail->count)
         rc = find_limit(r, i + 1, &limit, err);
     if (rc == 0)
-        rc = load(r, r->tail->segments[i].number, err);
+        rc = log_read_segment(r, r->tail->segments[i].number, err);
     if (rc == 0)
         rc = take_header(r, i, err);
     if (rc == 0)

@@ -87,7 +87,7 @@ MUST_CHECK int replica_log__begin_segment(struct replica_log *l,
 void replica_log__remove_segment(struct replica_log *l, uint64_t number);
 /* Let go of the oldest segments that hold nothing behind @index. */
 void replica_log__compact(struct replica_log *l, uint64_t index);
-/* Of an earlier process; one that stays is made anew when it is wanted. */
+/* Of an earlier process; one that stays is made again when it is wanted. */
 void replica_log__remove_spare(struct replica_log *l);
 
 #endif /* BASE_REPLICA_LOG_STATE_H */

@@ -22,7 +22,7 @@ static int write_at_end(struct replica_log *l, struct err *err)
 }
 
 /* Write the batch and sync. */
-static int flush(struct replica_log *l, struct err *err)
+static int log_write_flush(struct replica_log *l, struct err *err)
 {
     struct log_reach reach;
     int rc = 0;
@@ -64,19 +64,19 @@ static int make_room(struct replica_log *l, size_t bytes, struct err *err)
     int rc;
     if (used + bytes <= most || used == LOG_HEADER_BYTES)
         return 0;
-    rc = flush(l, err);
+    rc = log_write_flush(l, err);
     if (rc == 0)
         rc = replica_log__begin_segment(l, replica_log__current(l)->number + 1,
                                         err);
     return rc;
 }
 
-static int put(struct replica_log *l,
-               enum log_kind kind,
-               uint64_t index,
-               uint64_t term,
-               struct slice payload,
-               struct err *err)
+static int log_write_record(struct replica_log *l,
+                            enum log_kind kind,
+                            uint64_t index,
+                            uint64_t term,
+                            struct slice payload,
+                            struct err *err)
 {
     struct log_record r = {.kind = kind,
                            .index = index,
@@ -106,8 +106,9 @@ static enum log_kind log_kind_of(enum raft_entry_kind kind)
 
 /* How many of the @count entries @e go into one record; its payload is in
  * l->commands if they are several. */
-static size_t
-gather(struct replica_log *l, const struct raft_entry *e, size_t count)
+static size_t log_write_gather(struct replica_log *l,
+                               const struct raft_entry *e,
+                               size_t count)
 {
     size_t most = (size_t)MIN_OF(COMMANDS_BYTES_MAX,
                                  l->segment_bytes / COMMANDS_PER_SEGMENT);
@@ -129,11 +130,11 @@ static int put_entries(struct replica_log *l,
         const struct raft_entry *e = &op->entries[i];
         uint64_t index = op->index + i;
         int rc;
-        n = gather(l, e, op->entry_count - i);
-        rc = n > 1 ? put(l, LOG_COMMANDS, index, e->term,
-                         buf_slice(&l->commands), err)
-                   : put(l, log_kind_of(e->kind), index, e->term,
-                         raft_bytes_slice(e->bytes), err);
+        n = log_write_gather(l, e, op->entry_count - i);
+        rc = n > 1 ? log_write_record(l, LOG_COMMANDS, index, e->term,
+                                      buf_slice(&l->commands), err)
+                   : log_write_record(l, log_kind_of(e->kind), index, e->term,
+                                      raft_bytes_slice(e->bytes), err);
         if (rc)
             return rc;
         replica_log__current(l)->max_index =
@@ -150,13 +151,15 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
     int rc = 0;
     switch (op->kind) {
     case REPLICA_LOG_META:
-        rc = put(l, LOG_META, op->vote, op->term, SLICE_EMPTY, err);
+        rc =
+            log_write_record(l, LOG_META, op->vote, op->term, SLICE_EMPTY, err);
         l->ends.term = op->term;
         l->ends.vote = op->vote;
         break;
     case REPLICA_LOG_APPEND: rc = put_entries(l, op, err); break;
     case REPLICA_LOG_RESET:
-        rc = put(l, LOG_RESET, op->index, op->term, SLICE_EMPTY, err);
+        rc = log_write_record(l, LOG_RESET, op->index, op->term, SLICE_EMPTY,
+                              err);
         /* What is in them is void; they are removed once this is written. */
         for (size_t i = 0; i < l->count; i++)
             l->segments[i].max_index = 0;
@@ -169,7 +172,8 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
 }
 
 /* What follows from operations that are on the disk. */
-static void settle(struct replica_log *l, const struct replica_log_op *op)
+static void log_write_settle(struct replica_log *l,
+                             const struct replica_log_op *op)
 {
     if (op->kind == REPLICA_LOG_COMPACT || op->kind == REPLICA_LOG_RESET)
         replica_log__compact(l, op->index);
@@ -192,7 +196,7 @@ int replica_log_write(struct replica_log *l,
             l->op_count++;
     }
     if (rc == 0 && l->batch.len)
-        rc = flush(l, err);
+        rc = log_write_flush(l, err);
     if (rc) {
         buf_clear(&l->batch);
         l->ends = l->flushed;
@@ -200,7 +204,7 @@ int replica_log_write(struct replica_log *l,
         l->done_count = count;
     }
     for (size_t i = 0; i < l->done_count; i++)
-        settle(l, &ops[i]);
+        log_write_settle(l, &ops[i]);
     *done = l->done_count;
     return rc;
 }
@@ -210,7 +214,7 @@ void replica_log_mark(struct replica_log *l)
     if (l->marked || l->failed)
         return;
     l->marked = true;
-    if (put(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0 &&
+    if (log_write_record(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0 &&
         write_at_end(l, NULL) == 0)
         l->position += l->batch.len;
     buf_clear(&l->batch);

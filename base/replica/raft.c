@@ -14,7 +14,7 @@
 /* Terms and indexes no cell lives to see: beyond them sums could wrap. */
 #define SANE_MAX (UINT64_C(1) << 62)
 
-/* --- messages ------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------ */
 
 void raft_message_close(struct raft_message *m)
 {
@@ -29,7 +29,7 @@ bool raft_message_is_reply(enum raft_message_kind kind)
     return kind >= RAFT_PREVOTE_REPLY;
 }
 
-/* --- actions -------------------------------------------------------------- */
+/* --- actions ------------------------------------------------------------- */
 
 static void grow_actions(struct raft *r)
 {
@@ -89,7 +89,7 @@ struct raft_message *raft__send(struct raft *r,
     return &a->message;
 }
 
-/* --- disk ----------------------------------------------------------------- */
+/* --- disk ---------------------------------------------------------------- */
 
 static void persist_meta(struct raft *r)
 {
@@ -164,7 +164,7 @@ void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck)
     raft__persist(r);
 }
 
-/* --- log ------------------------------------------------------------------ */
+/* --- log ----------------------------------------------------------------- */
 
 void raft__adopt_config(struct raft *r,
                         uint64_t index,
@@ -224,7 +224,7 @@ void raft__set_commit(struct raft *r, uint64_t commit)
     r->commit = commit;
 }
 
-/* --- roles ---------------------------------------------------------------- */
+/* --- roles --------------------------------------------------------------- */
 
 void raft__reset_election(struct raft *r)
 {
@@ -252,7 +252,7 @@ void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
     raft__reset_election(r);
 }
 
-/* --- events --------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------- */
 
 void raft_tick(struct raft *r, uint64_t now_us)
 {
@@ -297,10 +297,10 @@ static bool takes_term(const struct raft_message *m)
     return false;
 }
 
-static bool dispatch(struct raft *r,
-                     struct raft_message *m,
-                     struct raft_message *reply,
-                     uint64_t *after)
+static bool raft_dispatch(struct raft *r,
+                          struct raft_message *m,
+                          struct raft_message *reply,
+                          uint64_t *after)
 {
     switch (m->kind) {
     case RAFT_PREVOTE:
@@ -355,7 +355,7 @@ bool raft_receive(struct raft *r,
     reply->to = m->from;
     if (takes_term(m) && m->term > r->term)
         raft__become_follower(r, m->term, 0);
-    answer = dispatch(r, m, reply, &after);
+    answer = raft_dispatch(r, m, reply, &after);
     raft__persist(r);
     if (reply->term == 0)
         reply->term = r->term;
@@ -363,7 +363,7 @@ bool raft_receive(struct raft *r,
     return answer;
 }
 
-/* --- snapshots ------------------------------------------------------------ */
+/* --- snapshots ----------------------------------------------------------- */
 
 void raft_compact(struct raft *r,
                   uint64_t now_us,
@@ -426,7 +426,7 @@ void raft_installed(struct raft *r,
     raft__persist(r);
 }
 
-/* --- life and state ------------------------------------------------------- */
+/* --- life and state ------------------------------------------------------ */
 
 struct raft *raft_new(const struct raft_options *opts,
                       const struct raft_stable *stable,

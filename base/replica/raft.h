@@ -104,7 +104,7 @@ struct raft_message {
 void raft_message_close(struct raft_message *m);
 bool raft_message_is_reply(enum raft_message_kind kind);
 
-/* --- actions -------------------------------------------------------------- */
+/* --- actions ------------------------------------------------------------- */
 
 enum raft_action_kind {
     RAFT_DO_META,    /* Disk: keep term and vote. */
@@ -113,7 +113,7 @@ enum raft_action_kind {
     RAFT_DO_RESET,   /* Disk: the log is empty behind (index, term). */
     RAFT_DO_COMPACT, /* Disk: entries up to index are not needed any more. */
     RAFT_DO_CHUNK,   /* Disk: data at offset of the incoming snapshot (index,
-                        term); offset 0 begins anew. */
+                        term); offset 0 starts over. */
     RAFT_DO_INSTALL, /* The incoming snapshot is whole: once op is done, verify
                         and load it, then raft_installed(). */
     RAFT_DO_SEND,    /* message, once op is done; for RAFT_SNAPSHOT fill data
@@ -139,8 +139,7 @@ struct raft_action {
 bool raft_next_action(struct raft *r, struct raft_action *out);
 void raft_action_close(struct raft_action *a);
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 struct raft_options {
     uint64_t id;
@@ -174,8 +173,7 @@ struct raft *raft_new(const struct raft_options *opts,
                       uint64_t now_us);
 void raft_free(struct raft *r); /* NULL is allowed. */
 
-/* --- events ------------------------------------------------------------------
- */
+/* --- events -------------------------------------------------------------- */
 
 /* Time has come. @now_us never goes back. */
 void raft_tick(struct raft *r, uint64_t now_us);
@@ -244,8 +242,7 @@ void raft_installed(struct raft *r,
                     uint64_t term,
                     const struct raft_config *config);
 
-/* --- state ------------------------------------------------------------------
- */
+/* --- state --------------------------------------------------------------- */
 
 enum raft_role {
     RAFT_FOLLOWER,

@@ -20,10 +20,11 @@ static bool hear_leader(struct raft *r, const struct raft_message *m)
     return true;
 }
 
-/* --- entries -------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------- */
 
-static void
-refuse(struct raft *r, const struct raft_message *m, struct raft_message *reply)
+static void raft_follower_refuse(struct raft *r,
+                                 const struct raft_message *m,
+                                 struct raft_message *reply)
 {
     uint64_t last = raft_log_last(&r->log);
     reply->refusal = RAFT_REFUSED;
@@ -55,8 +56,9 @@ static bool take_entries(struct raft *r, const struct raft_message *m)
     return true;
 }
 
-static bool
-append(struct raft *r, const struct raft_message *m, struct raft_message *reply)
+static bool raft_follower_append(struct raft *r,
+                                 const struct raft_message *m,
+                                 struct raft_message *reply)
 {
     uint64_t end = m->index + m->entry_count;
     bool known = m->index <= r->log.base_index ||
@@ -66,7 +68,7 @@ append(struct raft *r, const struct raft_message *m, struct raft_message *reply)
             r->contradictions++;
             return false;
         }
-        refuse(r, m, reply);
+        raft_follower_refuse(r, m, reply);
         return true;
     }
     if (!take_entries(r, m)) {
@@ -105,7 +107,7 @@ bool raft__on_append(struct raft *r,
         *after = 0;
         return true;
     }
-    if (!append(r, m, reply))
+    if (!raft_follower_append(r, m, reply))
         return false;
     /* A heartbeat does not wait for the disk: it tells what is there now. */
     if (m->entry_count == 0) {
@@ -116,7 +118,7 @@ bool raft__on_append(struct raft *r,
     return true;
 }
 
-/* --- snapshots ------------------------------------------------------------ */
+/* --- snapshots ----------------------------------------------------------- */
 
 static void take_chunk(struct raft *r, struct raft_message *m)
 {

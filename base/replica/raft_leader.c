@@ -17,7 +17,7 @@ struct raft_progress *raft__peer(struct raft *r, uint64_t id)
     return NULL;
 }
 
-/* --- feeding -------------------------------------------------------------- */
+/* --- feeding ------------------------------------------------------------- */
 
 /* How many entries from @next on fit into one message; at least one. */
 static size_t entries_that_fit(const struct raft *r, uint64_t next)
@@ -63,7 +63,7 @@ static void begin_snapshot(struct raft *r, struct raft_progress *p)
 }
 
 /* Ask whether the logs agree before @p->next. */
-static void probe(struct raft *r, struct raft_progress *p)
+static void raft_leader_probe(struct raft *r, struct raft_progress *p)
 {
     p->inflight = 0;
     if (p->next - 1 < r->log.base_index) {
@@ -81,7 +81,7 @@ static uint64_t unanswered_bytes(const struct raft *r,
     return p->next - 1 > from ? raft_log_bytes(&r->log, from, p->next - 1) : 0;
 }
 
-static void feed(struct raft *r, struct raft_progress *p)
+static void raft_leader_feed(struct raft *r, struct raft_progress *p)
 {
     if (p->feed != RAFT_FEED_PIPELINE)
         return;
@@ -103,14 +103,14 @@ static void feed(struct raft *r, struct raft_progress *p)
 void raft__feed_all(struct raft *r)
 {
     for (size_t i = 0; i < r->peer_count; i++)
-        feed(r, &r->peers[i]);
+        raft_leader_feed(r, &r->peers[i]);
 }
 
 static void send_heartbeat(struct raft *r, struct raft_progress *p)
 {
     if (p->feed == RAFT_FEED_PROBE || p->next - 1 < r->log.base_index) {
         if (p->feed != RAFT_FEED_SNAPSHOT) {
-            probe(r, p);
+            raft_leader_probe(r, p);
             return;
         }
     }
@@ -129,7 +129,7 @@ static void send_heartbeats(struct raft *r)
     r->heartbeat_us = r->now_us + r->options.heartbeat_us;
 }
 
-/* --- majorities ----------------------------------------------------------- */
+/* --- majorities ---------------------------------------------------------- */
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -138,9 +138,10 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* The greatest value that a majority of the voters has reached. */
-static uint64_t reached(const struct raft *r,
-                        uint64_t own,
-                        uint64_t (*value)(const struct raft_progress *))
+static uint64_t
+raft_leader_reached(const struct raft *r,
+                    uint64_t own,
+                    uint64_t (*value)(const struct raft_progress *))
 {
     uint64_t v[RAFT_MEMBERS_MAX];
     size_t n = 0;
@@ -170,7 +171,7 @@ static uint64_t heard_of(const struct raft_progress *p)
     return p->heard_us;
 }
 
-/* --- barriers ------------------------------------------------------------- */
+/* --- barriers ------------------------------------------------------------ */
 
 static void check_round(struct raft *r);
 
@@ -189,7 +190,8 @@ static void start_round(struct raft *r)
 
 static void check_round(struct raft *r)
 {
-    if (r->round_done == r->round || reached(r, r->round, round_of) < r->round)
+    if (r->round_done == r->round ||
+        raft_leader_reached(r, r->round, round_of) < r->round)
         return;
     r->round_done = r->round;
     r->done_index = MAX_OF(r->done_index, r->round_index);
@@ -232,7 +234,7 @@ uint64_t raft_barrier_index(const struct raft *r)
     return r->done_index;
 }
 
-/* --- commit --------------------------------------------------------------- */
+/* --- commit -------------------------------------------------------------- */
 
 static void step_down_if_removed(struct raft *r)
 {
@@ -245,7 +247,7 @@ static void step_down_if_removed(struct raft *r)
 
 void raft__advance_commit(struct raft *r)
 {
-    uint64_t index = reached(r, r->stored, match_of);
+    uint64_t index = raft_leader_reached(r, r->stored, match_of);
     /* I4: older terms are committed by what follows them, never by count. */
     if (index <= r->commit || (raft_log_term(&r->log, index) != r->term &&
                                !fault_hit("raft.count_old_term")))
@@ -255,7 +257,7 @@ void raft__advance_commit(struct raft *r)
     step_down_if_removed(r);
 }
 
-/* --- hand-over ------------------------------------------------------------ */
+/* --- hand-over ----------------------------------------------------------- */
 
 static void drive_transfer(struct raft *r)
 {
@@ -299,11 +301,11 @@ int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
     return 0;
 }
 
-/* --- time ----------------------------------------------------------------- */
+/* --- time ---------------------------------------------------------------- */
 
 static void check_quorum(struct raft *r)
 {
-    uint64_t heard = reached(r, r->now_us, heard_of);
+    uint64_t heard = raft_leader_reached(r, r->now_us, heard_of);
     r->quorum_us = r->now_us + r->options.election_us / 2;
     if (heard + r->options.election_us < r->now_us)
         raft__become_follower(r, r->term, 0);
@@ -325,7 +327,7 @@ void raft__tick_leader(struct raft *r)
         send_heartbeats(r);
 }
 
-/* --- replies -------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------- */
 
 /* The last entry at or before @index whose term is at most @term: where the
  * logs may agree. */
@@ -349,7 +351,7 @@ static void on_refused(struct raft *r,
     agreed =
         last_agreeing(r, MIN_OF(m->hint_index, m->index - 1), m->hint_term);
     p->next = MAX_OF(agreed, p->match) + 1;
-    probe(r, p);
+    raft_leader_probe(r, p);
 }
 
 static void on_accepted(struct raft *r,
@@ -394,7 +396,7 @@ void raft__on_append_reply(struct raft *r, const struct raft_message *m)
     if (r->role != RAFT_LEADER)
         return;
     check_round(r);
-    feed(r, p);
+    raft_leader_feed(r, p);
     drive_transfer(r);
 }
 
@@ -412,7 +414,7 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
     } else if (m->hint_index) { /* It has all of it. */
         p->match = MAX_OF(p->match, m->hint_index);
         p->next = p->match + 1;
-        probe(r, p);
+        raft_leader_probe(r, p);
         raft__advance_commit(r);
     } else if (m->refusal == RAFT_ACCEPTED) {
         p->snapshot_offset = m->offset;
@@ -438,7 +440,7 @@ void raft_lost(struct raft *r,
     }
 }
 
-/* --- beginning ------------------------------------------------------------ */
+/* --- beginning ----------------------------------------------------------- */
 
 void raft__sync_peers(struct raft *r)
 {
@@ -484,7 +486,7 @@ void raft__become_leader(struct raft *r)
     send_heartbeats(r);
 }
 
-/* --- proposals ------------------------------------------------------------ */
+/* --- proposals ----------------------------------------------------------- */
 
 bool raft_may_propose(const struct raft *r)
 {

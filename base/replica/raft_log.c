@@ -33,12 +33,12 @@ void raft_log_init(struct raft_log *l, uint64_t index, uint64_t term)
     *l = (struct raft_log){.base_index = index, .base_term = term};
 }
 
-static struct raft_entry *at(const struct raft_log *l, uint64_t index)
+static struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index)
 {
     return &l->entries[l->begin + (size_t)(index - l->base_index - 1)];
 }
 
-static bool holds(const struct raft_log *l, uint64_t index)
+static bool raft_log_holds(const struct raft_log *l, uint64_t index)
 {
     return index > l->base_index && index <= raft_log_last(l);
 }
@@ -60,19 +60,20 @@ void raft_log_close(struct raft_log *l)
 
 const struct raft_entry *raft_log_get(const struct raft_log *l, uint64_t index)
 {
-    return holds(l, index) ? at(l, index) : NULL;
+    return raft_log_holds(l, index) ? raft_log_at(l, index) : NULL;
 }
 
 uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
 {
     if (index == l->base_index)
         return l->base_term;
-    return holds(l, index) ? at(l, index)->term : 0;
+    return raft_log_holds(l, index) ? raft_log_at(l, index)->term : 0;
 }
 
 static uint64_t end_of(const struct raft_log *l, uint64_t index)
 {
-    return index == l->base_index ? l->base_bytes : at(l, index)->end_bytes;
+    return index == l->base_index ? l->base_bytes
+                                  : raft_log_at(l, index)->end_bytes;
 }
 
 uint64_t raft_log_bytes(const struct raft_log *l, uint64_t from, uint64_t to)
@@ -115,7 +116,7 @@ void raft_log_truncate(struct raft_log *l, uint64_t index)
 {
     PRE(index > l->base_index);
     while (raft_log_last(l) >= index) {
-        raft_bytes_unref(at(l, raft_log_last(l))->bytes);
+        raft_bytes_unref(raft_log_at(l, raft_log_last(l))->bytes);
         l->count--;
     }
 }
@@ -123,9 +124,9 @@ void raft_log_truncate(struct raft_log *l, uint64_t index)
 void raft_log_drop_prefix(struct raft_log *l, uint64_t index)
 {
     size_t drop = (size_t)(index - l->base_index);
-    PRE(holds(l, index));
-    l->base_term = at(l, index)->term;
-    l->base_bytes = at(l, index)->end_bytes;
+    PRE(raft_log_holds(l, index));
+    l->base_term = raft_log_at(l, index)->term;
+    l->base_bytes = raft_log_at(l, index)->end_bytes;
     for (size_t i = 0; i < drop; i++)
         raft_bytes_unref(l->entries[l->begin + i].bytes);
     l->base_index = index;
@@ -146,9 +147,9 @@ raft_log_copy(const struct raft_log *l, uint64_t index, size_t count)
     struct raft_entry *copy;
     if (count == 0)
         return NULL;
-    PRE(holds(l, index) && holds(l, index + count - 1));
+    PRE(raft_log_holds(l, index) && raft_log_holds(l, index + count - 1));
     copy = mem_alloc(count * sizeof(*copy));
-    memcpy(copy, at(l, index), count * sizeof(*copy));
+    memcpy(copy, raft_log_at(l, index), count * sizeof(*copy));
     for (size_t i = 0; i < count; i++)
         raft_bytes_ref(copy[i].bytes);
     return copy;

@@ -42,7 +42,7 @@ struct world;
 /* A command is small: bulk belongs into files. */
 #define REPLICA_COMMAND_BYTES_MAX ((size_t)1 << 20)
 
-/* --- the machine -------------------------------------------------------- */
+/* --- the machine --------------------------------------------------------- */
 
 /* What is replicated. The functions are called in the order of the log, one at
  * a time, and must give the same on every member: no clock, no chance, no I/O.
@@ -211,7 +211,7 @@ MUST_CHECK int replica_rescue(struct world *w,
  * master_keys_reload(). Parks. Errors: those of keyring_rewrap(). */
 MUST_CHECK int replica_take_master_key(struct replica *r, struct err *err);
 
-/* --- state ---------------------------------------------------------------- */
+/* --- state --------------------------------------------------------------- */
 
 enum replica_role {
     REPLICA_FOLLOWER,
@@ -245,7 +245,7 @@ struct replica_status {
 void replica_get_status(const struct replica *r, struct replica_status *out);
 
 /* 0, or why this member is silent: ERR_FULL (it goes on once there is space),
- * ERR_IO and others (its disk failed: only opening it anew helps, so that a
+ * ERR_IO and others (its disk failed: only opening it again helps, so that a
  * server had better end). */
 MUST_CHECK int replica_health(const struct replica *r, struct err *err);
 

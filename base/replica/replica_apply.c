@@ -13,7 +13,7 @@
 /* After a snapshot that could not be written. */
 #define SAVE_AGAIN_US 5000000
 
-/* --- entries -------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------- */
 
 static const char *const superseded =
     "another leader took over before the command was committed";
@@ -72,7 +72,7 @@ void replica__check_barriers(struct replica *r)
         replica__finish(w, 0);
 }
 
-/* --- snapshots of the machine --------------------------------------------- */
+/* --- snapshots of the machine -------------------------------------------- */
 
 /* Heap: the applier goes on while the saver writes. */
 struct save {
@@ -153,7 +153,7 @@ static void start_save(struct replica *r)
     r->saver = fiber_start(r->loop, "replica saver", run_saver, s);
 }
 
-/* --- snapshots from the leader -------------------------------------------- */
+/* --- snapshots from the leader ------------------------------------------- */
 
 struct accept {
     struct replica *replica;
@@ -179,7 +179,7 @@ static void build_aside(void *arg)
                                      buf_slice(&a->image), &a->state, &a->err);
 }
 
-static void load(struct replica *r, struct accept *a)
+static void replica_apply_load(struct replica *r, struct accept *a)
 {
     if (!r->aside) {
         a->rc = r->machine.load(r->machine.ctx, buf_slice(&a->image), &a->err);
@@ -190,7 +190,7 @@ static void load(struct replica *r, struct accept *a)
         r->aside->adopt(r->machine.ctx, a->state);
 }
 
-static void install(struct replica *r)
+static void replica_apply_install(struct replica *r)
 {
     struct accept a = {.replica = r};
     mutex_lock(&r->files);
@@ -200,7 +200,7 @@ static void install(struct replica *r)
         (a.info.index != r->install.index || a.info.term != r->install.term))
         a.rc = ERR_CORRUPT;
     if (a.rc == 0)
-        load(r, &a);
+        replica_apply_load(r, &a);
     if (a.rc == 0)
         r->applied = a.info.index;
     else
@@ -214,7 +214,7 @@ static void install(struct replica *r)
     buf_close(&a.image);
 }
 
-/* --- fiber ---------------------------------------------------------------- */
+/* --- fiber --------------------------------------------------------------- */
 
 void replica__run_applier(void *arg)
 {
@@ -224,7 +224,7 @@ void replica__run_applier(void *arg)
         if (r->frozen) {
             fiber_park();
         } else if (r->install.kind) {
-            install(r);
+            replica_apply_install(r);
         } else if (r->applied < raft_commit(r->raft)) {
             apply_some(r, &scratch);
             if (wants_save(r))

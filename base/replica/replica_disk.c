@@ -3,7 +3,7 @@
  *
  * A full disk is waited for: meanwhile the member neither leads nor stands, and
  * promises nothing. Any other failure is for good: what a failed sync has left
- * behind nobody knows, so the member goes silent until it is started anew.
+ * behind nobody knows, so the member goes silent until it is restarted.
  */
 #include "base/core/panic.h"
 #include "base/replica/replica_state.h"
@@ -17,7 +17,7 @@
 /* Of silence, before a mark vouches for the log's end. */
 #define MARK_AFTER_NS UINT64_C(50000000)
 
-/* --- queue ---------------------------------------------------------------- */
+/* --- queue --------------------------------------------------------------- */
 
 void replica__queue_disk(struct replica *r, struct raft_action *a)
 {
@@ -34,15 +34,15 @@ void replica__queue_disk(struct replica *r, struct raft_action *a)
     r->queue[(r->queue_head + r->queue_count++) % r->queue_cap] = *a;
 }
 
-static struct raft_action *queued(struct replica *r, size_t i)
+static struct raft_action *replica_disk_queued(struct replica *r, size_t i)
 {
     return &r->queue[(r->queue_head + i) % r->queue_cap];
 }
 
-static void dequeue(struct replica *r, size_t count)
+static void replica_disk_dequeue(struct replica *r, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        raft_action_close(queued(r, i));
+        raft_action_close(replica_disk_queued(r, i));
     r->queue_head = (r->queue_head + count) % r->queue_cap;
     r->queue_count -= count;
 }
@@ -58,7 +58,7 @@ int replica__await_stored(struct replica *r, uint64_t op, struct err *err)
     return replica__await(&w);
 }
 
-/* --- work ----------------------------------------------------------------- */
+/* --- work ---------------------------------------------------------------- */
 
 /* One trip to the thread pool: a group of the log's operations, or a chunk. */
 struct trip {
@@ -85,7 +85,7 @@ static void make_trip(void *arg)
         t->done = 1;
 }
 
-static void mark(void *arg)
+static void replica_disk_mark(void *arg)
 {
     struct replica *r = arg;
     replica_log_mark(r->log);
@@ -116,10 +116,10 @@ static void run_group(struct replica *r, struct trip *t)
     struct replica_log_op ops[64];
     t->ops = ops;
     while (t->count < ARRAY_LEN(ops) && t->count < r->queue_count &&
-           log_op(queued(r, t->count), &ops[t->count]))
+           log_op(replica_disk_queued(r, t->count), &ops[t->count]))
         t->count++;
     if (t->count == 0)
-        t->chunk = queued(r, 0);
+        t->chunk = replica_disk_queued(r, 0);
     if (t->chunk)
         mutex_lock(&r->files);
     offload(make_trip, t);
@@ -129,8 +129,8 @@ static void run_group(struct replica *r, struct trip *t)
 
 static void on_done(struct replica *r, size_t count)
 {
-    r->done_op = queued(r, count - 1)->op;
-    dequeue(r, count);
+    r->done_op = replica_disk_queued(r, count - 1)->op;
+    replica_disk_dequeue(r, count);
     raft_stored(r->raft, replica__now_us(r), r->done_op);
     while (r->stored.first && r->stored.first->token <= r->done_op)
         replica__finish(r->stored.first, 0);
@@ -159,7 +159,7 @@ static void wait_for_space(struct replica *r)
         (void)fiber_park_until(until * 1000);
 }
 
-/* --- the log's next segment ----------------------------------------------- */
+/* --- the log's next segment ---------------------------------------------- */
 
 static void make_spare(void *arg)
 {
@@ -196,14 +196,14 @@ static void see_to_spare(struct replica *r)
     r->spare = fiber_start(r->loop, "replica spare", run_spare, r);
 }
 
-/* --- the fiber ------------------------------------------------------------ */
+/* --- the fiber ----------------------------------------------------------- */
 
 static void run_next(struct replica *r)
 {
     struct trip t = {.replica = r};
     see_to_spare(r);
-    if (queued(r, 0)->kind == RAFT_DO_INSTALL) {
-        r->install = *queued(r, 0);
+    if (replica_disk_queued(r, 0)->kind == RAFT_DO_INSTALL) {
+        r->install = *replica_disk_queued(r, 0);
         r->queue_head = (r->queue_head + 1) % r->queue_cap;
         r->queue_count--;
         fiber_wake(r->applier);
@@ -222,14 +222,14 @@ static void run_next(struct replica *r)
         on_failure(r, &t.err);
 }
 
-static void idle(struct replica *r)
+static void replica_disk_idle(struct replica *r)
 {
     uint64_t until = world_mono_ns(r->world) + MARK_AFTER_NS;
     r->disk_idle = true;
     while (!r->closing && r->queue_count == 0 && fiber_park_until(until))
         ;
     if (!r->closing && r->queue_count == 0 && !r->failed) {
-        offload(mark, r);
+        offload(replica_disk_mark, r);
         while (!r->closing && r->queue_count == 0)
             fiber_park();
     }
@@ -241,14 +241,14 @@ void replica__run_disk(void *arg)
     struct replica *r = arg;
     while (!r->closing) {
         if (r->failed && r->queue_count)
-            dequeue(r, r->queue_count);
+            replica_disk_dequeue(r, r->queue_count);
         if (r->queue_count)
             run_next(r);
         else
-            idle(r);
+            replica_disk_idle(r);
     }
     while (r->queue_count)
-        dequeue(r, 1);
+        replica_disk_dequeue(r, 1);
     replica_log_stop_spare(r->log);
     if (r->spare)
         fiber_join(r->spare);

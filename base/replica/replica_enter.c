@@ -43,7 +43,7 @@ uint64_t replica__list_hash(const struct raft_config *first)
     return hash;
 }
 
-/* --- asking the others ---------------------------------------------------- */
+/* --- asking the others --------------------------------------------------- */
 
 struct other {
     struct replica *replica;
@@ -108,13 +108,12 @@ static struct others *ask_others(struct replica *r)
     return all;
 }
 
-/* --- founding or joining ---------------------------------------------------
- */
+/* --- founding or joining ------------------------------------------------- */
 
-enum way {
-    WAY_WAIT,
-    WAY_FOUND,
-    WAY_JOIN
+enum entry_mode {
+    ENTRY_WAIT,
+    ENTRY_FOUND,
+    ENTRY_JOIN
 };
 
 /* It founded the cell, has not voted since, nor been told what others voted
@@ -131,14 +130,14 @@ static bool knows_same_list(const struct replica *r, const struct other *o)
 
 /* ERR_INVALID: the lists differ, so that nobody may found anything. @missing:
  * who did not answer. */
-static int choose_way(const struct replica *r,
-                      const struct others *all,
-                      enum way *out,
-                      struct buf *missing,
-                      struct err *err)
+static int choose_entry(const struct replica *r,
+                        const struct others *all,
+                        enum entry_mode *out,
+                        struct buf *missing,
+                        struct err *err)
 {
     const struct other *differs = NULL;
-    *out = WAY_FOUND;
+    *out = ENTRY_FOUND;
     for (size_t i = 0; i < all->count; i++) {
         const struct other *o = &all->list[i];
         if (o->rc) {
@@ -148,7 +147,7 @@ static int choose_way(const struct replica *r,
         }
         if (o->view.status.role != REPLICA_OUTSIDE &&
             !has_just_founded(&o->view.status)) {
-            *out = WAY_JOIN;
+            *out = ENTRY_JOIN;
             return 0;
         }
         if (!knows_same_list(r, o))
@@ -160,7 +159,7 @@ static int choose_way(const struct replica *r,
                        "than %s",
                        differs->address, r->address);
     if (missing->len)
-        *out = WAY_WAIT;
+        *out = ENTRY_WAIT;
     return 0;
 }
 
@@ -172,10 +171,10 @@ static uint64_t id_in_list(const struct replica *r)
     return 0;
 }
 
-static int take_way(struct replica *r, enum way way, struct err *err)
+static int take_entry(struct replica *r, enum entry_mode entry, struct err *err)
 {
     uint64_t own = r->id;
-    bool founding = way == WAY_FOUND && id_in_list(r);
+    bool founding = entry == ENTRY_FOUND && id_in_list(r);
     int rc;
     if (founding)
         r->id = id_in_list(r);
@@ -196,10 +195,10 @@ static int take_way(struct replica *r, enum way way, struct err *err)
 }
 
 /* @due_us: of the next line. */
-static void tell_wait(struct replica *r,
-                      const char *what,
-                      const char *why,
-                      uint64_t *due_us)
+static void report_wait(struct replica *r,
+                        const char *what,
+                        const char *why,
+                        uint64_t *due_us)
 {
     if (replica__now_us(r) < *due_us)
         return;
@@ -212,26 +211,26 @@ static int try_enter(struct replica *r, uint64_t *due_us, struct err *err)
 {
     struct others *all = ask_others(r);
     struct buf missing = BUF_INIT;
-    enum way way = WAY_WAIT;
-    int rc = choose_way(r, all, &way, &missing, err);
-    if (rc == 0 && way == WAY_WAIT)
-        tell_wait(r,
-                  "is founded when all its first members are there; wait for",
-                  buf_cstr(&missing), due_us);
-    if (rc == 0 && way != WAY_WAIT && !r->closing)
-        rc = take_way(r, way, err);
+    enum entry_mode entry = ENTRY_WAIT;
+    int rc = choose_entry(r, all, &entry, &missing, err);
+    if (rc == 0 && entry == ENTRY_WAIT)
+        report_wait(r,
+                    "is founded when all its first members are there; wait for",
+                    buf_cstr(&missing), due_us);
+    if (rc == 0 && entry != ENTRY_WAIT && !r->closing)
+        rc = take_entry(r, entry, err);
     mem_free(all);
     buf_close(&missing);
     return rc;
 }
 
-static int enter(struct replica *r, struct err *err)
+static int replica_enter_once(struct replica *r, struct err *err)
 {
     uint64_t due_us = replica__now_us(r) + TELL_US;
     while (r->outside && !r->closing) {
         int rc = try_enter(r, &due_us, err);
         if (rc == ERR_FULL)
-            tell_wait(r, "waits for space on its disk:", err->text, &due_us);
+            report_wait(r, "waits for space on its disk:", err->text, &due_us);
         else if (rc)
             return rc;
         if (r->outside)
@@ -240,8 +239,7 @@ static int enter(struct replica *r, struct err *err)
     return 0;
 }
 
-/* --- becoming a voter ------------------------------------------------------
- */
+/* --- becoming a voter ---------------------------------------------------- */
 
 static bool is_in(const struct replica *r)
 {
@@ -270,7 +268,7 @@ static int ask_to_join(struct replica *r, const char *to, struct err *err)
     return rc;
 }
 
-static int join(struct replica *r, struct err *err)
+static int replica_enter_join(struct replica *r, struct err *err)
 {
     uint64_t due_us = replica__now_us(r) + TELL_US;
     for (size_t turn = 0; !is_in(r) && !r->closing; turn++) {
@@ -282,7 +280,7 @@ static int join(struct replica *r, struct err *err)
         if (rc && !may_try_again(rc))
             return rc;
         if (rc)
-            tell_wait(r, "does not let it join yet:", err->text, &due_us);
+            report_wait(r, "does not let it join yet:", err->text, &due_us);
         if (!is_in(r))
             world_sleep_us(r->world, ROUND_US);
     }
@@ -293,8 +291,7 @@ static int join(struct replica *r, struct err *err)
     return replica__joined(r, err);
 }
 
-/* --- the watch --------------------------------------------------------------
- */
+/* --- the watch ----------------------------------------------------------- */
 
 /* A leader, sure of it, that does not know this one. */
 static bool forgot_us(const struct replica *r, const struct other *o)
@@ -331,7 +328,7 @@ static bool was_moved(const struct replica *r)
     return m && strcmp(m->address, r->address) != 0;
 }
 
-static int watch(struct replica *r, struct err *err)
+static int replica_enter_watch(struct replica *r, struct err *err)
 {
     uint64_t led_us = replica__now_us(r);
     int rc = 0;
@@ -339,7 +336,7 @@ static int watch(struct replica *r, struct err *err)
         if (raft_leader(r->raft))
             led_us = replica__now_us(r);
         if (was_moved(r)) {
-            rc = join(r, err);
+            rc = replica_enter_join(r, err);
         } else if (replica__now_us(r) >= led_us + FORGOTTEN_US) {
             led_us = replica__now_us(r);
             rc = check_removed(r, err);
@@ -354,11 +351,11 @@ void replica__run_enter(void *arg)
 {
     struct replica *r = arg;
     struct err err = ERR_INIT;
-    int rc = r->outside ? enter(r, &err) : 0;
+    int rc = r->outside ? replica_enter_once(r, &err) : 0;
     if (rc == 0 && r->joining && !r->closing)
-        rc = join(r, &err);
+        rc = replica_enter_join(r, &err);
     if (rc == 0 && !r->closing)
-        rc = watch(r, &err);
+        rc = replica_enter_watch(r, &err);
     if (rc && !r->closing)
         replica__fail(r, &err);
 }

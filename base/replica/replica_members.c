@@ -16,7 +16,7 @@
 static const char lost_leadership[] =
     "leadership was lost: it is not known whether the change was made";
 
-/* --- changes -------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
 /* Wait until entry @index is applied, in the term it was appended in. */
 static int
@@ -33,8 +33,9 @@ await_applied(struct replica *r, uint64_t index, uint64_t term, struct err *err)
     return 0;
 }
 
-static int
-change(struct replica *r, const struct raft_config *config, struct err *err)
+static int replica_members_change(struct replica *r,
+                                  const struct raft_config *config,
+                                  struct err *err)
 {
     uint64_t index;
     uint64_t term = raft_term(r->raft);
@@ -66,8 +67,9 @@ static int await_caught_up(struct replica *r, uint64_t id, struct err *err)
 }
 
 /* Make it a voter once it has caught up. */
-static int
-promote(struct replica *r, const struct raft_member *m, struct err *err)
+static int replica_promote_member(struct replica *r,
+                                  const struct raft_member *m,
+                                  struct err *err)
 {
     struct raft_config config;
     int rc = await_caught_up(r, m->id, err);
@@ -75,7 +77,7 @@ promote(struct replica *r, const struct raft_member *m, struct err *err)
         return rc;
     config = *raft_members(r->raft);
     raft_config_put(&config, m);
-    return change(r, &config, err);
+    return replica_members_change(r, &config, err);
 }
 
 int replica_add(struct replica *r,
@@ -99,12 +101,12 @@ int replica_add(struct replica *r,
         if (!raft_config_put(&config, &member))
             return err_set(err, ERR_INVALID, "more than %d members",
                            RAFT_MEMBERS_MAX);
-        rc = change(r, &config, err);
+        rc = replica_members_change(r, &config, err);
     }
     if (rc || member.voting >= m->voting)
         return rc;
     member.voting = true;
-    return promote(r, &member, err);
+    return replica_promote_member(r, &member, err);
 }
 
 int replica_remove(struct replica *r, uint64_t id, struct err *err)
@@ -116,7 +118,7 @@ int replica_remove(struct replica *r, uint64_t id, struct err *err)
     if (!raft_config_find(&config, id))
         return err_set(err, ERR_INVALID, "no member %" PRIu64, id);
     raft_config_drop(&config, id);
-    return change(r, &config, err);
+    return replica_members_change(r, &config, err);
 }
 
 int replica_transfer(struct replica *r, uint64_t id, struct err *err)
@@ -141,10 +143,10 @@ int replica_transfer(struct replica *r, uint64_t id, struct err *err)
     return 0;
 }
 
-/* --- asked for by others ----------------------------------------------------
- */
+/* --- asked for by others ------------------------------------------------- */
 
-static bool answers(const struct replica *r, const struct raft_member *m)
+static bool replica_member_answers(const struct replica *r,
+                                   const struct raft_member *m)
 {
     uint64_t match;
     uint64_t heard;
@@ -162,7 +164,9 @@ static const struct raft_member *find_at(const struct raft_config *c,
 }
 
 /* What this one knows; of one that leads, the truth as of now. */
-static int tell(struct replica *r, struct rpc_call *call, struct err *err)
+static int replica_describe_members(struct replica *r,
+                                    struct rpc_call *call,
+                                    struct err *err)
 {
     struct cell_view v = {.list = replica__list_hash(&r->first)};
     int rc = 0;
@@ -181,7 +185,7 @@ static int tell(struct replica *r, struct rpc_call *call, struct err *err)
 static int
 make_room(struct replica *r, const struct raft_member *before, struct err *err)
 {
-    if (answers(r, before))
+    if (replica_member_answers(r, before))
         return err_set(err, ERR_BUSY, "member %" PRIu64 " at %s answers still",
                        before->id, before->address);
     log_warn(r->world, "replica",
@@ -190,8 +194,9 @@ make_room(struct replica *r, const struct raft_member *before, struct err *err)
     return replica_remove(r, before->id, err);
 }
 
-static int
-join(struct replica *r, const struct cell_request *q, struct err *err)
+static int replica_join_member(struct replica *r,
+                               const struct cell_request *q,
+                               struct err *err)
 {
     const struct replica_member m = {q->id, q->address, true};
     const struct raft_config *c = raft_members(r->raft);
@@ -215,7 +220,8 @@ static bool is_served(const struct replica *r, const struct raft_config *c)
 {
     size_t well = 0;
     for (size_t i = 0; i < c->count; i++)
-        well += c->members[i].voting && answers(r, &c->members[i]);
+        well +=
+            c->members[i].voting && replica_member_answers(r, &c->members[i]);
     return well >= raft_config_majority(c);
 }
 
@@ -305,8 +311,8 @@ int replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err)
         return ERR_DENIED;
     }
     switch (q.verb) {
-    case CELL_ASK: return tell(r, call, err);
-    case CELL_JOIN: return join(r, &q, err);
+    case CELL_ASK: return replica_describe_members(r, call, err);
+    case CELL_JOIN: return replica_join_member(r, &q, err);
     case CELL_REMOVE: return remove_meant(r, &q, err);
     case CELL_LEAD: return let_lead(r, &q, err);
     }

@@ -31,7 +31,7 @@ static void path_in(const struct replica *r, const char *name, struct buf *out)
     buf_printf(out, "%s/%s", r->directory, name);
 }
 
-/* --- whose it is ---------------------------------------------------------- */
+/* --- whose it is --------------------------------------------------------- */
 
 static int write_member(struct replica *r, struct err *err)
 {
@@ -116,8 +116,7 @@ static int read_member(struct replica *r, bool *found, struct err *err)
     return rc;
 }
 
-/* --- that it is to be a voter ----------------------------------------------
- */
+/* --- that it is to be a voter -------------------------------------------- */
 
 static void read_joining(struct replica *r)
 {
@@ -160,7 +159,7 @@ int replica__joined(struct replica *r, struct err *err)
     return rc;
 }
 
-/* --- making one ----------------------------------------------------------- */
+/* --- making one ---------------------------------------------------------- */
 
 static int first_config(const struct replica_options *opts,
                         struct raft_config *out,
@@ -204,7 +203,7 @@ make_member(struct replica *r, const struct raft_config *first, struct err *err)
     return rc;
 }
 
-/* --- reading it ----------------------------------------------------------- */
+/* --- reading it ---------------------------------------------------------- */
 
 static int
 read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
@@ -231,10 +230,10 @@ read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
 }
 
 /* Bring the log's entries in line with the snapshot they follow. */
-static int align(struct replica *r,
-                 struct raft_log *l,
-                 const struct snapshot_info *info,
-                 struct err *err)
+static int replica_open_align_log(struct replica *r,
+                                  struct raft_log *l,
+                                  const struct snapshot_info *info,
+                                  struct err *err)
 {
     struct replica_log_op reset = {
         .kind = REPLICA_LOG_RESET, .index = info->index, .term = info->term};
@@ -302,7 +301,7 @@ static int read_all(struct replica *r, struct err *err)
         rc = replica_log_open(&log, &r->log, &state, err);
     if (rc)
         return rc;
-    rc = align(r, &state.entries, &info, err);
+    rc = replica_open_align_log(r, &state.entries, &info, err);
     if (rc == 0) {
         make_core(r, &state, &info);
     } else {
@@ -313,7 +312,7 @@ static int read_all(struct replica *r, struct err *err)
     return rc;
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- all of it ----------------------------------------------------------- */
 
 /* Ids that are given out one by one are below. */
 #define OWN_IDS_FROM   UINT64_C(1000)

@@ -18,7 +18,7 @@
 #define BACKOFF_MIN_US 20000
 #define BACKOFF_MAX_US 200000
 
-/* --- connections ---------------------------------------------------------- */
+/* --- connections --------------------------------------------------------- */
 
 static void forget_peer(struct replica *r, struct replica_peer *p)
 {
@@ -83,7 +83,7 @@ void replica__sync_peers(struct replica *r)
             start_peer(r, &c->members[i]);
 }
 
-/* --- messages out --------------------------------------------------------- */
+/* --- messages out -------------------------------------------------------- */
 
 /* Heap; in the replica's list until its fiber ends. */
 struct replica_send {
@@ -164,7 +164,7 @@ static void take_reply(struct replica *r,
     raft_message_close(&reply);
 }
 
-static void exchange(struct replica_send *s)
+static void replica_peer_exchange(struct replica_send *s)
 {
     struct replica *r = s->replica;
     struct raft_message *m = &s->message;
@@ -188,7 +188,7 @@ static void run_send(void *arg)
     struct replica_send *s = arg;
     struct replica *r = s->replica;
     if (!r->closing)
-        exchange(s);
+        replica_peer_exchange(s);
     raft_message_close(&s->message);
     if (s->prev)
         s->prev->next = s->next;
@@ -229,7 +229,7 @@ void replica__stop_peers(struct replica *r)
     r->closer = NULL;
 }
 
-/* --- messages in ---------------------------------------------------------- */
+/* --- messages in --------------------------------------------------------- */
 
 static int check_sender(const struct replica *r,
                         uint64_t cell,
@@ -262,10 +262,10 @@ static void give_up(struct replica *r)
     replica__fail(r, &why);
 }
 
-static int answer(struct replica *r,
-                  struct raft_message *m,
-                  struct rpc_call *call,
-                  struct err *err)
+static int replica_peer_answer(struct replica *r,
+                               struct raft_message *m,
+                               struct rpc_call *call,
+                               struct err *err)
 {
     struct raft_message reply;
     uint64_t after;
@@ -298,7 +298,7 @@ int replica__serve(void *ctx, struct rpc_call *call, struct err *err)
         rc = err_set(err, ERR_UNAVAILABLE,
                      r->closing ? "closing" : "not a member yet");
     if (rc == 0)
-        rc = answer(r, &m, call, err);
+        rc = replica_peer_answer(r, &m, call, err);
     raft_message_close(&m);
     return rc;
 }

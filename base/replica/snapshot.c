@@ -21,7 +21,7 @@
 STATIC_ASSERT(SNAPSHOT_HEADER_BYTES == 8 + 4 + 4 + 3 * 8 + 4 + 4,
               "snapshot header");
 
-/* --- names ---------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static void path_of(const char *directory, uint64_t index, struct buf *out)
 {
@@ -87,7 +87,7 @@ void snapshot_drop_older(struct world *w, const char *directory, uint64_t index)
     buf_close(&path);
 }
 
-/* --- header --------------------------------------------------------------- */
+/* --- header -------------------------------------------------------------- */
 
 static void put_header(const struct snapshot_info *info,
                        struct slice image,
@@ -146,7 +146,7 @@ static int get_header(struct slice head, struct header *h, struct err *err)
     return 0;
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static int read_header(struct sealed_file *f, struct header *h, struct err *err)
 {
@@ -265,7 +265,7 @@ int snapshot_read_chunk(struct world *w,
     return rc;
 }
 
-/* --- writing -------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static int write_new(struct world *w,
                      struct keyring *k,
@@ -289,11 +289,11 @@ static int write_new(struct world *w,
 }
 
 /* Give the durable file at @from its name, durably. */
-static int publish(struct world *w,
-                   const char *directory,
-                   const char *from,
-                   uint64_t index,
-                   struct err *err)
+static int snapshot_publish(struct world *w,
+                            const char *directory,
+                            const char *from,
+                            uint64_t index,
+                            struct err *err)
 {
     struct buf to = BUF_INIT;
     int rc;
@@ -324,7 +324,7 @@ int snapshot_write(struct world *w,
     path_named(directory, NAME_NEW, &path);
     rc = write_new(w, k, buf_cstr(&path), parts, 2, err);
     if (rc == 0)
-        rc = publish(w, directory, buf_cstr(&path), info->index, err);
+        rc = snapshot_publish(w, directory, buf_cstr(&path), info->index, err);
     if (rc)
         err_wrap(err, "snapshot at %" PRIu64, info->index);
     buf_close(&head);
@@ -332,7 +332,7 @@ int snapshot_write(struct world *w,
     return rc;
 }
 
-/* --- incoming ------------------------------------------------------------- */
+/* --- incoming ------------------------------------------------------------ */
 
 int snapshot_put_chunk(struct world *w,
                        struct keyring *k,
@@ -382,7 +382,7 @@ int snapshot_accept(struct world *w,
     if (rc == 0)
         rc = snapshot_load_file(w, k, buf_cstr(&path), info, image, err);
     if (rc == 0)
-        rc = publish(w, directory, buf_cstr(&path), info->index, err);
+        rc = snapshot_publish(w, directory, buf_cstr(&path), info->index, err);
     buf_close(&path);
     return rc;
 }

@@ -89,7 +89,7 @@ MUST_CHECK int snapshot_read_chunk(struct world *w,
                                    bool *last,
                                    struct err *err);
 
-/* Add a chunk to the incoming one; @offset 0 begins anew. */
+/* Add a chunk to the incoming one; @offset 0 starts over. */
 MUST_CHECK int snapshot_put_chunk(struct world *w,
                                   struct keyring *k,
                                   const char *directory,

@@ -1,4 +1,4 @@
-/* Counting strangers and peers. */
+/* Counting unauthenticated connections and peers. */
 #include "base/rpc/admission.h"
 
 #include <arpa/inet.h>
@@ -9,9 +9,9 @@
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
-#define STRANGERS_MAX             512
-#define STRANGERS_PER_ADDRESS_MAX 64
-#define PEERS_MAX                 4096
+#define UNAUTHENTICATED_MAX             512
+#define UNAUTHENTICATED_PER_ADDRESS_MAX 64
+#define PEERS_MAX                       4096
 /* Each address may have this part of the places, */
 #define ADDRESS_PART 4
 /* but so many at least: tests and small machines. */
@@ -44,10 +44,11 @@ admission_limits_default(const struct admission_limits *limits,
 {
     struct admission_limits l = *limits;
     set_default(&l.peers_max, MIN_OF((size_t)PEERS_MAX, descriptors));
-    set_default(&l.strangers_max,
-                MIN_OF((size_t)STRANGERS_MAX, descriptors / ADDRESS_PART));
-    set_default(&l.strangers_per_address_max,
-                MIN_OF((size_t)STRANGERS_PER_ADDRESS_MAX, l.strangers_max));
+    set_default(&l.unauthenticated_max, MIN_OF((size_t)UNAUTHENTICATED_MAX,
+                                               descriptors / ADDRESS_PART));
+    set_default(
+        &l.unauthenticated_per_address_max,
+        MIN_OF((size_t)UNAUTHENTICATED_PER_ADDRESS_MAX, l.unauthenticated_max));
     set_default(
         &l.peers_per_address_max,
         MAX_OF((size_t)PEERS_PER_ADDRESS_LEAST, l.peers_max / ADDRESS_PART));
@@ -62,7 +63,7 @@ void admission_init(struct admission *a, const struct admission_limits *limits)
     *a = (struct admission){.limits = *limits};
 }
 
-/* --- addresses ------------------------------------------------------------ */
+/* --- addresses ----------------------------------------------------------- */
 
 /* "[2001:db8::1]:99" as its network; false when it is none. */
 static bool hash_network(const char *peer, size_t host_bytes, uint64_t *out)
@@ -104,9 +105,9 @@ static size_t count_address(const struct admission_guest *first,
     return count;
 }
 
-/* --- strangers ------------------------------------------------------------ */
+/* --- unauthenticated peers ----------------------------------------------- */
 
-static void link_stranger(struct admission *a, struct admission_guest *g)
+static void link_unauthenticated(struct admission *a, struct admission_guest *g)
 {
     g->next = NULL;
     g->prev = a->newest;
@@ -115,11 +116,12 @@ static void link_stranger(struct admission *a, struct admission_guest *g)
     else
         a->oldest = g;
     a->newest = g;
-    a->stranger_count++;
-    g->state = ADMISSION_STRANGER;
+    a->unauthenticated_count++;
+    g->state = ADMISSION_UNAUTHENTICATED;
 }
 
-static void unlink_stranger(struct admission *a, struct admission_guest *g)
+static void unlink_unauthenticated(struct admission *a,
+                                   struct admission_guest *g)
 {
     if (g->prev)
         g->prev->next = g->next;
@@ -129,8 +131,8 @@ static void unlink_stranger(struct admission *a, struct admission_guest *g)
         g->next->prev = g->prev;
     else
         a->newest = g->prev;
-    INVARIANT(a->stranger_count > 0);
-    a->stranger_count--;
+    INVARIANT(a->unauthenticated_count > 0);
+    a->unauthenticated_count--;
     g->state = ADMISSION_OUTSIDE;
 }
 
@@ -152,18 +154,19 @@ enum admission_verdict admission_enter(struct admission *a,
     PRE(g->state == ADMISSION_OUTSIDE);
     *evicted = NULL;
     if (!g->is_nearby && count_address(a->oldest, g->address) >=
-                             a->limits.strangers_per_address_max)
+                             a->limits.unauthenticated_per_address_max)
         return ADMISSION_ADDRESS_FULL;
-    if (a->stranger_count >= a->limits.strangers_max) {
+    if (a->unauthenticated_count >= a->limits.unauthenticated_max) {
         *evicted = choose_victim(a, g->is_nearby);
-        unlink_stranger(a, *evicted);
+        unlink_unauthenticated(a, *evicted);
     }
-    link_stranger(a, g);
-    INVARIANT(a->stranger_count <= a->limits.strangers_max); /* INV-2 */
+    link_unauthenticated(a, g);
+    INVARIANT(a->unauthenticated_count <=
+              a->limits.unauthenticated_max); /* INV-2 */
     return ADMISSION_GRANTED;
 }
 
-/* --- peers ---------------------------------------------------------------- */
+/* --- peers --------------------------------------------------------------- */
 
 static void link_peer(struct admission *a, struct admission_guest *g)
 {
@@ -193,8 +196,8 @@ static void unlink_peer(struct admission *a, struct admission_guest *g)
     g->state = ADMISSION_OUTSIDE;
 }
 
-static enum admission_verdict judge(const struct admission *a,
-                                    const struct admission_guest *g)
+static enum admission_verdict admission_judge(const struct admission *a,
+                                              const struct admission_guest *g)
 {
     const struct admission_limits *l = &a->limits;
     if (a->peer_count >= l->peers_max)
@@ -212,10 +215,10 @@ enum admission_verdict
 admission_prove(struct admission *a, struct admission_guest *g, bool is_member)
 {
     enum admission_verdict v;
-    PRE(g->state == ADMISSION_STRANGER);
-    unlink_stranger(a, g);
+    PRE(g->state == ADMISSION_UNAUTHENTICATED);
+    unlink_unauthenticated(a, g);
     g->is_privileged = is_member || g->is_nearby;
-    v = judge(a, g);
+    v = admission_judge(a, g);
     if (v == ADMISSION_GRANTED)
         link_peer(a, g);
     INVARIANT(a->plain_count <=
@@ -250,7 +253,7 @@ void admission_leave(struct admission *a, struct admission_guest *g)
 {
     switch (g->state) {
     case ADMISSION_OUTSIDE: break;
-    case ADMISSION_STRANGER: unlink_stranger(a, g); break;
+    case ADMISSION_UNAUTHENTICATED: unlink_unauthenticated(a, g); break;
     case ADMISSION_PEER: unlink_peer(a, g); break;
     }
 }

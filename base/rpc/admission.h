@@ -1,22 +1,22 @@
-/* Who may have a connection: strangers that have proved nothing yet, and peers
- * that have.
+/* Who may have a connection: unauthenticated peers that have proved nothing
+ * yet, and peers that have.
  *
- * The two are counted apart, so that strangers, however many, take nothing from
- * those who are let in. Of strangers each address may have a few; where all
- * places are taken the oldest one goes, since a client needs less time to prove
- * itself than a flood needs to come round. Of the places for peers some are
- * kept for members of the cluster and for clients of this machine, and each
- * other address may have a part only. Holders, peers without which the cluster
- * would lose something (a lock service's clients that hold a lock), are given
- * up to half of the kept places, a few of each address, when there are no
- * others.
+ * The two are counted apart, so that unauthenticated peers, however many, take
+ * nothing from those who are let in. Of unauthenticated peers each address may
+ * have a few; where all places are taken the oldest one goes, since a client
+ * needs less time to prove itself than a flood needs to come round. Of the
+ * places for peers some are kept for members of the cluster and for clients of
+ * this machine, and each other address may have a part only. Holders, peers
+ * without which the cluster would lose something (a lock service's clients that
+ * hold a lock), are given up to half of the kept places, a few of each address,
+ * when there are no others.
  *
  * Pure: no clock, no I/O. Threads: none of its own.
  *
  * Invariants
- *     INV-1. A guest is in the list of strangers exactly while its state is
- *            ADMISSION_STRANGER, the oldest first.
- *     INV-2. stranger_count <= strangers_max, peer_count <= peers_max, and
+ *     INV-1. A guest is in the list of unauthenticated connections exactly
+ * while its state is ADMISSION_UNAUTHENTICATED, the oldest first. INV-2.
+ * unauthenticated_count <= unauthenticated_max, peer_count <= peers_max, and
  *            peers without privilege are at most peers_max - peers_reserved.
  *     INV-3. holder_count <= peers_reserved / 2, which leaves members the rest.
  */
@@ -28,8 +28,8 @@
 #include <stdint.h>
 
 struct admission_limits {
-    size_t strangers_max;
-    size_t strangers_per_address_max;
+    size_t unauthenticated_max;
+    size_t unauthenticated_per_address_max;
     size_t peers_max;
     size_t peers_per_address_max;
     size_t peers_reserved; /* Of peers_max. */
@@ -37,13 +37,14 @@ struct admission_limits {
 
 enum admission_state {
     ADMISSION_OUTSIDE,
-    ADMISSION_STRANGER,
+    ADMISSION_UNAUTHENTICATED,
     ADMISSION_PEER,
 };
 
 /* In a connection; only admission.c changes it after admission_guest_init(). */
 struct admission_guest {
-    struct admission_guest *next; /* Among strangers, or among peers. */
+    struct admission_guest
+        *next; /* Among unauthenticated peers, or among peers. */
     struct admission_guest *prev;
     uint64_t address; /* Hashed; equal for those that are counted together. */
     enum admission_state state;
@@ -54,10 +55,10 @@ struct admission_guest {
 
 struct admission {
     struct admission_limits limits;
-    struct admission_guest *oldest; /* Strangers. */
+    struct admission_guest *oldest; /* Unauthenticated peers. */
     struct admission_guest *newest;
     struct admission_guest *peers;
-    size_t stranger_count;
+    size_t unauthenticated_count;
     size_t peer_count;
     size_t plain_count;  /* Of these without privilege, */
     size_t holder_count; /* and holders. */
@@ -85,13 +86,15 @@ void admission_guest_init(struct admission_guest *g,
                           const char *peer,
                           bool is_nearby);
 
-/* A stranger came. When it is granted a place of another, that one is *@evicted
- * (else NULL), outside from now on: end its connection. */
+/* An unauthenticated connection came. When it is granted a place of another,
+ * that one is *@evicted (else NULL), outside from now on: end its connection.
+ */
 enum admission_verdict admission_enter(struct admission *a,
                                        struct admission_guest *g,
                                        struct admission_guest **evicted);
-/* The stranger has proved who it is; @is_member: of the cluster itself. When
- * that is not granted it is outside. PRE: a stranger. */
+/* The unauthenticated peer has proved who it is; @is_member: of the cluster
+ * itself. When that is not granted it is outside. PRE: an unauthenticated peer.
+ */
 enum admission_verdict
 admission_prove(struct admission *a, struct admission_guest *g, bool is_member);
 /* A peer for which there was no place is a holder: there may be one after all.

@@ -59,7 +59,7 @@ void call_trace_free(struct call_trace *t)
     mem_free(t);
 }
 
-/* --- spans ----------------------------------------------------------- */
+/* --- spans --------------------------------------------------------------- */
 
 static uint64_t nonzero_random(struct world *w)
 {
@@ -74,7 +74,8 @@ static bool is_turn(struct call_trace *t)
                0;
 }
 
-static void start(struct call_span *s, struct call_trace *t, struct world *w)
+static void
+call_span_start(struct call_span *s, struct call_trace *t, struct world *w)
 {
     s->trace = t;
     if (!s->self.sampled)
@@ -101,7 +102,7 @@ void call_span_begin(struct call_span *s,
     }
     if (trace_id)
         s->self.trace_id = trace_id;
-    start(s, t, w);
+    call_span_start(s, t, w);
     *context = s->self;
 }
 
@@ -113,7 +114,7 @@ void call_span_serve(struct call_span *s,
 {
     *s = (struct call_span){
         .self = *caller, .parent_id = caller->span_id, .is_server = true};
-    start(s, t, w);
+    call_span_start(s, t, w);
     *context = s->self;
 }
 
@@ -139,7 +140,7 @@ void call_span_end(struct call_span *s,
     mutex_unlock(&t->mutex);
 }
 
-/* --- printing -------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------ */
 
 static void print_span(const struct span *s, struct buf *out)
 {

@@ -68,7 +68,7 @@ static void run_on_loop(struct channel_set *s, loop_fn fn, void *arg)
         loop_call(s->loop, "channels", fn, arg);
 }
 
-/* --- closing what is idle --------------------------------------------- */
+/* --- closing what is idle ------------------------------------------------ */
 
 /* Take one out that is idle; NULL: none is. PRE: the mutex is held. */
 static struct entry *take_idle(struct channel_set *s, uint64_t now_ns)
@@ -87,7 +87,7 @@ static struct entry *take_idle(struct channel_set *s, uint64_t now_ns)
 }
 
 /* Now and then, as calls come: without calls there are no new channels. */
-static void sweep(struct channel_set *s, uint64_t now_ns)
+static void channel_set_sweep(struct channel_set *s, uint64_t now_ns)
 {
     struct entry *e;
     if (now_ns - atomic_load(&s->swept_ns) < IDLE_NS / 4)
@@ -102,7 +102,7 @@ static void sweep(struct channel_set *s, uint64_t now_ns)
     } while (e);
 }
 
-/* --- calling ---------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------- */
 
 struct making {
     struct channel_set *set;
@@ -163,7 +163,7 @@ int channel_set_call(struct channel_set *s,
     now_ns = world_mono_ns(loop_world(s->loop));
     atomic_store(&e->used_ns, now_ns);
     atomic_fetch_sub(&e->users, 1);
-    sweep(s, now_ns);
+    channel_set_sweep(s, now_ns);
     return rc;
 }
 

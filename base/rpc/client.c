@@ -1,5 +1,5 @@
 /* A channel over streams: it connects when it is called, shares its connection
- * among all calls, and connects anew when that is lost.
+ * among all calls, and connects again when that is lost.
  *
  * One loop owns all of it. A call from elsewhere is run there for its caller.
  */
@@ -76,7 +76,7 @@ static struct world *world_of(const struct client *c)
     return loop_world(c->loop);
 }
 
-static void count(struct var *v, uint64_t by)
+static void client_add_to_var(struct var *v, uint64_t by)
 {
     if (v)
         var_add(v, by);
@@ -88,27 +88,27 @@ static void wake_closer(struct client *c)
         fiber_wake(c->closer);
 }
 
-/* --- connecting ------------------------------------------------------ */
+/* --- connecting ---------------------------------------------------------- */
 
 static void on_lost(void *ctx, const struct err *why)
 {
     struct client *c = ctx;
     (void)why;
     c->link = NULL;
-    count(c->vars.lost, 1);
+    client_add_to_var(c->vars.lost, 1);
 }
 
 static void on_gone(void *ctx, uint64_t bytes_in, uint64_t bytes_out)
 {
     struct client *c = ctx;
-    count(c->vars.bytes_in, bytes_in);
-    count(c->vars.bytes_out, bytes_out);
+    client_add_to_var(c->vars.bytes_in, bytes_in);
+    client_add_to_var(c->vars.bytes_out, bytes_out);
     c->link_count--;
     wake_closer(c);
 }
 
 /* A server of this machine by the shorter way, if it offers that. */
-static int reach(struct client *c, struct stream **out, struct err *err)
+static int client_reach(struct client *c, struct stream **out, struct err *err)
 {
     char nearby[NEARBY_BYTES];
     if (nearby_address(c->address, nearby) &&
@@ -137,7 +137,7 @@ static int open_stream(struct client *c,
     uint64_t now = world_mono_ns(world_of(c));
     int rc;
     fiber_set_deadline(now + patience_us(c) * 1000);
-    rc = reach(c, out, err);
+    rc = client_reach(c, out, err);
     if (rc == 0)
         rc = handshake_connect(c->options.security, c->address, out, sharing,
                                err);
@@ -173,10 +173,11 @@ static void back_off(struct client *c, int rc, const struct err *err)
                 c->address);
     else if (rc == ERR_CLOSED || rc == ERR_IO || rc == ERR_CANCELLED)
         c->failure.code = ERR_UNAVAILABLE;
-    count(c->vars.connect_failures, 1);
+    client_add_to_var(c->vars.connect_failures, 1);
 }
 
-static void keep(struct client *c, struct stream *s, struct shared_ring *ring)
+static void
+client_keep_stream(struct client *c, struct stream *s, struct shared_ring *ring)
 {
     struct link_options o = {.ping_us = c->options.ping_us,
                              .dead_us = c->options.dead_us,
@@ -189,7 +190,7 @@ static void keep(struct client *c, struct stream *s, struct shared_ring *ring)
     c->failure.code = 0;
     c->failure_count = 0;
     c->retry_ns = 0;
-    count(c->vars.connects, 1);
+    client_add_to_var(c->vars.connects, 1);
 }
 
 static void run_connecting(void *arg)
@@ -201,7 +202,7 @@ static void run_connecting(void *arg)
     int rc = open_stream(c, &s, &sharing, &err);
     note_unshared(c, &sharing.refused);
     if (rc == 0)
-        keep(c, s, sharing.ring);
+        client_keep_stream(c, s, sharing.ring);
     else
         back_off(c, rc, &err);
     c->connecting = NULL;
@@ -271,7 +272,7 @@ static int get_link(struct client *c, struct err *err)
     return rc;
 }
 
-/* --- a call on the channel's loop ------------------------------------ */
+/* --- a call on the channel's loop ---------------------------------------- */
 
 /* Arguments of rpc_call(), for the loop that runs it. */
 struct remote_call {
@@ -339,14 +340,14 @@ static void call_here(void *arg)
     if (k->rc == 0)
         k->rc = call_linked(c, k);
     c->caller_count--;
-    count(c->vars.calls, 1);
-    count(c->vars.failed, k->rc ? 1 : 0);
+    client_add_to_var(c->vars.calls, 1);
+    client_add_to_var(c->vars.failed, k->rc ? 1 : 0);
     fiber_set_deadline(outer);
     if (c->caller_count == 0)
         wake_closer(c);
 }
 
-/* --- the channel ----------------------------------------------------- */
+/* --- the channel --------------------------------------------------------- */
 
 /* The nearer of the caller's deadline and the call's. */
 static uint64_t deadline_of(const struct client *c,
@@ -385,14 +386,14 @@ static int check_size(const struct remote_call *k, struct err *err)
     return 0;
 }
 
-static int call(struct rpc_channel *base,
-                uint32_t method,
-                const struct rpc_call_options *opts,
-                struct slice body,
-                struct slice attachment,
-                struct buf *reply_body,
-                struct buf *reply_attachment,
-                struct err *err)
+static int client_channel_call(struct rpc_channel *base,
+                               uint32_t method,
+                               const struct rpc_call_options *opts,
+                               struct slice body,
+                               struct slice attachment,
+                               struct buf *reply_body,
+                               struct buf *reply_attachment,
+                               struct err *err)
 {
     struct client *c = client_of(base);
     struct remote_call k = {.client = c,
@@ -482,7 +483,8 @@ static void open_vars(struct client *c)
     };
 }
 
-static const struct rpc_channel_ops client_ops = {call, free_client};
+static const struct rpc_channel_ops client_ops = {client_channel_call,
+                                                  free_client};
 
 struct rpc_channel *rpc_channel_new(const char *address,
                                     const struct rpc_channel_options *opts)

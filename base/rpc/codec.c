@@ -9,7 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-/* --- writing --------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static int write_to_buf(void *data, const char *bytes, size_t len)
 {
@@ -17,7 +17,7 @@ static int write_to_buf(void *data, const char *bytes, size_t len)
     return 0;
 }
 
-static msgpack_packer packer(struct buf *out)
+static msgpack_packer codec_packer(struct buf *out)
 {
     msgpack_packer pk;
     msgpack_packer_init(&pk, out, write_to_buf);
@@ -26,13 +26,13 @@ static msgpack_packer packer(struct buf *out)
 
 void codec_put_nil(struct buf *out)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     msgpack_pack_nil(&pk);
 }
 
 void codec_put_bool(struct buf *out, bool v)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     if (v)
         msgpack_pack_true(&pk);
     else
@@ -41,19 +41,19 @@ void codec_put_bool(struct buf *out, bool v)
 
 void codec_put_u64(struct buf *out, uint64_t v)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     msgpack_pack_uint64(&pk, v);
 }
 
 void codec_put_i64(struct buf *out, int64_t v)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     msgpack_pack_int64(&pk, v);
 }
 
 void codec_put_bin(struct buf *out, struct slice s)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     PRE(s.len <= UINT32_MAX);
     msgpack_pack_bin(&pk, s.len);
     msgpack_pack_bin_body(&pk, s.data, s.len);
@@ -61,7 +61,7 @@ void codec_put_bin(struct buf *out, struct slice s)
 
 void codec_put_str(struct buf *out, struct slice s)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     PRE(s.len <= UINT32_MAX);
     msgpack_pack_str(&pk, s.len);
     msgpack_pack_str_body(&pk, s.data, s.len);
@@ -69,18 +69,18 @@ void codec_put_str(struct buf *out, struct slice s)
 
 void codec_put_array(struct buf *out, uint32_t count)
 {
-    msgpack_packer pk = packer(out);
+    msgpack_packer pk = codec_packer(out);
     msgpack_pack_array(&pk, count);
 }
 
-/* --- reading --------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
-static size_t left(const struct codec_reader *r)
+static size_t codec_bytes_left(const struct codec_reader *r)
 {
     return (size_t)(r->end - r->p);
 }
 
-static void fail(struct codec_reader *r)
+static void codec_fail(struct codec_reader *r)
 {
     r->bad = true;
     r->p = r->end;
@@ -90,8 +90,8 @@ static void fail(struct codec_reader *r)
 static uint64_t take_be(struct codec_reader *r, size_t count)
 {
     uint64_t v = 0;
-    if (left(r) < count) {
-        fail(r);
+    if (codec_bytes_left(r) < count) {
+        codec_fail(r);
         return 0;
     }
     for (size_t i = 0; i < count; i++)
@@ -102,8 +102,8 @@ static uint64_t take_be(struct codec_reader *r, size_t count)
 /* The next type byte, consumed; 0xc1, which no value has, at the end. */
 static unsigned take_tag(struct codec_reader *r)
 {
-    if (left(r) == 0) {
-        fail(r);
+    if (codec_bytes_left(r) == 0) {
+        codec_fail(r);
         return 0xc1;
     }
     return (unsigned char)*r->p++;
@@ -151,7 +151,7 @@ static enum codec_type type_of_tag(unsigned tag)
 
 enum codec_type codec_peek(const struct codec_reader *r)
 {
-    if (r->bad || left(r) == 0)
+    if (r->bad || codec_bytes_left(r) == 0)
         return CODEC_BAD;
     return type_of_tag((unsigned char)*r->p);
 }
@@ -161,12 +161,12 @@ bool codec_get_bool(struct codec_reader *r)
     unsigned tag = take_tag(r);
     if (tag == 0xc2 || tag == 0xc3)
         return tag == 0xc3;
-    fail(r);
+    codec_fail(r);
     return false;
 }
 
 /* Sign-extend the low @bytes bytes of @v. */
-static int64_t extend(uint64_t v, size_t bytes)
+static int64_t codec_sign_extend(uint64_t v, size_t bytes)
 {
     unsigned shift = (unsigned)(64 - 8 * bytes);
     return (int64_t)(v << shift) >> shift;
@@ -189,11 +189,11 @@ static uint64_t take_integer(struct codec_reader *r, bool *negative)
         return take_be(r, (size_t)1 << (tag - 0xcc));
     if (tag >= 0xd0 && tag <= 0xd3) {
         size_t bytes = (size_t)1 << (tag - 0xd0);
-        v = extend(take_be(r, bytes), bytes);
+        v = codec_sign_extend(take_be(r, bytes), bytes);
         *negative = v < 0;
         return (uint64_t)v;
     }
-    fail(r);
+    codec_fail(r);
     return 0;
 }
 
@@ -202,7 +202,7 @@ uint64_t codec_get_u64(struct codec_reader *r)
     bool negative;
     uint64_t v = take_integer(r, &negative);
     if (negative) {
-        fail(r);
+        codec_fail(r);
         return 0;
     }
     return v;
@@ -213,7 +213,7 @@ int64_t codec_get_i64(struct codec_reader *r)
     bool negative;
     uint64_t v = take_integer(r, &negative);
     if (!negative && v > INT64_MAX) {
-        fail(r);
+        codec_fail(r);
         return 0;
     }
     return (int64_t)v;
@@ -234,7 +234,7 @@ double codec_get_double(struct codec_reader *r)
         memcpy(&v, &bits, sizeof(v));
         return (double)v;
     }
-    fail(r);
+    codec_fail(r);
     return 0;
 }
 
@@ -252,8 +252,8 @@ struct slice codec_get_bytes(struct codec_reader *r)
         len = take_be(r, (size_t)1 << (tag - 0xd9));
     else
         len = UINT64_MAX;
-    if (r->bad || len > left(r)) {
-        fail(r);
+    if (r->bad || len > codec_bytes_left(r)) {
+        codec_fail(r);
         return SLICE_EMPTY;
     }
     p = r->p;
@@ -274,8 +274,8 @@ take_count(struct codec_reader *r, unsigned fix, unsigned tag16, size_t each)
         count = take_be(r, tag == tag16 ? 2 : 4);
     else
         count = UINT64_MAX;
-    if (r->bad || count > left(r) / each) {
-        fail(r);
+    if (r->bad || count > codec_bytes_left(r) / each) {
+        codec_fail(r);
         return 0;
     }
     return (uint32_t)count;
@@ -305,7 +305,7 @@ static void skip_scalar(struct codec_reader *r, enum codec_type type)
     case CODEC_BIN: (void)codec_get_bytes(r); break;
     case CODEC_ARRAY:
     case CODEC_MAP:
-    case CODEC_BAD: fail(r); break;
+    case CODEC_BAD: codec_fail(r); break;
     }
 }
 
@@ -329,7 +329,7 @@ void codec_skip(struct codec_reader *r)
                                  ? codec_get_array(r)
                                  : (uint64_t)codec_get_map(r) * 2;
             if (++depth == CODEC_DEPTH_MAX)
-                fail(r);
+                codec_fail(r);
             else
                 open[depth] = count;
         } else {

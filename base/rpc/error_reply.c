@@ -11,7 +11,7 @@
 
 /* What a handler met on a connection of its own says nothing about the caller's
  * to it: who reads that nobody listens takes the server for dead. */
-static bool travels(enum err_detail detail)
+static bool detail_is_sent(enum err_detail detail)
 {
     return detail != ERR_DETAIL_NONE && detail != ERR_DETAIL_REFUSED &&
            detail != ERR_DETAIL_OTHER_PROTOCOL && detail != ERR_DETAIL_HUNG_UP;
@@ -19,7 +19,7 @@ static bool travels(enum err_detail detail)
 
 uint32_t error_fields_count(const struct err *e)
 {
-    return e->code && travels(e->detail) ? DETAIL_FIELDS : PLAIN_FIELDS;
+    return e->code && detail_is_sent(e->detail) ? DETAIL_FIELDS : PLAIN_FIELDS;
 }
 
 static void put_fields(const struct err *e, const char *text, struct buf *out)
@@ -44,7 +44,7 @@ static void get_detail(struct codec_reader *r, struct err *err)
     uint64_t retry_us = codec_get_u64(r);
     struct slice subject = codec_get_bytes(r);
     if (!err || r->bad || detail >= ERR_DETAIL_COUNT ||
-        !travels((enum err_detail)detail))
+        !detail_is_sent((enum err_detail)detail))
         return;
     err->detail = (enum err_detail)detail;
     err->retry_us = MIN_OF(retry_us, ERR_RETRY_US_MAX);

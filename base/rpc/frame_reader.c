@@ -31,10 +31,10 @@ void frame_reader_close(struct frame_reader *r)
     mem_free(r->buffer);
 }
 
-/* --- bytes ----------------------------------------------------------- */
+/* --- bytes --------------------------------------------------------------- */
 
 /* Wait for bytes; when none come in time, ask whether to go on. */
-static int wait(struct frame_reader *r, struct err *err)
+static int frame_reader_wait(struct frame_reader *r, struct err *err)
 {
     int rc = stream_wait_readable(r->stream, err);
     if (rc == ERR_DEADLINE && r->idle)
@@ -42,7 +42,7 @@ static int wait(struct frame_reader *r, struct err *err)
     return rc;
 }
 
-static int ended(const struct frame_reader *r, struct err *err)
+static int frame_reader_ended(const struct frame_reader *r, struct err *err)
 {
     return err_set(err, ERR_CLOSED, "%s: the connection ended inside a frame",
                    stream_peer(r->stream));
@@ -61,7 +61,7 @@ static int read_some(struct frame_reader *r,
         rc = stream_try_read(r->stream, dst, len, got, &end, err);
         if (rc || *got || end)
             break;
-        rc = wait(r, err);
+        rc = frame_reader_wait(r, err);
         if (rc)
             break;
     }
@@ -71,7 +71,10 @@ static int read_some(struct frame_reader *r,
 
 /* Have at least @want bytes in the buffer; *end when the stream ends with none
  * there. */
-static int fill(struct frame_reader *r, size_t want, bool *end, struct err *err)
+static int frame_reader_fill(struct frame_reader *r,
+                             size_t want,
+                             bool *end,
+                             struct err *err)
 {
     size_t room = r->is_bulk ? READ_AHEAD_BYTES : READ_BUFFER_BYTES;
     *end = false;
@@ -90,13 +93,14 @@ static int fill(struct frame_reader *r, size_t want, bool *end, struct err *err)
             return 0;
         }
         if (got == 0)
-            return ended(r, err);
+            return frame_reader_ended(r, err);
         r->end += got;
     }
     return 0;
 }
 
-static int charge(struct frame_reader *r, size_t bytes, struct err *err)
+static int
+frame_reader_charge(struct frame_reader *r, size_t bytes, struct err *err)
 {
     return r->charge && bytes ? r->charge(r->ctx, bytes, err) : 0;
 }
@@ -114,7 +118,7 @@ static int read_payload(struct frame_reader *r,
         buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
     buf_append(out, r->buffer + r->begin, have);
     r->begin += have;
-    rc = charge(r, have, err);
+    rc = frame_reader_charge(r, have, err);
     while (rc == 0 && out->len < len) {
         size_t step = MIN_OF(len - out->len, PAYLOAD_STEP_BYTES);
         size_t got;
@@ -122,21 +126,21 @@ static int read_payload(struct frame_reader *r,
         if (rc)
             return rc;
         if (got == 0)
-            return ended(r, err);
+            return frame_reader_ended(r, err);
         buf_extend(out, got);
-        rc = charge(r, got, err);
+        rc = frame_reader_charge(r, got, err);
     }
     return rc;
 }
 
-/* --- frames ---------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------- */
 
 int frame_reader_header(struct frame_reader *r,
                         struct frame *f,
                         bool *end,
                         struct err *err)
 {
-    int rc = fill(r, FRAME_HEADER_BYTES, end, err);
+    int rc = frame_reader_fill(r, FRAME_HEADER_BYTES, end, err);
     if (rc || *end)
         return rc;
     rc = frame_decode_header(r->buffer + r->begin, f, err);
@@ -174,9 +178,9 @@ static int find_shared(struct frame_reader *r,
     if (!r->ring)
         return err_set(err, ERR_CORRUPT,
                        "frame: its attachment is in memory that is not shared");
-    rc = fill(r, FRAME_PLACE_BYTES, &end, err);
+    rc = frame_reader_fill(r, FRAME_PLACE_BYTES, &end, err);
     if (rc == 0 && end)
-        rc = ended(r, err);
+        rc = frame_reader_ended(r, err);
     if (rc)
         return rc;
     *place = get_le64(r->buffer + r->begin);
@@ -197,7 +201,7 @@ static int take_shared(struct frame_reader *r,
     buf_clear(out);
     buf_append(out, from, f->attachment.len);
     shared_ring_taken(r->ring, place, f->attachment.len);
-    return charge(r, f->attachment.len, err);
+    return frame_reader_charge(r, f->attachment.len, err);
 }
 
 int frame_reader_attachment(struct frame_reader *r,
@@ -236,7 +240,7 @@ static int take_some(struct frame_reader *r,
     }
     rc = stream_try_read(r->stream, dst, len, got, &end, err);
     r->bytes_in += *got;
-    return rc == 0 && end ? ended(r, err) : rc;
+    return rc == 0 && end ? frame_reader_ended(r, err) : rc;
 }
 
 static int sink_shared(struct frame_reader *r,
@@ -276,7 +280,7 @@ int frame_reader_sink(struct frame_reader *r,
         size_t got = 0;
         int rc = take_some(r, dst, room, &got, err);
         if (rc == 0 && got == 0)
-            rc = wait(r, err);
+            rc = frame_reader_wait(r, err);
         if (rc)
             return rc;
         if (got == 0)

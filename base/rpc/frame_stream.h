@@ -17,7 +17,7 @@ struct rpc_sink;
 struct shared_ring;
 struct stream;
 
-/* --- reading --------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 struct frame_reader {
     struct stream *stream;    /* Borrowed. */
@@ -64,13 +64,13 @@ MUST_CHECK int frame_reader_attachment(struct frame_reader *r,
                                        struct buf *out,
                                        struct err *err);
 /* Instead: append it to **@sink, which has room for it. *@sink is looked at
- * anew after each wait; once it is NULL the rest is dropped. */
+ * again after each wait; once it is NULL the rest is dropped. */
 MUST_CHECK int frame_reader_sink(struct frame_reader *r,
                                  const struct frame *f,
                                  struct rpc_sink **sink,
                                  struct err *err);
 
-/* --- writing --------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Slices of one frame's attachment. */
 #define FRAME_PARTS_MAX 12

@@ -43,7 +43,7 @@ struct frame_sender {
     struct fiber *fiber;
 };
 
-/* --- items ----------------------------------------------------------- */
+/* --- items --------------------------------------------------------------- */
 
 /* Memory for @head_bytes and @part_count slices behind the struct. */
 static struct frame_item *new_item(size_t head_bytes, size_t part_count)
@@ -79,7 +79,7 @@ static void free_item(struct frame_writer *w, struct frame_item *i)
     mem_free(i);
 }
 
-static struct frame_item *pop(struct frame_writer *w)
+static struct frame_item *frame_writer_pop(struct frame_writer *w)
 {
     struct frame_item *i = w->first;
     w->first = i->next;
@@ -98,11 +98,11 @@ void frame_writer_abandon(struct frame_writer *w)
 {
     w->broken = true;
     while (w->first)
-        free_item(w, pop(w));
+        free_item(w, frame_writer_pop(w));
     wake_senders(w);
 }
 
-/* --- the writing fiber ----------------------------------------------- */
+/* --- the writing fiber --------------------------------------------------- */
 
 /* At most; with header and body, and the place where it may be shared. */
 static size_t slices_of(const struct frame_item *i)
@@ -112,7 +112,8 @@ static size_t slices_of(const struct frame_item *i)
 }
 
 /* Describe @i from w->batch[at] on; returns where the next one begins. */
-static size_t describe(struct frame_writer *w, struct frame_item *i, size_t at)
+static size_t
+frame_writer_describe(struct frame_writer *w, struct frame_item *i, size_t at)
 {
     w->batch[at++] = slice_make(i->head, i->head_bytes);
     if (i->shared)
@@ -186,9 +187,9 @@ static void write_batch(struct frame_writer *w)
     while (w->first && count < BATCH_ITEMS_MAX &&
            !(count && items[count - 1]->file) &&
            slices + slices_of(w->first) <= FRAME_BATCH_PARTS_MAX) {
-        items[count] = pop(w);
+        items[count] = frame_writer_pop(w);
         try_share(w, items[count]);
-        slices = describe(w, items[count], slices);
+        slices = frame_writer_describe(w, items[count], slices);
         w->bytes_out += items[count]->bytes;
         count++;
     }
@@ -231,9 +232,9 @@ void frame_writer_stop(struct frame_writer *w)
     INVARIANT(!w->first);
 }
 
-/* --- sending --------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------- */
 
-static int unusable(const struct frame_writer *w, struct err *err)
+static int frame_writer_unusable(const struct frame_writer *w, struct err *err)
 {
     if (w->broken || w->closing)
         return err_set(err, ERR_UNAVAILABLE, "the connection is closed");
@@ -269,21 +270,21 @@ bool frame_writer_is_full(const struct frame_writer *w)
 int frame_writer_await_room(struct frame_writer *w, struct err *err)
 {
     struct frame_sender self = {.fiber = fiber_self()};
-    int rc = unusable(w, err);
+    int rc = frame_writer_unusable(w, err);
     if (rc || !frame_writer_is_full(w))
         return rc;
     join_senders(w, &self);
     while (rc == 0 && frame_writer_is_full(w)) {
         rc = fiber_park_checked(err);
         if (rc == 0)
-            rc = unusable(w, err);
+            rc = frame_writer_unusable(w, err);
     }
     leave_senders(w, &self);
     return rc;
 }
 
 /* @f->attachment and @f->parts, without the empty ones. */
-static size_t collect(const struct frame *f, struct slice *out)
+static size_t frame_collect(const struct frame *f, struct slice *out)
 {
     size_t count = 0;
     if (f->attachment.len)
@@ -294,11 +295,12 @@ static size_t collect(const struct frame *f, struct slice *out)
     return count;
 }
 
-static void
-enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
+static void frame_writer_enqueue(struct frame_writer *w,
+                                 struct frame *f,
+                                 const struct frame_hold *hold)
 {
     struct slice parts[FRAME_PARTS_MAX];
-    size_t count = collect(f, parts);
+    size_t count = frame_collect(f, parts);
     struct frame_item *i = new_item(frame_head_bytes(f), count);
     if (count)
         memcpy(i->parts, parts, count * sizeof(*parts));
@@ -337,17 +339,17 @@ int frame_writer_send(struct frame_writer *w,
     int rc = frame_writer_await_room(w, err);
     PRE(f->part_count <= FRAME_PARTS_MAX - 2);
     if (rc == 0)
-        enqueue(w, f, hold);
+        frame_writer_enqueue(w, f, hold);
     return rc;
 }
 
 void frame_writer_post(struct frame_writer *w, struct frame *f)
 {
     if (!w->broken && !w->closing)
-        enqueue(w, f, NULL);
+        frame_writer_enqueue(w, f, NULL);
 }
 
-/* --- giving up ------------------------------------------------------- */
+/* --- giving up ----------------------------------------------------------- */
 
 static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
 {
@@ -362,7 +364,7 @@ static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
     return true;
 }
 
-/* The write in progress reads its slices anew after each wait. */
+/* The write in progress reads its slices again after each wait. */
 static void send_from_copy(struct frame_item *i)
 {
     size_t bytes = 0;

@@ -93,7 +93,7 @@ static struct shared_memory *make_segment(const struct stream *s,
     return own;
 }
 
-/* --- hello ----------------------------------------------------------- */
+/* --- hello --------------------------------------------------------------- */
 
 static void
 put_hello(const struct rpc_security *s, bool shares, struct buf *out)
@@ -142,7 +142,7 @@ int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
     return 0;
 }
 
-/* --- the server ------------------------------------------------------ */
+/* --- the server ---------------------------------------------------------- */
 
 /* A hello's bytes and what they say. */
 struct greeting {
@@ -235,12 +235,12 @@ static bool check_proof(const struct rpc_security *sec,
 }
 
 /* Challenge the client and check its proof; ours goes to @proof. */
-static int challenge(const struct rpc_security *sec,
-                     struct stream *s,
-                     const struct greeting *g,
-                     enum handshake_refusal *why,
-                     unsigned char proof[HANDSHAKE_PROOF_BYTES],
-                     struct err *err)
+static int handshake_challenge(const struct rpc_security *sec,
+                               struct stream *s,
+                               const struct greeting *g,
+                               enum handshake_refusal *why,
+                               unsigned char proof[HANDSHAKE_PROOF_BYTES],
+                               struct err *err)
 {
     char question[HANDSHAKE_CHALLENGE_BYTES];
     unsigned char got[HANDSHAKE_PROOF_BYTES];
@@ -262,9 +262,9 @@ static int challenge(const struct rpc_security *sec,
 }
 
 /* Tell a client why, where that gives nothing away. */
-static void refuse(const struct rpc_security *sec,
-                   struct stream *s,
-                   enum handshake_refusal why)
+static void handshake_refuse(const struct rpc_security *sec,
+                             struct stream *s,
+                             enum handshake_refusal why)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
     if (sec->kind == RPC_SECURITY_KEY || why == HANDSHAKE_PROTOCOL ||
@@ -275,11 +275,11 @@ static void refuse(const struct rpc_security *sec,
 }
 
 /* The last word; and the exchange that it promises. */
-static int welcome(struct stream *s,
-                   bool shares,
-                   char answer[HANDSHAKE_WELCOME_BYTES],
-                   struct sharing *sharing,
-                   struct err *err)
+static int handshake_welcome(struct stream *s,
+                             bool shares,
+                             char answer[HANDSHAKE_WELCOME_BYTES],
+                             struct sharing *sharing,
+                             struct err *err)
 {
     struct shared_memory *own = shares ? make_segment(s, sharing) : NULL;
     int rc;
@@ -313,13 +313,13 @@ static int name_client(const struct rpc_security *sec,
     return 0;
 }
 
-static int greet(const struct rpc_security *sec,
-                 struct stream *s,
-                 struct greeting *g,
-                 char principal[RPC_NAME_BYTES_MAX + 1],
-                 struct sharing *sharing,
-                 enum handshake_refusal *why,
-                 struct err *err)
+static int handshake_greet(const struct rpc_security *sec,
+                           struct stream *s,
+                           struct greeting *g,
+                           char principal[RPC_NAME_BYTES_MAX + 1],
+                           struct sharing *sharing,
+                           enum handshake_refusal *why,
+                           struct err *err)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
     int rc = read_hello(s, g, why, err);
@@ -330,14 +330,14 @@ static int greet(const struct rpc_security *sec,
     if (rc == 0)
         rc = name_client(sec, s, &g->hello, principal, err);
     if (rc)
-        refuse(sec, s, *why);
+        handshake_refuse(sec, s, *why);
     else if (sec->kind == RPC_SECURITY_KEY)
-        rc = challenge(sec, s, g, why,
-                       (unsigned char *)answer + ANSWER_AT_BYTES, err);
+        rc = handshake_challenge(
+            sec, s, g, why, (unsigned char *)answer + ANSWER_AT_BYTES, err);
     if (rc)
         return rc;
     *why = HANDSHAKE_SILENT;
-    return welcome(s, g->hello.shares, answer, sharing, err);
+    return handshake_welcome(s, g->hello.shares, answer, sharing, err);
 }
 
 int handshake_accept(const struct rpc_security *sec,
@@ -358,7 +358,7 @@ int handshake_accept(const struct rpc_security *sec,
         security_secrets_unref(x);
     }
     if (rc == 0)
-        rc = greet(sec, *s, &g, principal, sharing, why, err);
+        rc = handshake_greet(sec, *s, &g, principal, sharing, why, err);
     if (rc) {
         stream_close(*s);
         *s = NULL;
@@ -366,7 +366,7 @@ int handshake_accept(const struct rpc_security *sec,
     return rc;
 }
 
-/* --- the client ------------------------------------------------------ */
+/* --- the client ---------------------------------------------------------- */
 
 /* A server that hangs up without a word may have its reasons, or be dying. */
 static int hung_up(int rc, const char *address, struct err *err)
@@ -401,12 +401,12 @@ static int check_answer(const char *p,
 }
 
 /* Answer the server's challenge; the proof it owes us goes to @owed. */
-static int prove(const struct rpc_security *sec,
-                 const char *address,
-                 struct stream *s,
-                 const struct buf *hello,
-                 unsigned char owed[HANDSHAKE_PROOF_BYTES],
-                 struct err *err)
+static int handshake_prove(const struct rpc_security *sec,
+                           const char *address,
+                           struct stream *s,
+                           const struct buf *hello,
+                           unsigned char owed[HANDSHAKE_PROOF_BYTES],
+                           struct err *err)
 {
     char question[HANDSHAKE_CHALLENGE_BYTES];
     unsigned char proof[HANDSHAKE_PROOF_BYTES];
@@ -424,18 +424,18 @@ static int prove(const struct rpc_security *sec,
     return write_bytes(s, slice_make(proof, sizeof(proof)), err);
 }
 
-static int introduce(const struct rpc_security *sec,
-                     const char *address,
-                     struct stream *s,
-                     const struct buf *hello,
-                     bool *shares,
-                     struct err *err)
+static int handshake_introduce(const struct rpc_security *sec,
+                               const char *address,
+                               struct stream *s,
+                               const struct buf *hello,
+                               bool *shares,
+                               struct err *err)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
     unsigned char owed[HANDSHAKE_PROOF_BYTES] = {0};
     int rc = write_bytes(s, buf_slice(hello), err);
     if (rc == 0 && sec->kind == RPC_SECURITY_KEY)
-        rc = prove(sec, address, s, hello, owed, err);
+        rc = handshake_prove(sec, address, s, hello, owed, err);
     if (rc == 0)
         rc = stream_read_full(s, answer, sizeof(answer), err);
     if (rc == 0)
@@ -448,18 +448,18 @@ static int introduce(const struct rpc_security *sec,
 }
 
 /* Say what we are, and share what both sides can. */
-static int meet(const struct rpc_security *sec,
-                const char *address,
-                struct stream *s,
-                struct sharing *sharing,
-                struct err *err)
+static int handshake_meet(const struct rpc_security *sec,
+                          const char *address,
+                          struct stream *s,
+                          struct sharing *sharing,
+                          struct err *err)
 {
     struct shared_memory *own = make_segment(s, sharing);
     struct buf hello = BUF_INIT;
     bool shares;
     int rc;
     put_hello(sec, own != NULL, &hello);
-    rc = introduce(sec, address, s, &hello, &shares, err);
+    rc = handshake_introduce(sec, address, s, &hello, &shares, err);
     buf_close(&hello);
     if (shares && own)
         return shared_ring_open(s, true, own, &sharing->ring, &sharing->refused,
@@ -470,10 +470,10 @@ static int meet(const struct rpc_security *sec,
 
 /* With TLS the server's certificate must be for the host that was called, or
  * for the cluster. */
-static int encrypt(const struct rpc_security *sec,
-                   const char *address,
-                   struct stream **s,
-                   struct err *err)
+static int handshake_encrypt(const struct rpc_security *sec,
+                             const char *address,
+                             struct stream **s,
+                             struct err *err)
 {
     size_t skip = *address == '['; /* IPv6 */
     const char *end = strrchr(address, skip ? ']' : ':');
@@ -502,9 +502,10 @@ int handshake_connect(const struct rpc_security *sec,
         err_hint(err, "give both sides the cluster's key or certificates");
     }
     if (rc == 0 && sec->kind == RPC_SECURITY_TLS)
-        rc = encrypt(sec, address, s, err);
+        rc = handshake_encrypt(sec, address, s, err);
     if (rc == 0)
-        rc = hung_up(meet(sec, address, *s, sharing, err), address, err);
+        rc = hung_up(handshake_meet(sec, address, *s, sharing, err), address,
+                     err);
     if (rc) {
         stream_close(*s);
         *s = NULL;

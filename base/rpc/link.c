@@ -36,9 +36,9 @@ struct link {
     bool was_used;              /* Since the last look. */
 };
 
-/* --- answers --------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------- */
 
-static void finish(struct link_call *k, int rc)
+static void link_finish(struct link_call *k, int rc)
 {
     k->rc = rc;
     k->done = true;
@@ -58,28 +58,28 @@ static void hand_over(struct buf *to, struct buf *from)
     }
 }
 
-static struct link_call *find(struct link *l, uint64_t call_id)
+static struct link_call *link_find(struct link *l, uint64_t call_id)
 {
     union hash_value *v = hash_map_get(&l->calls, hash_key_u64(&call_id));
     return v ? v->pointer : NULL;
 }
 
 /* The call that is being received ends here. */
-static void refuse(struct link *l, const struct frame *f, int rc)
+static void link_refuse(struct link *l, const struct frame *f, int rc)
 {
     hash_map_remove(&l->calls, hash_key_u64(&f->call_id), NULL);
-    finish(l->receiver, rc);
+    link_finish(l->receiver, rc);
 }
 
 /* Read the attachment of @f to where the call wants it. Its caller may give up
  * meanwhile. A checksum that is wrong is the call's affair alone: where the
  * next frame begins is known from the header, which was right. */
-static int receive(struct link *l,
-                   struct frame *f,
-                   struct buf *attachment,
-                   struct err *err)
+static int link_receive(struct link *l,
+                        struct frame *f,
+                        struct buf *attachment,
+                        struct err *err)
 {
-    struct link_call *k = find(l, f->call_id);
+    struct link_call *k = link_find(l, f->call_id);
     struct rpc_sink *into = k && f->status == 0 ? k->into : NULL;
     bool fits = into && into->cap - into->len >= f->attachment.len;
     int rc;
@@ -92,23 +92,23 @@ static int receive(struct link *l,
     }
     if (rc == ERR_CORRUPT) {
         if (l->receiver)
-            refuse(l, f, err_copy(l->receiver->err, err));
+            link_refuse(l, f, err_copy(l->receiver->err, err));
         rc = 0;
     } else if (rc == 0 && into && !fits && l->receiver) {
-        refuse(l, f,
-               err_set(k->err, ERR_TOOBIG,
-                       "answer of %zu bytes, there is room for %zu",
-                       f->attachment.len, into->cap - into->len));
+        link_refuse(l, f,
+                    err_set(k->err, ERR_TOOBIG,
+                            "answer of %zu bytes, there is room for %zu",
+                            f->attachment.len, into->cap - into->len));
     }
     l->receiver = NULL;
     l->sink = NULL;
     return rc;
 }
 
-static void deliver(struct link *l,
-                    const struct frame *f,
-                    struct buf *body,
-                    struct buf *attachment)
+static void link_deliver(struct link *l,
+                         const struct frame *f,
+                         struct buf *body,
+                         struct buf *attachment)
 {
     union hash_value v;
     struct link_call *k;
@@ -116,17 +116,17 @@ static void deliver(struct link *l,
         return;
     k = v.pointer;
     if (f->status) {
-        finish(k, error_reply_get(f->body, f->status, k->err));
+        link_finish(k, error_reply_get(f->body, f->status, k->err));
         return;
     }
     hand_over(k->reply_body, body);
     if (!k->into)
         hand_over(k->reply_attachment, attachment);
-    finish(k, 0);
+    link_finish(k, 0);
 }
 
 /* A server that does not read what it asks for gets no more of it. */
-static void pong(struct link *l, const struct frame *f)
+static void link_pong(struct link *l, const struct frame *f)
 {
     if (frame_writer_is_full(&l->writer))
         return;
@@ -142,12 +142,12 @@ static int take_frame(struct link *l,
 {
     int rc = frame_reader_body(&l->reader, f, body, err);
     if (rc == 0)
-        rc = receive(l, f, attachment, err);
+        rc = link_receive(l, f, attachment, err);
     if (rc)
         return rc;
     switch (f->kind) {
-    case FRAME_RESPONSE: deliver(l, f, body, attachment); return 0;
-    case FRAME_PING: pong(l, f); return 0;
+    case FRAME_RESPONSE: link_deliver(l, f, body, attachment); return 0;
+    case FRAME_PING: link_pong(l, f); return 0;
     case FRAME_PONG: return 0;
     case FRAME_REQUEST:
     case FRAME_CANCEL: break;
@@ -155,7 +155,7 @@ static int take_frame(struct link *l,
     return err_set(err, ERR_CORRUPT, "frame: a request to a client");
 }
 
-/* --- signs of life --------------------------------------------------- */
+/* --- signs of life ------------------------------------------------------- */
 
 static void set_alarm(const struct link *l)
 {
@@ -163,7 +163,7 @@ static void set_alarm(const struct link *l)
     fiber_set_deadline(now + l->options.ping_us * 1000);
 }
 
-static int look(void *ctx, struct err *err)
+static int link_look(void *ctx, struct err *err)
 {
     struct link *l = ctx;
     bool came = l->reader.bytes_in != l->bytes_seen;
@@ -183,9 +183,9 @@ static int look(void *ctx, struct err *err)
     return 0;
 }
 
-/* --- the reading fiber ----------------------------------------------- */
+/* --- the reading fiber --------------------------------------------------- */
 
-static void lose(struct link *l, const char *why)
+static void link_lose(struct link *l, const char *why)
 {
     size_t at = 0;
     struct hash_slot *s;
@@ -195,7 +195,7 @@ static void lose(struct link *l, const char *why)
     frame_writer_abandon(&l->writer);
     while ((s = hash_map_next(&l->calls, &at))) {
         struct link_call *k = s->value.pointer;
-        finish(k, err_copy(k->err, &l->lost));
+        link_finish(k, err_copy(k->err, &l->lost));
     }
     hash_map_clear(&l->calls);
 }
@@ -215,7 +215,7 @@ static void read_answers(struct link *l)
             rc = take_frame(l, &f, &body, &attachment, &err);
     }
     fiber_set_deadline(0);
-    lose(l, rc ? err.text : "closed by the peer");
+    link_lose(l, rc ? err.text : "closed by the peer");
     buf_close(&body);
     buf_close(&attachment);
 }
@@ -251,7 +251,7 @@ struct link *link_start(struct stream *s,
     /* Keys lie in the calls: each leaves the map before it goes. */
     hash_map_init(&l->calls, HASH_KEYS_BORROWED);
     frame_reader_init(&l->reader, s, ring);
-    l->reader.idle = look;
+    l->reader.idle = link_look;
     l->reader.ctx = l;
     frame_writer_start(&l->writer, s, ring);
     l->fiber = fiber_start(loop_self(), "rpc client", run_link, l);
@@ -264,10 +264,10 @@ void link_close(struct link *l)
     fiber_cancel(l->fiber);
 }
 
-/* --- calls ----------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 /* The caller goes: nothing of its memory may be touched any more. */
-static void forget(struct link *l, struct link_call *k)
+static void link_forget(struct link *l, struct link_call *k)
 {
     bool unsent = k->item && frame_writer_disown(&l->writer, k->item);
     hash_map_remove(&l->calls, hash_key_u64(&k->call_id), NULL);
@@ -284,7 +284,7 @@ static void forget(struct link *l, struct link_call *k)
 
 /* Also waits until the request's slices are not needed: an answer may come
  * before all of a request has been sent. */
-static int await(struct link *l, struct link_call *k)
+static int link_await(struct link *l, struct link_call *k)
 {
     int rc = 0;
     while (!k->done && rc == 0)
@@ -293,11 +293,11 @@ static int await(struct link *l, struct link_call *k)
         (void)frame_writer_disown(&l->writer, k->item);
     if (k->done)
         return k->rc;
-    forget(l, k);
+    link_forget(l, k);
     return rc;
 }
 
-static int send(struct link *l, struct frame *f, struct link_call *k)
+static int link_send(struct link *l, struct frame *f, struct link_call *k)
 {
     struct frame_hold hold = {.handle = &k->item};
     int rc = frame_writer_send(&l->writer, f, &hold, k->err);
@@ -313,11 +313,11 @@ int link_call(struct link *l, struct frame *f, struct link_call *k)
     f->call_id = k->call_id;
     l->caller_count++;
     l->was_used = true;
-    rc = l->lost.code ? err_copy(k->err, &l->lost) : send(l, f, k);
+    rc = l->lost.code ? err_copy(k->err, &l->lost) : link_send(l, f, k);
     if (rc == 0) {
         k->queued = true;
         hash_map_put(&l->calls, hash_key_u64(&k->call_id), NULL)->pointer = k;
-        rc = await(l, k);
+        rc = link_await(l, k);
     }
     l->caller_count--;
     if (l->lost.code && l->caller_count == 0)

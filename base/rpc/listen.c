@@ -50,7 +50,7 @@ void serve_complain(struct rpc_listener *l,
              (unsigned long long)held_back);
 }
 
-/* --- accepting ------------------------------------------------------- */
+/* --- accepting ----------------------------------------------------------- */
 
 static void run_accepting(void *arg)
 {
@@ -83,7 +83,7 @@ static void listen_nearby(struct rpc_listener *l)
                                           run_accepting_nearby, l);
 }
 
-/* --- the listener ---------------------------------------------------- */
+/* --- the listener -------------------------------------------------------- */
 
 static void set_defaults(struct rpc_listen_options *o)
 {
@@ -192,10 +192,10 @@ void rpc_listener_status(const struct rpc_listener *l, struct buf *out)
 {
     const struct admission *a = &l->admission;
     buf_printf(out,
-               "connections=%zu/%zu strangers=%zu/%zu requests=%zu/%zu "
+               "connections=%zu/%zu unauthenticated=%zu/%zu requests=%zu/%zu "
                "answers=%zu/%zu",
-               a->peer_count, a->limits.peers_max, a->stranger_count,
-               a->limits.strangers_max, l->in_bytes,
+               a->peer_count, a->limits.peers_max, a->unauthenticated_count,
+               a->limits.unauthenticated_max, l->in_bytes,
                l->options.in_all_bytes_max, l->out_bytes,
                l->options.out_all_bytes_max);
 }

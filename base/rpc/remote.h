@@ -7,8 +7,9 @@
  *
  * A connection that breaks, falls silent, or carries what is no frame, is
  * closed; calls still waiting on it end with ERR_UNAVAILABLE, and whether they
- * were executed is unknown. The channel connects anew with the next call, after
- * a pause that doubles with each failure; until it is over, calls fail at once.
+ * were executed is unknown. The channel connects again with the next call,
+ * after a pause that doubles with each failure; until it is over, calls fail at
+ * once.
  */
 #ifndef BASE_RPC_REMOTE_H
 #define BASE_RPC_REMOTE_H

@@ -13,7 +13,7 @@ struct cluster_roles {
     size_t count;
 };
 
-static void add(struct cluster_roles *r, struct slice name)
+static void roles_add(struct cluster_roles *r, struct slice name)
 {
     if (name.len == 0 || (r->count && cluster_roles_has(r, name)))
         return;
@@ -28,11 +28,11 @@ struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
     struct slice list = slice_str(trusted ? trusted : "");
     r->proved = strcmp(rpc_security_kind_name(security), "tls") == 0;
     if (r->proved) /* Who has no name of his own is called so, too. */
-        add(r, slice_str(rpc_security_cluster(security)));
-    add(r, slice_str(rpc_security_principal(security)));
+        roles_add(r, slice_str(rpc_security_cluster(security)));
+    roles_add(r, slice_str(rpc_security_principal(security)));
     while (list.len > 0) {
         size_t end = slice_find_byte(list, ',');
-        add(r, slice_trim(slice_sub(list, 0, end)));
+        roles_add(r, slice_trim(slice_sub(list, 0, end)));
         list = slice_sub(list, end + 1, list.len);
     }
     return r;

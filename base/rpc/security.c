@@ -21,7 +21,7 @@
 
 const struct rpc_security rpc_security_default = {.kind = RPC_SECURITY_NONE};
 
-/* --- files ----------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 static int check_mode(struct world *w, const char *path, struct err *err)
 {
@@ -69,9 +69,9 @@ read_secret(struct world *w, const char *path, struct buf *out, struct err *err)
     return rc ? rc : read_file(w, path, out, err);
 }
 
-/* --- making ---------------------------------------------------------- */
+/* --- making -------------------------------------------------------------- */
 
-static void wipe(struct buf *b)
+static void security_wipe(struct buf *b)
 {
     if (b->data)
         OPENSSL_cleanse(b->data, b->cap);
@@ -102,7 +102,7 @@ struct rpc_security *rpc_security_none(const char *cluster,
     return new_security(RPC_SECURITY_NONE, cluster, principal);
 }
 
-/* --- secrets --------------------------------------------------------- */
+/* --- secrets ------------------------------------------------------------- */
 
 struct security_secrets {
     atomic_uint users;
@@ -127,7 +127,7 @@ void security_secrets_unref(struct security_secrets *x)
     if (!x || atomic_fetch_sub(&x->users, 1) != 1)
         return;
     for (size_t i = 0; i < x->key_count; i++)
-        wipe(&x->keys[i]);
+        security_wipe(&x->keys[i]);
     tls_context_free(x->tls);
     mem_free(x);
 }
@@ -198,7 +198,7 @@ static int read_keys(struct world *w,
     int rc = read_secret(w, path, &text, err);
     if (rc == 0)
         rc = take_keys(x, buf_slice(&text), path, err);
-    wipe(&text);
+    security_wipe(&text);
     return rc;
 }
 
@@ -222,7 +222,7 @@ static int read_tls(struct world *w,
             err_wrap(err, "%s, %s, %s", paths[0], paths[1], paths[2]);
     }
     buf_close(&cert);
-    wipe(&key);
+    security_wipe(&key);
     buf_close(&authority);
     return rc;
 }
@@ -283,7 +283,7 @@ static int open_files(struct world *w,
 
 /* The first proof has OpenSSL read its configuration, which takes longer than a
  * small task: processes that are forked from this one need not. */
-static void prime(const struct security_secrets *x)
+static void security_prime(const struct security_secrets *x)
 {
     unsigned char mac[SECURITY_MAC_BYTES];
     security_mac(x, 0, "", NULL, 0, mac);
@@ -304,7 +304,7 @@ int rpc_security_key(struct world *w,
         return rc;
     *out = new_security(RPC_SECURITY_KEY, cluster, principal);
     (*out)->files = f;
-    prime(f->secrets);
+    security_prime(f->secrets);
     return 0;
 }
 
@@ -406,7 +406,7 @@ const char *rpc_security_kind_name(const struct rpc_security *s)
     return names[s->kind];
 }
 
-/* --- proving --------------------------------------------------------- */
+/* --- proving ------------------------------------------------------------- */
 
 void security_mac(const struct security_secrets *x,
                   size_t index,

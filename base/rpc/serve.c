@@ -31,7 +31,7 @@
 /* Requests that are not worth waiting for. */
 #define SMALL_BYTES ((size_t)64 << 10)
 
-/* --- signs of life --------------------------------------------------- */
+/* --- signs of life ------------------------------------------------------- */
 
 static void set_alarm(const struct connection *c)
 {
@@ -39,7 +39,7 @@ static void set_alarm(const struct connection *c)
     fiber_set_deadline(world_mono_ns(serve__world(c)) + us * 1000);
 }
 
-static int look(void *ctx, struct err *err)
+static int serve_look(void *ctx, struct err *err)
 {
     struct connection *c = ctx;
     bool came = c->reader.bytes_in != c->bytes_seen;
@@ -51,7 +51,7 @@ static int look(void *ctx, struct err *err)
     return 0;
 }
 
-/* --- connections ----------------------------------------------------- */
+/* --- connections --------------------------------------------------------- */
 
 static int wait_for_room(struct connection *c, struct err *err)
 {
@@ -208,7 +208,7 @@ static void serve_frames(struct connection *c)
 {
     struct rpc_listener *l = c->listener;
     frame_reader_init(&c->reader, c->stream, c->ring);
-    c->reader.idle = look;
+    c->reader.idle = serve_look;
     c->reader.charge = charge_request;
     c->reader.ctx = c;
     frame_writer_start(&c->writer, c->stream, c->ring);
@@ -280,7 +280,7 @@ static bool admit_peer(struct connection *c, const char *peer)
 }
 
 /* Let the client prove itself; false when it is refused. */
-static bool admit(struct connection *c)
+static bool serve_admit(struct connection *c)
 {
     struct rpc_listener *l = c->listener;
     struct err err = ERR_INIT;
@@ -323,13 +323,13 @@ static void unlink_connection(struct rpc_listener *l, struct connection *c)
 static void run_connection(void *arg)
 {
     struct connection *c = arg;
-    if (admit(c))
+    if (serve_admit(c))
         serve_frames(c);
     unlink_connection(c->listener, c);
     mem_free(c);
 }
 
-static void evict(struct rpc_listener *l, struct admission_guest *g)
+static void serve_evict(struct rpc_listener *l, struct admission_guest *g)
 {
     struct connection *c;
     if (!g)
@@ -352,7 +352,7 @@ void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby)
         mem_free(c);
         return;
     }
-    evict(l, evicted);
+    serve_evict(l, evicted);
     c->listener = l;
     c->stream = s;
     c->since_us = world_mono_ns(rpc_server_world(l->server)) / 1000;
@@ -364,7 +364,7 @@ void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby)
     fiber_detach(c->fiber);
 }
 
-/* --- slow peers ------------------------------------------------------- */
+/* --- slow peers ---------------------------------------------------------- */
 
 void serve__end_slow(struct connection *c, const char *why)
 {

@@ -17,7 +17,7 @@ struct serve_vars {
     struct var *connections; /* Accepted. */
     struct var *refused[HANDSHAKE_REFUSAL_COUNT];
     struct var *too_many; /* Connections turned away. */
-    struct var *evicted;  /* Strangers that made room for others. */
+    struct var *evicted;  /* Unauthenticated peers that made room for others. */
     struct var *slow;     /* Connections closed for it. */
     struct var *calls;
     struct var *failed;

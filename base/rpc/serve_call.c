@@ -22,7 +22,7 @@ struct job {
     size_t bytes; /* Of these two. */
 };
 
-/* --- calls ----------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 static void link_job(struct connection *c, struct job *k)
 {
@@ -71,7 +71,7 @@ static int check_size(const struct rpc_call *call, struct err *err)
                    call->reply_body->len, bytes);
 }
 
-/* --- answers that wait for their readers ----------------------------- */
+/* --- answers that wait for their readers --------------------------------- */
 
 /* Beyond the limit for all, the one that most waits for is ended. */
 static void limit_answers(struct rpc_listener *l)
@@ -114,11 +114,11 @@ static size_t answer_bytes(const struct rpc_call *call)
     return call->reply_body->len + call->reply_attachment->len;
 }
 
-static void respond(struct connection *c,
-                    const struct job *k,
-                    struct rpc_call *call,
-                    int status,
-                    const struct err *failure)
+static void serve_call_respond(struct connection *c,
+                               const struct job *k,
+                               struct rpc_call *call,
+                               int status,
+                               const struct err *failure)
 {
     struct rpc_reply_file *file = call->reply_file;
     size_t bytes;
@@ -163,10 +163,10 @@ static uint64_t deadline_of(const struct connection *c, const struct frame *f)
 }
 
 /* Run the handler as part of the caller's tree of calls. */
-static int handle(struct connection *c,
-                  const struct job *k,
-                  struct rpc_call *call,
-                  struct err *err)
+static int serve_call_handle(struct connection *c,
+                             const struct job *k,
+                             struct rpc_call *call,
+                             struct err *err)
 {
     struct call_context caller = {
         .trace_id = k->request.trace_id,
@@ -231,9 +231,9 @@ static void run_job(void *arg)
                             .reply_file = &file};
     int rc;
     err_init(&err);
-    rc = handle(c, k, &call, &err);
+    rc = serve_call_handle(c, k, &call, &err);
     note_outcome(c, call.method, rc);
-    respond(c, k, &call, rc, &err);
+    serve_call_respond(c, k, &call, rc, &err);
     buf_close(&body);
     buf_close(&attachment);
     end_job(c, k);

@@ -60,7 +60,8 @@ static int compare_entries(const void *a, const void *b)
            ((*x)->method.id < (*y)->method.id);
 }
 
-static struct entry *find(const struct rpc_server *s, uint32_t id)
+static struct entry *rpc_server_find_entry(const struct rpc_server *s,
+                                           uint32_t id)
 {
     size_t low = 0;
     size_t high = s->count;
@@ -77,19 +78,19 @@ static struct entry *find(const struct rpc_server *s, uint32_t id)
 
 bool rpc_server_knows(const struct rpc_server *s, uint32_t method)
 {
-    return find(s, method) != NULL;
+    return rpc_server_find_entry(s, method) != NULL;
 }
 
 void rpc_server_leave_check(struct rpc_server *s, uint32_t method)
 {
-    struct entry *e = find(s, method);
+    struct entry *e = rpc_server_find_entry(s, method);
     PRE(e);
     e->leaves_check = true;
 }
 
 bool rpc_server_leaves_check(const struct rpc_server *s, uint32_t method)
 {
-    const struct entry *e = find(s, method);
+    const struct entry *e = rpc_server_find_entry(s, method);
     return e && e->leaves_check;
 }
 
@@ -103,7 +104,7 @@ void rpc_server_add(struct rpc_server *s,
         mem_realloc(s->entries, (s->count + count) * sizeof(struct entry *));
     for (size_t i = 0; i < count; i++) {
         struct entry *e = mem_zalloc(1, sizeof(*e));
-        PRE(!find(s, methods[i].id));
+        PRE(!rpc_server_find_entry(s, methods[i].id));
         e->method = methods[i];
         e->ctx = ctx;
         s->entries[s->count++] = e;
@@ -146,7 +147,7 @@ static int check_actor(const struct rpc_server *s,
 
 void rpc_server_guard(struct rpc_server *s, uint32_t method)
 {
-    struct entry *e = find(s, method);
+    struct entry *e = rpc_server_find_entry(s, method);
     PRE(e);
     e->guarded = true;
 }
@@ -173,7 +174,8 @@ static int check_caller(const struct rpc_server *s,
                    SLICE_ARG(call->principal), e->method.name);
 }
 
-static void add(atomic_uint_fast64_t *counter, uint64_t by)
+static void rpc_server_add_to_counter(atomic_uint_fast64_t *counter,
+                                      uint64_t by)
 {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
@@ -182,7 +184,7 @@ int rpc_server_dispatch(struct rpc_server *s,
                         struct rpc_call *call,
                         struct err *err)
 {
-    struct entry *e = find(s, call->method);
+    struct entry *e = rpc_server_find_entry(s, call->method);
     uint64_t start_ns = world_mono_ns(s->world);
     int code;
 
@@ -197,12 +199,15 @@ int rpc_server_dispatch(struct rpc_server *s,
     if (e->is_audited || call->is_audited ||
         (code == ERR_DENIED && call->principal.len))
         call_audit(s->world, e->method.name, call, code, err);
-    add(&e->call_count, 1);
-    add(&e->error_count, code ? 1 : 0);
-    add(&e->bytes_in, call->body.len + call->attachment.len);
-    add(&e->bytes_out, call->reply_body->len + call->reply_attachment->len +
+    rpc_server_add_to_counter(&e->call_count, 1);
+    rpc_server_add_to_counter(&e->error_count, code ? 1 : 0);
+    rpc_server_add_to_counter(&e->bytes_in,
+                              call->body.len + call->attachment.len);
+    rpc_server_add_to_counter(
+        &e->bytes_out, call->reply_body->len + call->reply_attachment->len +
                            (call->reply_file ? call->reply_file->bytes : 0));
-    add(&e->total_us, (world_mono_ns(s->world) - start_ns) / 1000);
+    rpc_server_add_to_counter(&e->total_us,
+                              (world_mono_ns(s->world) - start_ns) / 1000);
     return code;
 }
 

@@ -66,7 +66,7 @@ static uint64_t look_at_most_ns(uint64_t now)
                : atomic_load_explicit(&look_ns, memory_order_relaxed);
 }
 
-static void charge(struct busy_poll *b, uint64_t ns)
+static void busy_poll_charge(struct busy_poll *b, uint64_t ns)
 {
     b->credit_ns -= (int64_t)MIN_OF(ns, (uint64_t)DEBT_MAX_NS);
     b->credit_ns = MAX_OF(b->credit_ns, -DEBT_MAX_NS);
@@ -104,7 +104,7 @@ bool busy_poll_again(struct busy_poll *b)
     sched_yield();
     now = real_mono_ns();
     if (now - b->looked_ns > TURN_NS) {
-        charge(b, (now - b->looked_ns) * TURN_CHARGE);
+        busy_poll_charge(b, (now - b->looked_ns) * TURN_CHARGE);
         return false;
     }
     b->looked_ns = now;
@@ -118,5 +118,5 @@ void busy_poll_end(struct busy_poll *b, bool caught)
     if (caught)
         add_credit(b, b->until_ns - b->began_ns);
     else if (b->looked_ns > b->began_ns)
-        charge(b, b->looked_ns - b->began_ns);
+        busy_poll_charge(b, b->looked_ns - b->began_ns);
 }

@@ -3,8 +3,8 @@
  *
  * The system gives out the lowest free number, so the number of a new socket
  * says how many are open at least. A socket that was accepted beyond
- * descriptors_for_connections() is closed at once: whatever strangers do, there
- * is room for the files that a server needs.
+ * descriptors_for_connections() is closed at once: whatever unauthenticated
+ * peers do, there is room for the files that a server needs.
  *
  * Running out is no failure of a disk: err_set_errno() makes ERR_FULL of it,
  * which passes.
@@ -31,7 +31,8 @@ size_t descriptors_limit(void);
 /* How many of @limit connections may have, together. Pure. */
 size_t descriptors_for_connections(size_t limit);
 /* May a connection have the descriptor @fd? One within this machine, which no
- * stranger makes (@nearby), may have half of those that are kept for files. */
+ * unauthenticated peer makes (@nearby), may have half of those that are kept
+ * for files. */
 bool descriptors_admit(int fd, bool nearby);
 
 #endif /* BASE_RUNTIME_DESCRIPTORS_H */

@@ -64,7 +64,7 @@ const void *loop__enter(const void *home)
     return old;
 }
 
-/* --- the switch -------------------------------------------------------- */
+/* --- the switch ---------------------------------------------------------- */
 
 /* From the scheduler to @f, until that parks or ends. */
 static void switch_in(struct fiber *f)
@@ -103,7 +103,7 @@ static void fiber_main(struct context_transfer t)
     PANIC("fiber %s went on after its end", f->name);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static struct fiber *take_free(struct loop *l)
 {
@@ -183,7 +183,7 @@ fiber_start(struct loop *loop, const char *name, fiber_fn fn, void *arg)
 
 /* The struct stays until its loop is freed, also past the pool's bound: another
  * thread may still be about to wake it. Only the stack goes. */
-static void recycle(struct fiber *f)
+static void fiber_recycle(struct fiber *f)
 {
     struct loop *l = f->loop;
     unlink_live(l, f);
@@ -207,7 +207,7 @@ static void end_fiber(struct fiber *f)
     if (f->joiner)
         waiter_wake(f->joiner);
     else if (f->detached)
-        recycle(f);
+        fiber_recycle(f);
 }
 
 void loop__run_fiber(struct fiber *f)
@@ -230,7 +230,7 @@ void fiber_detach(struct fiber *f)
     PRE(!f->joiner);
     f->detached = true;
     if (f->state == FIBER_ENDED)
-        recycle(f);
+        fiber_recycle(f);
 }
 
 void fiber_join(struct fiber *f)
@@ -243,10 +243,10 @@ void fiber_join(struct fiber *f)
         f->joiner = &w;
         waiter_wait(&w);
     }
-    recycle(f);
+    fiber_recycle(f);
 }
 
-/* --- parking ----------------------------------------------------------- */
+/* --- parking ------------------------------------------------------------- */
 
 void fiber_park(void)
 {
@@ -270,7 +270,7 @@ void fiber_yield(void)
     switch_out(f, false);
 }
 
-/* --- timers ------------------------------------------------------------ */
+/* --- timers -------------------------------------------------------------- */
 
 static bool
 timer_before(struct loop *l, struct fiber *const *a, struct fiber *const *b)
@@ -318,7 +318,7 @@ uint64_t loop__next_timer_ns(const struct loop *l)
     return l->timer_count ? l->timers[0]->wake_at_ns : UINT64_MAX;
 }
 
-/* --- waking ------------------------------------------------------------ */
+/* --- waking -------------------------------------------------------------- */
 
 void fiber__wake_here(struct fiber *f)
 {
@@ -394,7 +394,7 @@ void fiber_sleep_us(uint64_t us)
     }
 }
 
-/* --- cancellation and deadlines ---------------------------------------- */
+/* --- cancellation and deadlines ------------------------------------------ */
 
 void fiber_cancel(struct fiber *f)
 {
@@ -442,7 +442,7 @@ int fiber_check(struct err *err)
     return 0;
 }
 
-/* --- what there is ------------------------------------------------------ */
+/* --- what there is ------------------------------------------------------- */
 
 static const char *state_name(enum fiber_state s)
 {

@@ -30,7 +30,7 @@ struct logger {
     atomic_int fd;
 };
 
-/* --- the file -------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------ */
 
 static int open_file(const char *path)
 {
@@ -95,7 +95,7 @@ bool log_level_parse(struct slice text, enum log_level *out)
     return false;
 }
 
-/* --- lines ----------------------------------------------------------- */
+/* --- lines --------------------------------------------------------------- */
 
 /* Copy @from to @out, at most @room bytes, with what is not printable as \xHH.
  * Bytes over 0x7f are left: names of any script are printed. */
@@ -154,7 +154,7 @@ void log_write(struct world *w,
         w->ops->log_line(w, line);
 }
 
-/* --- now and then ---------------------------------------------------- */
+/* --- now and then -------------------------------------------------------- */
 
 struct log_limiter {
     struct world *world;
@@ -197,7 +197,8 @@ void log_limiter_free(struct log_limiter *l)
     mem_free(l);
 }
 
-static struct seen *find(struct log_limiter *l, struct slice key, bool *added)
+static struct seen *
+log_limiter_find(struct log_limiter *l, struct slice key, bool *added)
 {
     union hash_value *v;
     if (l->map.count >= LIMITER_KEYS_MAX && !hash_map_get(&l->map, key))
@@ -216,7 +217,7 @@ bool log_limiter_pass(struct log_limiter *l,
     struct seen *s;
     bool pass;
     mutex_lock(&l->mutex);
-    s = find(l, key, &pass);
+    s = log_limiter_find(l, key, &pass);
     pass = pass || now - s->at_us >= l->period_us;
     *held_back = s->held_back;
     s->held_back++;

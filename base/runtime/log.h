@@ -36,7 +36,7 @@ MUST_CHECK int logger_open(const char *path,
                            struct logger **out,
                            struct err *err);
 void logger_close(struct logger *l); /* NULL is allowed. */
-/* Open the file anew: after it was moved away. */
+/* Open the file again: after it was moved away. */
 void logger_reopen(struct logger *l);
 
 /* Let @w log to @l (borrowed), or nowhere when it is NULL. Once, before other
@@ -62,7 +62,7 @@ void log_write(struct world *w,
 #define log_warn(w, ...)  log_write(w, LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(w, ...) log_write(w, LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* --- now and then ---------------------------------------------------- */
+/* --- now and then -------------------------------------------------------- */
 
 struct log_limiter;
 

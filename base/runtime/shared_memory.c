@@ -32,7 +32,7 @@ bool stream_shares_memory(const struct stream *s)
     return s->ops->passes_files && s->ops->passes_files(s);
 }
 
-static int exhausted(int errnum, size_t bytes, struct err *err)
+static int shared_memory_exhausted(int errnum, size_t bytes, struct err *err)
 {
     err_set_errno(err, errnum, "%zu bytes of shared memory", bytes);
     if (err)
@@ -40,13 +40,16 @@ static int exhausted(int errnum, size_t bytes, struct err *err)
     return ERR_EXHAUSTED;
 }
 
-static int
-map(int fd, size_t bytes, bool own, struct shared_memory **out, struct err *err)
+static int shared_memory_map(int fd,
+                             size_t bytes,
+                             bool own,
+                             struct shared_memory **out,
+                             struct err *err)
 {
     int protection = own ? PROT_READ | PROT_WRITE : PROT_READ;
     void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
-        return exhausted(errno, bytes, err);
+        return shared_memory_exhausted(errno, bytes, err);
     *out = mem_zalloc(1, sizeof(**out));
     **out = (struct shared_memory){p, bytes, -1, own};
     return 0;
@@ -59,9 +62,9 @@ int shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err)
     *out = NULL;
     if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
         fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-        rc = exhausted(errno, bytes, err);
+        rc = shared_memory_exhausted(errno, bytes, err);
     else
-        rc = map(fd, bytes, true, out, err);
+        rc = shared_memory_map(fd, bytes, true, out, err);
     if (rc == 0)
         (*out)->fd = fd;
     else if (fd >= 0)
@@ -84,7 +87,7 @@ int shared_memory_send(struct shared_memory *m,
     return rc;
 }
 
-static int check(int fd, size_t bytes, struct err *err)
+static int shared_memory_check(int fd, size_t bytes, struct err *err)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -105,9 +108,9 @@ int shared_memory_receive(struct stream *s,
     *out = NULL;
     if (rc)
         return rc;
-    rc = check(real_file_descriptor(f), bytes, err);
+    rc = shared_memory_check(real_file_descriptor(f), bytes, err);
     if (rc == 0)
-        rc = map(real_file_descriptor(f), bytes, false, out, err);
+        rc = shared_memory_map(real_file_descriptor(f), bytes, false, out, err);
     file_close(f);
     return rc;
 }

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sim.h"
 
-/* --- nodes ----------------------------------------------------------- */
+/* --- nodes --------------------------------------------------------------- */
 
 static void drop_writes(struct sim_node *n)
 {
@@ -69,7 +69,7 @@ void sim_disk_close(struct sim_disk *d)
     PRE(!d->all);
 }
 
-/* --- contents -------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------ */
 
 static void put_bytes(struct buf *b, uint64_t at, const char *p, size_t len)
 {
@@ -149,7 +149,7 @@ int sim_truncate(struct sim_disk *d, struct sim_node *n, uint64_t bytes)
 }
 
 /* Bring all of @w to the disk. */
-static void apply(struct sim_node *n, const struct sim_write *w)
+static void sim_disk_apply(struct sim_node *n, const struct sim_write *w)
 {
     if (w->truncate)
         set_size(&n->disk, w->offset);
@@ -160,11 +160,11 @@ static void apply(struct sim_node *n, const struct sim_write *w)
 void sim_sync_data(struct sim_node *n)
 {
     for (const struct sim_write *w = n->writes; w; w = w->next)
-        apply(n, w);
+        sim_disk_apply(n, w);
     drop_writes(n);
 }
 
-/* --- loss ------------------------------------------------------------ */
+/* --- loss ---------------------------------------------------------------- */
 
 /* Bring some of the sectors that @w touches to the disk. */
 static void
@@ -187,7 +187,7 @@ static void lose_writes(struct sim_node *n, enum loss loss, struct rand_gen *r)
     for (const struct sim_write *w = n->writes; w; w = w->next) {
         uint64_t fate = loss == LOSE_SOME ? rand_below(r, 3) : loss;
         if (fate == LOSE_NONE)
-            apply(n, w);
+            sim_disk_apply(n, w);
         else if (fate == LOSE_SOME && !w->truncate)
             apply_torn(n, w, r);
     }

@@ -38,7 +38,7 @@ void sim_note(struct sim_cluster *c, const char *fmt, ...)
     sim__trace(c, "%s", text);
 }
 
-/* --- programs -------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------ */
 
 /* All that still runs on @m unwinds, without a disk and a network. */
 static void end_all(struct sim_world *m, enum sim_crash how)
@@ -92,10 +92,10 @@ void sim_spawn(struct world *m, const char *name, task_fn fn, void *arg)
     start_program(sim_world(m), name, fn, arg);
 }
 
-/* --- boot ------------------------------------------------------------ */
+/* --- boot ---------------------------------------------------------------- */
 
 /* A kill left the disk as it was; loss of power did not. */
-static void revive(struct sim_world *m)
+static void sim_machine_revive(struct sim_world *m)
 {
     bool was_dead = m->dead;
     struct loop *l = &m->main->base;
@@ -115,7 +115,7 @@ void sim_boot(struct world *base, task_fn program, void *arg)
     PRE(!m->paused);
     m->boot_fn = program;
     m->boot_arg = arg;
-    revive(m);
+    sim_machine_revive(m);
     sim__trace(m->cluster, "boot %s", m->name);
     start_program(m, "main", program, arg)->is_main = true;
 }
@@ -132,7 +132,7 @@ bool sim_is_up(const struct world *m)
     return sim__has_live(sim_world_const(m));
 }
 
-/* --- the end --------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------- */
 
 void sim_crash(struct world *base, enum sim_crash how)
 {
@@ -197,7 +197,7 @@ bool sim_is_paused(const struct world *m)
     return sim_world_const(m)->paused;
 }
 
-/* --- damage ---------------------------------------------------------- */
+/* --- damage -------------------------------------------------------------- */
 
 struct rot {
     const char *prefix;

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sim_disk.h"
 
-/* --- entries --------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------- */
 
 static struct sim_entry *find_entry(const struct sim_entries *e,
                                     struct slice name)
@@ -76,7 +76,7 @@ void sim__names_free(struct sim_disk *d, struct sim_node *dir)
     mem_free(dir->disk_entries.items);
 }
 
-/* --- paths ----------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------- */
 
 /* Take the first name of *path; false when none is left. */
 static bool take_name(struct slice *path, struct slice *name)
@@ -94,7 +94,8 @@ struct sim_node *sim_lookup(const struct sim_node *dir, struct slice name)
     return e ? e->node : NULL;
 }
 
-static struct sim_node *walk(struct sim_disk *d, struct slice path, int *errnum)
+static struct sim_node *
+sim_names_walk(struct sim_disk *d, struct slice path, int *errnum)
 {
     struct sim_node *n = d->root;
     struct slice name;
@@ -113,7 +114,7 @@ static struct sim_node *walk(struct sim_disk *d, struct slice path, int *errnum)
 
 struct sim_node *sim_find(struct sim_disk *d, const char *path, int *errnum)
 {
-    return walk(d, slice_str(path), errnum);
+    return sim_names_walk(d, slice_str(path), errnum);
 }
 
 struct sim_node *sim_find_parent(struct sim_disk *d,
@@ -129,7 +130,7 @@ struct sim_node *sim_find_parent(struct sim_disk *d,
     for (at = rest.len; at > 0 && rest.data[at - 1] != '/'; at--)
         ;
     *name = slice_sub(rest, at, rest.len);
-    dir = walk(d, slice_sub(rest, 0, at), errnum);
+    dir = sim_names_walk(d, slice_sub(rest, 0, at), errnum);
     if (dir && (!dir->is_dir || name->len == 0)) {
         *errnum = dir->is_dir ? EINVAL : ENOTDIR;
         return NULL;
@@ -137,14 +138,14 @@ struct sim_node *sim_find_parent(struct sim_disk *d,
     return dir;
 }
 
-/* --- changes --------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
 /* @node NULL: the name goes. */
-static void change(struct sim_disk *d,
-                   struct sim_node *dir,
-                   struct slice name,
-                   struct sim_node *node,
-                   uint64_t group)
+static void sim_names_change(struct sim_disk *d,
+                             struct sim_node *dir,
+                             struct slice name,
+                             struct sim_node *node,
+                             uint64_t group)
 {
     struct sim_change *c = mem_zalloc(1, sizeof(*c));
     c->group = group;
@@ -174,7 +175,7 @@ int sim_create(struct sim_disk *d,
         return EEXIST;
     n = sim__node_new(d, is_dir);
     n->modified_us = now_us;
-    change(d, dir, name, n, ++d->group_count);
+    sim_names_change(d, dir, name, n, ++d->group_count);
     *out = n;
     return 0;
 }
@@ -194,7 +195,7 @@ int sim_remove(struct sim_disk *d, const char *path, bool is_dir)
         return is_dir ? ENOTDIR : EISDIR;
     if (is_dir && n->entries.count)
         return ENOTEMPTY;
-    change(d, dir, name, NULL, ++d->group_count);
+    sim_names_change(d, dir, name, NULL, ++d->group_count);
     return 0;
 }
 
@@ -233,15 +234,16 @@ int sim_rename(struct sim_disk *d, const char *from, const char *to)
         return errnum;
     sim_node_ref(n);
     d->group_count++;
-    change(d, to_dir, to_name, n, d->group_count);
-    change(d, from_dir, from_name, NULL, d->group_count);
+    sim_names_change(d, to_dir, to_name, n, d->group_count);
+    sim_names_change(d, from_dir, from_name, NULL, d->group_count);
     sim_node_unref(d, n);
     return 0;
 }
 
 /* Bring one change to the disk. */
-static void
-apply(struct sim_disk *d, struct sim_node *dir, const struct sim_change *c)
+static void sim_names_apply(struct sim_disk *d,
+                            struct sim_node *dir,
+                            const struct sim_change *c)
 {
     if (c->node)
         set_entry(d, &dir->disk_entries, slice_str(c->name), c->node);
@@ -252,7 +254,7 @@ apply(struct sim_disk *d, struct sim_node *dir, const struct sim_change *c)
 void sim_sync_names(struct sim_disk *d, struct sim_node *dir)
 {
     for (const struct sim_change *c = dir->changes; c; c = c->next)
-        apply(d, dir, c);
+        sim_names_apply(d, dir, c);
     drop_changes(d, dir);
 }
 
@@ -264,7 +266,7 @@ void sim__names_crash(struct sim_disk *d,
     for (const struct sim_change *c = dir->changes; c; c = c->next)
         if (loss == LOSE_NONE ||
             (loss == LOSE_SOME && (hash_mix(seed ^ c->group) & 1)))
-            apply(d, dir, c);
+            sim_names_apply(d, dir, c);
     drop_changes(d, dir);
     clear_entries(d, &dir->entries);
     for (size_t i = 0; i < dir->disk_entries.count; i++)

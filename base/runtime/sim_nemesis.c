@@ -77,25 +77,25 @@ static uint64_t now_us(const struct nemesis *n)
     return sim_cluster_now_us(n->cluster);
 }
 
-static void nap(const struct nemesis *n, uint64_t us)
+static void nemesis_nap(const struct nemesis *n, uint64_t us)
 {
     world_sleep_us(sim_director(n->cluster), us);
 }
 
 /* Around @mean: between a fifth of it and nearly twice as much. */
-static uint64_t around(struct nemesis *n, uint64_t mean)
+static uint64_t nemesis_draw_around(struct nemesis *n, uint64_t mean)
 {
     return mean / 5 + rand_below(&n->rand, mean * 8 / 5 + 1);
 }
 
-/* --- beginnings ------------------------------------------------------ */
+/* --- beginnings ---------------------------------------------------------- */
 
 static struct world *machine_of(const struct nemesis *n, size_t i)
 {
     return n->victims[i].machine;
 }
 
-static void crash(struct nemesis *n, size_t i, enum sim_crash how)
+static void nemesis_crash(struct nemesis *n, size_t i, enum sim_crash how)
 {
     sim_crash(machine_of(n, i), how);
     sim_await_end(machine_of(n, i));
@@ -112,7 +112,7 @@ static void cut_all(struct nemesis *n, size_t i, bool inbound, bool outbound)
 }
 
 /* Clients and others reach it, and it them. */
-static void split(struct nemesis *n, size_t i)
+static void nemesis_split(struct nemesis *n, size_t i)
 {
     for (size_t j = 0; j < n->o.machine_count; j++)
         if (j != i) {
@@ -148,7 +148,7 @@ static void disk_errors(struct nemesis *n, size_t i)
     sim_set_options(machine_of(n, i), &o);
 }
 
-static void skew(struct nemesis *n, size_t i)
+static void nemesis_skew(struct nemesis *n, size_t i)
 {
     uint64_t drift = 2 * (uint64_t)n->o.drift_ppm_max + 1;
     uint64_t offset = 2 * (uint64_t)n->o.offset_us_max + 1;
@@ -157,12 +157,12 @@ static void skew(struct nemesis *n, size_t i)
                   (int32_t)rand_below(&n->rand, drift) - n->o.drift_ppm_max);
 }
 
-static void begin(struct nemesis *n, const struct active *a)
+static void nemesis_begin_fault(struct nemesis *n, const struct active *a)
 {
     struct world *m = machine_of(n, a->victim);
     switch (a->fault) {
-    case NEMESIS_POWER: crash(n, a->victim, SIM_CRASH_POWER); break;
-    case NEMESIS_KILL: crash(n, a->victim, SIM_CRASH_KILL); break;
+    case NEMESIS_POWER: nemesis_crash(n, a->victim, SIM_CRASH_POWER); break;
+    case NEMESIS_KILL: nemesis_crash(n, a->victim, SIM_CRASH_KILL); break;
     case NEMESIS_RESTART:
         sim_stop(m);
         n->victims[a->victim].wants_boot = true;
@@ -171,7 +171,7 @@ static void begin(struct nemesis *n, const struct active *a)
     case NEMESIS_ISOLATE: cut_all(n, a->victim, true, true); break;
     case NEMESIS_DEAF: cut_all(n, a->victim, true, false); break;
     case NEMESIS_MUTE: cut_all(n, a->victim, false, true); break;
-    case NEMESIS_SPLIT: split(n, a->victim); break;
+    case NEMESIS_SPLIT: nemesis_split(n, a->victim); break;
     case NEMESIS_CUT:
         if (a->far)
             sim_cut(m, a->far, true);
@@ -193,14 +193,14 @@ static void begin(struct nemesis *n, const struct active *a)
     case NEMESIS_FULL_DISK: sim_set_disk_bytes(m, 1); break;
     case NEMESIS_DISK_ERRORS: disk_errors(n, a->victim); break;
     case NEMESIS_ROT: sim_rot(m, n->o.rot_prefix); break;
-    case NEMESIS_CLOCK: skew(n, a->victim); break;
+    case NEMESIS_CLOCK: nemesis_skew(n, a->victim); break;
     case NEMESIS_FAULT_COUNT: break;
     }
 }
 
-/* --- ends ------------------------------------------------------------ */
+/* --- ends ---------------------------------------------------------------- */
 
-static void boot(struct nemesis *n, struct victim *v)
+static void nemesis_boot(struct nemesis *n, struct victim *v)
 {
     v->wants_boot = false;
     v->ended_us = 0;
@@ -217,13 +217,13 @@ static void mend_links(struct nemesis *n, const struct active *a)
     sim_set_link(n->cluster, NULL, m, &whole);
 }
 
-static void end(struct nemesis *n, const struct active *a)
+static void nemesis_end_fault(struct nemesis *n, const struct active *a)
 {
     struct victim *v = &n->victims[a->victim];
     switch (a->fault) {
     case NEMESIS_POWER:
     case NEMESIS_KILL:
-    case NEMESIS_RESTART: boot(n, v); break;
+    case NEMESIS_RESTART: nemesis_boot(n, v); break;
     case NEMESIS_PAUSE: sim_resume(v->machine); break;
     case NEMESIS_ISOLATE:
     case NEMESIS_SPLIT:
@@ -256,11 +256,11 @@ static void end_active(struct nemesis *n, uint64_t before_us)
             continue;
         }
         n->active[i] = n->active[--n->active_count];
-        end(n, &a);
+        nemesis_end_fault(n, &a);
     }
 }
 
-/* --- the draw -------------------------------------------------------- */
+/* --- the draw ------------------------------------------------------------ */
 
 static uint32_t weight_of(const struct nemesis *n, enum nemesis_fault f)
 {
@@ -302,7 +302,7 @@ static struct world *draw_far(struct nemesis *n, size_t i)
     return far == machine_of(n, i) ? NULL : far;
 }
 
-static void strike(struct nemesis *n)
+static void nemesis_strike(struct nemesis *n)
 {
     struct active a = {.fault = NEMESIS_POWER};
     struct victim *v;
@@ -310,7 +310,7 @@ static void strike(struct nemesis *n)
         return;
     a.victim = rand_below(&n->rand, n->o.machine_count);
     a.far = draw_far(n, a.victim);
-    a.until_us = now_us(n) + around(n, n->o.fault_us);
+    a.until_us = now_us(n) + nemesis_draw_around(n, n->o.fault_us);
     v = &n->victims[a.victim];
     if (v->is_down || v->ended_us ||
         (n->o.allow && !n->o.allow(n->o.ctx, a.fault, v->machine)))
@@ -323,11 +323,11 @@ static void strike(struct nemesis *n)
     }
     n->report.counts[a.fault]++;
     n->active[n->active_count++] = a;
-    begin(n, &a);
+    nemesis_begin_fault(n, &a);
 }
 
 /* Boot what ended by itself. */
-static void supervise(struct nemesis *n)
+static void nemesis_supervise(struct nemesis *n)
 {
     for (size_t i = 0; i < n->o.machine_count; i++) {
         struct victim *v = &n->victims[i];
@@ -343,7 +343,7 @@ static void supervise(struct nemesis *n)
     }
 }
 
-/* --- the whole ------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void set_defaults(struct nemesis_options *o)
 {
@@ -361,22 +361,22 @@ static void set_defaults(struct nemesis_options *o)
         o->offset_us_max = OFFSET_US_DEFAULT;
 }
 
-static void run(struct nemesis *n)
+static void nemesis_loop(struct nemesis *n)
 {
     uint64_t stop_us = now_us(n) + n->o.duration_us;
-    uint64_t strike_us = now_us(n) + around(n, n->o.pause_us);
+    uint64_t strike_us = now_us(n) + nemesis_draw_around(n, n->o.pause_us);
     while (now_us(n) < stop_us && fiber_check(NULL) == 0) {
-        nap(n, WATCH_US);
+        nemesis_nap(n, WATCH_US);
         end_active(n, now_us(n));
-        supervise(n);
+        nemesis_supervise(n);
         if (now_us(n) >= strike_us) {
-            strike(n);
-            strike_us = now_us(n) + around(n, n->o.pause_us);
+            nemesis_strike(n);
+            strike_us = now_us(n) + nemesis_draw_around(n, n->o.pause_us);
         }
     }
 }
 
-static void heal(struct nemesis *n)
+static void nemesis_heal(struct nemesis *n)
 {
     end_active(n, UINT64_MAX);
     sim_heal(n->cluster);
@@ -386,7 +386,7 @@ static void heal(struct nemesis *n)
         sim_set_clock(v->machine, 0, 0);
         sim_resume(v->machine);
         if (!sim_is_up(v->machine))
-            boot(n, v);
+            nemesis_boot(n, v);
     }
 }
 
@@ -403,8 +403,8 @@ void nemesis_run(struct sim_cluster *c,
         n.victims[i].machine = o->machines[i];
         sim_get_options(o->machines[i], &n.victims[i].healthy);
     }
-    run(&n);
-    heal(&n);
+    nemesis_loop(&n);
+    nemesis_heal(&n);
     mem_free(n.victims);
     if (report)
         *report = n.report;

@@ -16,7 +16,7 @@
  */
 #define ANSWER_LOST_NS UINT64_C(5000000)
 
-/* --- links ----------------------------------------------------------- */
+/* --- links --------------------------------------------------------------- */
 
 struct sim_link *sim__link(struct sim_cluster *c,
                            const struct sim_world *from,
@@ -57,7 +57,7 @@ uint64_t sim__travel_ns(const struct sim_world *from,
     return ns;
 }
 
-/* --- pipes ----------------------------------------------------------- */
+/* --- pipes --------------------------------------------------------------- */
 
 struct sim_pipe *sim__pipe_new(struct sim_cluster *c,
                                struct sim_world *from,
@@ -142,7 +142,7 @@ static void watch_acknowledgements(struct sim_pipe *p)
 }
 
 /* When a chunk that is sent now arrives. */
-static uint64_t arrival(struct sim_pipe *p, size_t len)
+static uint64_t sim_net_arrival(struct sim_pipe *p, size_t len)
 {
     struct sim_cluster *c = p->from->cluster;
     const struct sim_link *l = sim__link(c, p->from, p->to);
@@ -187,7 +187,7 @@ void sim__pipe_send(struct sim_pipe *p, const char *data, size_t len, bool end)
     k->len = len;
     if (len)
         memcpy(k->data, data, len);
-    k->at_ns = arrival(p, len);
+    k->at_ns = sim_net_arrival(p, len);
     p->last_at_ns = k->at_ns;
     *p->last = k;
     p->last = &k->next;
@@ -212,7 +212,7 @@ void sim__pipe_deafen(struct sim_pipe *p)
 }
 
 /* The way may be free again: held chunks set off. */
-static void resume(struct sim_pipe *p)
+static void sim_net_resume(struct sim_pipe *p)
 {
     struct sim_cluster *c = p->from->cluster;
     uint64_t start = c->now_ns + rand_below(&c->net, RESUME_NS_MAX);
@@ -229,16 +229,16 @@ static void resume(struct sim_pipe *p)
 }
 
 /* Something changed between two machines: see to every connection. */
-static void refresh(struct sim_cluster *c)
+static void sim_net_refresh(struct sim_cluster *c)
 {
     for (struct sim_pipe *p = c->pipes; p; p = p->next) {
         if (!is_stuck(p) && p->last_at_ns == SIM_NEVER)
-            resume(p);
+            sim_net_resume(p);
         watch_acknowledgements(p);
     }
 }
 
-/* --- crashes --------------------------------------------------------- */
+/* --- crashes ------------------------------------------------------------- */
 
 /* The system closes what the process had open: with a proper end, or a reset
  * where bytes were left unread. */
@@ -266,7 +266,7 @@ void sim__net_crash(struct sim_world *w, enum sim_crash how)
         s->gone = true;
         sim__stream_wake(s);
     }
-    refresh(w->cluster);
+    sim_net_refresh(w->cluster);
 }
 
 void sim__net_back(struct sim_world *w)
@@ -277,12 +277,13 @@ void sim__net_back(struct sim_world *w)
         p->black_hole = false;
         p->deaf_ns = MIN_OF(p->deaf_ns, w->cluster->now_ns);
     }
-    refresh(w->cluster);
+    sim_net_refresh(w->cluster);
 }
 
-/* --- orders ---------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
-static bool matches(const struct sim_world *w, const struct world *wanted)
+static bool sim_net_matches(const struct sim_world *w,
+                            const struct world *wanted)
 {
     return !wanted || &w->base == wanted;
 }
@@ -294,14 +295,14 @@ void sim_set_link(struct sim_cluster *c,
 {
     for (struct sim_world *a = c->machines; a; a = a->next)
         for (struct sim_world *b = c->machines; b; b = b->next)
-            if (a != b && matches(a, from) && matches(b, to))
+            if (a != b && sim_net_matches(a, from) && sim_net_matches(b, to))
                 *sim__link(c, a, b) = *link;
     sim__trace(
         c, "link %s %s: %s delay %u jitter %u loss %u reset %u answer %u",
         from ? sim_machine_name(from) : "*", to ? sim_machine_name(to) : "*",
         link->cut ? "cut" : "whole", link->delay_us, link->jitter_us,
         link->loss_rate, link->reset_rate, link->answer_rate);
-    refresh(c);
+    sim_net_refresh(c);
 }
 
 void sim_cut(struct world *from, struct world *to, bool cut)
@@ -310,7 +311,7 @@ void sim_cut(struct world *from, struct world *to, bool cut)
     sim__link(c, sim_world(from), sim_world(to))->cut = cut;
     sim__trace(c, "%s %s %s", cut ? "cut" : "mend", sim_machine_name(from),
                sim_machine_name(to));
-    refresh(c);
+    sim_net_refresh(c);
 }
 
 static bool
@@ -332,7 +333,7 @@ void sim_partition(struct sim_cluster *c,
                 sim__link(c, a, b)->cut = true;
     for (size_t i = 0; i < count; i++)
         sim__trace(c, "partition: %s", sim_machine_name(side[i]));
-    refresh(c);
+    sim_net_refresh(c);
 }
 
 void sim_heal(struct sim_cluster *c)
@@ -340,7 +341,7 @@ void sim_heal(struct sim_cluster *c)
     memset(c->links, 0,
            c->machine_count * c->machine_count * sizeof(*c->links));
     sim__trace(c, "heal");
-    refresh(c);
+    sim_net_refresh(c);
 }
 
 void sim_reset_connections(struct sim_cluster *c,
@@ -348,8 +349,8 @@ void sim_reset_connections(struct sim_cluster *c,
                            struct world *b)
 {
     for (struct sim_pipe *p = c->pipes; p; p = p->next)
-        if ((matches(p->from, a) && matches(p->to, b)) ||
-            (matches(p->from, b) && matches(p->to, a)))
+        if ((sim_net_matches(p->from, a) && sim_net_matches(p->to, b)) ||
+            (sim_net_matches(p->from, b) && sim_net_matches(p->to, a)))
             sim__stream_reset(p->writer, c->now_ns);
     sim__trace(c, "reset %s %s", a ? sim_machine_name(a) : "*",
                b ? sim_machine_name(b) : "*");

@@ -14,9 +14,9 @@
 /* True time when a simulation begins: not 0, which means "none" to timers. */
 #define START_NS UINT64_C(1000000000)
 
-/* --- what can run ---------------------------------------------------- */
+/* --- what can run -------------------------------------------------------- */
 
-static void push(struct sim_ready *r, struct fiber *f)
+static void sim_ready_push(struct sim_ready *r, struct fiber *f)
 {
     if (r->count == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 16;
@@ -27,7 +27,7 @@ static void push(struct sim_ready *r, struct fiber *f)
 
 /* Take out what is at @at. The rest stays in order: who is drawn must depend on
  * nothing but the draw and the order in which fibers became ready. */
-static struct fiber *take(struct sim_ready *r, size_t at)
+static struct fiber *sim_ready_take(struct sim_ready *r, size_t at)
 {
     struct fiber *f = r->items[at];
     memmove(r->items + at, r->items + at + 1,
@@ -43,7 +43,7 @@ static struct sim_world *world_of(const struct fiber *f)
 void sim__make_ready(struct loop *l, struct fiber *f)
 {
     struct sim_world *w = sim_world(l->world);
-    push(w->paused ? &w->held : &w->cluster->ready, f);
+    sim_ready_push(w->paused ? &w->held : &w->cluster->ready, f);
 }
 
 void sim__hold(struct sim_world *w)
@@ -51,7 +51,7 @@ void sim__hold(struct sim_world *w)
     struct sim_ready *r = &w->cluster->ready;
     for (size_t i = 0; i < r->count;) {
         if (world_of(r->items[i]) == w)
-            push(&w->held, take(r, i));
+            sim_ready_push(&w->held, sim_ready_take(r, i));
         else
             i++;
     }
@@ -60,7 +60,7 @@ void sim__hold(struct sim_world *w)
 void sim__unhold(struct sim_world *w)
 {
     for (size_t i = 0; i < w->held.count; i++)
-        push(&w->cluster->ready, w->held.items[i]);
+        sim_ready_push(&w->cluster->ready, w->held.items[i]);
     w->held.count = 0;
     w->cluster->due_ns = 0; /* Timers may have run out meanwhile. */
     w->cluster->attention = true;
@@ -98,7 +98,7 @@ NORETURN static void dump_and_panic(struct sim_cluster *c, const char *why)
           why, buf_cstr(&b));
 }
 
-/* --- time ------------------------------------------------------------ */
+/* --- time ---------------------------------------------------------------- */
 
 static uint64_t next_timer_of(const struct sim_world *w,
                               const struct sim_loop *l)
@@ -141,7 +141,7 @@ static void run_one(struct sim_cluster *c)
 {
     size_t drawn = rand_below(&c->order, c->ready.count);
     size_t ready = c->ready.count;
-    struct fiber *f = take(&c->ready, drawn);
+    struct fiber *f = sim_ready_take(&c->ready, drawn);
     struct sim_loop *l = (struct sim_loop *)fiber_loop(f);
     struct sim_world *w = world_of(f);
     c->event_count++;
@@ -156,7 +156,7 @@ static void run_one(struct sim_cluster *c)
         fiber__wake_here(w->awaiting);
 }
 
-static void drive(struct sim_cluster *c)
+static void sim_scheduler_drive(struct sim_cluster *c)
 {
     for (;;) {
         if (c->attention || c->now_ns >= c->due_ns)
@@ -185,7 +185,7 @@ void sim_run(struct world *base, task_fn fn, void *arg)
     c->driving = true;
     c->due_ns = 0;
     fiber_detach(fiber_start(&w->main->base, "main", fn, arg));
-    drive(c);
+    sim_scheduler_drive(c);
     c->driving = false;
     loop__enter(home);
     for (w = c->machines; w; w = w->next)
@@ -193,7 +193,7 @@ void sim_run(struct world *base, task_fn fn, void *arg)
             dump_and_panic(c, "a task was not joined");
 }
 
-/* --- clusters -------------------------------------------------------- */
+/* --- clusters ------------------------------------------------------------ */
 
 struct sim_cluster *sim__cluster_new(uint64_t seed, bool alone)
 {

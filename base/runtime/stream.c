@@ -52,7 +52,7 @@ bool stream_listener_is_local(const struct stream_listener *l)
     return l->is_local;
 }
 
-/* --- reading and writing --------------------------------------------- */
+/* --- reading and writing ------------------------------------------------- */
 
 void stream__drop(struct stream *s)
 {
@@ -138,11 +138,11 @@ int stream_read_full(struct stream *s, void *dst, size_t len, struct err *err)
 }
 
 /* Go @done bytes forward in the parts at *@at. */
-static size_t advance(const struct slice *parts,
-                      size_t count,
-                      size_t *at,
-                      size_t skip,
-                      size_t done)
+static size_t stream_advance_parts(const struct slice *parts,
+                                   size_t count,
+                                   size_t *at,
+                                   size_t skip,
+                                   size_t done)
 {
     skip += done;
     while (*at < count && skip >= parts[*at].len)
@@ -156,7 +156,7 @@ int stream_write(struct stream *s,
                  struct err *err)
 {
     size_t at = 0;
-    size_t skip = advance(parts, part_count, &at, 0, 0);
+    size_t skip = stream_advance_parts(parts, part_count, &at, 0, 0);
     int rc = 0;
     PRE(s->loop == loop_self());
     s->users++;
@@ -170,7 +170,7 @@ int stream_write(struct stream *s,
         if (rc == 0 && done == 0)
             rc = s->ops->wait(s, STREAM_WRITING, err);
         s->written += done;
-        skip = advance(parts, part_count, &at, skip, done);
+        skip = stream_advance_parts(parts, part_count, &at, skip, done);
     }
     stream__drop(s);
     return rc;

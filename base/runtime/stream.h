@@ -74,9 +74,9 @@ MUST_CHECK int stream_try_read(struct stream *s,
 MUST_CHECK int stream_wait_readable(struct stream *s, struct err *err);
 
 /* Write all parts. Parks while the peer does not take them. The array @parts is
- * read anew after each wait: whoever holds it may meanwhile replace the data of
- * a part by an equal copy of it.
- * Errors: ERR_CLOSED (the peer is gone), ERR_IO. */
+ * read again after each wait: whoever holds it may meanwhile replace the data
+ * of a part by an equal copy of it. Errors: ERR_CLOSED (the peer is gone),
+ * ERR_IO. */
 MUST_CHECK int stream_write(struct stream *s,
                             const struct slice *parts,
                             size_t part_count,

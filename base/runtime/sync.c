@@ -52,7 +52,7 @@ static void guard_give(atomic_uint *guard)
     atomic_store_explicit(guard, 0, memory_order_release);
 }
 
-/* --- lists of waiters -------------------------------------------------- */
+/* --- lists of waiters ---------------------------------------------------- */
 
 static void list_append(struct sync_waiter **head,
                         struct sync_waiter **tail,
@@ -94,7 +94,7 @@ static void list_remove(struct sync_waiter **head,
         *tail = w->prev;
 }
 
-/* --- mutex ------------------------------------------------------------- */
+/* --- mutex --------------------------------------------------------------- */
 
 void mutex_init(struct mutex *m)
 {
@@ -210,7 +210,7 @@ void mutex_unlock(struct mutex *m)
     }
 }
 
-/* --- condition variable ------------------------------------------------ */
+/* --- condition variable -------------------------------------------------- */
 
 void cond_init(struct cond *c)
 {
@@ -224,7 +224,7 @@ void cond_close(struct cond *c)
     PRE(!c->head);
 }
 
-static void enqueue(struct cond *c, struct mutex *m, struct sync_waiter *w)
+static void cond_enqueue(struct cond *c, struct mutex *m, struct sync_waiter *w)
 {
     waiter_init(w);
     w->mutex = m;
@@ -235,7 +235,7 @@ static void enqueue(struct cond *c, struct mutex *m, struct sync_waiter *w)
 }
 
 /* After the wake-up: the mutex may have been handed over meanwhile. */
-static void relock(struct mutex *m, struct sync_waiter *w)
+static void mutex_relock(struct mutex *m, struct sync_waiter *w)
 {
     if (w->owner || spin_lock(m))
         return;
@@ -246,14 +246,14 @@ static void relock(struct mutex *m, struct sync_waiter *w)
 void cond_wait(struct cond *c, struct mutex *m)
 {
     struct sync_waiter w;
-    enqueue(c, m, &w);
+    cond_enqueue(c, m, &w);
     mutex_unlock(m);
     waiter_wait(&w);
-    relock(m, &w);
+    mutex_relock(m, &w);
 }
 
 /* Leave the list after a time-out; false when a signal was faster. */
-static bool leave(struct cond *c, struct sync_waiter *w)
+static bool cond_leave(struct cond *c, struct sync_waiter *w)
 {
     bool was_queued;
     guard_take(&c->guard);
@@ -271,16 +271,16 @@ bool cond_wait_us(struct cond *c, struct mutex *m, struct world *w, uint64_t us)
     uint64_t now = world_mono_ns(w);
     uint64_t until =
         us > (UINT64_MAX - now) / 1000 ? UINT64_MAX : now + us * 1000;
-    enqueue(c, m, &self);
+    cond_enqueue(c, m, &self);
     mutex_unlock(m);
     if (!waiter_wait_until(&self, until)) {
-        if (leave(c, &self)) {
+        if (cond_leave(c, &self)) {
             mutex_lock(m);
             return false;
         }
         waiter_wait(&self);
     }
-    relock(m, &self);
+    mutex_relock(m, &self);
     return true;
 }
 
@@ -294,7 +294,7 @@ static bool runs_later(const struct sync_waiter *w)
 }
 
 /* Wake @w, or let it queue for its mutex if that is held. */
-static void release(struct sync_waiter *w)
+static void sync_waiter_release(struct sync_waiter *w)
 {
     struct mutex *m = w->mutex;
     bool moved = false;
@@ -316,7 +316,7 @@ static void release(struct sync_waiter *w)
         waiter_wake(w);
 }
 
-static struct sync_waiter *pop(struct cond *c)
+static struct sync_waiter *cond_pop(struct cond *c)
 {
     struct sync_waiter *w;
     guard_take(&c->guard);
@@ -331,9 +331,9 @@ static struct sync_waiter *pop(struct cond *c)
 
 void cond_signal(struct cond *c)
 {
-    struct sync_waiter *w = pop(c);
+    struct sync_waiter *w = cond_pop(c);
     if (w)
-        release(w);
+        sync_waiter_release(w);
 }
 
 void cond_broadcast(struct cond *c)
@@ -348,7 +348,7 @@ void cond_broadcast(struct cond *c)
         each->queued = false;
     guard_give(&c->guard);
     for (; w; w = next) {
-        next = w->next; /* release() may be the end of @w. */
-        release(w);
+        next = w->next; /* sync_waiter_release() may be the end of @w. */
+        sync_waiter_release(w);
     }
 }

@@ -44,7 +44,7 @@ struct tls_stream {
     char peer_name[NAME_BYTES];
 };
 
-/* --- errors ---------------------------------------------------------- */
+/* --- errors -------------------------------------------------------------- */
 
 /* The oldest error of OpenSSL's queue, which is emptied. */
 static const char *take_reason(void)
@@ -60,7 +60,7 @@ static int bad_pem(const char *what, struct err *err)
     return err_set(err, ERR_INVALID, "%s: %s", what, take_reason());
 }
 
-/* --- names ----------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 /* Copy @s unless it is empty, too long or holds a NUL. */
 static bool copy_name(const ASN1_STRING *s, char out[NAME_BYTES])
@@ -102,7 +102,7 @@ static bool name_of(const X509 *cert, char out[NAME_BYTES])
     return dns_name_of(cert, out) || common_name_of(cert, out);
 }
 
-/* --- contexts -------------------------------------------------------- */
+/* --- contexts ------------------------------------------------------------ */
 
 static int use_certificates(struct tls_context *c, BIO *pem, struct err *err)
 {
@@ -267,7 +267,7 @@ const char *tls_context_name(const struct tls_context *c)
     return c->name;
 }
 
-/* --- cipher text ----------------------------------------------------- */
+/* --- cipher text --------------------------------------------------------- */
 
 static struct tls_stream *tls_stream(struct stream *s)
 {
@@ -275,7 +275,7 @@ static struct tls_stream *tls_stream(struct stream *s)
 }
 
 /* Hand to the stream below what it takes without waiting. */
-static int flush(struct tls_stream *t, struct err *err)
+static int tls_flush(struct tls_stream *t, struct err *err)
 {
     int rc = 0;
     while (rc == 0 && BIO_pending(t->out) > 0) {
@@ -301,7 +301,7 @@ static int flush(struct tls_stream *t, struct err *err)
 }
 
 /* Feed what has come; *@fed is false when that is nothing. *@end at the end. */
-static int feed(struct tls_stream *t, bool *fed, bool *end, struct err *err)
+static int tls_feed(struct tls_stream *t, bool *fed, bool *end, struct err *err)
 {
     char bytes[STEP_BYTES];
     size_t got;
@@ -312,10 +312,10 @@ static int feed(struct tls_stream *t, bool *fed, bool *end, struct err *err)
     return rc;
 }
 
-static int failed(struct tls_stream *t, struct err *err)
+static int tls_failed(struct tls_stream *t, struct err *err)
 {
     long verify = SSL_get_verify_result(t->ssl);
-    (void)flush(t, NULL); /* The alert that tells the peer. */
+    (void)tls_flush(t, NULL); /* The alert that tells the peer. */
     if (verify != X509_V_OK) {
         ERR_clear_error();
         return err_set(err, ERR_DENIED, "%s: its certificate: %s", t->base.peer,
@@ -324,7 +324,7 @@ static int failed(struct tls_stream *t, struct err *err)
     return err_set(err, ERR_DENIED, "%s: TLS: %s", t->base.peer, take_reason());
 }
 
-/* --- the stream ------------------------------------------------------ */
+/* --- the stream ---------------------------------------------------------- */
 
 static int read_tls(struct stream *base,
                     void *dst,
@@ -348,10 +348,10 @@ static int read_tls(struct stream *base,
             break;
         }
         if (why != SSL_ERROR_WANT_READ)
-            return failed(t, err);
-        rc = flush(t, err);
+            return tls_failed(t, err);
+        rc = tls_flush(t, err);
         if (rc == 0)
-            rc = feed(t, &fed, &ended, err);
+            rc = tls_feed(t, &fed, &ended, err);
         if (rc == 0 && ended)
             return err_set(err, ERR_CLOSED, "%s: cut off", base->peer);
         if (rc == 0 && !fed)
@@ -361,11 +361,11 @@ static int read_tls(struct stream *base,
 }
 
 /* Encrypt up to BATCH_BYTES of the parts. */
-static int encrypt(struct tls_stream *t,
-                   const struct slice *parts,
-                   size_t part_count,
-                   size_t skip,
-                   struct err *err)
+static int tls_encrypt(struct tls_stream *t,
+                       const struct slice *parts,
+                       size_t part_count,
+                       size_t skip,
+                       struct err *err)
 {
     for (size_t i = 0; i < part_count && t->unreported < BATCH_BYTES; i++) {
         struct slice part = slice_sub(parts[i], skip, parts[i].len);
@@ -374,7 +374,7 @@ static int encrypt(struct tls_stream *t,
             size_t n;
             ERR_clear_error();
             if (SSL_write_ex(t->ssl, part.data, part.len, &n) != 1)
-                return failed(t, err);
+                return tls_failed(t, err);
             t->unreported += n;
             part = slice_sub(part, n, part.len);
         }
@@ -392,9 +392,9 @@ static int write_tls(struct stream *base,
     struct tls_stream *t = tls_stream(base);
     int rc = 0;
     if (t->unreported == 0)
-        rc = encrypt(t, parts, part_count, skip, err);
+        rc = tls_encrypt(t, parts, part_count, skip, err);
     if (rc == 0)
-        rc = flush(t, err);
+        rc = tls_flush(t, err);
     if (rc == 0 && BIO_pending(t->out) == 0) {
         *done = t->unreported;
         t->unreported = 0;
@@ -413,7 +413,7 @@ static void end_writing(struct stream *base)
     struct tls_stream *t = tls_stream(base);
     ERR_clear_error();
     SSL_shutdown(t->ssl);
-    (void)flush(t, NULL);
+    (void)tls_flush(t, NULL);
     ERR_clear_error();
     stream_end_writing(t->lower);
 }
@@ -424,7 +424,7 @@ static void close_tls(struct stream *base)
     ERR_clear_error();
     if (SSL_is_init_finished(t->ssl) && !t->lower->closed) {
         SSL_shutdown(t->ssl);
-        (void)flush(t, NULL);
+        (void)tls_flush(t, NULL);
     }
     ERR_clear_error();
     stream_close(t->lower); /* Whoever waits in it has a hold on it. */
@@ -453,9 +453,10 @@ static const struct stream_ops tls_ops = {
     .is_local = is_local,
 };
 
-/* --- the handshake --------------------------------------------------- */
+/* --- the handshake ------------------------------------------------------- */
 
-static struct tls_stream *wrap(const struct tls_context *c, struct stream *s)
+static struct tls_stream *tls_wrap(const struct tls_context *c,
+                                   struct stream *s)
 {
     struct tls_stream *t = mem_zalloc(1, sizeof(*t));
     uint64_t now_us = world_now_us(loop_world(s->loop));
@@ -478,11 +479,11 @@ static struct tls_stream *wrap(const struct tls_context *c, struct stream *s)
 /* Flush, waiting for room. */
 static int flush_all(struct tls_stream *t, struct err *err)
 {
-    int rc = flush(t, err);
+    int rc = tls_flush(t, err);
     while (rc == 0 && BIO_pending(t->out) > 0) {
         rc = stream__wait(t->lower, STREAM_WRITING, err);
         if (rc == 0)
-            rc = flush(t, err);
+            rc = tls_flush(t, err);
     }
     return rc;
 }
@@ -494,7 +495,7 @@ static int feed_some(struct tls_stream *t, struct err *err)
     bool end = false;
     int rc = 0;
     while (rc == 0 && !fed) {
-        rc = feed(t, &fed, &end, err);
+        rc = tls_feed(t, &fed, &end, err);
         if (rc == 0 && end)
             return err_set(err, ERR_CLOSED, "%s: closed during the handshake",
                            t->base.peer);
@@ -512,7 +513,7 @@ static int shake_hands(struct tls_stream *t, struct err *err)
         ERR_clear_error();
         done = SSL_do_handshake(t->ssl);
         if (done != 1 && SSL_get_error(t->ssl, done) != SSL_ERROR_WANT_READ)
-            return failed(t, err);
+            return tls_failed(t, err);
         rc = flush_all(t, err);
         if (rc == 0 && done != 1)
             rc = feed_some(t, err);
@@ -554,7 +555,7 @@ static int check_server(const struct tls_stream *t,
 }
 
 /* What a handshake came to: @rc. */
-static int secured(struct tls_stream *t, struct stream **s, int rc)
+static int tls_secured(struct tls_stream *t, struct stream **s, int rc)
 {
     *s = rc ? NULL : &t->base;
     if (rc)
@@ -568,7 +569,7 @@ int tls_connect(const struct tls_context *c,
                 struct stream **s,
                 struct err *err)
 {
-    struct tls_stream *t = wrap(c, *s);
+    struct tls_stream *t = tls_wrap(c, *s);
     int rc;
     SSL_set_connect_state(t->ssl);
     rc = shake_hands(t, err);
@@ -576,18 +577,18 @@ int tls_connect(const struct tls_context *c,
         rc = check_peer(t, err);
     if (rc == 0)
         rc = check_server(t, host, group, err);
-    return secured(t, s, rc);
+    return tls_secured(t, s, rc);
 }
 
 int tls_accept(const struct tls_context *c, struct stream **s, struct err *err)
 {
-    struct tls_stream *t = wrap(c, *s);
+    struct tls_stream *t = tls_wrap(c, *s);
     int rc;
     SSL_set_accept_state(t->ssl);
     rc = shake_hands(t, err);
     if (rc == 0 && !(c->nameless && !SSL_get0_peer_certificate(t->ssl)))
         rc = check_peer(t, err);
-    return secured(t, s, rc);
+    return tls_secured(t, s, rc);
 }
 
 void tls_peer_name(const struct stream *s, char *out, size_t bytes)

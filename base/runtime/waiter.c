@@ -66,7 +66,7 @@ static bool is_woken(struct sync_waiter *w)
     return atomic_load_explicit(&w->woken, memory_order_acquire) == WOKEN;
 }
 
-static bool spin(struct sync_waiter *w)
+static bool waiter_spin(struct sync_waiter *w)
 {
     for (int i = 0; i < WAIT_SPIN_COUNT; i++) {
         if (is_woken(w))
@@ -76,12 +76,12 @@ static bool spin(struct sync_waiter *w)
     return false;
 }
 
-static bool look(struct sync_waiter *w, struct busy_poll *b)
+static bool waiter_look(struct sync_waiter *w, struct busy_poll *b)
 {
     if (!busy_poll_begin(b))
         return false;
     do {
-        if (spin(w))
+        if (waiter_spin(w))
             return true;
     } while (busy_poll_again(b));
     return false;
@@ -108,9 +108,9 @@ static bool thread_wait(struct sync_waiter *w, const struct timespec *until)
 {
     bool caught;
     bool woken;
-    if (spin(w))
+    if (waiter_spin(w))
         return true;
-    caught = look(w, &thread_busy_poll);
+    caught = waiter_look(w, &thread_busy_poll);
     woken = caught || futex_sleep(w, until);
     busy_poll_end(&thread_busy_poll, caught);
     return woken;

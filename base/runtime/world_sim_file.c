@@ -18,7 +18,7 @@ static struct sim_file *sim_file(struct file *f)
     return (struct sim_file *)f;
 }
 
-/* --- what every operation begins with -------------------------------- */
+/* --- what every operation begins with ------------------------------------ */
 
 static int power_lost(const char *what, const char *path, struct err *err)
 {
@@ -66,11 +66,11 @@ static bool is_off(const struct sim_world *w)
     return w->off || (w->dead && f && loop_world(fiber_loop(f)) == &w->base);
 }
 
-static int decide(struct sim_world *w,
-                  enum sim_op op,
-                  const char *what,
-                  const char *path,
-                  struct err *err)
+static int world_sim_file_decide(struct sim_world *w,
+                                 enum sim_op op,
+                                 const char *what,
+                                 const char *path,
+                                 struct err *err)
 {
     if (is_off(w))
         return power_lost(what, path, err);
@@ -93,7 +93,7 @@ int sim__begin(struct sim_world *w,
 {
     int rc;
     sim__delay(w, delay_of(&w->options, op));
-    rc = decide(w, op, what, path, err);
+    rc = world_sim_file_decide(w, op, what, path, err);
     sim__trace(w->cluster, "%s %s%s%s", what, path, rc ? ": " : "",
                rc ? err_name(rc) : "");
     return rc;
@@ -116,7 +116,7 @@ static uint64_t now_us(struct sim_world *w)
     return world_now_us(&w->base);
 }
 
-/* --- open and close -------------------------------------------------- */
+/* --- open and close ------------------------------------------------------ */
 
 /* The node to open, made or emptied as @flags say. */
 static int get_node(struct sim_world *w,
@@ -176,7 +176,7 @@ void sim__file_close(struct file *base)
     mem_free(f);
 }
 
-/* --- reading and writing --------------------------------------------- */
+/* --- reading and writing ------------------------------------------------- */
 
 static bool
 is_aligned(const struct sim_file *f, uint64_t offset, const void *p, size_t len)
@@ -280,7 +280,7 @@ int sim__file_sync(struct file *base, struct err *err)
     return rc;
 }
 
-/* --- the rest -------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------ */
 
 int sim__file_size(struct file *base, uint64_t *bytes, struct err *err)
 {
@@ -322,7 +322,7 @@ void sim__file_advise(struct file *base,
     (void)advice;
 }
 
-/* --- power and faults ------------------------------------------------ */
+/* --- power and faults ---------------------------------------------------- */
 
 static uint64_t nth_from(uint64_t count, uint64_t n)
 {

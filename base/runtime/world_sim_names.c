@@ -4,10 +4,12 @@
 #include "base/core/panic.h"
 #include "base/runtime/world_sim.h"
 
-/* --- names ----------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
-static int
-outcome(int errnum, const char *what, const char *path, struct err *err)
+static int world_sim_names_outcome(int errnum,
+                                   const char *what,
+                                   const char *path,
+                                   struct err *err)
 {
     return errnum ? err_set_errno(err, errnum, "%s %s", what, path) : 0;
 }
@@ -20,7 +22,8 @@ int sim__rename(struct world *base,
     struct sim_world *w = sim_world(base);
     int rc = sim__begin(w, SIM_NAME, "rename", from, err);
     return rc ? rc
-              : outcome(sim_rename(&w->disk, from, to), "rename", from, err);
+              : world_sim_names_outcome(sim_rename(&w->disk, from, to),
+                                        "rename", from, err);
 }
 
 int sim__remove(struct world *base, const char *path, struct err *err)
@@ -28,7 +31,8 @@ int sim__remove(struct world *base, const char *path, struct err *err)
     struct sim_world *w = sim_world(base);
     int rc = sim__begin(w, SIM_NAME, "remove", path, err);
     return rc ? rc
-              : outcome(sim_remove(&w->disk, path, false), "remove", path, err);
+              : world_sim_names_outcome(sim_remove(&w->disk, path, false),
+                                        "remove", path, err);
 }
 
 int sim__mkdir(struct world *base, const char *path, struct err *err)
@@ -38,8 +42,9 @@ int sim__mkdir(struct world *base, const char *path, struct err *err)
     int rc = sim__begin(w, SIM_NAME, "make directory", path, err);
     if (rc)
         return rc;
-    return outcome(sim_create(&w->disk, path, true, world_now_us(base), &n),
-                   "make directory", path, err);
+    return world_sim_names_outcome(
+        sim_create(&w->disk, path, true, world_now_us(base), &n),
+        "make directory", path, err);
 }
 
 int sim__rmdir(struct world *base, const char *path, struct err *err)
@@ -47,8 +52,8 @@ int sim__rmdir(struct world *base, const char *path, struct err *err)
     struct sim_world *w = sim_world(base);
     int rc = sim__begin(w, SIM_NAME, "remove directory", path, err);
     return rc ? rc
-              : outcome(sim_remove(&w->disk, path, true), "remove directory",
-                        path, err);
+              : world_sim_names_outcome(sim_remove(&w->disk, path, true),
+                                        "remove directory", path, err);
 }
 
 int sim__stat(struct world *base,
@@ -94,7 +99,7 @@ int sim__sync_dir(struct world *base, const char *path, struct err *err)
     errnum = find_dir(w, path, &dir);
     if (errnum == 0)
         sim_sync_names(&w->disk, dir);
-    return outcome(errnum, "sync directory", path, err);
+    return world_sim_names_outcome(errnum, "sync directory", path, err);
 }
 
 /* What an endless disk says that it is. */
@@ -131,7 +136,7 @@ int sim__list(struct world *base,
         return rc;
     errnum = find_dir(w, path, &dir);
     if (errnum)
-        return outcome(errnum, "list", path, err);
+        return world_sim_names_outcome(errnum, "list", path, err);
     for (size_t i = 0; i < dir->entries.count; i++)
         name_list_add(&list, dir->entries.items[i].name);
     *names = list.names;
@@ -139,7 +144,7 @@ int sim__list(struct world *base,
     return 0;
 }
 
-/* --- locks ----------------------------------------------------------- */
+/* --- locks --------------------------------------------------------------- */
 
 struct sim_lock {
     struct file_lock base;
@@ -172,7 +177,7 @@ int sim__lock(struct world *base,
     if (!n)
         errnum = sim_create(&w->disk, path, false, world_now_us(base), &n);
     if (errnum)
-        return outcome(errnum, "lock", path, err);
+        return world_sim_names_outcome(errnum, "lock", path, err);
     if (is_locked(w, n))
         return err_set(err, ERR_BUSY, "%s: in use by process 1", path);
     l = mem_zalloc(1, sizeof(*l));

@@ -38,10 +38,11 @@ static struct sim_stream *sim_stream(struct stream *s)
     return (struct sim_stream *)s;
 }
 
-/* --- waiting --------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------- */
 
 /* Park until woken, or true time @at_ns, the deadline, cancellation. */
-static int park(struct fiber **side, uint64_t at_ns, struct err *err)
+static int
+world_sim_stream_park(struct fiber **side, uint64_t at_ns, struct err *err)
 {
     struct fiber *self = fiber_self();
     struct sim_world *w = machine_of(fiber_loop(self));
@@ -70,14 +71,14 @@ wait_pipe(struct stream *base, enum stream_side side, struct err *err)
     struct sim_stream *s = sim_stream(base);
     uint64_t at = next_event(s);
     if (side == STREAM_WRITING)
-        return park(&s->writing, at, err);
+        return world_sim_stream_park(&s->writing, at, err);
     if (s->in->first)
         at = MIN_OF(at, s->in->first->at_ns);
-    return park(&s->reading, at, err);
+    return world_sim_stream_park(&s->reading, at, err);
 }
 
 /* Is the connection still one? Gives up when its patience has ended. */
-static int check(struct sim_stream *s, struct err *err)
+static int world_sim_stream_check(struct sim_stream *s, struct err *err)
 {
     struct sim_world *w = machine_of(s->base.loop);
     uint64_t now = w->cluster->now_ns;
@@ -95,9 +96,9 @@ static int check(struct sim_stream *s, struct err *err)
     return 0;
 }
 
-/* --- reading and writing --------------------------------------------- */
+/* --- reading and writing ------------------------------------------------- */
 
-static size_t take(struct sim_pipe *p, char *dst, size_t len)
+static size_t sim_pipe_take(struct sim_pipe *p, char *dst, size_t len)
 {
     struct sim_chunk *k = p->first;
     size_t n = MIN_OF(len, k->len - k->read);
@@ -120,7 +121,7 @@ static int read_pipe(struct stream *base,
     struct sim_stream *s = sim_stream(base);
     struct sim_pipe *p = s->in;
     size_t done = 0;
-    int rc = check(s, err);
+    int rc = world_sim_stream_check(s, err);
     if (rc)
         return rc;
     while (done < len && p->first &&
@@ -129,7 +130,7 @@ static int read_pipe(struct stream *base,
             *end = done == 0;
             break;
         }
-        done += take(p, (char *)dst + done, len - done);
+        done += sim_pipe_take(p, (char *)dst + done, len - done);
     }
     *got = done;
     return 0;
@@ -144,7 +145,7 @@ static int write_pipe(struct stream *base,
 {
     struct sim_stream *s = sim_stream(base);
     struct sim_pipe *p = s->out;
-    int rc = check(s, err);
+    int rc = world_sim_stream_check(s, err);
     for (size_t i = 0; i < part_count && rc == 0; i++) {
         struct slice part = slice_sub(parts[i], skip, parts[i].len);
         size_t room =
@@ -160,7 +161,7 @@ static int write_pipe(struct stream *base,
     return rc;
 }
 
-/* --- the end --------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------- */
 
 static void end_writing(struct stream *base)
 {
@@ -198,10 +199,10 @@ static bool is_local(const struct stream *s)
     return true;
 }
 
-/* --- addresses ------------------------------------------------------- */
+/* --- addresses ----------------------------------------------------------- */
 
 /* Does @address name @w by the part before its last colon? */
-static bool names(const char *address, const char *host)
+static bool sim_address_names_host(const char *address, const char *host)
 {
     const char *colon = strrchr(address, ':');
     return colon && (size_t)(colon - address) == strlen(host) &&
@@ -213,16 +214,17 @@ static bool names_itself(const struct sim_world *w, const char *address)
     static const char *const own[] = {"",          "0.0.0.0",   "[::]",
                                       "localhost", "127.0.0.1", "[::1]"};
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
-        if (names(address, own[i]))
+        if (sim_address_names_host(address, own[i]))
             return true;
-    return names(address, w->name);
+    return sim_address_names_host(address, w->name);
 }
 
 /* The machine that @address names from @w's sight, and its name for the meeting
  * point there: "NAME:port", or the whole text where it is none. */
-static struct sim_world *resolve(struct sim_world *w,
-                                 const char *address,
-                                 char out[STREAM_ADDRESS_BYTES])
+static struct sim_world *
+world_sim_stream_resolve(struct sim_world *w,
+                         const char *address,
+                         char out[STREAM_ADDRESS_BYTES])
 {
     struct sim_cluster *c = w->cluster;
     struct sim_world *to = NULL;
@@ -232,7 +234,7 @@ static struct sim_world *resolve(struct sim_world *w,
     if (names_itself(w, address))
         to = w;
     for (struct sim_world *m = c->machines; m && !to; m = m->next)
-        if (names(address, m->name))
+        if (sim_address_names_host(address, m->name))
             to = m;
     if (to)
         snprintf(out, STREAM_ADDRESS_BYTES, "%s%s", to->name,
@@ -240,7 +242,7 @@ static struct sim_world *resolve(struct sim_world *w,
     return to;
 }
 
-/* --- listening ------------------------------------------------------- */
+/* --- listening ----------------------------------------------------------- */
 
 static int
 accept_pipe(struct stream_listener *base, struct stream **out, struct err *err);
@@ -278,7 +280,7 @@ int sim__listen(struct loop *loop,
     int rc = fiber_check(err);
     if (rc)
         return rc;
-    if (resolve(w, address, point) != w)
+    if (world_sim_stream_resolve(w, address, point) != w)
         return err_set(err, ERR_INVALID, "listen on %s: not this machine",
                        address);
     if (!w->cluster->alone && strcmp(strrchr(point, ':'), ":0") == 0)
@@ -312,7 +314,7 @@ accept_pipe(struct stream_listener *base, struct stream **out, struct err *err)
     int rc = 0;
     l->users++;
     while (rc == 0 && !l->closed && l->waiting_count == 0)
-        rc = park(&l->acceptor, SIM_NEVER, err);
+        rc = world_sim_stream_park(&l->acceptor, SIM_NEVER, err);
     if (rc == 0 && l->closed)
         rc = err_set(err, ERR_CLOSED, "%s: closed", base->address);
     if (rc == 0) {
@@ -340,7 +342,7 @@ static void close_listener(struct stream_listener *base)
     drop_listener(l);
 }
 
-/* --- connecting ------------------------------------------------------ */
+/* --- connecting ---------------------------------------------------------- */
 
 static struct sim_stream *stream_new(struct loop *l,
                                      struct sim_pipe *in,
@@ -380,7 +382,8 @@ static int await_way(struct sim_world *from,
         if (c->now_ns >= start + SIM_NET_GIVE_UP_US * 1000)
             return err_set(err, ERR_UNAVAILABLE,
                            "connect to %s: Connection timed out", address);
-        rc = park(&none, c->now_ns + SYN_RETRY_US * UINT64_C(1000), err);
+        rc = world_sim_stream_park(
+            &none, c->now_ns + SYN_RETRY_US * UINT64_C(1000), err);
     }
     return rc;
 }
@@ -394,7 +397,7 @@ static void name_peer(struct sim_world *w, char out[STREAM_ADDRESS_BYTES])
                  PORT_FIRST + ++w->cluster->last_port);
 }
 
-static int refused(const char *address, struct err *err)
+static int world_sim_stream_refused(const char *address, struct err *err)
 {
     err_set(err, ERR_UNAVAILABLE, "connect to %s: Connection refused", address);
     err_set_detail(err, ERR_DETAIL_REFUSED, "");
@@ -412,7 +415,7 @@ int sim__connect(struct loop *loop,
     struct sim_pipe *back;
     char point[STREAM_ADDRESS_BYTES];
     char own[STREAM_ADDRESS_BYTES];
-    struct sim_world *to = resolve(w, address, point);
+    struct sim_world *to = world_sim_stream_resolve(w, address, point);
     int rc;
     if (!to)
         return err_set(err, ERR_NOTFOUND, "%s: no such host", address);
@@ -422,7 +425,7 @@ int sim__connect(struct loop *loop,
         return rc;
     l = to->dead ? NULL : find_listener(to, point);
     if (!l)
-        return refused(address, err);
+        return world_sim_stream_refused(address, err);
     if (l->waiting_count == ARRAY_LEN(l->waiting))
         return err_set(err, ERR_UNAVAILABLE,
                        "connect to %s: Connection timed out", address);

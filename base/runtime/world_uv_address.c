@@ -23,11 +23,11 @@
 
 /* A path that is longer than an address may be, by way of its directory, which
  * the process holds open meanwhile. */
-static int shorten(const char *path,
-                   bool passive,
-                   struct sockaddr_un *un,
-                   struct resolved *out,
-                   struct err *err)
+static int world_uv_address_shorten(const char *path,
+                                    bool passive,
+                                    struct sockaddr_un *un,
+                                    struct resolved *out,
+                                    struct err *err)
 {
     const char *slash = strrchr(path, '/');
     char dir[PATH_MAX];
@@ -63,7 +63,7 @@ static int resolve_unix(const char *path,
     if (strlen(path) < sizeof(un->sun_path))
         memcpy(un->sun_path, path, strlen(path) + 1);
     else
-        rc = shorten(path, passive, un, out, err);
+        rc = world_uv_address_shorten(path, passive, un, out, err);
     if (path[0] == '@') { /* Not in the file system; without a NUL. */
         un->sun_path[0] = '\0';
         out->len =
@@ -94,11 +94,11 @@ static void do_lookup(void *arg)
 }
 
 /* "host:port" or "[v6]:port" into its two parts. */
-static int split(const char *address,
-                 char *host,
-                 size_t host_bytes,
-                 char *port,
-                 struct err *err)
+static int world_uv_address_split(const char *address,
+                                  char *host,
+                                  size_t host_bytes,
+                                  char *port,
+                                  struct err *err)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon ? (size_t)(colon - address) : 0;
@@ -131,7 +131,7 @@ int address_resolve(const char *address,
     *out = (struct resolved){.dir_fd = -1};
     if (strncmp(address, "unix:", 5) == 0)
         return resolve_unix(address + 5, passive, out, err);
-    rc = split(address, host, sizeof(host), port, err);
+    rc = world_uv_address_split(address, host, sizeof(host), port, err);
     if (rc)
         return rc;
     l.hints.ai_socktype = SOCK_STREAM;

@@ -46,7 +46,7 @@ static struct real_file *real_file(struct file *f)
     return (struct real_file *)f;
 }
 
-/* --- open and close ---------------------------------------------------- */
+/* --- open and close ------------------------------------------------------ */
 
 static int open_flags(unsigned flags)
 {
@@ -145,7 +145,7 @@ struct file *real_file_adopt(struct world *w, int fd, const char *path)
     return &f->base;
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 struct io_call {
     struct real_file *file;
@@ -269,7 +269,7 @@ bool real_file_is_cached(struct file *base, uint64_t offset, uint64_t len)
            pages.cached >= end - first;
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Describe up to WRITE_PARTS_MAX parts from @part on, whose first @skip bytes
  * are written. Returns how many. */
@@ -289,8 +289,10 @@ fill_vector(const struct io_call *c, size_t part, size_t skip, struct iovec *v)
 }
 
 /* Step (@part, @skip) over @n written bytes. */
-static void
-advance(const struct io_call *c, size_t n, size_t *part, size_t *skip)
+static void world_uv_file_advance(const struct io_call *c,
+                                  size_t n,
+                                  size_t *part,
+                                  size_t *skip)
 {
     while (*part < c->part_count && n >= c->parts[*part].len - *skip) {
         n -= c->parts[*part].len - *skip;
@@ -313,7 +315,7 @@ static void do_write(void *arg)
             pwritev(c->file->fd, v, count, (off_t)(c->offset + c->done));
         if (n > 0) {
             c->done += (size_t)n;
-            advance(c, (size_t)n, &part, &skip);
+            world_uv_file_advance(c, (size_t)n, &part, &skip);
         } else if (n == 0 || errno != EINTR) {
             c->errnum = n == 0 ? ENOSPC : errno;
             return;
@@ -421,7 +423,7 @@ int real_file_write_synced(struct file *base,
     return c.written ? sync_failed(&c, err) : write_failed(&c, err);
 }
 
-/* --- the rest ---------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------ */
 
 int real_file_size(struct file *base, uint64_t *bytes, struct err *err)
 {

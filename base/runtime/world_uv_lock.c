@@ -208,7 +208,8 @@ static void read_holder(int fd, long pid, struct holder *out)
         command_of(pid, out->command);
 }
 
-static int busy(struct err *err, const char *path, const struct holder *h)
+static int
+world_uv_lock_busy(struct err *err, const char *path, const struct holder *h)
 {
     char who[32] = "another process";
     bool has_command = h->command[0] != '\0';
@@ -222,7 +223,7 @@ static int busy(struct err *err, const char *path, const struct holder *h)
     return ERR_BUSY;
 }
 
-static int refused(int fd, const char *path, struct err *err)
+static int world_uv_lock_refused(int fd, const char *path, struct err *err)
 {
     struct holder holder;
     struct flock fl;
@@ -232,7 +233,7 @@ static int refused(int fd, const char *path, struct err *err)
     if (set_lock(fd, F_GETLK, &fl) < 0 || fl.l_type == F_UNLCK)
         fl.l_pid = 0; /* Released meanwhile, or on another machine. */
     read_holder(fd, fl.l_pid, &holder);
-    return busy(err, path, &holder);
+    return world_uv_lock_busy(err, path, &holder);
 }
 
 static int write_holder(int fd, const char *path, struct err *err)
@@ -250,13 +251,14 @@ static int write_holder(int fd, const char *path, struct err *err)
 /* --- locking ------------------------------------------------------------- */
 
 /* Lock the open @fd; @st tells which file it is. */
-static int take(int fd, const char *path, struct stat *st, struct err *err)
+static int
+world_uv_lock_take(int fd, const char *path, struct stat *st, struct err *err)
 {
     struct flock fl;
     if (fstat(fd, st) < 0)
         return err_set_errno(err, errno, "stat %s", path);
     if (set_lock(fd, F_SETLK, &fl) < 0)
-        return refused(fd, path, err);
+        return world_uv_lock_refused(fd, path, err);
     return write_holder(fd, path, err);
 }
 
@@ -275,7 +277,7 @@ lock_guarded(const char *path, struct real_lock **out, struct err *err)
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set_errno(err, errno, "%s", path);
-    rc = take(fd, path, &st, err);
+    rc = world_uv_lock_take(fd, path, &st, err);
     if (rc) {
         close(fd);
         return rc;

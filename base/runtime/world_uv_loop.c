@@ -21,7 +21,7 @@ struct uv_loop *uv_loop_of(struct loop *l)
     return (struct uv_loop *)l;
 }
 
-/* --- run queue --------------------------------------------------------- */
+/* --- run queue ----------------------------------------------------------- */
 
 static void make_ready(struct loop *base, struct fiber *f)
 {
@@ -42,7 +42,7 @@ static void run_batch(struct uv_loop *l)
     }
 }
 
-/* --- sleeping and waking ----------------------------------------------- */
+/* --- sleeping and waking ------------------------------------------------- */
 
 static uint64_t now_ns(struct loop *base)
 {
@@ -52,7 +52,7 @@ static uint64_t now_ns(struct loop *base)
 
 /* A loop that is awake looks at its queue before it sleeps: `asleep` goes up
  * before that look, so a poster either is seen or sees it. */
-static void wakeup(struct loop *base)
+static void world_uv_loop_wakeup(struct loop *base)
 {
     struct uv_loop *l = uv_loop_of(base);
     if (atomic_exchange(&l->asleep, false))
@@ -140,7 +140,7 @@ static void poll_events(struct uv_loop *l)
     busy_poll_end(&l->busy_poll, caught);
 }
 
-/* --- run --------------------------------------------------------------- */
+/* --- run ----------------------------------------------------------------- */
 
 static void run_started(void *arg)
 {
@@ -160,13 +160,13 @@ static void run_started(void *arg)
     loop__enter(home);
 }
 
-static void start(struct loop *base)
+static void world_uv_loop_start(struct loop *base)
 {
     uv_loop_of(base)->thread =
         task_start(base->world, base->name, run_started, base);
 }
 
-static void join(struct loop *base)
+static void world_uv_loop_join(struct loop *base)
 {
     task_join(uv_loop_of(base)->thread);
     uv_loop_of(base)->thread = NULL;
@@ -177,7 +177,7 @@ static void run_offload(struct loop *base, loop_fn fn, void *arg)
     offload_pool_run(real_world(base->world)->pool, fn, arg);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void free_loop(struct loop *base)
 {
@@ -197,10 +197,10 @@ static void free_loop(struct loop *base)
 
 static const struct loop_ops uv_ops = {
     .free = free_loop,
-    .start = start,
-    .join = join,
+    .start = world_uv_loop_start,
+    .join = world_uv_loop_join,
     .now_ns = now_ns,
-    .wakeup = wakeup,
+    .wakeup = world_uv_loop_wakeup,
     .ready = make_ready,
     .offload = run_offload,
 };

@@ -29,7 +29,7 @@ struct name_call {
     int errnum; /* 0 or what went wrong. */
 };
 
-static int outcome(int rc)
+static int world_uv_names_outcome(int rc)
 {
     return rc < 0 ? errno : 0;
 }
@@ -37,7 +37,7 @@ static int outcome(int rc)
 static void do_rename(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(rename(c->path, c->to));
+    c->errnum = world_uv_names_outcome(rename(c->path, c->to));
 }
 
 int real_rename(struct world *w,
@@ -55,7 +55,7 @@ int real_rename(struct world *w,
 static void do_unlink(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(unlink(c->path));
+    c->errnum = world_uv_names_outcome(unlink(c->path));
 }
 
 int real_remove(struct world *w, const char *path, struct err *err)
@@ -69,7 +69,7 @@ int real_remove(struct world *w, const char *path, struct err *err)
 static void do_mkdir(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(mkdir(c->path, c->mode));
+    c->errnum = world_uv_names_outcome(mkdir(c->path, c->mode));
 }
 
 static int make_dir(const char *path, mode_t mode, struct err *err)
@@ -95,9 +95,10 @@ int real_mkdir_shared(struct world *w, const char *path, struct err *err)
 static void do_make_private(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(stat(c->path, &c->st));
+    c->errnum = world_uv_names_outcome(stat(c->path, &c->st));
     if (c->errnum == 0 && (c->st.st_mode & OTHERS_MODE))
-        c->errnum = outcome(chmod(c->path, c->st.st_mode & PRIVATE_DIR));
+        c->errnum =
+            world_uv_names_outcome(chmod(c->path, c->st.st_mode & PRIVATE_DIR));
 }
 
 int real_make_private(struct world *w, const char *path, struct err *err)
@@ -119,7 +120,7 @@ int real_make_private(struct world *w, const char *path, struct err *err)
 static void do_mkdir_private(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(mkdir(c->path, 0700));
+    c->errnum = world_uv_names_outcome(mkdir(c->path, 0700));
 }
 
 int real_mkdir_private(struct world *w, const char *path, struct err *err)
@@ -134,7 +135,7 @@ int real_mkdir_private(struct world *w, const char *path, struct err *err)
 static void do_rmdir(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(rmdir(c->path));
+    c->errnum = world_uv_names_outcome(rmdir(c->path));
 }
 
 int real_rmdir(struct world *w, const char *path, struct err *err)
@@ -149,7 +150,7 @@ int real_rmdir(struct world *w, const char *path, struct err *err)
 static void do_stat(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(stat(c->path, &c->st));
+    c->errnum = world_uv_names_outcome(stat(c->path, &c->st));
 }
 
 static enum file_kind kind_of(mode_t mode)
@@ -185,7 +186,7 @@ static void do_sync_dir(void *arg)
         c->errnum = errno;
         return;
     }
-    c->errnum = outcome(fsync(fd));
+    c->errnum = world_uv_names_outcome(fsync(fd));
     /* Some file systems have no such operation, and need none. */
     if (c->errnum == EINVAL)
         c->errnum = 0;
@@ -204,7 +205,7 @@ int real_sync_dir(struct world *w, const char *path, struct err *err)
 static void do_space(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(statvfs(c->path, &c->space));
+    c->errnum = world_uv_names_outcome(statvfs(c->path, &c->space));
 }
 
 int real_space(struct world *w,

@@ -32,7 +32,7 @@ struct offload_pool {
 };
 
 /* PRE: the mutex is held. NULL when there is none. */
-static struct job *take(struct offload_pool *p)
+static struct job *world_uv_pool_take(struct offload_pool *p)
 {
     struct job *j = p->first;
     if (j) {
@@ -50,7 +50,7 @@ static void run_thread(void *arg)
     struct job *j;
     mutex_lock(&p->mutex);
     for (;;) {
-        while (!(j = take(p)) && !p->stopping) {
+        while (!(j = world_uv_pool_take(p)) && !p->stopping) {
             p->idle_count++;
             cond_wait(&p->changed, &p->mutex);
             p->idle_count--;

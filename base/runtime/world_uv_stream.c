@@ -65,11 +65,11 @@ static struct sock *stream_sock(struct stream *s)
     return &((struct uv_sock_stream *)s)->sock;
 }
 
-/* --- waiting ----------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------- */
 
 static void on_ready(uv_poll_t *handle, int status, int events);
 
-static void watch(struct sock *k, int events)
+static void world_uv_stream_watch(struct sock *k, int events)
 {
     if (k->watched == events)
         return;
@@ -94,7 +94,7 @@ static void on_ready(uv_poll_t *handle, int status, int events)
         fiber_wake(k->reader);
     if ((events & UV_WRITABLE) && k->writer)
         fiber_wake(k->writer);
-    watch(k, keep & k->watched);
+    world_uv_stream_watch(k, keep & k->watched);
 }
 
 /* Park until the socket may be read or written, whichever @side is of. */
@@ -104,7 +104,7 @@ wait_ready(struct sock *k, struct fiber **side, int event, struct err *err)
     int rc;
     PRE(!*side); /* One reader and one writer at a time. */
     *side = fiber_self();
-    watch(k, k->watched | event);
+    world_uv_stream_watch(k, k->watched | event);
     rc = fiber_park_checked(err);
     *side = NULL;
     return rc;
@@ -137,7 +137,7 @@ static int init_sock(struct loop *l, struct sock *k, int fd, struct err *err)
     return 0;
 }
 
-/* --- reading and writing ----------------------------------------------- */
+/* --- reading and writing ------------------------------------------------- */
 
 static int io_error(const struct stream *s, const char *what, struct err *err)
 {
@@ -258,7 +258,7 @@ static bool is_local_stream(const struct stream *s)
     return ((const struct uv_sock_stream *)s)->is_local;
 }
 
-/* --- passing files ------------------------------------------------------ */
+/* --- passing files ------------------------------------------------------- */
 
 /* Room for one descriptor in a message, aligned as the system wants it. */
 union control {
@@ -333,7 +333,7 @@ static int receive_file(struct stream *s, struct file **out, struct err *err)
     return 0;
 }
 
-/* --- listening --------------------------------------------------------- */
+/* --- listening ----------------------------------------------------------- */
 
 static int
 accept_sock(struct stream_listener *base, struct stream **out, struct err *err);
@@ -562,7 +562,7 @@ int real_listen(struct loop *loop,
     return 0;
 }
 
-/* --- connecting -------------------------------------------------------- */
+/* --- connecting ---------------------------------------------------------- */
 
 static int connect_error(const char *address, int errnum, struct err *err)
 {

@@ -95,13 +95,13 @@ void async_pool_free(struct async_pool *p)
     mem_free(p);
 }
 
-static void serve(void *arg);
+static void async_serve(void *arg);
 
 static void start_fiber(void *arg)
 {
     struct async_pool *p = arg;
     p->fibers[p->fiber_count++] =
-        fiber_start(p->loop, "quarry-async", serve, p);
+        fiber_start(p->loop, "quarry-async", async_serve, p);
 }
 
 /* PRE: the lock is held. */
@@ -111,12 +111,12 @@ static void start_task(struct async_pool *p)
         loop_post(p->loop, start_fiber, p);
     else
         p->tasks[p->task_count] =
-            task_start(p->world, "quarry-async", serve, p);
+            task_start(p->world, "quarry-async", async_serve, p);
     p->task_count++;
 }
 
 /* How many calls one task takes. PRE: the lock is held. */
-static size_t share(const struct async_pool *p)
+static size_t async_share(const struct async_pool *p)
 {
     size_t n = p->loop ? p->in_flight / CROWDS : 1;
     return MIN_OF(MAX_OF(n, 1), (size_t)ASYNC_TOGETHER_MAX);
@@ -126,7 +126,7 @@ static size_t share(const struct async_pool *p)
  * PRE: the lock is held. */
 static void wake_task(struct async_pool *p)
 {
-    if (p->queued <= (p->gathering + p->woken) * share(p))
+    if (p->queued <= (p->gathering + p->woken) * async_share(p))
         return;
     if (p->idle > p->woken)
         cond_signal(&p->work);
@@ -138,7 +138,7 @@ static void wake_task(struct async_pool *p)
 }
 
 /* PRE: the lock is held. */
-static void push(struct async_pool *p, struct async_call *call)
+static void async_push(struct async_pool *p, struct async_call *call)
 {
     call->next = NULL;
     if (p->tail)
@@ -172,7 +172,7 @@ static void take_along(struct async_pool *p, struct async_call *first)
     struct async_call *last = first;
     size_t bytes = first->bytes;
     size_t count = 1;
-    size_t max = share(p);
+    size_t max = async_share(p);
     for (size_t i = 0; i < LOOKS_MAX && *at && count < max; i++) {
         struct async_call *call = *at;
         if (call->alone || call->kind != first->kind ||
@@ -193,7 +193,7 @@ static void take_along(struct async_pool *p, struct async_call *first)
  * PRE: the lock is held. */
 static void let_others_queue(struct async_pool *p)
 {
-    if (!p->loop || p->queued >= share(p))
+    if (!p->loop || p->queued >= async_share(p))
         return;
     p->gathering++;
     mutex_unlock(&p->lock);
@@ -264,7 +264,7 @@ static void end_call(struct async_pool *p, struct async_call *call)
     if (again) {
         call->again = false;
         call->alone = true;
-        push(p, call);
+        async_push(p, call);
     } else {
         p->in_flight--;
         cond_broadcast(&p->done);
@@ -287,7 +287,7 @@ static void end_calls(struct async_pool *p, struct async_call *calls)
     p->calling_back--;
 }
 
-static void serve(void *arg)
+static void async_serve(void *arg)
 {
     struct async_pool *p = arg;
     struct async_call *calls;
@@ -309,6 +309,6 @@ void async_pool_submit(struct async_pool *p, struct async_call *call)
            !(is_stuck(p) && where_inside(p) < p->calling_back))
         cond_wait(&p->done, &p->lock);
     p->in_flight++;
-    push(p, call);
+    async_push(p, call);
     mutex_unlock(&p->lock);
 }

@@ -1,4 +1,4 @@
-/* Bulk load: table files written beside a table, and added to it at once.
+/* Bulk load: SSTables written beside a table, and added to it at once.
  *
  * For many rows that are there in order, as the output of a job: nothing of
  * them goes through a commit log or a memtable. Three steps, which may be taken
@@ -182,7 +182,7 @@ struct quarry_bulk_result {
  * may have it and others not: commit again. @result may be NULL.
  * Errors: ERR_CORRUPT (file, offset and reason: nothing of it was added to the
  * tablet that found it), ERR_NOTFOUND (the table or a file), ERR_ABORTED (the
- * table was dropped and made anew, or a family is gone), ERR_TOOBIG,
+ * table was dropped and made again, or a family is gone), ERR_TOOBIG,
  * ERR_UNAVAILABLE, ERR_UNKNOWN_OUTCOME: commit again, which does nothing where
  * it was done. */
 QUARRY_EXPORT MUST_CHECK int

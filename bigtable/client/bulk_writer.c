@@ -1,4 +1,4 @@
-/* Writers of bulk loads: rows in order to table files, one for each locality
+/* Writers of bulk loads: rows in order to SSTables, one for each locality
  * group and range of tablets. See bulk_load.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct bulk_entry {
 
 struct bulk_group {
     const struct locality_group *group;
-    struct table_writer *writer; /* NULL: no file is open. */
+    struct sstable_writer *writer; /* NULL: no file is open. */
     char name[LOAD_FILE_NAME_BYTES_MAX + 1];
     unsigned files; /* Begun. */
     struct bulk_entry *entries;
@@ -43,7 +43,7 @@ struct bulk_group {
 
 struct quarry_bulk_writer {
     struct fs *fs;
-    bool lent_fs;         /* It is the caller's. */
+    bool borrowed_fs;     /* It is the caller's. */
     struct keyring *keys; /* NULL: files are not encrypted. */
     struct arena arena;
     struct load_ticket ticket; /* In the arena. */
@@ -68,8 +68,7 @@ static void path_of(const struct quarry_bulk_writer *w,
     load_path(w->ticket.id, slice_str(name), path);
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 int quarry_bulk_part_path(const char *id,
                           const char *part,
@@ -160,8 +159,8 @@ static int open_parts(struct quarry_bulk_writer *w,
     for (size_t i = 0; i < w->schema->group_count; i++)
         w->groups[i].group = &w->schema->groups[i];
     w->fs = place->fs;
-    w->lent_fs = place->fs != NULL;
-    if (w->lent_fs)
+    w->borrowed_fs = place->fs != NULL;
+    if (w->borrowed_fs)
         return remove_earlier(w, err);
     target = mem_strndup(w->ticket.target.data, w->ticket.target.len);
     rc = fs_open_target(place->world, target, place->security, &w->fs, err);
@@ -219,12 +218,12 @@ void quarry_bulk_writer_free(struct quarry_bulk_writer *w)
     if (!w)
         return;
     for (size_t i = 0; w->groups && i < w->schema->group_count; i++) {
-        table_writer_free(w->groups[i].writer);
+        sstable_writer_free(w->groups[i].writer);
         mem_free(w->groups[i].entries);
     }
     if (!w->finished && w->fs)
         remove_listed(w);
-    if (!w->lent_fs)
+    if (!w->borrowed_fs)
         fs_close(w->fs);
     keyring_unref(w->keys);
     mem_free(w->groups);
@@ -238,8 +237,7 @@ void quarry_bulk_writer_free(struct quarry_bulk_writer *w)
     mem_free(w);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files --------------------------------------------------------------- */
 
 static int
 begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
@@ -248,27 +246,27 @@ begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
     snprintf(g->name, sizeof(g->name), "%s+%" PRIu32 "+%u.sst", w->part,
              g->group->id, g->files++);
     path_of(w, g->name, path);
-    return table_writer_open_sealed(w->fs, path, &g->group->options, FILE_BYTES,
-                                    w->keys, &g->writer, err);
+    return sstable_writer_open_sealed(w->fs, path, &g->group->options,
+                                      FILE_BYTES, w->keys, &g->writer, err);
 }
 
 static int
 end_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
 {
-    const struct table_properties *p;
+    const struct sstable_properties *p;
     struct load_file f;
-    int rc = table_writer_finish(g->writer, err);
+    int rc = sstable_writer_finish(g->writer, err);
     if (rc)
         return rc;
-    p = table_writer_properties(g->writer);
+    p = sstable_writer_properties(g->writer);
     f = (struct load_file){.name = slice_str(g->name),
                            .group = g->group->id,
-                           .bytes = table_writer_file_bytes(g->writer),
+                           .bytes = sstable_writer_file_bytes(g->writer),
                            .entries = p->entry_count,
                            .first_key = buf_slice(&p->first_key),
                            .last_key = buf_slice(&p->last_key)};
     load_file_put(&f, &w->files);
-    table_writer_free(g->writer);
+    sstable_writer_free(g->writer);
     g->writer = NULL;
     return 0;
 }
@@ -279,14 +277,13 @@ end_files(struct quarry_bulk_writer *w, uint64_t bytes_min, struct err *err)
     int rc = 0;
     for (size_t i = 0; i < w->schema->group_count && rc == 0; i++) {
         struct bulk_group *g = &w->groups[i];
-        if (g->writer && table_writer_bytes(g->writer) >= bytes_min)
+        if (g->writer && sstable_writer_bytes(g->writer) >= bytes_min)
             rc = end_file(w, g, err);
     }
     return rc;
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 /* Of equal keys the later one first: the others are passed over. */
 static int compare_entries(const void *a, const void *b)
@@ -314,7 +311,7 @@ write_group(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
         if (!g->writer)
             rc = begin_file(w, g, err);
         if (rc == 0)
-            rc = table_writer_add(g->writer, e->key, e->value, err);
+            rc = sstable_writer_add(g->writer, e->key, e->value, err);
     }
     g->entry_count = 0;
     return rc;
@@ -366,7 +363,7 @@ static struct bulk_group *group_of(struct quarry_bulk_writer *w,
     return &w->groups[i];
 }
 
-static void push(struct bulk_group *g, const struct bulk_entry *e)
+static void bulk_group_push(struct bulk_group *g, const struct bulk_entry *e)
 {
     if (g->entry_count == g->entry_cap) {
         g->entry_cap = g->entry_cap ? 2 * g->entry_cap : 16;
@@ -418,18 +415,18 @@ static void add_entry(struct quarry_bulk_writer *w,
     cell_key_append_rest(&w->row_key, &k);
     e.key = arena_dup(&w->row_arena, buf_slice(&w->row_key));
     buf_truncate(&w->row_key, row);
-    push(group_of(w, f), &e);
+    bulk_group_push(group_of(w, f), &e);
     w->cells++;
     w->bytes += w->row.len + strlen(f->name) + qualifier.len + value.len;
 }
 
-static int set(struct quarry_bulk_writer *w,
-               struct slice row,
-               struct slice family,
-               struct slice qualifier,
-               int64_t timestamp_us,
-               struct slice value,
-               struct err *err)
+static int bulk_writer_set(struct quarry_bulk_writer *w,
+                           struct slice row,
+                           struct slice family,
+                           struct slice qualifier,
+                           int64_t timestamp_us,
+                           struct slice value,
+                           struct err *err)
 {
     const struct family *f = schema_family(w->schema, family);
     int rc;
@@ -454,7 +451,8 @@ int quarry_bulk_writer_set(struct quarry_bulk_writer *w,
                            struct slice value,
                            struct err *err)
 {
-    return set(w, row, slice_str(family), qualifier, timestamp_us, value, err);
+    return bulk_writer_set(w, row, slice_str(family), qualifier, timestamp_us,
+                           value, err);
 }
 
 int quarry_bulk_writer_add(struct quarry_bulk_writer *w,
@@ -470,8 +468,8 @@ int quarry_bulk_writer_add(struct quarry_bulk_writer *w,
                          "row \"%.*s\": a bulk load does not delete",
                          SLICE_ARG(buf_slice(&m->row)));
         else
-            rc = set(w, buf_slice(&m->row), op.family, op.qualifier,
-                     op.timestamp_us, op.value, err);
+            rc = bulk_writer_set(w, buf_slice(&m->row), op.family, op.qualifier,
+                                 op.timestamp_us, op.value, err);
     }
     return rc;
 }

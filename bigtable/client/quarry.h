@@ -117,7 +117,7 @@ struct world;
  */
 #define QUARRY_NOW INT64_MIN
 
-/* --- the store --------------------------------------------------------- */
+/* --- the store ----------------------------------------------------------- */
 
 struct quarry_options {
     uint64_t cache_bytes;    /* Block and scan cache; 0: 256 MiB. */
@@ -158,7 +158,7 @@ struct quarry_options {
 
     /* Of clusters alone; of directories, all above but `world` and async_*. */
     const char *key_file;  /* The cluster's key; NULL: none is asked for. */
-    const char *memo;      /* Of a server, for when it begins anew: a file that
+    const char *memo;      /* Of a server, for when it restarts: a file that
                               this client alone uses, see chubby.h; or NULL. */
     const char *address;   /* Of a server: where others reach this process, see
                               chubby.h; or NULL. */
@@ -189,7 +189,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_open(const char *target,
  * it. PRE: tables and scanners are closed. NULL is allowed. */
 QUARRY_EXPORT void quarry_close(struct quarry *q);
 
-/* Everything applied so far, in any durability, is in table files and synced
+/* Everything applied so far, in any durability, is in SSTables and synced
  * when this returns: minor compactions of all tables. */
 QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
 
@@ -213,14 +213,14 @@ QUARRY_EXPORT size_t
 quarry_counters(struct quarry *q,
                 struct quarry_counter out[QUARRY_COUNTERS_MAX]);
 
-/* --- tables ------------------------------------------------------------ */
+/* --- tables -------------------------------------------------------------- */
 
 struct quarry_group_spec {
     const char *name;
     /* "key=value" options as on the command line, comma-separated or "":
      * compression=none|zstd, level=3, block=64KiB, bloom=none|row|rowcol,
      * memory=on|off, dictionary=on|off, replication=N (of clusters: copies of
-     * its table files; 0: as the cluster does). */
+     * its SSTables; 0: as the cluster does). */
     const char *options;
 };
 
@@ -252,7 +252,7 @@ enum quarry_alter_kind {
     QUARRY_UPDATE_FAMILY, /* Its GC rule. */
     QUARRY_DROP_FAMILY,
     QUARRY_ADD_GROUP,       /* name, options as in quarry_group_spec. */
-    QUARRY_UPDATE_GROUP,    /* Holds for table files written from now on. */
+    QUARRY_UPDATE_GROUP,    /* Holds for SSTables written from now on. */
     QUARRY_SET_REPLICATION, /* Of all groups: the number is in `name`, as text.
                                Present files of a cluster's table are changed
                                in the background. */
@@ -291,7 +291,7 @@ struct quarry_family_info {
     const char *name; /* Borrowed from the info. */
     const char *group;
     const char *gc;        /* The rule as text: "versions=3", "" for none. */
-    uint64_t stored_bytes; /* Its part of the table files, about. */
+    uint64_t stored_bytes; /* Its part of the SSTables, about. */
     uint64_t memory_bytes; /* Of memtables, and of files kept in memory. */
 };
 
@@ -378,8 +378,8 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split_points(struct quarry_table *t,
                                                        size_t *count,
                                                        struct err *err);
 
-/* --- snapshots --------------------------------------------------------- */
-/* What a table was at a moment, kept by reference to its table files, which are
+/* --- snapshots ----------------------------------------------------------- */
+/* What a table was at a moment, kept by reference to its SSTables, which are
  * never changed: taking one costs two minor compactions and no copies. Each row
  * is whole in it; on a cluster, tablets are as of moments a little apart. Files
  * stay while a table or a snapshot names them.
@@ -438,7 +438,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_snapshot_restore(struct quarry *q,
                                                      const char *table,
                                                      struct err *err);
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Changes to one row, applied atomically in the order given. @row is copied, as
  * are all arguments below. Mistakes (an empty row, a too long qualifier) are
@@ -554,7 +554,7 @@ quarry_read_modify_write(struct quarry_table *t,
                          struct quarry_row **out,
                          struct err *err);
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 struct quarry_range {
     struct slice start; /* Inclusive; empty: from the first row. */
@@ -658,7 +658,7 @@ quarry_run_program(struct quarry_table *t,
                    uint64_t *row_count,
                    struct err *err);
 
-/* --- filters ----------------------------------------------------------- */
+/* --- filters ------------------------------------------------------------- */
 /* Those of google.bigtable.v2.RowFilter, with its semantics; regular
  * expressions are RE2 over bytes and must match the whole. Constructors never
  * fail: a bad argument is remembered and reported by the read (ERR_INVALID).
@@ -714,7 +714,7 @@ quarry_filter_condition(struct quarry_filter *predicate,
                         struct quarry_filter *if_false); /* May be NULL. */
 QUARRY_EXPORT void quarry_filter_free(struct quarry_filter *f);
 
-/* --- asynchronous ------------------------------------------------------ */
+/* --- asynchronous -------------------------------------------------------- */
 /* For many operations in flight from few threads. A call copies what it needs
  * and returns; a pool of quarry_options.async_tasks threads of the library does
  * the work and calls back. Many are worth it: synced writes share commits, cold

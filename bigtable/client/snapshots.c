@@ -44,7 +44,7 @@ int quarry_snapshot_restore(struct quarry *q,
     return q->ops->snapshot_restore(q, name, table, err);
 }
 
-static const char *text(struct arena *a, struct slice s)
+static const char *client_snapshots_copy_text(struct arena *a, struct slice s)
 {
     char *copy = arena_alloc(a, s.len + 1);
     if (s.len)
@@ -60,8 +60,8 @@ static void fill_list(struct owned_snapshots *o, const struct snapshot_list *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct snapshot_summary *from = &l->list[i];
         list[i] = (struct quarry_snapshot){
-            .name = text(&o->arena, from->name),
-            .table = text(&o->arena, from->table),
+            .name = client_snapshots_copy_text(&o->arena, from->name),
+            .table = client_snapshots_copy_text(&o->arena, from->table),
             .created_us = from->created_us,
             .expires_us = from->expires_us,
             .tablet_count = from->tablets,
@@ -108,13 +108,12 @@ void quarry_snapshots_free(struct quarry_snapshots *s)
     mem_free(o);
 }
 
-/* --- one of them -----------------------------------------------------------
- */
+/* --- one of them --------------------------------------------------------- */
 
-static int describe(const char *name,
-                    const struct snapshot_record *r,
-                    struct quarry_table_info **out,
-                    struct err *err)
+static int client_snapshots_describe(const char *name,
+                                     const struct snapshot_record *r,
+                                     struct quarry_table_info **out,
+                                     struct err *err)
 {
     struct schema *schema;
     struct quarry_tablet_info *t;
@@ -150,7 +149,7 @@ int quarry_snapshot_describe(struct quarry *q,
     if (rc == 0)
         rc = snapshot_record_get(buf_slice(&bytes), &a, &r, err);
     if (rc == 0)
-        rc = describe(name, &r, out, err);
+        rc = client_snapshots_describe(name, &r, out, err);
     arena_close(&a);
     buf_close(&bytes);
     return rc;

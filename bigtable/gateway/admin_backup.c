@@ -44,8 +44,7 @@
 /* Of what is kept: extras of the table (table_message.h). Never sent. */
 #define FIELD_SCHEMA 1000
 
-/* --- messages ---------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------ */
 
 /* Of a Timestamp; 0: none. */
 static int64_t time_of(struct slice message)
@@ -95,8 +94,7 @@ static void put_kept(struct slice kept, struct buf *out)
     pb_copy_fields(out, kept, FIELD_SCHEMA, false);
 }
 
-/* --- time that is over ------------------------------------------------------
- */
+/* --- time that is over --------------------------------------------------- */
 
 struct expiring {
     struct gateway *g;
@@ -147,10 +145,10 @@ drop_by_key(struct gateway *g, const struct backup_kind *k, struct slice key)
     buf_close(&text);
 }
 
-static int expire(struct gateway *g,
-                  const struct backup_kind *k,
-                  struct slice instance,
-                  struct err *err)
+static int backup_expire(struct gateway *g,
+                         const struct backup_kind *k,
+                         struct slice instance,
+                         struct err *err)
 {
     struct expiring e = {.g = g, .kind = k, .now_us = service_now_us(g)};
     struct buf prefix = BUF_INIT;
@@ -167,21 +165,20 @@ static int expire(struct gateway *g,
     return rc;
 }
 
-/* --- making -----------------------------------------------------------------
- */
+/* --- making -------------------------------------------------------------- */
 
 /* Take the snapshot and keep @message of it, with the schema of @source (NULL:
  * @message has it already). */
-static int make(struct gateway *g,
-                const struct backup_kind *k,
-                const struct backup_name *b,
-                const char *table,
-                const struct resource_name *source,
-                struct buf *message,
-                struct err *err)
+static int backup_make(struct gateway *g,
+                       const struct backup_kind *k,
+                       const struct backup_name *b,
+                       const char *table,
+                       const struct resource_name *source,
+                       struct buf *message,
+                       struct err *err)
 {
     struct buf schema = BUF_INIT;
-    int rc = expire(g, k, b->name.instance, err);
+    int rc = backup_expire(g, k, b->name.instance, err);
     if (rc == 0 && source)
         rc = table_schema_extras(g, source, &schema, err);
     if (schema.len)
@@ -267,8 +264,8 @@ int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0) {
         put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3),
                    pb_find_integer(backup, 11), &message);
-        rc = make(g, &backup_kind_backup, &b, table, &source_name, &message,
-                  err);
+        rc = backup_make(g, &backup_kind_backup, &b, table, &source_name,
+                         &message, err);
     }
     if (rc == 0)
         rc = reply_made(g, call, &backup_kind_backup, &b, "Backup",
@@ -304,7 +301,8 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
             service_put_time(&message, 5, now_us + ttl_us);
         pb_put_integer(&message, 6, SNAPSHOT_READY);
         pb_put_bytes(&message, 7, pb_find(request, 5));
-        rc = make(g, &backup_kind_snapshot, &b, table, &source, &message, err);
+        rc = backup_make(g, &backup_kind_snapshot, &b, table, &source, &message,
+                         err);
     }
     if (rc == 0)
         rc = reply_made(g, call, &backup_kind_snapshot, &b, "Snapshot",
@@ -314,34 +312,33 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- looking ----------------------------------------------------------------
- */
+/* --- looking ------------------------------------------------------------- */
 
 /* Its message without the name, appended. */
-static int find(struct gateway *g,
-                const struct backup_kind *k,
-                const struct backup_name *b,
-                struct buf *out,
-                struct err *err)
+static int backup_find(struct gateway *g,
+                       const struct backup_kind *k,
+                       const struct backup_name *b,
+                       struct buf *out,
+                       struct err *err)
 {
     bool found = false;
-    int rc = expire(g, k, b->name.instance, err);
+    int rc = backup_expire(g, k, b->name.instance, err);
     if (rc == 0)
         rc = registry_get(g->own, buf_slice(&b->key), out, &found, err);
     return rc || found ? rc : backup_not_found(k, b, err);
 }
 
-static int get(struct gateway *g,
-               const struct backup_kind *k,
-               struct grpc_call *call,
-               struct err *err)
+static int backup_get(struct gateway *g,
+                      const struct backup_kind *k,
+                      struct grpc_call *call,
+                      struct err *err)
 {
     struct buf *out = grpc_scratch(call);
     struct buf kept = BUF_INIT;
     struct backup_name b;
     int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
     if (rc == 0)
-        rc = find(g, k, &b, &kept, err);
+        rc = backup_find(g, k, &b, &kept, err);
     if (rc == 0) {
         backup_name_put(k, &b.name, out);
         put_kept(buf_slice(&kept), out);
@@ -362,7 +359,7 @@ struct listing {
 };
 
 static int
-visit(void *ctx, struct slice key, struct slice message, struct err *err)
+backup_visit(void *ctx, struct slice key, struct slice message, struct err *err)
 {
     struct listing *l = ctx;
     struct resource_name n = l->name;
@@ -383,10 +380,10 @@ visit(void *ctx, struct slice key, struct slice message, struct err *err)
     return rc;
 }
 
-static int list(struct gateway *g,
-                const struct backup_kind *k,
-                struct grpc_call *call,
-                struct err *err)
+static int backup_list(struct gateway *g,
+                       const struct backup_kind *k,
+                       struct grpc_call *call,
+                       struct err *err)
 {
     struct listing l = {.kind = k, .out = grpc_scratch(call)};
     struct slice request = grpc_request(call);
@@ -401,28 +398,28 @@ static int list(struct gateway *g,
     if (rc == 0 && k == &backup_kind_backup && pb_find(request, 3).len)
         rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.order_by");
     if (rc == 0)
-        rc = expire(g, k, l.name.instance, err);
+        rc = backup_expire(g, k, l.name.instance, err);
     if (rc == 0) {
         l.all = slice_eq_str(l.name.id, "-");
         admin_key(&prefix, l.name.instance, k->word, SLICE_EMPTY);
         l.prefix_bytes = prefix.len;
-        rc = registry_each(g->own, buf_slice(&prefix), visit, &l, err);
+        rc = registry_each(g->own, buf_slice(&prefix), backup_visit, &l, err);
     }
     buf_close(&l.one);
     buf_close(&prefix);
     return rc ? rc : grpc_send(call, l.out, err);
 }
 
-static int drop(struct gateway *g,
-                const struct backup_kind *k,
-                struct grpc_call *call,
-                struct err *err)
+static int backup_drop(struct gateway *g,
+                       const struct backup_kind *k,
+                       struct grpc_call *call,
+                       struct err *err)
 {
     struct buf message = BUF_INIT;
     struct backup_name b;
     int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
     if (rc == 0)
-        rc = find(g, k, &b, &message, err);
+        rc = backup_find(g, k, &b, &message, err);
     if (rc == 0)
         rc = quarry_snapshot_drop(g->quarry, b.store, err);
     if (rc == ERR_NOTFOUND && message.len)
@@ -446,7 +443,7 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     int rc =
         backup_name_parse(&backup_kind_backup, pb_find(backup, 1), &b, err);
     if (rc == 0)
-        rc = find(g, &backup_kind_backup, &b, &old, err);
+        rc = backup_find(g, &backup_kind_backup, &b, &old, err);
     if (rc == 0)
         rc = message_merge(&backup_type, buf_slice(&old), backup,
                            pb_find(request, 2), &fresh, err);
@@ -465,8 +462,7 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : grpc_send(call, out, err);
 }
 
-/* --- tables of them ---------------------------------------------------------
- */
+/* --- tables of them ------------------------------------------------------ */
 
 /* What is known of a table that was made of a backup: RestoreInfo {source_type
  * 1, backup_info 2 {backup 1, start_time 2, end_time 3, source_table 4,
@@ -505,11 +501,11 @@ static int keep_restored(struct gateway *g,
     return rc;
 }
 
-static int restore(struct gateway *g,
-                   const struct backup_kind *k,
-                   struct grpc_call *call,
-                   const char *metadata,
-                   struct err *err)
+static int backup_restore(struct gateway *g,
+                          const struct backup_kind *k,
+                          struct grpc_call *call,
+                          const char *metadata,
+                          struct err *err)
 {
     struct slice request = grpc_request(call);
     char table[STORE_NAME_BYTES];
@@ -524,7 +520,7 @@ static int restore(struct gateway *g,
     if (rc == 0)
         rc = backup_name_parse(k, pb_find(request, 3), &b, err);
     if (rc == 0)
-        rc = find(g, k, &b, &message, err);
+        rc = backup_find(g, k, &b, &message, err);
     if (rc == 0)
         rc = quarry_snapshot_restore(g->quarry, b.store, table, err);
     if (rc == 0)
@@ -556,7 +552,7 @@ static int copy_snapshot(struct gateway *g,
     rc = quarry_snapshot_restore(g->quarry, from->store, table, err);
     if (rc)
         return rc;
-    rc = make(g, &backup_kind_backup, to, table, NULL, message, err);
+    rc = backup_make(g, &backup_kind_backup, to, table, NULL, message, err);
     if (quarry_table_drop(g->quarry, table, rc ? NULL : err) && rc == 0)
         rc = ERR_UNAVAILABLE;
     return rc;
@@ -578,7 +574,7 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_expiry(g, pb_find(request, 4), err);
     if (rc == 0)
-        rc = find(g, &backup_kind_backup, &from, &old, err);
+        rc = backup_find(g, &backup_kind_backup, &from, &old, err);
     if (rc == 0) {
         struct slice schema = pb_find(buf_slice(&old), FIELD_SCHEMA);
         put_backup(g, pb_find(buf_slice(&old), 2), pb_find(request, 3),
@@ -597,8 +593,7 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- what is there ----------------------------------------------------------
- */
+/* --- what is there ------------------------------------------------------- */
 
 static int
 see_any(void *ctx, struct slice key, struct slice message, struct err *err)
@@ -623,7 +618,7 @@ int backup_exists(struct gateway *g,
     *exists = false;
     for (size_t i = 0; i < ARRAY_LEN(kinds) && rc == 0; i++) {
         struct buf prefix = BUF_INIT;
-        rc = expire(g, kinds[i], instance, err);
+        rc = backup_expire(g, kinds[i], instance, err);
         admin_key(&prefix, instance, kinds[i]->word, cluster);
         if (cluster.len)
             buf_append_byte(&prefix, '/');
@@ -635,48 +630,48 @@ int backup_exists(struct gateway *g,
     return rc;
 }
 
-/* --- methods ----------------------------------------------------------------
- */
+/* --- methods ------------------------------------------------------------- */
 
 int admin_get_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return get(ctx, &backup_kind_backup, call, err);
+    return backup_get(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_list_backups(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return list(ctx, &backup_kind_backup, call, err);
+    return backup_list(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_delete_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return drop(ctx, &backup_kind_backup, call, err);
+    return backup_drop(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_restore_table(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return restore(ctx, &backup_kind_backup, call, "RestoreTableMetadata", err);
+    return backup_restore(ctx, &backup_kind_backup, call,
+                          "RestoreTableMetadata", err);
 }
 
 int admin_get_snapshot(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return get(ctx, &backup_kind_snapshot, call, err);
+    return backup_get(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_list_snapshots(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return list(ctx, &backup_kind_snapshot, call, err);
+    return backup_list(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_delete_snapshot(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return drop(ctx, &backup_kind_snapshot, call, err);
+    return backup_drop(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_create_table_from_snapshot(void *ctx,
                                      struct grpc_call *call,
                                      struct err *err)
 {
-    return restore(ctx, &backup_kind_snapshot, call,
-                   "CreateTableFromSnapshotMetadata", err);
+    return backup_restore(ctx, &backup_kind_snapshot, call,
+                          "CreateTableFromSnapshotMetadata", err);
 }

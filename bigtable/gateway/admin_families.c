@@ -203,7 +203,8 @@ static int add_change(struct changes *c, struct slice bytes, struct err *err)
     return rc;
 }
 
-static int parse(struct changes *c, struct slice request, struct err *err)
+static int
+admin_families_parse(struct changes *c, struct slice request, struct err *err)
 {
     struct cursor cursor = cursor_make(request);
     size_t count = count_changes(request);
@@ -263,7 +264,7 @@ static int modify_families(struct gateway *g,
     rc = table_extras_get(g, name, &old, &had, err);
     buf_append_slice(&c.extras, buf_slice(&old));
     if (rc == 0)
-        rc = parse(&c, request, err);
+        rc = admin_families_parse(&c, request, err);
     if (rc == 0 && c.any_drop)
         rc =
             table_check_unprotected(g, call, name, "drop a column family", err);

@@ -112,8 +112,7 @@ static int parse_project(struct slice text, struct slice *out, struct err *err)
                    SLICE_ARG(slice_sub(text, 0, 200)));
 }
 
-/* --- create -----------------------------------------------------------------
- */
+/* --- create -------------------------------------------------------------- */
 
 /* Called for each of the clusters that come with an instance. */
 typedef int (*given_cluster_cb)(struct gateway *g,
@@ -162,10 +161,10 @@ static int each_cluster(struct gateway *g,
 }
 
 /* The clusters are looked at first: a bad one leaves no instance behind. */
-static int create(struct gateway *g,
-                  struct slice request,
-                  struct buf *out,
-                  struct err *err)
+static int admin_instance_create(struct gateway *g,
+                                 struct slice request,
+                                 struct buf *out,
+                                 struct err *err)
 {
     struct resource_name name = {.instance = pb_find(request, 2)};
     struct buf kept = BUF_INIT;
@@ -190,7 +189,7 @@ static int create(struct gateway *g,
 int admin_create_instance(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct buf message = BUF_INIT;
-    int rc = create(ctx, grpc_request(call), &message, err);
+    int rc = admin_instance_create(ctx, grpc_request(call), &message, err);
     if (rc == 0)
         rc = admin_reply_operation(ctx, call, "Instance",
                                    "CreateInstanceMetadata",
@@ -199,8 +198,7 @@ int admin_create_instance(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- get, list, update ------------------------------------------------------
- */
+/* --- get, list, update --------------------------------------------------- */
 
 int admin_get_instance(void *ctx, struct grpc_call *call, struct err *err)
 {
@@ -306,8 +304,7 @@ int admin_list_instances(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : grpc_send(call, l.out, err);
 }
 
-/* --- delete -----------------------------------------------------------------
- */
+/* --- delete -------------------------------------------------------------- */
 
 struct removal {
     struct gateway *gateway;

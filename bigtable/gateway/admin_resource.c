@@ -144,13 +144,13 @@ static int check_etag(const struct resource_kind *k,
 }
 
 /* What @old becomes by @update. */
-static int merge(struct gateway *g,
-                 const struct resource_kind *k,
-                 struct slice old,
-                 struct slice update,
-                 struct slice mask,
-                 struct buf *out,
-                 struct err *err)
+static int admin_resource_merge(struct gateway *g,
+                                const struct resource_kind *k,
+                                struct slice old,
+                                struct slice update,
+                                struct slice mask,
+                                struct buf *out,
+                                struct err *err)
 {
     struct buf translated = BUF_INIT;
     struct buf merged = BUF_INIT;
@@ -189,7 +189,8 @@ static int merge_kept(struct gateway *g,
     if (rc == 0)
         rc = check_etag(k, buf_slice(&old), update, err);
     if (rc == 0)
-        rc = merge(g, k, buf_slice(&old), update, mask, out, err);
+        rc =
+            admin_resource_merge(g, k, buf_slice(&old), update, mask, out, err);
     if (rc == 0)
         rc = registry_replace(g->quarry, buf_slice(&key), buf_slice(&old),
                               found, buf_slice(out), err);
@@ -199,12 +200,12 @@ static int merge_kept(struct gateway *g,
 }
 
 /* @out is the whole message, with its name. */
-static int update(struct gateway *g,
-                  const struct resource_kind *k,
-                  struct slice resource,
-                  struct slice mask,
-                  struct buf *out,
-                  struct err *err)
+static int admin_resource_update(struct gateway *g,
+                                 const struct resource_kind *k,
+                                 struct slice resource,
+                                 struct slice mask,
+                                 struct buf *out,
+                                 struct err *err)
 {
     struct resource_name name;
     struct buf kept = BUF_INIT;
@@ -226,7 +227,8 @@ int resource_handle_update(struct gateway *g,
     struct slice request = grpc_request(call);
     struct slice mask = pb_find(request, 2);
     struct buf message = BUF_INIT;
-    int rc = mask.len ? update(g, k, pb_find(request, 1), mask, &message, err)
+    int rc = mask.len ? admin_resource_update(g, k, pb_find(request, 1), mask,
+                                              &message, err)
                       : err_set(err, ERR_INVALID, "the update mask is empty");
     if (rc == 0)
         rc = admin_reply_operation(g, call, k->type, k->update_metadata,
@@ -241,7 +243,7 @@ int resource_replace(struct gateway *g,
                      struct buf *out,
                      struct err *err)
 {
-    return update(g, k, resource, SLICE_EMPTY, out, err);
+    return admin_resource_update(g, k, resource, SLICE_EMPTY, out, err);
 }
 
 int resource_handle_delete(struct gateway *g,

@@ -45,8 +45,7 @@ static const struct message_type table_type = {"Table", table_fields,
 
 #define GRANULARITY_MILLIS 1
 
-/* --- names ------------------------------------------------------------------
- */
+/* --- names --------------------------------------------------------------- */
 
 static int parse_table(struct gateway *g,
                        struct slice text,
@@ -78,13 +77,12 @@ static int reply_table(struct gateway *g,
     return rc ? rc : grpc_send(call, b, err);
 }
 
-/* --- create -----------------------------------------------------------------
- */
+/* --- create -------------------------------------------------------------- */
 
-static int split(struct gateway *g,
-                 const char *store_name,
-                 struct slice request,
-                 struct err *err)
+static int admin_table_split(struct gateway *g,
+                             const char *store_name,
+                             struct slice request,
+                             struct err *err)
 {
     struct cursor c = cursor_make(request);
     struct pb_field f;
@@ -177,7 +175,7 @@ static int make_table(struct gateway *g,
     table_families_close(&families);
     if (rc)
         goto out;
-    rc = split(g, store_name, request, err);
+    rc = admin_table_split(g, store_name, request, err);
     if (rc == 0)
         rc = table_extras_put(g, name, buf_slice(&extras), err);
     if (rc) /* All or nothing. */
@@ -206,8 +204,7 @@ int admin_create_table(void *ctx, struct grpc_call *call, struct err *err)
               : reply_table(g, call, &name, store_name, TABLE_VIEW_SCHEMA, err);
 }
 
-/* --- list and get -----------------------------------------------------------
- */
+/* --- list and get -------------------------------------------------------- */
 
 static int put_tables(struct gateway *g,
                       const struct resource_name *parent,
@@ -276,8 +273,7 @@ int admin_get_table(void *ctx, struct grpc_call *call, struct err *err)
                             pb_find_integer(request, 2), err);
 }
 
-/* --- update and delete ------------------------------------------------------
- */
+/* --- update and delete --------------------------------------------------- */
 
 static bool is_family(void *ctx, struct slice name)
 {
@@ -394,8 +390,7 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : service_reply_empty(call, err);
 }
 
-/* --- rows -------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 /* Rows of a protected table may be dropped: protection is of the table, its
  * families and its instance, and not of the data. */
@@ -454,8 +449,7 @@ int admin_drop_row_range(void *ctx, struct grpc_call *call, struct err *err)
     return d.rc ? d.rc : service_reply_empty(call, err);
 }
 
-/* --- consistency ------------------------------------------------------------
- */
+/* --- consistency --------------------------------------------------------- */
 
 /* There is one copy that is served, so whatever was written is there: a token
  * names its table and nothing else. */

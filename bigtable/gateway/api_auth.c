@@ -77,7 +77,7 @@ static bool parse_hash(struct slice text,
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int api_auth_compare(const void *a, const void *b)
 {
     return memcmp(a, b, API_TOKEN_HASH_BYTES);
 }
@@ -124,7 +124,7 @@ static int parse_tokens(struct slice text,
         add_token(out, &item);
     }
     if (out->count)
-        qsort(out->items, out->count, sizeof(*out->items), compare);
+        qsort(out->items, out->count, sizeof(*out->items), api_auth_compare);
     return 0;
 }
 
@@ -183,8 +183,7 @@ int api_auth_reload(struct api_auth *a, struct err *err)
     return 0;
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 static int read_key(struct api_auth *a, const char *path, struct err *err)
 {
@@ -233,8 +232,7 @@ void api_auth_close(struct api_auth *a)
     mem_free(a);
 }
 
-/* --- calls ------------------------------------------------------------------
- */
+/* --- calls --------------------------------------------------------------- */
 
 static int check_token(const struct api_auth *a,
                        struct slice token,
@@ -250,7 +248,7 @@ static int check_token(const struct api_auth *a,
     api_token_hash(token, wanted.hash);
     if (a->tokens.count)
         found = bsearch(&wanted, a->tokens.items, a->tokens.count,
-                        sizeof(*a->tokens.items), compare);
+                        sizeof(*a->tokens.items), api_auth_compare);
     if (found) {
         memcpy(principal, found->principal, sizeof(found->principal));
         return 0;

@@ -62,8 +62,10 @@ static struct entry *entry_of(struct app_profile_cache *c, const char *key)
     return &c->entries[hash64_slice(slice_str(key)) % ENTRY_COUNT];
 }
 
-static bool
-recall(struct gateway *g, const char *key, uint64_t generation, struct entry *e)
+static bool app_profile_recall(struct gateway *g,
+                               const char *key,
+                               uint64_t generation,
+                               struct entry *e)
 {
     struct app_profile_cache *c = g->profiles;
     bool good;
@@ -74,7 +76,8 @@ recall(struct gateway *g, const char *key, uint64_t generation, struct entry *e)
     return good && world_mono_ns(g->world) - e->read_ns < FRESH_NS;
 }
 
-static void remember(struct app_profile_cache *c, const struct entry *e)
+static void app_profile_remember(struct app_profile_cache *c,
+                                 const struct entry *e)
 {
     mutex_lock(&c->lock);
     *entry_of(c, e->key) = *e;
@@ -90,10 +93,10 @@ static void read_profile(struct slice message, struct entry *e)
         pb_find_integer(pb_find(message, PROFILE_SINGLE_CLUSTER), 2) != 0;
 }
 
-static int load(struct gateway *g,
-                const struct resource_name *name,
-                struct entry *e,
-                struct err *err)
+static int app_profile_load(struct gateway *g,
+                            const struct resource_name *name,
+                            struct entry *e,
+                            struct err *err)
 {
     struct buf message = BUF_INIT;
     int rc;
@@ -102,7 +105,7 @@ static int load(struct gateway *g,
     rc = resource_get(g, &app_profile_kind, name, &message, err);
     if (rc == 0) {
         read_profile(buf_slice(&message), e);
-        remember(g->profiles, e);
+        app_profile_remember(g->profiles, e);
     }
     buf_close(&message);
     return rc;
@@ -147,10 +150,11 @@ int app_profile_check(struct gateway *g,
                        SLICE_ARG(slice_sub(profile, 0, 100)));
     snprintf(key, sizeof(key), "%.*s/%.*s", SLICE_ARG(name.instance),
              SLICE_ARG(profile));
-    if (!recall(g, key, atomic_load(&g->profiles->generation), &e)) {
+    if (!app_profile_recall(g, key, atomic_load(&g->profiles->generation),
+                            &e)) {
         memset(&e, 0, sizeof(e));
         memcpy(e.key, key, sizeof(key));
-        rc = load(g, &name, &e, err);
+        rc = app_profile_load(g, &name, &e, err);
     }
     return rc ? rc : check_use(&e, use, err);
 }

@@ -55,7 +55,7 @@ struct judge {
 
 /* --- words --------------------------------------------------------------- */
 
-static char lower(char c)
+static char lower_case(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -63,12 +63,12 @@ static char lower(char c)
 static bool is_same(struct slice a, struct slice b)
 {
     for (size_t i = 0; i < a.len && i < b.len; i++)
-        if (lower(a.data[i]) != lower(b.data[i]))
+        if (lower_case(a.data[i]) != lower_case(b.data[i]))
             return false;
     return a.len == b.len;
 }
 
-static bool contains(struct slice text, struct slice part)
+static bool backup_filter_contains(struct slice text, struct slice part)
 {
     for (size_t i = 0; i + part.len <= text.len; i++)
         if (is_same(slice_sub(text, i, i + part.len), part))
@@ -76,7 +76,7 @@ static bool contains(struct slice text, struct slice part)
     return false;
 }
 
-static void take(struct judge *j, size_t n)
+static void backup_filter_consume(struct judge *j, size_t n)
 {
     j->rest = slice_sub(j->rest, n, j->rest.len);
 }
@@ -86,7 +86,7 @@ static void skip_space(struct judge *j)
     while (j->rest.len > 0 &&
            (j->rest.data[0] == ' ' || j->rest.data[0] == '\t' ||
             j->rest.data[0] == '\n'))
-        take(j, 1);
+        backup_filter_consume(j, 1);
 }
 
 /* Take @text, if it stands next. */
@@ -95,7 +95,7 @@ static bool take_text(struct judge *j, const char *text)
     skip_space(j);
     if (!slice_starts_with(j->rest, slice_str(text)))
         return false;
-    take(j, slice_str(text).len);
+    backup_filter_consume(j, slice_str(text).len);
     return true;
 }
 
@@ -120,11 +120,11 @@ static bool take_keyword(struct judge *j, const char *keyword)
     struct slice word = peek_word(j, true);
     if (!is_same(word, slice_str(keyword)))
         return false;
-    take(j, word.len);
+    backup_filter_consume(j, word.len);
     return true;
 }
 
-static int bad(struct judge *j, const char *what)
+static int backup_filter_syntax_error(struct judge *j, const char *what)
 {
     return err_set(j->err, ERR_INVALID, "filter: %s expected at '%.*s'", what,
                    SLICE_ARG(slice_sub(j->rest, 0, 40)));
@@ -136,14 +136,14 @@ static int take_value(struct judge *j, struct slice *out)
     skip_space(j);
     if (!take_text(j, "\"")) {
         *out = peek_word(j, false);
-        take(j, out->len);
-        return out->len > 0 ? 0 : bad(j, "a value");
+        backup_filter_consume(j, out->len);
+        return out->len > 0 ? 0 : backup_filter_syntax_error(j, "a value");
     }
     end = slice_find_byte(j->rest, '"');
     if (end == j->rest.len)
-        return bad(j, "the end of a text in quotes");
+        return backup_filter_syntax_error(j, "the end of a text in quotes");
     *out = slice_sub(j->rest, 0, end);
-    take(j, end + 1);
+    backup_filter_consume(j, end + 1);
     return 0;
 }
 
@@ -166,8 +166,8 @@ static bool is_fit(enum filter_op op, int order)
 static int order_of_texts(struct slice a, struct slice b)
 {
     for (size_t i = 0; i < a.len && i < b.len; i++) {
-        char x = lower(a.data[i]);
-        char y = lower(b.data[i]);
+        char x = lower_case(a.data[i]);
+        char y = lower_case(b.data[i]);
         if (x != y)
             return (unsigned char)x < (unsigned char)y ? -1 : 1;
     }
@@ -204,21 +204,22 @@ number_of(struct judge *j, enum field_kind kind, struct slice value, int64_t *n)
             *n = (int64_t)i;
             return 0;
         }
-    return bad(j, "CREATING or READY before what stands");
+    return backup_filter_syntax_error(j,
+                                      "CREATING or READY before what stands");
 }
 
-static int compare(struct judge *j,
-                   const struct field *f,
-                   enum filter_op op,
-                   struct slice value,
-                   bool *fits)
+static int backup_filter_compare(struct judge *j,
+                                 const struct field *f,
+                                 enum filter_op op,
+                                 struct slice value,
+                                 bool *fits)
 {
     struct slice text = pb_find(j->backup, f->number);
     int64_t wanted;
     int64_t held;
     int rc;
     if (f->kind == KIND_TEXT) {
-        *fits = op == OP_HAS ? contains(text, value)
+        *fits = op == OP_HAS ? backup_filter_contains(text, value)
                              : is_fit(op, order_of_texts(text, value));
         return 0;
     }
@@ -240,15 +241,18 @@ static int take_comparison(struct judge *j, bool *fits)
         if (is_same(name, slice_str(fields[i].name)))
             f = &fields[i];
     if (!f)
-        return bad(j, "a field (name, source_table, state, start_time, "
-                      "end_time, expire_time, size_bytes)");
-    take(j, name.len);
+        return backup_filter_syntax_error(
+            j, "a field (name, source_table, state, start_time, "
+               "end_time, expire_time, size_bytes)");
+    backup_filter_consume(j, name.len);
     for (size_t i = 0; i < ARRAY_LEN(operators); i++)
         if (take_text(j, operators[i].text)) {
             rc = take_value(j, &value);
-            return rc ? rc : compare(j, f, operators[i].op, value, fits);
+            return rc ? rc
+                      : backup_filter_compare(j, f, operators[i].op, value,
+                                              fits);
         }
-    return bad(j, "an operator");
+    return backup_filter_syntax_error(j, "an operator");
 }
 
 /* --- expressions --------------------------------------------------------- */
@@ -262,7 +266,7 @@ static int take_term(struct judge *j, unsigned depth, bool *fits)
     if (take_text(j, "(")) {
         rc = take_filter(j, depth + 1, fits);
         if (rc == 0 && !take_text(j, ")"))
-            rc = bad(j, "')'");
+            rc = backup_filter_syntax_error(j, "')'");
     } else {
         rc = take_comparison(j, fits);
     }
@@ -317,6 +321,6 @@ int backup_filter_fits(struct slice filter,
         return 0;
     rc = take_filter(&j, 0, fits);
     if (rc == 0 && j.rest.len > 0)
-        rc = bad(&j, "the end");
+        rc = backup_filter_syntax_error(&j, "the end");
     return rc;
 }

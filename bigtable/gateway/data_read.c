@@ -76,7 +76,8 @@ struct read {
 
 /* --- the request --------------------------------------------------------- */
 
-static int parse(struct slice bytes, struct read_request *out, struct err *err)
+static int
+data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
 {
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
@@ -105,7 +106,7 @@ static int parse(struct slice bytes, struct read_request *out, struct err *err)
     return c.bad ? service_bad_request(err) : 0;
 }
 
-static int check(const struct read_request *r, struct err *err)
+static int data_read_check(const struct read_request *r, struct err *err)
 {
     if (r->view)
         return err_set(err, ERR_UNSUPPORTED, "reading through a view");
@@ -132,11 +133,11 @@ static void fill_options(struct read *r)
         r->options.read_ahead_off = limit && limit <= SHORT_SCAN_ROWS;
 }
 
-static int prepare(struct read *r, struct err *err)
+static int data_read_prepare(struct read *r, struct err *err)
 {
-    int rc = parse(grpc_request(r->call), &r->request, err);
+    int rc = data_read_parse(grpc_request(r->call), &r->request, err);
     if (rc == 0)
-        rc = check(&r->request, err);
+        rc = data_read_check(&r->request, err);
     if (rc == 0)
         rc = app_profile_check(r->gateway, r->request.table, r->request.profile,
                                APP_PROFILE_READ, err);
@@ -150,8 +151,7 @@ static int prepare(struct read *r, struct err *err)
     return rc;
 }
 
-/* --- pieces of a scan ------------------------------------------------------
- */
+/* --- pieces of a scan ---------------------------------------------------- */
 
 static int next_row(struct read *r, const struct quarry_row **row)
 {
@@ -239,8 +239,7 @@ static int run_scan(struct read *r, struct err *err)
     return rc;
 }
 
-/* --- one row ---------------------------------------------------------------
- */
+/* --- one row ------------------------------------------------------------- */
 
 static bool is_one_row(const struct read *r)
 {
@@ -278,8 +277,7 @@ static int read_one(struct read *r, struct err *err)
     return rc;
 }
 
-/* --- the call --------------------------------------------------------------
- */
+/* --- the call ------------------------------------------------------------ */
 
 /* RequestStats: full_read_stats_view 1 {read_iteration_stats 1 {rows_seen 1,
  * rows_returned 2, cells_seen 3, cells_returned 4}, request_latency_stats 2
@@ -327,7 +325,7 @@ int data_read_rows(void *ctx, struct grpc_call *call, struct err *err)
         .gateway = g, .call = call, .begin_ns = world_mono_ns(g->world)};
     int rc;
     request_rows_init(&r.rows);
-    rc = prepare(&r, err);
+    rc = data_read_prepare(&r, err);
     if (rc == 0 && !r.rows.none)
         rc = is_one_row(&r) ? read_one(&r, err) : run_scan(&r, err);
     if (rc == 0 && r.request.stats == STATS_FULL)

@@ -18,8 +18,9 @@ struct row_writes {
 };
 
 /* Take what @call asks for as the next one of @w. */
-static int
-take(struct row_writes *w, const struct grpc_call *call, struct err *err)
+static int data_write_many_take(struct row_writes *w,
+                                const struct grpc_call *call,
+                                struct err *err)
 {
     struct quarry_mutation *m;
     struct request_row q;
@@ -78,7 +79,7 @@ void data_mutate_row_many(void *ctx,
     w.batch = row_batch_take(w.gateway->batches, count);
     for (size_t i = 0; i < count; i++) {
         struct err err = ERR_INIT;
-        int rc = take(&w, calls[i], &err);
+        int rc = data_write_many_take(&w, calls[i], &err);
         if (rc)
             grpc_set_outcome(calls[i], rc, &err);
         else

@@ -93,13 +93,13 @@ static const struct grpc_method methods[] = {
     {REFLECTION "v1alpha.ServerReflection/ServerReflectionInfo", NULL},
 };
 
-/* --- who calls ------------------------------------------------------------ */
+/* --- who calls ----------------------------------------------------------- */
 
-static int authenticate(void *ctx,
-                        struct slice certificate,
-                        struct slice authorization,
-                        char principal[GRPC_PRINCIPAL_BYTES],
-                        struct err *err)
+static int gateway_authenticate(void *ctx,
+                                struct slice certificate,
+                                struct slice authorization,
+                                char principal[GRPC_PRINCIPAL_BYTES],
+                                struct err *err)
 {
     const struct gateway *g = ctx;
     STATIC_ASSERT(GRPC_PRINCIPAL_BYTES == API_PRINCIPAL_BYTES, "names");
@@ -107,7 +107,7 @@ static int authenticate(void *ctx,
 }
 
 static int
-enter(void *ctx, const char *principal, void **entered, struct err *err)
+gateway_enter(void *ctx, const char *principal, void **entered, struct err *err)
 {
     struct gateway *g = ctx;
     struct gateway *view;
@@ -117,7 +117,7 @@ enter(void *ctx, const char *principal, void **entered, struct err *err)
     return rc;
 }
 
-static void leave(void *ctx, void *entered)
+static void gateway_leave(void *ctx, void *entered)
 {
     struct gateway *g = ctx;
     principal_views_release(g->views, entered);
@@ -186,10 +186,10 @@ int gateway_open(struct world *w,
         rc = open_auth(g, opts, err);
     if (g->auth) {
         g->views = principal_views_new(g);
-        grpc.authenticate = authenticate;
+        grpc.authenticate = gateway_authenticate;
         grpc.open_paths = HEALTH;
-        grpc.enter = enter;
-        grpc.leave = leave;
+        grpc.enter = gateway_enter;
+        grpc.leave = gateway_leave;
     }
     if (rc == 0)
         rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);

@@ -47,7 +47,7 @@ struct grpc_budget *grpc_connection_budget(struct grpc_connection *c)
     return &c->budget;
 }
 
-/* --- calls on their connection ----------------------------------------- */
+/* --- calls on their connection ------------------------------------------- */
 
 struct grpc_call *grpc_connection_add_call(struct grpc_connection *c,
                                            int32_t stream)
@@ -113,7 +113,7 @@ void grpc_call_abandon(struct grpc_call *call)
         fiber_wake(call->fiber);
 }
 
-/* --- answers ------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------- */
 
 void grpc_connection_resume(struct grpc_call *call)
 {
@@ -128,11 +128,11 @@ void grpc_connection_resume(struct grpc_call *call)
     grpc_connection_kick(call->connection);
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------- */
 
 /* Take what the session wants to send, up to about GRPC_WRITE_BYTES. False: it
  * gave up. */
-static bool fill(struct grpc_connection *c)
+static bool grpc_connection_fill(struct grpc_connection *c)
 {
     while (c->out.len < GRPC_WRITE_BYTES) {
         const uint8_t *data;
@@ -155,14 +155,14 @@ static bool may_ping_wait(const struct grpc_connection *c)
 }
 
 /* Write until nothing is left to be sent. */
-static bool flush(struct grpc_connection *c)
+static bool grpc_connection_flush(struct grpc_connection *c)
 {
     if (c->has_ping && !may_ping_wait(c) && grpc_session_answer_ping(c))
         return false;
     for (;;) {
         struct slice part;
         int rc;
-        if (!fill(c))
+        if (!grpc_connection_fill(c))
             return false;
         if (c->out.len == 0)
             return true;
@@ -211,7 +211,7 @@ static void run_writer(void *arg)
             continue;
         }
         c->kicked = false;
-        c->broken = !flush(c);
+        c->broken = !grpc_connection_flush(c);
         if (!c->broken && is_done(c)) {
             begin_leaving(c);
             return;
@@ -221,7 +221,7 @@ static void run_writer(void *arg)
         fiber_cancel(c->fiber);
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 /* For how long after the last read may more gather? Not where a reply may wait
  * for it, or the rest of a request, nor behind a read that did not take
@@ -283,7 +283,7 @@ static void read_all(struct grpc_connection *c)
     mem_free(room);
 }
 
-/* --- the connection ----------------------------------------------------- */
+/* --- the connection ------------------------------------------------------ */
 
 static void leave_list(struct grpc_connection *c)
 {
@@ -352,7 +352,7 @@ static void say_goodbye(struct grpc_connection *c)
     if (c->failed)
         put_goaway(c);
     else
-        (void)!flush(c);
+        (void)!grpc_connection_flush(c);
 }
 
 /* With TLS the peer's name comes from there. On error there is no stream. */
@@ -374,7 +374,7 @@ static int shake_hands(struct grpc_connection *c)
     return rc;
 }
 
-static void serve(struct grpc_connection *c)
+static void grpc_connection_serve(struct grpc_connection *c)
 {
     c->writer = fiber_start(c->server->loop, "grpc writer", run_writer, c);
     grpc_connection_kick(c);
@@ -392,7 +392,7 @@ static void run_connection(void *arg)
 {
     struct grpc_connection *c = arg;
     if (shake_hands(c) == 0)
-        serve(c);
+        grpc_connection_serve(c);
     delete_session(c);
     stream_close(c->io);
     leave_list(c);

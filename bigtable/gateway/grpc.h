@@ -135,7 +135,7 @@ size_t grpc_server_call_count(const struct grpc_server *s);
 /* Bytes of its budget that are charged now. */
 size_t grpc_server_buffered_bytes(const struct grpc_server *s);
 
-/* --- inside a handler -------------------------------------------------- */
+/* --- inside a handler ---------------------------------------------------- */
 
 /* The message, uncompressed. Borrowed until the handler returns, which may
  * write over it. */
@@ -146,7 +146,7 @@ struct buf *grpc_scratch(struct grpc_call *call);
 /* Make room for a message's header in front of it. PRE: @b is empty. */
 void grpc_message_begin(struct buf *b);
 /* Send the message in @b, begun by grpc_message_begin(). Its memory may be
- * swapped for other; it is empty afterwards, and begun anew. Parks while too
+ * swapped for other; it is empty afterwards, and started again. Parks while too
  * much waits for the client.
  * Errors: ERR_CANCELLED (the client gave up), ERR_DEADLINE, ERR_TOOBIG. */
 MUST_CHECK int

@@ -24,7 +24,7 @@
 /* A handler waits while more than this waits for its client. */
 #define UNSENT_BYTES_MAX ((size_t)256 << 10)
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct grpc_call *grpc_call_new(struct grpc_server *server,
                                 struct grpc_connection *connection)
@@ -53,7 +53,7 @@ static void keep_or_close(struct buf *b)
     buf_clear(b);
 }
 
-static void release(struct grpc_call *call)
+static void grpc_call_free_memory(struct grpc_call *call)
 {
     mem_free(call->message);
     buf_close(&call->scratch);
@@ -64,7 +64,7 @@ static void release(struct grpc_call *call)
 }
 
 /* Everything but its memory is as new. */
-static void reset(struct grpc_call *call)
+static void grpc_call_reset(struct grpc_call *call)
 {
     struct grpc_call clean = {.message = call->message,
                               .message_cap = call->message_cap,
@@ -91,9 +91,9 @@ void grpc_call_free(struct grpc_call *call)
     grpc_budget_refund(call->budget, call->charged + grpc_call_unsent(call));
     if (server->call_count-- == GRPC_BUSY_CALLS)
         busy_poll_resume();
-    reset(call);
+    grpc_call_reset(call);
     if (server->spare_count + 1 > SPARE_CALLS_MAX) {
-        release(call);
+        grpc_call_free_memory(call);
         return;
     }
     call->next = server->spare;
@@ -112,12 +112,12 @@ void grpc_call_free_spares(struct grpc_server *server)
     while (server->spare) {
         struct grpc_call *call = server->spare;
         server->spare = call->next;
-        release(call);
+        grpc_call_free_memory(call);
     }
     server->spare_count = 0;
 }
 
-/* --- headers ------------------------------------------------------------ */
+/* --- headers ------------------------------------------------------------- */
 
 static const struct grpc_method *find_method(const struct grpc_server *server,
                                              struct slice path)
@@ -165,7 +165,7 @@ void grpc_call_take_header(struct grpc_call *call,
     }
 }
 
-/* --- the request ------------------------------------------------------- */
+/* --- the request --------------------------------------------------------- */
 
 static int check_prefix(struct grpc_call *call, struct err *err)
 {
@@ -213,7 +213,7 @@ static int move_message(struct grpc_call *call, size_t cap, struct err *err)
 
 /* Room for @more bytes of the message; not more than it has. Memory of an
  * earlier call is charged as it is used. */
-static int grow(struct grpc_call *call, size_t more, struct err *err)
+static int grpc_call_grow(struct grpc_call *call, size_t more, struct err *err)
 {
     size_t need = call->message_len + more;
     size_t cap = MAX_OF(call->charged * 2, FIRST_ROOM_BYTES);
@@ -234,7 +234,7 @@ take_message(struct grpc_call *call, struct slice bytes, struct err *err)
     int rc;
     if (bytes.len > call->message_size - call->message_len)
         return err_set(err, ERR_INVALID, "more than one message");
-    rc = grow(call, bytes.len, err);
+    rc = grpc_call_grow(call, bytes.len, err);
     if (rc)
         return rc;
     memcpy(call->message + call->message_len, bytes.data, bytes.len);
@@ -279,7 +279,7 @@ struct slice grpc_request(const struct grpc_call *call)
                              : SLICE_EMPTY;
 }
 
-/* --- the reply --------------------------------------------------------- */
+/* --- the reply ----------------------------------------------------------- */
 
 size_t grpc_call_unsent(const struct grpc_call *call)
 {
@@ -312,7 +312,7 @@ void grpc_message_begin(struct buf *b)
     buf_append_fill(b, 0, GRPC_PREFIX_BYTES);
 }
 
-static void compress(struct buf *b)
+static void grpc_call_compress(struct buf *b)
 {
     struct buf packed = BUF_INIT;
     grpc_message_begin(&packed);
@@ -353,7 +353,8 @@ static int await_room(struct grpc_call *call, struct err *err)
     return rc;
 }
 
-static int queue(struct grpc_call *call, struct buf *b, struct err *err)
+static int
+grpc_call_queue(struct grpc_call *call, struct buf *b, struct err *err)
 {
     if (!grpc_budget_charge(call->budget, b->len))
         return over_budget(err);
@@ -376,11 +377,11 @@ int grpc_send(struct grpc_call *call, struct buf *b, struct err *err)
         return rc;
     PRE(b->len >= GRPC_PREFIX_BYTES);
     if (call->gzip)
-        compress(b);
+        grpc_call_compress(b);
     if (b->len - GRPC_PREFIX_BYTES > UINT32_MAX)
         return err_set(err, ERR_EXHAUSTED, "a message of more than 4 GiB");
     put_be32(b->data + 1, (uint32_t)(b->len - GRPC_PREFIX_BYTES));
-    rc = queue(call, b, err);
+    rc = grpc_call_queue(call, b, err);
     if (rc == 0)
         grpc_connection_resume(call);
     return rc;

@@ -38,7 +38,7 @@ static int queue_answer(struct grpc_call *call, struct err *err)
 }
 
 /* Where the message under way ends among the first bytes of @bytes. */
-static size_t missing(const struct grpc_call *call)
+static size_t grpc_each_missing(const struct grpc_call *call)
 {
     return call->prefix_len < GRPC_PREFIX_BYTES
                ? GRPC_PREFIX_BYTES - call->prefix_len
@@ -49,7 +49,7 @@ int grpc_each_take(struct grpc_call *call, struct slice bytes, struct err *err)
 {
     int rc = 0;
     while (rc == 0 && bytes.len > 0) {
-        size_t n = MIN_OF(bytes.len, missing(call));
+        size_t n = MIN_OF(bytes.len, grpc_each_missing(call));
         rc = grpc_call_take(call, slice_sub(bytes, 0, n), err);
         bytes = slice_sub(bytes, n, bytes.len);
         if (rc || call->prefix_len < GRPC_PREFIX_BYTES)

@@ -29,7 +29,8 @@ static bool is_sound(const struct grpc_frames *f)
     return stream != 0 && stream != parent;
 }
 
-static struct slice gather(struct grpc_frames *f, struct slice bytes, size_t to)
+static struct slice
+grpc_frames_gather(struct grpc_frames *f, struct slice bytes, size_t to)
 {
     size_t n = MIN_OF(to - f->head_len, bytes.len);
     memcpy(f->head + f->head_len, bytes.data, n);
@@ -41,7 +42,7 @@ static struct slice gather(struct grpc_frames *f, struct slice bytes, size_t to)
 static struct slice
 take_head(struct grpc_frames *f, struct slice bytes, enum grpc_frame_event *e)
 {
-    bytes = gather(f, bytes, GRPC_FRAME_HEAD_BYTES);
+    bytes = grpc_frames_gather(f, bytes, GRPC_FRAME_HEAD_BYTES);
     if (f->head_len < GRPC_FRAME_HEAD_BYTES)
         return bytes;
     f->left = payload_of(f);
@@ -58,7 +59,7 @@ static struct slice take_priority(struct grpc_frames *f,
                                   struct slice bytes,
                                   enum grpc_frame_event *e)
 {
-    bytes = gather(f, bytes, sizeof(f->head));
+    bytes = grpc_frames_gather(f, bytes, sizeof(f->head));
     if (f->head_len < sizeof(f->head))
         return bytes;
     if (!is_sound(f))
@@ -67,7 +68,8 @@ static struct slice take_priority(struct grpc_frames *f,
     return bytes;
 }
 
-static struct slice skip(struct slice bytes, size_t count, size_t *done)
+static struct slice
+grpc_frames_skip(struct slice bytes, size_t count, size_t *done)
 {
     *done = MIN_OF(count, bytes.len);
     return slice_sub(bytes, *done, bytes.len);
@@ -82,14 +84,14 @@ size_t grpc_frames_watch(struct grpc_frames *f,
     *event = GRPC_FRAME_NOTHING;
     f->event_at = 0;
     if (f->seen < PREFACE_BYTES) {
-        bytes = skip(bytes, PREFACE_BYTES - f->seen, &done);
+        bytes = grpc_frames_skip(bytes, PREFACE_BYTES - f->seen, &done);
         f->seen += done;
     }
     while (bytes.len && *event == GRPC_FRAME_NOTHING) {
         if (f->head_len >= GRPC_FRAME_HEAD_BYTES) {
             bytes = take_priority(f, bytes, event);
         } else if (f->left) {
-            bytes = skip(bytes, f->left, &done);
+            bytes = grpc_frames_skip(bytes, f->left, &done);
             f->left -= done;
         } else {
             if (f->head_len == 0)

@@ -55,7 +55,7 @@ static int move_to(struct inflation *f, size_t cap)
     return 0;
 }
 
-static int step(struct inflation *f)
+static int grpc_inflate_step(struct inflation *f)
 {
     size_t max = f->call->server->options.message_bytes_max;
     int rc = fiber_check(f->err);
@@ -83,7 +83,7 @@ static int inflate_message(struct inflation *f)
     if (!f->reader)
         return err_set(f->err, ERR_EXHAUSTED, "no memory to uncompress");
     while (rc == 0 && !f->end)
-        rc = step(f);
+        rc = grpc_inflate_step(f);
     gzip_reader_free(f->reader);
     return rc;
 }

@@ -103,10 +103,10 @@ static size_t limit_of(const struct grpc_server *s,
     return all;
 }
 
-static int explain(enum scope scope,
-                   size_t limit,
-                   const struct applicant *a,
-                   struct err *why)
+static int grpc_limits_explain(enum scope scope,
+                               size_t limit,
+                               const struct applicant *a,
+                               struct err *why)
 {
     if (scope == SCOPE_ADDRESS)
         err_set(why, ERR_EXHAUSTED,
@@ -133,7 +133,7 @@ enum grpc_admission grpc_admit(struct grpc_server *server,
         if (count_in(server, scope, &a) < limit)
             continue;
         if (crowded || !make_room(server, scope, &a)) {
-            (void)explain(scope, limit, &a, why);
+            (void)grpc_limits_explain(scope, limit, &a, why);
             return crowded ? GRPC_DROPPED : GRPC_TURNED_AWAY;
         }
     }
@@ -142,9 +142,9 @@ enum grpc_admission grpc_admit(struct grpc_server *server,
     return GRPC_SERVED;
 }
 
-/* --- the sweep ------------------------------------------------------------ */
+/* --- the sweep ----------------------------------------------------------- */
 
-static bool passed(uint64_t now, uint64_t since, uint64_t us)
+static bool grpc_limits_passed(uint64_t now, uint64_t since, uint64_t us)
 {
     return now - since >= us * NS_OF_US;
 }
@@ -161,16 +161,17 @@ static void sweep_call(struct grpc_call *call, uint64_t now)
         now - call->begun_ns >= o->request_us * NS_OF_US + extra)
         grpc_session_refuse_slow(call);
     else if (call->replying && grpc_call_unsent(call) &&
-             passed(now, call->progress_ns, o->reply_us))
+             grpc_limits_passed(now, call->progress_ns, o->reply_us))
         grpc_session_reset_slow(call);
 }
 
 static const char *why_to_end(const struct grpc_connection *c, uint64_t now)
 {
     const struct grpc_options *o = &c->server->options;
-    if (c->writing_ns && passed(now, c->writing_ns, o->write_us))
+    if (c->writing_ns && grpc_limits_passed(now, c->writing_ns, o->write_us))
         return "it takes nothing that is written";
-    if (c->pinged_ns && passed(now, c->pinged_ns, o->keepalive_wait_us))
+    if (c->pinged_ns &&
+        grpc_limits_passed(now, c->pinged_ns, o->keepalive_wait_us))
         return "it does not answer";
     return NULL;
 }
@@ -179,7 +180,8 @@ static void sweep_connection(struct grpc_connection *c, uint64_t now)
 {
     const struct grpc_options *o = &c->server->options;
     const char *why = why_to_end(c, now);
-    if (why || (c->leaving && passed(now, c->leaving_ns, GRPC_LINGER_US))) {
+    if (why || (c->leaving &&
+                grpc_limits_passed(now, c->leaving_ns, GRPC_LINGER_US))) {
         if (why)
             grpc_connection_log(c, "ended", why);
         grpc_connection_cancel(c);
@@ -189,9 +191,10 @@ static void sweep_connection(struct grpc_connection *c, uint64_t now)
         return;
     for (struct grpc_call *call = c->calls; call; call = call->next)
         sweep_call(call, now);
-    if (c->call_count == 0 && passed(now, c->idle_ns, o->idle_us))
+    if (c->call_count == 0 && grpc_limits_passed(now, c->idle_ns, o->idle_us))
         grpc_connection_leave(c, NULL);
-    else if (!c->pinged_ns && passed(now, c->read_ns, o->keepalive_us))
+    else if (!c->pinged_ns &&
+             grpc_limits_passed(now, c->read_ns, o->keepalive_us))
         grpc_session_ping(c, now);
 }
 

@@ -9,7 +9,7 @@
 #include "bigtable/gateway/grpc_status.h"
 
 /* @name is a literal; nghttp2 copies the value. Its type lacks the const. */
-static nghttp2_nv header(const char *name, struct slice value)
+static nghttp2_nv grpc_reply_header(const char *name, struct slice value)
 {
     return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
                         .namelen = strlen(name),
@@ -21,7 +21,7 @@ static nghttp2_nv header(const char *name, struct slice value)
 /* Both are literals. */
 static nghttp2_nv fixed_header(const char *name, const char *value)
 {
-    nghttp2_nv nv = header(name, slice_str(value));
+    nghttp2_nv nv = grpc_reply_header(name, slice_str(value));
     nv.flags |= NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     return nv;
 }
@@ -36,7 +36,7 @@ static nghttp2_nv timing_header(const struct grpc_call *call,
     uint64_t ns = world_mono_ns(call->server->world) - call->begun_ns;
     int n = snprintf(text, TIMING_BYTES, "gfet4t7; dur=%llu",
                      (unsigned long long)(ns / 1000000));
-    return header("server-timing", slice_make(text, (size_t)n));
+    return grpc_reply_header("server-timing", slice_make(text, (size_t)n));
 }
 
 /* grpc-status, grpc-message and, for who should come again, the details that
@@ -67,12 +67,13 @@ static size_t status_headers(const struct grpc_call *call,
     if (call->text.len == 0)
         return 1;
     grpc_put_message(&t->message, buf_slice(&call->text));
-    nv[1] = header("grpc-message", buf_slice(&t->message));
+    nv[1] = grpc_reply_header("grpc-message", buf_slice(&t->message));
     if (call->code != GRPC_RESOURCE_EXHAUSTED || call->retry_us == 0)
         return 2;
     grpc_put_retry(&t->details, call->code, buf_slice(&call->text),
                    call->retry_us);
-    nv[2] = header("grpc-status-details-bin", buf_slice(&t->details));
+    nv[2] =
+        grpc_reply_header("grpc-status-details-bin", buf_slice(&t->details));
     return 3;
 }
 

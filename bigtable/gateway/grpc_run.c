@@ -19,7 +19,7 @@ struct grpc_crowd {
 /* --- the end of a call --------------------------------------------------- */
 
 /* Its status is known: the session sends it, if somebody waits for it. */
-static void finish(struct grpc_call *call)
+static void grpc_run_finish(struct grpc_call *call)
 {
     call->finished = true;
     if (UNLIKELY(call->code != GRPC_OK))
@@ -37,17 +37,17 @@ static void finish(struct grpc_call *call)
 }
 
 /* Its connection may go with it, and the server. */
-static void end(struct grpc_call *call)
+static void grpc_run_end(struct grpc_call *call)
 {
     call->fiber = NULL;
     call->together = false;
-    finish(call);
+    grpc_run_finish(call);
     grpc_call_release(call, GRPC_HOLDER_FIBER);
 }
 
 /* --- one by itself ------------------------------------------------------- */
 
-static int handle(struct grpc_call *call, struct err *err)
+static int grpc_run_handle(struct grpc_call *call, struct err *err)
 {
     const struct grpc_options *o = &call->server->options;
     void *ctx = o->ctx;
@@ -74,9 +74,9 @@ static void run_call(void *arg)
     if (rc == 0)
         rc = grpc_call_uncompress(call, &err);
     if (rc == 0)
-        rc = handle(call, &err);
+        rc = grpc_run_handle(call, &err);
     grpc_call_set_status(call, rc, &err);
-    end(call);
+    grpc_run_end(call);
 }
 
 static void start_alone(struct grpc_call *call)
@@ -88,7 +88,7 @@ static void start_alone(struct grpc_call *call)
 /* --- several together ---------------------------------------------------- */
 
 /* Is @call, which begins now, to be handled? If not, its status is set. */
-static bool begin(struct grpc_call *call, uint64_t now_ns)
+static bool grpc_run_begin(struct grpc_call *call, uint64_t now_ns)
 {
     struct err err = ERR_INIT;
     int rc;
@@ -108,12 +108,12 @@ static void run_crowd(void *arg)
     struct grpc_call *good[GRPC_TOGETHER_MAX];
     size_t count = 0;
     for (size_t i = 0; i < crowd->count; i++)
-        if (begin(crowd->calls[i], now))
+        if (grpc_run_begin(crowd->calls[i], now))
             good[count++] = crowd->calls[i];
     if (count)
         server->options.handle_many(server->options.ctx, good, count);
     for (size_t i = 0; i < crowd->count; i++)
-        end(crowd->calls[i]);
+        grpc_run_end(crowd->calls[i]);
     mem_free(crowd);
 }
 

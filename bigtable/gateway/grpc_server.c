@@ -82,8 +82,9 @@ void grpc_log(struct grpc_server *s,
                  text, (unsigned long long)held_back);
 }
 
-static void
-complain(struct grpc_server *s, const struct stream *peer, const char *why)
+static void grpc_server_complain(struct grpc_server *s,
+                                 const struct stream *peer,
+                                 const char *why)
 {
     struct buf text = BUF_INIT;
     buf_printf(&text, "%s: %s", stream_peer(peer), why);
@@ -100,11 +101,11 @@ static void take_connection(struct grpc_server *s, struct stream *stream)
     switch (grpc_admit(s, stream_peer(stream), stream_is_local(stream), &why)) {
     case GRPC_SERVED: grpc_connection_start(s, stream, NULL); break;
     case GRPC_TURNED_AWAY:
-        complain(s, stream, why.text);
+        grpc_server_complain(s, stream, why.text);
         grpc_connection_start(s, stream, &why);
         break;
     case GRPC_DROPPED:
-        complain(s, stream, why.text);
+        grpc_server_complain(s, stream, why.text);
         stream_close(stream);
         break;
     }
@@ -194,7 +195,7 @@ size_t grpc_server_buffered_bytes(const struct grpc_server *s)
 }
 
 /* Until no call runs, or patience ends. */
-static void drain(struct grpc_server *s)
+static void grpc_server_drain(struct grpc_server *s)
 {
     uint64_t end_ns = world_mono_ns(s->world) + s->options.drain_us * 1000;
     for (struct grpc_connection *c = s->connections; c;
@@ -211,7 +212,7 @@ void grpc_server_close(struct grpc_server *s)
     fiber_cancel(s->accepting);
     fiber_join(s->accepting);
     stream_listener_close(s->listener);
-    drain(s);
+    grpc_server_drain(s);
     s->closer = fiber_self();
     for (struct grpc_connection *c = s->connections; c;
          c = grpc_connection_next(c))

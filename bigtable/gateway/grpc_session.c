@@ -32,10 +32,11 @@
  * under way: clients ping with every reply they get. */
 #define PING_WAIT_NS UINT64_C(10000000)
 
-/* --- answers ------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------- */
 
 /* Answer with a status before any message. */
-static void refuse(struct grpc_call *call, int rc, const struct err *err)
+static void
+grpc_session_refuse(struct grpc_call *call, int rc, const struct err *err)
 {
     call->refused = true;
     grpc_call_set_status(call, rc, err);
@@ -54,13 +55,13 @@ static void start_call(struct grpc_call *call)
     }
     rc = grpc_call_complete(call, &err);
     if (rc) {
-        refuse(call, rc, &err);
+        grpc_session_refuse(call, rc, &err);
         return;
     }
     grpc_call_start(call);
 }
 
-/* --- what comes in ------------------------------------------------------ */
+/* --- what comes in ------------------------------------------------------- */
 
 static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
 {
@@ -182,7 +183,7 @@ static bool is_open(const struct grpc_call *call)
            slice_starts_with(slice_str(call->method->path), slice_str(open));
 }
 
-static int authenticate(struct grpc_call *call, struct err *err)
+static int grpc_session_authenticate(struct grpc_call *call, struct err *err)
 {
     const struct grpc_options *o = &call->server->options;
     struct grpc_connection *c = call->connection;
@@ -205,14 +206,14 @@ static int authenticate(struct grpc_call *call, struct err *err)
 }
 
 static void
-refuse_stranger(struct grpc_call *call, int rc, const struct err *err)
+refuse_unauthenticated(struct grpc_call *call, int rc, const struct err *err)
 {
     struct grpc_connection *c = call->connection;
     if (call->server->refused_var)
         var_add(call->server->refused_var, 1);
     grpc_connection_log(c, "refused", err->text);
     grpc_set_code(call, GRPC_UNAUTHENTICATED);
-    refuse(call, rc, err);
+    grpc_session_refuse(call, rc, err);
     grpc_audit_refusal(call);
 }
 
@@ -222,24 +223,24 @@ static void begin_request(struct grpc_call *call)
     struct err err = ERR_INIT;
     int rc;
     if (call->connection->turned_away) {
-        refuse(call, ERR_EXHAUSTED, &call->connection->why);
+        grpc_session_refuse(call, ERR_EXHAUSTED, &call->connection->why);
         grpc_connection_leave(call->connection, NULL);
     } else if (call->header_bytes > HEADER_LIST_BYTES_MAX) {
         err_set(&err, ERR_EXHAUSTED, "the metadata has more than %d bytes",
                 HEADER_LIST_BYTES_MAX);
-        refuse(call, ERR_EXHAUSTED, &err);
+        grpc_session_refuse(call, ERR_EXHAUSTED, &err);
     } else if (!call->is_post || !call->is_grpc) {
         call->refused = true; /* Told once the request has ended. */
-    } else if ((rc = authenticate(call, &err))) {
-        refuse_stranger(call, rc, &err);
+    } else if ((rc = grpc_session_authenticate(call, &err))) {
+        refuse_unauthenticated(call, rc, &err);
     } else if (!call->method) {
         err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
                 SLICE_ARG(buf_slice(&call->text)));
-        refuse(call, ERR_UNSUPPORTED, &err);
+        grpc_session_refuse(call, ERR_UNSUPPORTED, &err);
     } else if (call->refused) {
         err_set(&err, ERR_UNSUPPORTED, "the encoding of the message");
         err_hint(&err, "identity or gzip");
-        refuse(call, ERR_UNSUPPORTED, &err);
+        grpc_session_refuse(call, ERR_UNSUPPORTED, &err);
     }
 }
 
@@ -310,7 +311,7 @@ static int on_data(nghttp2_session *session,
     }
     rc = grpc_call_take(call, slice_make(data, len), &err);
     if (rc)
-        refuse(call, rc, &err);
+        grpc_session_refuse(call, rc, &err);
     return 0;
 }
 
@@ -361,7 +362,7 @@ static ssize_t frame_bytes(nghttp2_session *session,
     return (ssize_t)MIN_OF(n, (size_t)stream_window);
 }
 
-/* --- the session -------------------------------------------------------- */
+/* --- the session --------------------------------------------------------- */
 
 static nghttp2_session_callbacks *make_callbacks(void)
 {
@@ -382,10 +383,10 @@ static nghttp2_session_callbacks *make_callbacks(void)
     return k;
 }
 
-/* --- bytes -----------------------------------------------------------------
- */
+/* --- bytes --------------------------------------------------------------- */
 
-static int receive(struct grpc_connection *c, struct slice bytes)
+static int grpc_session_feed_nghttp2(struct grpc_connection *c,
+                                     struct slice bytes)
 {
     ssize_t n = nghttp2_session_mem_recv(
         c->session, (const uint8_t *)bytes.data, bytes.len);
@@ -405,18 +406,17 @@ int grpc_session_receive(struct grpc_connection *c, struct slice bytes)
             rc = nghttp2_session_terminate_session(c->session,
                                                    NGHTTP2_PROTOCOL_ERROR);
         if (at)
-            rc = receive(c, slice_sub(bytes, 0, at));
+            rc = grpc_session_feed_nghttp2(c, slice_sub(bytes, 0, at));
         if (rc == 0 && event == GRPC_FRAME_DATA)
             rc = check_stream(c, c->frames.stream);
         if (rc == 0)
-            rc = receive(c, slice_sub(bytes, at, n));
+            rc = grpc_session_feed_nghttp2(c, slice_sub(bytes, at, n));
         bytes = slice_sub(bytes, n, bytes.len);
     }
     return rc;
 }
 
-/* --- slow and silent peers -------------------------------------------------
- */
+/* --- slow and silent peers ----------------------------------------------- */
 
 void grpc_session_ping(struct grpc_connection *c, uint64_t now_ns)
 {
@@ -430,7 +430,7 @@ void grpc_session_refuse_slow(struct grpc_call *call)
 {
     struct err err = ERR_INIT;
     int rc = err_set(&err, ERR_DEADLINE, "the request did not come in time");
-    refuse(call, rc, &err);
+    grpc_session_refuse(call, rc, &err);
 }
 
 void grpc_session_reset_slow(struct grpc_call *call)

@@ -42,8 +42,10 @@ static bool is_key_of(struct slice key, struct slice name)
            slice_eq(slice_sub(name, instance.len + 1, name.len), id);
 }
 
-static int
-see(void *ctx, struct slice key, struct slice message, struct err *err)
+static int protection_see(void *ctx,
+                          struct slice key,
+                          struct slice message,
+                          struct err *err)
 {
     struct protection_walk *w = ctx;
     (void)err;
@@ -55,9 +57,10 @@ see(void *ctx, struct slice key, struct slice message, struct err *err)
     return 0;
 }
 
-static int find(struct quarry *q, struct protection_walk *w, struct err *err)
+static int
+protection_find(struct quarry *q, struct protection_walk *w, struct err *err)
 {
-    int rc = registry_each(q, INSTANCES, see, w, err);
+    int rc = registry_each(q, INSTANCES, protection_see, w, err);
     if (rc == ERR_DENIED) {
         err_wrap(err, "whether table %.*s is protected from deletion",
                  SLICE_ARG(w->name));
@@ -70,7 +73,7 @@ static int find(struct quarry *q, struct protection_walk *w, struct err *err)
 int protection_check(struct quarry *q, const char *name, struct err *err)
 {
     struct protection_walk w = {.name = slice_str(name)};
-    int rc = find(q, &w, err);
+    int rc = protection_find(q, &w, err);
     if (rc == 0 && w.keys.len > 0) {
         rc = err_set(err, ERR_DENIED, "table %s is protected from deletion",
                      name);
@@ -101,7 +104,7 @@ static int lift_one(struct quarry *q, struct slice key, struct err *err)
 int protection_lift(struct quarry *q, const char *name, struct err *err)
 {
     struct protection_walk w = {.name = slice_str(name)};
-    int rc = find(q, &w, err);
+    int rc = protection_find(q, &w, err);
     for (size_t at = 0; rc == 0 && at < w.keys.len;) {
         struct slice key = slice_str(w.keys.data + at);
         rc = lift_one(q, key, err);

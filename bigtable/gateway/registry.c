@@ -133,8 +133,9 @@ int registry_replace(struct quarry *q,
     return rc;
 }
 
-static int
-apply(struct quarry *q, const struct quarry_mutation *m, struct err *err)
+static int gateway_registry_apply(struct quarry *q,
+                                  const struct quarry_mutation *m,
+                                  struct err *err)
 {
     struct quarry_table *t;
     int rc = open_table(q, &t, err);
@@ -153,7 +154,7 @@ int registry_put(struct quarry *q,
     struct quarry_mutation *m = quarry_mutation_new(key);
     int rc;
     quarry_mutation_set(m, FAMILY, QUALIFIER, QUARRY_NOW, message);
-    rc = apply(q, m, err);
+    rc = gateway_registry_apply(q, m, err);
     quarry_mutation_free(m);
     return rc;
 }
@@ -163,7 +164,7 @@ int registry_remove(struct quarry *q, struct slice key, struct err *err)
     struct quarry_mutation *m = quarry_mutation_new(key);
     int rc;
     quarry_mutation_delete_row(m);
-    rc = apply(q, m, err);
+    rc = gateway_registry_apply(q, m, err);
     quarry_mutation_free(m);
     return rc;
 }

@@ -31,7 +31,8 @@ struct fields {
 
 /* Every kind of mutation has a subset of these. @number of the integer is the
  * timestamp's, of bytes 3 the range's. */
-static int parse(struct slice bytes, struct fields *out, struct err *err)
+static int
+request_mutation_parse(struct slice bytes, struct fields *out, struct err *err)
 {
     struct fields is = {.family = SLICE_EMPTY,
                         .qualifier = SLICE_EMPTY,
@@ -127,14 +128,14 @@ static int delete_cells(struct quarry_mutation *m,
     return 0;
 }
 
-static int add(struct quarry_mutation *m,
-               const struct pb_field *kind,
-               int64_t now_us,
-               struct err *err)
+static int request_mutation_add_kind(struct quarry_mutation *m,
+                                     const struct pb_field *kind,
+                                     int64_t now_us,
+                                     struct err *err)
 {
     char family[REQUEST_FAMILY_BYTES_MAX + 1];
     struct fields f;
-    int rc = parse(kind->bytes, &f, err);
+    int rc = request_mutation_parse(kind->bytes, &f, err);
     if (rc)
         return rc;
     if (kind->number == 4) {
@@ -176,17 +177,17 @@ int request_mutation_add(struct quarry_mutation *m,
 {
     struct pb_field kind;
     int rc = find_kind(bytes, &kind, err);
-    return rc ? rc : add(m, &kind, now_us, err);
+    return rc ? rc : request_mutation_add_kind(m, &kind, now_us, err);
 }
 
 /* Make @m the SetCell in @bytes, over what it is told from. False: it is for
- * add(), which also knows what is wrong with it. */
+ * request_mutation_add_kind(), which also knows what is wrong with it. */
 static bool
 set_in_place(struct quarry_mutation *m, struct slice bytes, int64_t now_us)
 {
     struct fields f;
     int64_t us;
-    if (parse(bytes, &f, NULL) || f.family.len == 0 ||
+    if (request_mutation_parse(bytes, &f, NULL) || f.family.len == 0 ||
         slice_find_byte(f.family, '\0') < f.family.len)
         return false;
     us = f.timestamp == SERVER_TIME ? now_us : f.timestamp;
@@ -206,7 +207,7 @@ int request_mutation_take(struct quarry_mutation *m,
         return rc;
     if (kind.number == 1 && set_in_place(m, kind.bytes, now_us))
         return 0;
-    return add(m, &kind, now_us, err);
+    return request_mutation_add_kind(m, &kind, now_us, err);
 }
 
 int request_mutation_add_all(struct quarry_mutation *m,

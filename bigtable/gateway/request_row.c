@@ -29,10 +29,10 @@ int request_no_views(struct err *err)
     return err_set(err, ERR_UNSUPPORTED, "writing through a view");
 }
 
-static int take(struct request_row *r,
-                const struct request_row_fields *fields,
-                const struct pb_field *f,
-                struct err *err)
+static int request_row_take(struct request_row *r,
+                            const struct request_row_fields *fields,
+                            const struct pb_field *f,
+                            struct err *err)
 {
     if (f->wire != PB_BYTES)
         return 0;
@@ -71,7 +71,7 @@ int request_row_parse(struct request_row *out,
                                 .profile = SLICE_EMPTY,
                                 .last = SLICE_EMPTY};
     while (rc == 0 && pb_next(&c, &f))
-        rc = take(out, fields, &f, err);
+        rc = request_row_take(out, fields, &f, err);
     if (rc == 0 && c.bad)
         rc = service_bad_request(err);
     if (rc == 0)

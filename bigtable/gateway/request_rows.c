@@ -27,7 +27,7 @@ void request_rows_close(struct request_rows *r)
 
 /* Room for one more of @count things of @size: their number is a power of two
  * whenever there is none. */
-static void *grow(void *items, size_t count, size_t size)
+static void *request_rows_grow(void *items, size_t count, size_t size)
 {
     if (count == 0)
         return mem_realloc(items, FIRST_COUNT * size);
@@ -38,12 +38,13 @@ static void *grow(void *items, size_t count, size_t size)
 
 static void add_key(struct request_rows *r, struct slice key)
 {
-    r->keys = grow(r->keys, r->key_count, sizeof(*r->keys));
+    r->keys = request_rows_grow(r->keys, r->key_count, sizeof(*r->keys));
     r->keys[r->key_count++] = key;
 }
 
 /* The key that follows @key immediately. */
-static struct slice successor(struct request_rows *r, struct slice key)
+static struct slice request_rows_successor(struct request_rows *r,
+                                           struct slice key)
 {
     char *p = arena_alloc(&r->made, key.len + 1);
     if (key.len)
@@ -64,7 +65,8 @@ static void add_range(struct request_rows *r, const struct quarry_range *range)
 {
     if (range->end.len && slice_cmp(range->start, range->end) >= 0)
         return; /* Empty: no row. */
-    r->ranges = grow(r->ranges, r->range_count, sizeof(*r->ranges));
+    r->ranges =
+        request_rows_grow(r->ranges, r->range_count, sizeof(*r->ranges));
     r->ranges[r->range_count++] = *range;
 }
 
@@ -94,9 +96,9 @@ parse_range(struct request_rows *r, struct slice bytes, struct err *err)
     if (rc)
         return rc;
     if (start_open && range.start.len)
-        range.start = successor(r, range.start);
+        range.start = request_rows_successor(r, range.start);
     if (end_closed && range.end.len)
-        range.end = successor(r, range.end);
+        range.end = request_rows_successor(r, range.end);
     add_range(r, &range);
     return 0;
 }

@@ -39,10 +39,10 @@ struct reverse_scan {
     struct quarry_row progress;
 };
 
-/* --- windows ---------------------------------------------------------------
- */
+/* --- windows ------------------------------------------------------------- */
 
-static void push(struct window_list *l, struct slice start, struct slice end)
+static void
+window_list_push(struct window_list *l, struct slice start, struct slice end)
 {
     if (l->count == l->cap) {
         l->cap = MAX_OF(l->cap * 2, 16);
@@ -59,13 +59,13 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Is @end the bound of at least as many rows as @other? */
-static bool reaches(struct slice end, struct slice other)
+static bool reverse_reaches(struct slice end, struct slice other)
 {
     return end.len == 0 || (other.len && slice_cmp(end, other) >= 0);
 }
 
 /* Sort, and make overlapping ones one. */
-static void tidy(struct window_list *l)
+static void window_list_tidy(struct window_list *l)
 {
     size_t kept = 0;
     qsort(l->items, l->count, sizeof(*l->items), by_start);
@@ -74,7 +74,7 @@ static void tidy(struct window_list *l)
         const struct window *next = &l->items[i];
         if (last->end.len && slice_cmp(next->start, last->end) > 0)
             l->items[++kept] = *next;
-        else if (!reaches(last->end, next->end))
+        else if (!reverse_reaches(last->end, next->end))
             last->end = next->end;
     }
     l->count = kept + 1;
@@ -85,23 +85,23 @@ static void wanted_rows(struct reverse_scan *s, struct window_list *out)
 {
     const struct quarry_read_options *o = &s->options;
     for (size_t i = 0; i < o->range_count; i++)
-        push(out, o->ranges[i].start, o->ranges[i].end);
+        window_list_push(out, o->ranges[i].start, o->ranges[i].end);
     for (size_t i = 0; i < o->key_count; i++) {
         char *p = arena_alloc(&s->keys, o->keys[i].len + 1);
         memcpy(p, o->keys[i].data, o->keys[i].len);
         p[o->keys[i].len] = '\0';
-        push(out, o->keys[i], slice_make(p, o->keys[i].len + 1));
+        window_list_push(out, o->keys[i], slice_make(p, o->keys[i].len + 1));
     }
     if (out->count == 0)
-        push(out, SLICE_EMPTY, SLICE_EMPTY);
-    tidy(out);
+        window_list_push(out, SLICE_EMPTY, SLICE_EMPTY);
+    window_list_tidy(out);
 }
 
 /* Cut @whole at those of @points (ascending) that are inside of it. */
-static void cut(struct reverse_scan *s,
-                const struct window *whole,
-                const struct slice *points,
-                size_t point_count)
+static void reverse_cut(struct reverse_scan *s,
+                        const struct window *whole,
+                        const struct slice *points,
+                        size_t point_count)
 {
     struct slice start = whole->start;
     for (size_t i = 0; i < point_count; i++) {
@@ -109,10 +109,10 @@ static void cut(struct reverse_scan *s,
             continue;
         if (whole->end.len && slice_cmp(points[i], whole->end) >= 0)
             break;
-        push(&s->windows, start, arena_dup(&s->keys, points[i]));
+        window_list_push(&s->windows, start, arena_dup(&s->keys, points[i]));
         start = s->windows.items[s->windows.count - 1].end;
     }
-    push(&s->windows, start, whole->end);
+    window_list_push(&s->windows, start, whole->end);
 }
 
 int reverse_scan_open(struct quarry_table *t,
@@ -136,7 +136,7 @@ int reverse_scan_open(struct quarry_table *t,
     arena_init(&s->bytes);
     wanted_rows(s, &wanted);
     for (size_t i = 0; i < wanted.count; i++)
-        cut(s, &wanted.items[i], points, count);
+        reverse_cut(s, &wanted.items[i], points, count);
     mem_free(wanted.items);
     mem_free(points);
     *out = s;
@@ -154,8 +154,7 @@ void reverse_scan_close(struct reverse_scan *s)
     mem_free(s);
 }
 
-/* --- rows of a window --------------------------------------------------------
- */
+/* --- rows of a window ---------------------------------------------------- */
 
 static void keep_row(struct reverse_scan *s, const struct quarry_row *row)
 {
@@ -183,10 +182,10 @@ static void keep_row(struct reverse_scan *s, const struct quarry_row *row)
 
 /* Read @w into memory. When that is too much, @w is put back as two windows,
  * *@was_cut is true and nothing is kept. */
-static int fill(struct reverse_scan *s,
-                const struct window *w,
-                bool *was_cut,
-                struct err *err)
+static int reverse_fill(struct reverse_scan *s,
+                        const struct window *w,
+                        bool *was_cut,
+                        struct err *err)
 {
     const struct quarry_range range = {w->start, w->end};
     struct quarry_read_options o = s->options;
@@ -209,8 +208,8 @@ static int fill(struct reverse_scan *s,
         }
         if (s->bytes.bytes > WINDOW_BYTES_MAX && s->row_count) {
             struct slice at = arena_dup(&s->keys, row->key);
-            push(&s->windows, w->start, at);
-            push(&s->windows, at, w->end);
+            window_list_push(&s->windows, w->start, at);
+            window_list_push(&s->windows, at, w->end);
             s->row_count = 0;
             *was_cut = true;
             break;
@@ -239,7 +238,7 @@ int reverse_scan_next(struct reverse_scan *s,
         bool was_cut;
         int rc;
         arena_reset(&s->bytes);
-        rc = fill(s, &w, &was_cut, err);
+        rc = reverse_fill(s, &w, &was_cut, err);
         if (rc)
             return rc;
         /* All rows handed out so far are behind the window's end. */

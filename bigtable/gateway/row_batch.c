@@ -37,8 +37,7 @@ struct row_batch_pool {
     size_t idle_count;
 };
 
-/* --- the pool -------------------------------------------------------------
- */
+/* --- the pool ------------------------------------------------------------ */
 
 struct row_batch_pool *row_batch_pool_new(void)
 {
@@ -107,7 +106,7 @@ struct row_batch *row_batch_take(struct row_batch_pool *p, size_t row_count)
 }
 
 /* Empty @b; keep its newest room, which held most of it. */
-static void reset(struct row_batch *b)
+static void row_batch_reset(struct row_batch *b)
 {
     for (size_t i = 0; i < b->count; i++)
         mutation_end(&b->rows[i]);
@@ -127,7 +126,7 @@ static bool worth_keeping(const struct row_batch *b)
 
 void row_batch_give(struct row_batch_pool *p, struct row_batch *b)
 {
-    reset(b);
+    row_batch_reset(b);
     if (worth_keeping(b)) {
         mutex_lock(&p->mutex);
         if (p->idle_count < IDLE_MAX) {
@@ -142,8 +141,7 @@ void row_batch_give(struct row_batch_pool *p, struct row_batch *b)
         free_batch(b);
 }
 
-/* --- rows -----------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 static void add_room(struct row_batch *b, size_t bytes)
 {

@@ -120,7 +120,7 @@ static void put_chunk(struct buf *out, const struct chunk *k)
     INVARIANT(p == out->data + out->len);
 }
 
-static struct slice present(struct slice s)
+static struct slice row_chunks_present(struct slice s)
 {
     return s.data ? s : SLICE_EMPTY;
 }
@@ -131,15 +131,15 @@ put_names(struct row_chunks *c, const struct quarry_cell *cell, struct chunk *k)
 {
     bool new_family = !c->family.data || !slice_eq(c->family, cell->family);
     if (c->cell == 0)
-        k->key = present(c->row->key);
+        k->key = row_chunks_present(c->row->key);
     if (new_family)
-        k->family = present(cell->family);
+        k->family = row_chunks_present(cell->family);
     if (new_family || !slice_eq(c->qualifier, cell->qualifier))
-        k->qualifier = present(cell->qualifier);
+        k->qualifier = row_chunks_present(cell->qualifier);
     k->timestamp = (uint64_t)cell->timestamp_us;
     k->label = cell->label;
-    c->family = present(cell->family);
-    c->qualifier = present(cell->qualifier);
+    c->family = row_chunks_present(cell->family);
+    c->qualifier = row_chunks_present(cell->qualifier);
 }
 
 static void put_next(struct row_chunks *c, struct buf *out)

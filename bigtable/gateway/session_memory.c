@@ -59,7 +59,7 @@ static size_t class_of(size_t bytes)
     return steps <= SESSION_MEMORY_CLASSES ? steps : 0;
 }
 
-static void *take(size_t size, void *user)
+static void *session_memory_take(size_t size, void *user)
 {
     struct session_memory *m = user;
     struct session_piece *p;
@@ -83,7 +83,7 @@ static void *take(size_t size, void *user)
     return p->data;
 }
 
-static void give(void *data, void *user)
+static void session_memory_give(void *data, void *user)
 {
     struct session_memory *m = user;
     struct session_piece *p;
@@ -106,23 +106,23 @@ static void *take_zeros(size_t count, size_t size, void *user)
     void *data;
     if (size && count > SIZE_MAX / size)
         return NULL;
-    data = take(count * size, user);
+    data = session_memory_take(count * size, user);
     if (data)
         memset(data, 0, count * size);
     return data;
 }
 
-static void *resize(void *data, size_t size, void *user)
+static void *session_memory_resize(void *data, size_t size, void *user)
 {
     size_t room =
         data ? piece_of(data)->bytes - sizeof(struct session_piece) : 0;
     void *grown;
     if (data && size <= room)
         return data;
-    grown = take(size, user);
+    grown = session_memory_take(size, user);
     if (grown && data) {
         memcpy(grown, data, room);
-        give(data, user);
+        session_memory_give(data, user);
     }
     return grown;
 }
@@ -130,10 +130,10 @@ static void *resize(void *data, size_t size, void *user)
 nghttp2_mem session_memory_of(struct session_memory *m)
 {
     return (nghttp2_mem){.mem_user_data = m,
-                         .malloc = take,
-                         .free = give,
+                         .malloc = session_memory_take,
+                         .free = session_memory_give,
                          .calloc = take_zeros,
-                         .realloc = resize};
+                         .realloc = session_memory_resize};
 }
 
 void session_memory_close(struct session_memory *m)

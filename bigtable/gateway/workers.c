@@ -62,7 +62,7 @@ void workers_free(struct workers *p)
 }
 
 /* PRE: the mutex is held. NULL when there is none. */
-static struct piece *take(struct workers *p)
+static struct piece *workers_take(struct workers *p)
 {
     struct piece *w = p->first;
     if (!w)
@@ -79,7 +79,7 @@ static void run_thread(void *arg)
     struct workers *p = arg;
     mutex_lock(&p->mutex);
     for (;;) {
-        struct piece *w = take(p);
+        struct piece *w = workers_take(p);
         if (!w && p->stopping)
             break;
         if (!w) {

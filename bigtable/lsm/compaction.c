@@ -8,7 +8,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/lsm/chain_scouts.h"
+#include "bigtable/lsm/chain_prefetch.h"
 #include "bigtable/lsm/compaction_choice.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
@@ -30,7 +30,7 @@
  * dictionary is made of it. */
 #define JUDGED_BYTES ((uint64_t)1 << 20)
 
-/* --- the work ----------------------------------------------------------- */
+/* --- the work ------------------------------------------------------------ */
 
 struct job {
     struct lsm *lsm;
@@ -84,7 +84,7 @@ static bool is_repeated(struct job *j, struct slice key)
  * is of the size of a flush: it is merged again with the next ones, and is
  * written like one. Guessed for one table: if it becomes larger, others follow
  * that last. */
-static void judge(struct job *j)
+static void compaction_judge(struct job *j)
 {
     const struct group_options g = lsm__group_options(j->lsm);
     double kept = (double)j->bytes_kept / (double)j->bytes_in;
@@ -100,7 +100,7 @@ keep_entry(struct job *j, const struct merge_source *top, struct err *err)
 {
     j->bytes_kept += top->key.len + top->value.len;
     if (j->bytes_kept >= JUDGED_BYTES && j->to_judge_bytes > 0)
-        judge(j);
+        compaction_judge(j);
     return output_add(&j->output, top->key, top->value, err);
 }
 
@@ -150,7 +150,7 @@ static int run_job(struct job *j,
     return rc;
 }
 
-/* --- the runs as the choice sees them ----------------------------------- */
+/* --- the runs as the choice sees them ------------------------------------ */
 
 struct runs_view {
     struct choice_run *runs;
@@ -190,7 +190,7 @@ static void runs_view_close(struct runs_view *view)
     mem_free(view->tables);
 }
 
-/* --- minor compaction --------------------------------------------------- */
+/* --- minor compaction ---------------------------------------------------- */
 
 /* Say which run the new tables belong to. PRE: edit_mutex is held. */
 static void place_flushed(struct lsm *l, struct output *o)
@@ -254,7 +254,7 @@ static int flush_mems(struct lsm *l,
 {
     size_t count = s->mem_count - 1;
     struct mem_source *mems = mem_zalloc(count, sizeof(*mems));
-    struct chain_scouts *scouts = mem_zalloc(count, sizeof(*scouts));
+    struct chain_prefetch *prefetch = mem_zalloc(count, sizeof(*prefetch));
     struct merge_source **pointers =
         mem_zalloc(2 * count, sizeof(struct merge_source *));
     struct job j = {.lsm = l};
@@ -263,7 +263,7 @@ static int flush_mems(struct lsm *l,
 
     for (size_t i = 0; i < count; i++) {
         mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
-        mem_source_read_whole(&mems[i], &scouts[i]);
+        mem_source_read_whole(&mems[i], &prefetch[i]);
         pointers[i] = &mems[i].base;
         bytes += memtable_bytes(s->mems[i + 1]);
     }
@@ -273,7 +273,7 @@ static int flush_mems(struct lsm *l,
                  s->version->table_count == 0, err);
     *o = j.output;
     mem_free(mems);
-    mem_free(scouts);
+    mem_free(prefetch);
     mem_free(pointers);
     return rc;
 }
@@ -318,7 +318,7 @@ int lsm_flush(struct lsm *l, struct err *err)
     return rc;
 }
 
-/* --- merging and major compaction --------------------------------------- */
+/* --- merging and major compaction ---------------------------------------- */
 
 static uint64_t base_bytes(const struct lsm *l)
 {
@@ -367,7 +367,7 @@ static int merge_runs(struct lsm *l,
     for (size_t i = 0; i < c->count; i++) {
         const struct run *r = &v->runs[c->first + i];
         run_source_init(&runs[i], r->tables, r->table_count, &bounds,
-                        TABLE_READ_ONCE);
+                        SSTABLE_READ_ONCE);
         pointers[i] = &runs[i].base;
     }
     output_init(&j.output, l, c->bytes);
@@ -438,7 +438,7 @@ static int compact_runs(struct lsm *l,
 }
 
 static struct compaction_choice
-choose(const struct lsm *l, const struct runs_view *view, bool all)
+compaction_choose(const struct lsm *l, const struct runs_view *view, bool all)
 {
     struct compaction_choice c = {.count = view->count};
 
@@ -473,7 +473,7 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     mutex_lock(&l->edit_mutex);
     v = pin_version(l);
     runs_view_open(&view, v);
-    c = choose(l, &view, all);
+    c = compaction_choose(l, &view, all);
     to_bottom = reaches_bottom(&view, &c);
     if (c.count > 0) {
         l->busy_run_max = view.runs[c.first].number;
@@ -489,7 +489,7 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     return rc;
 }
 
-static int compact(struct lsm *l, bool all, bool *did, struct err *err)
+static int compaction_run(struct lsm *l, bool all, bool *did, struct err *err)
 {
     int rc;
 
@@ -502,14 +502,14 @@ static int compact(struct lsm *l, bool all, bool *did, struct err *err)
 
 int lsm_compact(struct lsm *l, bool *did, struct err *err)
 {
-    return compact(l, false, did, err);
+    return compaction_run(l, false, did, err);
 }
 
 int lsm_compact_major(struct lsm *l, struct err *err)
 {
     bool did;
 
-    return compact(l, true, &did, err);
+    return compaction_run(l, true, &did, err);
 }
 
 uint64_t lsm_compaction_debt(const struct lsm *l)

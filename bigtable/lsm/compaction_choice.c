@@ -50,7 +50,9 @@ static uint64_t size_of(const struct choice_run *r, uint64_t base_bytes)
 }
 
 static struct compaction_choice
-window(const struct choice_run *runs, size_t first, size_t count)
+compaction_choice_window(const struct choice_run *runs,
+                         size_t first,
+                         size_t count)
 {
     struct compaction_choice c = {.first = first, .count = count};
 
@@ -76,17 +78,18 @@ static size_t tier_length(const struct choice_run *runs,
 }
 
 /* The cheapest window that brings the number of runs under RUNS_MAX. */
-static struct compaction_choice cheapest(const struct choice_run *runs,
-                                         size_t run_count)
+static struct compaction_choice
+compaction_choice_cheapest(const struct choice_run *runs, size_t run_count)
 {
     size_t count = run_count - RUNS_MAX + 1;
     struct compaction_choice best;
 
     if (count < 2)
         count = 2;
-    best = window(runs, 0, count);
+    best = compaction_choice_window(runs, 0, count);
     for (size_t first = 1; first + count <= run_count; first++) {
-        struct compaction_choice c = window(runs, first, count);
+        struct compaction_choice c =
+            compaction_choice_window(runs, first, count);
         if (c.bytes < best.bytes)
             best = c;
     }
@@ -105,14 +108,14 @@ struct compaction_choice choose_compaction(const struct choice_run *runs,
     for (size_t first = 0; first + TIER_RUNS_MAX <= run_count; first++) {
         size_t length = tier_length(runs, run_count, first, base_bytes);
         if (length >= TIER_RUNS_MAX)
-            return window(runs, first, length);
+            return compaction_choice_window(runs, first, length);
     }
-    above = window(runs, 0, run_count - 1);
+    above = compaction_choice_window(runs, 0, run_count - 1);
     if (run_count > 2 &&
         above.bytes >= BOTTOM_GROWTH * runs[run_count - 1].bytes &&
         runs[run_count - 1].bytes >= TIER_WIDTH * base_bytes)
-        return window(runs, 0, run_count);
+        return compaction_choice_window(runs, 0, run_count);
     if (run_count > RUNS_MAX)
-        return cheapest(runs, run_count);
+        return compaction_choice_cheapest(runs, run_count);
     return none;
 }

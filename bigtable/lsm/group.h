@@ -46,14 +46,14 @@ void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out);
 /* Open the file of @info. Parks. */
 MUST_CHECK int lsm__open_table(struct lsm *l,
                                const struct lsm_table *info,
-                               struct table_file **out,
+                               struct sstable_file **out,
                                struct err *err);
 
 /* What a flush or a compaction wants to become true. */
 struct lsm_change {
-    struct table_file **added; /* Written and open; each holds a reference. */
+    struct sstable_file **added; /* Written and open; each holds a reference. */
     size_t added_count;
-    struct table_file *const *removed;
+    struct sstable_file *const *removed;
     size_t removed_count;
     size_t flushed_mems; /* So many of the oldest memtables are in tables. */
     uint64_t flushed_sequence;

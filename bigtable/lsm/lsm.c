@@ -19,10 +19,10 @@ void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
 
 /* Is the file the one that its owner remembers under this number? */
 static int check_identity(const struct lsm_table *info,
-                          const struct table_reader *r,
+                          const struct sstable_reader *r,
                           struct err *err)
 {
-    const struct table_properties *p = table_reader_properties(r);
+    const struct sstable_properties *p = sstable_reader_properties(r);
 
     if (info->entry_count == p->entry_count &&
         slice_eq(info->first_key, buf_slice(&p->first_key)) &&
@@ -31,35 +31,36 @@ static int check_identity(const struct lsm_table *info,
     return err_set(err, ERR_CORRUPT,
                    "table %s: another file than the manifest names: %" PRIu64
                    " entries, not %" PRIu64 ", or other keys",
-                   table_reader_path(r), p->entry_count, info->entry_count);
+                   sstable_reader_path(r), p->entry_count, info->entry_count);
 }
 
 int lsm__open_table(struct lsm *l,
                     const struct lsm_table *info,
-                    struct table_file **out,
+                    struct sstable_file **out,
                     struct err *err)
 {
-    struct table_reader_options opts = {.cache = l->options.cache,
-                                        .in_memory =
-                                            lsm__group_options(l).in_memory};
-    struct table_reader *reader;
+    struct sstable_reader_options opts = {.cache = l->options.cache,
+                                          .in_memory =
+                                              lsm__group_options(l).in_memory};
+    struct sstable_reader *reader;
     struct buf path = BUF_INIT;
     int rc;
 
     lsm__table_path(l, info->number, &path);
-    rc = table_reader_open(l->options.fs, buf_cstr(&path), &opts, &reader, err);
+    rc = sstable_reader_open(l->options.fs, buf_cstr(&path), &opts, &reader,
+                             err);
     buf_close(&path);
     if (rc)
         return rc;
     rc = check_identity(info, reader, err);
     if (rc)
-        table_reader_unref(reader);
+        sstable_reader_unref(reader);
     else
-        *out = table_file_new(info, reader, &l->options.hooks);
+        *out = sstable_file_new(info, reader, &l->options.hooks);
     return rc;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static struct lsm *new_lsm(const struct lsm_options *opts)
 {
@@ -94,8 +95,8 @@ static void free_lsm(struct lsm *l)
 
 static int compare_tables(const void *a, const void *b)
 {
-    const struct lsm_table *x = &(*(struct table_file *const *)a)->info;
-    const struct lsm_table *y = &(*(struct table_file *const *)b)->info;
+    const struct lsm_table *x = &(*(struct sstable_file *const *)a)->info;
+    const struct lsm_table *y = &(*(struct sstable_file *const *)b)->info;
 
     if (x->run != y->run)
         return x->run < y->run ? -1 : 1;
@@ -103,11 +104,12 @@ static int compare_tables(const void *a, const void *b)
 }
 
 /* The owner's list comes from a disk: tables of a run must not overlap. */
-static int check_runs(struct table_file **files, size_t count, struct err *err)
+static int
+check_runs(struct sstable_file **files, size_t count, struct err *err)
 {
     if (count == 0)
         return 0;
-    qsort(files, count, sizeof(struct table_file *), compare_tables);
+    qsort(files, count, sizeof(struct sstable_file *), compare_tables);
     for (size_t i = 1; i < count; i++) {
         const struct lsm_table *a = &files[i - 1]->info;
         const struct lsm_table *b = &files[i]->info;
@@ -127,8 +129,8 @@ int lsm_open(const struct lsm_options *opts,
              struct err *err)
 {
     struct lsm *l = new_lsm(opts);
-    struct table_file **files =
-        mem_zalloc(table_count + 1, sizeof(struct table_file *));
+    struct sstable_file **files =
+        mem_zalloc(table_count + 1, sizeof(struct sstable_file *));
     size_t opened = 0;
     int rc = 0;
 
@@ -149,7 +151,7 @@ int lsm_open(const struct lsm_options *opts,
         *out = l;
     }
     while (opened > 0)
-        table_file_unref(files[--opened]);
+        sstable_file_unref(files[--opened]);
     mem_free(files);
     if (rc)
         free_lsm(l);
@@ -180,7 +182,7 @@ struct group_options lsm__group_options(const struct lsm *l)
     return options;
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------- */
 
 static void note_active_bytes(struct lsm *l)
 {
@@ -240,7 +242,7 @@ void lsm_freeze(struct lsm *l, uint64_t sequence)
     mem_free(mems);
 }
 
-/* --- changing the set of tables ----------------------------------------- */
+/* --- changing the set of tables ------------------------------------------ */
 
 static int
 commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
@@ -264,9 +266,9 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
     return rc;
 }
 
-static bool contains(struct table_file *const *files,
-                     size_t count,
-                     const struct table_file *f)
+static bool lsm_contains_file(struct sstable_file *const *files,
+                              size_t count,
+                              const struct sstable_file *f)
 {
     for (size_t i = 0; i < count; i++)
         if (files[i] == f)
@@ -278,13 +280,13 @@ static bool contains(struct table_file *const *files,
 static struct version *changed_version(const struct version *old,
                                        const struct lsm_change *c)
 {
-    struct table_file **files = mem_alloc((old->table_count + c->added_count) *
-                                          sizeof(struct table_file *));
+    struct sstable_file **files = mem_alloc(
+        (old->table_count + c->added_count) * sizeof(struct sstable_file *));
     struct version *v;
     size_t count = 0;
 
     for (size_t i = 0; i < old->table_count; i++)
-        if (!contains(c->removed, c->removed_count, old->tables[i]))
+        if (!lsm_contains_file(c->removed, c->removed_count, old->tables[i]))
             files[count++] = old->tables[i];
     INVARIANT(count + c->removed_count == old->table_count);
     for (size_t i = 0; i < c->added_count; i++)
@@ -321,7 +323,7 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
     return 0;
 }
 
-/* --- the rest ----------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------ */
 
 struct lsm_snapshot *lsm_snapshot_new(struct lsm *l)
 {

@@ -40,7 +40,7 @@ struct lsm_iter;
 struct lsm_snapshot;
 struct skip_batch;
 
-/* One table file of the group, as the owner's manifest stores it. */
+/* One SSTable of the group, as the owner's manifest stores it. */
 struct lsm_table {
     uint64_t number;        /* File DIR/<number>.sst; unique in the store. */
     uint64_t bytes;         /* File size. */
@@ -110,11 +110,11 @@ struct lsm_options {
                                    An empty upper is no bound. */
     uint64_t compaction_bytes_per_s; /* Rate limit; 0 for none. */
     /* A commit that failed may have been made, and somebody else may rely on
-     * it: its table files stay, and who owns the directory sweeps them. */
+     * it: its SSTables stay, and who owns the directory sweeps them. */
     bool commits_are_shared;
 };
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 /* Open over @tables (copied), and open their files. Parks. Errors: those of the
  * files; ERR_CORRUPT when a file is not the one described, or tables of a run
@@ -127,11 +127,11 @@ MUST_CHECK int lsm_open(const struct lsm_options *opts,
 /* PRE: no snapshot, no flush or compaction running. Memtables are dropped. */
 void lsm_close(struct lsm *l);
 
-/* Store what is written from now on as @options say: table files that flushes
+/* Store what is written from now on as @options say: SSTables that flushes
  * and compactions begin later. Any thread. */
 void lsm_set_options(struct lsm *l, const struct group_options *options);
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Put one entry into the memtable; both are copied. Never waits. */
 void lsm_insert(struct lsm *l, struct slice key, struct slice value);
@@ -156,7 +156,7 @@ void lsm_freeze(struct lsm *l, uint64_t sequence);
  * running. */
 MUST_CHECK int lsm_flush(struct lsm *l, struct err *err);
 
-/* --- compaction -------------------------------------------------------- */
+/* --- compaction ---------------------------------------------------------- */
 
 /* Is there a merging compaction worth running? In bytes it would read; 0: no.
  */
@@ -190,7 +190,7 @@ MUST_CHECK int lsm_split_points(struct lsm *l,
                                 size_t *count,
                                 struct err *err);
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Pin the present state. Any thread; never waits. */
 struct lsm_snapshot *lsm_snapshot_new(struct lsm *l);

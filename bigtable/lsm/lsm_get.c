@@ -24,7 +24,8 @@ struct newest {
 };
 
 /* Compare the candidate with the best so far, and take it. */
-static void offer(struct newest *n, struct slice key, struct slice value)
+static void
+lsm_get_offer(struct newest *n, struct slice key, struct slice value)
 {
     if (cell_key_kind(key) != ENTRY_PUT) {
         n->complex = true;
@@ -65,7 +66,7 @@ static void look_in_memtable(struct newest *n, const struct memtable *m)
     e = skip_list_seek(&m->list, n->column);
     while (e && slice_starts_with(skip_node_key(e), n->column)) {
         if (cell_key_sequence(skip_node_key(e)) <= n->sequence_max) {
-            offer(n, skip_node_key(e), skip_node_value(e));
+            lsm_get_offer(n, skip_node_key(e), skip_node_value(e));
             return;
         }
         e = skip_node_next(e);
@@ -81,40 +82,40 @@ static void offer_given(struct newest *n,
     struct buf numbered = BUF_INIT;
 
     cell_key_append_numbered(&numbered, key, given);
-    offer(n, buf_slice(&numbered), value);
+    lsm_get_offer(n, buf_slice(&numbered), value);
     buf_close(&numbered);
 }
 
 static int look_in_table(struct newest *n,
-                         const struct table_file *f,
+                         const struct sstable_file *f,
                          bool *ended,
                          struct err *err)
 {
-    struct table_iter it;
+    struct sstable_iter it;
     int rc;
 
     if (f->given_sequence > n->sequence_max)
         return 0;
-    table_iter_init(&it);
-    table_iter_open(&it, f->reader, TABLE_READ_POINT);
-    rc = table_iter_seek(&it, n->column, err);
-    while (!rc && table_iter_valid(&it)) {
-        struct slice key = table_iter_key(&it);
+    sstable_iter_init(&it);
+    sstable_iter_open(&it, f->reader, SSTABLE_READ_POINT);
+    rc = sstable_iter_seek(&it, n->column, err);
+    while (!rc && sstable_iter_valid(&it)) {
+        struct slice key = sstable_iter_key(&it);
         if (!slice_starts_with(key, n->column)) {
             *ended = true;
             break;
         }
         if (cell_key_sequence(key) <= n->sequence_max) {
             if (UNLIKELY(f->given_sequence))
-                offer_given(n, key, table_iter_value(&it), f->given_sequence);
+                offer_given(n, key, sstable_iter_value(&it), f->given_sequence);
             else
-                offer(n, key, table_iter_value(&it));
+                lsm_get_offer(n, key, sstable_iter_value(&it));
             *ended = true;
             break;
         }
-        rc = table_iter_next(&it, err);
+        rc = sstable_iter_next(&it, err);
     }
-    table_iter_close(&it);
+    sstable_iter_close(&it);
     return rc;
 }
 

@@ -53,7 +53,7 @@ static int add_run(struct lsm_iter *it,
     if (rc || !maybe)
         return rc;
     run_source_init(&it->runs[it->run_count++], r->tables, r->table_count,
-                    &it->bounds, scan ? TABLE_READ_SCAN : TABLE_READ_POINT);
+                    &it->bounds, scan ? SSTABLE_READ_SCAN : SSTABLE_READ_POINT);
     return 0;
 }
 

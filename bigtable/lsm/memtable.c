@@ -30,7 +30,7 @@ void memtable_unref(struct memtable *m)
 
 /* Takes note of @key. Returns how much of it is the same in all versions of its
  * cell; 0: it is of no cell. */
-static size_t note(struct memtable *m, struct slice key)
+static size_t memtable_note(struct memtable *m, struct slice key)
 {
     enum entry_kind kind = cell_key_kind(key);
 
@@ -44,7 +44,7 @@ static size_t note(struct memtable *m, struct slice key)
 
 void memtable_insert(struct memtable *m, struct slice key, struct slice value)
 {
-    skip_list_insert(&m->list, key, note(m, key), value);
+    skip_list_insert(&m->list, key, memtable_note(m, key), value);
 }
 
 void memtable_insert_with(struct memtable *m,
@@ -52,5 +52,5 @@ void memtable_insert_with(struct memtable *m,
                           struct slice key,
                           struct slice value)
 {
-    skip_batch_insert(b, &m->list, key, note(m, key), value);
+    skip_batch_insert(b, &m->list, key, memtable_note(m, key), value);
 }

@@ -23,28 +23,28 @@ static int start_table(struct output *o, struct err *err)
     buf_clear(&o->row);
     o->number = opts->hooks.new_number(opts->hooks.ctx);
     lsm__table_path(o->lsm, o->number, &path);
-    rc = table_writer_open(opts->fs, buf_cstr(&path), &group,
-                           MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
-                           &o->writer, err);
+    rc = sstable_writer_open(opts->fs, buf_cstr(&path), &group,
+                             MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
+                             &o->writer, err);
     buf_close(&path);
     if (!rc && o->hurried)
-        table_writer_hurry(o->writer);
+        sstable_writer_hurry(o->writer);
     return rc;
 }
 
 static int finish_table(struct output *o, struct err *err)
 {
-    const struct table_properties *p;
-    struct table_file *f;
+    const struct sstable_properties *p;
+    struct sstable_file *f;
     struct lsm_table info;
-    int rc = table_writer_finish(o->writer, err);
+    int rc = sstable_writer_finish(o->writer, err);
 
     if (rc)
         return rc;
-    p = table_writer_properties(o->writer);
+    p = sstable_writer_properties(o->writer);
     info = (struct lsm_table){
         .number = o->number,
-        .bytes = table_writer_file_bytes(o->writer),
+        .bytes = sstable_writer_file_bytes(o->writer),
         .entry_count = p->entry_count,
         .sequence_min = p->sequence_min,
         .sequence_max = p->sequence_max,
@@ -54,12 +54,12 @@ static int finish_table(struct output *o, struct err *err)
     rc = lsm__open_table(o->lsm, &info, &f, err);
     if (rc)
         return rc;
-    table_writer_free(o->writer);
+    sstable_writer_free(o->writer);
     o->writer = NULL;
     o->number = 0;
     o->bytes += info.bytes;
     o->files = mem_realloc(o->files,
-                           (o->file_count + 1) * sizeof(struct table_file *));
+                           (o->file_count + 1) * sizeof(struct sstable_file *));
     o->files[o->file_count++] = f;
     return 0;
 }
@@ -68,7 +68,7 @@ static int finish_table(struct output *o, struct err *err)
  * larger than a table itself is cut anywhere. */
 static bool must_cut(const struct output *o, struct slice key)
 {
-    uint64_t bytes = table_writer_bytes(o->writer);
+    uint64_t bytes = sstable_writer_bytes(o->writer);
 
     if (LIKELY(bytes < OUTPUT_BYTES_TARGET))
         return false;
@@ -89,19 +89,19 @@ int output_add(struct output *o,
         rc = start_table(o, err);
     if (rc)
         return rc;
-    if (UNLIKELY(table_writer_bytes(o->writer) >=
+    if (UNLIKELY(sstable_writer_bytes(o->writer) >=
                  OUTPUT_BYTES_TARGET - OUTPUT_BYTES_TARGET / 8)) {
         /* Near the cut: know which row this is. */
         buf_clear(&o->row);
         buf_append(&o->row, key.data, cell_key_row_length(key));
     }
-    return table_writer_add(o->writer, key, value, err);
+    return sstable_writer_add(o->writer, key, value, err);
 }
 
 void output_hurry(struct output *o)
 {
     if (o->writer)
-        table_writer_hurry(o->writer);
+        sstable_writer_hurry(o->writer);
 }
 
 int output_finish(struct output *o, struct err *err)
@@ -109,7 +109,7 @@ int output_finish(struct output *o, struct err *err)
     return o->writer ? finish_table(o, err) : 0;
 }
 
-static void decided(const struct output *o, uint64_t number)
+static void output_decided(const struct output *o, uint64_t number)
 {
     const struct lsm_hooks *h = &o->lsm->options.hooks;
 
@@ -119,13 +119,13 @@ static void decided(const struct output *o, uint64_t number)
 
 void output_close(struct output *o, bool keep)
 {
-    table_writer_free(o->writer);
-    decided(o, o->number);
+    sstable_writer_free(o->writer);
+    output_decided(o, o->number);
     for (size_t i = 0; i < o->file_count; i++) {
         struct buf path = BUF_INIT;
-        decided(o, o->files[i]->info.number);
+        output_decided(o, o->files[i]->info.number);
         lsm__table_path(o->lsm, o->files[i]->info.number, &path);
-        table_file_unref(o->files[i]);
+        sstable_file_unref(o->files[i]);
         if (!keep && fs_remove(o->lsm->options.fs, buf_cstr(&path), NULL))
             keep = false; /* A stray: its owner sweeps those at a start. */
         buf_close(&path);

@@ -12,17 +12,17 @@
  * compaction of a part stays a part, large enough that files stay few. */
 #define OUTPUT_BYTES_TARGET ((uint64_t)128 << 20)
 
-struct table_writer;
+struct sstable_writer;
 
 struct output {
     struct lsm *lsm;
     uint64_t expected_bytes;
-    bool hurried; /* Its tables do not last, see table_writer_hurry(). */
-    struct table_writer *writer; /* NULL between tables. */
+    bool hurried; /* Its tables do not last, see sstable_writer_hurry(). */
+    struct sstable_writer *writer; /* NULL between tables. */
     uint64_t number; /* Of the table being written; 0 between tables. */
     size_t row_len;  /* Of the last key, */
     struct buf row;  /* and that row. */
-    struct table_file **files; /* Finished; owned with one reference each. */
+    struct sstable_file **files; /* Finished; owned with one reference each. */
     size_t file_count;
     uint64_t bytes; /* Of the finished files. */
 };
@@ -34,7 +34,7 @@ MUST_CHECK int output_add(struct output *o,
                           struct slice key,
                           struct slice value,
                           struct err *err);
-/* The table being written does not last, see table_writer_hurry(). */
+/* The table being written does not last, see sstable_writer_hurry(). */
 void output_hurry(struct output *o);
 /* Finish the last table. Parks. */
 MUST_CHECK int output_finish(struct output *o, struct err *err);

@@ -27,7 +27,7 @@ void run_probe_init(struct run_probe *p,
 }
 
 static int test_prefix(const struct run *r,
-                       const struct table_probe *probe,
+                       const struct sstable_probe *probe,
                        bool *maybe,
                        struct err *err)
 {
@@ -37,7 +37,7 @@ static int test_prefix(const struct run *r,
         *maybe = false;
         return 0;
     }
-    return table_reader_probe(r->tables[i]->reader, probe, maybe, err);
+    return sstable_reader_probe(r->tables[i]->reader, probe, maybe, err);
 }
 
 /* Is there a deletion of the row or of the column's family? */
@@ -47,7 +47,7 @@ static int test_scopes(const struct run_probe *p,
                        struct err *err)
 {
     struct buf key = BUF_INIT;
-    struct table_probe probe = {.row_hash = p->row_hash};
+    struct sstable_probe probe = {.row_hash = p->row_hash};
     int rc;
 
     buf_append_slice(&key, p->row);
@@ -70,7 +70,7 @@ int run_probe_test(const struct run_probe *p,
                    bool *maybe,
                    struct err *err)
 {
-    struct table_probe probe = {
+    struct sstable_probe probe = {
         .prefix = p->column.len ? p->column : p->row,
         .row_hash = p->row_hash,
         .hash = p->column_hash,

@@ -10,10 +10,10 @@
 /* So many nodes back there is mostly one that is on level 1. */
 #define WALK_STEPS_MAX 8
 
-enum errand {
-    ERRAND_NONE,
-    ERRAND_WALK,   /* Back from a later version to a node on level 1. */
-    ERRAND_SEARCH, /* For the place of a key. */
+enum batch_task {
+    BATCH_TASK_NONE,
+    BATCH_TASK_WALK,   /* Back from a later version to a node on level 1. */
+    BATCH_TASK_SEARCH, /* For the place of a key. */
 };
 
 struct pending {
@@ -22,7 +22,7 @@ struct pending {
     struct slice key; /* Of it. */
     size_t stem_bytes;
     uint64_t hash; /* Of the stem; 0: not known. */
-    enum errand errand;
+    enum batch_task task;
     unsigned level;               /* The search is on; of a walk: steps left. */
     struct skip_node *n;          /* Stands at. */
     struct skip_node *next;       /* Is compared next; of a walk: was at. */
@@ -57,8 +57,9 @@ void skip_batch_insert(struct skip_batch *b,
     p->list = l;
     p->stem_bytes = stem_bytes;
     p->hash = 0;
-    p->errand = skip_list__finger_fits(l, key) ? ERRAND_NONE : ERRAND_SEARCH;
-    if (p->errand && stem_bytes && skip_list__knows_stems(l)) {
+    p->task =
+        skip_list__finger_fits(l, key) ? BATCH_TASK_NONE : BATCH_TASK_SEARCH;
+    if (p->task && stem_bytes && skip_list__knows_stems(l)) {
         p->hash = hash64_slice(slice_sub(key, 0, stem_bytes));
         stem_index_ask_for(&l->stems, p->hash);
     }
@@ -85,9 +86,9 @@ static void begin_search(struct pending *p)
 }
 
 /* Is there a version of this cell, before which it will go? */
-static void begin(struct pending *p)
+static void skip_batch_begin(struct pending *p)
 {
-    if (p->errand == ERRAND_NONE)
+    if (p->task == BATCH_TASK_NONE)
         return;
     p->n = p->hash ? stem_index_guess(&p->list->stems, p->hash) : NULL;
     if (!p->n || p->node->height > 2) {
@@ -95,7 +96,7 @@ static void begin(struct pending *p)
         return;
     }
     skip_node_ask_for(p->n);
-    p->errand = ERRAND_WALK;
+    p->task = BATCH_TASK_WALK;
     p->next = NULL;
     p->level = p->node->height == 1 ? 1 : WALK_STEPS_MAX;
 }
@@ -129,29 +130,29 @@ static bool search_step(struct pending *p)
 }
 
 /* One step. False: it was the last. */
-static bool step(struct pending *p)
+static bool skip_batch_step(struct pending *p)
 {
-    switch (p->errand) {
-    case ERRAND_WALK: return walk_step(p);
-    case ERRAND_SEARCH: return search_step(p);
-    case ERRAND_NONE: break;
+    switch (p->task) {
+    case BATCH_TASK_WALK: return walk_step(p);
+    case BATCH_TASK_SEARCH: return search_step(p);
+    case BATCH_TASK_NONE: break;
     }
     return false;
 }
 
-/* Run all errands, a step of each in turn. */
-static void run_errands(struct skip_batch *b)
+/* Run all tasks, a step of each in turn. */
+static void run_tasks(struct skip_batch *b)
 {
     struct pending *busy[SKIP_BATCH_COUNT_MAX];
     size_t count = b->count;
 
     for (size_t i = 0; i < count; i++) {
         busy[i] = &b->pending[i];
-        begin(busy[i]);
+        skip_batch_begin(busy[i]);
     }
     while (count > 0)
         for (size_t i = 0; i < count;) {
-            if (step(busy[i]))
+            if (skip_batch_step(busy[i]))
                 i++;
             else
                 busy[i] = busy[--count];
@@ -163,10 +164,10 @@ void skip_batch_end(struct skip_batch *b)
     bool together = b->count > 1;
 
     if (together)
-        run_errands(b);
+        run_tasks(b);
     for (size_t i = 0; i < b->count; i++) {
         const struct pending *p = &b->pending[i];
-        bool found = together && p->errand == ERRAND_SEARCH;
+        bool found = together && p->task == BATCH_TASK_SEARCH;
         skip_list__link(p->list, p->node, p->stem_bytes, p->hash,
                         found ? &p->place : NULL);
     }

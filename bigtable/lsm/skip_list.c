@@ -37,8 +37,10 @@ static void *take_large(struct skip_list *l, size_t bytes)
 }
 
 /* @bytes aligned to @align from @r. */
-static char *
-take(struct skip_list *l, struct skip_region *r, size_t bytes, size_t align)
+static char *skip_list_take_bytes(struct skip_list *l,
+                                  struct skip_region *r,
+                                  size_t bytes,
+                                  size_t align)
 {
     char *p = r->next;
     size_t skew = (size_t)(-(uintptr_t)p) & (align - 1);
@@ -92,7 +94,8 @@ static uint32_t random_height(struct skip_list *l)
 /* The node behind @n on @level, which a search compares next. It would wait for
  * memory at each one, so what it looks at if that one goes too far is asked for
  * as well. */
-static struct skip_node *candidate(const struct skip_node *n, size_t level)
+static struct skip_node *skip_list_candidate(const struct skip_node *n,
+                                             size_t level)
 {
     struct skip_node *next = next_at(n, level);
     skip_node_ask_for(next);
@@ -120,10 +123,10 @@ static void move_finger(struct skip_list *l, struct slice key)
     const struct skip_node *not_before = NULL;
 
     while (level-- > 0) {
-        struct skip_node *next = candidate(n, level);
+        struct skip_node *next = skip_list_candidate(n, level);
         while (next != not_before && is_before(next, key)) {
             n = next;
-            next = candidate(n, level);
+            next = skip_list_candidate(n, level);
         }
         not_before = next; /* Compared already: spare it one level down. */
         l->finger[level] = n;
@@ -132,7 +135,7 @@ static void move_finger(struct skip_list *l, struct slice key)
 
 /* Count what only the writer changes: a locked operation would wait for all
  * that it wrote before. */
-static void add(atomic_size_t *counter, size_t n)
+static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
 {
     atomic_store_explicit(
         counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
@@ -160,18 +163,20 @@ skip_list__new_node(struct skip_list *l, struct slice key, struct slice value)
 
     PRE(key.len < SKIP_KEY_BYTES_MAX);
     PRE(value.len <= UINT32_MAX);
-    n = (void *)take(l, &l->nodes, bytes + (inlined ? value.len : 0), 8);
+    n = (void *)skip_list_take_bytes(l, &l->nodes,
+                                     bytes + (inlined ? value.len : 0), 8);
     n->height = height & UINT8_MAX;
     n->key_len = key.len & (SKIP_KEY_BYTES_MAX - 1);
     n->value_len = (uint32_t)value.len;
     memcpy((char *)n + sizeof(*n) + links, key.data, key.len);
-    to = inlined ? (char *)n + bytes : take(l, &l->values, value.len, 1);
+    to = inlined ? (char *)n + bytes
+                 : skip_list_take_bytes(l, &l->values, value.len, 1);
     if (value.len)
         memcpy(to, value.data, value.len);
     n->value = to;
     if (!inlined)
         ask_to_write(&l->values, value.len);
-    add(&l->bytes, bytes + value.len);
+    skip_list_add_to_counter(&l->bytes, bytes + value.len);
     return n;
 }
 
@@ -319,7 +324,7 @@ void skip_list__link(struct skip_list *l,
     }
     if (is_first)
         stem_index_put(&l->stems, hash, first, n);
-    add(&l->count, 1);
+    skip_list_add_to_counter(&l->count, 1);
 }
 
 void skip_list_insert(struct skip_list *l,
@@ -338,10 +343,10 @@ const struct skip_node *skip_list_seek(const struct skip_list *l,
     const struct skip_node *not_before = NULL;
 
     while (level-- > 0) {
-        const struct skip_node *next = candidate(n, level);
+        const struct skip_node *next = skip_list_candidate(n, level);
         while (next != not_before && is_before(next, key)) {
             n = next;
-            next = candidate(n, level);
+            next = skip_list_candidate(n, level);
         }
         not_before = next;
     }

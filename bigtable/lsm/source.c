@@ -1,12 +1,12 @@
 /* Memtables and runs as sources of a merge. */
 #include "bigtable/lsm/source.h"
 
-#include "bigtable/lsm/chain_scouts.h"
+#include "bigtable/lsm/chain_prefetch.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/properties.h"
 
-/* --- memtables ---------------------------------------------------------- */
+/* --- memtables ----------------------------------------------------------- */
 
 static struct mem_source *as_mem(struct merge_source *s)
 {
@@ -32,8 +32,8 @@ mem_seek(struct merge_source *base, struct slice target, struct err *err)
     struct mem_source *s = as_mem(base);
 
     (void)err;
-    if (s->scouts)
-        chain_scouts_start(s->scouts, &s->mem->list);
+    if (s->prefetch)
+        chain_prefetch_start(s->prefetch, &s->mem->list);
     mem_show(s, skip_list_seek(&s->mem->list, target));
     return 0;
 }
@@ -44,9 +44,9 @@ static int mem_next(struct merge_source *base, struct err *err)
 
     (void)err;
     mem_show(s, skip_node_next(s->node));
-    if (s->scouts && s->node) {
+    if (s->prefetch && s->node) {
         skip_node_ask_for(skip_node_next(s->node)); /* It may be gone again. */
-        chain_scouts_step(s->scouts);
+        chain_prefetch_step(s->prefetch);
     }
     return 0;
 }
@@ -60,12 +60,13 @@ void mem_source_init(struct mem_source *s,
     s->base.next = mem_next;
 }
 
-void mem_source_read_whole(struct mem_source *s, struct chain_scouts *scouts)
+void mem_source_read_whole(struct mem_source *s,
+                           struct chain_prefetch *prefetch)
 {
-    s->scouts = scouts;
+    s->prefetch = prefetch;
 }
 
-/* --- runs --------------------------------------------------------------- */
+/* --- runs ---------------------------------------------------------------- */
 
 static struct run_source *as_run(struct merge_source *s)
 {
@@ -75,10 +76,10 @@ static struct run_source *as_run(struct merge_source *s)
 /* Could table @f hold anything that is wanted? Deletions count for all times.
  */
 static bool table_is_wanted(const struct run_source *s,
-                            const struct table_file *f)
+                            const struct sstable_file *f)
 {
     const struct source_bounds *b = s->bounds;
-    const struct table_properties *p = table_reader_properties(f->reader);
+    const struct sstable_properties *p = sstable_reader_properties(f->reader);
 
     if (f->info.sequence_min > b->sequence_max)
         return false;
@@ -90,7 +91,7 @@ static bool table_is_wanted(const struct run_source *s,
 /* Key of the iterator's entry, with the number that the table's owner gave. */
 static struct slice given_key(struct run_source *s)
 {
-    struct slice key = table_iter_key(&s->iter);
+    struct slice key = sstable_iter_key(&s->iter);
     if (LIKELY(!s->given))
         return key;
     buf_clear(&s->key);
@@ -102,7 +103,7 @@ static struct slice given_key(struct run_source *s)
  * may be seen. *@ended is set when no later one can be. */
 static int run_show(struct run_source *s, bool *ended, struct err *err)
 {
-    while (table_iter_valid(&s->iter)) {
+    while (sstable_iter_valid(&s->iter)) {
         struct slice key = given_key(s);
         int rc;
         if (UNLIKELY(s->check_upper) && slice_cmp(key, s->bounds->upper) >= 0) {
@@ -112,11 +113,11 @@ static int run_show(struct run_source *s, bool *ended, struct err *err)
         if (LIKELY(!s->check_sequence) ||
             cell_key_sequence(key) <= s->bounds->sequence_max) {
             s->base.key = key;
-            s->base.value = table_iter_value(&s->iter);
+            s->base.value = sstable_iter_value(&s->iter);
             s->base.valid = true;
             return 0;
         }
-        rc = table_iter_next(&s->iter, err);
+        rc = sstable_iter_next(&s->iter, err);
         if (rc)
             return rc;
     }
@@ -132,7 +133,7 @@ run_open_from(struct run_source *s, struct slice target, struct err *err)
     int rc = 0;
 
     for (; s->at < s->table_count && !rc && !s->base.valid && !ended; s->at++) {
-        struct table_file *f = s->tables[s->at];
+        struct sstable_file *f = s->tables[s->at];
         if (!table_is_wanted(s, f))
             continue;
         s->check_upper =
@@ -142,12 +143,12 @@ run_open_from(struct run_source *s, struct slice target, struct err *err)
         s->check_sequence = f->info.sequence_max > b->sequence_max;
         s->given = f->given_sequence;
         s->is_plain = !s->check_upper && !s->check_sequence && !s->given;
-        table_iter_open(&s->iter, f->reader, s->mode);
-        rc = table_iter_seek(&s->iter, target, err);
+        sstable_iter_open(&s->iter, f->reader, s->mode);
+        rc = sstable_iter_seek(&s->iter, target, err);
         /* Under its given number an entry may lie before the target. */
-        if (!rc && s->given && table_iter_valid(&s->iter) &&
+        if (!rc && s->given && sstable_iter_valid(&s->iter) &&
             slice_cmp(given_key(s), target) < 0)
-            rc = table_iter_next(&s->iter, err);
+            rc = sstable_iter_next(&s->iter, err);
         if (!rc)
             rc = run_show(s, &ended, err);
         if (s->base.valid)
@@ -182,11 +183,11 @@ static int run_next(struct merge_source *base, struct err *err)
 {
     struct run_source *s = as_run(base);
     bool ended = false;
-    int rc = table_iter_next(&s->iter, err);
+    int rc = sstable_iter_next(&s->iter, err);
 
-    if (LIKELY(!rc && s->is_plain && table_iter_valid(&s->iter))) {
-        s->base.key = table_iter_key(&s->iter);
-        s->base.value = table_iter_value(&s->iter);
+    if (LIKELY(!rc && s->is_plain && sstable_iter_valid(&s->iter))) {
+        s->base.key = sstable_iter_key(&s->iter);
+        s->base.value = sstable_iter_value(&s->iter);
         return 0;
     }
     s->base.valid = false;
@@ -199,10 +200,10 @@ static int run_next(struct merge_source *base, struct err *err)
 }
 
 void run_source_init(struct run_source *s,
-                     struct table_file *const *tables,
+                     struct sstable_file *const *tables,
                      uint32_t table_count,
                      const struct source_bounds *bounds,
-                     enum table_read_mode mode)
+                     enum sstable_read_mode mode)
 {
     s->base = (struct merge_source){.seek = run_seek, .next = run_next};
     s->tables = tables;
@@ -215,11 +216,11 @@ void run_source_init(struct run_source *s,
     s->is_plain = true;
     s->given = 0;
     s->key = BUF_INIT;
-    table_iter_init(&s->iter);
+    sstable_iter_init(&s->iter);
 }
 
 void run_source_close(struct run_source *s)
 {
-    table_iter_close(&s->iter);
+    sstable_iter_close(&s->iter);
     buf_close(&s->key);
 }

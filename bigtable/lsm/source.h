@@ -10,14 +10,14 @@
 #include "bigtable/lsm/version.h"
 #include "bigtable/sstable/reader.h"
 
-struct chain_scouts;
+struct chain_prefetch;
 
 struct mem_source {
     struct merge_source base;
     const struct memtable *mem; /* Borrowed. */
     const struct skip_node *node;
     uint64_t sequence_max; /* Entries with higher numbers are passed over. */
-    struct chain_scouts *scouts; /* Borrowed; NULL: none, see below. */
+    struct chain_prefetch *prefetch; /* Borrowed; NULL: none, see below. */
 };
 
 void mem_source_init(struct mem_source *s,
@@ -25,9 +25,10 @@ void mem_source_init(struct mem_source *s,
                      uint64_t sequence_max);
 
 /* All of @s, which is frozen, will be read, entry by entry: what comes is
- * fetched from memory meanwhile. @scouts is the source's own until it is not
+ * fetched from memory meanwhile. @prefetch is the source's own until it is not
  * used any more. */
-void mem_source_read_whole(struct mem_source *s, struct chain_scouts *scouts);
+void mem_source_read_whole(struct mem_source *s,
+                           struct chain_prefetch *prefetch);
 
 /* What a run source leaves out. */
 struct source_bounds {
@@ -40,24 +41,24 @@ struct source_bounds {
 
 struct run_source {
     struct merge_source base;
-    struct table_file *const *tables; /* Borrowed. */
+    struct sstable_file *const *tables; /* Borrowed. */
     uint32_t table_count;
     uint32_t at;                        /* Table under the iterator. */
     const struct source_bounds *bounds; /* Borrowed. */
-    enum table_read_mode mode;
+    enum sstable_read_mode mode;
     bool check_upper;    /* The table reaches over the upper bound, */
     bool check_sequence; /* or holds numbers that are too high. */
     bool is_plain;       /* Neither, and its keys are as they are. */
     uint64_t given;      /* Number that all its entries have; 0: their own. */
     struct buf key;      /* With that number. */
-    struct table_iter iter;
+    struct sstable_iter iter;
 };
 
 void run_source_init(struct run_source *s,
-                     struct table_file *const *tables,
+                     struct sstable_file *const *tables,
                      uint32_t table_count,
                      const struct source_bounds *bounds,
-                     enum table_read_mode mode);
+                     enum sstable_read_mode mode);
 void run_source_close(struct run_source *s);
 
 #endif /* BIGTABLE_LSM_SOURCE_H */

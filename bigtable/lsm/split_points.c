@@ -138,8 +138,8 @@ int lsm_split_points(struct lsm *l,
     for (size_t i = 0; i < snapshot->mem_count; i++)
         sample_memtable(&s, snapshot->mems[i]);
     for (size_t i = 0; i < v->table_count && !rc; i++)
-        rc = table_reader_each_block(v->tables[i]->reader, sample_block, &s,
-                                     err);
+        rc = sstable_reader_each_block(v->tables[i]->reader, sample_block, &s,
+                                       err);
     if (!rc && s.count > 0) {
         qsort(s.items, s.count, sizeof(*s.items), compare_samples);
         pick_points(&s, parts, keys, count);

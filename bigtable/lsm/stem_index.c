@@ -46,7 +46,7 @@ static uint64_t slot_hash(const struct stem_slot *s)
 
 HASH_SLOTS_DEFINE(stem_slots, struct stem_slot, slot_is_free, slot_hash);
 
-static void grow(struct stem_index *x)
+static void stem_index_grow(struct stem_index *x)
 {
     struct stem_slot *old = x->slots;
     size_t old_count = x->slot_count;
@@ -56,7 +56,7 @@ static void grow(struct stem_index *x)
     mem_free(old);
 }
 
-static struct skip_node *miss(struct stem_index *x)
+static struct skip_node *stem_index_miss(struct stem_index *x)
 {
     x->miss_count++;
     if (x->miss_count > MISSES_AT_FIRST + MISSES_PER_HIT * x->hit_count) {
@@ -89,14 +89,14 @@ stem_index_find(struct stem_index *x, struct slice stem, uint64_t hash)
     size_t at;
     PRE(!x->given_up);
     if (x->slot_count == 0)
-        return miss(x);
+        return stem_index_miss(x);
     HASH_SLOTS_SEEK(
         at, x->slot_count, hash,
         !slots[at].first ||
             (slots[at].hash == hash &&
              slice_starts_with(skip_node_key(slots[at].first), stem)));
     if (!slots[at].first)
-        return miss(x);
+        return stem_index_miss(x);
     x->hit_count++;
     return slots[at].first;
 }
@@ -109,7 +109,7 @@ void stem_index_put(struct stem_index *x,
     if (x->given_up)
         return;
     if (!instead && 2 * x->stem_count >= x->slot_count)
-        grow(x);
+        stem_index_grow(x);
     *look_up(x, hash, instead) = (struct stem_slot){hash, first};
     x->stem_count += instead == NULL;
 }

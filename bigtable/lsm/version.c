@@ -26,7 +26,7 @@
  * bits hold 65,535, and no more threads than the difference pin at once. */
 #define PINS_FOLD UINT64_C(0x8000)
 
-/* --- table files -------------------------------------------------------- */
+/* --- SSTables ------------------------------------------------------------ */
 
 static struct slice copy_key(struct slice key)
 {
@@ -41,11 +41,11 @@ static void free_key(struct slice key)
     mem_free(p);
 }
 
-struct table_file *table_file_new(const struct lsm_table *info,
-                                  struct table_reader *reader,
-                                  const struct lsm_hooks *hooks)
+struct sstable_file *sstable_file_new(const struct lsm_table *info,
+                                      struct sstable_reader *reader,
+                                      const struct lsm_hooks *hooks)
 {
-    struct table_file *f = mem_zalloc(1, sizeof(*f));
+    struct sstable_file *f = mem_zalloc(1, sizeof(*f));
 
     atomic_init(&f->refs, 1);
     f->info = *info;
@@ -53,22 +53,22 @@ struct table_file *table_file_new(const struct lsm_table *info,
     f->info.last_key = copy_key(info->last_key);
     f->reader = reader;
     f->hooks = *hooks;
-    if (table_reader_properties(reader)->sequence_max == 0)
+    if (sstable_reader_properties(reader)->sequence_max == 0)
         f->given_sequence = info->sequence_max;
     return f;
 }
 
-struct table_file *table_file_ref(struct table_file *f)
+struct sstable_file *sstable_file_ref(struct sstable_file *f)
 {
     atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
     return f;
 }
 
-void table_file_unref(struct table_file *f)
+void sstable_file_unref(struct sstable_file *f)
 {
     if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
         return;
-    table_reader_unref(f->reader);
+    sstable_reader_unref(f->reader);
     if (atomic_load(&f->removed) && f->hooks.unlink)
         f->hooks.unlink(f->hooks.ctx, f->info.number);
     free_key(f->info.first_key);
@@ -76,22 +76,22 @@ void table_file_unref(struct table_file *f)
     mem_free(f);
 }
 
-/* --- versions ----------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------ */
 
 /* Newest run first, inside a run by key. */
 static int compare_files(const void *a, const void *b)
 {
-    const struct lsm_table *x = &(*(struct table_file *const *)a)->info;
-    const struct lsm_table *y = &(*(struct table_file *const *)b)->info;
+    const struct lsm_table *x = &(*(struct sstable_file *const *)a)->info;
+    const struct lsm_table *y = &(*(struct sstable_file *const *)b)->info;
 
     if (x->run != y->run)
         return x->run > y->run ? -1 : 1;
     return slice_cmp(x->first_key, y->first_key);
 }
 
-static void add_to_run(struct run *r, const struct table_file *f)
+static void add_to_run(struct run *r, const struct sstable_file *f)
 {
-    const struct table_properties *p = table_reader_properties(f->reader);
+    const struct sstable_properties *p = sstable_reader_properties(f->reader);
 
     r->table_count++;
     r->has_scope_deletions |= p->scope_count > 0;
@@ -102,7 +102,7 @@ static void add_to_run(struct run *r, const struct table_file *f)
 static void group_runs(struct version *v)
 {
     for (size_t i = 0; i < v->table_count; i++) {
-        struct table_file *f = v->tables[i];
+        struct sstable_file *f = v->tables[i];
         struct run *r = v->run_count ? &v->runs[v->run_count - 1] : NULL;
         if (!r || r->number != f->info.run) {
             r = &v->runs[v->run_count++];
@@ -117,18 +117,18 @@ static void group_runs(struct version *v)
     }
 }
 
-struct version *version_new(struct table_file *const *files, size_t count)
+struct version *version_new(struct sstable_file *const *files, size_t count)
 {
     struct version *v = mem_zalloc(1, sizeof(*v));
 
     atomic_init(&v->refs, 1);
     v->table_count = count;
-    v->tables = mem_alloc(count * sizeof(struct table_file *));
+    v->tables = mem_alloc(count * sizeof(struct sstable_file *));
     v->runs = mem_zalloc(count + 1, sizeof(*v->runs));
     for (size_t i = 0; i < count; i++)
-        v->tables[i] = table_file_ref(files[i]);
+        v->tables[i] = sstable_file_ref(files[i]);
     if (count > 0)
-        qsort(v->tables, count, sizeof(struct table_file *), compare_files);
+        qsort(v->tables, count, sizeof(struct sstable_file *), compare_files);
     group_runs(v);
     return v;
 }
@@ -144,7 +144,7 @@ void version_unref(struct version *v)
     if (atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < v->table_count; i++)
-        table_file_unref(v->tables[i]);
+        sstable_file_unref(v->tables[i]);
     mem_free(v->tables);
     mem_free(v->runs);
     mem_free(v);
@@ -165,7 +165,7 @@ uint32_t run_find(const struct run *r, struct slice key)
     return low;
 }
 
-/* --- states ------------------------------------------------------------- */
+/* --- states -------------------------------------------------------------- */
 
 struct lsm_snapshot *state_new(struct lsm *lsm,
                                struct version *version,
@@ -220,19 +220,19 @@ void state_slot_init(struct state_slot *slot, struct lsm_snapshot *s)
     atomic_init(&slot->word, word_of(s));
 }
 
-static void retire(uint64_t word)
+static void version_retire(uint64_t word)
 {
     add_refs(state_of(word), (int64_t)(word >> POINTER_BITS) - STATE_BIAS);
 }
 
 void state_slot_close(struct state_slot *slot)
 {
-    retire(atomic_exchange(&slot->word, 0));
+    version_retire(atomic_exchange(&slot->word, 0));
 }
 
 void state_publish(struct state_slot *slot, struct lsm_snapshot *s)
 {
-    retire(atomic_exchange(&slot->word, word_of(s)));
+    version_retire(atomic_exchange(&slot->word, word_of(s)));
 }
 
 /* Move the pins counted in the slot into the state, which we hold. */

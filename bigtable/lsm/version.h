@@ -3,7 +3,7 @@
  *
  * A run is a sequence of tables that do not overlap, sorted by key; runs are
  * ordered by age, newest first. Changing anything makes a new version, which
- * shares the table files of the old one; a new state is published with one
+ * shares the SSTables of the old one; a new state is published with one
  * atomic exchange.
  *
  * Threads: everything here is immutable or atomic once published.
@@ -18,34 +18,34 @@
 #include "bigtable/lsm/lsm.h"
 
 struct memtable;
-struct table_reader;
+struct sstable_reader;
 
-/* An open table file. */
-struct table_file {
+/* An open SSTable. */
+struct sstable_file {
     atomic_uint refs;
     atomic_bool removed;   /* By an edit: unlink when the last user goes. */
     struct lsm_table info; /* Its keys are owned. `run` may change. */
     /* Entries of a file that was loaded in bulk are all numbered 0; they count
      * as numbered thus. 0: the entries have numbers of their own. */
     uint64_t given_sequence;
-    struct table_reader *reader;
+    struct sstable_reader *reader;
     struct lsm_hooks hooks;
 };
 
 /* Takes over the reference to @reader. One reference, owned. */
-struct table_file *table_file_new(const struct lsm_table *info,
-                                  struct table_reader *reader,
-                                  const struct lsm_hooks *hooks);
-struct table_file *table_file_ref(struct table_file *f);
-void table_file_unref(struct table_file *f);
+struct sstable_file *sstable_file_new(const struct lsm_table *info,
+                                      struct sstable_reader *reader,
+                                      const struct lsm_hooks *hooks);
+struct sstable_file *sstable_file_ref(struct sstable_file *f);
+void sstable_file_unref(struct sstable_file *f);
 
 struct run {
     uint32_t number;
     uint32_t table_count;
-    struct table_file **tables; /* By key; part of the version's memory. */
-    bool has_scope_deletions;   /* Of whole rows or families. */
-    int64_t time_max_us;        /* Of its cells; INT64_MAX where there are
-                                   deletions among them. */
+    struct sstable_file **tables; /* By key; part of the version's memory. */
+    bool has_scope_deletions;     /* Of whole rows or families. */
+    int64_t time_max_us;          /* Of its cells; INT64_MAX where there are
+                                     deletions among them. */
 };
 
 struct version {
@@ -53,11 +53,11 @@ struct version {
     size_t run_count;
     struct run *runs; /* Newest first. */
     size_t table_count;
-    struct table_file **tables; /* All, run by run. */
+    struct sstable_file **tables; /* All, run by run. */
 };
 
 /* The version that @files make (references are taken), grouped by info.run. */
-struct version *version_new(struct table_file *const *files, size_t count);
+struct version *version_new(struct sstable_file *const *files, size_t count);
 struct version *version_ref(struct version *v);
 void version_unref(struct version *v);
 

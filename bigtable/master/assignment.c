@@ -13,7 +13,7 @@ struct server_heap {
     size_t count;
 };
 
-/* Ties go to the smaller number, so that the same picture gives the same
+/* Ties go to the smaller number, so that the same view gives the same
  * orders. */
 static bool
 server_before(const struct server_heap *h, const uint32_t *a, const uint32_t *b)
@@ -34,7 +34,7 @@ static bool is_tight(const struct assignment_server *s)
 }
 
 /* All with room whose memory is not tight; if there is none, the tight. */
-static void fill(struct server_heap *h, size_t server_count)
+static void server_heap_fill(struct server_heap *h, size_t server_count)
 {
     for (int tight = 0; tight < 2 && h->count == 0; tight++)
         for (uint32_t i = 0; i < server_count; i++)
@@ -45,8 +45,8 @@ static void fill(struct server_heap *h, size_t server_count)
 
 /* Where in the heap the server for @t is; h->count: nowhere. The one to avoid
  * may be on top: then the better of the two below it. */
-static size_t find(const struct server_heap *h,
-                   const struct assignment_tablet *t)
+static size_t server_heap_find(const struct server_heap *h,
+                               const struct assignment_tablet *t)
 {
     if (t->only != 0) {
         for (size_t i = 0; i < h->count; i++)
@@ -59,7 +59,7 @@ static size_t find(const struct server_heap *h,
     return h->count > 2 && server_before(h, &h->at[2], &h->at[1]) ? 2 : 1;
 }
 
-static void give(struct server_heap *h, size_t i, double weight)
+static void server_heap_give(struct server_heap *h, size_t i, double weight)
 {
     struct assignment_server *s = &h->servers[h->at[i]];
     s->load += weight;
@@ -102,16 +102,16 @@ size_t assignment_choose(struct assignment_server *servers,
     for (uint32_t i = 0; i < tablet_count; i++)
         queue[i] = (struct queued){&tablets[i], i};
     qsort(queue, tablet_count, sizeof(*queue), compare_queued);
-    fill(&heap, server_count);
+    server_heap_fill(&heap, server_count);
     for (size_t i = 0; i < tablet_count && heap.count > 0; i++) {
         size_t at;
         if (queue[i].tablet->level > up_to)
             break;
-        at = find(&heap, queue[i].tablet);
+        at = server_heap_find(&heap, queue[i].tablet);
         if (at == heap.count)
             continue;
         out[given++] = (struct assignment){queue[i].index, heap.at[at]};
-        give(&heap, at, queue[i].tablet->weight);
+        server_heap_give(&heap, at, queue[i].tablet->weight);
     }
     mem_free(heap.at);
     mem_free(queue);

@@ -107,7 +107,8 @@ best_tablet(const struct balancing *b, uint32_t from, uint32_t to)
     return below != NOBODY ? below : above;
 }
 
-static void move(struct balancing *b, uint32_t tablet, uint32_t to)
+static void
+balance_move_tablet(struct balancing *b, uint32_t tablet, uint32_t to)
 {
     struct balance_tablet *t = &b->tablets[tablet];
     b->servers[t->server].load -= t->weight;
@@ -117,7 +118,8 @@ static void move(struct balancing *b, uint32_t tablet, uint32_t to)
     t->movable = false;
 }
 
-static size_t choose(struct balancing *b, struct balance_move *out, size_t max)
+static size_t
+balance_choose_moves(struct balancing *b, struct balance_move *out, size_t max)
 {
     size_t count = 0;
     if (!is_outside(b, BALANCE_OUTER_PERCENT))
@@ -130,7 +132,7 @@ static size_t choose(struct balancing *b, struct balance_move *out, size_t max)
             b->exhausted[from] = true;
             continue;
         }
-        move(b, tablet, to);
+        balance_move_tablet(b, tablet, to);
         out[count++] = (struct balance_move){tablet, to};
     }
     return count;
@@ -155,7 +157,7 @@ size_t balance_choose(struct balance_server *servers,
 
     group_tablets(&b, tablet_count);
     b.mean = mean_load(&b);
-    count = choose(&b, out, max);
+    count = balance_choose_moves(&b, out, max);
     mem_free(b.first);
     mem_free(b.order);
     mem_free(b.exhausted);

@@ -3,7 +3,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/wire/snapshot_record.h"
 
 #define RETRY_US UINT64_C(100000)
@@ -19,7 +19,7 @@ struct capture_answer {
 };
 
 struct capturing {
-    struct reign *reign;
+    struct master_term *term;
     struct table_state *out;
     uint64_t table;
     unsigned left; /* Fibers that run. */
@@ -40,7 +40,8 @@ static bool is_passing(int code)
            code == ERR_CLOSED || code == ERR_BUSY || code == ERR_DEADLINE;
 }
 
-static int ask(struct reign *r, struct capture_job *j, struct err *err)
+static int
+capture_ask(struct master_term *r, struct capture_job *j, struct err *err)
 {
     struct capture_answer *a = mem_zalloc(1, sizeof(*a));
     int code = server_order_reply(r, j->server, TABLET_CAPTURE, &j->as_known,
@@ -58,12 +59,12 @@ static int ask(struct reign *r, struct capture_job *j, struct err *err)
     return 0;
 }
 
-static void run_ask(struct reign *r, void *arg)
+static void run_ask(struct master_term *r, void *arg)
 {
     struct capture_job *j = arg;
     struct capturing *c = j->of;
     struct err err = ERR_INIT;
-    int code = ask(r, j, &err);
+    int code = capture_ask(r, j, &err);
     if (is_passing(code)) {
         c->again = true;
         log_debug(r->world, "master", "capture tablet %llu: %s",
@@ -76,11 +77,12 @@ static void run_ask(struct reign *r, void *arg)
     buf_close(&j->as_known.start);
     c->left--;
     mem_free(j);
-    reign_changed(r);
+    master_term_changed(r);
 }
 
-static void
-start(struct capturing *c, struct known_server *s, const struct known_tablet *t)
+static void capture_start(struct capturing *c,
+                          struct known_server *s,
+                          const struct known_tablet *t)
 {
     struct capture_job *j = mem_zalloc(1, sizeof(*j));
     j->of = c;
@@ -91,7 +93,7 @@ start(struct capturing *c, struct known_server *s, const struct known_tablet *t)
     buf_append_slice(&j->as_known.key, buf_slice(&t->key));
     buf_append_slice(&j->as_known.start, buf_slice(&t->start));
     c->left++;
-    reign_spawn(c->reign, "capture", run_ask, j);
+    master_term_spawn(c->term, "capture", run_ask, j);
 }
 
 /* The answer of @t as it is now; NULL: it has not been asked, or was cut. */
@@ -109,23 +111,23 @@ static const struct capture_answer *answer_of(const struct table_state *s,
 static void wait_until(struct capturing *c, unsigned left)
 {
     while (c->left > left) {
-        mutex_lock(&c->reign->mutex);
-        cond_wait(&c->reign->changed, &c->reign->mutex);
-        mutex_unlock(&c->reign->mutex);
+        mutex_lock(&c->term->mutex);
+        cond_wait(&c->term->changed, &c->term->mutex);
+        mutex_unlock(&c->term->mutex);
     }
 }
 
 /* Ask those that have not answered; they may change while we wait, so each is
- * looked up by its place anew. */
+ * looked up by its place again. */
 static void ask_all(struct capturing *c)
 {
-    struct picture *p = &c->reign->picture;
+    struct cluster_view *p = &c->term->view;
     struct buf at = BUF_INIT;
     struct buf end = BUF_INIT;
     c->again = false;
     metadata_table_range(c->table, &at, &end);
-    while (reign_goes_on(c->reign)) {
-        size_t i = picture_at(p, buf_slice(&at));
+    while (master_term_is_current(c->term)) {
+        size_t i = cluster_view_at(p, buf_slice(&at));
         struct known_tablet *t = i < p->tablet_count ? p->tablets[i] : NULL;
         struct known_server *s;
         if (!t || t->table != c->table)
@@ -133,11 +135,11 @@ static void ask_all(struct capturing *c)
         buf_clear(&at);
         buf_append_slice(&at, buf_slice(&t->key));
         buf_append_byte(&at, '\0');
-        s = picture_server(p, t->server);
+        s = cluster_view_server(p, t->server);
         if (answer_of(c->out, t))
             continue;
         if (t->stage == STAGE_SERVED && s && s->alive)
-            start(c, s, t);
+            capture_start(c, s, t);
         else
             c->again = true;
         wait_until(c, CAPTURES_MAX - 1);
@@ -148,9 +150,9 @@ static void ask_all(struct capturing *c)
 }
 
 /* The tablets that there are, if all of them have answered. */
-static bool collect(struct capturing *c)
+static bool capture_collect(struct capturing *c)
 {
-    const struct picture *p = &c->reign->picture;
+    const struct cluster_view *p = &c->term->view;
     struct table_state *out = c->out;
     bool whole = true;
     mem_free(out->tablets);
@@ -173,12 +175,12 @@ static bool collect(struct capturing *c)
            out->tablets[out->tablet_count - 1].end.len == 0;
 }
 
-int capture_table(struct reign *r,
+int capture_table(struct master_term *r,
                   struct slice name,
                   struct table_state *out,
                   struct err *err)
 {
-    struct capturing c = {.reign = r, .out = out};
+    struct capturing c = {.term = r, .out = out};
     int code;
     *out = (struct table_state){.tablets = NULL};
     for (;;) {
@@ -187,17 +189,17 @@ int capture_table(struct reign *r,
         code = tables_find_schema(r, name, &c.table, &out->schema, err);
         if (code)
             return code;
-        if (tables_read_rows(r, c.table, &why) && !reign_goes_on(r))
-            return reign_over(err);
+        if (tables_read_rows(r, c.table, &why) && !master_term_is_current(r))
+            return master_term_over(err);
         ask_all(&c);
         if (c.code)
             return err_copy(err, &c.err);
-        if (!reign_goes_on(r))
-            return reign_over(err);
-        if (tables_read_rows(r, c.table, &why) == 0 && collect(&c))
+        if (!master_term_is_current(r))
+            return master_term_over(err);
+        if (tables_read_rows(r, c.table, &why) == 0 && capture_collect(&c))
             return 0;
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     }
 }
 

@@ -1,6 +1,6 @@
 /* What a table of the cluster consists of: asked of the servers of its tablets.
  *
- * Threads: the reign's loop.
+ * Threads: the term's loop.
  */
 #ifndef BIGTABLE_MASTER_CAPTURE_H
 #define BIGTABLE_MASTER_CAPTURE_H
@@ -13,7 +13,7 @@
 #include "base/core/slice.h"
 
 struct capture_answer;
-struct reign;
+struct master_term;
 struct snapshot_tablet;
 
 struct table_state {
@@ -25,8 +25,8 @@ struct table_state {
 
 /* Ask until every tablet there is has answered: those that are moved, split or
  * merged meanwhile are asked again. Parks. table_state_close() in any case.
- * Errors: ERR_NOTFOUND: no such table; ERR_CANCELLED: the reign ends. */
-MUST_CHECK int capture_table(struct reign *r,
+ * Errors: ERR_NOTFOUND: no such table; ERR_CANCELLED: the term ends. */
+MUST_CHECK int capture_table(struct master_term *r,
                              struct slice name,
                              struct table_state *out,
                              struct err *err);

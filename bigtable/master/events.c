@@ -6,7 +6,7 @@
 
 #include "base/rpc/vars.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 
 #define EVENT_TEXT_BYTES 512
 
@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     const char *counter;
 } events[EVENT_COUNT] = {
-    [EVENT_REIGN] = {"reign", "master.reigns"},
+    [EVENT_TERM] = {"term", "master.terms"},
     [EVENT_SERVER_JOIN] = {"server_join", "master.server_joins"},
     [EVENT_SERVER_DEATH] = {"server_death", "master.server_deaths"},
     [EVENT_ASSIGNMENT] = {"assignment", "master.assignments"},
@@ -37,7 +37,10 @@ void master_events_init(struct master_events *e, struct vars *vars)
         e->counters[i] = vars ? vars_get(vars, events[i].counter) : NULL;
 }
 
-void master_note(struct reign *r, enum master_event e, const char *fmt, ...)
+void master_note(struct master_term *r,
+                 enum master_event e,
+                 const char *fmt,
+                 ...)
 {
     char text[EVENT_TEXT_BYTES];
     va_list args;

@@ -8,12 +8,12 @@
 
 #include "base/core/macros.h"
 
-struct reign;
+struct master_term;
 struct var;
 struct vars;
 
 enum master_event {
-    EVENT_REIGN,
+    EVENT_TERM,
     EVENT_SERVER_JOIN,
     EVENT_SERVER_DEATH,
     EVENT_ASSIGNMENT,
@@ -38,7 +38,9 @@ struct master_events {
 /* @vars may be NULL. */
 void master_events_init(struct master_events *e, struct vars *vars);
 /* It happened; the text is what to say of it, "tablet=17 to=3". */
-void master_note(struct reign *r, enum master_event e, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+void master_note(struct master_term *r,
+                 enum master_event e,
+                 const char *fmt,
+                 ...) PRINTF_LIKE(3, 4);
 
 #endif /* BIGTABLE_MASTER_EVENTS_H */

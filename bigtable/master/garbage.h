@@ -7,8 +7,8 @@
  * nobody: a file's name moves between tablets only by a split or a merge, and
  * stays in the row it went to for the rest of the second reading or is dropped.
  * Files also wait for some time before they go, which is the master's own: the
- * clocks of those that wrote them may differ. Who may yet name a table file
- * that it has written is known by makers.h.
+ * clocks of those that wrote them may differ. Who may yet name an SSTable
+ * that it has written is known by pending_outputs.h.
  *
  *     garbage_begin(&g)            a reading begins
  *     garbage_mark(&g, number)     …
@@ -34,7 +34,7 @@ void garbage_init(struct garbage *g);
 void garbage_close(struct garbage *g);
 
 void garbage_begin(struct garbage *g);
-/* @number: of a table file, or of a server whose log is needed. */
+/* @number: of an SSTable, or of a server whose log is needed. */
 void garbage_mark(struct garbage *g, uint64_t number);
 void garbage_end(struct garbage *g);
 /* The reading broke off: it counts for nothing. */

@@ -82,10 +82,10 @@ int lock_state_prepare(struct chubby *c, struct err *err)
 }
 
 /* Add to the counters and take what they were. */
-static int count(struct chubby *c,
-                 const struct cluster_counters *add,
-                 struct cluster_counters *taken,
-                 struct err *err)
+static int lock_state_count(struct chubby *c,
+                            const struct cluster_counters *add,
+                            struct cluster_counters *taken,
+                            struct err *err)
 {
     struct buf b = BUF_INIT;
     int code = ERR_ABORTED;
@@ -111,7 +111,8 @@ static int count(struct chubby *c,
 int lock_state_next_table(struct chubby *c, uint64_t *number, struct err *err)
 {
     struct cluster_counters taken;
-    int code = count(c, &(struct cluster_counters){.table = 1}, &taken, err);
+    int code = lock_state_count(c, &(struct cluster_counters){.table = 1},
+                                &taken, err);
     if (code == 0)
         *number = taken.table;
     return code;
@@ -120,7 +121,8 @@ int lock_state_next_table(struct chubby *c, uint64_t *number, struct err *err)
 int lock_state_next_server(struct chubby *c, uint64_t *number, struct err *err)
 {
     struct cluster_counters taken;
-    int code = count(c, &(struct cluster_counters){.server = 1}, &taken, err);
+    int code = lock_state_count(c, &(struct cluster_counters){.server = 1},
+                                &taken, err);
     if (code == 0)
         *number = taken.server;
     return code;

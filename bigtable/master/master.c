@@ -1,4 +1,4 @@
-/* The master: candidate, then reign after reign. */
+/* The master: candidate, then term after term. */
 #include "bigtable/master/master.h"
 
 #include "base/core/panic.h"
@@ -10,36 +10,36 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 #include "gfs-lite/fs.h"
 
 /* Who was master fences itself off by its sequencer: the lock is free again at
  * once. */
 #define LOCK_DELAY_MS 1
-/* Between reigns, and looks at what is to be done. */
+/* Between terms, and looks at what is to be done. */
 #define AGAIN_US    UINT64_C(500000)
 #define LOOK_US     UINT64_C(500000)
 #define LOOK_US_MIN UINT64_C(10000)
-/* Files are listed anew even if no event came: events may be lost. */
+/* Files are listed again even if no event came: events may be lost. */
 #define LIST_US UINT64_C(10000000)
 
-/* --- a reign ------------------------------------------------------------ */
+/* --- a term -------------------------------------------------------------- */
 
 static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
 {
-    struct reign *r = ctx;
+    struct master_term *r = ctx;
     if (e == CHUBBY_EVENT_EXPIRED) {
-        reign_end(r, "the session with the lock service is lost", NULL);
+        master_term_end(r, "the session with the lock service is lost", NULL);
     } else if (h == r->lock && e == CHUBBY_EVENT_INVALID) {
-        reign_end(r, "the lock's file is gone", NULL);
+        master_term_end(r, "the lock's file is gone", NULL);
     } else if (e == CHUBBY_EVENT_CHILDREN || e == CHUBBY_EVENT_FAILOVER) {
         r->servers_changed = true;
-        reign_changed(r);
+        master_term_changed(r);
     }
 }
 
-static int connect(struct reign *r, struct err *err)
+static int master_connect(struct master_term *r, struct err *err)
 {
     const struct master_options *o = r->options;
     struct chubby_options c = {.servers = o->cell,
@@ -54,7 +54,7 @@ static int connect(struct reign *r, struct err *err)
 }
 
 /* The first step: the lock, under whose sequencer all orders are given. */
-static int take_lock(struct reign *r, struct err *err)
+static int take_lock(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
     int code = lock_state_prepare(r->chubby, err);
@@ -76,7 +76,7 @@ static int take_lock(struct reign *r, struct err *err)
 }
 
 /* The second: who serves. */
-static int open_directory(struct reign *r, struct err *err)
+static int open_directory(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
     int code = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
@@ -88,24 +88,24 @@ static int open_directory(struct reign *r, struct err *err)
 }
 
 /* The third and the fourth, and what was half done. */
-static void learn(struct reign *r, void *arg)
+static void master_discover(struct master_term *r, void *arg)
 {
     struct err err = ERR_INIT;
-    int code = reign_learn(r, &err);
+    int code = master_term_discover(r, &err);
     (void)arg;
     r->awaits = "the records of tables";
     if (code == 0)
         code = tables_finish(r, &err);
     r->awaits = "the policies of tables";
     if (code == 0)
-        code = policies_learn(r, &err);
+        code = policies_load(r, &err);
     if (code) {
-        reign_end(r, "cannot learn", &err);
+        master_term_end(r, "cannot learn", &err);
         return;
     }
     r->ready = true;
     r->balanced_ns = r->reread_ns = r->merged_ns = r->swept_ns =
-        reign_now_ns(r);
+        master_term_now_ns(r);
     log_info(r->world, "master", "ready");
 }
 
@@ -121,7 +121,7 @@ static int lock_keys(struct fs *fs, struct fs_lock **out, struct err *err)
 
 /* Have KEYS sealed with the present master key, which may have been read again
  * meanwhile. While somebody else changes KEYS, it is tried again later. */
-static int take_new_master_key(struct reign *r, struct err *err)
+static int take_new_master_key(struct master_term *r, struct err *err)
 {
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
@@ -141,7 +141,7 @@ static int take_new_master_key(struct reign *r, struct err *err)
     return code;
 }
 
-static int make_keys(struct reign *r, struct err *err)
+static int make_keys(struct master_term *r, struct err *err)
 {
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
@@ -155,16 +155,16 @@ static int make_keys(struct reign *r, struct err *err)
 }
 
 /* What fails is tried again. */
-static void follow_master_key(struct reign *r)
+static void follow_master_key(struct master_term *r)
 {
     struct err err = ERR_INIT;
     if (r->options->fs && take_new_master_key(r, &err))
         log_warn(r->world, "master", "KEYS: %s", err.text);
 }
 
-/* The keys of table files, logs and snapshots: made by the first master that is
+/* The keys of SSTables, logs and snapshots: made by the first master that is
  * given a master key. Tablet servers wait for them. */
-static int open_keys(struct reign *r, struct err *err)
+static int open_keys(struct master_term *r, struct err *err)
 {
     int code;
     if (fs_keyring(r->options->fs))
@@ -182,50 +182,52 @@ static int open_keys(struct reign *r, struct err *err)
     return code;
 }
 
-static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
+static int
+refresh_if_due(struct master_term *r, uint64_t *listed_ns, struct err *err)
 {
-    if (!r->servers_changed && reign_now_ns(r) - *listed_ns < LIST_US * 1000)
+    if (!r->servers_changed &&
+        master_term_now_ns(r) - *listed_ns < LIST_US * 1000)
         return 0;
     r->servers_changed = false;
-    *listed_ns = reign_now_ns(r);
+    *listed_ns = master_term_now_ns(r);
     follow_master_key(r);
     return servers_refresh(r, err);
 }
 
-static int govern(struct reign *r, struct err *err)
+static int master_govern(struct master_term *r, struct err *err)
 {
-    uint64_t listed_ns = reign_now_ns(r);
+    uint64_t listed_ns = master_term_now_ns(r);
     int code = r->options->fs ? open_keys(r, err) : 0;
     if (code == 0)
         code = open_directory(r, err);
     if (code)
         return code;
-    reign_spawn(r, "learn", learn, NULL);
-    while (reign_goes_on(r) && !r->master->stopping) {
+    master_term_spawn(r, "discovery", master_discover, NULL);
+    while (master_term_is_current(r) && !r->master->stopping) {
         code = refresh_if_due(r, &listed_ns, err);
         if (code)
             return code;
         place_all(r);
-        care(r);
+        master_housekeep(r);
         /* One look for many changes. */
         world_sleep_us(r->world, LOOK_US_MIN);
-        if (!reign_wait(r, LOOK_US))
+        if (!master_term_wait(r, LOOK_US))
             break;
     }
     return 0;
 }
 
-static void reign_init(struct reign *r, struct master *m)
+static void master_term_init(struct master_term *r, struct master *m)
 {
-    *r = (struct reign){.master = m,
-                        .world = m->world,
-                        .options = &m->options,
-                        .next_id = 1,
-                        .awaits = "the list of tablet servers"};
-    picture_init(&r->picture);
+    *r = (struct master_term){.master = m,
+                              .world = m->world,
+                              .options = &m->options,
+                              .next_id = 1,
+                              .awaits = "the list of tablet servers"};
+    cluster_view_init(&r->view);
     garbage_init(&r->files);
     garbage_init(&r->logs);
-    makers_init(&r->makers);
+    pending_outputs_init(&r->pending_outputs);
     hash_map_init(&r->dropping, HASH_KEYS_COPIED);
     mutex_init(&r->mutex);
     mutex_init(&r->snapshot_lock);
@@ -234,7 +236,7 @@ static void reign_init(struct reign *r, struct master *m)
 }
 
 /* Wait for all fibers and calls to have seen the end. */
-static void drain(struct reign *r)
+static void master_drain(struct master_term *r)
 {
     mutex_lock(&r->mutex);
     while (r->tasks || r->calls > 0)
@@ -242,17 +244,17 @@ static void drain(struct reign *r)
     mutex_unlock(&r->mutex);
 }
 
-static void reign_close(struct reign *r)
+static void master_term_close(struct master_term *r)
 {
     metadata_store_free(r->store);
     quarry_close(r->quarry);
     recover_close(r);
     servers_close(r);
-    picture_close(&r->picture);
+    cluster_view_close(&r->view);
     policies_close(r);
     garbage_close(&r->files);
     garbage_close(&r->logs);
-    makers_close(&r->makers);
+    pending_outputs_close(&r->pending_outputs);
     hash_map_close(&r->dropping);
     chubby_close(r->servers);
     chubby_close(r->lock);
@@ -263,36 +265,36 @@ static void reign_close(struct reign *r)
     cond_close(&r->changed);
 }
 
-static void reign_once(struct master *m)
+static void master_term_once(struct master *m)
 {
-    struct reign *r = mem_alloc(sizeof(*r));
+    struct master_term *r = mem_alloc(sizeof(*r));
     struct err err = ERR_INIT;
     int code;
 
-    reign_init(r, m);
-    code = connect(r, &err);
+    master_term_init(r, m);
+    code = master_connect(r, &err);
     if (code == 0)
         code = take_lock(r, &err);
     if (code == 0) {
-        master_note(r, EVENT_REIGN, "master=%llu",
+        master_note(r, EVENT_TERM, "master=%llu",
                     (unsigned long long)r->number);
-        m->reign = r;
-        code = govern(r, &err);
+        m->term = r;
+        code = master_govern(r, &err);
     }
-    reign_end(r, code ? "an error" : "asked to stop", code ? &err : NULL);
-    drain(r);
-    m->reign = NULL;
-    reign_close(r);
+    master_term_end(r, code ? "an error" : "asked to stop", code ? &err : NULL);
+    master_drain(r);
+    m->term = NULL;
+    master_term_close(r);
     mem_free(r);
 }
 
-/* --- a master ----------------------------------------------------------- */
+/* --- a master ------------------------------------------------------------ */
 
-static void run(void *arg)
+static void master_run_terms(void *arg)
 {
     struct master *m = arg;
     while (!m->stopping && fiber_check(NULL) == 0) {
-        reign_once(m);
+        master_term_once(m);
         if (!m->stopping && fiber_check(NULL) == 0)
             world_sleep_us(m->world, AGAIN_US);
     }
@@ -345,7 +347,7 @@ int master_open(struct world *w,
 void master_start(struct master *m)
 {
     PRE(!m->fiber);
-    m->fiber = fiber_start(loop_self(), "master", run, m);
+    m->fiber = fiber_start(loop_self(), "master", master_run_terms, m);
 }
 
 void master_stop(struct master *m)
@@ -353,8 +355,8 @@ void master_stop(struct master *m)
     if (!m->fiber)
         return;
     m->stopping = true;
-    if (m->reign)
-        reign_end(m->reign, "asked to stop", NULL);
+    if (m->term)
+        master_term_end(m->term, "asked to stop", NULL);
     fiber_cancel(m->fiber);
     fiber_join(m->fiber);
     m->fiber = NULL;

@@ -48,7 +48,7 @@ struct master_options {
     struct master_keys *master_keys; /* With one, tables are encrypted: it makes
                                         BIGTABLE_KEYS. NULL: they are not. */
     /* Opens the cluster through the client library: called when METADATA is
-     * needed, once in a reign, which closes it. */
+     * needed, once in a term, which closes it. */
     int (*open_client)(void *ctx, struct quarry **out, struct err *err);
     /* Instead of it, another METADATA: for tests. */
     int (*open_store)(void *ctx, struct metadata_store **out, struct err *err);
@@ -79,7 +79,7 @@ MUST_CHECK int master_open(struct world *w,
                            struct err *err);
 /* Begin to be a candidate. */
 void master_start(struct master *m);
-/* End the reign, if it is one. Parks. */
+/* End the term, if it is one. Parks. */
 void master_stop(struct master *m);
 /* Parks. PRE: no call is running. NULL is allowed. */
 void master_close(struct master *m);

@@ -16,8 +16,8 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/merge_choice.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/wire/tablet_files.h"
 
 /* Between tries of what must be done. */
@@ -48,7 +48,7 @@ keep_state(void *ctx, const struct metadata_row *row, struct err *err)
     return 0;
 }
 
-static int read_state(struct reign *r,
+static int read_state(struct master_term *r,
                       const struct known_tablet *t,
                       struct buf *bytes,
                       struct tablet_state *s,
@@ -64,14 +64,14 @@ static int read_state(struct reign *r,
     return code ? code : tablet_state_get(buf_slice(bytes), s, err);
 }
 
-/* --- before ------------------------------------------------------------- */
+/* --- before -------------------------------------------------------------- */
 
 /* Compact @t if its files reach beyond it. */
 static int
-make_compact(struct reign *r, struct known_tablet *t, struct err *err)
+make_compact(struct master_term *r, struct known_tablet *t, struct err *err)
 {
     struct pair *p = mem_zalloc(1, sizeof(*p));
-    struct known_server *s = picture_server(&r->picture, t->server);
+    struct known_server *s = cluster_view_server(&r->view, t->server);
     bool inside = false;
     int code = read_state(r, t, &p->lower_bytes, &p->lower, err);
     if (code == 0)
@@ -84,7 +84,7 @@ make_compact(struct reign *r, struct known_tablet *t, struct err *err)
     return server_order(r, s, TABLET_COMPACT, t, SLICE_EMPTY, SLICE_EMPTY, err);
 }
 
-/* --- the writes --------------------------------------------------------- */
+/* --- the writes ---------------------------------------------------------- */
 
 /* What both have taken: a load that only one of them has may be on its way to
  * the other. */
@@ -129,7 +129,7 @@ static int join_states(const struct pair *p,
     return code;
 }
 
-static int write_upper(struct reign *r,
+static int write_upper(struct master_term *r,
                        const struct merging *m,
                        const struct tablet_state *merged,
                        uint64_t id,
@@ -170,7 +170,7 @@ static int keep_id(void *ctx, const struct metadata_row *row, struct err *err)
 
 /* Has the row of @t the tablet @id? Asked until there is an answer. */
 static bool
-is_written(struct reign *r, const struct known_tablet *t, uint64_t id)
+is_written(struct master_term *r, const struct known_tablet *t, uint64_t id)
 {
     struct buf behind = BUF_INIT;
     uint64_t found = 0;
@@ -178,14 +178,14 @@ is_written(struct reign *r, const struct known_tablet *t, uint64_t id)
     buf_append_byte(&behind, '\0');
     while (metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
                          keep_id, &found, NULL))
-        if (!reign_wait(r, RETRY_US))
+        if (!master_term_wait(r, RETRY_US))
             break;
     buf_close(&behind);
     return found == id;
 }
 
 static int
-remove_row(struct reign *r, const struct known_tablet *t, struct err *err)
+remove_row(struct master_term *r, const struct known_tablet *t, struct err *err)
 {
     struct metadata_change c = {.key = buf_slice(&t->key),
                                 .condition = METADATA_IF_LOCATION,
@@ -196,8 +196,8 @@ remove_row(struct reign *r, const struct known_tablet *t, struct err *err)
 }
 
 /* Both writes. Once the first is done the second must be, too: it is tried as
- * long as this master reigns. */
-static int write_both(struct reign *r,
+ * long as this master terms. */
+static int write_both(struct master_term *r,
                       const struct merging *m,
                       const struct tablet_state *merged,
                       struct err *err)
@@ -207,13 +207,13 @@ static int write_both(struct reign *r,
     if (code && !is_written(r, m->upper, id))
         return code;
     while (remove_row(r, m->lower, err))
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     return 0;
 }
 
 static int
-write_merged(struct reign *r, const struct merging *m, struct err *err)
+write_merged(struct master_term *r, const struct merging *m, struct err *err)
 {
     struct pair *p = mem_zalloc(1, sizeof(*p));
     struct tablet_state *merged = mem_zalloc(1, sizeof(*merged));
@@ -235,7 +235,8 @@ write_merged(struct reign *r, const struct merging *m, struct err *err)
     return code;
 }
 
-static int merge(struct reign *r, struct merging *m, struct err *err)
+static int
+merge_tablets(struct master_term *r, struct merging *m, struct err *err)
 {
     int code = make_compact(r, m->lower, err);
     if (code == 0)
@@ -247,13 +248,13 @@ static int merge(struct reign *r, struct merging *m, struct err *err)
     return code ? code : write_merged(r, m, err);
 }
 
-static void run_merge(struct reign *r, void *arg)
+static void run_merge(struct master_term *r, void *arg)
 {
     struct merging *m = arg;
     struct err err = ERR_INIT;
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
-    int code = merge(r, m, &err);
+    int code = merge_tablets(r, m, &err);
 
     if (code)
         log_info(r->world, "master", "tablets %llu and %llu not merged: %s",
@@ -266,22 +267,23 @@ static void run_merge(struct reign *r, void *arg)
     metadata_search_key(m->lower->table, buf_slice(&m->lower->start), &start);
     buf_append_slice(&end, buf_slice(&m->upper->key));
     buf_append_byte(&end, '\0');
-    m->lower->known_ns = m->upper->known_ns = reign_now_ns(r);
+    m->lower->known_ns = m->upper->known_ns = master_term_now_ns(r);
     m->lower->is_fresh = m->upper->is_fresh = false;
     m->lower->busy = m->upper->busy = false;
     mem_free(m);
-    while (reign_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL, &err))
-        if (!reign_wait(r, RETRY_US))
+    while (master_term_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL,
+                            &err))
+        if (!master_term_wait(r, RETRY_US))
             break;
     buf_close(&start);
     buf_close(&end);
 }
 
-/* --- which -------------------------------------------------------------- */
+/* --- which --------------------------------------------------------------- */
 
-void merge_some(struct reign *r)
+void merge_some(struct master_term *r)
 {
-    const struct picture *p = &r->picture;
+    const struct cluster_view *p = &r->view;
     struct merge_rules rules = {r->options->merge_bytes,
                                 MERGE_REQUESTS_PER_S_MAX,
                                 r->options->merge_age_us};
@@ -294,22 +296,22 @@ void merge_some(struct reign *r)
         const struct known_tablet *t = p->tablets[i];
         view[i] = (struct merge_tablet){
             t->table, t->use.bytes + t->use.memory_bytes, t->use.requests_per_s,
-            (reign_now_ns(r) - t->known_ns) / 1000,
+            (master_term_now_ns(r) - t->known_ns) / 1000,
             t->stage == STAGE_SERVED && !t->busy &&
-                picture_level(t) == LEVEL_USER && !t->has_split};
+                cluster_view_level(t) == LEVEL_USER && !t->has_split};
     }
     count = merge_choose(&rules, view, p->tablet_count, chosen, MERGES_MAX);
     for (size_t i = 0; i < count; i++) {
         struct merging *m = mem_alloc(sizeof(*m));
         *m = (struct merging){p->tablets[chosen[i]], p->tablets[chosen[i] + 1]};
         m->lower->busy = m->upper->busy = true;
-        reign_spawn(r, "merge", run_merge, m);
+        master_term_spawn(r, "merge", run_merge, m);
     }
     mem_free(view);
 }
 
 /* Does the tablet behind @t have its rows too? */
-static bool is_covered(const struct picture *p, size_t i)
+static bool is_covered(const struct cluster_view *p, size_t i)
 {
     const struct known_tablet *t = p->tablets[i];
     const struct known_tablet *next =
@@ -318,13 +320,13 @@ static bool is_covered(const struct picture *p, size_t i)
            slice_cmp(buf_slice(&next->start), buf_slice(&t->start)) <= 0;
 }
 
-int merge_heal(struct reign *r, struct err *err)
+int merge_heal(struct master_term *r, struct err *err)
 {
-    struct picture *p = &r->picture;
+    struct cluster_view *p = &r->view;
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
         int code;
-        if (picture_level(t) != LEVEL_USER || !is_covered(p, i))
+        if (cluster_view_level(t) != LEVEL_USER || !is_covered(p, i))
             continue;
         t->busy = true;
         code = remove_row(r, t, err);
@@ -334,7 +336,7 @@ int merge_heal(struct reign *r, struct err *err)
         log_info(r->world, "master", "tablet %llu was merged: row removed",
                  (unsigned long long)t->id);
         /* Others may have been added meanwhile. */
-        picture_remove(p, t);
+        cluster_view_remove(p, t);
         i = (size_t)-1;
     }
     return 0;

@@ -106,7 +106,7 @@ static struct row_read row_of(const struct quarry_row *from)
     return r;
 }
 
-static struct quarry_filter *columns(const char *regex)
+static struct quarry_filter *metadata_columns_filter(const char *regex)
 {
     return quarry_filter_qualifier_regex(slice_str(regex));
 }
@@ -114,10 +114,10 @@ static struct quarry_filter *columns(const char *regex)
 /* All that is known of a tablet but its history. */
 static struct quarry_filter *record_filter(void)
 {
-    struct quarry_filter *newest[] = {columns("state|split"),
+    struct quarry_filter *newest[] = {metadata_columns_filter("state|split"),
                                       quarry_filter_cells_per_column_limit(1)};
     struct quarry_filter *parts[] = {
-        columns("tablet|location"),
+        metadata_columns_filter("tablet|location"),
         quarry_filter_chain(newest, ARRAY_LEN(newest))};
     return quarry_filter_interleave(parts, ARRAY_LEN(parts));
 }
@@ -126,7 +126,8 @@ static struct quarry_filter *record_filter(void)
 static struct quarry_filter *location_filter(struct slice bytes)
 {
     struct quarry_filter *parts[] = {
-        columns("location"), quarry_filter_cells_per_column_limit(1),
+        metadata_columns_filter("location"),
+        quarry_filter_cells_per_column_limit(1),
         quarry_filter_value_range(QUARRY_CLOSED, bytes, QUARRY_CLOSED, bytes)};
     return quarry_filter_chain(parts, ARRAY_LEN(parts));
 }

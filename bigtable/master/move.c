@@ -8,13 +8,13 @@
  * away.
  */
 #include "base/core/panic.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 
 /* Tries to unload before the tablet is left where it is. */
 #define UNLOAD_TRIES_MAX 3
 #define UNLOAD_RETRY_US  UINT64_C(200000)
 
-static int order_unload(struct reign *r,
+static int order_unload(struct master_term *r,
                         struct known_tablet *t,
                         struct known_server *s,
                         struct err *err)
@@ -23,42 +23,42 @@ static int order_unload(struct reign *r,
     int code = ERR_UNAVAILABLE;
     for (int i = 0; i < UNLOAD_TRIES_MAX && s->alive; i++) {
         code = server_order_unload(r, s, t, &closed_us, err);
-        t->closed_ns = reign_now_ns(r) - closed_us * 1000;
+        t->closed_ns = master_term_now_ns(r) - closed_us * 1000;
         if (code != ERR_UNAVAILABLE && code != ERR_BUSY)
             break;
-        if (!reign_wait(r, UNLOAD_RETRY_US))
-            return reign_over(err);
+        if (!master_term_wait(r, UNLOAD_RETRY_US))
+            return master_term_over(err);
     }
     return code;
 }
 
 /* The server of @epoch has it not and will not have it, but t:location may
  * still name it. */
-static int withdraw(struct reign *r,
-                    struct known_tablet *t,
-                    const struct known_server *s,
-                    uint64_t epoch,
-                    struct err *err)
+static int move_withdraw(struct master_term *r,
+                         struct known_tablet *t,
+                         const struct known_server *s,
+                         uint64_t epoch,
+                         struct err *err)
 {
     struct tablet_location nobody = {0, epoch, SLICE_EMPTY};
     bool done = false;
     int code = 0;
     if (t->server == s->number && t->epoch == epoch)
-        code = reign_set_location(r, t, &nobody, "withdrawn", &done, err);
+        code = master_term_set_location(r, t, &nobody, "withdrawn", &done, err);
     return code || done ? code
                         : err_set(err, ERR_ABORTED, "its row has changed");
 }
 
-int take_back(struct reign *r, struct known_tablet *t, struct err *err)
+int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
 {
-    struct known_server *s = picture_server(&r->picture, t->server);
+    struct known_server *s = cluster_view_server(&r->view, t->server);
     uint64_t epoch = t->epoch;
     bool found = false;
     int code;
 
     PRE(t->busy);
     if (t->stage == STAGE_UNASSIGNED)
-        return reign_read_tablet(r, t, &found, err);
+        return master_term_read_tablet(r, t, &found, err);
     code = order_unload(r, t, s, err);
     if (!s->alive)
         return 0; /* Then it has nothing. */
@@ -66,12 +66,12 @@ int take_back(struct reign *r, struct known_tablet *t, struct err *err)
         t->stage = STAGE_ORDERED; /* Whether it still has it is unknown. */
         return code;
     }
-    code = reign_read_tablet(r, t, &found, err);
+    code = master_term_read_tablet(r, t, &found, err);
     if (code == 0 && !found)
         code = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
                        (unsigned long long)t->id);
     if (code == 0 && t->stage != STAGE_UNASSIGNED)
-        code = withdraw(r, t, s, epoch, err);
+        code = move_withdraw(r, t, s, epoch, err);
     if (code == 0)
         t->stage = STAGE_UNASSIGNED;
     else if (t->stage == STAGE_SERVED)
@@ -79,13 +79,13 @@ int take_back(struct reign *r, struct known_tablet *t, struct err *err)
     return code;
 }
 
-int move_tablet(struct reign *r,
+int move_tablet(struct master_term *r,
                 struct known_tablet *t,
                 uint64_t to,
                 uint64_t *unserved_us,
                 struct err *err)
 {
-    uint64_t begun_ns = reign_now_ns(r);
+    uint64_t begun_ns = master_term_now_ns(r);
     uint64_t unserved = 0;
     uint64_t from = t->server;
     int code;
@@ -97,7 +97,7 @@ int move_tablet(struct reign *r,
         code = place_tablet(r, t, to, err);
     r->moving--;
     t->busy = false;
-    t->moved_ns = reign_now_ns(r);
+    t->moved_ns = master_term_now_ns(r);
     if (code == 0) {
         unserved = (t->moved_ns - t->closed_ns) / 1000;
         master_note(r, EVENT_MOVE,
@@ -108,6 +108,6 @@ int move_tablet(struct reign *r,
     }
     if (unserved_us)
         *unserved_us = unserved;
-    reign_changed(r);
+    master_term_changed(r);
     return code;
 }

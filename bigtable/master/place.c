@@ -11,7 +11,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 
 /* Loads a server is given at once. */
 #define ORDERS_PER_SERVER 8
@@ -27,26 +27,27 @@ struct placing {
     uint64_t server;
 };
 
-/* --- one tablet --------------------------------------------------------- */
+/* --- one tablet ---------------------------------------------------------- */
 
-static void try_later(struct reign *r, struct known_tablet *t)
+static void try_later(struct master_term *r, struct known_tablet *t)
 {
     uint64_t us = RETRY_US_MIN << (t->failures < 10 ? t->failures : 10);
     t->failures++;
     t->retry_ns =
-        reign_now_ns(r) + 1000 * (us < RETRY_US_MAX ? us : RETRY_US_MAX);
+        master_term_now_ns(r) + 1000 * (us < RETRY_US_MAX ? us : RETRY_US_MAX);
 }
 
 /* Are all logs sorted that may have entries of @t? One that belongs to a live
  * server is with that server alone: only it can load the tablet. */
-static bool has_its_logs(struct reign *r, struct known_tablet *t, uint64_t to)
+static bool
+has_its_logs(struct master_term *r, struct known_tablet *t, uint64_t to)
 {
     t->waits_for = 0;
     t->only = 0;
     for (size_t i = 0; i < t->log_count; i++) {
         if (t->logs[i] == to)
             continue;
-        if (picture_is_alive(&r->picture, t->logs[i]))
+        if (cluster_view_is_alive(&r->view, t->logs[i]))
             t->only = t->logs[i];
         else if (!recover_is_sorted(r, t->logs[i]))
             t->waits_for = t->logs[i];
@@ -54,12 +55,12 @@ static bool has_its_logs(struct reign *r, struct known_tablet *t, uint64_t to)
     return t->only == 0 && t->waits_for == 0;
 }
 
-/* Write down that @to has @t. *@done: it does; else it is decided anew. */
-static int assign(struct reign *r,
-                  struct known_tablet *t,
-                  const struct known_server *to,
-                  bool *done,
-                  struct err *err)
+/* Write down that @to has @t. *@done: it does; else it is decided again. */
+static int place_assign(struct master_term *r,
+                        struct known_tablet *t,
+                        const struct known_server *to,
+                        bool *done,
+                        struct err *err)
 {
     struct tablet_location l = {to->number, t->epoch + 1,
                                 slice_str(to->address)};
@@ -69,10 +70,10 @@ static int assign(struct reign *r,
     snprintf(event, sizeof(event), "assigned to server %llu at %.*s",
              (unsigned long long)to->number, ADDRESS_BYTES_MAX, to->address);
     t->is_fresh = false; /* Whatever becomes of it. */
-    code = reign_set_location(r, t, &l, event, done, err);
+    code = master_term_set_location(r, t, &l, event, done, err);
     if (code == 0 && *done && to->alive) {
         t->stage = STAGE_ORDERED;
-        t->served_ns = reign_now_ns(r);
+        t->served_ns = master_term_now_ns(r);
     }
     return code;
 }
@@ -86,7 +87,8 @@ static bool is_unsure(int code)
 }
 
 /* The server said no. */
-static int refused(struct reign *r, struct known_tablet *t, struct err *err)
+static int
+place_refused(struct master_term *r, struct known_tablet *t, struct err *err)
 {
     struct err why = ERR_INIT;
     log_warn(r->world, "master", "load tablet %llu: %s",
@@ -101,9 +103,10 @@ static int refused(struct reign *r, struct known_tablet *t, struct err *err)
 }
 
 /* Order the server of @t, which is written down, to load it. */
-static int order_load(struct reign *r, struct known_tablet *t, struct err *err)
+static int
+order_load(struct master_term *r, struct known_tablet *t, struct err *err)
 {
-    struct known_server *s = picture_server(&r->picture, t->server);
+    struct known_server *s = cluster_view_server(&r->view, t->server);
     uint64_t epoch = t->epoch;
     int code;
 
@@ -111,32 +114,32 @@ static int order_load(struct reign *r, struct known_tablet *t, struct err *err)
     if (!s->alive || t->stage == STAGE_UNASSIGNED || t->epoch != epoch)
         return ERR_UNAVAILABLE; /* It died meanwhile. */
     if (code && code != ERR_EXISTS)
-        return is_unsure(code) ? code : refused(r, t, err);
+        return is_unsure(code) ? code : place_refused(r, t, err);
     master_note(r, EVENT_ASSIGNMENT,
                 "tablet=%llu table=%llu server=%llu epoch=%llu",
                 (unsigned long long)t->id, (unsigned long long)t->table,
                 (unsigned long long)t->server, (unsigned long long)t->epoch);
     t->stage = STAGE_SERVED;
-    t->served_ns = reign_now_ns(r);
+    t->served_ns = master_term_now_ns(r);
     t->failures = 0;
     t->avoid = 0;
     t->retry_ns = 0;
     return 0;
 }
 
-int place_tablet(struct reign *r,
+int place_tablet(struct master_term *r,
                  struct known_tablet *t,
                  uint64_t to,
                  struct err *err)
 {
-    struct known_server *s = picture_server(&r->picture, to);
+    struct known_server *s = cluster_view_server(&r->view, to);
     bool found = true;
     bool done = false;
     int code = 0;
 
     PRE(t->busy);
     if (!t->is_fresh) {
-        code = reign_read_tablet(r, t, &found, err);
+        code = master_term_read_tablet(r, t, &found, err);
         if (code == 0 && !found)
             code = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
                            (unsigned long long)t->id);
@@ -146,18 +149,18 @@ int place_tablet(struct reign *r,
             return err_set(err, ERR_UNAVAILABLE, "tablet server is gone");
         if (!has_its_logs(r, t, to))
             return err_set(err, ERR_UNAVAILABLE, "waits for a log");
-        code = assign(r, t, s, &done, err);
+        code = place_assign(r, t, s, &done, err);
         if (code == 0 && !done)
             code = err_set(err, ERR_ABORTED, "its row has changed");
     }
     return code ? code : order_load(r, t, err);
 }
 
-static void run_placing(struct reign *r, void *arg)
+static void run_placing(struct master_term *r, void *arg)
 {
     struct placing *p = arg;
     struct known_tablet *t = p->tablet;
-    struct known_server *s = picture_server(&r->picture, p->server);
+    struct known_server *s = cluster_view_server(&r->view, p->server);
     struct err err = ERR_INIT;
     bool split = false;
     int code = place_tablet(r, t, p->server, &err);
@@ -173,23 +176,23 @@ static void run_placing(struct reign *r, void *arg)
     t->busy = false;
     /* Its server has written down what was half done. */
     if (split || code == ERR_NOTFOUND)
-        reign_reread_tablet(r, t->id);
+        master_term_reread_tablet(r, t->id);
     mem_free(p);
 }
 
 static void
-start_placing(struct reign *r, struct known_tablet *t, uint64_t server)
+start_placing(struct master_term *r, struct known_tablet *t, uint64_t server)
 {
     struct placing *p = mem_alloc(sizeof(*p));
-    struct known_server *s = picture_server(&r->picture, server);
+    struct known_server *s = cluster_view_server(&r->view, server);
     *p = (struct placing){t, server};
     t->busy = true;
     if (s)
         s->orders++;
-    reign_spawn(r, "place", run_placing, p);
+    master_term_spawn(r, "place", run_placing, p);
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------- */
 
 /* Unassigned tablets, as the decision sees them. */
 struct wanting {
@@ -204,17 +207,18 @@ static bool is_due(const struct known_tablet *t, uint64_t now_ns)
 }
 
 /* Users' tablets wait until all of METADATA is known. */
-static enum tablet_level open_level(const struct reign *r)
+static enum tablet_level open_level(const struct master_term *r)
 {
-    enum tablet_level level = picture_open_level(&r->picture);
+    enum tablet_level level = cluster_view_open_level(&r->view);
     return level == LEVEL_USER && !r->known ? LEVEL_METADATA : level;
 }
 
-static void
-collect(struct reign *r, const struct weight_scale *scale, struct wanting *w)
+static void place_collect(struct master_term *r,
+                          const struct weight_scale *scale,
+                          struct wanting *w)
 {
-    const struct picture *p = &r->picture;
-    uint64_t now_ns = reign_now_ns(r);
+    const struct cluster_view *p = &r->view;
+    uint64_t now_ns = master_term_now_ns(r);
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
         if (t->stage != STAGE_UNASSIGNED || !is_due(t, now_ns) ||
@@ -222,15 +226,16 @@ collect(struct reign *r, const struct weight_scale *scale, struct wanting *w)
             continue;
         if (t->waits_for && !recover_is_sorted(r, t->waits_for))
             continue;
-        if (t->only && !picture_is_alive(p, t->only))
+        if (t->only && !cluster_view_is_alive(p, t->only))
             t->only = 0;
         w->tablets[w->count] = t;
         w->seen[w->count++] = (struct assignment_tablet){
-            picture_level(t), weight_of(scale, &t->use), t->only, t->avoid};
+            cluster_view_level(t), weight_of(scale, &t->use), t->only,
+            t->avoid};
     }
 }
 
-static size_t view_servers(const struct picture *p,
+static size_t view_servers(const struct cluster_view *p,
                            struct assignment_server *out)
 {
     size_t n = 0;
@@ -251,9 +256,9 @@ static size_t view_servers(const struct picture *p,
     return n;
 }
 
-static void assign_some(struct reign *r, const struct weight_scale *scale)
+static void assign_some(struct master_term *r, const struct weight_scale *scale)
 {
-    struct picture *p = &r->picture;
+    struct cluster_view *p = &r->view;
     struct wanting w = {
         mem_alloc((p->tablet_count + 1) * sizeof(*w.seen)),
         mem_alloc((p->tablet_count + 1) * sizeof(struct known_tablet *)), 0};
@@ -261,7 +266,7 @@ static void assign_some(struct reign *r, const struct weight_scale *scale)
     struct assignment_server *servers;
     size_t count;
 
-    collect(r, scale, &w);
+    place_collect(r, scale, &w);
     out = mem_alloc((w.count + 1) * sizeof(*out));
     servers = mem_alloc((p->server_count + 1) * sizeof(*servers));
     count = view_servers(p, servers);
@@ -277,30 +282,30 @@ static void assign_some(struct reign *r, const struct weight_scale *scale)
 }
 
 /* Repeat orders whose answers were lost, or that an earlier master gave. */
-static void repeat_orders(struct reign *r)
+static void repeat_orders(struct master_term *r)
 {
-    const struct picture *p = &r->picture;
-    uint64_t now_ns = reign_now_ns(r);
+    const struct cluster_view *p = &r->view;
+    uint64_t now_ns = master_term_now_ns(r);
     enum tablet_level open = open_level(r);
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
         const struct known_server *s;
         if (t->stage != STAGE_ORDERED || !is_due(t, now_ns) ||
-            picture_level(t) > open)
+            cluster_view_level(t) > open)
             continue;
-        s = picture_server(p, t->server);
+        s = cluster_view_server(p, t->server);
         if (s && s->alive && s->orders < ORDERS_PER_SERVER)
             start_placing(r, t, t->server);
     }
 }
 
-void place_all(struct reign *r)
+void place_all(struct master_term *r)
 {
     struct weight_scale scale;
-    picture_check(&r->picture);
+    cluster_view_check(&r->view);
     repeat_orders(r);
-    if (picture_count(&r->picture, STAGE_UNASSIGNED) == 0)
+    if (cluster_view_count(&r->view, STAGE_UNASSIGNED) == 0)
         return;
-    scale = picture_sum(&r->picture);
+    scale = cluster_view_sum(&r->view);
     assign_some(r, &scale);
 }

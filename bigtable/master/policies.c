@@ -7,8 +7,8 @@
 #include "base/rpc/roles.h"
 #include "base/rpc/rpc.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policy_file.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/principal_rates.h"
 #include "bigtable/wire/snapshot_calls.h"
@@ -22,7 +22,7 @@ static bool is_cluster(struct slice name)
     return name.len == 0;
 }
 
-/* --- who may -------------------------------------------------------------- */
+/* --- who may ------------------------------------------------------------- */
 
 /* The list of a policy, with the roles of @cluster, owned; NULL: it has none.
  */
@@ -39,7 +39,7 @@ static int list_with(const struct policy_file *f,
 }
 
 /* The same of a table's. */
-static int list_of(struct reign *r,
+static int list_of(struct master_term *r,
                    const struct policy_file *f,
                    struct access_list **out,
                    struct err *err)
@@ -55,7 +55,7 @@ static int list_of(struct reign *r,
 
 /* The list of the cluster, owned; NULL: there is none. */
 static int
-read_cluster(struct reign *r, struct access_list **out, struct err *err)
+read_cluster(struct master_term *r, struct access_list **out, struct err *err)
 {
     struct policy_file f;
     int code = policy_file_read(r, 0, &f, err);
@@ -67,7 +67,7 @@ read_cluster(struct reign *r, struct access_list **out, struct err *err)
 
 /* *@is: @principal may do everything. *@any (may be NULL): there is a list that
  * says who may. */
-static int is_administrator(struct reign *r,
+static int is_administrator(struct master_term *r,
                             struct slice principal,
                             bool *is,
                             bool *any,
@@ -84,8 +84,9 @@ static int is_administrator(struct reign *r,
     return code;
 }
 
-static int
-check_administrator(struct reign *r, struct slice principal, struct err *err)
+static int check_administrator(struct master_term *r,
+                               struct slice principal,
+                               struct err *err)
 {
     bool is, any;
     int code = is_administrator(r, principal, &is, &any, err);
@@ -98,7 +99,7 @@ check_administrator(struct reign *r, struct slice principal, struct err *err)
 }
 
 static int
-check_create(struct reign *r, struct slice principal, struct err *err)
+check_create(struct master_term *r, struct slice principal, struct err *err)
 {
     struct access_list *l = NULL;
     int code = 0;
@@ -113,7 +114,7 @@ check_create(struct reign *r, struct slice principal, struct err *err)
 }
 
 /* As policies_check_table(), by the number and for @family. */
-static int check_family(struct reign *r,
+static int check_family(struct master_term *r,
                         struct slice principal,
                         struct slice name,
                         uint64_t table,
@@ -136,7 +137,7 @@ static int check_family(struct reign *r,
     return code;
 }
 
-int policies_check_table(struct reign *r,
+int policies_check_table(struct master_term *r,
                          struct slice principal,
                          struct slice name,
                          enum access_right right,
@@ -152,7 +153,7 @@ int policies_check_table(struct reign *r,
     return check_family(r, principal, name, table, EVERY, right, err);
 }
 
-int policies_check_snapshot(struct reign *r,
+int policies_check_snapshot(struct master_term *r,
                             struct slice principal,
                             struct slice name,
                             enum access_right right,
@@ -164,7 +165,7 @@ int policies_check_snapshot(struct reign *r,
 
 /* Does the job master ask for a table as it is now, to be read by somebody's
  * job? It goes with the job, and needs no right but to read. */
-static bool is_for_job(const struct reign *r,
+static bool is_for_job(const struct master_term *r,
                        const struct rpc_call *call,
                        struct slice name)
 {
@@ -174,7 +175,7 @@ static bool is_for_job(const struct reign *r,
 }
 
 /* Of a table that is there, or of a snapshot, whose record says its table. */
-static int check_snapshot_order(struct reign *r,
+static int check_snapshot_order(struct master_term *r,
                                 const struct rpc_call *call,
                                 struct err *err)
 {
@@ -192,7 +193,7 @@ static int check_snapshot_order(struct reign *r,
                                        err);
 }
 
-static int check_table_order(struct reign *r,
+static int check_table_order(struct master_term *r,
                              const struct rpc_call *call,
                              enum access_right right,
                              struct err *err)
@@ -204,7 +205,7 @@ static int check_table_order(struct reign *r,
     return policies_check_table(r, call->principal, o.name, right, err);
 }
 
-int policies_check(struct reign *r,
+int policies_check(struct master_term *r,
                    const struct rpc_call *call,
                    struct err *err)
 {
@@ -236,9 +237,9 @@ int policies_check(struct reign *r,
                    SLICE_ARG(who));
 }
 
-/* --- tables that come and go ---------------------------------------------- */
+/* --- tables that come and go --------------------------------------------- */
 
-int policies_list(struct reign *r,
+int policies_list(struct master_term *r,
                   struct slice name,
                   bool *any,
                   struct buf *out,
@@ -258,7 +259,7 @@ int policies_list(struct reign *r,
     return code;
 }
 
-int policies_made(struct reign *r,
+int policies_made(struct master_term *r,
                   uint64_t table,
                   struct slice creator,
                   const struct slice *access,
@@ -285,16 +286,16 @@ int policies_made(struct reign *r,
     return code;
 }
 
-void policies_dropped(struct reign *r, uint64_t table)
+void policies_dropped(struct master_term *r, uint64_t table)
 {
     policy_file_remove(r, table);
     policy_watch_forget(r, table);
 }
 
-/* --- showing -------------------------------------------------------------- */
+/* --- showing ------------------------------------------------------------- */
 
 /* May @principal see the policy @f of the table @name? */
-static int check_look(struct reign *r,
+static int check_look(struct master_term *r,
                       struct slice principal,
                       struct slice name,
                       const struct policy_file *f,
@@ -312,7 +313,7 @@ static int check_look(struct reign *r,
     return code;
 }
 
-int policies_show(struct reign *r, struct rpc_call *call, struct err *err)
+int policies_show(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct policy_order o;
     struct policy_file f = {.bytes = BUF_INIT};
@@ -333,11 +334,11 @@ int policies_show(struct reign *r, struct rpc_call *call, struct err *err)
     return code;
 }
 
-/* --- changing ------------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------ */
 
 /* A change on its way. */
 struct change {
-    struct reign *reign;
+    struct master_term *term;
     struct slice principal;
     struct policy_change what;
     uint64_t table;     /* 0: the cluster. */
@@ -349,14 +350,14 @@ static int check_change(struct change *c, struct err *err)
     struct slice family = EVERY;
     bool any;
     int code =
-        is_administrator(c->reign, c->principal, &c->administrator, &any, err);
+        is_administrator(c->term, c->principal, &c->administrator, &any, err);
     if (code || c->administrator)
         return code;
     if (c->table == 0 || (c->what.kind == POLICY_QUOTA && any))
-        return check_administrator(c->reign, c->principal, err);
+        return check_administrator(c->term, c->principal, err);
     if (c->what.kind == POLICY_GRANT || c->what.kind == POLICY_REVOKE)
         family = c->what.family;
-    return check_family(c->reign, c->principal, c->what.table, c->table, family,
+    return check_family(c->term, c->principal, c->what.table, c->table, family,
                         ACCESS_OWN, err);
 }
 
@@ -373,7 +374,7 @@ static int find_family(struct change *c, struct err *err)
         slice_eq(c->what.family, EVERY))
         return 0;
     buf_printf(&path, BIGTABLE_LOCK_TABLES "/%.*s", SLICE_ARG(c->what.table));
-    code = lock_state_read(c->reign->chubby, buf_cstr(&path), &bytes,
+    code = lock_state_read(c->term->chubby, buf_cstr(&path), &bytes,
                            &generation, err);
     if (code == 0)
         code = table_record_get(buf_slice(&bytes), &rec, err);
@@ -470,7 +471,7 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
         f->policy.roles = buf_slice(&list);
     } else if (c->what.kind == POLICY_QUOTA) {
         f->policy.quota = c->what.quota;
-        policy_use_judge(c->reign, c->table, &f->policy);
+        policy_use_judge(c->term, c->table, &f->policy);
     } else if (c->what.kind == POLICY_REVOKE && !f->had_access) {
         return err_set(err, ERR_INVALID,
                        "there is no list of rights yet: all have all of them");
@@ -479,9 +480,9 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
         f->policy.access = buf_slice(&list);
     }
     if (code == 0)
-        code = policy_file_write(c->reign, c->table, f, err);
+        code = policy_file_write(c->term, c->table, f, err);
     if (code == 0)
-        policy_watch_note(c->reign, c->table, &f->policy);
+        policy_watch_note(c->term, c->table, &f->policy);
     buf_close(&list);
     return code;
 }
@@ -491,7 +492,7 @@ static int apply_change(struct change *c, struct err *err)
     int code = ERR_ABORTED;
     for (int i = 0; i < CHANGE_TRIES_MAX && code == ERR_ABORTED; i++) {
         struct policy_file f;
-        code = policy_file_read(c->reign, c->table, &f, err);
+        code = policy_file_read(c->term, c->table, &f, err);
         if (code == 0)
             code = change_file(c, &f, err);
         policy_file_close(&f);
@@ -499,9 +500,11 @@ static int apply_change(struct change *c, struct err *err)
     return code;
 }
 
-int policies_change(struct reign *r, struct rpc_call *call, struct err *err)
+int policies_change(struct master_term *r,
+                    struct rpc_call *call,
+                    struct err *err)
 {
-    struct change c = {.reign = r, .principal = call->principal};
+    struct change c = {.term = r, .principal = call->principal};
     int code = policy_change_get(call->body, &c.what, err);
     if (code == 0 && !is_cluster(c.what.table))
         code = tables_find(r, c.what.table, &c.table, err);

@@ -23,7 +23,7 @@ struct buf;
 struct chubby;
 struct cluster_roles;
 struct policy_watch;
-struct reign;
+struct master_term;
 struct rpc_call;
 
 /* Make the directory of policies and, where names are proved, keep all of the
@@ -34,16 +34,17 @@ MUST_CHECK int policies_prepare(struct chubby *c,
 
 /* Read what tables have quotas. Then policies_watch(), now and then, sees that
  * they are heeded. */
-MUST_CHECK int policies_learn(struct reign *r, struct err *err);
-void policies_watch(struct reign *r);
-void policies_close(struct reign *r);
+MUST_CHECK int policies_load(struct master_term *r, struct err *err);
+void policies_watch(struct master_term *r);
+void policies_close(struct master_term *r);
 
 /* May the caller give this order? ERR_DENIED. */
-MUST_CHECK int
-policies_check(struct reign *r, const struct rpc_call *call, struct err *err);
+MUST_CHECK int policies_check(struct master_term *r,
+                              const struct rpc_call *call,
+                              struct err *err);
 /* Has @principal @right to all families of the table @name? So have
  * administrators. ERR_DENIED. */
-MUST_CHECK int policies_check_table(struct reign *r,
+MUST_CHECK int policies_check_table(struct master_term *r,
                                     struct slice principal,
                                     struct slice name,
                                     enum access_right right,
@@ -51,14 +52,14 @@ MUST_CHECK int policies_check_table(struct reign *r,
 
 /* The same for a snapshot of the table @name; if that is no more, whoever may
  * make tables has all rights. */
-MUST_CHECK int policies_check_snapshot(struct reign *r,
+MUST_CHECK int policies_check_snapshot(struct master_term *r,
                                        struct slice principal,
                                        struct slice name,
                                        enum access_right right,
                                        struct err *err);
 
 /* The list of rights of the table @name now, to @out. *@any: it has one. */
-MUST_CHECK int policies_list(struct reign *r,
+MUST_CHECK int policies_list(struct master_term *r,
                              struct slice name,
                              bool *any,
                              struct buf *out,
@@ -66,17 +67,17 @@ MUST_CHECK int policies_list(struct reign *r,
 /* Table @table is being made by @creator, whose it is where names are proved;
  * or it is no more. One that is made of another has the list @access of that
  * one, and its creator owns it, too. NULL: there is none. */
-MUST_CHECK int policies_made(struct reign *r,
+MUST_CHECK int policies_made(struct master_term *r,
                              uint64_t table,
                              struct slice creator,
                              const struct slice *access,
                              struct err *err);
-void policies_dropped(struct reign *r, uint64_t table);
+void policies_dropped(struct master_term *r, uint64_t table);
 
 /* MASTER_POLICY and MASTER_SET_POLICY. */
 MUST_CHECK int
-policies_show(struct reign *r, struct rpc_call *call, struct err *err);
+policies_show(struct master_term *r, struct rpc_call *call, struct err *err);
 MUST_CHECK int
-policies_change(struct reign *r, struct rpc_call *call, struct err *err);
+policies_change(struct master_term *r, struct rpc_call *call, struct err *err);
 
 #endif /* BIGTABLE_MASTER_POLICIES_H */

@@ -3,14 +3,14 @@
 
 #include "base/rpc/roles.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 
 /* Name of the list, in /acl, of those who may change what is below /bigtable.
  */
 #define GUARD "bigtable"
 
-int policy_file_read(struct reign *r,
+int policy_file_read(struct master_term *r,
                      uint64_t table,
                      struct policy_file *f,
                      struct err *err)
@@ -35,7 +35,7 @@ void policy_file_close(struct policy_file *f)
     buf_close(&f->bytes);
 }
 
-int policy_file_write(struct reign *r,
+int policy_file_write(struct master_term *r,
                       uint64_t table,
                       const struct policy_file *f,
                       struct err *err)
@@ -54,7 +54,7 @@ int policy_file_write(struct reign *r,
     return code;
 }
 
-void policy_file_remove(struct reign *r, uint64_t table)
+void policy_file_remove(struct master_term *r, uint64_t table)
 {
     char path[POLICY_PATH_BYTES];
     policy_path(table, path);
@@ -63,7 +63,7 @@ void policy_file_remove(struct reign *r, uint64_t table)
     }
 }
 
-/* --- the guard ------------------------------------------------------------ */
+/* --- the guard ----------------------------------------------------------- */
 
 static int guard_node(struct chubby *c,
                       const char *path,
@@ -87,7 +87,8 @@ static int guard_node(struct chubby *c,
 static int guard_children(struct chubby *c, const char *path, struct err *err);
 
 /* @path and all below it; what goes meanwhile needs no guard. */
-static int guard(struct chubby *c, const char *path, struct err *err)
+static int
+policy_file_guard(struct chubby *c, const char *path, struct err *err)
 {
     bool is_directory;
     int code = guard_node(c, path, &is_directory, err);
@@ -110,7 +111,7 @@ static int guard_children(struct chubby *c, const char *path, struct err *err)
     for (size_t i = 0; i < count && code == 0; i++) {
         struct buf child = BUF_INIT;
         buf_printf(&child, "%s/%s", path, names[i]);
-        code = guard(c, buf_cstr(&child), err);
+        code = policy_file_guard(c, buf_cstr(&child), err);
         buf_close(&child);
     }
     chubby_names_free(names, count);
@@ -161,7 +162,7 @@ int policies_prepare(struct chubby *c,
     code = write_guard(c, buf_slice(&names), &is_new, err);
     /* What is made later has the guard of its directory. */
     if (code == 0 && is_new)
-        code = guard(c, BIGTABLE_LOCK_ROOT, err);
+        code = policy_file_guard(c, BIGTABLE_LOCK_ROOT, err);
     buf_close(&names);
     return code;
 }

@@ -5,9 +5,9 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/policy_file.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/master/shares.h"
 
 /* Between looks. */
@@ -30,26 +30,27 @@ struct policy_watch {
     bool looking;
 };
 
-/* --- use ------------------------------------------------------------------ */
+/* --- use ----------------------------------------------------------------- */
 
-void policy_use_of(struct reign *r, uint64_t table, struct table_use *out)
+void policy_use_of(struct master_term *r, uint64_t table, struct table_use *out)
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     *out = (struct table_use){.tablets = 0};
     metadata_table_range(table, &start, &end);
-    for (size_t i = picture_at(&r->picture, buf_slice(&start));
-         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
-         i++) {
+    for (size_t i = cluster_view_at(&r->view, buf_slice(&start));
+         i < r->view.tablet_count && r->view.tablets[i]->table == table; i++) {
         out->tablets++;
-        out->stored_bytes += r->picture.tablets[i]->use.bytes;
-        out->memory_bytes += r->picture.tablets[i]->use.memory_bytes;
+        out->stored_bytes += r->view.tablets[i]->use.bytes;
+        out->memory_bytes += r->view.tablets[i]->use.memory_bytes;
     }
     buf_close(&start);
     buf_close(&end);
 }
 
-void policy_use_judge(struct reign *r, uint64_t table, struct table_policy *p)
+void policy_use_judge(struct master_term *r,
+                      uint64_t table,
+                      struct table_policy *p)
 {
     const struct quarry_quota *q = &p->quota;
     policy_use_of(r, table, &p->use);
@@ -84,16 +85,16 @@ static void add_to_server(struct share_server *servers,
 
 /* Append the shares of the servers of @table, by their numbers; 0: of all
  * tables but METADATA. */
-static void put_shares(struct reign *r, uint64_t table, struct buf *out)
+static void put_shares(struct master_term *r, uint64_t table, struct buf *out)
 {
-    const struct picture *p = &r->picture;
+    const struct cluster_view *p = &r->view;
     struct share_server *servers = mem_alloc(SHARES_MAX * sizeof(*servers));
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     size_t count = 0;
     if (table)
         metadata_table_range(table, &start, &end);
-    for (size_t i = table ? picture_at(p, buf_slice(&start)) : 0;
+    for (size_t i = table ? cluster_view_at(p, buf_slice(&start)) : 0;
          i < p->tablet_count && (!table || p->tablets[i]->table == table); i++)
         if (p->tablets[i]->stage == STAGE_SERVED &&
             p->tablets[i]->table != METADATA_TABLE_ID)
@@ -106,9 +107,9 @@ static void put_shares(struct reign *r, uint64_t table, struct buf *out)
     buf_close(&end);
 }
 
-/* --- the tables ----------------------------------------------------------- */
+/* --- the tables ---------------------------------------------------------- */
 
-static struct policy_watch *watch_of(struct reign *r)
+static struct policy_watch *watch_of(struct master_term *r)
 {
     if (!r->policies) {
         r->policies = mem_zalloc(1, sizeof(*r->policies));
@@ -123,7 +124,7 @@ static void free_watched(struct watched *w)
     mem_free(w);
 }
 
-void policy_watch_forget(struct reign *r, uint64_t table)
+void policy_watch_forget(struct master_term *r, uint64_t table)
 {
     union hash_value old;
     if (hash_map_remove(&watch_of(r)->tables, hash_key_u64(&table), &old))
@@ -135,7 +136,7 @@ static bool has_rates(const struct table_policy *p)
     return quota_has_rate(&p->quota) || p->rates.len > 0;
 }
 
-void policy_watch_note(struct reign *r,
+void policy_watch_note(struct master_term *r,
                        uint64_t table,
                        const struct table_policy *p)
 {
@@ -154,7 +155,7 @@ void policy_watch_note(struct reign *r,
         w;
 }
 
-void policies_close(struct reign *r)
+void policies_close(struct master_term *r)
 {
     size_t at = 0;
     struct hash_slot *slot;
@@ -170,7 +171,7 @@ void master_count_quotas(const struct master *m,
                          uint64_t *tables,
                          uint64_t *over)
 {
-    const struct policy_watch *watch = m->reign ? m->reign->policies : NULL;
+    const struct policy_watch *watch = m->term ? m->term->policies : NULL;
     const struct hash_slot *slot;
     size_t at = 0;
     *tables = *over = 0;
@@ -181,7 +182,8 @@ void master_count_quotas(const struct master *m,
     }
 }
 
-static int learn_table(struct reign *r, const char *name, struct err *err)
+static int
+load_table_policy(struct master_term *r, const char *name, struct err *err)
 {
     uint64_t table = strtoull(name, NULL, 10);
     struct policy_file f;
@@ -193,7 +195,7 @@ static int learn_table(struct reign *r, const char *name, struct err *err)
     return code;
 }
 
-int policies_learn(struct reign *r, struct err *err)
+int policies_load(struct master_term *r, struct err *err)
 {
     struct chubby_handle *h = NULL;
     char **names = NULL;
@@ -204,15 +206,15 @@ int policies_learn(struct reign *r, struct err *err)
         code = chubby_list(h, &names, &count, err);
     chubby_close(h);
     for (size_t i = 0; i < count && code == 0; i++)
-        code = learn_table(r, names[i], err);
+        code = load_table_policy(r, names[i], err);
     chubby_names_free(names, count);
     return code;
 }
 
-/* --- looking -------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 /* Does what servers have to know of @w differ from what they read? */
-static bool has_changed(struct reign *r, const struct watched *w)
+static bool has_changed(struct master_term *r, const struct watched *w)
 {
     struct table_policy p = {.quota = w->quota};
     struct buf shares = BUF_INIT;
@@ -227,8 +229,9 @@ static bool has_changed(struct reign *r, const struct watched *w)
     return changed;
 }
 
-static void
-say(const struct reign *r, uint64_t table, const struct table_policy *p)
+static void policy_watch_say(const struct master_term *r,
+                             uint64_t table,
+                             const struct table_policy *p)
 {
     log_info(r->world, "master",
              "quota table=%llu stored=%llu memory=%llu over=%s",
@@ -240,7 +243,7 @@ say(const struct reign *r, uint64_t table, const struct table_policy *p)
 }
 
 /* Write down what @table uses. */
-static void write_use(struct reign *r, uint64_t table)
+static void write_use(struct master_term *r, uint64_t table)
 {
     struct policy_file f;
     struct buf shares = BUF_INIT;
@@ -256,7 +259,7 @@ static void write_use(struct reign *r, uint64_t table)
         code = policy_file_write(r, table, &f, &err);
         if (code == 0) {
             policy_watch_note(r, table, &f.policy);
-            say(r, table, &f.policy);
+            policy_watch_say(r, table, &f.policy);
         }
     }
     if (code && code != ERR_ABORTED) /* Looked at again, soon. */
@@ -266,7 +269,7 @@ static void write_use(struct reign *r, uint64_t table)
     buf_close(&shares);
 }
 
-static void look(struct reign *r, void *arg)
+static void policy_watch_look(struct master_term *r, void *arg)
 {
     struct policy_watch *watch = r->policies;
     uint64_t *changed = mem_alloc((watch->tables.count + 1) * sizeof(*changed));
@@ -277,19 +280,19 @@ static void look(struct reign *r, void *arg)
     while ((slot = hash_map_next(&watch->tables, &at)) != NULL)
         if (has_changed(r, slot->value.pointer))
             changed[count++] = ((struct watched *)slot->value.pointer)->table;
-    for (size_t i = 0; i < count && reign_goes_on(r); i++)
+    for (size_t i = 0; i < count && master_term_is_current(r); i++)
         write_use(r, changed[i]);
     mem_free(changed);
     watch->looking = false;
-    watch->looked_ns = reign_now_ns(r);
+    watch->looked_ns = master_term_now_ns(r);
 }
 
-void policies_watch(struct reign *r)
+void policies_watch(struct master_term *r)
 {
     struct policy_watch *w = r->policies;
     if (!w || w->looking || w->tables.count == 0 ||
-        reign_now_ns(r) - w->looked_ns < WATCH_US * 1000)
+        master_term_now_ns(r) - w->looked_ns < WATCH_US * 1000)
         return;
     w->looking = true;
-    reign_spawn(r, "quotas", look, NULL);
+    master_term_spawn(r, "quotas", policy_watch_look, NULL);
 }

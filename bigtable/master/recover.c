@@ -13,7 +13,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/master/log_schedule.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/wire/log_calls.h"
 #include "gfs-lite/fs.h"
 
@@ -59,7 +59,7 @@ static void forget_segments(struct recovery *v)
     v->segment_count = 0;
 }
 
-/* --- segments ----------------------------------------------------------- */
+/* --- segments ------------------------------------------------------------ */
 
 /* Their names are numbers. Beside them is the directory of sorted ones. */
 static bool is_segment(const char *name)
@@ -68,7 +68,8 @@ static bool is_segment(const char *name)
 }
 
 /* List the segments; a log that is not there is sorted. */
-static int list_segments(struct reign *r, struct recovery *v, struct err *err)
+static int
+list_segments(struct master_term *r, struct recovery *v, struct err *err)
 {
     char path[LOG_PATH_BYTES];
     char **names;
@@ -93,7 +94,7 @@ static int list_segments(struct reign *r, struct recovery *v, struct err *err)
 }
 
 /* *@held: its server has it in memory. */
-static int sort_segment_call(struct reign *r,
+static int sort_segment_call(struct master_term *r,
                              const struct sorting *s,
                              bool *held,
                              struct err *err)
@@ -127,18 +128,19 @@ static void note_sorted(struct segment *g, uint64_t server, bool held)
     g->state.done = true;
 }
 
-static void note_failed(struct reign *r, const struct sorting *s, int code)
+static void
+note_failed(struct master_term *r, const struct sorting *s, int code)
 {
     struct sort_segment *g = &s->recovery->segments[s->segment].state;
     g->failed = s->server->number;
-    g->not_before_us = reign_now_ns(r) / 1000 + LOOK_US;
+    g->not_before_us = master_term_now_ns(r) / 1000 + LOOK_US;
     if (code == ERR_CLOSED)
         server_suspect(r, s->server);
 }
 
 /* The dead server had put all of it into files, and what it removed last went
  * after the segments were listed. */
-static bool has_gone(struct reign *r, const struct sorting *s)
+static bool has_gone(struct master_term *r, const struct sorting *s)
 {
     char path[LOG_PATH_BYTES];
     struct fs_info info;
@@ -146,7 +148,7 @@ static bool has_gone(struct reign *r, const struct sorting *s)
     return fs_stat(r->options->fs, path, &info, NULL) == ERR_NOTFOUND;
 }
 
-static void run_sorting(struct reign *r, void *arg)
+static void run_sorting(struct master_term *r, void *arg)
 {
     struct sorting *s = arg;
     struct segment *g;
@@ -171,11 +173,11 @@ static void run_sorting(struct reign *r, void *arg)
     if (code)
         log_warn(r->world, "master", "sort %s of log %llu: %s", g->name,
                  (unsigned long long)s->recovery->log, err.text);
-    reign_changed(r);
+    master_term_changed(r);
     mem_free(s);
 }
 
-static void start_sorting(struct reign *r,
+static void start_sorting(struct master_term *r,
                           struct recovery *v,
                           size_t segment,
                           struct known_server *server)
@@ -184,14 +186,15 @@ static void start_sorting(struct reign *r,
     struct sort_segment *g = &v->segments[segment].state;
     *s = (struct sorting){v, segment, server};
     g->at[g->at[0] != 0] = server->number;
-    g->since_us = reign_now_ns(r) / 1000;
+    g->since_us = master_term_now_ns(r) / 1000;
     server->sorts++;
-    reign_spawn(r, "sort log", run_sorting, s);
+    master_term_spawn(r, "sort log", run_sorting, s);
 }
 
-/* --- a log -------------------------------------------------------------- */
+/* --- a log --------------------------------------------------------------- */
 
-static size_t view_sorters(const struct picture *p, struct sort_server *out)
+static size_t view_sorters(const struct cluster_view *p,
+                           struct sort_server *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->server_count; i++) {
@@ -202,9 +205,9 @@ static size_t view_sorters(const struct picture *p, struct sort_server *out)
     return n;
 }
 
-static void order_sorts(struct reign *r, struct recovery *v)
+static void order_sorts(struct master_term *r, struct recovery *v)
 {
-    struct picture *p = &r->picture;
+    struct cluster_view *p = &r->view;
     struct sort_server *servers =
         mem_alloc((p->server_count + 1) * sizeof(*servers));
     struct sort_segment *view =
@@ -215,10 +218,10 @@ static void order_sorts(struct reign *r, struct recovery *v)
     for (size_t i = 0; i < v->segment_count; i++)
         view[i] = v->segments[i].state;
     count = log_schedule_choose(servers, count, view, v->segment_count,
-                                reign_now_ns(r) / 1000, out);
+                                master_term_now_ns(r) / 1000, out);
     for (size_t i = 0; i < count; i++)
         start_sorting(r, v, out[i].segment,
-                      picture_server(p, servers[out[i].server].number));
+                      cluster_view_server(p, servers[out[i].server].number));
     mem_free(servers);
     mem_free(view);
     mem_free(out);
@@ -252,8 +255,10 @@ static bool is_known(const struct recovery *v, const char *name)
 
 /* The dead server may have begun segments until the ones listed were taken from
  * it, and none after that: list again. *@more: there were. */
-static int
-add_segments(struct reign *r, struct recovery *v, bool *more, struct err *err)
+static int add_segments(struct master_term *r,
+                        struct recovery *v,
+                        bool *more,
+                        struct err *err)
 {
     struct recovery now = {.log = v->log};
     int code = list_segments(r, &now, err);
@@ -272,31 +277,31 @@ add_segments(struct reign *r, struct recovery *v, bool *more, struct err *err)
     return code;
 }
 
-/* Sort all there are, and those that come to light; false: the reign ends. */
-static bool sort_all(struct reign *r, struct recovery *v)
+/* Sort all there are, and those that come to light; false: the term ends. */
+static bool sort_all(struct master_term *r, struct recovery *v)
 {
     struct err err = ERR_INIT;
     for (;;) {
         bool more = false;
         while (!all_done(v)) {
             order_sorts(r, v);
-            if (!reign_wait(r, LOOK_US))
+            if (!master_term_wait(r, LOOK_US))
                 return false;
         }
         if (add_segments(r, v, &more, &err) == 0 && !more)
             return true;
-        if (!more && !reign_wait(r, RETRY_US))
+        if (!more && !master_term_wait(r, RETRY_US))
             return false;
     }
 }
 
 /* Segments that servers had that died since are sorted again. */
-static bool forget_dead_holders(const struct reign *r, struct recovery *v)
+static bool forget_dead_holders(const struct master_term *r, struct recovery *v)
 {
     bool any = false;
     for (size_t i = 0; i < v->segment_count; i++) {
         struct segment *g = &v->segments[i];
-        if (g->holder == 0 || picture_is_alive(&r->picture, g->holder))
+        if (g->holder == 0 || cluster_view_is_alive(&r->view, g->holder))
             continue;
         g->holder = 0;
         g->state.done = false;
@@ -305,40 +310,41 @@ static bool forget_dead_holders(const struct reign *r, struct recovery *v)
     return any;
 }
 
-/* False: the reign ends. */
-static bool list_until_done(struct reign *r, struct recovery *v)
+/* False: the term ends. */
+static bool list_until_done(struct master_term *r, struct recovery *v)
 {
     struct err err = ERR_INIT;
     while (!v->segments && !v->sorted && list_segments(r, v, &err)) {
         log_warn(r->world, "master", "list log %llu: %s",
                  (unsigned long long)v->log, err.text);
-        if (!reign_wait(r, RETRY_US))
+        if (!master_term_wait(r, RETRY_US))
             return false;
     }
     return true;
 }
 
-static void recover(struct reign *r, void *arg)
+static void recover_server(struct master_term *r, void *arg)
 {
     struct recovery *v = arg;
-    uint64_t begun_ns = reign_now_ns(r);
+    uint64_t begun_ns = master_term_now_ns(r);
 
     if (list_until_done(r, v) && !v->sorted && sort_all(r, v)) {
         v->sorted = true;
-        master_note(r, EVENT_RECOVERY, "log=%llu segments=%zu us=%llu",
-                    (unsigned long long)v->log, v->segment_count,
-                    (unsigned long long)((reign_now_ns(r) - begun_ns) / 1000));
-        reign_changed(r);
+        master_note(
+            r, EVENT_RECOVERY, "log=%llu segments=%zu us=%llu",
+            (unsigned long long)v->log, v->segment_count,
+            (unsigned long long)((master_term_now_ns(r) - begun_ns) / 1000));
+        master_term_changed(r);
     }
     /* Sorts that straggle still point at the segments. */
-    while (anybody_at_it(v) && reign_wait(r, RETRY_US))
+    while (anybody_at_it(v) && master_term_wait(r, RETRY_US))
         ;
     v->running = false;
     if (!v->sorted)
-        reign_changed(r); /* Whoever waits for it starts it anew. */
+        master_term_changed(r); /* Whoever waits for it starts it again. */
 }
 
-static struct recovery *find_recovery(const struct reign *r, uint64_t log)
+static struct recovery *find_recovery(const struct master_term *r, uint64_t log)
 {
     struct recovery *v = r->recoveries;
     while (v && v->log != log)
@@ -346,13 +352,13 @@ static struct recovery *find_recovery(const struct reign *r, uint64_t log)
     return v;
 }
 
-static void start_recovery(struct reign *r, struct recovery *v)
+static void start_recovery(struct master_term *r, struct recovery *v)
 {
     v->running = true;
-    reign_spawn(r, "recover log", recover, v);
+    master_term_spawn(r, "recover log", recover_server, v);
 }
 
-bool recover_is_sorted(struct reign *r, uint64_t number)
+bool recover_is_sorted(struct master_term *r, uint64_t number)
 {
     struct recovery *v = find_recovery(r, number);
     if (v && v->sorted && forget_dead_holders(r, v))
@@ -369,14 +375,16 @@ bool recover_is_sorted(struct reign *r, uint64_t number)
     return false;
 }
 
-static void
-put_holders_of(const struct reign *r, const struct recovery *v, struct buf *out)
+static void put_holders_of(const struct master_term *r,
+                           const struct recovery *v,
+                           struct buf *out)
 {
     for (size_t i = 0; i < v->segment_count; i++) {
         const struct segment *g = &v->segments[i];
         const struct known_server *s =
-            g->state.done && g->holder ? picture_server(&r->picture, g->holder)
-                                       : NULL;
+            g->state.done && g->holder
+                ? cluster_view_server(&r->view, g->holder)
+                : NULL;
         struct log_holder h = {.log = v->log, .segment = slice_str(g->name)};
         if (!s || !s->alive)
             continue;
@@ -386,7 +394,7 @@ put_holders_of(const struct reign *r, const struct recovery *v, struct buf *out)
     }
 }
 
-void recover_put_holders(struct reign *r,
+void recover_put_holders(struct master_term *r,
                          const struct known_tablet *t,
                          struct buf *out)
 {
@@ -400,7 +408,7 @@ void recover_put_holders(struct reign *r,
     }
 }
 
-uint64_t recover_count(const struct reign *r)
+uint64_t recover_count(const struct master_term *r)
 {
     uint64_t n = 0;
     for (const struct recovery *v = r->recoveries; v; v = v->next)
@@ -408,7 +416,7 @@ uint64_t recover_count(const struct reign *r)
     return n;
 }
 
-void recover_close(struct reign *r)
+void recover_close(struct master_term *r)
 {
     while (r->recoveries) {
         struct recovery *v = r->recoveries;

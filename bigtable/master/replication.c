@@ -1,4 +1,4 @@
-/* Seeing to the copies of table files: see replication.h. */
+/* Seeing to the copies of SSTables: see replication.h. */
 #include "bigtable/master/replication.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/gfs.h"
@@ -49,7 +49,7 @@ see_table(void *ctx, uint64_t table, struct slice bytes, struct err *err)
     return 0;
 }
 
-int replication_begin(struct reign *r, struct err *err)
+int replication_begin(struct master_term *r, struct err *err)
 {
     struct replication *p = &r->replication;
     int code;
@@ -84,7 +84,7 @@ static void note_file(void *ctx, uint64_t number)
     wanted->number = MAX_OF(wanted->number, n->copies);
 }
 
-void replication_note(struct reign *r, const struct metadata_row *row)
+void replication_note(struct master_term *r, const struct metadata_row *row)
 {
     struct noting n = {.of = &r->replication};
     const union hash_value *copies;
@@ -106,7 +106,7 @@ void replication_note(struct reign *r, const struct metadata_row *row)
 }
 
 /* *@changed: it had another number. */
-static int see_to(struct reign *r,
+static int see_to(struct master_term *r,
                   uint64_t number,
                   uint32_t copies,
                   bool *changed,
@@ -124,14 +124,14 @@ static int see_to(struct reign *r,
                     : 0;
 }
 
-void replication_end(struct reign *r)
+void replication_end(struct master_term *r)
 {
     struct replication *p = &r->replication;
     const struct hash_slot *slot;
     size_t at = 0;
     size_t changed = 0;
     size_t seen = 0;
-    while (seen < FILES_MAX && reign_goes_on(r) &&
+    while (seen < FILES_MAX && master_term_is_current(r) &&
            (slot = hash_map_next(&p->wanted, &at))) {
         struct err err = ERR_INIT;
         uint64_t copies = slot->value.number;

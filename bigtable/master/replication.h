@@ -1,4 +1,4 @@
-/* Copies of table files: those of tables whose locality groups say how many
+/* Copies of SSTables: those of tables whose locality groups say how many
  * there shall be (replication=N) get as many.
  *
  * New files are made with the number of their group. This is for those that
@@ -8,7 +8,7 @@
  * after each reading. A table whose groups differ has the most that any says
  * for all of its files, and so has a file of several tables.
  *
- * Threads: the reign's loop.
+ * Threads: the term's loop.
  */
 #ifndef BIGTABLE_MASTER_REPLICATION_H
 #define BIGTABLE_MASTER_REPLICATION_H
@@ -18,7 +18,7 @@
 #include "base/core/macros.h"
 
 struct metadata_row;
-struct reign;
+struct master_term;
 
 struct replication {
     struct hash_map tables; /* By number: copies, of those that say. */
@@ -30,10 +30,10 @@ void replication_init(struct replication *p);
 void replication_close(struct replication *p);
 
 /* Learn what the tables say. Parks. An error: nothing is noted. */
-MUST_CHECK int replication_begin(struct reign *r, struct err *err);
+MUST_CHECK int replication_begin(struct master_term *r, struct err *err);
 /* Note the files of @row. */
-void replication_note(struct reign *r, const struct metadata_row *row);
+void replication_note(struct master_term *r, const struct metadata_row *row);
 /* The reading is over: change what is to be changed. Parks. */
-void replication_end(struct reign *r);
+void replication_end(struct master_term *r);
 
 #endif /* BIGTABLE_MASTER_REPLICATION_H */

@@ -2,7 +2,7 @@
 #include "bigtable/master/restore.h"
 
 #include "base/core/panic.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/snapshot_record.h"
 
@@ -10,7 +10,7 @@
 /* For so long its tablets are waited for, so that it can be used at once. */
 #define SERVED_WAIT_US UINT64_C(10000000)
 
-static int put_tablets(struct reign *r,
+static int put_tablets(struct master_term *r,
                        uint64_t table,
                        const struct snapshot_record *s,
                        struct err *err)
@@ -24,33 +24,33 @@ static int put_tablets(struct reign *r,
         state->sequence = t->sequence;
         state->bytes = t->bytes;
         state->stamped_us = t->stamped_us;
-        code = reign_put_tablet(r, table, t->start, t->end, state, "restored",
-                                &done, err);
+        code = master_term_put_tablet(r, table, t->start, t->end, state,
+                                      "restored", &done, err);
         /* Rows of a table that nobody has used are ours alone. */
     }
     mem_free(state);
     return code;
 }
 
-static bool all_are_served(const struct reign *r, uint64_t table)
+static bool all_are_served(const struct master_term *r, uint64_t table)
 {
-    for (size_t i = 0; i < r->picture.tablet_count; i++)
-        if (r->picture.tablets[i]->table == table &&
-            r->picture.tablets[i]->stage != STAGE_SERVED)
+    for (size_t i = 0; i < r->view.tablet_count; i++)
+        if (r->view.tablets[i]->table == table &&
+            r->view.tablets[i]->stage != STAGE_SERVED)
             return false;
     return true;
 }
 
-static int wait_served(struct reign *r, uint64_t table, struct err *err)
+static int wait_served(struct master_term *r, uint64_t table, struct err *err)
 {
-    uint64_t until = reign_now_ns(r) + SERVED_WAIT_US * 1000;
-    while (!all_are_served(r, table) && reign_now_ns(r) < until)
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+    uint64_t until = master_term_now_ns(r) + SERVED_WAIT_US * 1000;
+    while (!all_are_served(r, table) && master_term_now_ns(r) < until)
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     return 0;
 }
 
-int restore_table(struct reign *r,
+int restore_table(struct master_term *r,
                   struct slice name,
                   struct slice creator,
                   const struct snapshot_record *s,

@@ -2,14 +2,14 @@
  * lock service. */
 #include "base/core/panic.h"
 #include "bigtable/master/lock_state.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/row/schema.h"
 
-/* --- the root tablet ---------------------------------------------------- */
+/* --- the root tablet ----------------------------------------------------- */
 
 /* Make what a fresh cluster begins with: the root tablet, which nobody serves,
  * and METADATA among the tables. */
-static int make_root(struct reign *r, struct err *err)
+static int make_root(struct master_term *r, struct err *err)
 {
     struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
     struct buf end = BUF_INIT;
@@ -32,7 +32,7 @@ static int make_root(struct reign *r, struct err *err)
     return code == ERR_EXISTS ? 0 : code;
 }
 
-static int make_metadata_table(struct reign *r, struct err *err)
+static int make_metadata_table(struct master_term *r, struct err *err)
 {
     struct schema *schema = metadata_schema();
     struct table_record rec = {.id = METADATA_TABLE_ID, .generation = 1};
@@ -68,7 +68,7 @@ static struct metadata_row row_of_record(const struct tablet_record *rec,
 }
 
 /* Read the record; @fn is told of it as if it were a row of METADATA. */
-static int read_record(struct reign *r,
+static int read_record(struct master_term *r,
                        metadata_row_fn fn,
                        void *ctx,
                        uint64_t *generation,
@@ -97,7 +97,7 @@ static int read_record(struct reign *r,
 }
 
 struct noting {
-    struct reign *reign;
+    struct master_term *term;
     metadata_row_fn fn;
     void *ctx;
 };
@@ -105,12 +105,15 @@ struct noting {
 static int note_row(void *ctx, const struct metadata_row *row, struct err *err)
 {
     struct noting *n = ctx;
-    int code =
-        picture_note_row(&n->reign->picture, row, reign_now_ns(n->reign), err);
+    int code = cluster_view_note_row(&n->term->view, row,
+                                     master_term_now_ns(n->term), err);
     return code || !n->fn ? code : n->fn(n->ctx, row, err);
 }
 
-int root_read(struct reign *r, metadata_row_fn fn, void *ctx, struct err *err)
+int root_read(struct master_term *r,
+              metadata_row_fn fn,
+              void *ctx,
+              struct err *err)
 {
     struct noting n = {r, fn, ctx};
     uint64_t generation;
@@ -125,7 +128,7 @@ int root_read(struct reign *r, metadata_row_fn fn, void *ctx, struct err *err)
 
 /* Write the record with another location, unless it changed since @t was read.
  */
-static int change_root(struct reign *r,
+static int change_root(struct master_term *r,
                        const struct known_tablet *t,
                        const struct tablet_location *l,
                        bool *done,
@@ -160,9 +163,9 @@ static int change_root(struct reign *r,
     return code;
 }
 
-/* --- any tablet --------------------------------------------------------- */
+/* --- any tablet ---------------------------------------------------------- */
 
-static int change_row(struct reign *r,
+static int change_row(struct master_term *r,
                       const struct known_tablet *t,
                       struct slice location,
                       const char *event,
@@ -179,18 +182,18 @@ static int change_row(struct reign *r,
     return metadata_change(r->store, &c, done, err);
 }
 
-int reign_set_location(struct reign *r,
-                       struct known_tablet *t,
-                       const struct tablet_location *l,
-                       const char *event,
-                       bool *done,
-                       struct err *err)
+int master_term_set_location(struct master_term *r,
+                             struct known_tablet *t,
+                             const struct tablet_location *l,
+                             const char *event,
+                             bool *done,
+                             struct err *err)
 {
     struct buf b = BUF_INIT;
     int code;
     PRE(t->busy);
     tablet_location_put(l, &b);
-    if (picture_level(t) == LEVEL_ROOT)
+    if (cluster_view_level(t) == LEVEL_ROOT)
         code = change_root(r, t, l, done, err);
     else
         code = change_row(r, t, buf_slice(&b), event, done, err);
@@ -205,64 +208,66 @@ int reign_set_location(struct reign *r,
 }
 
 struct refreshing {
-    struct reign *reign;
+    struct master_term *term;
     struct known_tablet *tablet;
     bool found;
 };
 
-static int refresh(void *ctx, const struct metadata_row *row, struct err *err)
+static int
+rows_refresh(void *ctx, const struct metadata_row *row, struct err *err)
 {
     struct refreshing *f = ctx;
-    int code = picture_refresh(&f->reign->picture, f->tablet, row,
-                               reign_now_ns(f->reign), err);
+    int code = cluster_view_refresh(&f->term->view, f->tablet, row,
+                                    master_term_now_ns(f->term), err);
     f->found = code == 0;
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-int reign_read_tablet(struct reign *r,
-                      struct known_tablet *t,
-                      bool *found,
-                      struct err *err)
+int master_term_read_tablet(struct master_term *r,
+                            struct known_tablet *t,
+                            bool *found,
+                            struct err *err)
 {
     struct refreshing f = {r, t, false};
     struct buf behind = BUF_INIT;
     uint64_t generation;
     int code;
     PRE(t->busy);
-    if (picture_level(t) == LEVEL_ROOT) {
-        code = read_record(r, refresh, &f, &generation, err);
+    if (cluster_view_level(t) == LEVEL_ROOT) {
+        code = read_record(r, rows_refresh, &f, &generation, err);
     } else {
         buf_append_slice(&behind, buf_slice(&t->key));
         buf_append_byte(&behind, '\0');
         code = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
-                             refresh, &f, err);
+                             rows_refresh, &f, err);
     }
     buf_close(&behind);
     *found = f.found;
     return code;
 }
 
-int reign_make_tablet(struct reign *r,
-                      uint64_t table,
-                      struct slice start,
-                      struct slice end,
-                      bool *done,
-                      struct err *err)
+int master_term_make_tablet(struct master_term *r,
+                            uint64_t table,
+                            struct slice start,
+                            struct slice end,
+                            bool *done,
+                            struct err *err)
 {
     struct tablet_state *empty = mem_zalloc(1, sizeof(*empty));
-    int code = reign_put_tablet(r, table, start, end, empty, "made", done, err);
+    int code =
+        master_term_put_tablet(r, table, start, end, empty, "made", done, err);
     mem_free(empty);
     return code;
 }
 
-int reign_put_tablet(struct reign *r,
-                     uint64_t table,
-                     struct slice start,
-                     struct slice end,
-                     const struct tablet_state *state,
-                     const char *event,
-                     bool *done,
-                     struct err *err)
+int master_term_put_tablet(struct master_term *r,
+                           uint64_t table,
+                           struct slice start,
+                           struct slice end,
+                           const struct tablet_state *state,
+                           const char *event,
+                           bool *done,
+                           struct err *err)
 {
     struct tablet_bounds bounds = {cluster_id(r->number, r->next_id++), table,
                                    start, end};

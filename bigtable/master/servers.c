@@ -15,14 +15,14 @@
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 
 #define SERVER_FILE_BYTES                                                      \
     (sizeof(BIGTABLE_LOCK_SERVERS) + CHUBBY_NAME_BYTES_MAX + 2)
 
-/* --- calls -------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
-int server_call(struct reign *r,
+int server_call(struct master_term *r,
                 struct known_server *s,
                 uint32_t method,
                 struct slice body,
@@ -43,23 +43,23 @@ int server_call(struct reign *r,
     return code;
 }
 
-static int order(struct reign *r,
-                 struct known_server *s,
-                 uint32_t method,
-                 const struct known_tablet *t,
-                 struct slice row,
-                 struct slice row_end,
-                 struct slice holders,
-                 struct buf *reply,
-                 struct err *err)
+static int servers_order(struct master_term *r,
+                         struct known_server *s,
+                         uint32_t method,
+                         const struct known_tablet *t,
+                         struct slice row,
+                         struct slice row_end,
+                         struct slice holders,
+                         struct buf *reply,
+                         struct err *err)
 {
     struct tablet_order o = {
         .sequencer = slice_str(r->sequencer),
         .server = s->number,
         .tablet = t->id,
         .epoch = t->epoch,
-        .key =
-            picture_level(t) == LEVEL_ROOT ? SLICE_EMPTY : buf_slice(&t->key),
+        .key = cluster_view_level(t) == LEVEL_ROOT ? SLICE_EMPTY
+                                                   : buf_slice(&t->key),
         .row = row,
         .row_end = row_end,
         .holders = holders,
@@ -75,7 +75,7 @@ static int order(struct reign *r,
     return code;
 }
 
-int server_order(struct reign *r,
+int server_order(struct master_term *r,
                  struct known_server *s,
                  uint32_t method,
                  const struct known_tablet *t,
@@ -83,10 +83,10 @@ int server_order(struct reign *r,
                  struct slice row_end,
                  struct err *err)
 {
-    return order(r, s, method, t, row, row_end, SLICE_EMPTY, NULL, err);
+    return servers_order(r, s, method, t, row, row_end, SLICE_EMPTY, NULL, err);
 }
 
-int server_order_load(struct reign *r,
+int server_order_load(struct master_term *r,
                       struct known_server *s,
                       const struct known_tablet *t,
                       struct err *err)
@@ -94,24 +94,24 @@ int server_order_load(struct reign *r,
     struct buf holders = BUF_INIT;
     int code;
     recover_put_holders(r, t, &holders);
-    code = order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY,
-                 buf_slice(&holders), NULL, err);
+    code = servers_order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY,
+                         buf_slice(&holders), NULL, err);
     buf_close(&holders);
     return code;
 }
 
-int server_order_reply(struct reign *r,
+int server_order_reply(struct master_term *r,
                        struct known_server *s,
                        uint32_t method,
                        const struct known_tablet *t,
                        struct buf *reply,
                        struct err *err)
 {
-    return order(r, s, method, t, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, reply,
-                 err);
+    return servers_order(r, s, method, t, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY,
+                         reply, err);
 }
 
-int server_order_unload(struct reign *r,
+int server_order_unload(struct master_term *r,
                         struct known_server *s,
                         const struct known_tablet *t,
                         uint64_t *closed_us,
@@ -127,22 +127,23 @@ int server_order_unload(struct reign *r,
     return code;
 }
 
-/* --- life and death ----------------------------------------------------- */
+/* --- life and death ------------------------------------------------------ */
 
-static void bury(struct reign *r, struct known_server *s, const char *why)
+static void
+servers_bury(struct master_term *r, struct known_server *s, const char *why)
 {
     struct rpc_channel *channel = s->channel;
     if (!s->alive)
         return;
     master_note(r, EVENT_SERVER_DEATH, "server=%llu address=%s why=\"%s\"",
                 (unsigned long long)s->number, s->address, why);
-    picture_server_died(&r->picture, s);
+    cluster_view_server_died(&r->view, s);
     /* Its tablets are served again before any is moved. */
-    r->balanced_ns = reign_now_ns(r);
+    r->balanced_ns = master_term_now_ns(r);
     r->more_to_move = false;
     /* What it had is needed soon: begin with its log now. */
     (void)recover_is_sorted(r, s->number);
-    reign_changed(r);
+    master_term_changed(r);
     /* Whoever waits for an answer of it need not. */
     s->channel = NULL;
     rpc_channel_free(channel);
@@ -161,8 +162,9 @@ static bool is_record_of(struct chubby_handle *h, const struct known_server *s)
 }
 
 /* Take the lock of @s if it is free, and with it its life. */
-static void
-take_lock(struct reign *r, struct known_server *s, struct chubby_handle *h)
+static void take_lock(struct master_term *r,
+                      struct known_server *s,
+                      struct chubby_handle *h)
 {
     struct err err = ERR_INIT;
     bool bug = fault_hit("master.trust_silence");
@@ -170,10 +172,10 @@ take_lock(struct reign *r, struct known_server *s, struct chubby_handle *h)
     if (code == 0 && !bug)
         code = chubby_delete(h, &err);
     if (code == 0 || code == ERR_NOTFOUND)
-        bury(r, s, "it lost its lock");
+        servers_bury(r, s, "it lost its lock");
 }
 
-static void probe(struct reign *r, struct known_server *s)
+static void servers_probe(struct master_term *r, struct known_server *s)
 {
     char path[SERVER_FILE_BYTES];
     struct chubby_handle *h = NULL;
@@ -184,24 +186,24 @@ static void probe(struct reign *r, struct known_server *s)
     code = chubby_open(r->chubby, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h,
                        &err);
     if (code == ERR_NOTFOUND)
-        bury(r, s, "its file is gone");
+        servers_bury(r, s, "its file is gone");
     else if (code == 0 && !is_record_of(h, s))
         /* Its name is another's now, who could not have it before. */
-        bury(r, s, "another has its name");
+        servers_bury(r, s, "another has its name");
     else if (code == 0)
         take_lock(r, s, h);
     chubby_close(h);
 }
 
-void server_suspect(struct reign *r, struct known_server *s)
+void server_suspect(struct master_term *r, struct known_server *s)
 {
     s->heard_ns = 0;
     s->suspect = true;
     cond_broadcast(&s->wake);
-    reign_changed(r);
+    master_term_changed(r);
 }
 
-/* --- what they say ------------------------------------------------------ */
+/* --- what they say ------------------------------------------------------- */
 
 /* All that a server says, page after page. */
 struct collected {
@@ -216,7 +218,7 @@ static int compare_loads(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int ask_page(struct reign *r,
+static int ask_page(struct master_term *r,
                     struct known_server *s,
                     struct collected *c,
                     bool *more,
@@ -238,7 +240,7 @@ static int ask_page(struct reign *r,
     if (code == 0)
         code = server_status_get(buf_slice(&reply), &a, &status, err);
     if (code == 0 && status.number != s->number)
-        code = err_set(err, ERR_CLOSED, "another life");
+        code = err_set(err, ERR_CLOSED, "another incarnation");
     if (code == 0) {
         c->loads = mem_realloc(c->loads, (c->count + status.tablet_count + 1) *
                                              sizeof(*c->loads));
@@ -257,10 +259,11 @@ static int ask_page(struct reign *r,
     return code;
 }
 
-static int ask(struct reign *r, struct known_server *s, struct err *err)
+static int
+servers_ask(struct master_term *r, struct known_server *s, struct err *err)
 {
     struct collected c = {NULL, 0};
-    uint64_t asked_ns = reign_now_ns(r);
+    uint64_t asked_ns = master_term_now_ns(r);
     bool more = true;
     int code = 0;
 
@@ -270,89 +273,93 @@ static int ask(struct reign *r, struct known_server *s, struct err *err)
         mem_free(c.loads);
         return code;
     }
-    s->heard_ns = reign_now_ns(r);
+    s->heard_ns = master_term_now_ns(r);
     s->suspect = false;
-    picture_note_loads(&r->picture, s, c.loads, c.count, asked_ns, s->heard_ns);
-    reign_changed(r);
+    cluster_view_note_loads(&r->view, s, c.loads, c.count, asked_ns,
+                            s->heard_ns);
+    master_term_changed(r);
     return 0;
 }
 
 /* Until the next question, or until somebody suspects it. */
-static void rest(struct reign *r, struct known_server *s, uint64_t us)
+static void
+servers_rest(struct master_term *r, struct known_server *s, uint64_t us)
 {
     mutex_lock(&r->mutex);
-    if (reign_goes_on(r))
+    if (master_term_is_current(r))
         (void)cond_wait_us(&s->wake, &r->mutex, r->world, us);
     mutex_unlock(&r->mutex);
 }
 
 /* Is it worth a look at its lock? One that serves loses nothing by it. One that
  * joins has its file before its lock, and is spared until it was heard. */
-static bool may_be_gone(const struct reign *r,
+static bool may_be_gone(const struct master_term *r,
                         const struct known_server *s,
                         const struct err *why,
                         uint64_t since_ns)
 {
     return why->code == ERR_CLOSED || s->suspect ||
            why->detail == ERR_DETAIL_REFUSED ||
-           (why->code && (s->heard_ns || reign_now_ns(r) - since_ns >
+           (why->code && (s->heard_ns || master_term_now_ns(r) - since_ns >
                                              r->options->silent_us * 1000));
 }
 
-static void watch(struct reign *r, void *arg)
+static void servers_watch(struct master_term *r, void *arg)
 {
     struct known_server *s = arg;
-    uint64_t since = reign_now_ns(r);
+    uint64_t since = master_term_now_ns(r);
     if (s->suspect)
-        probe(r, s);
-    while (s->alive && reign_goes_on(r)) {
+        servers_probe(r, s);
+    while (s->alive && master_term_is_current(r)) {
         struct err err = ERR_INIT;
-        int code = ask(r, s, &err);
+        int code = servers_ask(r, s, &err);
         if (s->heard_ns > since)
             since = s->heard_ns;
-        if (!s->alive || !reign_goes_on(r))
+        if (!s->alive || !master_term_is_current(r))
             break;
         if (may_be_gone(r, s, &err, since))
-            probe(r, s);
+            servers_probe(r, s);
         /* One that is gone holds its lock for a while: whose tablets nobody
          * serves is looked after more often than who is well. */
-        rest(r, s, code ? r->options->status_us / 8 : r->options->status_us);
+        servers_rest(r, s,
+                     code ? r->options->status_us / 8 : r->options->status_us);
     }
 }
 
-bool servers_all_heard(const struct reign *r)
+bool servers_all_heard(const struct master_term *r)
 {
-    for (size_t i = 0; i < r->picture.server_count; i++) {
-        const struct known_server *s = r->picture.servers[i];
+    for (size_t i = 0; i < r->view.server_count; i++) {
+        const struct known_server *s = r->view.servers[i];
         if (s->alive && s->heard_ns == 0)
             return false;
     }
     return true;
 }
 
-/* --- the directory ------------------------------------------------------ */
+/* --- the directory ------------------------------------------------------- */
 
-static void
-add_server(struct reign *r, const struct server_record *rec, const char *name)
+static void add_server(struct master_term *r,
+                       const struct server_record *rec,
+                       const char *name)
 {
     struct rpc_channel_options o = {.security = r->options->security,
                                     .connect_wait_us = 200000,
                                     .backoff_max_us = 500000};
-    struct known_server *s = picture_server(&r->picture, rec->number);
+    struct known_server *s = cluster_view_server(&r->view, rec->number);
     if (s || rec->number == 0 || rec->address.len == 0)
         return;
-    s = picture_add_server(&r->picture, rec, mem_strdup(name));
+    s = cluster_view_add_server(&r->view, rec, mem_strdup(name));
     s->channel = rpc_channel_new(s->address, &o);
     /* Those that the master before left: whoever went with it is dead already.
      * One that is just joining loses its file by it, and joins again. */
     s->suspect = !r->listed;
     master_note(r, EVENT_SERVER_JOIN, "server=%llu address=%s",
                 (unsigned long long)s->number, s->address);
-    reign_spawn(r, "watch", watch, s);
+    master_term_spawn(r, "watch", servers_watch, s);
 }
 
 /* A file that is empty, or gone again, is looked at when it changes. */
-static int read_server(struct reign *r, const char *name, struct err *err)
+static int read_server(struct master_term *r, const char *name, struct err *err)
 {
     char path[SERVER_FILE_BYTES];
     struct chubby_handle *h = NULL;
@@ -380,7 +387,7 @@ static bool is_listed(char *const *names, size_t count, const char *name)
     return false;
 }
 
-int servers_refresh(struct reign *r, struct err *err)
+int servers_refresh(struct master_term *r, struct err *err)
 {
     char **names;
     size_t count;
@@ -389,8 +396,8 @@ int servers_refresh(struct reign *r, struct err *err)
         return code;
     for (size_t i = 0; i < count && code == 0; i++)
         code = read_server(r, names[i], err);
-    for (size_t i = 0; i < r->picture.server_count && code == 0; i++) {
-        struct known_server *s = r->picture.servers[i];
+    for (size_t i = 0; i < r->view.server_count && code == 0; i++) {
+        struct known_server *s = r->view.servers[i];
         if (s->alive && !is_listed(names, count, s->name))
             server_suspect(r, s);
     }
@@ -398,10 +405,10 @@ int servers_refresh(struct reign *r, struct err *err)
     return code;
 }
 
-void servers_close(struct reign *r)
+void servers_close(struct master_term *r)
 {
-    for (size_t i = 0; i < r->picture.server_count; i++) {
-        rpc_channel_free(r->picture.servers[i]->channel);
-        r->picture.servers[i]->channel = NULL;
+    for (size_t i = 0; i < r->view.server_count; i++) {
+        rpc_channel_free(r->view.servers[i]->channel);
+        r->view.servers[i]->channel = NULL;
     }
 }

@@ -1,17 +1,19 @@
 /* Calls to the master: of clients that change tables, of tablet servers that
- * tell what happened, of operators. Answered by the reigning one alone. */
+ * tell what happened, of operators. Answered by the active one alone. */
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/master/snapshots.h"
 #include "bigtable/wire/policy.h"
 
-/* The reign to handle a call with, counted: leave() afterwards. */
-static struct reign *enter(struct master *m, struct err *err)
+/* The term to handle a call with, counted: master_service_leave() afterwards.
+ */
+static struct master_term *master_service_enter(struct master *m,
+                                                struct err *err)
 {
-    struct reign *r = m->reign;
+    struct master_term *r = m->term;
     if (!r || r->ending) {
         err_set(err, ERR_UNAVAILABLE, "this is not the master");
         return NULL;
@@ -27,15 +29,15 @@ static struct reign *enter(struct master *m, struct err *err)
     return r;
 }
 
-static void leave(struct reign *r)
+static void master_service_leave(struct master_term *r)
 {
     r->calls--;
-    reign_changed(r);
+    master_term_changed(r);
 }
 
-/* --- tables ------------------------------------------------------------- */
+/* --- tables -------------------------------------------------------------- */
 
-static int change_table(struct reign *r,
+static int change_table(struct master_term *r,
                         const struct rpc_call *call,
                         const struct table_order *o,
                         struct err *err)
@@ -52,16 +54,18 @@ static int change_table(struct reign *r,
     }
 }
 
-static int on_table(struct reign *r, struct rpc_call *call, struct err *err)
+static int
+on_table(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
     return code ? code : change_table(r, call, &o, err);
 }
 
-/* --- snapshots ---------------------------------------------------------- */
+/* --- snapshots ----------------------------------------------------------- */
 
-static int on_snapshot(struct reign *r, struct rpc_call *call, struct err *err)
+static int
+on_snapshot(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
@@ -81,20 +85,20 @@ static int on_snapshot(struct reign *r, struct rpc_call *call, struct err *err)
     }
 }
 
-/* --- operators ---------------------------------------------------------- */
+/* --- operators ----------------------------------------------------------- */
 
-static const struct known_server *server_at(const struct reign *r,
+static const struct known_server *server_at(const struct master_term *r,
                                             struct slice address)
 {
-    for (size_t i = 0; i < r->picture.server_count; i++) {
-        const struct known_server *s = r->picture.servers[i];
+    for (size_t i = 0; i < r->view.server_count; i++) {
+        const struct known_server *s = r->view.servers[i];
         if (s->alive && slice_eq_str(address, s->address))
             return s;
     }
     return NULL;
 }
 
-static int tablet_meant(struct reign *r,
+static int tablet_meant(struct master_term *r,
                         const struct move_order *o,
                         struct known_tablet **out,
                         struct err *err)
@@ -103,15 +107,15 @@ static int tablet_meant(struct reign *r,
     int code = 0;
     *out = NULL;
     if (o->tablet)
-        *out = picture_tablet(&r->picture, o->tablet);
+        *out = cluster_view_tablet(&r->view, o->tablet);
     else if ((code = tables_find(r, o->table, &table, err)) == 0)
-        *out = picture_find(&r->picture, table, o->row);
+        *out = cluster_view_find(&r->view, table, o->row);
     if (code == 0 && !*out)
         code = err_set(err, ERR_NOTFOUND, "no such tablet");
     return code;
 }
 
-static int move_to(struct reign *r,
+static int move_to(struct master_term *r,
                    const struct move_order *o,
                    struct move_reply *reply,
                    struct err *err)
@@ -135,7 +139,8 @@ static int move_to(struct reign *r,
     return move_tablet(r, t, s->number, &reply->unserved_us, err);
 }
 
-static int on_move(struct reign *r, struct rpc_call *call, struct err *err)
+static int
+on_move(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct move_order o;
     struct move_reply reply = {.from = 0};
@@ -147,10 +152,10 @@ static int on_move(struct reign *r, struct rpc_call *call, struct err *err)
     return code;
 }
 
-/* --- tablet servers ----------------------------------------------------- */
+/* --- tablet servers ------------------------------------------------------ */
 
 static int
-on_split_done(struct reign *r, struct rpc_call *call, struct err *err)
+on_split_done(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct tablet_order o;
     int code = tablet_order_get(call->body, &o, err);
@@ -158,13 +163,13 @@ on_split_done(struct reign *r, struct rpc_call *call, struct err *err)
         return code;
     master_note(r, EVENT_SPLIT, "tablet=%llu server=%llu",
                 (unsigned long long)o.tablet, (unsigned long long)o.server);
-    reign_reread_tablet(r, o.tablet);
+    master_term_reread_tablet(r, o.tablet);
     return 0;
 }
 
-/* --- status ------------------------------------------------------------- */
+/* --- status -------------------------------------------------------------- */
 
-static uint64_t count_servers(const struct picture *p)
+static uint64_t count_servers(const struct cluster_view *p)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < p->server_count; i++)
@@ -174,17 +179,17 @@ static uint64_t count_servers(const struct picture *p)
 
 bool master_get_status(struct master *m, struct master_status *out)
 {
-    struct reign *r = m->reign;
+    struct master_term *r = m->term;
     if (!r || r->ending)
         return false;
-    (void)picture_sum(&r->picture);
+    (void)cluster_view_sum(&r->view);
     *out = (struct master_status){
         .ready = r->ready,
-        .servers = count_servers(&r->picture),
+        .servers = count_servers(&r->view),
         .tables = tables_count(r),
-        .tablets = r->picture.tablet_count,
-        .unassigned = picture_count(&r->picture, STAGE_UNASSIGNED) +
-                      picture_count(&r->picture, STAGE_ORDERED),
+        .tablets = r->view.tablet_count,
+        .unassigned = cluster_view_count(&r->view, STAGE_UNASSIGNED) +
+                      cluster_view_count(&r->view, STAGE_ORDERED),
         .moving = r->moving,
         .recovering_logs = recover_count(r),
     };
@@ -193,14 +198,14 @@ bool master_get_status(struct master *m, struct master_status *out)
 
 uint64_t master_count_metadata(const struct master *m)
 {
-    const struct picture *p = m->reign ? &m->reign->picture : NULL;
+    const struct cluster_view *p = m->term ? &m->term->view : NULL;
     uint64_t count = 0;
     for (size_t i = 0; p && i < p->tablet_count; i++)
         count += p->tablets[i]->table == METADATA_TABLE_ID;
     return count;
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------- */
 
 static int on_status(struct master *m, struct err *err)
 {
@@ -210,7 +215,9 @@ static int on_status(struct master *m, struct err *err)
                : err_set(err, ERR_UNAVAILABLE, "this is not the master");
 }
 
-static int handle(struct reign *r, struct rpc_call *call, struct err *err)
+static int master_service_handle(struct master_term *r,
+                                 struct rpc_call *call,
+                                 struct err *err)
 {
     int code = policies_check(r, call, err);
     if (code)
@@ -232,15 +239,15 @@ static int handle(struct reign *r, struct rpc_call *call, struct err *err)
 
 static int on_call(void *ctx, struct rpc_call *call, struct err *err)
 {
-    struct reign *r;
+    struct master_term *r;
     int code;
     if (call->method == MASTER_STATUS)
         return on_status(ctx, err);
-    r = enter(ctx, err);
+    r = master_service_enter(ctx, err);
     if (!r)
         return ERR_UNAVAILABLE;
-    code = handle(r, call, err);
-    leave(r);
+    code = master_service_handle(r, call, err);
+    master_service_leave(r);
     return code;
 }
 

@@ -9,8 +9,8 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/master/capture.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/master/restore.h"
 #include "bigtable/row/schema.h"
 #include "gfs-lite/fs.h"
@@ -43,7 +43,7 @@ static void close_file(struct snapshot_file *f)
 }
 
 /* close_file() in any case. */
-static int read_file(struct reign *r,
+static int read_file(struct master_term *r,
                      struct slice name,
                      struct snapshot_file *f,
                      struct err *err)
@@ -67,7 +67,7 @@ static int read_file(struct reign *r,
     return code;
 }
 
-static int write_file(struct reign *r,
+static int write_file(struct master_term *r,
                       const struct snapshot_record *record,
                       struct err *err)
 {
@@ -85,14 +85,15 @@ static int write_file(struct reign *r,
     return code;
 }
 
-static int remove_file(struct reign *r, struct slice name, struct err *err)
+static int
+remove_file(struct master_term *r, struct slice name, struct err *err)
 {
     char path[PATH_BYTES];
     path_of(path, name);
     return fs_remove(r->options->fs, path, err);
 }
 
-static int check_free(struct reign *r, struct slice name, struct err *err)
+static int check_free(struct master_term *r, struct slice name, struct err *err)
 {
     char path[PATH_BYTES];
     struct fs_info info;
@@ -110,20 +111,21 @@ static int check_free(struct reign *r, struct slice name, struct err *err)
 /* --- one at a time ------------------------------------------------------- */
 
 /* The sweep sees by `snapshot_steps` that something went on beside it. */
-static void begin(struct reign *r)
+static void master_snapshots_begin(struct master_term *r)
 {
     mutex_lock(&r->snapshot_lock);
     r->snapshot_steps++;
 }
 
-static void end(struct reign *r)
+static void master_snapshots_end(struct master_term *r)
 {
     r->snapshot_steps++;
     mutex_unlock(&r->snapshot_lock);
 }
 
-static int
-take(struct reign *r, const struct snapshot_order *o, struct err *err)
+static int master_snapshots_take(struct master_term *r,
+                                 const struct snapshot_order *o,
+                                 struct err *err)
 {
     struct table_state t;
     struct buf list = BUF_INIT;
@@ -156,21 +158,21 @@ take(struct reign *r, const struct snapshot_order *o, struct err *err)
     return code;
 }
 
-int snapshots_take(struct reign *r,
+int snapshots_take(struct master_term *r,
                    const struct snapshot_order *o,
                    struct err *err)
 {
     int code;
-    begin(r);
-    code = take(r, o, err);
-    end(r);
+    master_snapshots_begin(r);
+    code = master_snapshots_take(r, o, err);
+    master_snapshots_end(r);
     return code;
 }
 
-static int drop(struct reign *r,
-                struct slice principal,
-                const struct snapshot_order *o,
-                struct err *err)
+static int master_snapshots_drop(struct master_term *r,
+                                 struct slice principal,
+                                 const struct snapshot_order *o,
+                                 struct err *err)
 {
     struct snapshot_file f;
     int code = read_file(r, o->name, &f, err);
@@ -185,28 +187,29 @@ static int drop(struct reign *r,
     return code ? code : remove_file(r, o->name, err);
 }
 
-int snapshots_drop(struct reign *r,
+int snapshots_drop(struct master_term *r,
                    struct slice principal,
                    const struct snapshot_order *o,
                    struct err *err)
 {
     int code;
-    begin(r);
-    code = drop(r, principal, o, err);
-    end(r);
+    master_snapshots_begin(r);
+    code = master_snapshots_drop(r, principal, o, err);
+    master_snapshots_end(r);
     if (code == 0)
         master_note(r, EVENT_SNAPSHOT_DROP, "name=%.*s", SLICE_ARG(o->name));
     return code;
 }
 
-static bool is_over(const struct reign *r, const struct snapshot_record *s)
+static bool is_over(const struct master_term *r,
+                    const struct snapshot_record *s)
 {
     return s->expires_us && s->expires_us <= world_now_us(r->world);
 }
 
 /* Of a snapshot that does not say what list its table had, having been taken
  * before they did: the one that the table has now. */
-static int add_list(struct reign *r,
+static int add_list(struct master_term *r,
                     struct snapshot_record *s,
                     struct buf *list,
                     struct err *err)
@@ -219,7 +222,7 @@ static int add_list(struct reign *r,
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-int snapshots_restore(struct reign *r,
+int snapshots_restore(struct master_term *r,
                       struct slice principal,
                       const struct snapshot_order *o,
                       struct err *err)
@@ -227,7 +230,7 @@ int snapshots_restore(struct reign *r,
     struct snapshot_file f;
     struct buf list = BUF_INIT;
     int code;
-    begin(r);
+    master_snapshots_begin(r);
     code = read_file(r, o->name, &f, err);
     if (code == 0 && is_over(r, &f.record))
         code = err_set(err, ERR_NOTFOUND, "no snapshot %.*s: it expired",
@@ -239,13 +242,13 @@ int snapshots_restore(struct reign *r,
         code = add_list(r, &f.record, &list, err);
     if (code == 0)
         code = restore_table(r, o->table, principal, &f.record, err);
-    end(r);
+    master_snapshots_end(r);
     close_file(&f);
     buf_close(&list);
     return code;
 }
 
-int snapshots_clone(struct reign *r,
+int snapshots_clone(struct master_term *r,
                     struct slice principal,
                     const struct snapshot_order *o,
                     struct err *err)
@@ -253,7 +256,7 @@ int snapshots_clone(struct reign *r,
     struct table_state t;
     struct buf list = BUF_INIT;
     int code;
-    begin(r);
+    master_snapshots_begin(r);
     code = capture_table(r, o->name, &t, err);
     if (code == 0) {
         struct snapshot_record record = {.name = o->name,
@@ -265,7 +268,7 @@ int snapshots_clone(struct reign *r,
         if (code == 0)
             code = restore_table(r, o->table, principal, &record, err);
     }
-    end(r);
+    master_snapshots_end(r);
     table_state_close(&t);
     buf_close(&list);
     return code;
@@ -273,14 +276,17 @@ int snapshots_clone(struct reign *r,
 
 /* --- all of them --------------------------------------------------------- */
 
-typedef int (*each_fn)(struct reign *r,
+typedef int (*each_fn)(struct master_term *r,
                        struct slice name,
                        const struct snapshot_record *record,
                        void *ctx,
                        struct err *err);
 
 /* Call @fn for each; one that is dropped meanwhile is passed over. */
-static int each(struct reign *r, each_fn fn, void *ctx, struct err *err)
+static int master_snapshots_each(struct master_term *r,
+                                 each_fn fn,
+                                 void *ctx,
+                                 struct err *err)
 {
     char **names = NULL;
     size_t count = 0;
@@ -303,11 +309,11 @@ static int each(struct reign *r, each_fn fn, void *ctx, struct err *err)
     return code;
 }
 
-static int summarize(struct reign *r,
-                     struct slice name,
-                     const struct snapshot_record *record,
-                     void *ctx,
-                     struct err *err)
+static int master_snapshots_summarize(struct master_term *r,
+                                      struct slice name,
+                                      const struct snapshot_record *record,
+                                      void *ctx,
+                                      struct err *err)
 {
     struct snapshot_summary s;
     int code;
@@ -320,12 +326,12 @@ static int summarize(struct reign *r,
     return code;
 }
 
-int snapshots_list(struct reign *r, struct buf *out, struct err *err)
+int snapshots_list(struct master_term *r, struct buf *out, struct err *err)
 {
-    return each(r, summarize, out, err);
+    return master_snapshots_each(r, master_snapshots_summarize, out, err);
 }
 
-int snapshots_show(struct reign *r,
+int snapshots_show(struct master_term *r,
                    const struct snapshot_order *o,
                    struct buf *out,
                    struct err *err)
@@ -345,11 +351,11 @@ static void mark_file(void *ctx, uint64_t number)
     garbage_mark(ctx, number);
 }
 
-static int mark(struct reign *r,
-                struct slice name,
-                const struct snapshot_record *record,
-                void *ctx,
-                struct err *err)
+static int master_snapshots_mark(struct master_term *r,
+                                 struct slice name,
+                                 const struct snapshot_record *record,
+                                 void *ctx,
+                                 struct err *err)
 {
     (void)ctx;
     if (is_over(r, record)) {
@@ -362,7 +368,7 @@ static int mark(struct reign *r,
     return snapshot_each_file(record, mark_file, &r->files, err);
 }
 
-int snapshots_mark(struct reign *r, struct err *err)
+int snapshots_mark(struct master_term *r, struct err *err)
 {
-    return each(r, mark, NULL, err);
+    return master_snapshots_each(r, master_snapshots_mark, NULL, err);
 }

@@ -1,4 +1,4 @@
-/* Removing table files that no tablet names, and logs of dead servers that no
+/* Removing SSTables that no tablet names, and logs of dead servers that no
  * tablet needs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,25 +7,26 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/fs.h"
 
-#define TABLES_DIR        "tables"
-#define TABLE_FILE_SUFFIX ".sst"
-#define SWEEP_PATH_BYTES  512
+#define TABLES_DIR          "tables"
+#define SSTABLE_FILE_SUFFIX ".sst"
+#define SWEEP_PATH_BYTES    512
 /* Written to learn what time it is for files: no load's name begins so. */
 #define CLOCK_PATH LOADS_DIR "/.clock"
 
-/* --- marks -------------------------------------------------------------- */
+/* --- marks --------------------------------------------------------------- */
 
 static void mark_file(void *ctx, uint64_t number)
 {
     garbage_mark(ctx, number);
 }
 
-static int mark_state(struct reign *r, struct slice state, struct err *err)
+static int
+mark_state(struct master_term *r, struct slice state, struct err *err)
 {
     struct tablet_state *s = mem_alloc(sizeof(*s));
     int code = state.len ? tablet_state_get(state, s, err) : 0;
@@ -39,16 +40,19 @@ static int mark_state(struct reign *r, struct slice state, struct err *err)
 }
 
 /* Whoever serves the tablet may yet name files. */
-static int mark_place(struct reign *r, struct slice location, struct err *err)
+static int
+mark_place(struct master_term *r, struct slice location, struct err *err)
 {
     struct tablet_location l;
     int code = location.len ? tablet_location_get(location, &l, err) : 0;
     if (code == 0 && location.len && l.server)
-        makers_place(&r->makers, l.server);
+        pending_outputs_place(&r->pending_outputs, l.server);
     return code;
 }
 
-int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
+int sweep_mark(struct master_term *r,
+               const struct metadata_row *row,
+               struct err *err)
 {
     struct tablet_record *half;
     int code = mark_place(r, row->location, err);
@@ -59,7 +63,7 @@ int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
     half = mem_alloc(sizeof(*half));
     code = tablet_record_get(row->split, half, err);
     if (code == 0) {
-        makers_place(&r->makers, half->location.server);
+        pending_outputs_place(&r->pending_outputs, half->location.server);
         for (size_t i = 0; i < half->state.log_count; i++)
             garbage_mark(&r->logs, half->state.logs[i]);
         code = tablet_files_each(half->state.groups, mark_file, &r->files, err);
@@ -68,7 +72,7 @@ int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
     return code;
 }
 
-/* --- sweep -------------------------------------------------------------- */
+/* --- sweep --------------------------------------------------------------- */
 
 /* The number that @name is, before @suffix. */
 static bool parse_name(const char *name, const char *suffix, uint64_t *number)
@@ -80,19 +84,21 @@ static bool parse_name(const char *name, const char *suffix, uint64_t *number)
     return strcmp(end, suffix) == 0;
 }
 
-static void sweep_file(struct reign *r, const char *name, uint64_t *removed)
+static void
+sweep_file(struct master_term *r, const char *name, uint64_t *removed)
 {
     char path[SWEEP_PATH_BYTES];
     uint64_t number;
     struct err err = ERR_INIT;
-    if (!parse_name(name, TABLE_FILE_SUFFIX, &number) ||
+    if (!parse_name(name, SSTABLE_FILE_SUFFIX, &number) ||
         !garbage_is_due(&r->files, number, UINT64_MAX, 0) ||
-        !makers_are_done(&r->makers, number))
+        !pending_outputs_are_settled(&r->pending_outputs, number))
         return;
     snprintf(path, sizeof(path), TABLES_DIR "/%s", name);
-    if (!garbage_is_due(&r->files, number,
-                        garbage_waits_us(&r->files, number, reign_now_ns(r)),
-                        r->options->garbage_age_us) ||
+    if (!garbage_is_due(
+            &r->files, number,
+            garbage_waits_us(&r->files, number, master_term_now_ns(r)),
+            r->options->garbage_age_us) ||
         !chubby_is_safe(r->chubby))
         return;
     if (fs_remove(r->options->fs, path, &err))
@@ -101,19 +107,21 @@ static void sweep_file(struct reign *r, const char *name, uint64_t *removed)
         ++*removed;
 }
 
-static void sweep_log(struct reign *r, const char *name, uint64_t *removed)
+static void
+sweep_log(struct master_term *r, const char *name, uint64_t *removed)
 {
     char path[SWEEP_PATH_BYTES];
     uint64_t number;
     struct err err = ERR_INIT;
     if (!parse_name(name, "", &number) ||
-        picture_is_alive(&r->picture, number) ||
+        cluster_view_is_alive(&r->view, number) ||
         !garbage_is_due(&r->logs, number, UINT64_MAX, 0))
         return;
     snprintf(path, sizeof(path), BIGTABLE_FS_LOGS "/%s", name);
-    if (!garbage_is_due(&r->logs, number,
-                        garbage_waits_us(&r->logs, number, reign_now_ns(r)),
-                        r->options->garbage_age_us) ||
+    if (!garbage_is_due(
+            &r->logs, number,
+            garbage_waits_us(&r->logs, number, master_term_now_ns(r)),
+            r->options->garbage_age_us) ||
         !chubby_is_safe(r->chubby))
         return;
     if (fs_remove_tree(r->options->fs, path, &err))
@@ -122,9 +130,9 @@ static void sweep_log(struct reign *r, const char *name, uint64_t *removed)
         ++*removed;
 }
 
-static uint64_t sweep_directory(struct reign *r,
+static uint64_t sweep_directory(struct master_term *r,
                                 const char *path,
-                                void (*fn)(struct reign *r,
+                                void (*fn)(struct master_term *r,
                                            const char *name,
                                            uint64_t *removed))
 {
@@ -138,14 +146,14 @@ static uint64_t sweep_directory(struct reign *r,
             log_warn(r->world, "master", "list %s: %s", path, err.text);
         return 0;
     }
-    for (size_t i = 0; i < count && reign_goes_on(r); i++)
+    for (size_t i = 0; i < count && master_term_is_current(r); i++)
         fn(r, names[i], &removed);
     fs_names_free(names, count);
     return removed;
 }
 
 /* The time by the clock that files' times are of; 0: it cannot be told. */
-static uint64_t files_now_us(struct reign *r)
+static uint64_t files_now_us(struct master_term *r)
 {
     struct fs_info info;
     if (fs_replace(r->options->fs, CLOCK_PATH, SLICE_EMPTY, NULL) ||
@@ -156,7 +164,8 @@ static uint64_t files_now_us(struct reign *r)
 
 /* A bulk load that nobody has written to for LOAD_STALE_US. Both times are the
  * file system's: this machine's clock has no part in it. */
-static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
+static void
+sweep_load(struct master_term *r, const char *name, uint64_t *removed)
 {
     char path[LOAD_PATH_BYTES];
     struct err err = ERR_INIT;
@@ -175,37 +184,38 @@ static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
         ++*removed;
 }
 
-/* --- the whole ---------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
-void sweep_begin(struct reign *r)
+void sweep_begin(struct master_term *r)
 {
     uint64_t newest = 0;
-    for (size_t i = 0; i < r->picture.server_count; i++)
-        newest = MAX_OF(newest, r->picture.servers[i]->number);
+    for (size_t i = 0; i < r->view.server_count; i++)
+        newest = MAX_OF(newest, r->view.servers[i]->number);
     garbage_begin(&r->files);
     garbage_begin(&r->logs);
-    makers_begin(&r->makers, newest);
-    for (size_t i = 0; i < r->picture.server_count; i++) {
-        const struct known_server *s = r->picture.servers[i];
+    pending_outputs_begin(&r->pending_outputs, newest);
+    for (size_t i = 0; i < r->view.server_count; i++) {
+        const struct known_server *s = r->view.servers[i];
         if (s->alive)
-            makers_alive(&r->makers, s->number, s->files_decided);
+            pending_outputs_alive(&r->pending_outputs, s->number,
+                                  s->files_decided);
     }
 }
 
-void sweep_end(struct reign *r, bool whole)
+void sweep_end(struct master_term *r, bool whole)
 {
     if (whole) {
         garbage_end(&r->files);
         garbage_end(&r->logs);
-        makers_end(&r->makers);
+        pending_outputs_end(&r->pending_outputs);
     } else {
         garbage_abandon(&r->files);
         garbage_abandon(&r->logs);
-        makers_abandon(&r->makers);
+        pending_outputs_abandon(&r->pending_outputs);
     }
 }
 
-void sweep(struct reign *r)
+void sweep(struct master_term *r)
 {
     uint64_t files = sweep_directory(r, TABLES_DIR, sweep_file);
     uint64_t logs = sweep_directory(r, BIGTABLE_FS_LOGS, sweep_log);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bigtable/master/lock_state.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 
 static int no_table(struct slice name, struct err *err)
 {
@@ -13,7 +13,7 @@ static int no_table(struct slice name, struct err *err)
     return ERR_NOTFOUND;
 }
 
-int table_file_read(struct reign *r,
+int table_file_read(struct master_term *r,
                     struct slice name,
                     struct table_file *f,
                     struct err *err)
@@ -30,7 +30,7 @@ int table_file_read(struct reign *r,
     return code;
 }
 
-int table_file_find(struct reign *r,
+int table_file_find(struct master_term *r,
                     struct slice name,
                     struct table_file *f,
                     struct err *err)
@@ -46,7 +46,7 @@ void table_file_close(struct table_file *f)
     buf_close(&f->bytes);
 }
 
-int table_file_write(struct reign *r,
+int table_file_write(struct master_term *r,
                      const struct table_file *f,
                      const struct table_record *rec,
                      struct err *err)

@@ -14,7 +14,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/metadata.h"
 
-struct reign;
+struct master_term;
 
 #define TABLE_PATH_BYTES                                                       \
     (sizeof(BIGTABLE_LOCK_TABLES) + TABLE_NAME_BYTES_MAX + 2)
@@ -29,18 +29,18 @@ struct table_file {
 
 /* Read the record of table @name, also when it is being dropped. To be closed
  * in any case. Errors: ERR_NOTFOUND: there is none. */
-MUST_CHECK int table_file_read(struct reign *r,
+MUST_CHECK int table_file_read(struct master_term *r,
                                struct slice name,
                                struct table_file *f,
                                struct err *err);
 /* As table_file_read(), and one that is being dropped is none. */
-MUST_CHECK int table_file_find(struct reign *r,
+MUST_CHECK int table_file_find(struct master_term *r,
                                struct slice name,
                                struct table_file *f,
                                struct err *err);
 /* Replace the record; what @rec borrows may be of @f. Errors: ERR_ABORTED: it
  * was written meanwhile. */
-MUST_CHECK int table_file_write(struct reign *r,
+MUST_CHECK int table_file_write(struct master_term *r,
                                 const struct table_file *f,
                                 const struct table_record *rec,
                                 struct err *err);

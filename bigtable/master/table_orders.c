@@ -1,6 +1,6 @@
 /* Orders of clients for all tablets of a table, each given to its server. */
 #include "base/core/panic.h"
-#include "bigtable/master/reign.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/wire/data_calls.h"
 
 #define RETRY_US UINT64_C(100000)
@@ -18,7 +18,7 @@ struct table_job {
     struct table_job *next;
 };
 
-static void run_job(struct reign *r, void *arg)
+static void run_job(struct master_term *r, void *arg)
 {
     struct table_job *j = arg;
     j->code = server_order(r, j->server, j->method, &j->as_known, j->row,
@@ -26,7 +26,7 @@ static void run_job(struct reign *r, void *arg)
     --*j->left;
 }
 
-static struct table_job *start_job(struct reign *r,
+static struct table_job *start_job(struct master_term *r,
                                    struct known_server *s,
                                    const struct known_tablet *t,
                                    uint32_t method,
@@ -49,7 +49,7 @@ static struct table_job *start_job(struct reign *r,
         buf_append_slice(&j->as_known.start, buf_slice(&t->start));
     }
     ++*left;
-    reign_spawn(r, "table order", run_job, j);
+    master_term_spawn(r, "table order", run_job, j);
     return j;
 }
 
@@ -64,7 +64,7 @@ has_rows(const struct known_tablet *t, struct slice row, struct slice row_end)
 
 /* Start an order for each tablet of @table with rows in the range; *@unserved:
  * there is one that nobody serves now. */
-static struct table_job *start_jobs(struct reign *r,
+static struct table_job *start_jobs(struct master_term *r,
                                     uint64_t table,
                                     uint32_t method,
                                     const struct table_order *o,
@@ -80,12 +80,12 @@ static struct table_job *start_jobs(struct reign *r,
         buf_append_byte(&one, '\0');
         row_end = buf_slice(&one);
     }
-    for (size_t i = 0; i < r->picture.tablet_count; i++) {
-        const struct known_tablet *t = r->picture.tablets[i];
+    for (size_t i = 0; i < r->view.tablet_count; i++) {
+        const struct known_tablet *t = r->view.tablets[i];
         struct known_server *s;
         if (t->table != table || !has_rows(t, o->row, row_end))
             continue;
-        s = picture_server(&r->picture, t->server);
+        s = cluster_view_server(&r->view, t->server);
         if (t->stage != STAGE_SERVED || !s || !s->alive)
             *unserved = true;
         else
@@ -95,7 +95,7 @@ static struct table_job *start_jobs(struct reign *r,
     return jobs;
 }
 
-static void wait_for_jobs(struct reign *r, const unsigned *left)
+static void wait_for_jobs(struct master_term *r, const unsigned *left)
 {
     while (*left > 0) {
         mutex_lock(&r->mutex);
@@ -131,7 +131,7 @@ static int end_jobs(struct table_job *jobs, struct err *err)
     return code;
 }
 
-static int order_once(struct reign *r,
+static int order_once(struct master_term *r,
                       uint64_t table,
                       uint32_t method,
                       const struct table_order *o,
@@ -150,19 +150,19 @@ static int order_once(struct reign *r,
 
 /* All memtables of all servers. */
 static int
-flush_all(struct reign *r, const struct table_order *o, struct err *err)
+flush_all(struct master_term *r, const struct table_order *o, struct err *err)
 {
     unsigned left = 0;
     struct table_job *jobs = NULL;
-    for (size_t i = 0; i < r->picture.server_count; i++)
-        if (r->picture.servers[i]->alive)
-            jobs = start_job(r, r->picture.servers[i], NULL, TABLET_FLUSH, o,
+    for (size_t i = 0; i < r->view.server_count; i++)
+        if (r->view.servers[i]->alive)
+            jobs = start_job(r, r->view.servers[i], NULL, TABLET_FLUSH, o,
                              &left, jobs);
     wait_for_jobs(r, &left);
     return end_jobs(jobs, err);
 }
 
-int tables_order(struct reign *r,
+int tables_order(struct master_term *r,
                  uint32_t method,
                  const struct table_order *o,
                  struct err *err)
@@ -183,11 +183,11 @@ int tables_order(struct reign *r,
         if (code == 0 && method != TABLET_SPLIT)
             return 0;
         /* Who has its rows now? */
-        if (tables_read_rows(r, id, &why) && !reign_goes_on(r))
-            return reign_over(err);
+        if (tables_read_rows(r, id, &why) && !master_term_is_current(r))
+            return master_term_over(err);
         if (code == 0)
             return 0;
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     }
 }

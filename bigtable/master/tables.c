@@ -14,8 +14,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/master/table_file.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/data_calls.h"
@@ -24,7 +24,7 @@
 /* A new table's tablet is waited for, so that it can be used at once. */
 #define CREATE_WAIT_US UINT64_C(10000000)
 
-int tables_find_schema(struct reign *r,
+int tables_find_schema(struct master_term *r,
                        struct slice name,
                        uint64_t *table,
                        struct buf *schema,
@@ -40,7 +40,7 @@ int tables_find_schema(struct reign *r,
     return code;
 }
 
-int tables_find(struct reign *r,
+int tables_find(struct master_term *r,
                 struct slice name,
                 uint64_t *table,
                 struct err *err)
@@ -60,11 +60,11 @@ int tables_check_name(struct slice name, struct err *err)
     return schema_check_table_name(name, err);
 }
 
-/* --- create ------------------------------------------------------------- */
+/* --- create -------------------------------------------------------------- */
 
 /* There is a record of that name. One that is being dropped is none that
  * exists: whoever waits a little can have the name. */
-static int in_the_way(struct reign *r, struct slice name, struct err *err)
+static int in_the_way(struct master_term *r, struct slice name, struct err *err)
 {
     struct table_file f;
     int code = table_file_read(r, name, &f, err);
@@ -79,7 +79,7 @@ static int in_the_way(struct reign *r, struct slice name, struct err *err)
 }
 
 /* @unfinished: it counts as being dropped. */
-static int make_record(struct reign *r,
+static int make_record(struct master_term *r,
                        const struct table_order *o,
                        struct slice creator,
                        const struct slice *access,
@@ -111,23 +111,24 @@ static int make_record(struct reign *r,
     return code;
 }
 
-int tables_read_rows(struct reign *r, uint64_t table, struct err *err)
+int tables_read_rows(struct master_term *r, uint64_t table, struct err *err)
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     int code;
     metadata_table_range(table, &start, &end);
-    code = reign_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL, err);
+    code = master_term_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL,
+                            err);
     buf_close(&start);
     buf_close(&end);
     return code;
 }
 
-static int first_tablet(struct reign *r, uint64_t table, struct err *err)
+static int first_tablet(struct master_term *r, uint64_t table, struct err *err)
 {
     bool done;
     int code =
-        reign_make_tablet(r, table, SLICE_EMPTY, SLICE_EMPTY, &done, err);
+        master_term_make_tablet(r, table, SLICE_EMPTY, SLICE_EMPTY, &done, err);
     return code ? code : tables_read_rows(r, table, err);
 }
 
@@ -138,7 +139,7 @@ struct bare_table {
 };
 
 /* Is there a record without a tablet still? */
-static bool is_bare(struct reign *r, const struct bare_table *t)
+static bool is_bare(struct master_term *r, const struct bare_table *t)
 {
     struct table_file f;
     bool more = false;
@@ -150,31 +151,32 @@ static bool is_bare(struct reign *r, const struct bare_table *t)
     return bare && !more;
 }
 
-static void furnish(struct reign *r, void *arg)
+static void tables_furnish(struct master_term *r, void *arg)
 {
     struct bare_table *t = arg;
-    while (reign_wait(r, RETRY_US) && is_bare(r, t) &&
+    while (master_term_wait(r, RETRY_US) && is_bare(r, t) &&
            first_tablet(r, t->id, NULL) != 0) {
     }
     mem_free(t->name);
     mem_free(t);
 }
 
-static void furnish_later(struct reign *r, struct slice name, uint64_t table)
+static void
+furnish_later(struct master_term *r, struct slice name, uint64_t table)
 {
     struct bare_table *t = mem_alloc(sizeof(*t));
     *t = (struct bare_table){mem_strndup(name.data, name.len), table};
-    reign_spawn(r, "first tablet", furnish, t);
+    master_term_spawn(r, "first tablet", tables_furnish, t);
 }
 
-static bool is_served(struct reign *r, uint64_t table)
+static bool is_served(struct master_term *r, uint64_t table)
 {
     const struct known_tablet *t =
-        picture_find(&r->picture, table, SLICE_EMPTY);
+        cluster_view_find(&r->view, table, SLICE_EMPTY);
     return t && t->stage == STAGE_SERVED;
 }
 
-int tables_create(struct reign *r,
+int tables_create(struct master_term *r,
                   const struct table_order *o,
                   struct slice creator,
                   struct err *err)
@@ -197,14 +199,14 @@ int tables_create(struct reign *r,
         return code;
     master_note(r, EVENT_TABLE_CREATE, "name=%.*s table=%llu",
                 SLICE_ARG(o->name), (unsigned long long)id);
-    until = reign_now_ns(r) + CREATE_WAIT_US * 1000;
-    while (!is_served(r, id) && reign_now_ns(r) < until)
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+    until = master_term_now_ns(r) + CREATE_WAIT_US * 1000;
+    while (!is_served(r, id) && master_term_now_ns(r) < until)
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     return 0;
 }
 
-/* --- alter -------------------------------------------------------------- */
+/* --- alter --------------------------------------------------------------- */
 
 /* Tell one server of a table's schema, until it obeys or is dead. */
 struct telling {
@@ -213,7 +215,7 @@ struct telling {
     unsigned *left;
 };
 
-static void tell(struct reign *r, void *arg)
+static void tables_notify(struct master_term *r, void *arg)
 {
     struct telling *t = arg;
     struct schema_order o = {slice_str(r->sequencer), t->server->number,
@@ -225,7 +227,7 @@ static void tell(struct reign *r, void *arg)
            server_call(r, t->server, TABLET_SCHEMA, buf_slice(&body), NULL,
                        r->options->order_us, &err)) {
         log_warn(r->world, "master", "tell of a schema: %s", err.text);
-        if (!reign_wait(r, RETRY_US))
+        if (!master_term_wait(r, RETRY_US))
             break;
     }
     buf_close(&body);
@@ -234,18 +236,19 @@ static void tell(struct reign *r, void *arg)
 }
 
 /* All live servers, because a tablet may have been on its way to any. */
-static int
-tell_all(struct reign *r, const struct table_record *rec, struct err *err)
+static int notify_all(struct master_term *r,
+                      const struct table_record *rec,
+                      struct err *err)
 {
     unsigned left = 0;
-    for (size_t i = 0; i < r->picture.server_count; i++) {
+    for (size_t i = 0; i < r->view.server_count; i++) {
         struct telling *t;
-        if (!r->picture.servers[i]->alive)
+        if (!r->view.servers[i]->alive)
             continue;
         t = mem_alloc(sizeof(*t));
-        *t = (struct telling){r->picture.servers[i], rec, &left};
+        *t = (struct telling){r->view.servers[i], rec, &left};
         left++;
-        reign_spawn(r, "tell", tell, t);
+        master_term_spawn(r, "tell", tables_notify, t);
     }
     /* They point at what is ours: all of them are waited for. */
     while (left > 0) {
@@ -253,13 +256,13 @@ tell_all(struct reign *r, const struct table_record *rec, struct err *err)
         cond_wait(&r->changed, &r->mutex);
         mutex_unlock(&r->mutex);
     }
-    return reign_goes_on(r) ? 0 : reign_over(err);
+    return master_term_is_current(r) ? 0 : master_term_over(err);
 }
 
-static int alter(struct reign *r,
-                 const struct table_file *f,
-                 struct slice changes,
-                 struct err *err)
+static int tables_alter_record(struct master_term *r,
+                               const struct table_file *f,
+                               struct slice changes,
+                               struct err *err)
 {
     struct table_record rec = f->record;
     struct schema *schema = NULL;
@@ -274,20 +277,22 @@ static int alter(struct reign *r,
         code = table_file_write(r, f, &rec, err);
     }
     if (code == 0)
-        code = tell_all(r, &rec, err);
+        code = notify_all(r, &rec, err);
     schema_free(schema);
     buf_close(&encoded);
     return code;
 }
 
-int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
+int tables_alter(struct master_term *r,
+                 const struct table_order *o,
+                 struct err *err)
 {
     int code = tables_check_name(o->name, err);
     while (code == 0) {
         struct table_file f;
         code = table_file_find(r, o->name, &f, err);
         if (code == 0)
-            code = alter(r, &f, o->schema, err);
+            code = tables_alter_record(r, &f, o->schema, err);
         table_file_close(&f);
         if (code != ERR_ABORTED)
             return code;
@@ -296,9 +301,9 @@ int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
     return code;
 }
 
-/* --- tables that are made of snapshots ---------------------------------- */
+/* --- tables that are made of snapshots ----------------------------------- */
 
-int tables_begin(struct reign *r,
+int tables_begin(struct master_term *r,
                  struct slice name,
                  struct slice schema,
                  struct slice creator,
@@ -315,7 +320,7 @@ int tables_begin(struct reign *r,
     return code;
 }
 
-int tables_make_known(struct reign *r,
+int tables_make_known(struct master_term *r,
                       struct slice name,
                       uint64_t table,
                       struct err *err)
@@ -335,7 +340,8 @@ int tables_make_known(struct reign *r,
     return tables_read_rows(r, table, err);
 }
 
-static int finish_table(struct reign *r, const char *name, struct err *err)
+static int
+finish_table(struct master_term *r, const char *name, struct err *err)
 {
     char path[TABLE_PATH_BYTES];
     struct buf b = BUF_INIT;
@@ -360,8 +366,10 @@ static int finish_table(struct reign *r, const char *name, struct err *err)
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-static int
-list_tables(struct reign *r, char ***names, size_t *count, struct err *err)
+static int list_tables(struct master_term *r,
+                       char ***names,
+                       size_t *count,
+                       struct err *err)
 {
     struct chubby_handle *h = NULL;
     int code = chubby_open(r->chubby, BIGTABLE_LOCK_TABLES, CHUBBY_READ, NULL,
@@ -372,7 +380,10 @@ list_tables(struct reign *r, char ***names, size_t *count, struct err *err)
     return code;
 }
 
-int tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err)
+int tables_each(struct master_term *r,
+                table_seen_fn fn,
+                void *ctx,
+                struct err *err)
 {
     char **names;
     size_t count;
@@ -392,7 +403,7 @@ int tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err)
     return code;
 }
 
-int tables_finish(struct reign *r, struct err *err)
+int tables_finish(struct master_term *r, struct err *err)
 {
     char **names;
     size_t count;
@@ -405,13 +416,13 @@ int tables_finish(struct reign *r, struct err *err)
     return code;
 }
 
-uint64_t tables_count(struct reign *r)
+uint64_t tables_count(struct master_term *r)
 {
     uint64_t n = 0;
     uint64_t last = METADATA_TABLE_ID;
-    for (size_t i = 0; i < r->picture.tablet_count; i++)
-        if (r->picture.tablets[i]->table != last) {
-            last = r->picture.tablets[i]->table;
+    for (size_t i = 0; i < r->view.tablet_count; i++)
+        if (r->view.tablets[i]->table != last) {
+            last = r->view.tablets[i]->table;
             n++;
         }
     return n;

@@ -6,26 +6,25 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/reign.h"
 #include "bigtable/master/table_file.h"
 
 #define RETRY_US UINT64_C(100000)
 
 struct known_tablet *
-tables_any_tablet(struct reign *r, uint64_t table, bool *more)
+tables_any_tablet(struct master_term *r, uint64_t table, bool *more)
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     struct known_tablet *found = NULL;
     metadata_table_range(table, &start, &end);
     *more = false;
-    for (size_t i = picture_at(&r->picture, buf_slice(&start));
-         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
-         i++) {
+    for (size_t i = cluster_view_at(&r->view, buf_slice(&start));
+         i < r->view.tablet_count && r->view.tablets[i]->table == table; i++) {
         *more = true;
-        if (!found && !r->picture.tablets[i]->busy)
-            found = r->picture.tablets[i];
+        if (!found && !r->view.tablets[i]->busy)
+            found = r->view.tablets[i];
     }
     buf_close(&start);
     buf_close(&end);
@@ -34,7 +33,7 @@ tables_any_tablet(struct reign *r, uint64_t table, bool *more)
 
 /* Take @t, busy, from its server and remove its row. */
 static int
-remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
+remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
 {
     struct metadata_change c = {.key = buf_slice(&t->key),
                                 .condition = METADATA_IF_LOCATION,
@@ -45,7 +44,7 @@ remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
     if (t->stage != STAGE_UNASSIGNED)
         code = take_back(r, t, err);
     if (code == 0 && !t->is_fresh)
-        code = reign_read_tablet(r, t, &found, err);
+        code = master_term_read_tablet(r, t, &found, err);
     if (code || !found)
         return code == ERR_NOTFOUND ? 0 : code;
     if (t->stage != STAGE_UNASSIGNED)
@@ -58,7 +57,7 @@ remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
     return code;
 }
 
-static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
+static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
 {
     for (;;) {
         bool more;
@@ -72,23 +71,25 @@ static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
             code = remove_tablet(r, t, &why);
             t->busy = false;
             if (code == 0) {
-                picture_remove(&r->picture, t);
+                cluster_view_remove(&r->view, t);
                 continue;
             }
             log_warn(r->world, "master", "drop tablet %llu: %s",
                      (unsigned long long)t->id, why.text);
             code = tables_read_rows(r, table, &why);
-            if (code && !reign_goes_on(r))
-                return reign_over(err);
+            if (code && !master_term_is_current(r))
+                return master_term_over(err);
         }
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
     }
 }
 
 /* The rest of a drop, whose mark is written. */
-static int
-finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
+static int finish_drop(struct master_term *r,
+                       const char *path,
+                       uint64_t table,
+                       struct err *err)
 {
     int code;
     hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
@@ -119,7 +120,7 @@ struct drop_job {
 /* Finish the drop if the record has the mark: a table that was dropped, that an
  * earlier master began to drop, or that could not be made of a snapshot. */
 static int
-drop_marked(struct reign *r, const struct drop_job *j, struct err *err)
+drop_marked(struct master_term *r, const struct drop_job *j, struct err *err)
 {
     struct buf b = BUF_INIT;
     struct table_record rec;
@@ -136,27 +137,27 @@ drop_marked(struct reign *r, const struct drop_job *j, struct err *err)
     return marked ? finish_drop(r, j->path, j->table, err) : 0;
 }
 
-static void run_drop(struct reign *r, void *arg)
+static void run_drop(struct master_term *r, void *arg)
 {
     struct drop_job *j = arg;
     struct err err = ERR_INIT;
     while (drop_marked(r, j, &err)) {
         log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
-        if (!reign_wait(r, RETRY_US * 10))
+        if (!master_term_wait(r, RETRY_US * 10))
             break;
     }
     mem_free(j->path);
     mem_free(j);
 }
 
-void tables_drop_later(struct reign *r, const char *path, uint64_t table)
+void tables_drop_later(struct master_term *r, const char *path, uint64_t table)
 {
     struct drop_job *j = mem_alloc(sizeof(*j));
     *j = (struct drop_job){mem_strdup(path), table};
-    reign_spawn(r, "drop", run_drop, j);
+    master_term_spawn(r, "drop", run_drop, j);
 }
 
-int tables_drop(struct reign *r, struct slice name, struct err *err)
+int tables_drop(struct master_term *r, struct slice name, struct err *err)
 {
     struct table_file f;
     int code = tables_check_name(name, err);
@@ -178,7 +179,7 @@ int tables_drop(struct reign *r, struct slice name, struct err *err)
     return code;
 }
 
-void tables_clear_away(struct reign *r, struct slice name, uint64_t table)
+void tables_clear_away(struct master_term *r, struct slice name, uint64_t table)
 {
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/%.*s", BIGTABLE_LOCK_TABLES, SLICE_ARG(name));

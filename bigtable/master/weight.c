@@ -8,7 +8,7 @@
 #define MEMORY_PART   0.5
 
 /* @part as far as @have is of @full. */
-static double counted(double part, double have, double full)
+static double weight_counted(double part, double have, double full)
 {
     if (have <= 0)
         return 0;
@@ -25,13 +25,15 @@ struct weight_scale weight_scale_of(const struct weight_totals *t)
 {
     double servers = t->servers ? (double)t->servers : 1;
     double bytes = t->use.bytes ? BYTES_PART : 0;
-    double requests = counted(REQUESTS_PART, (double)t->use.requests_per_s,
-                              servers * WEIGHT_REQUESTS_FULL);
+    double requests =
+        weight_counted(REQUESTS_PART, (double)t->use.requests_per_s,
+                       servers * WEIGHT_REQUESTS_FULL);
     double memory =
         t->memory_max == 0
             ? 0
-            : counted(MEMORY_PART, (double)t->use.memory_bytes,
-                      (double)t->memory_max * WEIGHT_MEMORY_FULL_PERCENT / 100);
+            : weight_counted(MEMORY_PART, (double)t->use.memory_bytes,
+                             (double)t->memory_max *
+                                 WEIGHT_MEMORY_FULL_PERCENT / 100);
     double all = TABLETS_PART + bytes + requests + memory;
 
     return (struct weight_scale){

@@ -26,7 +26,7 @@ struct access_list {
     struct access_list *roles; /* Owned; NULL: none. */
 };
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 /* The next word of @line, cut off; empty at its end. */
 static struct slice next_word(struct slice *line)
@@ -189,7 +189,7 @@ void access_free(struct access_list *l)
     mem_free(l);
 }
 
-/* --- deciding ----------------------------------------------------------- */
+/* --- deciding ------------------------------------------------------------ */
 
 static bool is_member(const struct access_list *roles,
                       struct slice role,
@@ -304,7 +304,7 @@ int access_check(const struct access_list *l,
     return access_deny(principal, table, family, right, err);
 }
 
-/* --- changing ------------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------ */
 
 /* Is @e the first line about its family and right? */
 static bool is_first(const struct access_list *l, const struct entry *e)
@@ -315,7 +315,8 @@ static bool is_first(const struct access_list *l, const struct entry *e)
     return true;
 }
 
-static bool has(const struct entry *e, size_t count, struct slice principal)
+static bool
+access_has(const struct entry *e, size_t count, struct slice principal)
 {
     for (size_t i = 0; i < count; i++)
         if (slice_eq(e->principals[i], principal))
@@ -329,9 +330,9 @@ was_named(const struct access_list *l, const struct entry *e, size_t n)
 {
     for (const struct entry *i = l->entries; i != e; i = i->next)
         if (i->rights == e->rights && slice_eq(i->family, e->family) &&
-            has(i, i->principal_count, e->principals[n]))
+            access_has(i, i->principal_count, e->principals[n]))
             return true;
-    return has(e, n, e->principals[n]);
+    return access_has(e, n, e->principals[n]);
 }
 
 /* The lines like @first as one, without the principals of @without. */
@@ -348,8 +349,8 @@ static void put_line(const struct access_list *l,
             continue;
         for (size_t i = 0; i < e->principal_count; i++) {
             if (was_named(l, e, i) ||
-                (is_it &&
-                 has(without, without->principal_count, e->principals[i])))
+                (is_it && access_has(without, without->principal_count,
+                                     e->principals[i])))
                 continue;
             if (!some)
                 buf_printf(out, "%.*s %.*s ", SLICE_ARG(e->family),
@@ -393,8 +394,7 @@ int access_change(struct slice text,
     return code;
 }
 
-/* --- roles ------------------------------------------------------------------
- */
+/* --- roles --------------------------------------------------------------- */
 
 void access_put_roles(const struct access_list *l,
                       struct slice principal,

@@ -16,7 +16,7 @@ struct quarry_filter *filter_new(enum filter_kind kind)
 }
 
 /* Where the mistake just made in @f is described; its first one stays. */
-static struct err *mistake(struct quarry_filter *f)
+static struct err *filter_mistake(struct quarry_filter *f)
 {
     if (f->error)
         return NULL;
@@ -59,7 +59,7 @@ struct quarry_filter *filter_new_regex(enum filter_kind kind,
     buf_append_slice(&f->text, pattern);
     if (regex_new(pattern, REGEX_BYTES, &f->regex, &err)) {
         err_wrap(&err, "%s", kind_name(kind));
-        err_copy(mistake(f), &err);
+        err_copy(filter_mistake(f), &err);
     }
     return f;
 }
@@ -82,12 +82,12 @@ struct quarry_filter *filter_new_range(enum filter_kind kind,
         buf_append_slice(&f->end.bytes, end);
     if (kind == FILTER_COLUMN_RANGE &&
         (family.len == 0 || family.len > FAMILY_NAME_BYTES_MAX))
-        err_set(mistake(f), ERR_INVALID, "%s: the family is not a name",
+        err_set(filter_mistake(f), ERR_INVALID, "%s: the family is not a name",
                 kind_name(kind));
     if (start_kind != FILTER_UNBOUNDED && end_kind != FILTER_UNBOUNDED &&
         (c > 0 ||
          (c == 0 && (start_kind == FILTER_OPEN || end_kind == FILTER_OPEN))))
-        err_set(mistake(f), ERR_INVALID, "%s: the range is empty",
+        err_set(filter_mistake(f), ERR_INVALID, "%s: the range is empty",
                 kind_name(kind));
     return f;
 }
@@ -98,8 +98,9 @@ struct quarry_filter *filter_new_times(int64_t min_us, int64_t max_us)
     f->min_us = min_us;
     f->max_us = max_us;
     if (max_us != 0 && min_us >= max_us)
-        err_set(mistake(f), ERR_INVALID, "%s: the range [%lld, %lld) is empty",
-                kind_name(f->kind), (long long)min_us, (long long)max_us);
+        err_set(filter_mistake(f), ERR_INVALID,
+                "%s: the range [%lld, %lld) is empty", kind_name(f->kind),
+                (long long)min_us, (long long)max_us);
     return f;
 }
 
@@ -109,7 +110,7 @@ struct quarry_filter *filter_new_count(enum filter_kind kind, int64_t count)
     int64_t min = kind == FILTER_ROW_OFFSET ? 0 : 1;
     f->count = count;
     if (count < min || count > INT32_MAX)
-        err_set(mistake(f), ERR_INVALID,
+        err_set(filter_mistake(f), ERR_INVALID,
                 "%s: %lld must be at least %lld and fit into 32 bits",
                 kind_name(kind), (long long)count, (long long)min);
     return f;
@@ -120,7 +121,7 @@ struct quarry_filter *filter_new_sample(double probability)
     struct quarry_filter *f = filter_new(FILTER_ROW_SAMPLE);
     f->probability = probability;
     if (!(probability > 0.0 && probability < 1.0))
-        err_set(mistake(f), ERR_INVALID,
+        err_set(filter_mistake(f), ERR_INVALID,
                 "%s: the probability %g must be above 0 and below 1",
                 kind_name(f->kind), probability);
     return f;
@@ -136,7 +137,7 @@ struct quarry_filter *filter_new_label(struct slice label)
     }
     buf_append_slice(&f->text, slice_sub(label, 0, FILTER_LABEL_BYTES_MAX));
     if (!good)
-        err_set(mistake(f), ERR_INVALID,
+        err_set(filter_mistake(f), ERR_INVALID,
                 "%s: a label is 1 to %d of a-z, 0-9 and '-'",
                 kind_name(f->kind), FILTER_LABEL_BYTES_MAX);
     return f;
@@ -150,11 +151,11 @@ struct quarry_filter *filter_new_bitmask(struct slice mask)
 }
 
 /* Depth and size of the tree that @f would root; saturating. */
-static void measure(const struct quarry_filter *f,
-                    struct quarry_filter *const *parts,
-                    size_t count,
-                    unsigned *depth,
-                    unsigned *nodes)
+static void filter_measure(const struct quarry_filter *f,
+                           struct quarry_filter *const *parts,
+                           size_t count,
+                           unsigned *depth,
+                           unsigned *nodes)
 {
     *depth = 1;
     *nodes = f->node_count;
@@ -175,15 +176,16 @@ struct quarry_filter *filter_new_parts(enum filter_kind kind,
     unsigned depth;
     unsigned nodes;
     bool missing = count == 0 || !parts[0];
-    measure(f, parts, count, &depth, &nodes);
+    filter_measure(f, parts, count, &depth, &nodes);
     for (size_t i = 1; i < count && kind != FILTER_CONDITION; i++)
         missing |= !parts[i];
     if (missing)
-        err_set(mistake(f), ERR_INVALID, "%s: a part is missing",
+        err_set(filter_mistake(f), ERR_INVALID, "%s: a part is missing",
                 kind_name(kind));
     if (depth > FILTER_DEPTH_MAX || nodes > FILTER_NODES_MAX) {
-        err_set(mistake(f), ERR_TOOBIG, "%s: more than %d levels or %d parts",
-                kind_name(kind), FILTER_DEPTH_MAX, FILTER_NODES_MAX);
+        err_set(filter_mistake(f), ERR_TOOBIG,
+                "%s: more than %d levels or %d parts", kind_name(kind),
+                FILTER_DEPTH_MAX, FILTER_NODES_MAX);
     }
     if (f->error) { /* What is bounded stays bounded: drop the parts. */
         for (size_t i = 0; i < count; i++)

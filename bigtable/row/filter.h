@@ -27,7 +27,8 @@
 
 struct regex;
 
-/* Bounds of what a user, or a stranger, can make us do for one row. */
+/* Bounds of what a user, or an unauthenticated peer, can make us do for one
+ * row. */
 #define FILTER_DEPTH_MAX       32
 #define FILTER_NODES_MAX       4096
 #define FILTER_LABEL_BYTES_MAX 15

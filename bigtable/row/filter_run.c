@@ -47,7 +47,7 @@ struct filter_run {
     size_t copies;      /* Made of this row. */
 };
 
-/* --- leaves ------------------------------------------------------------ */
+/* --- leaves -------------------------------------------------------------- */
 
 static bool in_range(const struct quarry_filter *f, struct slice s, bool *above)
 {
@@ -171,7 +171,7 @@ static bool leaf_row(const struct quarry_filter *f, struct slice key)
     return true;
 }
 
-/* --- the row part ------------------------------------------------------ */
+/* --- the row part -------------------------------------------------------- */
 
 static struct work work_new(struct filter_run *r, size_t count)
 {
@@ -207,10 +207,10 @@ static void eval_leaf(struct filter_run *r,
 }
 
 /* Merge @b behind the equal places of @a. */
-static int merge(struct filter_run *r,
-                 struct work *a,
-                 const struct work *b,
-                 struct err *err)
+static int filter_run_merge(struct filter_run *r,
+                            struct work *a,
+                            const struct work *b,
+                            struct err *err)
 {
     struct work out;
     size_t i = 0;
@@ -233,11 +233,11 @@ static int merge(struct filter_run *r,
     return 0;
 }
 
-static int eval(struct filter_run *r,
-                const struct quarry_filter *f,
-                const struct work *in,
-                struct work *out,
-                struct err *err);
+static int filter_run_eval(struct filter_run *r,
+                           const struct quarry_filter *f,
+                           const struct work *in,
+                           struct work *out,
+                           struct err *err);
 
 static int eval_links(struct filter_run *r,
                       const struct quarry_filter *const *links,
@@ -249,7 +249,7 @@ static int eval_links(struct filter_run *r,
     struct work now = *in;
     for (size_t i = 0; i < count; i++) {
         struct work next;
-        int rc = eval(r, links[i], &now, &next, err);
+        int rc = filter_run_eval(r, links[i], &now, &next, err);
         if (rc)
             return rc;
         now = next;
@@ -267,9 +267,9 @@ static int eval_interleave(struct filter_run *r,
     *out = (struct work){NULL, 0};
     for (size_t i = 0; i < f->part_count; i++) {
         struct work part;
-        int rc = eval(r, f->parts[i], in, &part, err);
+        int rc = filter_run_eval(r, f->parts[i], in, &part, err);
         if (rc == 0)
-            rc = merge(r, out, &part, err);
+            rc = filter_run_merge(r, out, &part, err);
         if (rc)
             return rc;
     }
@@ -284,20 +284,20 @@ static int eval_condition(struct filter_run *r,
 {
     struct work decided;
     const struct quarry_filter *branch;
-    int rc = eval(r, f->parts[0], in, &decided, err);
+    int rc = filter_run_eval(r, f->parts[0], in, &decided, err);
     *out = (struct work){NULL, 0};
     if (rc)
         return rc;
     branch = f->parts[decided.count ? 1 : 2];
-    return branch ? eval(r, branch, in, out, err) : 0;
+    return branch ? filter_run_eval(r, branch, in, out, err) : 0;
 }
 
 /* Recursion is bounded by FILTER_DEPTH_MAX. */
-static int eval(struct filter_run *r,
-                const struct quarry_filter *f,
-                const struct work *in,
-                struct work *out,
-                struct err *err)
+static int filter_run_eval(struct filter_run *r,
+                           const struct quarry_filter *f,
+                           const struct work *in,
+                           struct work *out,
+                           struct err *err)
 {
     *out = (struct work){NULL, 0};
     if (in->count == 0)
@@ -308,7 +308,7 @@ static int eval(struct filter_run *r,
                           f->part_count, in, out, err);
     case FILTER_INTERLEAVE: return eval_interleave(r, f, in, out, err);
     case FILTER_CONDITION: return eval_condition(r, f, in, out, err);
-    case FILTER_SINK: return merge(r, &r->sunk, in, err);
+    case FILTER_SINK: return filter_run_merge(r, &r->sunk, in, err);
     case FILTER_ROW_REGEX:
     case FILTER_FAMILY_REGEX:
     case FILTER_QUALIFIER_REGEX:
@@ -347,7 +347,7 @@ int filter_run_finish(struct filter_run *r,
         in.cells[in.count++] = (struct work_cell){row->cells[i], i};
     rc = eval_links(r, r->rest, r->rest_count, &in, &out, err);
     if (rc == 0)
-        rc = merge(r, &out, &r->sunk, err);
+        rc = filter_run_merge(r, &out, &r->sunk, err);
     if (rc)
         return rc;
     cells = arena_alloc(&r->arena, (out.count + 1) * sizeof(*cells));
@@ -358,14 +358,15 @@ int filter_run_finish(struct filter_run *r,
     return 0;
 }
 
-/* --- the streaming part ------------------------------------------------ */
+/* --- the streaming part -------------------------------------------------- */
 
 /* Lay the links of nested chains out in one row. */
-static void flatten(struct filter_run *r, const struct quarry_filter *f)
+static void filter_run_flatten(struct filter_run *r,
+                               const struct quarry_filter *f)
 {
     if (f->kind == FILTER_CHAIN) {
         for (size_t i = 0; i < f->part_count; i++)
-            flatten(r, f->parts[i]);
+            filter_run_flatten(r, f->parts[i]);
     } else if (is_leaf(f) && r->rest_count == 0) {
         r->stream[r->stream_count++] = f;
     } else {
@@ -388,7 +389,7 @@ int filter_run_new(const struct quarry_filter *f,
     r->rest = mem_zalloc(f->node_count, sizeof(f));
     r->states = mem_zalloc(f->node_count, sizeof(*r->states));
     arena_init(&r->arena);
-    flatten(r, f);
+    filter_run_flatten(r, f);
     *out = r;
     return 0;
 }

@@ -84,7 +84,8 @@ static struct slice take_word(struct parser *p)
 }
 
 /* Read @symbol or the word @word if it comes next; either may be NULL. */
-static bool accept(struct parser *p, const char *symbol, const char *word)
+static bool
+gc_rule_text_accept(struct parser *p, const char *symbol, const char *word)
 {
     struct slice s = slice_trim(p->rest);
     struct parser ahead = *p;
@@ -147,7 +148,7 @@ static int parse_group(struct parser *p, struct gc_rule **out)
     p->depth--;
     if (rc)
         return rc;
-    if (accept(p, ")", NULL))
+    if (gc_rule_text_accept(p, ")", NULL))
         return 0;
     gc_rule_free(*out);
     *out = NULL;
@@ -158,10 +159,10 @@ static int parse_factor(struct parser *p, struct gc_rule **out)
 {
     struct slice before = slice_trim(p->rest);
     struct slice name;
-    if (accept(p, "(", NULL))
+    if (gc_rule_text_accept(p, "(", NULL))
         return parse_group(p, out);
     name = take_word(p);
-    if (!accept(p, "=", NULL))
+    if (!gc_rule_text_accept(p, "=", NULL))
         return bad_rule(p, before);
     if (slice_eq_str(name, "versions") || slice_eq_str(name, "maxversions"))
         return parse_versions(p, out);
@@ -192,7 +193,8 @@ parse_list(struct parser *p, enum gc_rule_kind kind, struct gc_rule **out)
             return rc;
         }
         n++;
-    } while (accept(p, is_union ? "||" : "&&", is_union ? "or" : "and"));
+    } while (gc_rule_text_accept(p, is_union ? "||" : "&&",
+                                 is_union ? "or" : "and"));
     *out = n == 1 ? parts[0] : gc_rule_combine(kind, parts, n);
     return 0;
 }

@@ -33,7 +33,7 @@ void mutation_close(struct quarry_mutation *m)
 
 /* Where the first mistake is written. Most mutations have none, and many of
  * them are in memory at once: a text in each would cost more than the rest. */
-static struct err *mistake(struct quarry_mutation *m)
+static struct err *mutation_mistake(struct quarry_mutation *m)
 {
     PRE(!m->error);
     m->error = mem_zalloc(1, sizeof(*m->error));
@@ -50,10 +50,10 @@ void mutation_reset(struct quarry_mutation *m, struct slice row)
     if (row_name_check(row, NULL) == 0)
         buf_append_slice(&m->row, row);
     else
-        (void)!row_name_check(row, mistake(m));
+        (void)!row_name_check(row, mutation_mistake(m));
 }
 
-static struct buf borrowed(struct slice s)
+static struct buf mutation_borrow_slice(struct slice s)
 {
     return (struct buf){
         .data = (char *)(uintptr_t)s.data, .len = s.len, .cap = s.len};
@@ -64,10 +64,10 @@ void mutation_begin(struct quarry_mutation *m,
                     char *room,
                     size_t room_bytes)
 {
-    *m = (struct quarry_mutation){.row = borrowed(row),
+    *m = (struct quarry_mutation){.row = mutation_borrow_slice(row),
                                   .ops = {.data = room, .cap = room_bytes}};
     if (row_name_check(row, NULL))
-        (void)!row_name_check(row, mistake(m));
+        (void)!row_name_check(row, mutation_mistake(m));
 }
 
 void mutation_end(struct quarry_mutation *m)
@@ -85,26 +85,26 @@ static bool may_add(struct quarry_mutation *m,
     if (m->error)
         return false;
     if (family.len > FAMILY_NAME_BYTES_MAX)
-        err_set(mistake(m), ERR_TOOBIG,
+        err_set(mutation_mistake(m), ERR_TOOBIG,
                 "the family name \"%.16s...\" has %zu bytes; at most %d are "
                 "allowed",
                 family.data, family.len, FAMILY_NAME_BYTES_MAX);
     else if (qualifier.len > QUALIFIER_BYTES_MAX)
-        err_set(mistake(m), ERR_TOOBIG,
+        err_set(mutation_mistake(m), ERR_TOOBIG,
                 "the qualifier in family %.*s has %zu bytes; at most %zu are "
                 "allowed",
                 SLICE_ARG(family), qualifier.len, QUALIFIER_BYTES_MAX);
     else if (bytes > VALUE_BYTES_MAX)
-        err_set(mistake(m), ERR_TOOBIG,
+        err_set(mutation_mistake(m), ERR_TOOBIG,
                 "the value of %.*s:%.*s has %zu bytes; at most %zu are allowed",
                 SLICE_ARG(family), SLICE_ARG(qualifier), bytes,
                 VALUE_BYTES_MAX);
     else if (m->ops.len + bytes > MUTATION_BYTES_MAX)
-        err_set(mistake(m), ERR_TOOBIG,
+        err_set(mutation_mistake(m), ERR_TOOBIG,
                 "the changes of one row exceed %zu bytes", MUTATION_BYTES_MAX);
     else if (m->count >= MUTATION_COUNT_MAX)
-        err_set(mistake(m), ERR_TOOBIG, "more than %zu changes of one row",
-                MUTATION_COUNT_MAX);
+        err_set(mutation_mistake(m), ERR_TOOBIG,
+                "more than %zu changes of one row", MUTATION_COUNT_MAX);
     return !m->error;
 }
 
@@ -161,7 +161,7 @@ void mutation_set(struct quarry_mutation *m,
     if (!may_add(m, family, qualifier, value.len))
         return;
     if (timestamp_us == INT64_MAX) {
-        err_set(mistake(m), ERR_INVALID,
+        err_set(mutation_mistake(m), ERR_INVALID,
                 "the timestamp of %.*s:%.*s is the largest there is, which "
                 "stands for no bound",
                 SLICE_ARG(family), SLICE_ARG(qualifier));
@@ -193,7 +193,8 @@ bool mutation_set_in_place(struct quarry_mutation *m,
     bytes = (size_t)(p - head);
     if (value.len == 0 || (size_t)(value.data - room) < bytes)
         return false;
-    m->ops = borrowed(slice_make(value.data - bytes, bytes + value.len));
+    m->ops = mutation_borrow_slice(
+        slice_make(value.data - bytes, bytes + value.len));
     m->count = 1;
     memcpy(m->ops.data, head, bytes);
     return true;
@@ -211,7 +212,7 @@ void mutation_delete_cells(struct quarry_mutation *m,
     if (max_us == 0 && min_us != 0)
         max_us = INT64_MAX;
     if (min_us > max_us || (min_us == max_us && min_us != 0)) {
-        err_set(mistake(m), ERR_INVALID,
+        err_set(mutation_mistake(m), ERR_INVALID,
                 "deletion in %.*s:%.*s: the time range [%lld, %lld) is empty",
                 SLICE_ARG(family), SLICE_ARG(qualifier), (long long)min_us,
                 (long long)max_us);
@@ -279,8 +280,9 @@ int mutation_borrow(struct slice row,
         return rc;
     if (c.bad || c.p != c.end || n != count)
         return err_set(err, ERR_CORRUPT, "malformed changes of a row");
-    *out = (struct quarry_mutation){
-        .row = borrowed(row), .ops = borrowed(ops), .count = count};
+    *out = (struct quarry_mutation){.row = mutation_borrow_slice(row),
+                                    .ops = mutation_borrow_slice(ops),
+                                    .count = count};
     return 0;
 }
 

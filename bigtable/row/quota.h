@@ -22,7 +22,7 @@ extern "C" {
 struct buf;
 
 struct quarry_quota {
-    uint64_t stored_bytes; /* Of table files, each counted once however many
+    uint64_t stored_bytes; /* Of SSTables, each counted once however many
                               copies of it there are. */
     uint64_t memory_bytes; /* Of memtables, and of files of locality groups
                               that are kept in memory. */

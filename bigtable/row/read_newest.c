@@ -34,10 +34,10 @@ place_of(struct slice key, struct slice target, size_t row_length)
 
 /* From an entry that is not wanted, jump towards the column: to the beginning
  * of its family if that is still ahead, else to the column. */
-static int jump(const struct entry_source *s,
-                struct slice target,
-                size_t row_length,
-                struct err *err)
+static int read_newest_jump(const struct entry_source *s,
+                            struct slice target,
+                            size_t row_length,
+                            struct err *err)
 {
     struct slice family = slice_sub(target, 0, row_length + 2);
     if (slice_cmp(s->ops->key(s->it), family) < 0)
@@ -70,7 +70,7 @@ int read_newest_cell(const struct entry_source *source,
         if (place == PLACE_BEYOND)
             return 0;
         if (place == PLACE_ELSEWHERE) {
-            rc = jump(source, buf_slice(target), row.len, err);
+            rc = read_newest_jump(source, buf_slice(target), row.len, err);
             continue;
         }
         *value = source->ops->value(source->it);

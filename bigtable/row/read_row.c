@@ -88,7 +88,7 @@ int row_reader_seek(struct row_reader *r,
     return 0;
 }
 
-static int step(struct row_reader *r, struct err *err)
+static int row_reader_step(struct row_reader *r, struct err *err)
 {
     int rc = r->current->ops->next(r->current->it, err);
     if (rc == 0)
@@ -249,7 +249,7 @@ static enum move judge_cell(struct row_reader *r)
 static int make_move(struct row_reader *r, enum move move, struct err *err)
 {
     switch (move) {
-    case MOVE_STEP: return step(r, err);
+    case MOVE_STEP: return row_reader_step(r, err);
     case MOVE_NEXT_COLUMN: return skip_prefix(r, r->view.column_length, err);
     case MOVE_NEXT_FAMILY: return skip_prefix(r, r->view.row_length + 2, err);
     case MOVE_NEXT_ROW: return skip_prefix(r, r->view.row_length, err);
@@ -257,7 +257,7 @@ static int make_move(struct row_reader *r, enum move move, struct err *err)
     PANIC("move %d", (int)move);
 }
 
-static int malformed(const struct row_reader *r, struct err *err)
+static int row_reader_malformed(const struct row_reader *r, struct err *err)
 {
     return err_set(err, ERR_CORRUPT,
                    "an entry of %zu bytes in row \"%.*s\" is not a cell key",
@@ -278,7 +278,7 @@ static int take_entry(struct row_reader *r, struct err *err)
     case FATE_SHOWN: move = judge_cell(r); break;
     case FATE_COLLECTED: move = MOVE_NEXT_COLUMN; break;
     case FATE_FOREIGN: move = MOVE_NEXT_FAMILY; break;
-    case FATE_MALFORMED: return malformed(r, err);
+    case FATE_MALFORMED: return row_reader_malformed(r, err);
     case FATE_HIDDEN:
     case FATE_TOMBSTONE:
     case FATE_REDUNDANT: break;
@@ -297,7 +297,7 @@ static int take_row(struct row_reader *r, struct err *err)
     r->shown = 0;
     buf_clear(&r->bytes);
     if (row_length == 0)
-        return malformed(r, err);
+        return row_reader_malformed(r, err);
     struct slice plain = cell_key_plain_row(key, &r->scratch);
     buf_clear(&r->row_name);
     buf_append_slice(&r->row_name, plain);

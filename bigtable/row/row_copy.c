@@ -10,7 +10,7 @@ static size_t cell_bytes(const struct quarry_cell *c)
     return c->family.len + c->qualifier.len + c->value.len + c->label.len;
 }
 
-static struct slice put(char **p, struct slice s)
+static struct slice row_copy_put(char **p, struct slice s)
 {
     struct slice copy = slice_make(*p, s.len);
     if (s.len)
@@ -31,16 +31,16 @@ struct quarry_row *row_copy(const struct quarry_row *row)
     copy = mem_alloc(sizeof(*copy) + cells_bytes + bytes + 1);
     cells = (struct quarry_cell *)(copy + 1);
     p = (char *)cells + cells_bytes;
-    copy->key = put(&p, row->key);
+    copy->key = row_copy_put(&p, row->key);
     copy->cells = cells;
     copy->cell_count = row->cell_count;
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct quarry_cell *c = &row->cells[i];
-        cells[i].family = put(&p, c->family);
-        cells[i].qualifier = put(&p, c->qualifier);
+        cells[i].family = row_copy_put(&p, c->family);
+        cells[i].qualifier = row_copy_put(&p, c->qualifier);
         cells[i].timestamp_us = c->timestamp_us;
-        cells[i].value = put(&p, c->value);
-        cells[i].label = put(&p, c->label);
+        cells[i].value = row_copy_put(&p, c->value);
+        cells[i].label = row_copy_put(&p, c->label);
     }
     return copy;
 }

@@ -40,13 +40,13 @@ enum bloom_kind {
 struct group_options {
     enum compression compression; /* Default zstd. */
     int level;                    /* zstd's, -5..19; default 3. */
-    bool dictionary;              /* Train one per table file; default on. */
+    bool dictionary;              /* Train one per SSTable; default on. */
     uint32_t block_bytes;         /* Uncompressed target; default 64 KiB. */
     enum bloom_kind bloom;        /* Default row+column. */
     uint32_t bloom_bits;          /* Bits per key; default 10. */
     bool in_memory;               /* Its tables are read into memory at open. */
     uint64_t memtable_bytes;      /* Freeze at this size; default 64 MiB. */
-    uint32_t replication;         /* Copies of its table files in a cluster; 0,
+    uint32_t replication;         /* Copies of its SSTables in a cluster; 0,
                                      the default: as the cluster does. */
 };
 

@@ -44,7 +44,7 @@ static void start_column(struct visibility *v)
 }
 
 /* A new row, family or column begins at @key. False when it is malformed. */
-static bool enter(struct visibility *v, struct slice key)
+static bool visibility_enter(struct visibility *v, struct slice key)
 {
     bool same_row = v->row_length > 0 && key.len >= v->row_length &&
                     memcmp(key.data, v->prefix.data, v->row_length) == 0;
@@ -184,7 +184,7 @@ visibility_feed(struct visibility *v, struct slice key, struct slice value)
     bool same = v->has_column &&
                 key.len == v->column_length + TIME_BYTES + TRAILER_BYTES &&
                 memcmp(key.data, v->prefix.data, v->column_length) == 0;
-    if (!same && UNLIKELY(!enter(v, key)))
+    if (!same && UNLIKELY(!visibility_enter(v, key)))
         return FATE_MALFORMED;
     return v->has_column ? feed_column(v, key, value) : feed_wide(v, key);
 }

@@ -129,7 +129,7 @@ uint64_t block_cache_new_file(struct block_cache *c)
     return atomic_fetch_add(&c->next_file, 1);
 }
 
-/* --- memory of blocks --------------------------------------------------- */
+/* --- memory of blocks ---------------------------------------------------- */
 
 /* The shard whose spare list serves the calling moment: by size, so that equal
  * blocks meet, spread a little by address of the stack. */
@@ -170,7 +170,7 @@ struct cached_block *block_cache_alloc(struct block_cache *c, size_t bytes)
     return b;
 }
 
-static void recycle(struct cached_block *b)
+static void block_cache_recycle(struct cached_block *b)
 {
     struct shard *s = spare_shard(b->cache, b->capacity);
 
@@ -190,10 +190,10 @@ static void recycle(struct cached_block *b)
 void cached_block_unref(struct cached_block *b)
 {
     if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
-        recycle(b);
+        block_cache_recycle(b);
 }
 
-/* --- queues ------------------------------------------------------------- */
+/* --- queues -------------------------------------------------------------- */
 
 static void queue_push(struct block_queue *q, struct cached_block *b)
 {
@@ -219,7 +219,7 @@ static struct cached_block *queue_pop(struct block_queue *q)
     return b;
 }
 
-/* --- the hash table ----------------------------------------------------- */
+/* --- the hash table ------------------------------------------------------ */
 
 static struct cached_block **
 find_slot(struct shard *s, uint64_t hash, uint64_t file, uint64_t offset)
@@ -255,21 +255,22 @@ static void grow_buckets(struct shard *s)
     s->ghosts = mem_zalloc(count, sizeof(uint32_t));
 }
 
-static uint32_t fingerprint(uint64_t hash)
+static uint32_t block_cache_fingerprint(uint64_t hash)
 {
     return (uint32_t)(hash >> 28) | 1;
 }
 
 static bool is_ghost(const struct shard *s, uint64_t hash)
 {
-    return s->ghosts[hash & (s->ghost_count - 1)] == fingerprint(hash);
+    return s->ghosts[hash & (s->ghost_count - 1)] ==
+           block_cache_fingerprint(hash);
 }
 
 /* Take @b out of the table; the cache's reference moves to *@evicted. */
-static void evict(struct shard *s,
-                  struct cached_block *b,
-                  bool remember,
-                  struct cached_block **evicted)
+static void block_cache_evict(struct shard *s,
+                              struct cached_block *b,
+                              bool remember,
+                              struct cached_block **evicted)
 {
     uint64_t hash = block_hash(b->file, b->offset);
     struct cached_block **slot = find_slot(s, hash, b->file, b->offset);
@@ -278,7 +279,7 @@ static void evict(struct shard *s,
     *slot = b->chain;
     s->block_count--;
     if (remember)
-        s->ghosts[hash & (s->ghost_count - 1)] = fingerprint(hash);
+        s->ghosts[hash & (s->ghost_count - 1)] = block_cache_fingerprint(hash);
     b->chain = *evicted;
     *evicted = b;
 }
@@ -291,7 +292,7 @@ static void shrink_small(struct shard *s, struct cached_block **evicted)
         atomic_store_explicit(&b->hits, 0, memory_order_relaxed);
         queue_push(&s->main, b);
     } else {
-        evict(s, b, true, evicted);
+        block_cache_evict(s, b, true, evicted);
     }
 }
 
@@ -305,12 +306,12 @@ static void shrink_main(struct shard *s, struct cached_block **evicted)
                               memory_order_relaxed);
         queue_push(&s->main, b);
     } else {
-        evict(s, b, false, evicted);
+        block_cache_evict(s, b, false, evicted);
     }
 }
 
 /* Make the shard fit again. Blocks that fell out are chained at *@evicted. */
-static void shrink(struct shard *s, struct cached_block **evicted)
+static void block_cache_shrink(struct shard *s, struct cached_block **evicted)
 {
     while (s->small.bytes + s->main.bytes > s->capacity) {
         if (s->small.oldest &&
@@ -323,11 +324,11 @@ static void shrink(struct shard *s, struct cached_block **evicted)
     }
 }
 
-/* --- lookups ------------------------------------------------------------ */
+/* --- lookups ------------------------------------------------------------- */
 
-/* @anew: its miss was counted before. */
+/* @is_retry: its miss was counted before. */
 static struct cached_block *
-look_up(struct block_cache *c, uint64_t file, uint64_t offset, bool anew)
+look_up(struct block_cache *c, uint64_t file, uint64_t offset, bool is_retry)
 {
     uint64_t hash = block_hash(file, offset);
     struct shard *s = shard_of(c, hash);
@@ -342,9 +343,9 @@ look_up(struct block_cache *c, uint64_t file, uint64_t offset, bool anew)
         if (hits < HITS_MAX)
             atomic_store_explicit(&b->hits, (unsigned char)(hits + 1),
                                   memory_order_relaxed);
-        s->hits += !anew;
+        s->hits += !is_retry;
     } else {
-        s->misses += !anew;
+        s->misses += !is_retry;
     }
     mutex_unlock(&s->mutex);
     return b;
@@ -356,7 +357,7 @@ block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset)
     return look_up(c, file, offset, false);
 }
 
-/* --- loading ------------------------------------------------------------ */
+/* --- loading ------------------------------------------------------------- */
 
 static struct mutex *
 load_lock(struct block_cache *c, uint64_t file, uint64_t offset)
@@ -408,7 +409,7 @@ struct cached_block *block_cache_put(struct block_cache *c,
         queue_push(is_ghost(s, hash) ? &s->main : &s->small, b);
         if (++s->block_count > s->bucket_count)
             grow_buckets(s);
-        shrink(s, &evicted);
+        block_cache_shrink(s, &evicted);
     }
     mutex_unlock(&s->mutex);
     while (evicted) {
@@ -419,7 +420,7 @@ struct cached_block *block_cache_put(struct block_cache *c,
     return b;
 }
 
-/* --- the rest ----------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------ */
 
 bool block_cache_reserve(struct block_cache *c, size_t bytes)
 {

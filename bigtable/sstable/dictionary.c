@@ -62,17 +62,17 @@ static size_t compressed_bytes(ZSTD_CCtx *zstd,
     return ZSTD_isError(n) ? block.len : MIN_OF(n, block.len);
 }
 
-static bool gains(size_t with, size_t without)
+static bool dictionary_gains(size_t with, size_t without)
 {
     return with * 100 <= without * (100 - GAIN_PERCENT_MIN);
 }
 
 /* Do two blocks from different places have anything in common? */
-static bool probe(ZSTD_CCtx *zstd,
-                  const struct slice *blocks,
-                  size_t count,
-                  int level,
-                  struct buf *room)
+static bool dictionary_probe(ZSTD_CCtx *zstd,
+                             const struct slice *blocks,
+                             size_t count,
+                             int level,
+                             struct buf *room)
 {
     size_t with = 0;
     size_t without = 0;
@@ -87,11 +87,11 @@ static bool probe(ZSTD_CCtx *zstd,
         without += compressed_bytes(zstd, to, NULL, level, room);
         dictionary_free(d);
     }
-    return gains(with, without);
+    return dictionary_gains(with, without);
 }
 
 static struct dictionary *
-train(const struct slice *blocks, size_t count, int level)
+dictionary_train_level(const struct slice *blocks, size_t count, int level)
 {
     ZDICT_fastCover_params_t params = {.k = 256, .d = 8, .f = 18, .accel = 4};
     size_t *sizes = mem_alloc(count * sizeof(*sizes));
@@ -122,12 +122,12 @@ train(const struct slice *blocks, size_t count, int level)
 }
 
 /* Does @d win on the blocks it was not trained with? */
-static bool pays(ZSTD_CCtx *zstd,
-                 const struct slice *blocks,
-                 size_t count,
-                 const struct dictionary *d,
-                 int level,
-                 struct buf *room)
+static bool dictionary_pays(ZSTD_CCtx *zstd,
+                            const struct slice *blocks,
+                            size_t count,
+                            const struct dictionary *d,
+                            int level,
+                            struct buf *room)
 {
     size_t with = 0;
     size_t without = 0;
@@ -137,7 +137,7 @@ static bool pays(ZSTD_CCtx *zstd,
         without += compressed_bytes(zstd, blocks[i], NULL, level, room);
     }
     with += d->bytes.len / (TABLE_PER_SAMPLE * HOLD_OUT_EVERY);
-    return gains(with, without);
+    return dictionary_gains(with, without);
 }
 
 struct dictionary *
@@ -152,9 +152,9 @@ dictionary_train(const struct slice *blocks, size_t block_count, int level)
     zstd = ZSTD_createCCtx();
     if (!zstd)
         PANIC("no memory for a zstd context");
-    if (probe(zstd, blocks, block_count, level, &room))
-        d = train(blocks, block_count, level);
-    if (d && !pays(zstd, blocks, block_count, d, level, &room)) {
+    if (dictionary_probe(zstd, blocks, block_count, level, &room))
+        d = dictionary_train_level(blocks, block_count, level);
+    if (d && !dictionary_pays(zstd, blocks, block_count, d, level, &room)) {
         dictionary_free(d);
         d = NULL;
     }

@@ -11,7 +11,7 @@
 static bool handle_fits(const struct block_handle *h, uint64_t file_bytes)
 {
     uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
-    return h->offset <= TABLE_BYTES_MAX && end <= file_bytes &&
+    return h->offset <= SSTABLE_BYTES_MAX && end <= file_bytes &&
            h->raw_bytes <= BLOCK_BYTES_MAX &&
            h->raw_bytes / BLOCK_EXPANSION_MAX <= h->stored_bytes;
 }
@@ -88,46 +88,46 @@ static int footer_handle_get(const char *p,
     return 0;
 }
 
-void table_footer_append(struct buf *out, const struct table_footer *f)
+void sstable_footer_append(struct buf *out, const struct sstable_footer *f)
 {
-    char *p = buf_extend(out, TABLE_FOOTER_BYTES);
+    char *p = buf_extend(out, SSTABLE_FOOTER_BYTES);
 
     footer_handle_put(p + FOOTER_TOP_AT, &f->top);
     footer_handle_put(p + FOOTER_PROPERTIES_AT, &f->properties);
     footer_handle_put(p + FOOTER_DICTIONARY_AT, &f->dictionary);
     put_le64(p + FOOTER_RESERVED_AT, 0);
     put_le32(p + FOOTER_VERSION_AT,
-             f->is_sealed ? TABLE_VERSION_SEALED : TABLE_VERSION);
+             f->is_sealed ? SSTABLE_VERSION_SEALED : SSTABLE_VERSION);
     put_le32(p + FOOTER_CRC_AT, crc32c(p, FOOTER_CRC_AT));
-    put_le64(p + FOOTER_MAGIC_AT, TABLE_MAGIC);
+    put_le64(p + FOOTER_MAGIC_AT, SSTABLE_MAGIC);
 }
 
-int table_footer_parse(const char *p,
-                       uint64_t file_bytes,
-                       struct table_footer *f,
-                       struct err *err)
+int sstable_footer_parse(const char *p,
+                         uint64_t file_bytes,
+                         struct sstable_footer *f,
+                         struct err *err)
 {
-    uint64_t body_bytes = file_bytes - TABLE_FOOTER_BYTES;
+    uint64_t body_bytes = file_bytes - SSTABLE_FOOTER_BYTES;
     uint32_t version = get_le32(p + FOOTER_VERSION_AT);
     int rc;
 
-    PRE(file_bytes >= TABLE_FOOTER_BYTES);
-    if (get_le64(p + FOOTER_MAGIC_AT) != TABLE_MAGIC)
-        return err_set(err, ERR_CORRUPT, "footer: not a table file (magic)");
+    PRE(file_bytes >= SSTABLE_FOOTER_BYTES);
+    if (get_le64(p + FOOTER_MAGIC_AT) != SSTABLE_MAGIC)
+        return err_set(err, ERR_CORRUPT, "footer: not an SSTable (magic)");
     if (get_le32(p + FOOTER_CRC_AT) != crc32c(p, FOOTER_CRC_AT))
         return err_set(err, ERR_CORRUPT, "footer: checksum mismatch");
-    if (version > TABLE_VERSION_SEALED) {
+    if (version > SSTABLE_VERSION_SEALED) {
         rc = err_set(err, ERR_UNSUPPORTED,
                      "footer: table format %" PRIu32 ", newest known is %u",
-                     version, TABLE_VERSION_SEALED);
+                     version, SSTABLE_VERSION_SEALED);
         err_hint(err, "open it with the newer quarry that wrote it");
         return rc;
     }
-    f->is_sealed = version == TABLE_VERSION_SEALED;
+    f->is_sealed = version == SSTABLE_VERSION_SEALED;
     if (f->is_sealed) {
-        if (body_bytes < TABLE_SEALING_BYTES)
+        if (body_bytes < SSTABLE_SEALING_BYTES)
             return err_set(err, ERR_CORRUPT, "footer: no room for a sealing");
-        body_bytes -= TABLE_SEALING_BYTES;
+        body_bytes -= SSTABLE_SEALING_BYTES;
     }
     rc = footer_handle_get(p + FOOTER_TOP_AT, body_bytes, "top", &f->top, err);
     if (!rc)

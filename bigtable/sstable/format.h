@@ -1,4 +1,4 @@
-/* Bytes of a table file, shared by its writer, its reader and the dumper.
+/* Bytes of an SSTable, shared by its writer, its reader and the dumper.
  *
  *     table   = { block } footer
  *     block   = payload codec crc
@@ -35,12 +35,12 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
-#define TABLE_MAGIC   UINT64_C(0x5453537972726151) /* "QarrySST" */
-#define TABLE_VERSION UINT32_C(1)
+#define SSTABLE_MAGIC   UINT64_C(0x5453537972726151) /* "QarrySST" */
+#define SSTABLE_VERSION UINT32_C(1)
 /* Encrypted: a sealing lies before the footer, see sealing.h. */
-#define TABLE_VERSION_SEALED UINT32_C(2)
-#define TABLE_FOOTER_BYTES   ((size_t)72)
-#define BLOCK_TRAILER_BYTES  ((size_t)5)
+#define SSTABLE_VERSION_SEALED UINT32_C(2)
+#define SSTABLE_FOOTER_BYTES   ((size_t)72)
+#define BLOCK_TRAILER_BYTES    ((size_t)5)
 
 /* Offsets inside the footer. A later version may give the handles another
  * meaning; length, version, CRC and magic stay where they are. */
@@ -54,14 +54,14 @@ enum {
     FOOTER_MAGIC_AT = 64,
 };
 
-STATIC_ASSERT(FOOTER_MAGIC_AT + 8 == TABLE_FOOTER_BYTES, "the magic is last");
+STATIC_ASSERT(FOOTER_MAGIC_AT + 8 == SSTABLE_FOOTER_BYTES, "the magic is last");
 STATIC_ASSERT(FOOTER_CRC_AT == FOOTER_VERSION_AT + 4, "CRC behind version");
 
 /* Largest block before compression: the largest value, its key, and change. */
 #define BLOCK_BYTES_MAX ((uint32_t)((1u << 30) + (1u << 20)))
 
 /* Largest table: what a handle's offset may point at. */
-#define TABLE_BYTES_MAX (UINT64_C(1) << 48)
+#define SSTABLE_BYTES_MAX (UINT64_C(1) << 48)
 
 /* zstd makes at most 128 KiB of 4 bytes; a handle that promises more lies. */
 #define BLOCK_EXPANSION_MAX UINT64_C(40000)
@@ -102,23 +102,23 @@ MUST_CHECK int block_trailer_check(const char *p,
                                    enum block_codec *codec,
                                    struct err *err);
 
-struct table_footer {
+struct sstable_footer {
     struct block_handle top;
     struct block_handle properties;
     struct block_handle dictionary;
     bool is_sealed; /* The file is encrypted. */
 };
 
-/* Append the TABLE_FOOTER_BYTES of @f. */
-void table_footer_append(struct buf *out, const struct table_footer *f);
+/* Append the SSTABLE_FOOTER_BYTES of @f. */
+void sstable_footer_append(struct buf *out, const struct sstable_footer *f);
 
-/* Decode the last TABLE_FOOTER_BYTES of a file of @file_bytes.
+/* Decode the last SSTABLE_FOOTER_BYTES of a file of @file_bytes.
  * Errors: ERR_CORRUPT; ERR_UNSUPPORTED for a version this code does not know.
  */
-MUST_CHECK int table_footer_parse(const char *p,
-                                  uint64_t file_bytes,
-                                  struct table_footer *f,
-                                  struct err *err);
+MUST_CHECK int sstable_footer_parse(const char *p,
+                                    uint64_t file_bytes,
+                                    struct sstable_footer *f,
+                                    struct err *err);
 
 /* One entry of the top block. */
 struct partition_entry {

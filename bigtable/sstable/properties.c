@@ -25,24 +25,25 @@ enum {
     TAG_FAMILY = 14, /* One each: id varint, bytes varint. */
 };
 
-void table_properties_init(struct table_properties *p)
+void sstable_properties_init(struct sstable_properties *p)
 {
-    *p = (struct table_properties){
+    *p = (struct sstable_properties){
         .sequence_min = UINT64_MAX,
         .time_min_us = INT64_MAX,
         .time_max_us = INT64_MIN,
     };
 }
 
-void table_properties_close(struct table_properties *p)
+void sstable_properties_close(struct sstable_properties *p)
 {
     buf_close(&p->first_key);
     buf_close(&p->last_key);
     mem_free(p->families);
-    table_properties_init(p);
+    sstable_properties_init(p);
 }
 
-static struct family_bytes *family_of(struct table_properties *p, family_id id)
+static struct family_bytes *family_of(struct sstable_properties *p,
+                                      family_id id)
 {
     size_t i = p->family_count;
 
@@ -56,11 +57,11 @@ static struct family_bytes *family_of(struct table_properties *p, family_id id)
     return &p->families[p->family_count++];
 }
 
-void table_properties_count(struct table_properties *p,
-                            struct slice key,
-                            size_t value_len,
-                            family_id family,
-                            bool has_time)
+void sstable_properties_count(struct sstable_properties *p,
+                              struct slice key,
+                              size_t value_len,
+                              family_id family,
+                              bool has_time)
 {
     enum entry_kind kind = cell_key_kind(key);
     uint64_t sequence = cell_key_sequence(key);
@@ -95,7 +96,8 @@ static void append_bytes(struct buf *out, uint64_t tag, struct slice bytes)
     buf_put_lslice(out, bytes);
 }
 
-void table_properties_append(struct buf *out, const struct table_properties *p)
+void sstable_properties_append(struct buf *out,
+                               const struct sstable_properties *p)
 {
 #define X(tag, field) append_number(out, tag, p->field);
     NUMBER_TAGS(X)
@@ -113,7 +115,7 @@ void table_properties_append(struct buf *out, const struct table_properties *p)
     }
 }
 
-static void parse_family(struct table_properties *p, struct cursor *c)
+static void parse_family(struct sstable_properties *p, struct cursor *c)
 {
     uint64_t id = cursor_varint(c);
     uint64_t bytes = cursor_varint(c);
@@ -125,7 +127,7 @@ static void parse_family(struct table_properties *p, struct cursor *c)
 }
 
 static void
-parse_one(struct table_properties *p, uint64_t tag, struct cursor *c)
+parse_one(struct sstable_properties *p, uint64_t tag, struct cursor *c)
 {
     switch (tag) {
 #define X(number, field)                                                       \
@@ -147,9 +149,9 @@ parse_one(struct table_properties *p, uint64_t tag, struct cursor *c)
     }
 }
 
-int table_properties_parse(struct slice bytes,
-                           struct table_properties *p,
-                           struct err *err)
+int sstable_properties_parse(struct slice bytes,
+                             struct sstable_properties *p,
+                             struct err *err)
 {
     struct cursor c = cursor_make(bytes);
 

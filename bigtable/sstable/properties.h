@@ -18,7 +18,7 @@ struct family_bytes {
     uint64_t bytes; /* Keys and values before compression. */
 };
 
-struct table_properties {
+struct sstable_properties {
     uint64_t entry_count;
     uint64_t tombstone_count; /* Entries that are no puts. */
     uint64_t scope_count;     /* Of these, deletions of rows and families. */
@@ -37,21 +37,22 @@ struct table_properties {
     size_t family_count;
 };
 
-void table_properties_init(struct table_properties *p);
-void table_properties_close(struct table_properties *p);
+void sstable_properties_init(struct sstable_properties *p);
+void sstable_properties_close(struct sstable_properties *p);
 
 /* Count the entry @key with @value_len bytes of value, whose family is known to
  * be @family. First and last key are the caller's to set. */
-void table_properties_count(struct table_properties *p,
-                            struct slice key,
-                            size_t value_len,
-                            family_id family,
-                            bool has_time);
+void sstable_properties_count(struct sstable_properties *p,
+                              struct slice key,
+                              size_t value_len,
+                              family_id family,
+                              bool has_time);
 
-void table_properties_append(struct buf *out, const struct table_properties *p);
+void sstable_properties_append(struct buf *out,
+                               const struct sstable_properties *p);
 /* Fill @p, which is initialised. Errors: ERR_CORRUPT. */
-MUST_CHECK int table_properties_parse(struct slice bytes,
-                                      struct table_properties *p,
-                                      struct err *err);
+MUST_CHECK int sstable_properties_parse(struct slice bytes,
+                                        struct sstable_properties *p,
+                                        struct err *err);
 
 #endif /* BIGTABLE_SSTABLE_PROPERTIES_H */

@@ -18,10 +18,10 @@
  * last partition come with it. */
 #define TAIL_BYTES ((size_t)16 << 10)
 
-int table_reader__fail(const struct table_reader *r,
-                       uint64_t offset,
-                       int code,
-                       struct err *err)
+int sstable_reader__fail(const struct sstable_reader *r,
+                         uint64_t offset,
+                         int code,
+                         struct err *err)
 {
     err_wrap(err, "table %s: block at %" PRIu64, r->path, offset);
     if (code == ERR_CORRUPT)
@@ -29,10 +29,10 @@ int table_reader__fail(const struct table_reader *r,
     return code;
 }
 
-/* --- blocks ------------------------------------------------------------- */
+/* --- blocks -------------------------------------------------------------- */
 
 /* Read the stored form of @h, trailer and all, to @to, check and unseal it. */
-static int read_stored(struct table_reader *r,
+static int read_stored(struct sstable_reader *r,
                        const struct block_handle *h,
                        char *to,
                        enum block_codec *codec,
@@ -48,13 +48,13 @@ static int read_stored(struct table_reader *r,
         return err_set(err, ERR_CORRUPT, "the file ends inside it");
     rc = block_trailer_check(to, h->stored_bytes, codec, err);
     if (rc == 0 && r->sealing)
-        rc = table_sealing_unseal(r->sealing, h->offset, *codec,
-                                  slice_make(to, h->stored_bytes), to, err);
+        rc = sstable_sealing_unseal(r->sealing, h->offset, *codec,
+                                    slice_make(to, h->stored_bytes), to, err);
     return rc;
 }
 
 /* A raw block is read where it will stay. */
-static int load_raw(struct table_reader *r,
+static int load_raw(struct sstable_reader *r,
                     const struct block_handle *h,
                     struct cached_block *b,
                     struct err *err)
@@ -67,7 +67,7 @@ static int load_raw(struct table_reader *r,
     return rc;
 }
 
-static int load_packed(struct table_reader *r,
+static int load_packed(struct sstable_reader *r,
                        const struct block_handle *h,
                        struct cached_block *b,
                        struct err *err)
@@ -84,16 +84,16 @@ static int load_packed(struct table_reader *r,
         rc = read_stored(r, h, room, &codec, err);
     if (!rc)
         rc = decoder_expand(d, codec, r->dictionary,
-                            slice_make(room, table_reader__payload(r, h)),
+                            slice_make(room, sstable_reader__payload(r, h)),
                             b->data, h->raw_bytes, err);
     decoder_give(pool, d);
     return rc;
 }
 
-int table_reader__load(struct table_reader *r,
-                       const struct block_handle *h,
-                       struct cached_block **out,
-                       struct err *err)
+int sstable_reader__load(struct sstable_reader *r,
+                         const struct block_handle *h,
+                         struct cached_block **out,
+                         struct err *err)
 {
     /* Room for seal and trailer: a raw block is read with them. */
     struct cached_block *b =
@@ -104,13 +104,13 @@ int table_reader__load(struct table_reader *r,
     *out = NULL;
     if (!b)
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
-    else if (table_reader__payload(r, h) == h->raw_bytes)
+    else if (sstable_reader__payload(r, h) == h->raw_bytes)
         rc = load_raw(r, h, b, err);
     else
         rc = load_packed(r, h, b, err);
     if (rc) {
         cached_block_unref(b);
-        return table_reader__fail(r, h->offset, rc, err);
+        return sstable_reader__fail(r, h->offset, rc, err);
     }
     b->len = h->raw_bytes;
     *out = b;
@@ -123,10 +123,10 @@ static bool is_block(const struct cached_block *b, const struct block_handle *h)
     return b && b->len == h->raw_bytes;
 }
 
-int table_reader__cached(struct table_reader *r,
-                         const struct block_handle *h,
-                         struct cached_block **out,
-                         struct err *err)
+int sstable_reader__cached(struct sstable_reader *r,
+                           const struct block_handle *h,
+                           struct cached_block **out,
+                           struct err *err)
 {
     bool loading;
     int rc;
@@ -142,7 +142,7 @@ int table_reader__cached(struct table_reader *r,
         loading = !*out;
     }
     cached_block_unref(*out);
-    rc = table_reader__load(r, h, out, err);
+    rc = sstable_reader__load(r, h, out, err);
     if (!rc)
         *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
     if (loading)
@@ -151,7 +151,7 @@ int table_reader__cached(struct table_reader *r,
 }
 
 /* The block at @h, pinned in @slot if the reader pins. */
-static int pinned_block(struct table_reader *r,
+static int pinned_block(struct sstable_reader *r,
                         const struct block_handle *h,
                         struct cached_block *_Atomic *slot,
                         struct slice *bytes,
@@ -164,8 +164,8 @@ static int pinned_block(struct table_reader *r,
 
     *held = NULL;
     if (UNLIKELY(!b)) {
-        rc = r->pins ? table_reader__load(r, h, &b, err)
-                     : table_reader__cached(r, h, &b, err);
+        rc = r->pins ? sstable_reader__load(r, h, &b, err)
+                     : sstable_reader__cached(r, h, &b, err);
         if (rc)
             return rc;
         if (!r->pins) {
@@ -179,22 +179,22 @@ static int pinned_block(struct table_reader *r,
     return rc;
 }
 
-int table_reader__index(struct table_reader *r,
-                        uint32_t i,
-                        struct slice *bytes,
-                        struct cached_block **held,
-                        struct err *err)
+int sstable_reader__index(struct sstable_reader *r,
+                          uint32_t i,
+                          struct slice *bytes,
+                          struct cached_block **held,
+                          struct err *err)
 {
     struct partition *p = &r->partitions[i];
     return pinned_block(r, &p->entry.index, &p->index, bytes, held, err);
 }
 
-/* --- opening ------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------- */
 
 static int
-read_sealing(struct table_reader *r, struct keyring *keys, struct err *err)
+read_sealing(struct sstable_reader *r, struct keyring *keys, struct err *err)
 {
-    char tail[TABLE_SEALING_BYTES + TABLE_FOOTER_BYTES];
+    char tail[SSTABLE_SEALING_BYTES + SSTABLE_FOOTER_BYTES];
     uint64_t offset = r->file_bytes - sizeof(tail);
     size_t got;
     int rc;
@@ -204,46 +204,46 @@ read_sealing(struct table_reader *r, struct keyring *keys, struct err *err)
     rc = fs_read_at(r->file, offset, tail, sizeof(tail), &got, err);
     if (!rc && got < sizeof(tail))
         rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
-    return rc ? rc : table_sealing_open(keys, tail, offset, &r->sealing, err);
+    return rc ? rc : sstable_sealing_open(keys, tail, offset, &r->sealing, err);
 }
 
-static int read_footer(struct table_reader *r, struct err *err)
+static int read_footer(struct sstable_reader *r, struct err *err)
 {
-    char tail[TABLE_FOOTER_BYTES];
+    char tail[SSTABLE_FOOTER_BYTES];
     size_t got;
     int rc;
 
-    if (r->file_bytes < TABLE_FOOTER_BYTES)
+    if (r->file_bytes < SSTABLE_FOOTER_BYTES)
         return err_set(err, ERR_CORRUPT, "%" PRIu64 " bytes are no table",
                        r->file_bytes);
-    rc = fs_read_at(r->file, r->file_bytes - TABLE_FOOTER_BYTES, tail,
+    rc = fs_read_at(r->file, r->file_bytes - SSTABLE_FOOTER_BYTES, tail,
                     sizeof(tail), &got, err);
     if (!rc && got < sizeof(tail))
         rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
-    return rc ? rc : table_footer_parse(tail, r->file_bytes, &r->footer, err);
+    return rc ? rc : sstable_footer_parse(tail, r->file_bytes, &r->footer, err);
 }
 
-static int read_properties(struct table_reader *r, struct err *err)
+static int read_properties(struct sstable_reader *r, struct err *err)
 {
     struct cached_block *b;
-    int rc = table_reader__load(r, &r->footer.properties, &b, err);
+    int rc = sstable_reader__load(r, &r->footer.properties, &b, err);
 
     if (rc)
         return rc;
-    rc = table_properties_parse(slice_make(b->data, b->len), &r->properties,
-                                err);
+    rc = sstable_properties_parse(slice_make(b->data, b->len), &r->properties,
+                                  err);
     cached_block_unref(b);
     return rc;
 }
 
-static int read_dictionary(struct table_reader *r, struct err *err)
+static int read_dictionary(struct sstable_reader *r, struct err *err)
 {
     struct cached_block *b;
     int rc;
 
     if (r->footer.dictionary.stored_bytes == 0)
         return 0;
-    rc = table_reader__load(r, &r->footer.dictionary, &b, err);
+    rc = sstable_reader__load(r, &r->footer.dictionary, &b, err);
     if (rc)
         return rc;
     rc = dictionary_open(slice_make(b->data, b->len), &r->dictionary, err);
@@ -253,7 +253,7 @@ static int read_dictionary(struct table_reader *r, struct err *err)
 
 /* Decode the top entry under @it as the next partition. */
 static int
-add_partition(struct table_reader *r, struct block_iter *it, struct err *err)
+add_partition(struct sstable_reader *r, struct block_iter *it, struct err *err)
 {
     struct partition *p = &r->partitions[r->partition_count];
     size_t at;
@@ -282,10 +282,10 @@ add_partition(struct table_reader *r, struct block_iter *it, struct err *err)
     return 0;
 }
 
-static int read_top(struct table_reader *r, struct err *err)
+static int read_top(struct sstable_reader *r, struct err *err)
 {
     struct block_iter it;
-    int rc = table_reader__load(r, &r->footer.top, &r->top, err);
+    int rc = sstable_reader__load(r, &r->footer.top, &r->top, err);
 
     if (rc)
         return rc;
@@ -308,7 +308,7 @@ static int read_top(struct table_reader *r, struct err *err)
 
 /* Decode every data block and keep it. */
 struct resident_load {
-    struct table_reader *reader;
+    struct sstable_reader *reader;
     uint32_t next;
     int rc;
     struct err *err;
@@ -318,20 +318,20 @@ static void
 load_resident(void *arg, struct slice separator, const struct block_handle *h)
 {
     struct resident_load *l = arg;
-    struct table_reader *r = l->reader;
+    struct sstable_reader *r = l->reader;
 
     (void)separator;
     if (!l->rc && l->next < r->properties.block_count)
-        l->rc = table_reader__load(r, h, &r->resident[l->next++], l->err);
+        l->rc = sstable_reader__load(r, h, &r->resident[l->next++], l->err);
 }
 
-static int make_resident(struct table_reader *r, struct err *err)
+static int make_resident(struct sstable_reader *r, struct err *err)
 {
     struct resident_load l = {.reader = r, .err = err};
     int rc;
 
     r->resident = mem_zalloc(r->properties.block_count, sizeof(*r->resident));
-    rc = table_reader_each_block(r, load_resident, &l, err);
+    rc = sstable_reader_each_block(r, load_resident, &l, err);
     if (!rc)
         rc = l.rc;
     if (!rc && l.next < r->properties.block_count)
@@ -339,7 +339,7 @@ static int make_resident(struct table_reader *r, struct err *err)
     return rc;
 }
 
-static int open_parts(struct table_reader *r,
+static int open_parts(struct sstable_reader *r,
                       struct keyring *keys,
                       bool in_memory,
                       struct err *err)
@@ -365,7 +365,7 @@ static int open_parts(struct table_reader *r,
     return in_memory ? make_resident(r, err) : 0;
 }
 
-static void reader_free(struct table_reader *r)
+static void reader_free(struct sstable_reader *r)
 {
     for (uint32_t i = 0; i < r->partition_count; i++) {
         cached_block_unref(atomic_load(&r->partitions[i].index));
@@ -377,8 +377,8 @@ static void reader_free(struct table_reader *r)
         block_cache_unreserve(r->cache, r->reserved_bytes);
     cached_block_unref(r->top);
     dictionary_free(r->dictionary);
-    table_sealing_free(r->sealing);
-    table_properties_close(&r->properties);
+    sstable_sealing_free(r->sealing);
+    sstable_properties_close(&r->properties);
     mem_free(r->partitions);
     mem_free(r->resident);
     fs_reader_close(r->file);
@@ -386,13 +386,13 @@ static void reader_free(struct table_reader *r)
     mem_free(r);
 }
 
-int table_reader_open(struct fs *fs,
-                      const char *path,
-                      const struct table_reader_options *opts,
-                      struct table_reader **out,
-                      struct err *err)
+int sstable_reader_open(struct fs *fs,
+                        const char *path,
+                        const struct sstable_reader_options *opts,
+                        struct sstable_reader **out,
+                        struct err *err)
 {
-    struct table_reader *r = mem_zalloc(1, sizeof(*r));
+    struct sstable_reader *r = mem_zalloc(1, sizeof(*r));
     int rc;
 
     *out = NULL;
@@ -400,7 +400,7 @@ int table_reader_open(struct fs *fs,
     r->path = mem_strdup(path);
     r->cache = opts->cache;
     r->file_number = block_cache_new_file(opts->cache);
-    table_properties_init(&r->properties);
+    sstable_properties_init(&r->properties);
     rc = fs_open(fs, path, &r->file, err);
     if (!rc) {
         uint64_t size = fs_reader_size(r->file);
@@ -418,37 +418,37 @@ int table_reader_open(struct fs *fs,
     return 0;
 }
 
-void table_reader_unref(struct table_reader *r)
+void sstable_reader_unref(struct sstable_reader *r)
 {
     if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
         reader_free(r);
 }
 
-const struct table_properties *
-table_reader_properties(const struct table_reader *r)
+const struct sstable_properties *
+sstable_reader_properties(const struct sstable_reader *r)
 {
     return &r->properties;
 }
 
-uint64_t table_reader_file_bytes(const struct table_reader *r)
+uint64_t sstable_reader_file_bytes(const struct sstable_reader *r)
 {
     return r->file_bytes;
 }
 
-bool table_reader_is_sealed(const struct table_reader *r)
+bool sstable_reader_is_sealed(const struct sstable_reader *r)
 {
     return r->sealing != NULL;
 }
 
-const char *table_reader_path(const struct table_reader *r)
+const char *sstable_reader_path(const struct sstable_reader *r)
 {
     return r->path;
 }
 
-/* --- searching ---------------------------------------------------------- */
+/* --- searching ----------------------------------------------------------- */
 
-uint32_t table_reader__partition(const struct table_reader *r,
-                                 struct slice target)
+uint32_t sstable_reader__partition(const struct sstable_reader *r,
+                                   struct slice target)
 {
     uint32_t low = 0;
     uint32_t high = r->partition_count;
@@ -463,12 +463,12 @@ uint32_t table_reader__partition(const struct table_reader *r,
     return low;
 }
 
-int table_reader_probe(struct table_reader *r,
-                       const struct table_probe *probe,
-                       bool *maybe,
-                       struct err *err)
+int sstable_reader_probe(struct sstable_reader *r,
+                         const struct sstable_probe *probe,
+                         bool *maybe,
+                         struct err *err)
 {
-    uint32_t i = table_reader__partition(r, probe->prefix);
+    uint32_t i = sstable_reader__partition(r, probe->prefix);
     bool by_column = r->properties.bloom == BLOOM_ROW_COLUMN;
     struct cached_block *held;
     struct partition *p;
@@ -492,9 +492,9 @@ int table_reader_probe(struct table_reader *r,
 }
 
 /* All entries of the index block of partition @i. */
-static int each_block_of(struct table_reader *r,
+static int each_block_of(struct sstable_reader *r,
                          uint32_t i,
-                         table_block_fn fn,
+                         sstable_block_fn fn,
                          void *arg,
                          struct err *err)
 {
@@ -503,7 +503,7 @@ static int each_block_of(struct table_reader *r,
     struct block_iter it;
     struct slice bytes;
     uint32_t count = 0;
-    int rc = table_reader__index(r, i, &bytes, &held, err);
+    int rc = sstable_reader__index(r, i, &bytes, &held, err);
 
     if (rc)
         return rc;
@@ -527,13 +527,13 @@ static int each_block_of(struct table_reader *r,
         rc = err_set(err, ERR_CORRUPT, "index: malformed entry or count");
     block_iter_close(&it);
     cached_block_unref(held);
-    return rc ? table_reader__fail(r, offset, rc, err) : 0;
+    return rc ? sstable_reader__fail(r, offset, rc, err) : 0;
 }
 
-int table_reader_each_block(struct table_reader *r,
-                            table_block_fn fn,
-                            void *arg,
-                            struct err *err)
+int sstable_reader_each_block(struct sstable_reader *r,
+                              sstable_block_fn fn,
+                              void *arg,
+                              struct err *err)
 {
     int rc = 0;
 

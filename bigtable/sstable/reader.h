@@ -6,8 +6,8 @@
  * all their blocks, decoded.
  *
  * Life cycle
- *     table_reader_open()    owned by the caller
- *     table_reader_unref()   closes the file and frees the reader
+ *     sstable_reader_open()    owned by the caller
+ *     sstable_reader_unref()   closes the file and frees the reader
  *
  * Threads
  *     open() parks. Once open, a reader is shared freely; what it pins later is
@@ -32,10 +32,10 @@
 struct block_cache;
 struct cached_block;
 struct fs;
-struct table_properties;
-struct table_reader;
+struct sstable_properties;
+struct sstable_reader;
 
-struct table_reader_options {
+struct sstable_reader_options {
     struct block_cache *cache; /* Borrowed; outlives the reader. */
     bool in_memory;            /* Load all blocks now and keep them. */
 };
@@ -44,22 +44,22 @@ struct table_reader_options {
  * file and the part of it at fault. Parks: usually one read.
  *
  * Errors: ERR_NOTFOUND, ERR_CORRUPT, ERR_UNSUPPORTED, ERR_IO, ERR_NOMEM. */
-MUST_CHECK int table_reader_open(struct fs *fs,
-                                 const char *path,
-                                 const struct table_reader_options *opts,
-                                 struct table_reader **out,
-                                 struct err *err);
-void table_reader_unref(struct table_reader *r); /* NULL is allowed. */
+MUST_CHECK int sstable_reader_open(struct fs *fs,
+                                   const char *path,
+                                   const struct sstable_reader_options *opts,
+                                   struct sstable_reader **out,
+                                   struct err *err);
+void sstable_reader_unref(struct sstable_reader *r); /* NULL is allowed. */
 
-const struct table_properties *
-table_reader_properties(const struct table_reader *r);
-uint64_t table_reader_file_bytes(const struct table_reader *r);
+const struct sstable_properties *
+sstable_reader_properties(const struct sstable_reader *r);
+uint64_t sstable_reader_file_bytes(const struct sstable_reader *r);
 /* Is it encrypted? */
-bool table_reader_is_sealed(const struct table_reader *r);
-const char *table_reader_path(const struct table_reader *r);
+bool sstable_reader_is_sealed(const struct sstable_reader *r);
+const char *sstable_reader_path(const struct sstable_reader *r);
 
 /* What a read looks for: all of a row, or one column of it. */
-struct table_probe {
+struct sstable_probe {
     struct slice prefix; /* Encoded row or column. */
     uint64_t row_hash;   /* hash64() of the encoded row, */
     uint64_t hash;       /* and of the prefix: equal when that is the row. */
@@ -68,32 +68,32 @@ struct table_probe {
 /* May the table hold entries that start with the prefix of @probe? False means
  * no, and that no table behind it in key order holds any, if none before it
  * does. Parks if the filter must be read. */
-MUST_CHECK int table_reader_probe(struct table_reader *r,
-                                  const struct table_probe *probe,
-                                  bool *maybe,
-                                  struct err *err);
+MUST_CHECK int sstable_reader_probe(struct sstable_reader *r,
+                                    const struct sstable_probe *probe,
+                                    bool *maybe,
+                                    struct err *err);
 
 /* Call fn(arg, separator, stored bytes) for every data block in order, from the
  * index alone. Parks. */
-typedef void (*table_block_fn)(void *arg,
-                               struct slice separator,
-                               const struct block_handle *handle);
-MUST_CHECK int table_reader_each_block(struct table_reader *r,
-                                       table_block_fn fn,
-                                       void *arg,
-                                       struct err *err);
+typedef void (*sstable_block_fn)(void *arg,
+                                 struct slice separator,
+                                 const struct block_handle *handle);
+MUST_CHECK int sstable_reader_each_block(struct sstable_reader *r,
+                                         sstable_block_fn fn,
+                                         void *arg,
+                                         struct err *err);
 
-/* --- iterators ---------------------------------------------------------- */
+/* --- iterators ----------------------------------------------------------- */
 
-enum table_read_mode {
-    TABLE_READ_POINT, /* Few entries: blocks through the cache. */
-    TABLE_READ_SCAN,  /* Many: read ahead, and leave the cache alone. */
-    TABLE_READ_ONCE,  /* All, and never again: past the page cache, too. */
+enum sstable_read_mode {
+    SSTABLE_READ_POINT, /* Few entries: blocks through the cache. */
+    SSTABLE_READ_SCAN,  /* Many: read ahead, and leave the cache alone. */
+    SSTABLE_READ_ONCE,  /* All, and never again: past the page cache, too. */
 };
 
-struct table_iter {
-    struct table_reader *reader; /* Borrowed; NULL: over no table. */
-    enum table_read_mode mode;
+struct sstable_iter {
+    struct sstable_reader *reader; /* Borrowed; NULL: over no table. */
+    enum sstable_read_mode mode;
     uint32_t partition;               /* Of `index`. */
     struct cached_block *index_block; /* Held unless it is pinned. */
     struct cached_block *data_block;  /* Held; NULL for blocks elsewhere. */
@@ -109,42 +109,44 @@ struct table_iter {
     struct block_iter data;
 };
 
-void table_iter_init(struct table_iter *it);
-void table_iter_close(struct table_iter *it);
+void sstable_iter_init(struct sstable_iter *it);
+void sstable_iter_close(struct sstable_iter *it);
 
 /* Go over @r, at no entry yet; it may be over another table before, whose
  * memory is used again. The caller keeps @r alive. */
-void table_iter_open(struct table_iter *it,
-                     struct table_reader *r,
-                     enum table_read_mode mode);
+void sstable_iter_open(struct sstable_iter *it,
+                       struct sstable_reader *r,
+                       enum sstable_read_mode mode);
 
 /* To the first entry >= @target; to the next. Park. When they fail, the error
  * names file, offset and reason, and the iterator is invalid. */
-MUST_CHECK int
-table_iter_seek(struct table_iter *it, struct slice target, struct err *err);
-MUST_CHECK int table_iter_next_block(struct table_iter *it, struct err *err);
+MUST_CHECK int sstable_iter_seek(struct sstable_iter *it,
+                                 struct slice target,
+                                 struct err *err);
+MUST_CHECK int sstable_iter_next_block(struct sstable_iter *it,
+                                       struct err *err);
 
-static inline bool table_iter_valid(const struct table_iter *it)
+static inline bool sstable_iter_valid(const struct sstable_iter *it)
 {
     return it->valid;
 }
 
-static inline struct slice table_iter_key(const struct table_iter *it)
+static inline struct slice sstable_iter_key(const struct sstable_iter *it)
 {
     return block_iter_key(&it->data);
 }
 
-static inline struct slice table_iter_value(const struct table_iter *it)
+static inline struct slice sstable_iter_value(const struct sstable_iter *it)
 {
     return block_iter_value(&it->data);
 }
 
 /* PRE: valid. */
-MUST_CHECK static inline int table_iter_next(struct table_iter *it,
-                                             struct err *err)
+MUST_CHECK static inline int sstable_iter_next(struct sstable_iter *it,
+                                               struct err *err)
 {
     block_iter_next(&it->data);
-    return LIKELY(it->data.valid) ? 0 : table_iter_next_block(it, err);
+    return LIKELY(it->data.valid) ? 0 : sstable_iter_next_block(it, err);
 }
 
 #endif /* BIGTABLE_SSTABLE_READER_H */

@@ -1,4 +1,4 @@
-/* Inside of a table reader, for reader.c and table_iter.c only. */
+/* Inside of a table reader, for reader.c and sstable_iter.c only. */
 #ifndef BIGTABLE_SSTABLE_READER_PARTS_H
 #define BIGTABLE_SSTABLE_READER_PARTS_H
 
@@ -17,18 +17,18 @@ struct partition {
     struct cached_block *_Atomic filter; /* Pinned, or NULL. */
 };
 
-struct table_reader {
+struct sstable_reader {
     atomic_uint refs;
     struct fs_reader *file;
     char *path;
     uint64_t file_bytes;
     uint64_t file_number;      /* In the cache. */
     struct block_cache *cache; /* Borrowed. */
-    struct table_footer footer;
-    struct table_properties properties;
-    struct dictionary *dictionary; /* NULL if it has none. */
-    struct table_sealing *sealing; /* Owned; NULL: it is not encrypted. */
-    struct cached_block *top;      /* Keys of the partitions live in it. */
+    struct sstable_footer footer;
+    struct sstable_properties properties;
+    struct dictionary *dictionary;   /* NULL if it has none. */
+    struct sstable_sealing *sealing; /* Owned; NULL: it is not encrypted. */
+    struct cached_block *top;        /* Keys of the partitions live in it. */
     struct partition *partitions;
     uint32_t partition_count;
     struct cached_block **resident; /* In-memory groups: all data blocks. */
@@ -38,14 +38,14 @@ struct table_reader {
 };
 
 /* Say which table and where in it. Returns @code. */
-int table_reader__fail(const struct table_reader *r,
-                       uint64_t offset,
-                       int code,
-                       struct err *err);
+int sstable_reader__fail(const struct sstable_reader *r,
+                         uint64_t offset,
+                         int code,
+                         struct err *err);
 
 /* Bytes of the payload of @h, unsealed. */
-static inline size_t table_reader__payload(const struct table_reader *r,
-                                           const struct block_handle *h)
+static inline size_t sstable_reader__payload(const struct sstable_reader *r,
+                                             const struct block_handle *h)
 {
     size_t seal = r->sealing ? BLOCK_SEAL_BYTES : 0;
     return h->stored_bytes > seal ? h->stored_bytes - seal : 0;
@@ -53,27 +53,27 @@ static inline size_t table_reader__payload(const struct table_reader *r,
 
 /* Read and decode the block at @h into a fresh block with one reference. Parks.
  */
-MUST_CHECK int table_reader__load(struct table_reader *r,
-                                  const struct block_handle *h,
-                                  struct cached_block **out,
-                                  struct err *err);
-
-/* The block at @h through the cache, with one reference. Parks. */
-MUST_CHECK int table_reader__cached(struct table_reader *r,
+MUST_CHECK int sstable_reader__load(struct sstable_reader *r,
                                     const struct block_handle *h,
                                     struct cached_block **out,
                                     struct err *err);
 
+/* The block at @h through the cache, with one reference. Parks. */
+MUST_CHECK int sstable_reader__cached(struct sstable_reader *r,
+                                      const struct block_handle *h,
+                                      struct cached_block **out,
+                                      struct err *err);
+
 /* The index block of partition @i. *@held is what the caller must unref when it
  * is done (NULL for a pinned one). Parks. */
-MUST_CHECK int table_reader__index(struct table_reader *r,
-                                   uint32_t i,
-                                   struct slice *bytes,
-                                   struct cached_block **held,
-                                   struct err *err);
+MUST_CHECK int sstable_reader__index(struct sstable_reader *r,
+                                     uint32_t i,
+                                     struct slice *bytes,
+                                     struct cached_block **held,
+                                     struct err *err);
 
 /* First partition whose last key is >= @target, or partition_count. */
-uint32_t table_reader__partition(const struct table_reader *r,
-                                 struct slice target);
+uint32_t sstable_reader__partition(const struct sstable_reader *r,
+                                   struct slice target);
 
 #endif /* BIGTABLE_SSTABLE_READER_PARTS_H */

@@ -1,4 +1,4 @@
-/* Encryption of a table file: see sealing.h. */
+/* Encryption of an SSTable: see sealing.h. */
 #include "bigtable/sstable/sealing.h"
 
 #include <string.h>
@@ -20,11 +20,11 @@ enum {
 
 #define SEALING_PURPOSE "quarry table file"
 
-STATIC_ASSERT(SEALING_TAG_AT + AEAD_TAG_BYTES == TABLE_SEALING_BYTES,
+STATIC_ASSERT(SEALING_TAG_AT + AEAD_TAG_BYTES == SSTABLE_SEALING_BYTES,
               "on disk");
 STATIC_ASSERT(BLOCK_SEAL_BYTES == AEAD_TAG_BYTES, "on disk");
 
-struct table_sealing {
+struct sstable_sealing {
     struct keyring *ring; /* Shared. */
     uint64_t key_id;
     unsigned char lent[KEYRING_SALT_BYTES]; /* 0s: not with a lent key. */
@@ -32,14 +32,14 @@ struct table_sealing {
     struct aead_key *key; /* Of this file. Owned. */
 };
 
-static int table_sealing_make(struct keyring *k,
-                              uint64_t key_id,
-                              const unsigned char lent[KEYRING_SALT_BYTES],
-                              const unsigned char salt[KEYRING_SALT_BYTES],
-                              struct table_sealing **out,
-                              struct err *err)
+static int sstable_sealing_make(struct keyring *k,
+                                uint64_t key_id,
+                                const unsigned char lent[KEYRING_SALT_BYTES],
+                                const unsigned char salt[KEYRING_SALT_BYTES],
+                                struct sstable_sealing **out,
+                                struct err *err)
 {
-    struct table_sealing *s = mem_zalloc(1, sizeof(*s));
+    struct sstable_sealing *s = mem_zalloc(1, sizeof(*s));
     int rc;
 
     s->ring = keyring_ref(k);
@@ -49,26 +49,26 @@ static int table_sealing_make(struct keyring *k,
     rc = keyring_derive_lent(k, key_id, lent, salt, SEALING_PURPOSE, &s->key,
                              err);
     if (rc) {
-        table_sealing_free(s);
+        sstable_sealing_free(s);
         s = NULL;
     }
     *out = s;
     return rc;
 }
 
-int table_sealing_new(struct keyring *k,
-                      struct table_sealing **out,
-                      struct err *err)
+int sstable_sealing_new(struct keyring *k,
+                        struct sstable_sealing **out,
+                        struct err *err)
 {
     unsigned char salt[KEYRING_SALT_BYTES];
 
     keyring_refresh(k);
     keyring_salt(k, salt);
-    return table_sealing_make(k, keyring_current_id(k), keyring_lent(k), salt,
-                              out, err);
+    return sstable_sealing_make(k, keyring_current_id(k), keyring_lent(k), salt,
+                                out, err);
 }
 
-void table_sealing_free(struct table_sealing *s)
+void sstable_sealing_free(struct sstable_sealing *s)
 {
     if (!s)
         return;
@@ -84,11 +84,11 @@ static void sealing_nonce(uint64_t offset,
     put_le64((char *)nonce, offset);
 }
 
-void table_sealing_seal(const struct table_sealing *s,
-                        uint64_t offset,
-                        enum block_codec codec,
-                        struct slice payload,
-                        struct buf *out)
+void sstable_sealing_seal(const struct sstable_sealing *s,
+                          uint64_t offset,
+                          enum block_codec codec,
+                          struct slice payload,
+                          struct buf *out)
 {
     unsigned char nonce[AEAD_NONCE_BYTES];
     char aad = (char)codec;
@@ -98,12 +98,12 @@ void table_sealing_seal(const struct table_sealing *s,
               buf_extend(out, payload.len + BLOCK_SEAL_BYTES));
 }
 
-int table_sealing_unseal(const struct table_sealing *s,
-                         uint64_t offset,
-                         enum block_codec codec,
-                         struct slice stored,
-                         char *to,
-                         struct err *err)
+int sstable_sealing_unseal(const struct sstable_sealing *s,
+                           uint64_t offset,
+                           enum block_codec codec,
+                           struct slice stored,
+                           char *to,
+                           struct err *err)
 {
     unsigned char nonce[AEAD_NONCE_BYTES];
     char aad = (char)codec;
@@ -113,25 +113,26 @@ int table_sealing_unseal(const struct table_sealing *s,
 }
 
 /* What the tag is over: the sealing in front of it, and the footer. */
-static struct slice sealing_aad(const char *sealing,
-                                const char *footer,
-                                char room[SEALING_TAG_AT + TABLE_FOOTER_BYTES])
+static struct slice
+sealing_aad(const char *sealing,
+            const char *footer,
+            char room[SEALING_TAG_AT + SSTABLE_FOOTER_BYTES])
 {
     memcpy(room, sealing, SEALING_TAG_AT);
-    memcpy(room + SEALING_TAG_AT, footer, TABLE_FOOTER_BYTES);
-    return slice_make(room, SEALING_TAG_AT + TABLE_FOOTER_BYTES);
+    memcpy(room + SEALING_TAG_AT, footer, SSTABLE_FOOTER_BYTES);
+    return slice_make(room, SEALING_TAG_AT + SSTABLE_FOOTER_BYTES);
 }
 
-void table_sealing_append(const struct table_sealing *s,
-                          uint64_t offset,
-                          struct slice footer,
-                          struct buf *out)
+void sstable_sealing_append(const struct sstable_sealing *s,
+                            uint64_t offset,
+                            struct slice footer,
+                            struct buf *out)
 {
     unsigned char nonce[AEAD_NONCE_BYTES];
-    char aad[SEALING_TAG_AT + TABLE_FOOTER_BYTES];
-    char sealing[TABLE_SEALING_BYTES] = {0};
+    char aad[SEALING_TAG_AT + SSTABLE_FOOTER_BYTES];
+    char sealing[SSTABLE_SEALING_BYTES] = {0};
 
-    PRE(footer.len == TABLE_FOOTER_BYTES);
+    PRE(footer.len == SSTABLE_FOOTER_BYTES);
     put_le64(sealing + SEALING_KEY_AT, s->key_id);
     memcpy(sealing + SEALING_LENT_AT, s->lent, sizeof(s->lent));
     memcpy(sealing + SEALING_SALT_AT, s->salt, sizeof(s->salt));
@@ -143,29 +144,30 @@ void table_sealing_append(const struct table_sealing *s,
     buf_append_slice(out, footer);
 }
 
-static int check_sealing_tag(const struct table_sealing *s,
+static int check_sealing_tag(const struct sstable_sealing *s,
                              const char *p,
                              uint64_t offset,
                              struct err *err)
 {
     unsigned char nonce[AEAD_NONCE_BYTES];
-    char aad[SEALING_TAG_AT + TABLE_FOOTER_BYTES];
+    char aad[SEALING_TAG_AT + SSTABLE_FOOTER_BYTES];
     char none;
     int rc;
 
     sealing_nonce(offset, nonce);
-    rc = aead_open(s->key, nonce, sealing_aad(p, p + TABLE_SEALING_BYTES, aad),
-                   slice_make(p + SEALING_TAG_AT, AEAD_TAG_BYTES), &none, err);
+    rc =
+        aead_open(s->key, nonce, sealing_aad(p, p + SSTABLE_SEALING_BYTES, aad),
+                  slice_make(p + SEALING_TAG_AT, AEAD_TAG_BYTES), &none, err);
     if (rc)
         err_wrap(err, "footer");
     return rc;
 }
 
-int table_sealing_open(struct keyring *k,
-                       const char *p,
-                       uint64_t offset,
-                       struct table_sealing **out,
-                       struct err *err)
+int sstable_sealing_open(struct keyring *k,
+                         const char *p,
+                         uint64_t offset,
+                         struct sstable_sealing **out,
+                         struct err *err)
 {
     unsigned char lent[KEYRING_SALT_BYTES];
     unsigned char salt[KEYRING_SALT_BYTES];
@@ -182,13 +184,13 @@ int table_sealing_open(struct keyring *k,
     }
     memcpy(lent, p + SEALING_LENT_AT, sizeof(lent));
     memcpy(salt, p + SEALING_SALT_AT, sizeof(salt));
-    rc = table_sealing_make(k, get_le64(p + SEALING_KEY_AT), lent, salt, out,
-                            err);
+    rc = sstable_sealing_make(k, get_le64(p + SEALING_KEY_AT), lent, salt, out,
+                              err);
     if (rc)
         return rc;
     rc = check_sealing_tag(*out, p, offset, err);
     if (rc) {
-        table_sealing_free(*out);
+        sstable_sealing_free(*out);
         *out = NULL;
     }
     return rc;

@@ -1,4 +1,4 @@
-/* Encryption of a table file.
+/* Encryption of an SSTable.
  *
  *     sealed table = { block } sealing footer
  *     sealing      = data key id le64, lent (16 bytes), salt (16 bytes), crc
@@ -35,47 +35,47 @@
 #include "bigtable/sstable/format.h"
 
 struct keyring;
-struct table_sealing;
+struct sstable_sealing;
 
 /* What sealing adds to a payload. */
-#define BLOCK_SEAL_BYTES    ((size_t)16)
-#define TABLE_SEALING_BYTES ((size_t)60)
+#define BLOCK_SEAL_BYTES      ((size_t)16)
+#define SSTABLE_SEALING_BYTES ((size_t)60)
 
 /* For a new file. @k is shared. Owned. Parks. */
-MUST_CHECK int table_sealing_new(struct keyring *k,
-                                 struct table_sealing **out,
-                                 struct err *err);
+MUST_CHECK int sstable_sealing_new(struct keyring *k,
+                                   struct sstable_sealing **out,
+                                   struct err *err);
 /* For the file that ends with the sealing and the footer at @p, TABLE_
- * SEALING_BYTES and TABLE_FOOTER_BYTES, the first of which is at @offset of the
- * file. Checks the tag. @k may be NULL. Parks. Errors: ERR_DENIED (there is no
- * key), ERR_CORRUPT (also: not this one). */
-MUST_CHECK int table_sealing_open(struct keyring *k,
-                                  const char *p,
-                                  uint64_t offset,
-                                  struct table_sealing **out,
-                                  struct err *err);
-void table_sealing_free(struct table_sealing *s); /* NULL is allowed. */
+ * SEALING_BYTES and SSTABLE_FOOTER_BYTES, the first of which is at @offset of
+ * the file. Checks the tag. @k may be NULL. Parks. Errors: ERR_DENIED (there is
+ * no key), ERR_CORRUPT (also: not this one). */
+MUST_CHECK int sstable_sealing_open(struct keyring *k,
+                                    const char *p,
+                                    uint64_t offset,
+                                    struct sstable_sealing **out,
+                                    struct err *err);
+void sstable_sealing_free(struct sstable_sealing *s); /* NULL is allowed. */
 
 /* Seal the payload of a block that goes to @offset; what is to be stored is
  * appended to @out. */
-void table_sealing_seal(const struct table_sealing *s,
-                        uint64_t offset,
-                        enum block_codec codec,
-                        struct slice payload,
-                        struct buf *out);
+void sstable_sealing_seal(const struct sstable_sealing *s,
+                          uint64_t offset,
+                          enum block_codec codec,
+                          struct slice payload,
+                          struct buf *out);
 /* Open the payload @stored of the block at @offset to @to, which has room for
  * BLOCK_SEAL_BYTES less, and may be where @stored is. Errors: ERR_CORRUPT. */
-MUST_CHECK int table_sealing_unseal(const struct table_sealing *s,
-                                    uint64_t offset,
-                                    enum block_codec codec,
-                                    struct slice stored,
-                                    char *to,
-                                    struct err *err);
+MUST_CHECK int sstable_sealing_unseal(const struct sstable_sealing *s,
+                                      uint64_t offset,
+                                      enum block_codec codec,
+                                      struct slice stored,
+                                      char *to,
+                                      struct err *err);
 /* Append the sealing and @footer, encoded, behind it; the sealing goes to
  * @offset of the file. */
-void table_sealing_append(const struct table_sealing *s,
-                          uint64_t offset,
-                          struct slice footer,
-                          struct buf *out);
+void sstable_sealing_append(const struct sstable_sealing *s,
+                            uint64_t offset,
+                            struct slice footer,
+                            struct buf *out);
 
 #endif /* BIGTABLE_SSTABLE_SEALING_H */

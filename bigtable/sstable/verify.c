@@ -1,4 +1,4 @@
-/* Reading all of a table file again, and comparing it with what it says of
+/* Reading all of an SSTable again, and comparing it with what it says of
  * itself: of its entries, its filters and its properties. */
 #include "bigtable/sstable/verify.h"
 
@@ -12,12 +12,13 @@
 #include "bigtable/sstable/reader_parts.h"
 
 struct check {
-    struct table_reader *reader;
-    struct table_properties seen; /* Counted again, entry by entry. */
+    struct sstable_reader *reader;
+    struct sstable_properties seen; /* Counted again, entry by entry. */
     struct buf scratch;
 };
 
-static int wrong(const struct check *c, struct err *err, const char *what)
+static int
+table_verify_wrong(const struct check *c, struct err *err, const char *what)
 {
     return err_set(err, ERR_CORRUPT, "table %s: entry %" PRIu64 ": %s",
                    c->reader->path, c->seen.entry_count, what);
@@ -29,14 +30,14 @@ static int check_filter(struct check *c,
                         struct slice row,
                         struct err *err)
 {
-    struct table_probe probe = {.prefix = prefix,
-                                .row_hash = hash64_slice(row),
-                                .hash = hash64_slice(prefix)};
+    struct sstable_probe probe = {.prefix = prefix,
+                                  .row_hash = hash64_slice(row),
+                                  .hash = hash64_slice(prefix)};
     bool maybe;
-    int rc = table_reader_probe(c->reader, &probe, &maybe, err);
+    int rc = sstable_reader_probe(c->reader, &probe, &maybe, err);
 
     if (!rc && !maybe)
-        rc = wrong(c, err, "the filter does not know it");
+        rc = table_verify_wrong(c, err, "the filter does not know it");
     return rc;
 }
 
@@ -51,11 +52,11 @@ static int check_entry(struct check *c,
     int rc;
 
     if (!cell_key_decode(key, &k, &c->scratch))
-        return wrong(c, err, "malformed key");
+        return table_verify_wrong(c, err, "malformed key");
     if (c->seen.entry_count > 0 && slice_cmp(last, key) >= 0)
-        return wrong(c, err, "keys out of order");
+        return table_verify_wrong(c, err, "keys out of order");
     scope = k.kind == ENTRY_DELETE_ROW || k.kind == ENTRY_DELETE_FAMILY;
-    table_properties_count(&c->seen, key, value.len, k.family, !scope);
+    sstable_properties_count(&c->seen, key, value.len, k.family, !scope);
     if (c->seen.entry_count == 1)
         buf_append_slice(&c->seen.first_key, key);
     buf_clear(&c->seen.last_key);
@@ -70,8 +71,8 @@ static int check_entry(struct check *c,
 
 static int check_properties(const struct check *c, struct err *err)
 {
-    const struct table_properties *a = &c->seen;
-    const struct table_properties *b = &c->reader->properties;
+    const struct sstable_properties *a = &c->seen;
+    const struct sstable_properties *b = &c->reader->properties;
     bool same =
         a->entry_count == b->entry_count &&
         a->tombstone_count == b->tombstone_count &&
@@ -85,37 +86,39 @@ static int check_properties(const struct check *c, struct err *err)
         slice_eq(buf_slice(&a->last_key), buf_slice(&b->last_key));
 
     return same ? 0
-                : wrong(c, err, "the properties do not describe the entries");
+                : table_verify_wrong(
+                      c, err, "the properties do not describe the entries");
 }
 
 static int check_all(struct check *c, struct err *err)
 {
-    struct table_iter it;
+    struct sstable_iter it;
     int rc;
 
-    table_iter_init(&it);
-    table_iter_open(&it, c->reader, TABLE_READ_ONCE);
-    rc = table_iter_seek(&it, SLICE_EMPTY, err);
-    while (!rc && table_iter_valid(&it)) {
-        rc = check_entry(c, table_iter_key(&it), table_iter_value(&it), err);
+    sstable_iter_init(&it);
+    sstable_iter_open(&it, c->reader, SSTABLE_READ_ONCE);
+    rc = sstable_iter_seek(&it, SLICE_EMPTY, err);
+    while (!rc && sstable_iter_valid(&it)) {
+        rc =
+            check_entry(c, sstable_iter_key(&it), sstable_iter_value(&it), err);
         if (!rc)
-            rc = table_iter_next(&it, err);
+            rc = sstable_iter_next(&it, err);
     }
-    table_iter_close(&it);
+    sstable_iter_close(&it);
     return rc ? rc : check_properties(c, err);
 }
 
-int sstable_verify(struct table_reader *reader,
+int sstable_verify(struct sstable_reader *reader,
                    uint64_t *entry_count,
                    struct err *err)
 {
     struct check c = {.reader = reader, .scratch = BUF_INIT};
     int rc;
 
-    table_properties_init(&c.seen);
+    sstable_properties_init(&c.seen);
     rc = check_all(&c, err);
     *entry_count = c.seen.entry_count;
-    table_properties_close(&c.seen);
+    sstable_properties_close(&c.seen);
     buf_close(&c.scratch);
     return rc;
 }

@@ -59,7 +59,7 @@ struct raw_block {
     struct bloom_builder hashes; /* Of its entries. */
 };
 
-struct table_writer {
+struct sstable_writer {
     struct fs *fs;
     struct fs_writer *file;
     char *path;
@@ -82,12 +82,12 @@ struct table_writer {
     struct block_builder top;
     struct dictionary *dictionary;
     ZSTD_CCtx *zstd;
-    uint32_t hard_blocks;          /* Since one that compressed well. */
-    struct buf packed;             /* A compressed block. */
-    struct table_sealing *sealing; /* Owned; NULL: not encrypted. */
-    struct buf sealed;             /* An encrypted block. */
+    uint32_t hard_blocks;            /* Since one that compressed well. */
+    struct buf packed;               /* A compressed block. */
+    struct sstable_sealing *sealing; /* Owned; NULL: not encrypted. */
+    struct buf sealed;               /* An encrypted block. */
     struct buf scratch;
-    struct table_properties properties;
+    struct sstable_properties properties;
     size_t row_len;    /* Of the last key: its row part, */
     size_t column_len; /* its column part, */
     family_id family;  /* its family, */
@@ -96,9 +96,9 @@ struct table_writer {
     bool finished;
 };
 
-/* --- life --------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
-static void init_parts(struct table_writer *w)
+static void init_parts(struct sstable_writer *w)
 {
     size_t target = w->group.block_bytes;
 
@@ -110,7 +110,7 @@ static void init_parts(struct table_writer *w)
     block_builder_init(&w->top, BLOCK_INDEX_RESTART_EVERY);
     bloom_builder_init(&w->hashes);
     bloom_builder_init(&w->filter);
-    table_properties_init(&w->properties);
+    sstable_properties_init(&w->properties);
     w->properties.bloom = w->group.bloom;
     if (w->group.compression == COMPRESSION_ZSTD) {
         w->zstd = ZSTD_createCCtx();
@@ -120,39 +120,39 @@ static void init_parts(struct table_writer *w)
     }
 }
 
-int table_writer_open(struct fs *fs,
-                      const char *path,
-                      const struct group_options *group,
-                      uint64_t expected_bytes,
-                      struct table_writer **out,
-                      struct err *err)
+int sstable_writer_open(struct fs *fs,
+                        const char *path,
+                        const struct group_options *group,
+                        uint64_t expected_bytes,
+                        struct sstable_writer **out,
+                        struct err *err)
 {
-    return table_writer_open_sealed(fs, path, group, expected_bytes,
-                                    fs_keyring(fs), out, err);
+    return sstable_writer_open_sealed(fs, path, group, expected_bytes,
+                                      fs_keyring(fs), out, err);
 }
 
-int table_writer_open_sealed(struct fs *fs,
-                             const char *path,
-                             const struct group_options *group,
-                             uint64_t expected_bytes,
-                             struct keyring *keys,
-                             struct table_writer **out,
-                             struct err *err)
+int sstable_writer_open_sealed(struct fs *fs,
+                               const char *path,
+                               const struct group_options *group,
+                               uint64_t expected_bytes,
+                               struct keyring *keys,
+                               struct sstable_writer **out,
+                               struct err *err)
 {
     struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
                                     .exclusive = true,
                                     .expected_bytes = expected_bytes,
                                     .replication = group->replication};
-    struct table_sealing *sealing = NULL;
+    struct sstable_sealing *sealing = NULL;
     struct fs_writer *file;
-    struct table_writer *w;
-    int rc = keys ? table_sealing_new(keys, &sealing, err) : 0;
+    struct sstable_writer *w;
+    int rc = keys ? sstable_sealing_new(keys, &sealing, err) : 0;
 
     *out = NULL;
     if (rc == 0)
         rc = fs_create(fs, path, &opts, &file, err);
     if (rc) {
-        table_sealing_free(sealing);
+        sstable_sealing_free(sealing);
         err_wrap(err, "table %s", path);
         return rc;
     }
@@ -169,7 +169,7 @@ int table_writer_open_sealed(struct fs *fs,
     return 0;
 }
 
-void table_writer_hurry(struct table_writer *w)
+void sstable_writer_hurry(struct sstable_writer *w)
 {
     PRE(!w->finished);
     w->group.level = MIN_OF(w->group.level, HURRIED_LEVEL);
@@ -191,7 +191,7 @@ static void free_blocks(struct raw_block *b)
     }
 }
 
-void table_writer_free(struct table_writer *w)
+void sstable_writer_free(struct sstable_writer *w)
 {
     if (!w)
         return;
@@ -208,19 +208,19 @@ void table_writer_free(struct table_writer *w)
     buf_close(&w->partition_last_key);
     buf_close(&w->packed);
     buf_close(&w->sealed);
-    table_sealing_free(w->sealing);
+    sstable_sealing_free(w->sealing);
     buf_close(&w->scratch);
-    table_properties_close(&w->properties);
+    sstable_properties_close(&w->properties);
     dictionary_free(w->dictionary);
     ZSTD_freeCCtx(w->zstd);
     mem_free(w->path);
     mem_free(w);
 }
 
-/* --- blocks to the file ------------------------------------------------- */
+/* --- blocks to the file -------------------------------------------------- */
 
 /* Append @payload with its trailer; *@h says where it went. */
-static int write_payload(struct table_writer *w,
+static int write_payload(struct sstable_writer *w,
                          struct slice payload,
                          enum block_codec codec,
                          size_t raw_bytes,
@@ -233,7 +233,7 @@ static int write_payload(struct table_writer *w,
 
     if (w->sealing) {
         buf_clear(&w->sealed);
-        table_sealing_seal(w->sealing, offset, codec, payload, &w->sealed);
+        sstable_sealing_seal(w->sealing, offset, codec, payload, &w->sealed);
         payload = buf_slice(&w->sealed);
     }
     *h = (struct block_handle){offset, (uint32_t)payload.len,
@@ -248,8 +248,9 @@ static int write_payload(struct table_writer *w,
 }
 
 /* Compress @raw into w->packed; false when it is not worth it. */
-static bool
-compress(struct table_writer *w, struct slice raw, bool with_dictionary)
+static bool sstable_writer_compress(struct sstable_writer *w,
+                                    struct slice raw,
+                                    bool with_dictionary)
 {
     size_t bound = ZSTD_compressBound(raw.len);
     size_t n;
@@ -269,18 +270,18 @@ compress(struct table_writer *w, struct slice raw, bool with_dictionary)
 }
 
 /* The same for a block of entries, which looks at how those before it fared. */
-static bool compress_data(struct table_writer *w, struct slice raw)
+static bool compress_data(struct sstable_writer *w, struct slice raw)
 {
     bool pays = false;
 
     if (w->hard_blocks < HARD_BLOCKS_MAX || w->hard_blocks % w->try_every == 0)
-        pays = compress(w, raw, w->dictionary != NULL);
+        pays = sstable_writer_compress(w, raw, w->dictionary != NULL);
     w->hard_blocks = pays ? 0 : w->hard_blocks + 1;
     return pays;
 }
 
 /* Write a decoded block, compressed if the group says so and it pays. */
-static int write_block(struct table_writer *w,
+static int write_block(struct sstable_writer *w,
                        struct slice raw,
                        bool is_data,
                        struct block_handle *h,
@@ -288,7 +289,8 @@ static int write_block(struct table_writer *w,
 {
     bool with_dictionary = is_data && w->dictionary;
 
-    if (w->zstd && (is_data ? compress_data(w, raw) : compress(w, raw, false)))
+    if (w->zstd && (is_data ? compress_data(w, raw)
+                            : sstable_writer_compress(w, raw, false)))
         return write_payload(w, buf_slice(&w->packed),
                              with_dictionary ? BLOCK_ZSTD_DICTIONARY
                                              : BLOCK_ZSTD,
@@ -297,7 +299,7 @@ static int write_block(struct table_writer *w,
 }
 
 /* Write filter and index of the current partition and enter it in the top. */
-static int cut_partition(struct table_writer *w, struct err *err)
+static int cut_partition(struct sstable_writer *w, struct err *err)
 {
     struct partition_entry e = {.block_count = w->partition_blocks};
     int rc = 0;
@@ -324,8 +326,9 @@ static int cut_partition(struct table_writer *w, struct err *err)
     return 0;
 }
 
-static int
-write_sealed(struct table_writer *w, const struct raw_block *b, struct err *err)
+static int write_sealed(struct sstable_writer *w,
+                        const struct raw_block *b,
+                        struct err *err)
 {
     char room[BLOCK_HANDLE_BYTES_MAX];
     struct block_handle h;
@@ -349,7 +352,7 @@ write_sealed(struct table_writer *w, const struct raw_block *b, struct err *err)
     return 0;
 }
 
-static int write_queue(struct table_writer *w, struct err *err)
+static int write_queue(struct sstable_writer *w, struct err *err)
 {
     while (w->first) {
         struct raw_block *b = w->first;
@@ -366,7 +369,7 @@ static int write_queue(struct table_writer *w, struct err *err)
 }
 
 /* The sample is complete: train on it. */
-static void end_sampling(struct table_writer *w)
+static void end_sampling(struct sstable_writer *w)
 {
     size_t count = 0;
     struct slice *blocks;
@@ -386,9 +389,9 @@ static void end_sampling(struct table_writer *w)
     mem_free(blocks);
 }
 
-/* --- entries ------------------------------------------------------------ */
+/* --- entries ------------------------------------------------------------- */
 
-static struct raw_block *take_block(struct table_writer *w)
+static struct raw_block *take_block(struct sstable_writer *w)
 {
     struct raw_block *b = w->spare;
 
@@ -405,8 +408,10 @@ static struct raw_block *take_block(struct table_writer *w)
 
 /* Close the current block; @next is the key behind it (empty at the end), which
  * shares @shared bytes with the block's last one. */
-static int
-seal(struct table_writer *w, struct slice next, size_t shared, struct err *err)
+static int sstable_writer_seal(struct sstable_writer *w,
+                               struct slice next,
+                               size_t shared,
+                               struct err *err)
 {
     struct raw_block *b = take_block(w);
     struct buf swap = b->bytes;
@@ -438,7 +443,8 @@ seal(struct table_writer *w, struct slice next, size_t shared, struct err *err)
 }
 
 /* Hash the parts of @key that are new since the last one. */
-static void add_hashes(struct table_writer *w, struct slice key, size_t shared)
+static void
+add_hashes(struct sstable_writer *w, struct slice key, size_t shared)
 {
     bool new_row = shared < w->row_len || w->row_len == 0;
 
@@ -462,7 +468,7 @@ static void add_hashes(struct table_writer *w, struct slice key, size_t shared)
 /* How much of a block a reader of one entry may have to decode in vain. Large
  * values gain most from each other's text (versions of a page, pages of a
  * host), and their readers notice it least, so they get more company. */
-static size_t bytes_beyond_max(const struct table_writer *w, size_t smallest)
+static size_t bytes_beyond_max(const struct sstable_writer *w, size_t smallest)
 {
     if (smallest >= LARGE_ENTRY_BYTES && w->block_target >= LARGE_TARGET_BYTES)
         return BLOCK_TARGET_BYTES_MAX;
@@ -470,7 +476,7 @@ static size_t bytes_beyond_max(const struct table_writer *w, size_t smallest)
 }
 
 /* Must the block be closed before an entry of @bytes? */
-static bool must_seal(const struct table_writer *w, size_t bytes)
+static bool must_seal(const struct sstable_writer *w, size_t bytes)
 {
     size_t smallest = MIN_OF(w->smallest_bytes, bytes);
     size_t after = block_builder_bytes(&w->data) + bytes;
@@ -479,10 +485,10 @@ static bool must_seal(const struct table_writer *w, size_t bytes)
            after - smallest > bytes_beyond_max(w, smallest);
 }
 
-int table_writer_add(struct table_writer *w,
-                     struct slice key,
-                     struct slice value,
-                     struct err *err)
+int sstable_writer_add(struct sstable_writer *w,
+                       struct slice key,
+                       struct slice value,
+                       struct err *err)
 {
     struct slice last = buf_slice(&w->properties.last_key);
     size_t shared = key_shared_bytes(last, key);
@@ -493,15 +499,15 @@ int table_writer_add(struct table_writer *w,
     PRE(shared == last.len ||
         (unsigned char)key.data[shared] > (unsigned char)last.data[shared]);
     if (must_seal(w, key.len + value.len)) {
-        rc = seal(w, key, shared, err);
+        rc = sstable_writer_seal(w, key, shared, err);
         if (rc)
             return rc;
     }
     if (w->properties.entry_count == 0)
         buf_append_slice(&w->properties.first_key, key);
     add_hashes(w, key, shared);
-    table_properties_count(&w->properties, key, value.len, w->family,
-                           w->has_time);
+    sstable_properties_count(&w->properties, key, value.len, w->family,
+                             w->has_time);
     if (block_builder_empty(&w->data))
         w->smallest_bytes = SIZE_MAX;
     w->smallest_bytes = MIN_OF(w->smallest_bytes, key.len + value.len);
@@ -511,17 +517,17 @@ int table_writer_add(struct table_writer *w,
     return 0;
 }
 
-uint64_t table_writer_bytes(const struct table_writer *w)
+uint64_t sstable_writer_bytes(const struct sstable_writer *w)
 {
     return fs_writer_offset(w->file) + w->queued_bytes +
            block_builder_bytes(&w->data) + block_builder_bytes(&w->index);
 }
 
-/* --- the end of the file ------------------------------------------------ */
+/* --- the end of the file ------------------------------------------------- */
 
-static int write_tail(struct table_writer *w, struct err *err)
+static int write_tail(struct sstable_writer *w, struct err *err)
 {
-    struct table_footer footer = {0};
+    struct sstable_footer footer = {0};
     int rc = 0;
 
     if (w->dictionary)
@@ -529,7 +535,7 @@ static int write_tail(struct table_writer *w, struct err *err)
                            w->dictionary->bytes.len, &footer.dictionary, err);
     if (!rc) {
         buf_clear(&w->scratch);
-        table_properties_append(&w->scratch, &w->properties);
+        sstable_properties_append(&w->scratch, &w->properties);
         rc = write_payload(w, buf_slice(&w->scratch), BLOCK_RAW, w->scratch.len,
                            &footer.properties, err);
     }
@@ -540,11 +546,11 @@ static int write_tail(struct table_writer *w, struct err *err)
         return rc;
     footer.is_sealed = w->sealing != NULL;
     buf_clear(&w->scratch);
-    table_footer_append(&w->scratch, &footer);
+    sstable_footer_append(&w->scratch, &footer);
     if (w->sealing) {
         buf_clear(&w->sealed);
-        table_sealing_append(w->sealing, fs_writer_offset(w->file),
-                             buf_slice(&w->scratch), &w->sealed);
+        sstable_sealing_append(w->sealing, fs_writer_offset(w->file),
+                               buf_slice(&w->scratch), &w->sealed);
         buf_clear(&w->scratch);
         buf_append_slice(&w->scratch, buf_slice(&w->sealed));
     }
@@ -557,13 +563,13 @@ static int write_tail(struct table_writer *w, struct err *err)
     return rc;
 }
 
-int table_writer_finish(struct table_writer *w, struct err *err)
+int sstable_writer_finish(struct sstable_writer *w, struct err *err)
 {
     int rc;
 
     PRE(!w->finished);
     PRE(w->properties.entry_count > 0);
-    rc = seal(w, SLICE_EMPTY, 0, err);
+    rc = sstable_writer_seal(w, SLICE_EMPTY, 0, err);
     if (!rc && w->sampling) {
         end_sampling(w);
         rc = write_queue(w, err);
@@ -580,14 +586,14 @@ int table_writer_finish(struct table_writer *w, struct err *err)
     return rc;
 }
 
-const struct table_properties *
-table_writer_properties(const struct table_writer *w)
+const struct sstable_properties *
+sstable_writer_properties(const struct sstable_writer *w)
 {
     PRE(w->finished);
     return &w->properties;
 }
 
-uint64_t table_writer_file_bytes(const struct table_writer *w)
+uint64_t sstable_writer_file_bytes(const struct sstable_writer *w)
 {
     PRE(w->finished);
     return w->file_bytes;

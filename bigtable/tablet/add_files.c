@@ -21,8 +21,8 @@ struct taker {
 
 struct adding {
     struct store *store;
-    struct table *table;
-    struct table_view *view;
+    struct store_table *table;
+    struct store_table_view *view;
     uint64_t load;
     struct new_file *files;
     size_t count;
@@ -229,11 +229,11 @@ static int open_takers(struct adding *a, struct err *err)
     return rc;
 }
 
-static struct table_view *new_view(const struct adding *a)
+static struct store_table_view *new_view(const struct adding *a)
 {
     size_t count = a->view->tablet_count;
     struct tablet **tablets = mem_alloc((count + 1) * sizeof(struct tablet *));
-    struct table_view *v;
+    struct store_table_view *v;
     for (size_t i = 0; i < count; i++)
         tablets[i] = a->view->tablets[i];
     for (size_t i = 0; i < a->taker_count; i++)
@@ -244,7 +244,8 @@ static struct table_view *new_view(const struct adding *a)
         else
             tablet_ref(tablets[i]);
     }
-    v = table_view_new(a->view->schema, a->view->generation, tablets, count);
+    v = store_table_view_new(a->view->schema, a->view->generation, tablets,
+                             count);
     mem_free(tablets);
     return v;
 }
@@ -258,7 +259,7 @@ static int flush_takers(struct adding *a, struct err *err)
 }
 
 /* PRE: the files are placed, and writers are out. */
-static int commit(struct adding *a, struct err *err)
+static int add_files_commit(struct adding *a, struct err *err)
 {
     uint64_t id = a->takers[0].old->id;
     int rc = flush_takers(a, err);
@@ -303,12 +304,12 @@ static int place_files(struct adding *a,
 }
 
 /* PRE: no background job works on the takers. */
-static int change(struct adding *a,
-                  const struct file_mover *mover,
-                  uint64_t *files,
-                  struct err *err)
+static int add_files_change(struct adding *a,
+                            const struct file_mover *mover,
+                            uint64_t *files,
+                            struct err *err)
 {
-    struct table_view *view = NULL;
+    struct store_table_view *view = NULL;
     size_t placed = 0;
     int rc = flush_takers(a, err);
     if (rc)
@@ -316,7 +317,7 @@ static int change(struct adding *a,
     rc = place_files(a, mover, &placed, files, err);
     if (rc == 0) {
         write_turn_close_table(a->store, a->table);
-        rc = commit(a, err);
+        rc = add_files_commit(a, err);
         if (rc == 0)
             view = new_view(a);
         write_turn_open_table(a->store, a->table, rc == 0, view);
@@ -332,10 +333,10 @@ static int change(struct adding *a,
 }
 
 /* PRE: the table's change_lock is held. */
-static int add(struct adding *a,
-               const struct file_mover *mover,
-               uint64_t *files,
-               struct err *err)
+static int add_files_run(struct adding *a,
+                         const struct file_mover *mover,
+                         uint64_t *files,
+                         struct err *err)
 {
     int rc = 0;
     a->takers = mem_alloc((a->view->tablet_count + 1) * sizeof(*a->takers));
@@ -344,7 +345,7 @@ static int add(struct adding *a,
     for (size_t i = 0; i < a->taker_count; i++)
         background_pause(a->store, a->takers[i].old);
     if (a->taker_count > 0)
-        rc = change(a, mover, files, err);
+        rc = add_files_change(a, mover, files, err);
     for (size_t i = 0; i < a->taker_count; i++)
         background_resume(a->store, a->takers[i].old);
     buf_close(&a->fresh);
@@ -354,7 +355,7 @@ static int add(struct adding *a,
 }
 
 int add_files(struct store *s,
-              struct table *t,
+              struct store_table *t,
               uint64_t load,
               struct new_file *files,
               size_t count,
@@ -370,9 +371,10 @@ int add_files(struct store *s,
         return rc;
     choose_runs(&a);
     mutex_lock(&t->change_lock);
-    a.view = table_get_view(t);
-    rc = a.view ? add(&a, mover, &counts->files, err) : table_gone(t, err);
-    table_view_unref(a.view);
+    a.view = store_table_get_view(t);
+    rc = a.view ? add_files_run(&a, mover, &counts->files, err)
+                : store_table_gone(t, err);
+    store_table_view_unref(a.view);
     mutex_unlock(&t->change_lock);
     counts->tablets = a.taker_count;
     counts->before = a.before;

@@ -1,8 +1,8 @@
-/* Adding table files that were written elsewhere to a table: bulk loads.
+/* Adding SSTables that were written elsewhere to a table: bulk loads.
  *
  * All entries of such a file are cells numbered 0. Each is given one number,
  * fresh when the file is added (lsm/version.h), so that it counts as written
- * then: writers are kept out while what they wrote gets into table files and
+ * then: writers are kept out while what they wrote gets into SSTables and
  * the new files above them.
  *
  * Threads: any.
@@ -21,7 +21,7 @@
 struct fs;
 struct schema;
 struct store;
-struct table;
+struct store_table;
 
 struct new_file {
     const char *path; /* Where it is now, below the file system's root. */
@@ -48,7 +48,7 @@ struct add_counts {
     uint64_t files;   /* Placed. */
 };
 
-/* Read @f from end to end: is it a table file as described, with cells numbered
+/* Read @f from end to end: is it an SSTable as described, with cells numbered
  * 0 of families of its group alone? Parks. Errors: ERR_CORRUPT, with file,
  * place and reason; ERR_ABORTED: a family that is no more; ERR_NOTFOUND. */
 MUST_CHECK int check_new_file(struct fs *fs,
@@ -62,7 +62,7 @@ MUST_CHECK int check_new_file(struct fs *fs,
  * Without files it only counts the tablets that have taken the load.
  * Parks. On error nothing is added. */
 MUST_CHECK int add_files(struct store *s,
-                         struct table *t,
+                         struct store_table *t,
                          uint64_t load,
                          struct new_file *files,
                          size_t count,

@@ -18,7 +18,8 @@ void age_clock_init(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
     atomic_init(&c->since_ns, 0);
 }
 
-static int64_t trust(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
+static int64_t
+age_clock_trust(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
 {
     atomic_store(&c->offset_us, wall_us - mono_us(mono_ns));
     atomic_store(&c->since_ns, 0);
@@ -26,17 +27,17 @@ static int64_t trust(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
 }
 
 /* The clock is ahead of @expected_us. */
-static int64_t doubt(struct age_clock *c,
-                     int64_t wall_us,
-                     int64_t expected_us,
-                     uint64_t mono_ns)
+static int64_t age_clock_doubt(struct age_clock *c,
+                               int64_t wall_us,
+                               int64_t expected_us,
+                               uint64_t mono_ns)
 {
     unsigned long long since_ns = 0;
     if (atomic_compare_exchange_strong(&c->since_ns, &since_ns,
                                        MAX_OF(mono_ns, UINT64_C(1))) ||
         mono_ns < since_ns || mono_ns - since_ns < AGE_CLOCK_TRUST_US * 1000)
         return expected_us;
-    return trust(c, wall_us, mono_ns);
+    return age_clock_trust(c, wall_us, mono_ns);
 }
 
 int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
@@ -46,10 +47,10 @@ int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
         (int64_t)atomic_load_explicit(&c->offset_us, memory_order_relaxed);
     int64_t ahead_us = wall_us - expected_us;
     if (ahead_us > STEP_US)
-        return doubt(c, wall_us, expected_us, mono_ns);
+        return age_clock_doubt(c, wall_us, expected_us, mono_ns);
     if (ahead_us < -STEP_US / 4 || ahead_us > STEP_US / 4 ||
         atomic_load_explicit(&c->since_ns, memory_order_relaxed))
-        return trust(c, wall_us, mono_ns);
+        return age_clock_trust(c, wall_us, mono_ns);
     return wall_us;
 }
 

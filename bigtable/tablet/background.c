@@ -54,11 +54,11 @@ void background_close(struct background *b)
 
 /* --- choosing ------------------------------------------------------------ */
 
-static void propose(struct job *best,
-                    enum job_kind kind,
-                    struct tablet *t,
-                    struct tablet_group *g,
-                    uint64_t worth)
+static void background_propose(struct job *best,
+                               enum job_kind kind,
+                               struct tablet *t,
+                               struct tablet_group *g,
+                               uint64_t worth)
 {
     if (worth > best->worth)
         *best = (struct job){kind, t, g, worth};
@@ -69,7 +69,7 @@ static void propose_flush(struct job *best, struct tablet *t)
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (!g->flushing)
-            propose(best, JOB_FLUSH, t, g, lsm_frozen_bytes(g->lsm));
+            background_propose(best, JOB_FLUSH, t, g, lsm_frozen_bytes(g->lsm));
     }
 }
 
@@ -78,7 +78,8 @@ static void propose_compaction(struct job *best, struct tablet *t)
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (!g->compacting && !g->broken)
-            propose(best, JOB_COMPACT, t, g, lsm_compaction_debt(g->lsm));
+            background_propose(best, JOB_COMPACT, t, g,
+                               lsm_compaction_debt(g->lsm));
     }
 }
 
@@ -87,15 +88,15 @@ static void propose_split(struct store *s, struct job *best, struct tablet *t)
     uint64_t bytes = tablet_table_bytes(t);
     if (bytes > s->options.split_bytes && !t->split_failed &&
         !tablet_has_crossing_files(t))
-        propose(best, JOB_SPLIT, t, NULL, bytes);
+        background_propose(best, JOB_SPLIT, t, NULL, bytes);
 }
 
 /* The best job for a worker, its tablet referenced and marked busy. PRE: the
  * background's lock is held. */
-static struct job choose(struct store *s,
-                         struct table_view **views,
-                         size_t count,
-                         bool only_flushes)
+static struct job background_choose(struct store *s,
+                                    struct store_table_view **views,
+                                    size_t count,
+                                    bool only_flushes)
 {
     static const enum job_kind order[] = {JOB_FLUSH, JOB_COMPACT, JOB_SPLIT};
     struct job best = {JOB_NONE, NULL, NULL, 0};
@@ -128,10 +129,10 @@ static struct job next_job(struct store *s, bool only_flushes)
 {
     struct background *b = &s->background;
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     struct job job;
     mutex_lock(&b->lock);
-    job = choose(s, views, count, only_flushes);
+    job = background_choose(s, views, count, only_flushes);
     mutex_unlock(&b->lock);
     store_views_free(views, count);
     return job;
@@ -142,7 +143,7 @@ static struct job next_job(struct store *s, bool only_flushes)
 uint64_t background_count_memory(struct store *s)
 {
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     uint64_t active = 0;
     uint64_t frozen = 0;
     for (size_t i = 0; i < count; i++)
@@ -244,7 +245,7 @@ static void wait_for_work(struct store *s, bool failing)
         cond_wait(&b->work, &b->lock);
 }
 
-static void work(void *arg)
+static void background_work(void *arg)
 {
     struct background_worker *w = arg;
     struct store *s = w->store;
@@ -284,7 +285,7 @@ static void start_tasks(struct store *s)
         w->store = s;
         w->only_flushes = b->task_count == 0 && b->task_max > 1;
         b->tasks[b->task_count++] =
-            task_start(s->world, "quarry-engine", work, w);
+            task_start(s->world, "quarry-engine", background_work, w);
     }
 }
 
@@ -309,7 +310,7 @@ void background_start(struct store *s)
 static void cancel_all(struct store *s)
 {
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
@@ -338,7 +339,7 @@ void background_stop(struct store *s)
 /* --- waiting ------------------------------------------------------------- */
 
 /* The group with the most in its active memtable, if that is worth a flush. */
-static struct tablet_group *largest_active(struct table_view **views,
+static struct tablet_group *largest_active(struct store_table_view **views,
                                            size_t count)
 {
     struct tablet_group *best = NULL;
@@ -363,7 +364,7 @@ static void freeze_largest(struct store *s)
 {
     size_t count;
     struct writer *turn;
-    struct table_view **views;
+    struct store_table_view **views;
     struct tablet_group *g;
     write_turn_take(s, &turn);
     if (background_count_memory(s) == 0) {
@@ -408,7 +409,7 @@ static int no_room(const struct err *why, struct err *err)
     return ERR_UNAVAILABLE;
 }
 
-static int stall(struct store *s, struct err *err)
+static int background_stall(struct store *s, struct err *err)
 {
     struct background *b = &s->background;
     uint64_t start = world_mono_ns(s->world);
@@ -453,7 +454,7 @@ int background_wait_for_room(struct store *s, struct err *err)
     if (LIKELY(has_room(s)))
         return 0;
     background_count_memory(s);
-    return has_room(s) ? 0 : stall(s, err);
+    return has_room(s) ? 0 : background_stall(s, err);
 }
 
 int background_wait_flushed(struct store *s,

@@ -49,7 +49,7 @@ static void take_tablet(struct taking *k,
         }
 }
 
-static void take(void *ctx, const struct manifest_state *state)
+static void table_capture_take(void *ctx, const struct manifest_state *state)
 {
     struct taking *k = ctx;
     for (size_t i = 0; i < state->tablet_count; i++)
@@ -66,7 +66,7 @@ static int compare_starts(const void *a, const void *b)
 /* --- the moment ---------------------------------------------------------- */
 
 static int
-flush_all(struct store *s, const struct table_view *v, struct err *err)
+flush_all(struct store *s, const struct store_table_view *v, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
@@ -75,11 +75,11 @@ flush_all(struct store *s, const struct table_view *v, struct err *err)
 }
 
 /* PRE: the table's change_lock is held, and no background job works on it. */
-static int capture(struct store *s,
-                   struct table *t,
-                   const struct table_view *v,
-                   struct capture *out,
-                   struct err *err)
+static int table_capture_view(struct store *s,
+                              struct store_table *t,
+                              const struct store_table_view *v,
+                              struct capture *out,
+                              struct err *err)
 {
     struct taking k = {s, t->id, out};
     int rc = flush_all(s, v, err);
@@ -88,7 +88,7 @@ static int capture(struct store *s,
     write_turn_close_table(s, t);
     rc = flush_all(s, v, err);
     if (rc == 0)
-        registry_look(s->registry, v->tablets[0]->id, take, &k);
+        registry_look(s->registry, v->tablets[0]->id, table_capture_take, &k);
     write_turn_open_table(s, t, false, NULL);
     if (rc == 0 && out->tablet_count != v->tablet_count)
         rc = err_set(err, ERR_CANCELLED, "a tablet is not here any more");
@@ -96,28 +96,28 @@ static int capture(struct store *s,
 }
 
 int table_capture(struct store *s,
-                  struct table *t,
+                  struct store_table *t,
                   struct capture *out,
                   struct err *err)
 {
-    struct table_view *v;
+    struct store_table_view *v;
     int rc = store_check_writable(s, err);
     *out = (struct capture){.tablets = NULL};
     if (rc)
         return rc;
     mutex_lock(&t->change_lock);
-    v = table_get_view(t);
+    v = store_table_get_view(t);
     if (!v) {
         mutex_unlock(&t->change_lock);
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     }
     for (size_t i = 0; i < v->tablet_count; i++)
         background_pause(s, v->tablets[i]);
-    rc = capture(s, t, v, out, err);
+    rc = table_capture_view(s, t, v, out, err);
     for (size_t i = 0; i < v->tablet_count; i++)
         background_resume(s, v->tablets[i]);
     schema_encode(v->schema, &out->schema);
-    table_view_unref(v);
+    store_table_view_unref(v);
     mutex_unlock(&t->change_lock);
     if (rc)
         capture_release(s, out);

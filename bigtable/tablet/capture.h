@@ -1,4 +1,4 @@
-/* What a table consists of, as of one moment: each tablet's table files after
+/* What a table consists of, as of one moment: each tablet's SSTables after
  * all that was written is in them. Writers wait for the second of two minor
  * compactions, which has little to do.
  *
@@ -15,7 +15,7 @@
 #include "base/core/macros.h"
 
 struct store;
-struct table;
+struct store_table;
 
 struct captured_tablet {
     struct buf start;
@@ -38,7 +38,7 @@ struct capture {
  * Errors: ERR_NOTFOUND: it was dropped; ERR_CANCELLED: it is another server's.
  */
 MUST_CHECK int table_capture(struct store *s,
-                             struct table *t,
+                             struct store_table *t,
                              struct capture *out,
                              struct err *err);
 /* Let go of the files; Parks. */

@@ -16,7 +16,7 @@
 
 static const struct write_log_ops base_ops;
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 int commit_log_open(const struct commit_log_options *opts,
                     const struct log_end *end,
@@ -75,7 +75,7 @@ uint64_t commit_log_bytes(const struct commit_log *l)
     return atomic_load(&l->bytes);
 }
 
-/* --- appending --------------------------------------------------------- */
+/* --- appending ----------------------------------------------------------- */
 
 /* A sealer for a new segment, where records are encrypted: with the key of now,
  * and a salt of its own. */
@@ -147,8 +147,9 @@ note_failure(struct commit_log *l, int rc, bool goes_on, struct err *err)
 }
 
 /* @bytes of records behind the end are written: they count. */
-static void
-advance(struct commit_log *l, const struct log_record *last, size_t bytes)
+static void commit_log_advance(struct commit_log *l,
+                               const struct log_record *last,
+                               size_t bytes)
 {
     struct segment *s = l->segments.current;
     uint64_t pages;
@@ -178,18 +179,18 @@ take_back(struct commit_log *l, size_t bytes, int rc, struct err *err)
 
 /* Append @records: @direct, and thereby synced, or through the page cache.
  * PRE: there is room. */
-static int append(struct commit_log *l,
-                  const struct log_record *records,
-                  size_t count,
-                  size_t bytes,
-                  bool direct,
-                  struct err *err)
+static int commit_log_append_records(struct commit_log *l,
+                                     const struct log_record *records,
+                                     size_t count,
+                                     size_t bytes,
+                                     bool direct,
+                                     struct err *err)
 {
     int rc = direct ? commit_log__write_direct(l, records, count, err)
                     : commit_log__write(l, records, count, bytes, err);
     if (rc)
         return take_back(l, bytes, rc, err);
-    advance(l, &records[count - 1], bytes);
+    commit_log_advance(l, &records[count - 1], bytes);
     return 0;
 }
 
@@ -210,7 +211,8 @@ int commit_log_append(struct commit_log *l,
 {
     size_t bytes = commit_log__bytes(l, records, count);
     int rc = begin_append(l, bytes, err);
-    return rc ? rc : append(l, records, count, bytes, false, err);
+    return rc ? rc
+              : commit_log_append_records(l, records, count, bytes, false, err);
 }
 
 /* What one sync has to do. */
@@ -242,7 +244,7 @@ static void collect_work(struct commit_log *l, struct sync_work *w)
         w->names = l->segments.next_number;
 }
 
-static void raise(atomic_ullong *value, uint64_t to)
+static void commit_log_raise(atomic_ullong *value, uint64_t to)
 {
     unsigned long long old = atomic_load(value);
     while (old < to && !atomic_compare_exchange_weak(value, &old, to))
@@ -258,8 +260,8 @@ static void finish_work(struct commit_log *l, struct sync_work *w, bool good)
         log_segments_unref(w->segments[i]);
     mutex_unlock(&l->segments.lock);
     if (good) {
-        raise(&l->synced, w->position);
-        raise(&l->synced_sequence, w->sequence);
+        commit_log_raise(&l->synced, w->position);
+        commit_log_raise(&l->synced_sequence, w->sequence);
     }
 }
 
@@ -310,7 +312,7 @@ int commit_log_append_synced(struct commit_log *l,
     if (rc)
         return rc;
     direct = is_next_to_sync(l, bytes);
-    rc = append(l, records, count, bytes, direct, err);
+    rc = commit_log_append_records(l, records, count, bytes, direct, err);
     if (rc)
         return rc;
     if (!direct) {
@@ -319,8 +321,8 @@ int commit_log_append_synced(struct commit_log *l,
             err->code = ERR_UNKNOWN_OUTCOME;
         return rc ? ERR_UNKNOWN_OUTCOME : 0;
     }
-    raise(&l->synced, atomic_load(&l->position));
-    raise(&l->synced_sequence, l->last_sequence);
+    commit_log_raise(&l->synced, atomic_load(&l->position));
+    commit_log_raise(&l->synced_sequence, l->last_sequence);
     return 0;
 }
 

@@ -29,7 +29,7 @@
  * format 1 nothing is listed; there, what lies before a gap in the numbers has
  * been released.
  *
- * Segments whose entries are all in table files are kept as spares and written
+ * Segments whose entries are all in SSTables are kept as spares and written
  * again from the start: overwriting blocks that a file has already costs
  * neither page allocation nor a journal commit, a third of the time of an
  * append. Each checksum covers the segment's number, so that an old record is
@@ -138,7 +138,7 @@ struct write_log *commit_log_writer(struct commit_log *l);
 /* Syncs, records where the log ends, and cuts the last segment to what it
  * holds. NULL is allowed. Parks. */
 void commit_log_close(struct commit_log *l);
-/* Segments that hold something no table file has yet, and the current one. */
+/* Segments that hold something no SSTable has yet, and the current one. */
 size_t commit_log_segment_count(struct commit_log *l);
 
 /* Write @records behind each other, at once. They survive the process. Parks.
@@ -163,7 +163,7 @@ MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);
 /* Every entry up to this sequence number survives the machine. */
 uint64_t commit_log_synced_sequence(const struct commit_log *l);
 
-/* All entries up to and with @sequence are in table files: release segments
+/* All entries up to and with @sequence are in SSTables: release segments
  * that hold no others, unless a reader has locked the directory. Parks. */
 void commit_log_release(struct commit_log *l, uint64_t sequence);
 

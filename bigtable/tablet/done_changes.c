@@ -92,7 +92,7 @@ void done_changes_free(struct done_changes *d)
     mem_free(d);
 }
 
-/* --- clients -------------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 static bool is_idle(const struct client *c)
 {
@@ -227,7 +227,7 @@ static uint64_t bit_of(uint64_t sequence)
     return UINT64_C(1) << sequence % WORD_BITS;
 }
 
-/* --- beginning and ending ------------------------------------------------- */
+/* --- beginning and ending ------------------------------------------------ */
 
 static bool
 is_any_begun(const struct client *c, const uint64_t *sequences, size_t count)
@@ -344,7 +344,7 @@ bool done_changes_answer(struct done_changes *d,
     return found;
 }
 
-/* --- noting --------------------------------------------------------------- */
+/* --- noting -------------------------------------------------------------- */
 
 static void keep_answer(struct done_changes *d,
                         struct client *c,
@@ -363,10 +363,10 @@ static void keep_answer(struct done_changes *d,
     d->bytes += sizeof(*a) + bytes.len;
 }
 
-static void note(struct done_changes *d,
-                 struct client *c,
-                 uint64_t sequence,
-                 struct slice answer)
+static void done_changes_note_client(struct done_changes *d,
+                                     struct client *c,
+                                     uint64_t sequence,
+                                     struct slice answer)
 {
     /* One so far above all others says that their client knows of these. */
     if (sequence >= c->first + DONE_WINDOW && c->word_count)
@@ -383,7 +383,7 @@ void done_changes_note_one(struct done_changes *d,
                            struct slice answer)
 {
     mutex_lock(&d->lock);
-    note(d, need_client(d, session), sequence, answer);
+    done_changes_note_client(d, need_client(d, session), sequence, answer);
     mutex_unlock(&d->lock);
 }
 
@@ -399,12 +399,12 @@ void done_changes_note(struct done_changes *d,
             continue;
         if (!c || c->session != m->session)
             c = need_client(d, m->session);
-        note(d, c, m->sequence, m->answer);
+        done_changes_note_client(d, c, m->sequence, m->answer);
     }
     mutex_unlock(&d->lock);
 }
 
-/* --- encoding ------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------ */
 
 static bool is_done(const struct client *c, uint64_t sequence)
 {
@@ -482,7 +482,7 @@ decode_runs(struct done_changes *d, struct client *c, struct cursor *in)
                    at + gap + length > limit || limit < at;
         at += gap;
         for (; length > 0 && !in->bad; length--)
-            note(d, c, at++, SLICE_EMPTY);
+            done_changes_note_client(d, c, at++, SLICE_EMPTY);
     }
 }
 

@@ -26,8 +26,8 @@ static int count_table(struct fs_reader *r,
                        struct encryption_status *out,
                        struct err *err)
 {
-    char tail[TABLE_SEALING_BYTES + TABLE_FOOTER_BYTES];
-    const char *footer = tail + TABLE_SEALING_BYTES;
+    char tail[SSTABLE_SEALING_BYTES + SSTABLE_FOOTER_BYTES];
+    const char *footer = tail + SSTABLE_SEALING_BYTES;
     uint64_t bytes = fs_reader_size(r);
     size_t got = 0;
     int rc;
@@ -40,7 +40,7 @@ static int count_table(struct fs_reader *r,
     if (rc)
         return rc;
     if (got < sizeof(tail) ||
-        get_le32(footer + FOOTER_VERSION_AT) != TABLE_VERSION_SEALED) {
+        get_le32(footer + FOOTER_VERSION_AT) != SSTABLE_VERSION_SEALED) {
         count_file(&out->plain, bytes);
         return 0;
     }

@@ -27,7 +27,7 @@ struct encryption_status {
     struct encryption_count old;    /* of these with a key other than @key. */
 };
 
-/* Add the table files in the directory @dir of @fs to @out; @key is the data
+/* Add the SSTables in the directory @dir of @fs to @out; @key is the data
  * key in use. ERR_NOTFOUND where there is no such directory counts as none. */
 MUST_CHECK int encryption_count_tables(struct fs *fs,
                                        const char *dir,

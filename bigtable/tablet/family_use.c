@@ -41,7 +41,7 @@ static size_t index_of(const struct schema *s, family_id id)
 
 /* Give each family its part of @bytes, and have none left. */
 static void
-divide(struct group_use *g, uint64_t bytes, bool stored, bool memory)
+family_use_divide(struct group_use *g, uint64_t bytes, bool stored, bool memory)
 {
     uint64_t whole = 0;
     for (size_t i = 0; i < g->schema->family_count; i++)
@@ -55,16 +55,17 @@ divide(struct group_use *g, uint64_t bytes, bool stored, bool memory)
     }
 }
 
-static void add_file(struct group_use *g, const struct table_file *f)
+static void add_file(struct group_use *g, const struct sstable_file *f)
 {
-    const struct table_properties *p = table_reader_properties(f->reader);
+    const struct sstable_properties *p = sstable_reader_properties(f->reader);
     bool crossing = atomic_load(&g->group->crossing_count) > 0;
     for (size_t i = 0; i < p->family_count; i++) {
         size_t k = index_of(g->schema, p->families[i].id);
         if (k != NO_FAMILY)
             g->part[k] += p->families[i].bytes;
     }
-    divide(g, crossing ? f->info.bytes / 2 : f->info.bytes, true, g->in_memory);
+    family_use_divide(g, crossing ? f->info.bytes / 2 : f->info.bytes, true,
+                      g->in_memory);
 }
 
 /* The group's only family; NO_FAMILY when there are others. */
@@ -95,7 +96,7 @@ static void add_memtable(struct group_use *g, const struct memtable *m)
         if (k != NO_FAMILY)
             g->part[k] += key.len + n->value_len;
     }
-    divide(g, memtable_bytes(m), false, true);
+    family_use_divide(g, memtable_bytes(m), false, true);
 }
 
 static bool is_in_memory(const struct tablet_group *g, const struct schema *s)

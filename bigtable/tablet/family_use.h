@@ -1,4 +1,4 @@
-/* How many bytes each family of a tablet takes: of table files, by what their
+/* How many bytes each family of a tablet takes: of SSTables, by what their
  * properties say of it before compression, and of memory: memtables, whose
  * entries are looked at, and the files of groups that are kept there.
  *

@@ -1,4 +1,4 @@
-/* Numbers of table files: given out once, and which of them are undecided:
+/* Numbers of SSTables: given out once, and which of them are undecided:
  * their file is being written, or nobody has been told yet that a tablet
  * consists of it. Who sweeps files that nobody names leaves those alone.
  *

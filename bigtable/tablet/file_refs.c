@@ -19,7 +19,7 @@ void file_refs_close(struct file_refs *r)
 }
 
 /* Index of @number, or of where it belongs. */
-static size_t find(const struct file_refs *r, uint64_t number)
+static size_t file_refs_find(const struct file_refs *r, uint64_t number)
 {
     size_t low = 0;
     size_t high = r->count;
@@ -37,7 +37,7 @@ void file_refs_add(struct file_refs *r, uint64_t number)
 {
     size_t i;
     mutex_lock(&r->lock);
-    i = find(r, number);
+    i = file_refs_find(r, number);
     if (i < r->count && r->refs[i].number == number) {
         r->refs[i].count++;
     } else {
@@ -58,7 +58,7 @@ bool file_refs_drop(struct file_refs *r, uint64_t number)
     bool last;
     size_t i;
     mutex_lock(&r->lock);
-    i = find(r, number);
+    i = file_refs_find(r, number);
     PRE(i < r->count && r->refs[i].number == number);
     last = --r->refs[i].count == 0;
     if (last) {

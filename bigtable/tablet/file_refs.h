@@ -1,4 +1,4 @@
-/* How many users each table file has: tablets that list it (a split shares),
+/* How many users each SSTable has: tablets that list it (a split shares),
  * old tablets that are still read, pins. The last one to let go deletes it.
  *
  * Threads: any; a mutex inside.

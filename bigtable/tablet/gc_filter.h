@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 struct lsm_filter;
-struct table;
+struct store_table;
 
 /* For one compaction of a group of @t, judging age at @now_us. NULL when the
  * table was dropped. Owned. */
-struct lsm_filter *gc_filter_new(struct table *t, int64_t now_us);
+struct lsm_filter *gc_filter_new(struct store_table *t, int64_t now_us);
 void gc_filter_free(struct lsm_filter *f);
 
 #endif /* BIGTABLE_TABLET_GC_FILTER_H */

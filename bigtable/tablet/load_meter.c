@@ -26,8 +26,10 @@ void load_meter_init(struct load_meter *m, uint64_t now_ns)
             atomic_init(&m->slots[k][i], slot_at(now_ns) << LOAD_COUNT_BITS);
 }
 
-static void
-count(struct load_meter *m, enum load_kind kind, uint64_t slot, uint64_t n)
+static void load_meter_count(struct load_meter *m,
+                             enum load_kind kind,
+                             uint64_t slot,
+                             uint64_t n)
 {
     atomic_ullong *at = &m->slots[kind][slot % LOAD_SLOT_COUNT];
     unsigned long long held = atomic_load_explicit(at, memory_order_relaxed);
@@ -45,13 +47,13 @@ void load_meter_add(struct load_meter *m,
                     uint64_t now_ns)
 {
     uint64_t slot = slot_at(now_ns);
-    count(m, kind, slot, rows);
-    count(m, LOAD_BYTES, slot, bytes);
+    load_meter_count(m, kind, slot, rows);
+    load_meter_count(m, LOAD_BYTES, slot, bytes);
 }
 
 /* What the slots hold that are not too old. */
 static uint64_t
-sum(const struct load_meter *m, enum load_kind kind, uint64_t slot)
+load_meter_sum(const struct load_meter *m, enum load_kind kind, uint64_t slot)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < LOAD_SLOT_COUNT; i++) {
@@ -73,8 +75,8 @@ struct load_rates load_meter_rates(const struct load_meter *m, uint64_t now_ns)
     uint64_t span_ns = MAX_OF(MIN_OF(window_ns, life_ns), SPAN_NS_MIN);
     double seconds = (double)span_ns / NS_PER_S;
     return (struct load_rates){
-        .reads = (double)sum(m, LOAD_READS, slot) / seconds,
-        .writes = (double)sum(m, LOAD_WRITES, slot) / seconds,
-        .bytes = (double)sum(m, LOAD_BYTES, slot) / seconds,
+        .reads = (double)load_meter_sum(m, LOAD_READS, slot) / seconds,
+        .writes = (double)load_meter_sum(m, LOAD_WRITES, slot) / seconds,
+        .bytes = (double)load_meter_sum(m, LOAD_BYTES, slot) / seconds,
     };
 }

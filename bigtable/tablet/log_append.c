@@ -64,8 +64,9 @@ static size_t pad_bytes(const struct commit_log *l, uint64_t end)
 }
 
 /* Put records together behind what the last page holds. */
-static void
-gather(struct commit_log *l, const struct log_record *records, size_t count)
+static void log_append_gather(struct commit_log *l,
+                              const struct log_record *records,
+                              size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct log_record_header h = header_of(l, &records[i]);
@@ -92,7 +93,7 @@ static int write_gathered(struct commit_log *l,
     size_t from = l->cached ? tail : 0;
     struct slice whole;
     int rc;
-    gather(l, records, count);
+    log_append_gather(l, records, count);
     whole = !l->cached || pad_bytes(l, offset + l->block.len - tail) > 0
                 ? log_block_padded(&l->block, from)
                 : slice_make(l->block.data + from, l->block.len - from);
@@ -155,7 +156,7 @@ int commit_log__write_direct(struct commit_log *l,
     INVARIANT(tail == offset % PAGE_BYTES);
     if (rc)
         return rc;
-    gather(l, records, count);
+    log_append_gather(l, records, count);
     parts[0] = log_block_padded(&l->block, 0);
     end = offset - tail + parts[0].len;
     zeros = put_zeros(l, parts[0].len, end, parts + 1);

@@ -26,7 +26,7 @@ void log_block_close(struct log_block *b)
 }
 
 /* Room for @bytes, in whole pages. */
-static void resize(struct log_block *b, size_t bytes)
+static void log_block_resize(struct log_block *b, size_t bytes)
 {
     bool large = bytes >= LARGE_BYTES;
     size_t page = large ? LARGE_PAGE_BYTES : LOG_PAGE_BYTES;
@@ -47,7 +47,8 @@ char *log_block_extend(struct log_block *b, size_t bytes)
 {
     char *p;
     if (b->cap - b->len < bytes)
-        resize(b, MAX_OF(MAX_OF(b->cap * 2, FIRST_BYTES), b->len + bytes));
+        log_block_resize(
+            b, MAX_OF(MAX_OF(b->cap * 2, FIRST_BYTES), b->len + bytes));
     p = b->data + b->len;
     b->len += bytes;
     return p;
@@ -76,7 +77,7 @@ void log_block_keep_tail(struct log_block *b)
         memmove(b->data, b->data + b->len - tail, tail);
     b->len = tail;
     if (b->cap > KEEP_BYTES_MAX)
-        resize(b, FIRST_BYTES);
+        log_block_resize(b, FIRST_BYTES);
 }
 
 void log_block_pass(struct log_block *b, struct slice s)

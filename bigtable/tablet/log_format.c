@@ -116,7 +116,7 @@ void log_put_record_header(char p[LOG_RECORD_HEADER_BYTES],
     put_le32(p, crc);
 }
 
-static void fetch(struct slice s)
+static void log_format_fetch(struct slice s)
 {
     size_t bytes = MIN_OF(s.len, AHEAD_BYTES);
     for (size_t at = 0; at < bytes; at += LINE_BYTES)
@@ -134,7 +134,7 @@ void log_put_record(char *p,
     char *to = p + LOG_RECORD_HEADER_BYTES;
     for (size_t i = 0; i < part_count; to += parts[i++].len) {
         if (i + AHEAD_PARTS < part_count)
-            fetch(parts[i + AHEAD_PARTS]);
+            log_format_fetch(parts[i + AHEAD_PARTS]);
         crc = crc32c_extend_copy(crc, to, parts[i].data, parts[i].len);
     }
     PRE((size_t)(to - p) == LOG_RECORD_HEADER_BYTES + h->length);

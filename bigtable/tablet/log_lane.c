@@ -13,11 +13,11 @@
 #include "bigtable/tablet/segment_list.h"
 #include "gfs-lite/fs.h"
 
-/* --- a lane's worker ------------------------------------------------------ */
+/* --- a lane's worker ----------------------------------------------------- */
 
 /* Say in the segment that is left which one follows: from then on whoever takes
  * the log away knows of it. A segment that failed cannot say so. */
-static int announce(struct lane *n, uint64_t next, struct err *err)
+static int log_lane_announce(struct lane *n, uint64_t next, struct err *err)
 {
     char bytes[LOG_RECORD_HEADER_BYTES + 8];
     struct slice payload = slice_make(bytes + LOG_RECORD_HEADER_BYTES, 8);
@@ -113,7 +113,7 @@ static int begin_segment(struct lane *n, struct err *err)
     rc = fs_writer_append_sync(file, head.data, head.len, err);
     buf_close(&head);
     if (rc == 0 && n->file)
-        rc = announce(n, n->number, err);
+        rc = log_lane_announce(n, n->number, err);
     if (rc) {
         fs_writer_close(file);
         return rc;
@@ -196,7 +196,7 @@ static void finish_job(struct lane *n, int rc, const struct err *err)
     cond_broadcast(&l->done);
 }
 
-static void work(void *arg)
+static void log_lane_work(void *arg)
 {
     struct lane *n = arg;
     struct shared_log *l = n->log;
@@ -218,7 +218,7 @@ static void work(void *arg)
     mutex_unlock(&l->lock);
 }
 
-/* --- jobs ----------------------------------------------------------------- */
+/* --- jobs ---------------------------------------------------------------- */
 
 /* One without entries is read without a key. */
 static void put_record(struct lane *n, const struct log_record *r)
@@ -263,16 +263,16 @@ void log_lane__submit(struct lane *n,
     cond_signal(&n->work);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 void log_lane__start(struct shared_log *l, struct lane *n)
 {
     n->log = l;
     cond_init(&n->work);
     if (loop_self())
-        n->fiber = fiber_start(loop_self(), "commit-log", work, n);
+        n->fiber = fiber_start(loop_self(), "commit-log", log_lane_work, n);
     else
-        n->task = task_start(l->options.world, "quarry-log", work, n);
+        n->task = task_start(l->options.world, "quarry-log", log_lane_work, n);
 }
 
 void log_lane__join(struct lane *n)

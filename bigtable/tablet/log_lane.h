@@ -34,7 +34,7 @@ struct full_segment {
     uint64_t bytes;
     uint64_t synced; /* Of them; known to be on the disks. */
     uint64_t last_sequence;
-    bool released;        /* Table files have all that is in it. */
+    bool released;        /* SSTables have all that is in it. */
     uint64_t unlisted_by; /* The first segment whose list leaves it out; 0: none
                              does. */
     bool unlisted;        /* That one, or a later one, is on the disks. */

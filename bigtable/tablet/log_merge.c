@@ -40,19 +40,19 @@ static bool is_before_end(struct slice row, struct slice end)
     return end.len == 0 || slice_cmp(row, end) < 0;
 }
 
-static void add(struct log_merge *g, struct source *s)
+static void log_merge_add(struct log_merge *g, struct source *s)
 {
     g->sources =
         mem_realloc(g->sources, (g->count + 1) * sizeof(struct source *));
     g->sources[g->count++] = s;
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 struct file_source {
     struct source base;
-    struct table_reader *reader;
-    struct table_iter iter;
+    struct sstable_reader *reader;
+    struct sstable_iter iter;
     struct buf scratch;
 };
 
@@ -62,7 +62,7 @@ static int look_at_entry(struct log_merge *g, struct source *s, struct err *err)
     struct file_source *f = (struct file_source *)s;
     int rc;
     s->valid = false;
-    if (!table_iter_valid(&f->iter))
+    if (!sstable_iter_valid(&f->iter))
         return 0;
     rc = log_sorted_decode(&f->iter, &f->scratch, &s->mutation, &s->sequence,
                            err);
@@ -74,15 +74,15 @@ static int look_at_entry(struct log_merge *g, struct source *s, struct err *err)
 static int file_next(struct log_merge *g, struct source *s, struct err *err)
 {
     struct file_source *f = (struct file_source *)s;
-    int rc = table_iter_next(&f->iter, err);
+    int rc = sstable_iter_next(&f->iter, err);
     return rc ? rc : look_at_entry(g, s, err);
 }
 
 static void file_close(struct source *s)
 {
     struct file_source *f = (struct file_source *)s;
-    table_iter_close(&f->iter);
-    table_reader_unref(f->reader);
+    sstable_iter_close(&f->iter);
+    sstable_reader_unref(f->reader);
     buf_close(&f->scratch);
     mem_free(f);
 }
@@ -93,7 +93,7 @@ seek_start(struct log_merge *g, struct file_source *f, struct err *err)
     struct buf start = BUF_INIT;
     int rc;
     log_sorted_put_row(&start, g->table, buf_slice(&g->start));
-    rc = table_iter_seek(&f->iter, buf_slice(&start), err);
+    rc = sstable_iter_seek(&f->iter, buf_slice(&start), err);
     buf_close(&start);
     return rc ? rc : look_at_entry(g, &f->base, err);
 }
@@ -105,26 +105,26 @@ int log_merge_add_file(struct log_merge *g,
                        struct err *err)
 {
     static const struct source_ops ops = {file_next, file_close};
-    const struct table_reader_options opts = {.cache = cache};
-    struct table_reader *reader;
+    const struct sstable_reader_options opts = {.cache = cache};
+    struct sstable_reader *reader;
     struct file_source *f;
     struct fs_info info;
     int rc = fs_stat(fs, path, &info, err);
     if (rc || info.size_bytes == 0)
         return rc;
-    rc = table_reader_open(fs, path, &opts, &reader, err);
+    rc = sstable_reader_open(fs, path, &opts, &reader, err);
     if (rc)
         return rc;
     f = mem_zalloc(1, sizeof(*f));
     f->base.ops = &ops;
     f->reader = reader;
-    table_iter_init(&f->iter);
-    table_iter_open(&f->iter, reader, TABLE_READ_SCAN);
-    add(g, &f->base);
+    sstable_iter_init(&f->iter);
+    sstable_iter_open(&f->iter, reader, SSTABLE_READ_SCAN);
+    log_merge_add(g, &f->base);
     return seek_start(g, f, err);
 }
 
-/* --- segments in memory --------------------------------------------------- */
+/* --- segments in memory -------------------------------------------------- */
 
 struct segment_source {
     struct source base;
@@ -165,13 +165,13 @@ void log_merge_add_segment(struct log_merge *g, struct sorted_segment *s)
     m->segment = sorted_segment_ref(s);
     m->place = sorted_segment_find(s, g->table, buf_slice(&g->start));
     m->end = find_end(s, g->table, buf_slice(&g->end));
-    add(g, &m->base);
+    log_merge_add(g, &m->base);
     if (segment_next(g, &m->base, NULL) != 0) {
         /* It never fails. */
     }
 }
 
-/* --- segments elsewhere --------------------------------------------------- */
+/* --- segments elsewhere -------------------------------------------------- */
 
 void log_batch_put(const struct sorted_segment *s,
                    uint64_t table,
@@ -245,11 +245,11 @@ int log_merge_add_remote(struct log_merge *g,
     if (rc)
         remote_close(&m->base);
     else
-        add(g, &m->base);
+        log_merge_add(g, &m->base);
     return rc;
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------- */
 
 struct log_merge *
 log_merge_new(uint64_t table, struct slice start, struct slice end)
@@ -275,7 +275,7 @@ void log_merge_free(struct log_merge *g)
     mem_free(g);
 }
 
-static struct source *least(const struct log_merge *g)
+static struct source *log_merge_least(const struct log_merge *g)
 {
     struct source *best = NULL;
     for (size_t i = 0; i < g->count; i++) {
@@ -309,7 +309,7 @@ int log_merge_each(struct log_merge *g,
 {
     struct source *s;
     int rc = 0;
-    while (rc == 0 && (s = least(g)) != NULL) {
+    while (rc == 0 && (s = log_merge_least(g)) != NULL) {
         if (!is_repeated(g, s)) {
             rc = fn(ctx, &s->mutation, s->sequence, err);
             note_last(g, s);

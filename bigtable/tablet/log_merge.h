@@ -30,7 +30,7 @@ struct log_merge *
 log_merge_new(uint64_t table, struct slice start, struct slice end);
 void log_merge_free(struct log_merge *m); /* NULL is allowed. */
 
-/* The file at @path. Errors: those of table files. */
+/* The file at @path. Errors: those of SSTables. */
 MUST_CHECK int log_merge_add_file(struct log_merge *m,
                                   struct fs *fs,
                                   struct block_cache *cache,

@@ -125,7 +125,7 @@ static int list_segments(struct log_reader *r, struct err *err)
     return rc;
 }
 
-static int refuse(struct err *err)
+static int log_reader_refuse(struct err *err)
 {
     err_hint(err, "restore the file, or open with repair to give up what was "
                   "logged in it and behind it");
@@ -150,7 +150,7 @@ static int check_file(const struct log_reader *r,
     else
         err_set(err, ERR_CORRUPT, "commit log %s/%08llu.log %s", r->opts->dir,
                 number, s ? "has lost its header" : "is missing");
-    return refuse(err);
+    return log_reader_refuse(err);
 }
 
 /* Are all segments there that were recorded, and as long as they were? */
@@ -186,7 +186,7 @@ static int check_end(const struct log_reader *r,
             "the disk are missing at its end",
             r->opts->dir, (unsigned long long)n,
             (unsigned long long)(e->position - end->position));
-    return refuse(err);
+    return log_reader_refuse(err);
 }
 
 /* No record begins in @bytes from here on: nothing but zeros follows. A file

@@ -15,7 +15,7 @@
 /* Looked at at once to be erased. */
 #define ERASE_BYTES ((size_t)64 << 10)
 
-/* --- spares ------------------------------------------------------------ */
+/* --- spares -------------------------------------------------------------- */
 
 void log_segments__add_spare(struct log_segments *s, const char *path)
 {
@@ -73,7 +73,7 @@ int log_segments__record(struct log_segments *s,
     return 0;
 }
 
-/* --- beginning --------------------------------------------------------- */
+/* --- beginning ----------------------------------------------------------- */
 
 /* Does this process fill segments? */
 static bool fills_segments(const struct log_segments *s)
@@ -345,7 +345,7 @@ int log_segments_erase(struct log_segments *s, uint64_t bytes, struct err *err)
     return 0;
 }
 
-/* --- releasing --------------------------------------------------------- */
+/* --- releasing ----------------------------------------------------------- */
 
 void log_segments_unref(struct segment *s)
 {
@@ -445,8 +445,9 @@ end_release(struct log_segments *s, struct segment *released, uint64_t named)
     buf_close(&spares);
 }
 
-static uint64_t
-release(struct log_segments *s, uint64_t sequence, uint64_t synced)
+static uint64_t log_segments_release_synced(struct log_segments *s,
+                                            uint64_t sequence,
+                                            uint64_t synced)
 {
     uint64_t bytes = 0;
     uint64_t named;
@@ -465,7 +466,7 @@ log_segments_release(struct log_segments *s, uint64_t sequence, uint64_t synced)
     uint64_t bytes = 0;
     mutex_lock(&s->release_lock);
     if (dir_lock(s->world, s->dir, true, &alone, NULL) != ERR_BUSY) {
-        bytes = release(s, sequence, synced);
+        bytes = log_segments_release_synced(s, sequence, synced);
         dir_unlock(alone);
     }
     mutex_unlock(&s->release_lock);
@@ -485,7 +486,7 @@ size_t log_segments_count(struct log_segments *s)
 /* --- the end ------------------------------------------------------------- */
 
 /* Give back what was reserved behind the last record. */
-static void trim(struct segment *s)
+static void log_segments_trim(struct segment *s)
 {
     if (s->file && file_truncate(s->file, segment_file_end(s), NULL) != 0) {
         /* The space comes back when the segment is released. */
@@ -505,7 +506,7 @@ void log_segments_finish(struct log_segments *s, uint64_t end)
         if (log_segments__record(s, &list, end, NULL) != 0)
             return; /* What was recorded before holds: INV-2. */
     }
-    trim(c);
+    log_segments_trim(c);
 }
 
 void log_segments_close(struct log_segments *s)

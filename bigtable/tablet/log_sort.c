@@ -15,7 +15,7 @@
 
 #define SORTED_FAMILY 1
 
-/* --- names ---------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static int stem_of(const char *name)
 {
@@ -47,7 +47,7 @@ void log_sorted_put_row(struct buf *out, uint64_t table, struct slice row)
     buf_close(&plain);
 }
 
-/* --- writing -------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void
 put_key(struct buf *out, const struct logged_mutation *m, uint64_t sequence)
@@ -69,7 +69,7 @@ static void put_value(struct buf *out, const struct logged_mutation *m)
 }
 
 static int write_entries(const struct sorted_segment *s,
-                         struct table_writer *w,
+                         struct sstable_writer *w,
                          struct err *err)
 {
     struct buf key = BUF_INIT;
@@ -81,11 +81,11 @@ static int write_entries(const struct sorted_segment *s,
         sorted_segment_get(s, i, &m, &sequence);
         put_key(&key, &m, sequence);
         put_value(&value, &m);
-        rc = table_writer_add(w, buf_slice(&key), buf_slice(&value), err);
+        rc = sstable_writer_add(w, buf_slice(&key), buf_slice(&value), err);
     }
     buf_close(&key);
     buf_close(&value);
-    return rc ? rc : table_writer_finish(w, err);
+    return rc ? rc : sstable_writer_finish(w, err);
 }
 
 static int write_file(struct fs *fs,
@@ -94,7 +94,7 @@ static int write_file(struct fs *fs,
                       struct err *err)
 {
     struct group_options group;
-    struct table_writer *w;
+    struct sstable_writer *w;
     int rc;
     if (sorted_segment_count(s) == 0)
         return fs_replace(fs, path, SLICE_EMPTY, err);
@@ -105,11 +105,12 @@ static int write_file(struct fs *fs,
     if (fs_remove(fs, path, NULL) != 0) {
         /* As it should be: nobody left one there. */
     }
-    rc = table_writer_open(fs, path, &group, sorted_segment_bytes(s), &w, err);
+    rc =
+        sstable_writer_open(fs, path, &group, sorted_segment_bytes(s), &w, err);
     if (rc)
         return rc;
     rc = write_entries(s, w, err);
-    table_writer_free(w);
+    sstable_writer_free(w);
     return rc;
 }
 
@@ -141,16 +142,16 @@ int log_sorted_write(struct fs *fs,
     return rc;
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
-int log_sorted_decode(const struct table_iter *it,
+int log_sorted_decode(const struct sstable_iter *it,
                       struct buf *scratch,
                       struct logged_mutation *m,
                       uint64_t *sequence,
                       struct err *err)
 {
-    struct slice key = table_iter_key(it);
-    struct cursor c = cursor_make(table_iter_value(it));
+    struct slice key = sstable_iter_key(it);
+    struct cursor c = cursor_make(sstable_iter_value(it));
     struct slice row = cell_key_plain_row(key, scratch);
     *m = (struct logged_mutation){.now_us = (int64_t)cursor_le64(&c)};
     m->count = logged_count_read(&c, m);
@@ -159,7 +160,7 @@ int log_sorted_decode(const struct table_iter *it,
     m->families = cursor_bytes(&c, c.bad ? 0 : 2 * m->count).data;
     if (c.bad)
         return err_set(err, ERR_CORRUPT, "%s: malformed mutation",
-                       table_reader_path(it->reader));
+                       sstable_reader_path(it->reader));
     m->ops = cursor_bytes(&c, cursor_left(&c));
     m->table = get_be64(row.data);
     m->row = slice_sub(row, 8, row.len);

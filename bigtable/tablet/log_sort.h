@@ -1,7 +1,7 @@
 /* Sorted segments of a dead tablet server's log, as files: for those that do
  * not fit into the memory of who sorts them.
  *
- *     log/00000012/sorted/00000003.sst   of segment 3: a table file (sstable/)
+ *     log/00000012/sorted/00000003.sst   of segment 3: an SSTable (sstable/)
  *     key   = that of a cell: row table:be64 row, family 1, no qualifier, time
  *             0, the sequence number of the mutation's first operation
  *     value = now:le64 count family:le16 × count, ops   (count: writer.h)
@@ -25,7 +25,7 @@ struct buf;
 struct fs;
 struct logged_mutation;
 struct sorted_segment;
-struct table_iter;
+struct sstable_iter;
 
 #define LOG_SORTED_DIR "sorted" /* Below the log's. */
 
@@ -47,7 +47,7 @@ MUST_CHECK int log_sorted_write(struct fs *fs,
 void log_sorted_put_row(struct buf *out, uint64_t table, struct slice row);
 /* What the entry of @it says; slices are borrowed from it and from @scratch.
  * ERR_CORRUPT. */
-MUST_CHECK int log_sorted_decode(const struct table_iter *it,
+MUST_CHECK int log_sorted_decode(const struct sstable_iter *it,
                                  struct buf *scratch,
                                  struct logged_mutation *m,
                                  uint64_t *sequence,

@@ -9,7 +9,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 
 int flush_tablet(struct store *s, struct tablet *t, struct err *err)
@@ -34,28 +34,27 @@ static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
     return rc;
 }
 
-int compact_table(struct store *s, struct table *t, struct err *err)
+int compact_table(struct store *s, struct store_table *t, struct err *err)
 {
-    struct table_view *v;
+    struct store_table_view *v;
     int rc = store_flush(s, err);
     if (rc)
         return rc;
-    v = table_get_view(t);
+    v = store_table_get_view(t);
     if (!v)
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
         rc = compact_tablet(s, v->tablets[i], err);
         if (rc == ERR_CANCELLED)
             rc = 0; /* It was split meanwhile: its halves are fresh. */
     }
-    table_view_unref(v);
+    store_table_view_unref(v);
     if (rc)
         err_wrap(err, "compact table %s", t->name);
     return rc;
 }
 
-/* --- split points ----------------------------------------------------------
- */
+/* --- split points -------------------------------------------------------- */
 
 struct points {
     struct buf bytes;   /* Row names, one after the other. */
@@ -111,7 +110,7 @@ static int add_inner_points(struct points *p,
     return rc;
 }
 
-static uint64_t view_bytes(const struct table_view *v)
+static uint64_t view_bytes(const struct store_table_view *v)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < v->tablet_count; i++)
@@ -120,7 +119,7 @@ static uint64_t view_bytes(const struct table_view *v)
 }
 
 static int collect_points(struct points *p,
-                          const struct table_view *v,
+                          const struct store_table_view *v,
                           size_t parts,
                           struct err *err)
 {
@@ -151,19 +150,19 @@ static struct slice *lay_out(const struct points *p)
     return keys;
 }
 
-int table_split_points(struct table *t,
+int table_split_points(struct store_table *t,
                        size_t parts,
                        struct slice **keys,
                        size_t *count,
                        struct err *err)
 {
     struct points p = {BUF_INIT, BUF_INIT, BUF_INIT, 0};
-    struct table_view *v = table_get_view(t);
+    struct store_table_view *v = store_table_get_view(t);
     int rc;
     *keys = NULL;
     *count = 0;
     if (!v)
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     rc = collect_points(&p, v, parts, err);
     if (rc == 0) {
         *keys = lay_out(&p);
@@ -172,6 +171,6 @@ int table_split_points(struct table *t,
     buf_close(&p.bytes);
     buf_close(&p.lengths);
     buf_close(&p.scratch);
-    table_view_unref(v);
+    store_table_view_unref(v);
     return rc;
 }

@@ -10,21 +10,22 @@
 #include "base/core/slice.h"
 
 struct store;
-struct table;
+struct store_table;
 struct tablet;
 
 /* Flush @t and merge each group of each tablet into one run. */
-MUST_CHECK int compact_table(struct store *s, struct table *t, struct err *err);
+MUST_CHECK int
+compact_table(struct store *s, struct store_table *t, struct err *err);
 
 /* Rows that cut @t into about @parts equal pieces, ascending: *@keys and their
  * bytes are one owned allocation. */
-MUST_CHECK int table_split_points(struct table *t,
+MUST_CHECK int table_split_points(struct store_table *t,
                                   size_t parts,
                                   struct slice **keys,
                                   size_t *count,
                                   struct err *err);
 
-/* Put what @t has in memtables into table files, beside writers. Parks. */
+/* Put what @t has in memtables into SSTables, beside writers. Parks. */
 MUST_CHECK int flush_tablet(struct store *s, struct tablet *t, struct err *err);
 
 #endif /* BIGTABLE_TABLET_MAINTAIN_H */

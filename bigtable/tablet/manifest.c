@@ -54,7 +54,7 @@ static void manifest_name(char name[NAME_BYTES], uint64_t number)
              (unsigned long long)number);
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static int check_header(struct slice bytes, const char *name, struct err *err)
 {
@@ -263,7 +263,7 @@ static int apply_records(struct manifest *m,
     return 0;
 }
 
-static int load(struct manifest *m, const char *name, struct err *err)
+static int manifest_load(struct manifest *m, const char *name, struct err *err)
 {
     struct buf bytes = BUF_INIT;
     struct buf plain = BUF_INIT;
@@ -326,7 +326,7 @@ static int take_as_fresh(struct fs *fs, bool *fresh, struct err *err)
     if (*fresh)
         return 0;
     err_set(err, ERR_CORRUPT,
-            CURRENT_NAME " is missing, and there are table files or logs");
+            CURRENT_NAME " is missing, and there are SSTables or logs");
     err_hint(err, "restore it: it holds the name of the newest manifest-*");
     return ERR_CORRUPT;
 }
@@ -339,7 +339,7 @@ static int load_in_force(struct manifest *m, bool *fresh, struct err *err)
         return take_as_fresh(m->fs, fresh, err);
     if (rc)
         return rc;
-    rc = load(m, name, err);
+    rc = manifest_load(m, name, err);
     if (rc == ERR_NOTFOUND)
         return err_set(err, ERR_CORRUPT,
                        CURRENT_NAME ": it names %s, which is not there", name);
@@ -368,7 +368,7 @@ int manifest_open(struct fs *fs,
     *fresh = false;
     *out = NULL;
     if (pinned && pin_exists(fs))
-        rc = load(m, PINNED_NAME, err);
+        rc = manifest_load(m, PINNED_NAME, err);
     else
         rc = load_in_force(m, fresh, err);
     if (rc) {
@@ -456,7 +456,7 @@ void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx)
     mutex_unlock(&m->lock);
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Append the record of @edit to @out; it goes to @offset of the file. */
 static void append_record(struct buf *out,
@@ -652,7 +652,7 @@ void manifest_remove_pin(struct manifest *m)
     }
 }
 
-/* --- orphans ----------------------------------------------------------- */
+/* --- orphans ------------------------------------------------------------- */
 
 static int compare_numbers(const void *a, const void *b)
 {

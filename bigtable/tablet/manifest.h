@@ -41,7 +41,7 @@
 #include "base/core/slice.h"
 #include "bigtable/tablet/manifest_state.h"
 
-/* Of everything in the store: manifest, log and table files. A reader refuses a
+/* Of everything in the store: manifest, log and SSTables. A reader refuses a
  * higher one. */
 #define STORE_FORMAT_VERSION 2
 /* The same with a manifest whose records are encrypted. */
@@ -86,7 +86,7 @@ const struct manifest_state *manifest_state(const struct manifest *m);
 typedef void (*manifest_look_fn)(void *ctx, const struct manifest_state *state);
 void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx);
 
-/* Remove manifests that are not in force, and table files that no tablet refers
+/* Remove manifests that are not in force, and SSTables that no tablet refers
  * to and that are not among @kept. PRE: no other process and no reader uses the
  * store. Parks. */
 MUST_CHECK int manifest_remove_orphans(struct manifest *m,
@@ -98,7 +98,7 @@ MUST_CHECK int manifest_remove_orphans(struct manifest *m,
 MUST_CHECK int manifest_write_pin(struct manifest *m, struct err *err);
 void manifest_remove_pin(struct manifest *m);
 
-/* --- encryption, for who reads a manifest's bytes ----------------------- */
+/* --- encryption, for who reads a manifest's bytes ------------------------ */
 
 /* An opener of the records of the manifest in @bytes, or NULL where they are
  * not encrypted. Owned. */

@@ -1,4 +1,4 @@
-/* Checking a table file that somebody else wrote: see add_files.h. */
+/* Checking an SSTable that somebody else wrote: see add_files.h. */
 #include <inttypes.h>
 
 #include "base/core/buf.h"
@@ -22,7 +22,8 @@ struct check {
     uint64_t count;
 };
 
-static int damaged(const struct check *c, const char *what, struct err *err)
+static int
+new_file_damaged(const struct check *c, const char *what, struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "%s: entry %" PRIu64 ": %s", c->file->path,
                    c->count, what);
@@ -33,18 +34,18 @@ static int check_entry(struct check *c, struct slice key, struct err *err)
     const struct family *f;
     struct cell_key k;
     if (!cell_key_decode(key, &k, &c->scratch))
-        return damaged(c, "malformed key", err);
+        return new_file_damaged(c, "malformed key", err);
     if (c->count > 0 && slice_cmp(buf_slice(&c->last), key) >= 0)
-        return damaged(c, "out of order", err);
+        return new_file_damaged(c, "out of order", err);
     if (k.kind != ENTRY_PUT || k.sequence != 0)
-        return damaged(c, "not a cell of a load", err);
+        return new_file_damaged(c, "not a cell of a load", err);
     f = schema_family_by_id(c->schema, k.family);
     if (!f)
         return err_set(err, ERR_ABORTED,
                        "%s: entry %" PRIu64 ": its family is no more",
                        c->file->path, c->count);
     if (f->group != c->file->group)
-        return damaged(c, "family of another locality group", err);
+        return new_file_damaged(c, "family of another locality group", err);
     buf_clear(&c->last);
     buf_append_slice(&c->last, key);
     c->count++;
@@ -53,53 +54,53 @@ static int check_entry(struct check *c, struct slice key, struct err *err)
 
 /* Does the filter know @key? A read would not look for it otherwise. */
 static int check_filter(struct check *c,
-                        struct table_reader *r,
+                        struct sstable_reader *r,
                         struct slice key,
                         struct err *err)
 {
     struct slice row = slice_sub(key, 0, cell_key_row_length(key));
     struct slice column = slice_sub(key, 0, cell_key_column_length(key));
-    struct table_probe probe = {.prefix = row, .row_hash = hash64_slice(row)};
+    struct sstable_probe probe = {.prefix = row, .row_hash = hash64_slice(row)};
     bool maybe = true;
     int rc;
     probe.hash = probe.row_hash;
-    rc = table_reader_probe(r, &probe, &maybe, err);
+    rc = sstable_reader_probe(r, &probe, &maybe, err);
     if (rc == 0 && maybe) {
         probe.prefix = column;
         probe.hash = hash64_slice(column);
-        rc = table_reader_probe(r, &probe, &maybe, err);
+        rc = sstable_reader_probe(r, &probe, &maybe, err);
     }
     if (rc == 0 && !maybe)
-        rc = damaged(c, "its filter does not know it", err);
+        rc = new_file_damaged(c, "its filter does not know it", err);
     return rc;
 }
 
 static int
-check_entries(struct check *c, struct table_reader *r, struct err *err)
+check_entries(struct check *c, struct sstable_reader *r, struct err *err)
 {
-    struct table_iter it;
+    struct sstable_iter it;
     int rc;
-    table_iter_init(&it);
-    table_iter_open(&it, r, TABLE_READ_ONCE);
-    rc = table_iter_seek(&it, SLICE_EMPTY, err);
-    while (rc == 0 && table_iter_valid(&it)) {
-        rc = check_entry(c, table_iter_key(&it), err);
+    sstable_iter_init(&it);
+    sstable_iter_open(&it, r, SSTABLE_READ_ONCE);
+    rc = sstable_iter_seek(&it, SLICE_EMPTY, err);
+    while (rc == 0 && sstable_iter_valid(&it)) {
+        rc = check_entry(c, sstable_iter_key(&it), err);
         if (rc == 0)
-            rc = check_filter(c, r, table_iter_key(&it), err);
+            rc = check_filter(c, r, sstable_iter_key(&it), err);
         if (rc == 0)
-            rc = table_iter_next(&it, err);
+            rc = sstable_iter_next(&it, err);
     }
-    table_iter_close(&it);
+    sstable_iter_close(&it);
     return rc;
 }
 
 static int check_identity(const struct check *c,
-                          const struct table_reader *r,
+                          const struct sstable_reader *r,
                           struct err *err)
 {
-    const struct table_properties *p = table_reader_properties(r);
+    const struct sstable_properties *p = sstable_reader_properties(r);
     const struct new_file *f = c->file;
-    if (f->bytes != table_reader_file_bytes(r) ||
+    if (f->bytes != sstable_reader_file_bytes(r) ||
         f->entries != p->entry_count || p->sequence_max != 0 ||
         !slice_eq(f->first_key, buf_slice(&p->first_key)) ||
         !slice_eq(f->last_key, buf_slice(&p->last_key)))
@@ -124,10 +125,10 @@ static int check_ends(const struct check *c, struct err *err)
 /* Where what is stored is encrypted, all of it is. */
 static int check_sealing(struct fs *fs,
                          const struct new_file *f,
-                         const struct table_reader *r,
+                         const struct sstable_reader *r,
                          struct err *err)
 {
-    if (!fs_keyring(fs) || table_reader_is_sealed(r))
+    if (!fs_keyring(fs) || sstable_reader_is_sealed(r))
         return 0;
     err_set(err, ERR_DENIED, "%s: it is not encrypted, and the table is",
             f->path);
@@ -142,10 +143,10 @@ int check_new_file(struct fs *fs,
 {
     struct check c = {.file = f, .schema = schema};
     struct block_cache *cache = block_cache_new(CACHE_BYTES);
-    const struct table_reader_options opts = {.cache = cache};
-    struct table_reader *r = NULL;
+    const struct sstable_reader_options opts = {.cache = cache};
+    struct sstable_reader *r = NULL;
     int rc = schema_group_by_id(schema, f->group)
-                 ? table_reader_open(fs, f->path, &opts, &r, err)
+                 ? sstable_reader_open(fs, f->path, &opts, &r, err)
                  : err_set(err, ERR_CORRUPT, "%s: no locality group %u",
                            f->path, f->group);
     if (rc == 0)
@@ -156,7 +157,7 @@ int check_new_file(struct fs *fs,
         rc = check_entries(&c, r, err);
     if (rc == 0)
         rc = check_ends(&c, err);
-    table_reader_unref(r);
+    sstable_reader_unref(r);
     block_cache_free(cache);
     buf_close(&c.last);
     buf_close(&c.scratch);

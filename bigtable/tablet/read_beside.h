@@ -2,15 +2,15 @@
  *
  * Nobody waits for a reader. It shares a lock on the directory of the log, so
  * that the writer releases no segment meanwhile (commit_log_release() leaves it
- * to the next time), reads the manifest, opens all table files, which stay
+ * to the next time), reads the manifest, opens all SSTables, which stay
  * readable when they are removed, and then reads the log into its memtables.
  *
  * INV-1: what a reader returns is one state of the store. An entry that was
- * released from the log before the lock was taken is in a table file that the
+ * released from the log before the lock was taken is in an SSTable that the
  * manifest names; every later one is in the log that is read. Flushes and
  * compactions that the manifest gains meanwhile move entries and change none.
  * After any other change (tables, tablets, bulk loads), after a rotation of the
- * manifest, and if a table file is gone before it was opened, the reader starts
+ * manifest, and if an SSTable is gone before it was opened, the reader starts
  * again. Where directories cannot be locked, it starts again after every
  * change.
  *

@@ -12,7 +12,7 @@
 #include "bigtable/tablet/scan.h"
 #include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 
 /* Keys of this size are encoded on the stack. */
@@ -21,7 +21,7 @@
 /* What one read is about. */
 struct cell_read {
     struct store *store;
-    struct table_view *view;
+    struct store_table_view *view;
     struct tablet *tablet;
     size_t group; /* Index. */
     struct lsm_snapshot *snapshot;
@@ -69,11 +69,11 @@ static int read_by_entries(const struct cell_read *r,
 }
 
 /* The newest cell that is stored: is it to be seen? */
-static void judge(const struct cell_read *r,
-                  struct buf *value,
-                  size_t value_at,
-                  int64_t timestamp_us,
-                  bool *found)
+static void read_cell_judge(const struct cell_read *r,
+                            struct buf *value,
+                            size_t value_at,
+                            int64_t timestamp_us,
+                            bool *found)
 {
     *found = !gc_rule_collects(r->family->gc, 0, timestamp_us, r->now_us);
     if (!*found)
@@ -122,7 +122,7 @@ static int read_pinned(const struct cell_read *r,
     if (k)
         offer_cell(r, k, slice_sub(buf_slice(value), len, value->len),
                    *timestamp_us);
-    judge(r, value, len, *timestamp_us, found);
+    read_cell_judge(r, value, len, *timestamp_us, found);
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int read_encoded(struct cell_read *r,
         return read_below(r, &k, value, timestamp_us, found, err);
     buf_append(value, scan_entry_bytes(e), e->bytes_len);
     *timestamp_us = e->timestamp_us;
-    judge(r, value, value->len - e->bytes_len, *timestamp_us, found);
+    read_cell_judge(r, value, value->len - e->bytes_len, *timestamp_us, found);
     scan_entry_unref(e);
     return 0;
 }
@@ -180,8 +180,8 @@ static int read_in_view(struct cell_read *r,
     size_t value_at = value->len;
     bool large = r->name.len + r->qualifier.len > KEY_BYTES_STACK / 2 - 16;
     int rc;
-    r->tablet = table_view_find(r->view, r->name, NULL);
-    r->group = table_view_group(r->view, r->family->group);
+    r->tablet = store_table_view_find(r->view, r->name, NULL);
+    r->group = store_table_view_group(r->view, r->family->group);
     if (large)
         key = BUF_INIT;
     cell_key_append_row(&key, r->name);
@@ -200,7 +200,7 @@ static int read_in_view(struct cell_read *r,
     return rc;
 }
 
-int read_cell(struct table *t,
+int read_cell(struct store_table *t,
               struct slice row,
               struct slice family,
               struct slice qualifier,
@@ -210,13 +210,13 @@ int read_cell(struct table *t,
               struct err *err)
 {
     struct cell_read r = {.store = t->store,
-                          .view = table_get_view(t),
+                          .view = store_table_get_view(t),
                           .name = row,
                           .qualifier = qualifier};
     int rc;
     *found = false;
     if (!r.view)
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     r.family = schema_family(r.view->schema, family);
     if (!r.family)
         rc = schema_no_family(r.view->schema, family, err);
@@ -224,6 +224,6 @@ int read_cell(struct table *t,
         rc = row_name_check(row, err);
     else
         rc = read_in_view(&r, value, timestamp_us, found, err);
-    table_view_unref(r.view);
+    store_table_view_unref(r.view);
     return rc;
 }

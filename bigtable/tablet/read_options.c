@@ -6,7 +6,7 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 
 static int take_families(struct read_spec *out,
                          const struct schema *schema,
@@ -104,7 +104,7 @@ int read_spec_of_schema(struct read_spec *out,
 }
 
 int read_spec_build(struct read_spec *out,
-                    const struct table_view *view,
+                    const struct store_table_view *view,
                     const struct quarry_read_options *opts,
                     struct err *err)
 {

@@ -86,14 +86,14 @@ static bool ends_before(const struct row_span *a, const struct row_span *b)
 
 /* Does @b begin before @a ends? Neighbours stay apart, so that single rows stay
  * single. */
-static bool meets(const struct row_span *a, const struct row_span *b)
+static bool row_span_meets(const struct row_span *a, const struct row_span *b)
 {
     return a->upper.len == 0 ||
            slice_cmp(buf_slice(&b->lower), buf_slice(&a->upper)) < 0;
 }
 
 /* Let @a cover @b, too, and free @b. */
-static void swallow(struct row_span *a, struct row_span *b)
+static void row_span_swallow(struct row_span *a, struct row_span *b)
 {
     a->single = a->single && b->single;
     if (ends_before(a, b)) {
@@ -112,8 +112,8 @@ void read_spec_finish(struct read_spec *spec)
         qsort(spec->spans, spec->span_count, sizeof(*spec->spans),
               compare_spans);
     for (size_t i = 0; i < spec->span_count; i++) {
-        if (n > 0 && meets(&spec->spans[n - 1], &spec->spans[i]))
-            swallow(&spec->spans[n - 1], &spec->spans[i]);
+        if (n > 0 && row_span_meets(&spec->spans[n - 1], &spec->spans[i]))
+            row_span_swallow(&spec->spans[n - 1], &spec->spans[i]);
         else
             spec->spans[n++] = spec->spans[i];
     }

@@ -14,15 +14,19 @@ static struct manifest *manifest_of(struct registry *r)
     return ((struct manifest_registry *)r)->manifest;
 }
 
-static int
-commit(struct registry *r, uint64_t tablet, struct slice edit, struct err *err)
+static int store_registry_commit(struct registry *r,
+                                 uint64_t tablet,
+                                 struct slice edit,
+                                 struct err *err)
 {
     (void)tablet;
     return manifest_commit(manifest_of(r), edit, err);
 }
 
-static void
-look(struct registry *r, uint64_t tablet, registry_look_fn fn, void *ctx)
+static void store_registry_look(struct registry *r,
+                                uint64_t tablet,
+                                registry_look_fn fn,
+                                void *ctx)
 {
     (void)tablet;
     manifest_look(manifest_of(r), fn, ctx);
@@ -35,7 +39,8 @@ static void free_registry(struct registry *r)
 
 struct registry *registry_of_manifest(struct manifest *m)
 {
-    static const struct registry_ops ops = {commit, look, free_registry};
+    static const struct registry_ops ops = {store_registry_commit,
+                                            store_registry_look, free_registry};
     struct manifest_registry *r = mem_zalloc(1, sizeof(*r));
     r->base.ops = &ops;
     r->manifest = m;

@@ -11,7 +11,7 @@
 #include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/row_update.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 
 /* --- check and mutate ---------------------------------------------------- */
 
@@ -20,11 +20,11 @@ struct check {
     bool matched;
 };
 
-static int decide(void *ctx,
-                  const struct quarry_row *row,
-                  int64_t now_us,
-                  const struct quarry_mutation **m,
-                  struct err *err)
+static int row_changes_decide(void *ctx,
+                              const struct quarry_row *row,
+                              int64_t now_us,
+                              const struct quarry_mutation **m,
+                              struct err *err)
 {
     struct check *c = ctx;
     (void)now_us;
@@ -47,7 +47,7 @@ check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
 
 /* One with a row, checked: see row_update(). */
 static int update_row(struct store *s,
-                      struct table *t,
+                      struct store_table *t,
                       struct slice row,
                       const struct quarry_read_options *read,
                       row_decide_fn decide_row,
@@ -55,13 +55,13 @@ static int update_row(struct store *s,
                       enum write_durability durability,
                       struct err *err)
 {
-    struct table_view *view = table_get_view(t);
+    struct store_table_view *view = store_table_get_view(t);
     struct read_spec spec;
     int rc;
     if (!view)
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     rc = read_spec_build(&spec, view, read, err);
-    table_view_unref(view);
+    store_table_view_unref(view);
     if (rc)
         return rc;
     rc = row_update(s, t, &spec, row, decide_row, ctx, durability, err);
@@ -70,7 +70,7 @@ static int update_row(struct store *s,
 }
 
 int store_check_and_mutate(struct store *s,
-                           struct table *t,
+                           struct store_table *t,
                            struct slice row,
                            const struct quarry_filter *predicate,
                            const struct quarry_mutation *if_true,
@@ -90,13 +90,14 @@ int store_check_and_mutate(struct store *s,
         rc = err_set(err, ERR_INVALID,
                      "check and mutate: there is nothing to apply");
     if (rc == 0)
-        rc = update_row(s, t, row, &read, decide, &c, durability, err);
+        rc = update_row(s, t, row, &read, row_changes_decide, &c, durability,
+                        err);
     if (rc == 0 && matched)
         *matched = c.matched;
     return rc;
 }
 
-/* --- read, modify, write -------------------------------------------------- */
+/* --- read, modify, write ------------------------------------------------- */
 
 #define COUNTER_BYTES 8
 
@@ -150,9 +151,9 @@ static size_t find_new(struct modify *m,
     return m->cell_count++;
 }
 
-static int increment(struct buf *value,
-                     const struct quarry_rmw_rule *rule,
-                     struct err *err)
+static int row_changes_increment(struct buf *value,
+                                 const struct quarry_rmw_rule *rule,
+                                 struct err *err)
 {
     uint64_t n = 0;
     if (value->len != 0 && value->len != COUNTER_BYTES)
@@ -168,7 +169,7 @@ static int increment(struct buf *value,
     return 0;
 }
 
-static void forget(struct modify *m)
+static void row_changes_forget(struct modify *m)
 {
     for (size_t i = 0; i < m->rule_count; i++)
         buf_clear(&m->values[i]);
@@ -177,7 +178,7 @@ static void forget(struct modify *m)
 }
 
 /* Say whose change it is, and what is answered. */
-static void identify(struct modify *m)
+static void row_changes_identify(struct modify *m)
 {
     const struct quarry_row row = {buf_slice(&m->mutation.row), cell_at(m, 0),
                                    m->cell_count};
@@ -192,14 +193,14 @@ static void identify(struct modify *m)
         m->mutation.answer = buf_slice(&m->answer);
 }
 
-static int modify(void *ctx,
-                  const struct quarry_row *row,
-                  int64_t now_us,
-                  const struct quarry_mutation **out,
-                  struct err *err)
+static int row_changes_modify(void *ctx,
+                              const struct quarry_row *row,
+                              int64_t now_us,
+                              const struct quarry_mutation **out,
+                              struct err *err)
 {
     struct modify *m = ctx;
-    forget(m);
+    row_changes_forget(m);
     m->now_us = now_us / TABLE_COARSE_US * TABLE_COARSE_US;
     for (size_t i = 0; i < m->rule_count; i++) {
         const struct quarry_rmw_rule *rule = &m->rules[i];
@@ -207,7 +208,7 @@ static int modify(void *ctx,
         if (rule->kind == QUARRY_RMW_APPEND) {
             buf_append_slice(&m->values[k], rule->append);
         } else {
-            int rc = increment(&m->values[k], rule, err);
+            int rc = row_changes_increment(&m->values[k], rule, err);
             if (rc)
                 return rc;
         }
@@ -221,13 +222,13 @@ static int modify(void *ctx,
         mutation_set(&m->mutation, c->family, c->qualifier, c->timestamp_us,
                      c->value);
     }
-    identify(m);
+    row_changes_identify(m);
     *out = &m->mutation;
     return 0;
 }
 
 int store_read_modify_write(struct store *s,
-                            struct table *t,
+                            struct store_table *t,
                             struct slice row,
                             const struct quarry_rmw_rule *rules,
                             size_t rule_count,
@@ -245,7 +246,8 @@ int store_read_modify_write(struct store *s,
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
     if (rc == 0)
-        rc = update_row(s, t, row, &read, modify, &m, durability, err);
+        rc = update_row(s, t, row, &read, row_changes_modify, &m, durability,
+                        err);
     if (rc == 0 && out)
         *out =
             row_copy(&(struct quarry_row){row, cell_at(&m, 0), m.cell_count});

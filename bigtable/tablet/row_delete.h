@@ -10,12 +10,12 @@
 #include "base/core/slice.h"
 
 struct store;
-struct table;
+struct store_table;
 
 /* Delete the rows [start, end) that there are (an empty @end: no bound); those
  * written meanwhile may stay. */
 MUST_CHECK int delete_rows(struct store *s,
-                           struct table *t,
+                           struct store_table *t,
                            struct slice start,
                            struct slice end,
                            struct err *err);

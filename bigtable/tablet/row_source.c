@@ -103,7 +103,8 @@ struct gathered {
     struct buf bytes;
 };
 
-static void gather(struct gathered *g, struct slice key, struct slice value)
+static void
+row_source_gather(struct gathered *g, struct slice key, struct slice value)
 {
     struct scan_pair p = {(uint32_t)g->bytes.len, (uint32_t)key.len,
                           (uint32_t)(g->bytes.len + key.len),
@@ -133,7 +134,7 @@ static int gather_row(struct gathered *g,
             *whole = false;
             return 0;
         }
-        gather(g, key, value);
+        row_source_gather(g, key, value);
         rc = lsm_iter_next(it, err);
     }
     return rc;

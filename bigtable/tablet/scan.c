@@ -9,14 +9,14 @@
 #include "bigtable/row/read_row.h"
 #include "bigtable/tablet/row_source.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 
 /* --- scans --------------------------------------------------------------- */
 
 struct scan {
     const struct read_spec *spec;
-    struct table_view *view; /* Referenced. */
+    struct store_table_view *view; /* Referenced. */
     struct filter_run *filter;
     struct row_reader reader;
     struct tablet_snapshot *snapshots; /* Of the tablets of some span. */
@@ -94,7 +94,7 @@ static bool group_is_wanted(const struct scan *s, uint32_t id)
 }
 
 /* Tell the tablet in hand what was read of it. */
-static void meter(struct scan *s)
+static void scan_meter_rows(struct scan *s)
 {
     struct tablet *t;
     if (s->unmetered_rows == 0 || s->tablet >= s->snapshot_count)
@@ -111,7 +111,7 @@ static void meter_row(struct scan *s, const struct quarry_row *row)
     s->unmetered_rows += row->cell_count > 0;
     s->unmetered_bytes += row->key.len + s->reader.bytes.len;
     if (s->unmetered_rows >= METER_ROWS)
-        meter(s);
+        scan_meter_rows(s);
 }
 
 static void close_sources(struct scan *s)
@@ -190,13 +190,13 @@ static int enter_span(struct scan *s, struct err *err)
 
 static void leave_tablet(struct scan *s)
 {
-    meter(s);
+    scan_meter_rows(s);
     s->tablet++;
     close_sources(s);
 }
 
 /* Find the next span with rows in a tablet; false at the end. */
-static bool advance(struct scan *s)
+static bool scan_advance(struct scan *s)
 {
     const struct row_span *span;
     if (s->positioned) {
@@ -244,7 +244,7 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
                 return 0;
             }
         }
-        if (!advance(s))
+        if (!scan_advance(s))
             return 0;
         rc = enter_span(s, err);
         if (rc)
@@ -260,7 +260,7 @@ uint64_t scan_sequence(const struct scan *s)
     return sequence;
 }
 
-int scan_new(struct table_view *view,
+int scan_new(struct store_table_view *view,
              const struct read_spec *spec,
              int64_t now_us,
              struct scan **out,
@@ -304,7 +304,7 @@ void scan_free(struct scan *s)
     /* To find nothing is a read as well. */
     s->unmetered_rows += !s->metered && s->unmetered_rows == 0;
     s->tablet = s->tablet < s->snapshot_count ? s->tablet : 0;
-    meter(s);
+    scan_meter_rows(s);
     close_sources(s);
     for (size_t i = 0; i < s->snapshot_count; i++)
         tablet_snapshot_drop(&s->snapshots[i]);
@@ -312,6 +312,6 @@ void scan_free(struct scan *s)
     buf_close(&s->scratch);
     row_reader_close(&s->reader);
     filter_run_free(s->filter);
-    table_view_unref(s->view);
+    store_table_view_unref(s->view);
     mem_free(s);
 }

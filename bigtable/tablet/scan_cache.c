@@ -205,7 +205,8 @@ static bool is_of(struct scan_entry *e, const struct scan_key *k)
            slice_eq(slice_make(key_of(e), e->key_len), k->bytes);
 }
 
-static struct scan_entry *find(struct scan_entry *e, const struct scan_key *k)
+static struct scan_entry *scan_cache_find(struct scan_entry *e,
+                                          const struct scan_key *k)
 {
     while (e && !is_of(e, k))
         e = e->chain;
@@ -214,7 +215,7 @@ static struct scan_entry *find(struct scan_entry *e, const struct scan_key *k)
 
 /* --- the queue ----------------------------------------------------------- */
 
-static void enqueue(struct shard *s, struct scan_entry *e)
+static void scan_cache_enqueue(struct shard *s, struct scan_entry *e)
 {
     e->newer = NULL;
     e->older = s->newest;
@@ -225,7 +226,7 @@ static void enqueue(struct shard *s, struct scan_entry *e)
     s->newest = e;
 }
 
-static void dequeue(struct shard *s, struct scan_entry *e)
+static void scan_cache_dequeue(struct shard *s, struct scan_entry *e)
 {
     if (e->older)
         e->older->newer = e->newer;
@@ -253,15 +254,16 @@ static void take_out(struct shard *s,
         before->chain = e->chain;
         set_first(bucket, first);
     }
-    dequeue(s, e);
+    scan_cache_dequeue(s, e);
     s->bytes -= charge_of(e);
     s->entries--;
     e->chain = *dropped;
     *dropped = e;
 }
 
-static void
-shrink(struct scan_cache *c, struct shard *s, struct scan_entry **dropped)
+static void scan_cache_shrink(struct scan_cache *c,
+                              struct shard *s,
+                              struct scan_entry **dropped)
 {
     while (s->bytes > c->capacity) {
         struct scan_entry *e = s->oldest;
@@ -270,8 +272,8 @@ shrink(struct scan_cache *c, struct shard *s, struct scan_entry **dropped)
         if (hits > 0) {
             atomic_store_explicit(&e->hits, (unsigned char)(hits - 1),
                                   memory_order_relaxed);
-            dequeue(s, e);
-            enqueue(s, e);
+            scan_cache_dequeue(s, e);
+            scan_cache_enqueue(s, e);
         } else {
             take_out(s, bucket_of(c, s, e->hash), e, dropped);
             s->evicted++;
@@ -290,7 +292,7 @@ static void unref_chain(struct scan_entry *e)
 
 /* --- admission ----------------------------------------------------------- */
 
-static unsigned fingerprint(uint64_t hash)
+static unsigned scan_cache_fingerprint(uint64_t hash)
 {
     return (unsigned)(hash >> 28) | 1;
 }
@@ -330,7 +332,7 @@ static bool has_note(struct bucket *b, unsigned mark)
 bool scan_cache_wants(struct scan_cache *c, const struct scan_key *k)
 {
     struct bucket *b = bucket_of(c, shard_of(c, k->hash), k->hash);
-    unsigned mark = fingerprint(k->hash);
+    unsigned mark = scan_cache_fingerprint(k->hash);
     if (is_passed_by(c, k->hash))
         return false;
     if (has_note(b, mark))
@@ -342,7 +344,7 @@ bool scan_cache_wants(struct scan_cache *c, const struct scan_key *k)
 /* @e was outdated: keep its successor at once if it was of use itself. */
 static void note_outdated(struct bucket *b, const struct scan_entry *e)
 {
-    unsigned mark = fingerprint(e->hash);
+    unsigned mark = scan_cache_fingerprint(e->hash);
     if (atomic_load_explicit(&e->hits, memory_order_relaxed) > 0)
         put_note(b, mark);
     else if (has_note(b, mark))
@@ -380,11 +382,11 @@ static void note_hit(struct shard *s, struct scan_entry *e)
 }
 
 /* What a lookup that found @e gives back. */
-static struct scan_entry *use(struct shard *s,
-                              struct bucket *bucket,
-                              struct scan_entry *e,
-                              enum standing standing,
-                              struct scan_entry **outdated)
+static struct scan_entry *scan_cache_use(struct shard *s,
+                                         struct bucket *bucket,
+                                         struct scan_entry *e,
+                                         enum standing standing,
+                                         struct scan_entry **outdated)
 {
     switch (standing) {
     case CURRENT: note_hit(s, e); return e;
@@ -413,11 +415,12 @@ struct scan_entry *scan_cache_get(struct scan_cache *c,
         return NULL;
     if (may_hold(bucket, k->hash)) {
         mutex_lock(&s->mutex);
-        e = find(first_of(bucket), k);
+        e = scan_cache_find(first_of(bucket), k);
         if (e)
-            e = use(s, bucket, e,
-                    standing_of(e, k, write_stamp(writes, row), sequence),
-                    &outdated);
+            e = scan_cache_use(
+                s, bucket, e,
+                standing_of(e, k, write_stamp(writes, row), sequence),
+                &outdated);
         mutex_unlock(&s->mutex);
     }
     lookups =
@@ -428,12 +431,13 @@ struct scan_entry *scan_cache_get(struct scan_cache *c,
     return e;
 }
 
-static void insert(struct shard *s, struct bucket *bucket, struct scan_entry *e)
+static void
+scan_cache_insert(struct shard *s, struct bucket *bucket, struct scan_entry *e)
 {
     atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
     e->chain = first_of(bucket);
     set_first(bucket, e);
-    enqueue(s, e);
+    scan_cache_enqueue(s, e);
     s->bytes += charge_of(e);
     s->entries++;
     s->admitted++;
@@ -457,12 +461,12 @@ void scan_cache_put(struct scan_cache *c,
             sequence)
         return;
     mutex_lock(&s->mutex);
-    old = find(first_of(bucket), &k);
+    old = scan_cache_find(first_of(bucket), &k);
     if (!old || old->generation <= e->generation) {
         if (old)
             take_out(s, bucket, old, &dropped);
-        insert(s, bucket, e);
-        shrink(c, s, &dropped);
+        scan_cache_insert(s, bucket, e);
+        scan_cache_shrink(c, s, &dropped);
     }
     mutex_unlock(&s->mutex);
     unref_chain(dropped);

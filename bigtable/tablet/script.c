@@ -116,7 +116,7 @@ copy_row(struct script_filter *f, const struct saw_row *row, struct kept_row *k)
     k->row = &k->made;
 }
 
-static int keep(void *ctx, const struct saw_row *row, struct err *err)
+static int script_keep(void *ctx, const struct saw_row *row, struct err *err)
 {
     struct script_filter *f = ctx;
     struct kept_row *k = arena_alloc(&f->arena, sizeof(*k));
@@ -143,7 +143,7 @@ no_output(void *ctx, const char *path, struct slice text, struct err *err)
 }
 
 static int
-compile(struct script_filter *f, struct slice source, struct err *err)
+script_compile(struct script_filter *f, struct slice source, struct err *err)
 {
     const struct saw_compile_options opts = {.restricted = true};
     struct buf diagnostics = BUF_INIT;
@@ -180,7 +180,7 @@ static int open_run(struct script_filter *f,
         .memory_bytes_max = SCRIPT_BYTES_MAX,
         .cancel = cancel,
         .write = no_output,
-        .keep = keep,
+        .keep = script_keep,
         .keep_ctx = f,
     };
     if (!saw_program_wants_rows(p))
@@ -192,7 +192,8 @@ static int open_run(struct script_filter *f,
     return saw_run_new(p, &opts, &f->run, err);
 }
 
-static int finish(struct script_filter *f, int rc, struct script_filter **out)
+static int
+script_finish(struct script_filter *f, int rc, struct script_filter **out)
 {
     *out = f;
     if (rc) {
@@ -209,7 +210,7 @@ int script_filter_make(struct saw_program *program,
                        struct err *err)
 {
     struct script_filter *f = new_filter();
-    return finish(f, open_run(f, program, fuel, cancel, err), out);
+    return script_finish(f, open_run(f, program, fuel, cancel, err), out);
 }
 
 int script_filter_new(struct slice source,
@@ -218,10 +219,10 @@ int script_filter_new(struct slice source,
                       struct err *err)
 {
     struct script_filter *f = new_filter();
-    int rc = compile(f, source, err);
+    int rc = script_compile(f, source, err);
     if (rc == 0)
         rc = open_run(f, f->own, fuel, NULL, err);
-    return finish(f, rc, out);
+    return script_finish(f, rc, out);
 }
 
 void script_filter_free(struct script_filter *f)

@@ -150,7 +150,8 @@ static int read_list(struct log_look *l, uint64_t *newest, struct err *err)
     return rc;
 }
 
-static int look(struct log_look *l, uint64_t *newest, struct err *err)
+static int
+segment_list_look(struct log_look *l, uint64_t *newest, struct err *err)
 {
     int rc = fs_list(l->fs, l->dir, &l->names, &l->count, err);
     return rc ? rc : read_list(l, newest, err);
@@ -162,7 +163,8 @@ static void look_end(struct log_look *l)
     buf_close(&l->head);
 }
 
-static int missing(const struct log_look *l, uint64_t number, struct err *err)
+static int
+segment_list_missing(const struct log_look *l, uint64_t number, struct err *err)
 {
     err_set(err, ERR_CORRUPT, "%s/%08llu.log is missing", l->dir,
             (unsigned long long)number);
@@ -182,7 +184,7 @@ static int check_list(const struct log_look *l,
     *bytes = 0;
     while (segment_list_next(&c, &listed, &had)) {
         if (!is_there(l, listed))
-            return missing(l, listed, err);
+            return segment_list_missing(l, listed, err);
         if (listed == number)
             *bytes = MAX_OF(*bytes, had);
     }
@@ -196,7 +198,7 @@ int segment_list_check(struct fs *fs, const char *dir, struct err *err)
     struct log_look l = {.fs = fs, .dir = dir};
     uint64_t newest;
     uint64_t bytes;
-    int rc = look(&l, &newest, err);
+    int rc = segment_list_look(&l, &newest, err);
     if (rc == 0 && newest == 0 && last_given_up(&l) == 0) {
         err_set(err, ERR_CORRUPT, "%s has no segment", dir);
         rc = segment_list_refuse(err);
@@ -218,12 +220,12 @@ int segment_list_check_one(struct fs *fs,
     uint64_t number = 0;
     uint64_t newest;
     uint64_t had;
-    int rc = look(&l, &newest, err);
+    int rc = segment_list_look(&l, &newest, err);
     (void)log_segment_number(name, &number);
     if (rc == 0)
         rc = check_list(&l, number, &had, err);
     if (rc == 0 && announced > newest && !is_given_up(&l, announced))
-        rc = missing(&l, announced, err);
+        rc = segment_list_missing(&l, announced, err);
     if (rc == 0 && bytes < had && !is_given_up(&l, number)) {
         err_set(err, ERR_CORRUPT,
                 "%s/%s is cut short: it has %llu bytes, and had %llu", dir,

@@ -20,8 +20,7 @@ static struct shared_log *of_base(struct write_log *l)
     return (struct shared_log *)l;
 }
 
-/* --- lanes ------------------------------------------------------------------
- */
+/* --- lanes --------------------------------------------------------------- */
 
 static struct lane *other_lane(struct lane *n)
 {
@@ -229,7 +228,7 @@ shared_begin(struct write_log *base, struct write_ticket *t, struct err *err)
 
 /* Let go of @t, the oldest: all before it is known to be written, or failed.
  * PRE: the lock is held. */
-static void retire(struct shared_log *l, struct write_ticket *t)
+static void shared_log_retire(struct shared_log *l, struct write_ticket *t)
 {
     INVARIANT(l->tickets == t);
     l->tickets = t->next;
@@ -262,7 +261,7 @@ shared_end(struct write_log *base, struct write_ticket *t, struct err *err)
     if (t->rc == 0 && t->doom)
         t->rc =
             in_doubt(err_set(err, t->doom, "a write before it failed"), err);
-    retire(l, t);
+    shared_log_retire(l, t);
     mutex_unlock(&l->lock);
     return t->rc;
 }
@@ -292,7 +291,7 @@ static int shared_sync(struct write_log *base, struct err *err)
     return rc;
 }
 
-/* --- upkeep --------------------------------------------------------------- */
+/* --- upkeep -------------------------------------------------------------- */
 
 static uint64_t shared_synced_sequence(const struct write_log *base)
 {
@@ -367,7 +366,7 @@ void shared_log_get_stats(struct write_log *base, struct shared_log_stats *out)
     mutex_unlock(&l->lock);
 }
 
-/* --- opening and closing -------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------- */
 
 static void stop_lanes(struct shared_log *l)
 {

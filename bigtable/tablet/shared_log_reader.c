@@ -27,7 +27,8 @@ static bool proves_damage(struct slice all, uint64_t segment, size_t at)
     return false;
 }
 
-static int damaged(const char *name, size_t at, struct err *err)
+static int
+shared_log_reader_damaged(const char *name, size_t at, struct err *err)
 {
     err_set(err, ERR_CORRUPT,
             "%s: offset %zu: a record that was safe on the disks is damaged",
@@ -80,7 +81,9 @@ int shared_log_read(const char *name,
     if (!log_segment_number(name, &number))
         return err_set(err, ERR_INVALID, "%s is not a segment of a log", name);
     if (!whole)
-        return proves_damage(bytes, number, 0) ? damaged(name, 0, err) : 0;
+        return proves_damage(bytes, number, 0)
+                   ? shared_log_reader_damaged(name, 0, err)
+                   : 0;
     if (header.number != number)
         return err_set(err, ERR_CORRUPT, "%s: it is segment %llu", name,
                        (unsigned long long)header.number);
@@ -99,7 +102,7 @@ int shared_log_read(const char *name,
         at += LOG_RECORD_HEADER_BYTES + payload.len;
     }
     if (rc == 0 && at < bytes.len && proves_damage(bytes, number, at))
-        rc = damaged(name, at, err);
+        rc = shared_log_reader_damaged(name, at, err);
     unit_opener_free(opener);
     return rc;
 }

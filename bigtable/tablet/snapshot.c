@@ -25,8 +25,9 @@ static void path_of(char path[PATH_BYTES], const char *name)
 /* --- the list ------------------------------------------------------------ */
 
 /* Index of @name, or of where it belongs. */
-static size_t
-find(const struct held_snapshots *h, const char *name, bool *found)
+static size_t held_snapshots_find(const struct held_snapshots *h,
+                                  const char *name,
+                                  bool *found)
 {
     size_t i = 0;
     while (i < h->count && strcmp(h->list[i].name, name) < 0)
@@ -36,13 +37,13 @@ find(const struct held_snapshots *h, const char *name, bool *found)
 }
 
 /* @bytes move in. */
-static void insert(struct held_snapshots *h,
-                   const char *name,
-                   struct buf *bytes,
-                   uint64_t expires_us)
+static void held_snapshots_insert(struct held_snapshots *h,
+                                  const char *name,
+                                  struct buf *bytes,
+                                  uint64_t expires_us)
 {
     bool found;
-    size_t i = find(h, name, &found);
+    size_t i = held_snapshots_find(h, name, &found);
     h->list = mem_realloc(h->list, (h->count + 1) * sizeof(*h->list));
     memmove(&h->list[i + 1], &h->list[i], (h->count - i) * sizeof(*h->list));
     h->list[i] = (struct held_snapshot){mem_strdup(name), *bytes, expires_us};
@@ -98,7 +99,7 @@ uint64_t *snapshots_files(struct store *s, size_t *count)
     return (uint64_t *)(void *)list.data;
 }
 
-static void ignore(void *ctx, uint64_t number)
+static void held_snapshots_ignore(void *ctx, uint64_t number)
 {
     (void)ctx;
     (void)number;
@@ -113,7 +114,7 @@ check_record(struct slice bytes, uint64_t *expires_us, struct err *err)
     arena_init(&a);
     rc = snapshot_record_get(bytes, &a, &r, err);
     if (rc == 0)
-        rc = snapshot_each_file(&r, ignore, NULL, err);
+        rc = snapshot_each_file(&r, held_snapshots_ignore, NULL, err);
     if (rc == 0)
         *expires_us = r.expires_us;
     arena_close(&a);
@@ -132,7 +133,7 @@ static int open_named(struct store *s, const char *name, struct err *err)
         rc = check_record(buf_slice(&bytes), &expires_us, err);
     if (rc == 0) {
         each_file(buf_slice(&bytes), hold_file, s);
-        insert(&s->snapshots, name, &bytes, expires_us);
+        held_snapshots_insert(&s->snapshots, name, &bytes, expires_us);
     }
     buf_close(&bytes);
     if (rc)
@@ -161,7 +162,7 @@ static int check_named(const struct store *s, struct err *err)
     for (size_t i = 0; state && i < state->snapshot_count; i++) {
         char path[PATH_BYTES];
         bool found;
-        (void)find(&s->snapshots, state->snapshots[i], &found);
+        (void)held_snapshots_find(&s->snapshots, state->snapshots[i], &found);
         if (found || s->options.repair)
             continue;
         path_of(path, state->snapshots[i]);
@@ -243,12 +244,12 @@ static int capture_named(struct store *s,
                          struct capture *c,
                          struct err *err)
 {
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(s, name, &t, err);
     if (rc)
         return rc;
     rc = table_capture(s, t, c, err);
-    table_unref(t);
+    store_table_unref(t);
     return rc;
 }
 
@@ -301,7 +302,7 @@ static int write_record(struct store *s,
             rc && (rc == ERR_UNKNOWN_OUTCOME || !take_back(s, path));
     }
     if (rc == 0 || *may_be_there)
-        insert(&s->snapshots, name, &bytes, r.expires_us);
+        held_snapshots_insert(&s->snapshots, name, &bytes, r.expires_us);
     if (*may_be_there)
         rc = outcome_unknown(name, err);
     mem_free(r.tablets);
@@ -325,7 +326,7 @@ int store_snapshot(struct store *s,
         return rc;
     snapshots_expire(s);
     mutex_lock(&s->catalog_lock);
-    (void)find(&s->snapshots, name, &found);
+    (void)held_snapshots_find(&s->snapshots, name, &found);
     if (found)
         rc = err_set(err, ERR_EXISTS, "snapshot %s exists already", name);
     if (rc == 0)
@@ -400,7 +401,7 @@ int store_snapshot_drop(struct store *s, const char *name, struct err *err)
     if (rc)
         return rc;
     mutex_lock(&s->catalog_lock);
-    i = find(&s->snapshots, name, &found);
+    i = held_snapshots_find(&s->snapshots, name, &found);
     rc = found ? drop_at(s, i, err) : no_snapshot(s, name, err);
     mutex_unlock(&s->catalog_lock);
     return rc;
@@ -438,7 +439,7 @@ int store_snapshot_restore(struct store *s,
     snapshots_expire(s);
     arena_init(&a);
     mutex_lock(&s->catalog_lock);
-    i = find(&s->snapshots, name, &found);
+    i = held_snapshots_find(&s->snapshots, name, &found);
     if (!found)
         rc = no_snapshot(s, name, err);
     else
@@ -487,7 +488,7 @@ int store_snapshot_record(struct store *s,
     int rc = 0;
     snapshots_expire(s);
     mutex_lock(&s->catalog_lock);
-    i = find(&s->snapshots, name, &found);
+    i = held_snapshots_find(&s->snapshots, name, &found);
     if (found)
         buf_append_slice(out, buf_slice(&s->snapshots.list[i].bytes));
     else

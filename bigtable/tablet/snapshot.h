@@ -1,5 +1,5 @@
 /* Snapshots of tables of a directory: records (wire/snapshot_record.h) beside
- * the manifest, which hold the table files that they name; and tables made of
+ * the manifest, which hold the SSTables that they name; and tables made of
  * what such a record says, which share those files.
  *
  *     DIR/snapshots/NAME.snap

@@ -28,8 +28,8 @@ struct piece {
  * the table is closed to writers. */
 struct replacement {
     struct store *store;
-    struct table *table;
-    struct table_view *view;
+    struct store_table *table;
+    struct store_table_view *view;
     size_t first;
     size_t end;
     const struct piece *pieces;
@@ -40,7 +40,7 @@ struct replacement {
     struct buf edit;   /* and the one that replaces the old ones. */
     /* Whose the pieces are: the table, or, where each tablet has one of its
      * own, new ones. Referenced. */
-    struct table *owners[PIECES_MAX];
+    struct store_table *owners[PIECES_MAX];
 };
 
 /* --- the edit ------------------------------------------------------------ */
@@ -50,7 +50,7 @@ struct key_range {
     struct buf upper;
 };
 
-static bool overlaps(const struct lsm_table *f, const struct key_range *r)
+static bool split_overlaps(const struct lsm_table *f, const struct key_range *r)
 {
     return slice_cmp(f->last_key, buf_slice(&r->lower)) >= 0 &&
            (r->upper.len == 0 ||
@@ -66,7 +66,7 @@ static void cut_group(const struct manifest_group *g,
                                    .flushed_sequence = g->flushed_sequence};
     out->files = mem_alloc((g->file_count + 1) * sizeof(*out->files));
     for (size_t i = 0; i < g->file_count; i++)
-        if (overlaps(&g->files[i], range))
+        if (split_overlaps(&g->files[i], range))
             out->files[out->file_count++] = g->files[i];
 }
 
@@ -166,12 +166,12 @@ open_pieces(struct replacement *r, struct tablet **out, struct err *err)
 }
 
 /* The view with the new tablets (moved in) in place of the old ones. */
-static struct table_view *new_view(const struct replacement *r,
-                                   struct tablet *const *pieces)
+static struct store_table_view *new_view(const struct replacement *r,
+                                         struct tablet *const *pieces)
 {
     size_t count = r->view->tablet_count - (r->end - r->first) + r->piece_count;
     struct tablet **tablets = mem_alloc(count * sizeof(struct tablet *));
-    struct table_view *v;
+    struct store_table_view *v;
     size_t n = 0;
     for (size_t i = 0; i < r->first; i++)
         tablets[n++] = tablet_ref(r->view->tablets[i]);
@@ -180,7 +180,8 @@ static struct table_view *new_view(const struct replacement *r,
     for (size_t i = r->end; i < r->view->tablet_count; i++)
         tablets[n++] = tablet_ref(r->view->tablets[i]);
     INVARIANT(n == count);
-    v = table_view_new(r->view->schema, r->view->generation, tablets, count);
+    v = store_table_view_new(r->view->schema, r->view->generation, tablets,
+                             count);
     mem_free(tablets);
     return v;
 }
@@ -188,9 +189,9 @@ static struct table_view *new_view(const struct replacement *r,
 static void make_owners(struct replacement *r)
 {
     for (size_t i = 0; i < r->piece_count; i++)
-        r->owners[i] = come_apart(r)
-                           ? table_new(r->store, r->table->id, r->table->name)
-                           : table_ref(r->table);
+        r->owners[i] = come_apart(r) ? store_table_new(r->store, r->table->id,
+                                                       r->table->name)
+                                     : store_table_ref(r->table);
 }
 
 /* Each half's table beside the others, and the one that was split away. */
@@ -200,11 +201,12 @@ static void put_apart(struct replacement *r, struct tablet *const *pieces)
     for (size_t i = 0; i < r->piece_count; i++) {
         r->owners[i]->is_system = r->table->is_system;
         done_changes_copy(r->owners[i]->done, r->table->done);
-        table_note_stamp(r->owners[i],
-                         (int64_t)atomic_load(&r->table->stamped_us));
-        table_set_view(r->owners[i],
-                       table_view_new(r->view->schema, r->view->generation,
-                                      &pieces[i], 1));
+        store_table_note_stamp(r->owners[i],
+                               (int64_t)atomic_load(&r->table->stamped_us));
+        store_table_set_view(r->owners[i],
+                             store_table_view_new(r->view->schema,
+                                                  r->view->generation,
+                                                  &pieces[i], 1));
         store_add_table(r->store, r->owners[i]);
     }
     sharing->replaced(sharing->ctx, r->table, r->owners, r->piece_count);
@@ -214,9 +216,9 @@ static void put_apart(struct replacement *r, struct tablet *const *pieces)
 /* Replace tablets. PRE: the table is closed to writers, the view is in force,
  * the old tablets are paused and, unless they are to be empty, flushed. The
  * table is open afterwards. */
-static int replace(struct replacement *r, struct err *err)
+static int split_replace(struct replacement *r, struct err *err)
 {
-    struct table_view *view = NULL;
+    struct store_table_view *view = NULL;
     struct tablet *pieces[PIECES_MAX];
     uint64_t old = r->view->tablets[r->first]->id;
     int rc;
@@ -241,7 +243,7 @@ static int replace(struct replacement *r, struct err *err)
         view = new_view(r, pieces);
     write_turn_open_table(r->store, r->table, rc == 0, view);
     for (size_t i = 0; i < r->piece_count; i++)
-        table_unref(r->owners[i]);
+        store_table_unref(r->owners[i]);
     buf_close(&r->fresh);
     buf_close(&r->edit);
     return rc;
@@ -250,8 +252,9 @@ static int replace(struct replacement *r, struct err *err)
 /* --- splitting ----------------------------------------------------------- */
 
 /* Index of @t in the view in force; false when it is not in it any more. */
-static bool
-index_of(const struct table_view *v, const struct tablet *t, size_t *index)
+static bool index_of(const struct store_table_view *v,
+                     const struct tablet *t,
+                     size_t *index)
 {
     for (size_t i = 0; v && i < v->tablet_count; i++)
         if (v->tablets[i] == t) {
@@ -264,7 +267,7 @@ index_of(const struct table_view *v, const struct tablet *t, size_t *index)
 /* Without writers: flush the rest, and replace @t by its halves. */
 static int split_now(struct store *s,
                      struct tablet *t,
-                     struct table_view *view,
+                     struct store_table_view *view,
                      size_t index,
                      struct slice row,
                      struct err *err)
@@ -284,7 +287,7 @@ static int split_now(struct store *s,
     r.sequence = write_turn_close_table(s, t->table);
     rc = flush_tablet(s, t, err);
     if (rc == 0)
-        return replace(&r, err);
+        return split_replace(&r, err);
     write_turn_open_table(s, t->table, false, NULL);
     return rc;
 }
@@ -297,7 +300,7 @@ static int split_tablet(struct store *s,
                         bool *did,
                         struct err *err)
 {
-    struct table_view *view = table_get_view(t->table);
+    struct store_table_view *view = store_table_get_view(t->table);
     size_t index = 0;
     int rc = 0;
     *did = index_of(view, t, &index);
@@ -308,24 +311,26 @@ static int split_tablet(struct store *s,
             rc = split_now(s, t, view, index, row, err);
         background_resume(s, t);
     }
-    table_view_unref(view);
+    store_table_view_unref(view);
     if (rc)
         err_wrap(err, "split of table %s", t->table->name);
     return rc;
 }
 
 /* PRE: the table's change_lock is held. */
-static int
-cut(struct store *s, struct table *t, struct slice row, struct err *err)
+static int split_cut(struct store *s,
+                     struct store_table *t,
+                     struct slice row,
+                     struct err *err)
 {
-    struct table_view *v = table_get_view(t);
+    struct store_table_view *v = store_table_get_view(t);
     struct tablet *tablet;
     bool did;
     int rc = 0;
     if (!v)
-        return table_gone(t, err);
-    tablet = tablet_ref(table_view_find(v, row, NULL));
-    table_view_unref(v);
+        return store_table_gone(t, err);
+    tablet = tablet_ref(store_table_view_find(v, row, NULL));
+    store_table_view_unref(v);
     if (!slice_eq(buf_slice(&tablet->start), row))
         rc = split_tablet(s, tablet, row, &did, err);
     tablet_unref(tablet);
@@ -333,7 +338,7 @@ cut(struct store *s, struct table *t, struct slice row, struct err *err)
 }
 
 int split_at(struct store *s,
-             struct table *t,
+             struct store_table *t,
              struct slice row,
              struct err *err)
 {
@@ -343,7 +348,7 @@ int split_at(struct store *s,
     if (rc)
         return rc;
     mutex_lock(&t->change_lock);
-    rc = cut(s, t, row, err);
+    rc = split_cut(s, t, row, err);
     mutex_unlock(&t->change_lock);
     return rc;
 }
@@ -400,16 +405,16 @@ int split_in_middle(struct store *s,
 
 /* The tablets of @v that lie in [start, end). PRE: there are cuts at both, or
  * they are the ends of the view. */
-static void find_range(const struct table_view *v,
+static void find_range(const struct store_table_view *v,
                        struct slice start,
                        struct slice end,
                        size_t *first,
                        size_t *behind)
 {
-    table_view_find(v, start, first);
+    store_table_view_find(v, start, first);
     *behind = v->tablet_count;
     if (end.len) {
-        const struct tablet *t = table_view_find(v, end, behind);
+        const struct tablet *t = store_table_view_find(v, end, behind);
         if (!slice_eq(buf_slice(&t->start), end))
             ++*behind; /* The view, of one tablet, ends there. */
     }
@@ -417,31 +422,31 @@ static void find_range(const struct table_view *v,
 
 /* PRE: the table's change_lock is held, there are cuts at both ends. */
 static int drop_now(struct store *s,
-                    struct table *t,
+                    struct store_table *t,
                     const struct piece *empty,
                     struct err *err)
 {
     struct replacement r = {
         .store = s, .table = t, .pieces = empty, .piece_count = 1};
     int rc;
-    r.view = table_get_view(t);
+    r.view = store_table_get_view(t);
     if (!r.view)
-        return table_gone(t, err);
+        return store_table_gone(t, err);
     find_range(r.view, empty->start, empty->end, &r.first, &r.end);
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
     write_turn_close_table(s, t);
     /* Transactions that have read such rows begin again. */
     r.sequence = write_turn_stamp_all(s);
-    rc = replace(&r, err);
+    rc = split_replace(&r, err);
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
-    table_view_unref(r.view);
+    store_table_view_unref(r.view);
     return rc;
 }
 
 int drop_rows(struct store *s,
-              struct table *t,
+              struct store_table *t,
               struct slice start,
               struct slice end,
               struct err *err)
@@ -458,31 +463,31 @@ int drop_rows(struct store *s,
         return rc;
     mutex_lock(&t->change_lock);
     if (start.len)
-        rc = cut(s, t, start, err);
+        rc = split_cut(s, t, start, err);
     if (rc == 0 && end.len)
-        rc = cut(s, t, end, err);
+        rc = split_cut(s, t, end, err);
     if (rc == 0)
         rc = drop_now(s, t, &empty, err);
     mutex_unlock(&t->change_lock);
     return rc;
 }
 
-int drop_tablet_rows(struct store *s, struct table *t, struct err *err)
+int drop_tablet_rows(struct store *s, struct store_table *t, struct err *err)
 {
-    struct table_view *v;
+    struct store_table_view *v;
     struct piece empty = {.empty = true};
     int rc;
     PRE(s->sharing);
     mutex_lock(&t->change_lock);
-    v = table_get_view(t);
+    v = store_table_get_view(t);
     if (v) {
         empty.start = buf_slice(&v->tablets[0]->start);
         empty.end = buf_slice(&v->tablets[0]->end);
         rc = drop_now(s, t, &empty, err);
     } else {
-        rc = table_gone(t, err);
+        rc = store_table_gone(t, err);
     }
-    table_view_unref(v);
+    store_table_view_unref(v);
     mutex_unlock(&t->change_lock);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Splits: one tablet becomes two over the same table files.
+/* Splits: one tablet becomes two over the same SSTables.
  *
  * The memtables are flushed first, beside writers; then, with the table closed
  * to them, what was written meanwhile. One edit replaces the old tablet by the
@@ -20,13 +20,15 @@
 #include "base/core/slice.h"
 
 struct store;
-struct table;
+struct store_table;
 struct tablet;
 
 /* Cut the tablet of @t that holds @row there; no-op where there is a cut
  * already. Parks. */
-MUST_CHECK int
-split_at(struct store *s, struct table *t, struct slice row, struct err *err);
+MUST_CHECK int split_at(struct store *s,
+                        struct store_table *t,
+                        struct slice row,
+                        struct err *err);
 
 /* Cut @t in two halves of about the same size. *@did is false when it has no
  * row to cut at, or was split by another meanwhile. Parks. */
@@ -36,7 +38,7 @@ split_in_middle(struct store *s, struct tablet *t, bool *did, struct err *err);
 /* Delete all rows in [start, end): few by deletions of rows, many by replacing
  * their tablets by empty ones. Parks. */
 MUST_CHECK int drop_rows(struct store *s,
-                         struct table *t,
+                         struct store_table *t,
                          struct slice start,
                          struct slice end,
                          struct err *err);
@@ -44,6 +46,6 @@ MUST_CHECK int drop_rows(struct store *s,
 /* Delete all rows of the only tablet of @t, which stays what it is for others.
  * Parks. PRE: the store is shared. */
 MUST_CHECK int
-drop_tablet_rows(struct store *s, struct table *t, struct err *err);
+drop_tablet_rows(struct store *s, struct store_table *t, struct err *err);
 
 #endif /* BIGTABLE_TABLET_SPLIT_H */

@@ -71,14 +71,14 @@ void store_drop_file(struct store *s, uint64_t number)
     }
 }
 
-struct table_view **store_views(struct store *s, size_t *count)
+struct store_table_view **store_views(struct store *s, size_t *count)
 {
-    struct table_view **views;
+    struct store_table_view **views;
     size_t n = 0;
     mutex_lock(&s->lock);
-    views = mem_alloc((s->table_count + 1) * sizeof(struct table_view *));
+    views = mem_alloc((s->table_count + 1) * sizeof(struct store_table_view *));
     for (size_t i = 0; i < s->table_count; i++) {
-        views[n] = table_get_view(s->tables[i]);
+        views[n] = store_table_get_view(s->tables[i]);
         n += views[n] != NULL;
     }
     mutex_unlock(&s->lock);
@@ -86,16 +86,16 @@ struct table_view **store_views(struct store *s, size_t *count)
     return views;
 }
 
-void store_views_free(struct table_view **views, size_t count)
+void store_views_free(struct store_table_view **views, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        table_view_unref(views[i]);
+        store_table_view_unref(views[i]);
     mem_free(views);
 }
 
 /* The lowest sequence number that only the log has, and the group that has it
  * (@oldest, which may be NULL; borrowed from @views). */
-static uint64_t lowest_needed(struct table_view **views,
+static uint64_t lowest_needed(struct store_table_view **views,
                               size_t count,
                               struct tablet_group **oldest)
 {
@@ -124,7 +124,7 @@ void store_release_log(struct store *s)
 {
     uint64_t visible = atomic_load(&s->visible);
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     uint64_t low = lowest_needed(views, count, NULL);
     store_views_free(views, count);
     if (s->log && !atomic_load(&s->log_kept))
@@ -136,7 +136,7 @@ void store_release_log(struct store *s)
 void store_limit_log(struct store *s)
 {
     struct tablet_group *oldest = NULL;
-    struct table_view **views;
+    struct store_table_view **views;
     struct writer *turn;
     size_t count;
     if (!s->sharing || atomic_load(&s->log_kept) ||
@@ -156,13 +156,13 @@ void store_limit_log(struct store *s)
 /* --- opening ------------------------------------------------------------- */
 
 static int open_tablet(struct store *s,
-                       struct table *t,
+                       struct store_table *t,
                        const struct schema *schema,
                        const struct manifest_tablet *from,
                        struct tablet **out,
                        struct err *err)
 {
-    table_note_stamp(t, from->stamped_us);
+    store_table_note_stamp(t, from->stamped_us);
     return tablet_open(s, t, from->id, buf_slice(&from->start),
                        buf_slice(&from->end), schema, from->groups,
                        from->group_count, out, err);
@@ -202,7 +202,7 @@ static int open_table(struct store *s,
                       const struct manifest_table *from,
                       struct err *err)
 {
-    struct table *t = table_new(s, from->id, from->name);
+    struct store_table *t = store_table_new(s, from->id, from->name);
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     size_t count = 0;
@@ -217,7 +217,8 @@ static int open_table(struct store *s,
     }
     if (rc == 0)
         rc = check_cover(tablets, count, from->name, err);
-    table_set_view(t, table_view_new(from->schema, 1, tablets, count));
+    store_table_set_view(t,
+                         store_table_view_new(from->schema, 1, tablets, count));
     mem_free(tablets);
     s->tables[s->table_count++] = t; /* Also on error: closed with the rest. */
     return rc;
@@ -225,26 +226,28 @@ static int open_table(struct store *s,
 
 static int compare_tables(const void *a, const void *b)
 {
-    return strcmp((*(struct table *const *)a)->name,
-                  (*(struct table *const *)b)->name);
+    return strcmp((*(struct store_table *const *)a)->name,
+                  (*(struct store_table *const *)b)->name);
 }
 
 static int open_tables(struct store *s, struct err *err)
 {
     const struct manifest_state *state = manifest_state(s->manifest);
     int rc = 0;
-    s->tables = mem_alloc((state->table_count + 1) * sizeof(struct table *));
+    s->tables =
+        mem_alloc((state->table_count + 1) * sizeof(struct store_table *));
     for (size_t i = 0; i < state->table_count && rc == 0; i++)
         rc = open_table(s, state, &state->tables[i], err);
-    qsort(s->tables, s->table_count, sizeof(struct table *), compare_tables);
+    qsort(s->tables, s->table_count, sizeof(struct store_table *),
+          compare_tables);
     return rc;
 }
 
-static int replay(void *ctx,
-                  uint64_t sequence,
-                  uint32_t count,
-                  struct slice payload,
-                  struct err *err)
+static int store_replay_mutation(void *ctx,
+                                 uint64_t sequence,
+                                 uint32_t count,
+                                 struct slice payload,
+                                 struct err *err)
 {
     return write_replay(ctx, sequence, count, payload, err);
 }
@@ -289,7 +292,8 @@ static int open_log(struct store *s, struct err *err)
     int rc;
     buf_printf(&dir, "%s/log", s->dir);
     opts.dir = buf_cstr(&dir);
-    rc = log_read(&opts, s->options.repair, replay, s, &end, err);
+    rc =
+        log_read(&opts, s->options.repair, store_replay_mutation, s, &end, err);
     write_replay_end(s);
     atomic_store(&s->visible, s->queue.last_sequence);
     if (rc == 0 && !s->options.read_only) {
@@ -500,7 +504,7 @@ struct awaited {
 static void freeze_all(struct store *s, struct buf *list)
 {
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     write_turn_freeze(s, NULL);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
@@ -549,8 +553,8 @@ int store_flush(struct store *s, struct err *err)
 static void free_tables(struct store *s)
 {
     for (size_t i = 0; i < s->table_count; i++) {
-        table_set_view(s->tables[i], NULL);
-        table_unref(s->tables[i]);
+        store_table_set_view(s->tables[i], NULL);
+        store_table_unref(s->tables[i]);
     }
     mem_free(s->tables);
 }

@@ -5,13 +5,13 @@
  *     DIR/KEYS        data keys, if it is encrypted (base/crypt/keyring.h)
  *     DIR/CURRENT     and manifest-*: what the store consists of (manifest.h)
  *     DIR/log/        commit log (commit_log.h)
- *     DIR/tables/     table files (sstable/)
+ *     DIR/tables/     SSTables (sstable/)
  *     DIR/snapshots/  records of snapshots (snapshot.h)
  *     DIR/load/       files of bulk loads that are not committed yet
  *     DIR/PINNED      a state for the tasks of a job (store_pin)
  *
  * or, in a tablet server, over a file system that many share: the log and the
- * registry come from outside, tablets come and go (shared.h), and table files
+ * registry come from outside, tablets come and go (shared.h), and SSTables
  * are removed by nobody here.
  *
  * Threads: any, unless a function says otherwise.
@@ -40,7 +40,7 @@
 #include "bigtable/tablet/file_numbers.h"
 #include "bigtable/tablet/file_refs.h"
 #include "bigtable/tablet/snapshot.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/write_queue.h"
 
 struct block_cache;
@@ -100,7 +100,7 @@ struct store {
     struct write_log *log;         /* Owned. NULL: read-only. */
     struct store_sharing *sharing; /* Owned. NULL: embedded. */
     struct file_refs files;
-    struct file_numbers numbers; /* Of table files. */
+    struct file_numbers numbers; /* Of SSTables. */
     atomic_ullong next_tablet;
     atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
     atomic_ullong visible;      /* Readers see entries up to this number. */
@@ -114,8 +114,8 @@ struct store {
                                   snapshots. */
     uint64_t next_table;
     struct held_snapshots snapshots;
-    struct mutex lock;     /* Of what follows. */
-    struct table **tables; /* References. Embedded: by name. */
+    struct mutex lock;           /* Of what follows. */
+    struct store_table **tables; /* References. Embedded: by name. */
     size_t table_count;
     uint64_t *pinned; /* Files the pins hold. */
     size_t pinned_count;
@@ -136,12 +136,12 @@ MUST_CHECK int store_open(struct world *world,
 /* PRE: no table is open, no read under way. NULL is allowed. Parks. */
 void store_close(struct store *s);
 
-/* --- tables (catalog.c) ------------------------------------------------- */
+/* --- tables (catalog.c) -------------------------------------------------- */
 
 /* The table @name, referenced. Errors: ERR_NOTFOUND, naming those there are. */
 MUST_CHECK int store_find_table(struct store *s,
                                 const char *name,
-                                struct table **out,
+                                struct store_table **out,
                                 struct err *err);
 MUST_CHECK int store_create_table(struct store *s,
                                   const char *name,
@@ -161,21 +161,21 @@ typedef int (*schema_change_fn)(void *ctx,
                                 struct schema *schema,
                                 struct err *err);
 MUST_CHECK int store_alter_table(struct store *s,
-                                 struct table *t,
+                                 struct store_table *t,
                                  schema_change_fn change,
                                  void *ctx,
                                  struct err *err);
 /* Names, sorted. *@names and each are owned: world_names_free() of world.h. */
 void store_table_names(struct store *s, char ***names, size_t *count);
 
-/* --- durability (store.c, pin.c) ---------------------------------------- */
+/* --- durability (store.c, pin.c) ----------------------------------------- */
 
-/* Everything applied before the call is in table files. Parks. */
+/* Everything applied before the call is in SSTables. Parks. */
 MUST_CHECK int store_flush(struct store *s, struct err *err);
 MUST_CHECK int store_pin(struct store *s, struct err *err);
 void store_unpin(struct store *s);
 
-/* --- pieces the files of this directory share --------------------------- */
+/* --- pieces the files of this directory share ---------------------------- */
 
 /* What time it is for a read: older cells than their rules allow are hidden. */
 int64_t store_age_us(struct store *s);
@@ -194,8 +194,8 @@ MUST_CHECK int store_commit(struct store *s,
 /* Put @schema, number @generation, in force for @t. PRE: its change_lock is
  * held, and @v is its view. Parks. */
 MUST_CHECK int store_put_schema(struct store *s,
-                                struct table *t,
-                                struct table_view *v,
+                                struct store_table *t,
+                                struct store_table_view *v,
                                 const struct schema *schema,
                                 uint64_t generation,
                                 struct err *err);
@@ -203,7 +203,7 @@ MUST_CHECK int store_put_schema(struct store *s,
  */
 struct store *store__new(struct world *world, const struct store_options *opts);
 void store__make_caches(struct store *s);
-/* Somebody let go of table file @number: delete it if that was the last. */
+/* Somebody let go of SSTable @number: delete it if that was the last. */
 void store_drop_file(struct store *s, uint64_t number);
 /* Let go of log segments that nothing needs any more. */
 void store_release_log(struct store *s);
@@ -211,7 +211,7 @@ void store_release_log(struct store *s);
  * waited longest. PRE: the write turn is not held. Parks. */
 void store_limit_log(struct store *s);
 /* All views, referenced, in an owned array. */
-struct table_view **store_views(struct store *s, size_t *count);
-void store_views_free(struct table_view **views, size_t count);
+struct store_table_view **store_views(struct store *s, size_t *count);
+void store_views_free(struct store_table_view **views, size_t count);
 
 #endif /* BIGTABLE_TABLET_STORE_H */

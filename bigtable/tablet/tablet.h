@@ -34,7 +34,7 @@
 struct manifest_group;
 struct skip_batch;
 struct store;
-struct table;
+struct store_table;
 
 struct tablet_file {
     uint64_t number;
@@ -62,8 +62,8 @@ struct tablet_group {
 
 struct tablet {
     atomic_uint references;
-    struct store *store; /* Borrowed. */
-    struct table *table; /* Referenced. */
+    struct store *store;       /* Borrowed. */
+    struct store_table *table; /* Referenced. */
     uint64_t id;
     uint64_t life;    /* Another for each time that it is opened. */
     struct buf start; /* Plain row names; an empty end is no bound. */
@@ -83,7 +83,7 @@ struct tablet {
 /* Open the groups of @schema with the files of @groups (those of the manifest;
  * a group it does not name is empty). Parks. One reference, the caller's. */
 MUST_CHECK int tablet_open(struct store *store,
-                           struct table *table,
+                           struct store_table *table,
                            uint64_t id,
                            struct slice start,
                            struct slice end,
@@ -132,7 +132,7 @@ void tablet_group_insert(struct tablet_group *g,
  * every entry so far has at most @sequence. */
 void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
 
-/* Bytes of its table files; one that a split left counts as half. */
+/* Bytes of its SSTables; one that a split left counts as half. */
 uint64_t tablet_table_bytes(const struct tablet *t);
 /* Does it still refer to files that hold rows of others? */
 bool tablet_has_crossing_files(const struct tablet *t);

@@ -51,8 +51,9 @@ static size_t group_limit(const struct writer *leader, unsigned writes_max)
 }
 
 /* The writers the leader writes for. PRE: the lock is held. */
-static void
-gather(struct write_queue *q, unsigned writes_max, struct write_group *g)
+static void write_group_gather(struct write_queue *q,
+                               unsigned writes_max,
+                               struct write_group *g)
 {
     struct writer *w = q->head;
     size_t limit = group_limit(w, writes_max);
@@ -83,16 +84,16 @@ static int check_writer(struct store *s, struct writer *w)
         w->stale = true;
         return err_set(&w->err, ERR_ABORTED, "the table is being changed");
     }
-    if (!table_view_is_current(w->table, w->view)) {
-        struct table_view *v = table_get_view(w->table);
+    if (!store_table_view_is_current(w->table, w->view)) {
+        struct store_table_view *v = store_table_get_view(w->table);
         if (!v)
-            return table_gone(w->table, &w->err);
+            return store_table_gone(w->table, &w->err);
         if (v->generation != w->view->generation) {
-            table_view_unref(v);
+            store_table_view_unref(v);
             w->stale = true;
             return err_set(&w->err, ERR_ABORTED, "the schema changed");
         }
-        table_view_unref(w->view);
+        store_table_view_unref(w->view);
         w->view = v;
     }
     if (w->condition &&
@@ -213,7 +214,7 @@ struct written {
     uint64_t now_ns;
 };
 
-static void meter(const struct written *in)
+static void write_group_meter_rows(const struct written *in)
 {
     if (in->tablet)
         load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows, in->bytes,
@@ -231,8 +232,8 @@ static void insert_writer(struct store *s, const struct writer *w)
         struct slice row = buf_slice(&m->row);
         ask_for_mutation(w, i + 1);
         if (!in.tablet || !tablet_contains(in.tablet, row)) {
-            meter(&in);
-            in.tablet = table_view_find(w->view, row, NULL);
+            write_group_meter_rows(&in);
+            in.tablet = store_table_view_find(w->view, row, NULL);
             in.rows = in.bytes = 0;
         }
         bytes += insert_mutation(s, in.tablet, row, buf_slice(&m->ops),
@@ -241,7 +242,7 @@ static void insert_writer(struct store *s, const struct writer *w)
         in.bytes += row.len + m->ops.len;
         resolved += m->count;
     }
-    meter(&in);
+    write_group_meter_rows(&in);
     if (w->table->done)
         done_changes_note(w->table->done, w->mutations, w->count);
     atomic_fetch_add(&s->memory_bytes, bytes);
@@ -259,7 +260,7 @@ static void freeze_filled(struct store *s, const struct writer *w)
         struct slice row = buf_slice(&w->mutations[i]->row);
         if (t && tablet_contains(t, row))
             continue;
-        t = table_view_find(w->view, row, NULL);
+        t = store_table_view_find(w->view, row, NULL);
         write_freeze_full(s, t);
     }
 }
@@ -306,7 +307,7 @@ begin_group(struct store *s, struct writer *self, struct write_group *g)
     let_others_join(q, self);
     while (!may_begin(s, self, writes_max))
         cond_wait(&q->ended, &q->lock);
-    gather(q, writes_max, g);
+    write_group_gather(q, writes_max, g);
     g->overlaps = g->sync && writes_max > 1;
     *q->last_group = g;
     q->last_group = &g->next;

@@ -113,7 +113,7 @@ static inline uint64_t write_log_synced_sequence(const struct write_log *l)
     return l->ops->synced_sequence(l);
 }
 
-/* All entries up to and with @sequence are in table files: let go of segments
+/* All entries up to and with @sequence are in SSTables: let go of segments
  * that hold no others. Parks. */
 static inline void write_log_release(struct write_log *l, uint64_t sequence)
 {
@@ -126,7 +126,7 @@ static inline uint64_t write_log_bytes(const struct write_log *l)
     return l->ops->bytes(l);
 }
 
-/* Segments that hold something no table file has yet, and the current one. */
+/* Segments that hold something no SSTable has yet, and the current one. */
 static inline size_t write_log_segment_count(struct write_log *l)
 {
     return l->ops->segment_count(l);

@@ -60,7 +60,7 @@ static void give_writer(struct write_queue *q, struct writer *w)
 }
 
 /* PRE: the lock is held. */
-static void enqueue(struct write_queue *q, struct writer *w)
+static void write_queue_enqueue(struct write_queue *q, struct writer *w)
 {
     w->next = NULL;
     w->done = false;
@@ -87,7 +87,7 @@ static bool wait_queued(struct write_queue *q, struct writer *w)
 static bool wait_for_turn(struct write_queue *q, struct writer *w)
 {
     mutex_lock(&q->lock);
-    enqueue(q, w);
+    write_queue_enqueue(q, w);
     return wait_queued(q, w);
 }
 
@@ -121,27 +121,27 @@ void write_turn_take(struct store *s, struct writer **turn)
     *turn = w;
 }
 
-uint64_t write_turn_close_table(struct store *s, struct table *t)
+uint64_t write_turn_close_table(struct store *s, struct store_table *t)
 {
     struct writer *turn;
     uint64_t sequence;
     write_turn_take(s, &turn);
-    table_close_writes(t);
+    store_table_close_writes(t);
     sequence = s->queue.last_sequence;
     write_turn_give(s, turn);
     return sequence;
 }
 
 void write_turn_open_table(struct store *s,
-                           struct table *t,
+                           struct store_table *t,
                            bool replace,
-                           struct table_view *view)
+                           struct store_table_view *view)
 {
     struct writer *turn;
     write_turn_take(s, &turn);
     if (replace)
-        table_set_view(t, view);
-    table_open_writes(t);
+        store_table_set_view(t, view);
+    store_table_open_writes(t);
     write_turn_give(s, turn);
 }
 
@@ -180,7 +180,8 @@ const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
 /* --- writing ------------------------------------------------------------- */
 
 /* Memory first, and whether it is let in at all. */
-static int wait_for_entry(struct store *s, struct table *t, struct err *err)
+static int
+wait_for_entry(struct store *s, struct store_table *t, struct err *err)
 {
     return t->is_system ? 0 : background_wait_for_room(s, err);
 }
@@ -216,7 +217,7 @@ static int write_once(struct store *s,
 }
 
 int store_write(struct store *s,
-                struct table *t,
+                struct store_table *t,
                 const struct quarry_mutation *const *mutations,
                 size_t count,
                 enum write_durability durability,
@@ -236,12 +237,13 @@ int store_write(struct store *s,
     w = take_writer(&s->queue);
     for (;;) {
         writer_start(w, t, mutations, count, durability, now_us, condition);
-        rc = w->view ? write_once(s, w, failed_index, err) : table_gone(t, err);
-        table_view_unref(w->view);
+        rc = w->view ? write_once(s, w, failed_index, err)
+                     : store_table_gone(t, err);
+        store_table_view_unref(w->view);
         w->view = NULL;
         if (LIKELY(rc != ERR_ABORTED) || !w->stale)
             break;
-        table_wait_open(t);
+        store_table_wait_open(t);
     }
     give_writer(&s->queue, w);
     return rc;
@@ -258,14 +260,14 @@ static struct writer *prepare_request(struct store *s,
     struct writer *w = take_writer(&s->queue);
     writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
     w->stale = false;
-    r->rc =
-        w->view ? writer_prepare(w, &r->err) : table_gone(r->table, &r->err);
+    r->rc = w->view ? writer_prepare(w, &r->err)
+                    : store_table_gone(r->table, &r->err);
     if (w->view && w->count > 0 && wait_for_entry(s, r->table, &w->err) == 0)
         return w;
     if (w->view && w->count > 0)
         r->rc = err_copy(&r->err, &w->err);
     r->failed_index = 0;
-    table_view_unref(w->view);
+    store_table_view_unref(w->view);
     w->view = NULL;
     give_writer(&s->queue, w);
     return NULL;
@@ -282,7 +284,7 @@ finish_request(struct store *s, struct store_write_request *r, struct writer *w)
     } else {
         r->failed_index = w->count;
     }
-    table_view_unref(w->view);
+    store_table_view_unref(w->view);
     w->view = NULL;
     give_writer(&s->queue, w);
     return again;
@@ -301,7 +303,7 @@ void store_write_all(struct store *s,
     mutex_lock(&q->lock);
     for (size_t i = 0; i < count; i++)
         if (writers[i])
-            enqueue(q, writers[i]);
+            write_queue_enqueue(q, writers[i]);
     mutex_unlock(&q->lock);
     for (size_t i = 0; i < count; i++) {
         if (!writers[i])
@@ -314,7 +316,7 @@ void store_write_all(struct store *s,
         struct store_write_request *r = &requests[i];
         if (!writers[i] || !finish_request(s, r, writers[i]))
             continue;
-        table_wait_open(r->table);
+        store_table_wait_open(r->table);
         r->rc = store_write(s, r->table, r->mutations, r->count, durability,
                             now_us, NULL, &r->failed_index, &r->err);
     }
@@ -361,10 +363,10 @@ static void freeze_tablet(struct store *s, const struct tablet *t)
             tablet_group_freeze(t->groups[i], s->queue.last_sequence);
 }
 
-void write_turn_freeze(struct store *s, struct table *t)
+void write_turn_freeze(struct store *s, struct store_table *t)
 {
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < views[i]->tablet_count; k++)
             if (!t || views[i]->tablets[k]->table == t)

@@ -4,7 +4,7 @@
 #include "base/core/panic.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 
 /* Operations from this size on are written from where they are. */
 #define SCATTER_BYTES_MIN ((size_t)512)
@@ -43,7 +43,7 @@ static void reset_buf(struct buf *b)
 }
 
 void writer_start(struct writer *w,
-                  struct table *t,
+                  struct store_table *t,
                   const struct quarry_mutation *const *mutations,
                   size_t count,
                   enum write_durability durability,
@@ -51,7 +51,7 @@ void writer_start(struct writer *w,
                   const struct write_condition *condition)
 {
     w->table = t;
-    w->view = table_get_view(t);
+    w->view = store_table_get_view(t);
     w->mutations = mutations;
     w->count = count;
     w->durability = durability;
@@ -78,10 +78,10 @@ static bool is_stamped(const struct writer *w, const struct mutation_op *op)
 
 /* Look up the families of one mutation's operations. *@stamps: some of its
  * cells get stamps. */
-static int resolve(struct writer *w,
-                   const struct quarry_mutation *m,
-                   bool *stamps,
-                   struct err *err)
+static int writer_resolve(struct writer *w,
+                          const struct quarry_mutation *m,
+                          bool *stamps,
+                          struct err *err)
 {
     struct cursor c = cursor_make(buf_slice(&m->ops));
     const struct family *f = NULL;
@@ -99,7 +99,7 @@ static int resolve(struct writer *w,
             if (!f)
                 return schema_no_family(w->view->schema, op.family, err);
             r = (struct resolved){
-                f->id, (uint16_t)table_view_group(w->view, f->group)};
+                f->id, (uint16_t)store_table_view_group(w->view, f->group)};
         }
         buf_append(&w->resolved, &r, sizeof(r));
     }
@@ -120,7 +120,7 @@ static char *put_change(char *p, const struct quarry_mutation *m)
 
 /* Append the form of @m in the log; its families are the last resolved. */
 static void
-encode(struct writer *w, const struct quarry_mutation *m, bool stamps)
+writer_encode(struct writer *w, const struct quarry_mutation *m, bool stamps)
 {
     const struct resolved *r =
         (const struct resolved *)(const void *)(w->resolved.data +
@@ -176,8 +176,8 @@ void writer_stamp(struct writer *w)
     const size_t *at = (const void *)w->stamped.data;
     if (!w->stamps)
         return;
-    w->now_us = table_stamp_us(w->table, w->now_us);
-    table_note_stamp(w->table, w->now_us);
+    w->now_us = store_table_stamp_us(w->table, w->now_us);
+    store_table_note_stamp(w->table, w->now_us);
     for (size_t i = 0; i < w->stamped.len / sizeof(*at); i++)
         put_le64(w->payload.data + at[i], (uint64_t)w->now_us);
 }
@@ -192,14 +192,14 @@ prepare_one(struct writer *w, const struct quarry_mutation *m, struct err *err)
     if (w->bytes + m->ops.len > UINT32_MAX - MUTATION_BYTES_MAX)
         return err_set(err, ERR_TOOBIG,
                        "a batch of more than 3 GB: apply it in pieces");
-    rc = resolve(w, m, &stamps, err);
+    rc = writer_resolve(w, m, &stamps, err);
     if (rc)
         return rc;
     w->op_count += m->count;
     w->bytes += m->row.len + m->ops.len + m->answer.len + 2 * m->count + 32;
     w->stamps |= stamps;
     if (w->durability != WRITE_DEFERRED)
-        encode(w, m, stamps);
+        writer_encode(w, m, stamps);
     return 0;
 }
 

@@ -27,7 +27,7 @@
 #include "bigtable/row/cell_key.h" /* family_id */
 #include "bigtable/tablet/write_queue.h"
 
-struct table_view;
+struct store_table_view;
 
 /* What an operation's family name means. */
 struct resolved {
@@ -44,8 +44,8 @@ struct writer {
                        again. */
     int rc;
     struct err err;
-    struct table *table; /* Borrowed. */
-    struct table_view *view;
+    struct store_table *table; /* Borrowed. */
+    struct store_table_view *view;
     const struct quarry_mutation *const *mutations; /* Borrowed. */
     size_t count;    /* Of those, how many are in order. */
     size_t op_count; /* Operations of all of them. */
@@ -66,7 +66,7 @@ struct writer *writer_new(void);
 void writer_free(struct writer *w);
 
 void writer_start(struct writer *w,
-                  struct table *t,
+                  struct store_table *t,
                   const struct quarry_mutation *const *mutations,
                   size_t count,
                   enum write_durability durability,

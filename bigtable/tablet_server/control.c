@@ -8,7 +8,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/row_delete.h"
-#include "bigtable/tablet/segment_shelf.h"
+#include "bigtable/tablet/segment_cache.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/split.h"
 #include "bigtable/tablet/tablet.h"
@@ -47,7 +47,7 @@ int check_order(struct tablet_server *s,
     return session_check_master(s->session, sequencer, err);
 }
 
-/* --- work on one tablet, on a thread -------------------------------------- */
+/* --- work on one tablet, on a thread ------------------------------------- */
 
 enum job_kind {
     JOB_SPLIT,
@@ -59,17 +59,17 @@ enum job_kind {
 struct job {
     struct tablet_server *server;
     enum job_kind kind;
-    struct table *table;
+    struct store_table *table;
     const struct tablet_order *order;
     struct err err;
     int rc;
 };
 
-static struct tablet *only_tablet(struct table *t)
+static struct tablet *only_tablet(struct store_table *t)
 {
-    struct table_view *v = table_get_view(t);
+    struct store_table_view *v = store_table_get_view(t);
     struct tablet *tablet = v ? tablet_ref(v->tablets[0]) : NULL;
-    table_view_unref(v);
+    store_table_view_unref(v);
     return tablet;
 }
 
@@ -94,7 +94,7 @@ static int compact_tablet(struct job *j, struct tablet *t, struct err *err)
     return rc == ERR_CANCELLED ? 0 : rc; /* It was split, or went. */
 }
 
-static bool covers(const struct tablet_order *o, const struct tablet *t)
+static bool control_covers(const struct tablet_order *o, const struct tablet *t)
 {
     return slice_cmp(o->row, buf_slice(&t->start)) <= 0 &&
            (o->row_end.len == 0 ||
@@ -103,7 +103,7 @@ static bool covers(const struct tablet_order *o, const struct tablet *t)
 
 static int drop_rows_of(struct job *j, struct tablet *t, struct err *err)
 {
-    if (covers(j->order, t))
+    if (control_covers(j->order, t))
         return drop_tablet_rows(j->server->store, j->table, err);
     return delete_rows(j->server->store, j->table, j->order->row,
                        j->order->row_end, err);
@@ -177,7 +177,7 @@ struct ordered {
     int rc;
 };
 
-static int obey(struct ordered *x)
+static int control_obey(struct ordered *x)
 {
     struct tablet_server *s = x->server;
     const struct tablet_order *o = &x->order;
@@ -195,7 +195,7 @@ static int obey(struct ordered *x)
 static void run_ordered(void *arg)
 {
     struct ordered *x = arg;
-    x->rc = obey(x);
+    x->rc = control_obey(x);
 }
 
 static int
@@ -207,13 +207,13 @@ order_tablet(struct tablet_server *s, struct rpc_call *call, struct err *err)
         rc = check_order(s, x.order.sequencer, x.order.server, err);
     if (rc)
         return rc;
-    errand_run(&s->errands, run_ordered, &x);
+    loop_task_run(&s->loop_tasks, run_ordered, &x);
     if (x.rc == 0 && call->method == TABLET_UNLOAD)
         unload_reply_put(&(struct unload_reply){x.closed_us}, call->reply_body);
     return x.rc;
 }
 
-/* --- schemas -------------------------------------------------------------- */
+/* --- schemas ------------------------------------------------------------- */
 
 static int apply_schema(struct tablet_server *s,
                         const struct table_record *r,
@@ -246,11 +246,12 @@ order_schema(struct tablet_server *s, struct rpc_call *call, struct err *err)
     return rc ? rc : apply_schema(s, &o.table, err);
 }
 
-/* --- status --------------------------------------------------------------- */
+/* --- status -------------------------------------------------------------- */
 
 static void fill_load(const struct served *t, struct tablet_load *out)
 {
-    struct table_view *v = t->table ? table_get_view(t->table) : NULL;
+    struct store_table_view *v =
+        t->table ? store_table_get_view(t->table) : NULL;
     *out = (struct tablet_load){.id = t->id,
                                 .table = t->table_id,
                                 .epoch = t->epoch,
@@ -262,7 +263,7 @@ static void fill_load(const struct served *t, struct tablet_load *out)
         out->bytes = tablet_table_bytes(v->tablets[0]);
         out->memory_bytes = tablet_memory_bytes(v->tablets[0], v->schema);
     }
-    table_view_unref(v);
+    store_table_view_unref(v);
 }
 
 static void put_status(struct tablet_server *s,
@@ -305,7 +306,7 @@ order_status(struct tablet_server *s, struct rpc_call *call, struct err *err)
                      (unsigned long long)s->number,
                      (unsigned long long)o.server);
     if (rc == 0) {
-        segment_shelf_expire(s->shelf, SEGMENT_IDLE_US);
+        segment_cache_expire(s->segments, SEGMENT_IDLE_US);
         put_status(s, &o, call->reply_body);
     }
     return rc;

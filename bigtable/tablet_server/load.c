@@ -15,7 +15,7 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/metadata.h"
 
-/* What was replayed is written to a table file when it is this much. */
+/* What was replayed is written to an SSTable when it is this much. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
 /* Of users' tablets at once: each may have so much in memory. */
 #define LOADS_MAX 8
@@ -25,8 +25,8 @@ struct load {
     struct tablet_server *server;
     const struct tablet_order *order;
     struct tablet_origin origin;
-    struct table *table;
-    struct table_view *view; /* Its schema, without tablets. */
+    struct store_table *table;
+    struct store_table_view *view; /* Its schema, without tablets. */
     struct tablet *tablet;
     uint64_t sequence; /* Highest that was replayed. */
     uint64_t bytes;    /* In memtables: served before they are in files. */
@@ -35,7 +35,7 @@ struct load {
     int rc;
 };
 
-/* --- the thread ----------------------------------------------------------- */
+/* --- the thread ---------------------------------------------------------- */
 
 static void open_files(void *ctx, const struct manifest_state *state)
 {
@@ -46,7 +46,7 @@ static void open_files(void *ctx, const struct manifest_state *state)
         l->rc = err_set(&l->err, ERR_CANCELLED, "it was given up");
         return;
     }
-    table_note_stamp(l->table, t->stamped_us);
+    store_table_note_stamp(l->table, t->stamped_us);
     l->rc = done_changes_decode(l->table->done, buf_slice(&t->done), &l->err);
     if (l->rc)
         return;
@@ -67,7 +67,7 @@ static void note_highest(const struct load *l)
 
 /* Write the memtables to files. Rows come in order, so that nothing is known
  * to be all there: sequence 0. */
-static int flush(struct load *l, struct err *err)
+static int tablet_load_flush(struct load *l, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < atomic_load(&l->tablet->group_count) && rc == 0;
@@ -80,16 +80,16 @@ static int flush(struct load *l, struct err *err)
     return rc;
 }
 
-static int replay(void *ctx,
-                  const struct logged_mutation *m,
-                  uint64_t sequence,
-                  struct err *err)
+static int tablet_load_replay(void *ctx,
+                              const struct logged_mutation *m,
+                              uint64_t sequence,
+                              struct err *err)
 {
     struct load *l = ctx;
     l->bytes += write_replay_mutation(l->view, l->tablet, m, sequence, NULL,
                                       &l->scratch);
     l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
-    return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, err);
+    return l->bytes < REPLAY_BYTES_MAX ? 0 : tablet_load_flush(l, err);
 }
 
 static int replay_all(struct load *l, struct err *err)
@@ -97,7 +97,7 @@ static int replay_all(struct load *l, struct err *err)
     const struct tablet_order *o = l->order;
     int rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
                          buf_slice(&l->tablet->end), o->sequencer, o->holders,
-                         replay, l, err);
+                         tablet_load_replay, l, err);
     if (rc == 0)
         note_highest(l);
     return rc;
@@ -111,7 +111,7 @@ static void run_load(void *arg)
         l->rc = replay_all(l, &l->err);
 }
 
-/* --- the order ------------------------------------------------------------ */
+/* --- the order ----------------------------------------------------------- */
 
 static int check_row(const struct tablet_server *s,
                      const struct tablet_order *o,
@@ -137,9 +137,9 @@ static void close_load(struct load *l)
 {
     tablet_unref(l->tablet);
     if (l->table)
-        table_set_view(l->table, NULL);
-    table_view_unref(l->view);
-    table_unref(l->table);
+        store_table_set_view(l->table, NULL);
+    store_table_view_unref(l->view);
+    store_table_unref(l->table);
     tablet_origin_close(&l->origin);
     buf_close(&l->scratch);
 }
@@ -199,7 +199,7 @@ static void run_settling(void *arg)
 
 /* Put what came of other servers' logs into files, so that these logs are
  * needed no more. If that fails they are kept for whoever loads it next. */
-static void settle(struct tablet_server *s, uint64_t id)
+static void tablet_load_settle(struct tablet_server *s, uint64_t id)
 {
     struct settling z = {.server = s};
     begin_settling(s);
@@ -218,24 +218,24 @@ static void settle(struct tablet_server *s, uint64_t id)
 }
 
 /* It is ours: from now on it is served. */
-static void serve(struct load *l, struct served *t)
+static void tablet_load_serve(struct load *l, struct served *t)
 {
     struct tablet_server *s = l->server;
     uint64_t id = l->tablet->id;
-    table_set_view(
-        l->table,
-        table_view_new(l->view->schema, l->view->generation, &l->tablet, 1));
+    store_table_set_view(l->table, store_table_view_new(l->view->schema,
+                                                        l->view->generation,
+                                                        &l->tablet, 1));
     if (t->is_root)
         l->tablet->split_failed = true; /* It never is. */
     l->tablet = NULL;
     store_add_table(s->store, l->table);
     served_start(&s->served, t, l->table);
-    table_unref(l->table);
+    store_table_unref(l->table);
     l->table = NULL;
     if (l->bytes == 0)
         return;
     background_count_memory(s->store);
-    server_spawn(s, settle, id);
+    server_spawn(s, tablet_load_settle, id);
 }
 
 static int load_row(struct tablet_server *s,
@@ -254,19 +254,20 @@ static int load_row(struct tablet_server *s,
         rc = schemas_find(s, b.table, &schema, err);
     if (rc)
         return rc;
-    l.table = table_new(s->store, b.table, schema.name);
+    l.table = store_table_new(s->store, b.table, schema.name);
     l.table->is_system = b.table == METADATA_TABLE_ID;
-    l.view = table_view_new(schema.schema, schema.generation, NULL, 0);
+    l.view = store_table_view_new(schema.schema, schema.generation, NULL, 0);
     rc = tablet_registry_add(s->registry, o->key, row, schema.name,
                              schema.schema, &l.origin, err);
     table_schema_close(&schema);
     if (rc == 0) {
         t->table_id = b.table;
-        table_set_view(l.table, table_view_new(l.view->schema,
-                                               l.view->generation, NULL, 0));
+        store_table_set_view(
+            l.table,
+            store_table_view_new(l.view->schema, l.view->generation, NULL, 0));
         rc = open_tablet(&l, err);
         if (rc == 0)
-            serve(&l, t);
+            tablet_load_serve(&l, t);
         else
             tablet_registry_remove(s->registry, l.origin.id);
     }
@@ -309,8 +310,9 @@ static int load_new(struct tablet_server *s,
 }
 
 /* It is here already: being loaded, served, or going; or it was. */
-static int
-await(struct tablet_server *s, const struct tablet_order *o, struct err *err)
+static int tablet_load_await(struct tablet_server *s,
+                             const struct tablet_order *o,
+                             struct err *err)
 {
     struct served *t = served_find(&s->served, o->tablet);
     enum tablet_phase phase;
@@ -358,7 +360,7 @@ int load_tablet(struct tablet_server *s,
         return err_set(err, ERR_UNAVAILABLE, "it comes of a split just now");
     t = served_add(&s->served, o->tablet, o->epoch);
     if (!t)
-        return await(s, o, err);
+        return tablet_load_await(s, o, err);
     if (!is_system(o))
         begin_load(s);
     rc = load_new(s, o, t, err);

@@ -1,12 +1,12 @@
-/* Records whose keeper belongs to the loop, for any thread. */
+/* Records whose owner belongs to the loop, for any thread. */
 #include "base/core/panic.h"
-#include "bigtable/tablet_server/errand.h"
+#include "bigtable/tablet_server/loop_task.h"
 #include "bigtable/tablet_server/tablet_rows.h"
 
 struct loop_rows {
     struct tablet_rows base;
     struct tablet_rows *kept; /* Owned. */
-    struct errands *errands;
+    struct loop_tasks *loop_tasks;
 };
 
 struct call {
@@ -32,11 +32,11 @@ static void run_call(void *arg)
         k->rc = tablet_rows_create(k->rows, k->change, k->done, k->err);
 }
 
-static int run(struct tablet_rows *r, struct call *k)
+static int loop_rows_run(struct tablet_rows *r, struct call *k)
 {
     struct loop_rows *l = (struct loop_rows *)r;
     k->rows = l->kept;
-    errand_visit(l->errands, run_call, k);
+    loop_task_call(l->loop_tasks, run_call, k);
     return k->rc;
 }
 
@@ -46,7 +46,7 @@ static int loop_read(struct tablet_rows *r,
                      struct err *err)
 {
     struct call k = {.key = key, .out = out, .err = err};
-    return run(r, &k);
+    return loop_rows_run(r, &k);
 }
 
 static int loop_change(struct tablet_rows *r,
@@ -56,7 +56,7 @@ static int loop_change(struct tablet_rows *r,
                        struct err *err)
 {
     struct call k = {.change = c, .done = done, .version = version, .err = err};
-    return run(r, &k);
+    return loop_rows_run(r, &k);
 }
 
 static int loop_create(struct tablet_rows *r,
@@ -65,7 +65,7 @@ static int loop_create(struct tablet_rows *r,
                        struct err *err)
 {
     struct call k = {.change = c, .done = done, .err = err};
-    return run(r, &k);
+    return loop_rows_run(r, &k);
 }
 
 static void loop_free(struct tablet_rows *r)
@@ -75,13 +75,14 @@ static void loop_free(struct tablet_rows *r)
     mem_free(l);
 }
 
-struct tablet_rows *loop_rows_new(struct tablet_rows *kept, struct errands *e)
+struct tablet_rows *loop_rows_new(struct tablet_rows *kept,
+                                  struct loop_tasks *e)
 {
     static const struct tablet_rows_ops ops = {loop_read, loop_change,
                                                loop_create, loop_free};
     struct loop_rows *l = mem_zalloc(1, sizeof(*l));
     l->base.ops = &ops;
     l->kept = kept;
-    l->errands = e;
+    l->loop_tasks = e;
     return &l->base;
 }

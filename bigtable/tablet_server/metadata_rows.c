@@ -61,58 +61,64 @@ static int read_row(struct tablet_rows *r,
     return 0;
 }
 
-/* --- conditions ----------------------------------------------------------- */
+/* --- conditions ---------------------------------------------------------- */
 
-static struct quarry_filter *chain2(struct quarry_filter *a,
-                                    struct quarry_filter *b)
+static struct quarry_filter *metadata_rows_chain2(struct quarry_filter *a,
+                                                  struct quarry_filter *b)
 {
     struct quarry_filter *parts[2] = {a, b};
     return quarry_filter_chain(parts, 2);
 }
 
-static struct quarry_filter *column(const char *qualifier)
+static struct quarry_filter *metadata_rows_column(const char *qualifier)
 {
     struct slice q = slice_str(qualifier);
     return quarry_filter_column_range(METADATA_FAMILY, QUARRY_CLOSED, q,
                                       QUARRY_CLOSED, q);
 }
 
-static struct quarry_filter *newest(const char *qualifier)
+static struct quarry_filter *metadata_rows_newest(const char *qualifier)
 {
-    return chain2(column(qualifier), quarry_filter_cells_per_column_limit(1));
+    return metadata_rows_chain2(metadata_rows_column(qualifier),
+                                quarry_filter_cells_per_column_limit(1));
 }
 
 /* Leaves a cell if t:location's newest value is @location, and t:state's newest
  * time is @version. */
-static struct quarry_filter *condition(struct slice location, uint64_t version)
+static struct quarry_filter *metadata_rows_condition(struct slice location,
+                                                     uint64_t version)
 {
-    struct quarry_filter *holds = chain2(
-        newest("location"), quarry_filter_value_range(QUARRY_CLOSED, location,
-                                                      QUARRY_CLOSED, location));
+    struct quarry_filter *holds = metadata_rows_chain2(
+        metadata_rows_newest("location"),
+        quarry_filter_value_range(QUARRY_CLOSED, location, QUARRY_CLOSED,
+                                  location));
     if (version == 0)
         return holds;
     return quarry_filter_condition(
         holds,
-        chain2(newest("state"), quarry_filter_timestamp_range(
-                                    (int64_t)version, (int64_t)version + 1)),
+        metadata_rows_chain2(metadata_rows_newest("state"),
+                             quarry_filter_timestamp_range(
+                                 (int64_t)version, (int64_t)version + 1)),
         quarry_filter_block_all());
 }
 
-/* --- changes -------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
-static void forget(struct quarry_mutation *m, const char *qualifier)
+static void metadata_rows_forget(struct quarry_mutation *m,
+                                 const char *qualifier)
 {
     quarry_mutation_delete_cells(m, METADATA_FAMILY, slice_str(qualifier), 0,
                                  0);
 }
 
 /* The old value goes, whatever its stamp is: the later write counts. */
-static void
-replace(struct quarry_mutation *m, const char *qualifier, struct slice value)
+static void metadata_rows_replace(struct quarry_mutation *m,
+                                  const char *qualifier,
+                                  struct slice value)
 {
     if (value.len == 0)
         return;
-    forget(m, qualifier);
+    metadata_rows_forget(m, qualifier);
     quarry_mutation_set(m, METADATA_FAMILY, slice_str(qualifier),
                         METADATA_STAMP_US, value);
 }
@@ -120,14 +126,14 @@ replace(struct quarry_mutation *m, const char *qualifier, struct slice value)
 static struct quarry_mutation *mutation_of(const struct tablet_row_change *c)
 {
     struct quarry_mutation *m = quarry_mutation_new(c->key);
-    replace(m, "tablet", c->bounds);
-    replace(m, "location", c->location);
-    replace(m, "split", c->split);
+    metadata_rows_replace(m, "tablet", c->bounds);
+    metadata_rows_replace(m, "location", c->location);
+    metadata_rows_replace(m, "split", c->split);
     if (c->state.len)
         quarry_mutation_set(m, METADATA_FAMILY, SLICE_LIT("state"),
                             (int64_t)c->if_version + 1, c->state);
     if (c->drop_split)
-        forget(m, "split");
+        metadata_rows_forget(m, "split");
     if (c->event)
         quarry_mutation_set(m, METADATA_FAMILY, SLICE_LIT("event"), QUARRY_NOW,
                             slice_str(c->event));
@@ -140,7 +146,8 @@ static int change_row(struct tablet_rows *r,
                       uint64_t *version,
                       struct err *err)
 {
-    struct quarry_filter *f = condition(c->if_location, c->if_version);
+    struct quarry_filter *f =
+        metadata_rows_condition(c->if_location, c->if_version);
     struct quarry_mutation *m = mutation_of(c);
     int rc = quarry_check_and_mutate(table_of(r), c->key, f, m, NULL, NULL,
                                      done, err);
@@ -155,7 +162,7 @@ static int create_row(struct tablet_rows *r,
                       bool *done,
                       struct err *err)
 {
-    struct quarry_filter *f = newest("tablet");
+    struct quarry_filter *f = metadata_rows_newest("tablet");
     struct quarry_mutation *m = mutation_of(c);
     bool there = false;
     int rc = quarry_check_and_mutate(table_of(r), c->key, f, NULL, m, NULL,

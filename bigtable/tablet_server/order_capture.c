@@ -6,7 +6,7 @@
 
 struct capturing {
     struct tablet_server *server;
-    struct table *table;
+    struct store_table *table;
     struct capture capture;
     struct err err;
     int rc;

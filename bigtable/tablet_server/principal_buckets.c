@@ -87,7 +87,8 @@ void principal_buckets_set(struct principal_buckets *b,
     free_all(&before);
 }
 
-static struct bounded *find(struct principal_buckets *b, struct slice principal)
+static struct bounded *principal_buckets_find(struct principal_buckets *b,
+                                              struct slice principal)
 {
     union hash_value *v;
     if (LIKELY(b->bounded.count == 0))
@@ -101,7 +102,7 @@ int principal_buckets_may(struct principal_buckets *b,
                           uint64_t now_ns,
                           struct err *err)
 {
-    struct bounded *x = find(b, principal);
+    struct bounded *x = principal_buckets_find(b, principal);
     uint64_t again_us;
     if (LIKELY(!x))
         return 0;
@@ -119,7 +120,7 @@ void principal_buckets_pay(struct principal_buckets *b,
                            uint64_t bytes,
                            uint64_t now_ns)
 {
-    struct bounded *x = find(b, principal);
+    struct bounded *x = principal_buckets_find(b, principal);
     if (LIKELY(!x))
         return;
     token_bucket_pay(&x->ops, rows, now_ns);

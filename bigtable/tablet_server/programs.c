@@ -62,7 +62,7 @@ static bool is_same(const struct shared_program *a,
            slice_eq(buf_slice(&a->source), buf_slice(&b->source));
 }
 
-static int compile(struct shared_program *p, struct err *err)
+static int program_cache_compile(struct shared_program *p, struct err *err)
 {
     const struct saw_compile_options opts = {.restricted = true,
                                              .ignore_undefs = p->ignore_undefs,
@@ -77,8 +77,8 @@ static int compile(struct shared_program *p, struct err *err)
 }
 
 /* The one that is like @p, referenced, or NULL. */
-static struct shared_program *find(struct program_cache *c,
-                                   const struct shared_program *p)
+static struct shared_program *program_cache_find(struct program_cache *c,
+                                                 const struct shared_program *p)
 {
     struct shared_program *found;
     mutex_lock(&c->lock);
@@ -91,7 +91,7 @@ static struct shared_program *find(struct program_cache *c,
     return found;
 }
 
-static void put(struct program_cache *c, struct shared_program *p)
+static void program_cache_put(struct program_cache *c, struct shared_program *p)
 {
     struct shared_program **at = &c->programs[p->hash % PROGRAMS_MAX];
     struct shared_program *old;
@@ -117,17 +117,17 @@ int program_get(struct program_cache *c,
     p->hash = hash64_slice(source);
     p->ignore_undefs = ignore_undefs;
     p->defer_tables = defer_tables;
-    *out = find(c, p);
+    *out = program_cache_find(c, p);
     if (*out) {
         program_unref(p);
         return 0;
     }
-    rc = compile(p, err);
+    rc = program_cache_compile(p, err);
     if (rc) {
         program_unref(p);
         return rc;
     }
-    put(c, p);
+    program_cache_put(c, p);
     *out = p;
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/family_use.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
@@ -141,10 +141,10 @@ static void find_largest(struct tablet_server *s,
     uint64_t most = 0;
     r->largest[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        struct table_view *v = table_get_view(list[i]->table);
+        struct store_table_view *v = store_table_get_view(list[i]->table);
         if (v)
             family_use_add(v->tablets[0], schema, false, sum);
-        table_view_unref(v);
+        store_table_view_unref(v);
     }
     for (size_t i = 0; i < schema->family_count; i++) {
         uint64_t n = of_memory ? sum[i].memory_bytes : sum[i].stored_bytes;

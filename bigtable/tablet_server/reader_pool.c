@@ -26,7 +26,7 @@ struct reader_pool {
     bool stop;
 };
 
-static void work(void *arg)
+static void reader_pool_work(void *arg)
 {
     struct reader_pool *p = arg;
     mutex_lock(&p->lock);
@@ -85,7 +85,8 @@ void reader_pool_run(struct reader_pool *p, void (*fn)(void *), void *arg)
     cond_init(&j.finished);
     mutex_lock(&p->lock);
     if (p->idle == 0 && p->count < p->max) {
-        p->tasks[p->count] = task_start(p->world, "quarry-read", work, p);
+        p->tasks[p->count] =
+            task_start(p->world, "quarry-read", reader_pool_work, p);
         p->count++;
     }
     *p->tail = &j;

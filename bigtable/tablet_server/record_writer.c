@@ -27,7 +27,7 @@ void record_place_close(struct record_place *p)
     buf_close(&p->state);
 }
 
-static void set(struct buf *b, struct slice s)
+static void record_writer_set(struct buf *b, struct slice s)
 {
     buf_clear(b);
     buf_append_slice(b, s);
@@ -40,17 +40,18 @@ static bool is_over(const struct record_writer *w)
 }
 
 /* @c was made. */
-static void
-follow(struct record_place *p, const struct tablet_row_change *c, uint64_t v)
+static void record_writer_follow(struct record_place *p,
+                                 const struct tablet_row_change *c,
+                                 uint64_t v)
 {
     if (c->state.len)
-        set(&p->state, c->state);
+        record_writer_set(&p->state, c->state);
     if (c->location.len)
-        set(&p->location, c->location);
+        record_writer_set(&p->location, c->location);
     p->version = v;
 }
 
-static int lost(struct err *err)
+static int record_writer_lost(struct err *err)
 {
     return err_set(err, ERR_CANCELLED, "it is another server's now");
 }
@@ -62,9 +63,9 @@ enum outcome {
 };
 
 /* What does the row say about a change whose answer is not known? */
-static enum outcome judge(struct record_place *p,
-                          const struct tablet_row_change *c,
-                          const struct tablet_row *row)
+static enum outcome record_writer_judge(struct record_place *p,
+                                        const struct tablet_row_change *c,
+                                        const struct tablet_row *row)
 {
     struct slice location = buf_slice(&row->location);
     struct slice state = buf_slice(&row->state);
@@ -105,18 +106,18 @@ static int try_write(const struct record_writer *w,
     rc = tablet_rows_change(rows, c, &done, &version, err);
     *decided = true;
     if (rc == 0 && done) {
-        follow(p, c, version);
+        record_writer_follow(p, c, version);
         return 0;
     }
     rc = tablet_rows_read(rows, c->key, &row, err);
     if (rc == ERR_NOTFOUND) {
-        rc = lost(err);
+        rc = record_writer_lost(err);
     } else if (rc) {
         *decided = false;
     } else {
-        switch (judge(p, c, &row)) {
-        case OUTCOME_MADE: follow(p, c, row.version); break;
-        case OUTCOME_LOST: rc = lost(err); break;
+        switch (record_writer_judge(p, c, &row)) {
+        case OUTCOME_MADE: record_writer_follow(p, c, row.version); break;
+        case OUTCOME_LOST: rc = record_writer_lost(err); break;
         case OUTCOME_OPEN:
             *decided = false;
             p->version = row.version;
@@ -150,7 +151,7 @@ int record_write(const struct record_writer *w,
     }
 }
 
-/* --- lower halves --------------------------------------------------------- */
+/* --- lower halves -------------------------------------------------------- */
 
 /* One try to give the lower half its row. *@decided as above. */
 static int try_create(const struct record_writer *w,
@@ -170,17 +171,17 @@ static int try_create(const struct record_writer *w,
     *decided = rc == 0;
     if (rc == 0) {
         lower->version = row.version;
-        set(&lower->location, buf_slice(&row.location));
-        set(&lower->state, buf_slice(&row.state));
+        record_writer_set(&lower->location, buf_slice(&row.location));
+        record_writer_set(&lower->state, buf_slice(&row.state));
     }
     tablet_row_close(&row);
     return rc;
 }
 
-static int create(const struct record_writer *w,
-                  const struct tablet_row_change *c,
-                  struct record_place *lower,
-                  struct err *err)
+static int record_writer_create(const struct record_writer *w,
+                                const struct tablet_row_change *c,
+                                struct record_place *lower,
+                                struct err *err)
 {
     uint64_t pause_us = PAUSE_MIN_US;
     bool decided = false;
@@ -217,7 +218,7 @@ int record_put_half(const struct record_writer *w,
         c.bounds = buf_slice(&bounds);
         c.location = buf_slice(&location);
         c.state = buf_slice(&state);
-        rc = create(w, &c, lower, err);
+        rc = record_writer_create(w, &c, lower, err);
     }
     if (rc == 0)
         rc = record_write(w, upper, &drop, err);

@@ -11,8 +11,8 @@
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
 #include "bigtable/tablet/log_sort.h"
+#include "bigtable/tablet/segment_cache.h"
 #include "bigtable/tablet/segment_list.h"
-#include "bigtable/tablet/segment_shelf.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/sorted_segment.h"
 #include "bigtable/tablet/store.h"
@@ -49,9 +49,10 @@ struct replay {
     struct elsewhere *elsewhere;
 };
 
-/* --- one segment ---------------------------------------------------------- */
+/* --- one segment --------------------------------------------------------- */
 
-static int fetch(void *ctx, uint64_t skip, struct buf *out, struct err *err)
+static int
+replay_fetch(void *ctx, uint64_t skip, struct buf *out, struct err *err)
 {
     const struct rpc_call_options o = {.timeout_us = FETCH_US};
     struct elsewhere *e = ctx;
@@ -73,8 +74,8 @@ add_here(struct replay *r, const char *dir, const char *name, struct err *err)
     struct tablet_server *s = r->server;
     struct sorted_segment *segment;
     struct buf path = BUF_INIT;
-    int rc =
-        segment_shelf_get(s->shelf, s->fs, dir, name, s->number, &segment, err);
+    int rc = segment_cache_get(s->segments, s->fs, dir, name, s->number,
+                               &segment, err);
     if (rc == 0 && segment) {
         log_merge_add_segment(r->merge, segment);
     } else if (rc == 0) {
@@ -118,7 +119,7 @@ static int add_elsewhere(struct replay *r,
                                     .end = r->end};
     e->next = r->elsewhere;
     r->elsewhere = e;
-    return log_merge_add_remote(r->merge, fetch, e, err);
+    return log_merge_add_remote(r->merge, replay_fetch, e, err);
 }
 
 static int add_segment(struct replay *r,
@@ -141,7 +142,7 @@ static int add_segment(struct replay *r,
     return add_here(r, dir, name, err);
 }
 
-/* --- a log ---------------------------------------------------------------- */
+/* --- a log --------------------------------------------------------------- */
 
 static int add_log(struct replay *r, uint64_t log, struct err *err)
 {

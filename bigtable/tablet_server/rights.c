@@ -56,13 +56,13 @@ static void note_administrator(struct tablet_server *s,
         audit_note(s->world, &e);
 }
 
-static int may(struct tablet_server *s,
-               struct table_rules *r,
-               struct grants *g,
-               struct slice principal,
-               struct slice family,
-               enum access_right right,
-               struct err *err)
+static int rights_allow(struct tablet_server *s,
+                        struct table_rules *r,
+                        struct grants *g,
+                        struct slice principal,
+                        struct slice family,
+                        enum access_right right,
+                        struct err *err)
 {
     if ((g->everywhere & (unsigned)right) ||
         (rules__rights(r, g, principal, family) & (unsigned)right))
@@ -84,8 +84,8 @@ int rules_may(struct tablet_server *s,
     int rc = check_metadata(s, t, principal, right, err);
     if (rc || is_free(s, t, principal))
         return rc;
-    return may(s, t->rules, rules__grants(t->rules, principal), principal,
-               family, right, err);
+    return rights_allow(s, t->rules, rules__grants(t->rules, principal),
+                        principal, family, right, err);
 }
 
 static int may_families(struct tablet_server *s,
@@ -108,7 +108,7 @@ static int may_families(struct tablet_server *s,
         const struct family *f = &schema->families[i];
         struct slice name = slice_str(f->name);
         if ((!by_id || by_id[f->id]) && filter_reads_family(filter, name))
-            rc = may(s, t->rules, g, principal, name, right, err);
+            rc = rights_allow(s, t->rules, g, principal, name, right, err);
     }
     return rc;
 }
@@ -157,7 +157,8 @@ int rules_may_change(struct tablet_server *s,
             rc =
                 rules_may_all(s, t, principal, schema, NULL, ACCESS_WRITE, err);
         else
-            rc = may(s, t->rules, g, principal, op.family, ACCESS_WRITE, err);
+            rc = rights_allow(s, t->rules, g, principal, op.family,
+                              ACCESS_WRITE, err);
     }
     return rc;
 }

@@ -75,10 +75,10 @@ read_record(struct chubby *c, struct tablet_row *out, struct err *err)
 }
 
 /* The record @row, changed as @c says, to @out. */
-static int compose(const struct tablet_row *row,
-                   const struct tablet_row_change *c,
-                   struct buf *out,
-                   struct err *err)
+static int root_record_compose(const struct tablet_row *row,
+                               const struct tablet_row_change *c,
+                               struct buf *out,
+                               struct err *err)
 {
     struct tablet_record *r = mem_alloc(sizeof(*r));
     struct slice bounds = c->bounds.len ? c->bounds : buf_slice(&row->bounds);
@@ -110,7 +110,7 @@ static int change_record(struct chubby *c,
     int rc = read_record(c, &row, err);
     if (rc == 0 && slice_eq(buf_slice(&row.location), change->if_location) &&
         (change->if_version == 0 || change->if_version == row.version)) {
-        rc = compose(&row, change, &bytes, err);
+        rc = root_record_compose(&row, change, &bytes, err);
         if (rc == 0)
             rc = write_file(c, buf_slice(&bytes), row.version, err);
         *done = rc == 0;
@@ -123,7 +123,7 @@ static int change_record(struct chubby *c,
     return rc;
 }
 
-/* --- as rows -------------------------------------------------------------- */
+/* --- as rows ------------------------------------------------------------- */
 
 static int root_read(struct tablet_rows *r,
                      struct slice key,

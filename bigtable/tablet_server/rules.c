@@ -1,4 +1,4 @@
-/* Rules of tables: kept, and read anew. */
+/* Rules of tables: kept, and read again. */
 #include "bigtable/tablet_server/rules.h"
 
 #include "base/core/fault.h"
@@ -6,7 +6,7 @@
 #include "base/rpc/roles.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
@@ -24,7 +24,7 @@ struct rule_book {
     struct principal_buckets *principals;
 };
 
-/* --- rights of principals ------------------------------------------------- */
+/* --- rights of principals ------------------------------------------------ */
 
 static void grants_free(struct grants *g)
 {
@@ -79,7 +79,7 @@ unsigned rules__rights(struct table_rules *r,
     return (unsigned)v->number;
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 static void close_file(struct table_rules *r)
 {
@@ -196,7 +196,7 @@ read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
     return rc;
 }
 
-/* --- the book ------------------------------------------------------------- */
+/* --- the book ------------------------------------------------------------ */
 
 static struct table_rules *
 new_rules(struct rule_book *b, uint64_t table, const char *name)
@@ -266,7 +266,8 @@ static struct table_rules *rules_of(struct rule_book *b, struct served *t)
     return v ? v->pointer : new_rules(b, t->table_id, t->table->name);
 }
 
-static int refresh(struct rule_book *b, struct table_rules *r, struct err *err)
+static int
+rules_refresh_table(struct rule_book *b, struct table_rules *r, struct err *err)
 {
     int rc = 0;
     mutex_lock(&r->reading);
@@ -287,8 +288,8 @@ int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
     if (!t->rules)
         t->rules = rules_of(b, t);
     if (!b->cluster->fresh)
-        rc = refresh(b, b->cluster, err);
+        rc = rules_refresh_table(b, b->cluster, err);
     if (rc == 0 && !t->rules->fresh)
-        rc = refresh(b, t->rules, err);
+        rc = rules_refresh_table(b, t->rules, err);
     return rc;
 }

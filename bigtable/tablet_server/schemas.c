@@ -14,7 +14,7 @@ void table_schema_close(struct table_schema *t)
     schema_free(t->schema);
 }
 
-static void forget(struct table_schema *t)
+static void schemas_forget(struct table_schema *t)
 {
     table_schema_close(t);
     mem_free(t);
@@ -25,24 +25,24 @@ void schemas_close(struct tablet_server *s)
     size_t at = 0;
     struct hash_slot *slot;
     while ((slot = hash_map_next(&s->schemas, &at)) != NULL)
-        forget(slot->value.pointer);
+        schemas_forget(slot->value.pointer);
     hash_map_close(&s->schemas);
 }
 
-static struct table_schema *known(struct tablet_server *s, uint64_t id)
+static struct table_schema *schemas_known(struct tablet_server *s, uint64_t id)
 {
     union hash_value *v = hash_map_get(&s->schemas, hash_key_u64(&id));
     return v ? v->pointer : NULL;
 }
 
 /* What is known of a table is @schema, which moves in. */
-static struct table_schema *remember(struct tablet_server *s,
-                                     uint64_t id,
-                                     uint64_t generation,
-                                     const char *name,
-                                     struct schema *schema)
+static struct table_schema *schemas_remember(struct tablet_server *s,
+                                             uint64_t id,
+                                             uint64_t generation,
+                                             const char *name,
+                                             struct schema *schema)
 {
-    struct table_schema *t = known(s, id);
+    struct table_schema *t = schemas_known(s, id);
     if (!t) {
         t = mem_zalloc(1, sizeof(*t));
         t->id = id;
@@ -75,14 +75,14 @@ static int read_table(struct tablet_server *s,
     if (rc == 0)
         rc = schema_decode(r.schema, &schema, err);
     if (rc == 0)
-        *out = remember(s, r.id, r.generation, name, schema);
+        *out = schemas_remember(s, r.id, r.generation, name, schema);
     buf_close(&path);
     buf_close(&bytes);
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 /* Read those not known yet, until @id is. */
-static int search(struct tablet_server *s, uint64_t id, struct err *err)
+static int schemas_search(struct tablet_server *s, uint64_t id, struct err *err)
 {
     struct chubby_handle *h;
     char **names = NULL;
@@ -92,7 +92,7 @@ static int search(struct tablet_server *s, uint64_t id, struct err *err)
     if (rc)
         return rc;
     rc = chubby_list(h, &names, &count, err);
-    for (size_t i = 0; i < count && rc == 0 && !known(s, id); i++) {
+    for (size_t i = 0; i < count && rc == 0 && !schemas_known(s, id); i++) {
         struct table_schema *t;
         rc = read_table(s, names[i], &t, err);
     }
@@ -101,15 +101,17 @@ static int search(struct tablet_server *s, uint64_t id, struct err *err)
     return rc;
 }
 
-static int find(struct tablet_server *s,
-                uint64_t id,
-                struct table_schema **out,
-                struct err *err)
+static int schemas_find_or_read(struct tablet_server *s,
+                                uint64_t id,
+                                struct table_schema **out,
+                                struct err *err)
 {
-    struct table_schema *t = known(s, id);
+    struct table_schema *t = schemas_known(s, id);
     int rc = 0;
     if (id == METADATA_TABLE_ID) {
-        *out = t ? t : remember(s, id, 1, METADATA_TABLE, metadata_schema());
+        *out =
+            t ? t
+              : schemas_remember(s, id, 1, METADATA_TABLE, metadata_schema());
         return 0;
     }
     if (t) {
@@ -117,8 +119,8 @@ static int find(struct tablet_server *s,
         rc = read_table(s, name, &t, err);
         mem_free(name);
     } else {
-        rc = search(s, id, err);
-        t = known(s, id);
+        rc = schemas_search(s, id, err);
+        t = schemas_known(s, id);
     }
     if (rc == 0 && (!t || t->id != id))
         rc = err_set(err, ERR_NOTFOUND, "there is no table number %llu",
@@ -136,7 +138,7 @@ int schemas_find(struct tablet_server *s,
     int rc;
     *out = (struct table_schema){.id = id};
     mutex_lock(&s->schema_lock);
-    rc = find(s, id, &t, err);
+    rc = schemas_find_or_read(s, id, &t, err);
     if (rc == 0)
         *out = (struct table_schema){id, t->generation, mem_strdup(t->name),
                                      schema_copy(t->schema)};
@@ -145,18 +147,18 @@ int schemas_find(struct tablet_server *s,
 }
 
 int schemas_apply(struct tablet_server *s,
-                  struct table *t,
+                  struct store_table *t,
                   const struct schema *schema,
                   uint64_t generation,
                   struct err *err)
 {
-    struct table_view *v;
+    struct store_table_view *v;
     int rc = 0;
     mutex_lock(&t->change_lock);
-    v = table_get_view(t);
+    v = store_table_get_view(t);
     if (v && v->generation < generation)
         rc = store_put_schema(s->store, t, v, schema, generation, err);
-    table_view_unref(v);
+    store_table_view_unref(v);
     mutex_unlock(&t->change_lock);
     return rc;
 }

@@ -19,7 +19,7 @@
 struct part {
     uint64_t tablet;
     struct served *served; /* Referenced. */
-    struct table_view *view;
+    struct store_table_view *view;
     const struct quarry_mutation **list; /* In the arena. */
     uint32_t *index;                     /* Of each among all changes. */
     uint64_t *sequences;                 /* Of those that were begun. */
@@ -49,14 +49,15 @@ static enum write_durability durability_of(uint8_t d)
                                                     : WRITE_SYNCED;
 }
 
-static void fail(struct apply *a, size_t i, int rc, const struct err *why)
+static void
+serve_apply_fail(struct apply *a, size_t i, int rc, const struct err *why)
 {
     a->codes[i] = rc;
     if (a->first.code == 0)
         a->first = *why;
 }
 
-/* --- reading the request -------------------------------------------------- */
+/* --- reading the request ------------------------------------------------- */
 
 static int take_changes(struct apply *a, struct slice bytes, struct err *err)
 {
@@ -77,7 +78,7 @@ static int take_changes(struct apply *a, struct slice bytes, struct err *err)
             a->mutations[i].sequence = c.sequence;
         }
         if (rc)
-            fail(a, i, rc, &mistake);
+            serve_apply_fail(a, i, rc, &mistake);
     }
     return bytes.len ? err_set(err, ERR_CORRUPT,
                                "there are more changes than "
@@ -136,12 +137,12 @@ static void sort_into_parts(struct apply *a)
     }
 }
 
-/* --- applying ------------------------------------------------------------- */
+/* --- applying ------------------------------------------------------------ */
 
 static void fail_part(struct apply *a, struct part *p, int rc, struct err *why)
 {
     for (; p->done < p->count; p->done++)
-        fail(a, p->index[p->done], rc, why);
+        serve_apply_fail(a, p->index[p->done], rc, why);
 }
 
 /* May @m be made? */
@@ -182,7 +183,7 @@ static int begin_changes(struct apply *a, struct part *p, struct err *err)
         if (states[i] == CHANGE_DONE)
             a->codes[p->index[i]] = 0;
         else if (states[i] == CHANGE_OVER)
-            fail(a, p->index[i], change_is_over(&over), &over);
+            serve_apply_fail(a, p->index[i], change_is_over(&over), &over);
         if (states[i] != CHANGE_BEGUN)
             continue;
         p->sequences[kept] = p->sequences[i];
@@ -209,7 +210,7 @@ static void open_part(struct apply *a, struct part *p)
         rc =
             rules_may_go(a->server, p->served, a->principal, RATE_WRITES, &err);
     if (rc == 0) {
-        p->view = table_get_view(p->served->table);
+        p->view = store_table_get_view(p->served->table);
         rc = p->view ? 0 : not_here(p->tablet, &err);
     }
     if (rc) {
@@ -219,7 +220,7 @@ static void open_part(struct apply *a, struct part *p)
     for (size_t i = 0; i < p->count; i++) {
         rc = may_change(a, p, p->list[i], &err);
         if (rc) {
-            fail(a, p->index[i], rc, &err);
+            serve_apply_fail(a, p->index[i], rc, &err);
             continue;
         }
         bytes += p->list[i]->ops.len;
@@ -240,14 +241,14 @@ static void close_part(struct apply *a, struct part *p)
     if (p->begun)
         done_changes_end(p->served->table->done, a->origin.session,
                          p->sequences, p->count);
-    table_view_unref(p->view);
+    store_table_view_unref(p->view);
     served_unref(p->served);
 }
 
-static bool is_gone(struct table *t)
+static bool is_gone(struct store_table *t)
 {
-    struct table_view *v = table_get_view(t);
-    table_view_unref(v);
+    struct store_table_view *v = store_table_get_view(t);
+    store_table_view_unref(v);
     return v == NULL;
 }
 
@@ -266,7 +267,7 @@ take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
         fail_part(a, p, not_here(p->tablet, &r->err), &r->err);
     else if (r->rc == ERR_INVALID || r->rc == ERR_TOOBIG ||
              r->rc == ERR_NOTFOUND)
-        fail(a, p->index[p->done++], r->rc, &r->err);
+        serve_apply_fail(a, p->index[p->done++], r->rc, &r->err);
     else
         fail_part(a, p, r->rc, &r->err);
 }
@@ -304,7 +305,8 @@ static void put_reply(const struct apply *a, struct buf *out)
     apply_reply_put(&r, out);
 }
 
-static int apply(struct apply *a, struct slice changes, struct err *err)
+static int
+serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
 {
     int64_t now_us = (int64_t)world_now_us(a->server->world);
     int rc = take_changes(a, changes, err);
@@ -344,7 +346,7 @@ int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
     a.mutations = arena_alloc(&a.arena, a.count * sizeof(*a.mutations));
     a.tablets = arena_alloc(&a.arena, a.count * sizeof(*a.tablets));
     a.codes = arena_alloc(&a.arena, a.count * sizeof(*a.codes));
-    rc = apply(&a, call->attachment, err);
+    rc = serve_apply_changes(&a, call->attachment, err);
     if (rc == 0)
         put_reply(&a, call->reply_body);
     serving_audit(a.server, call, "tablet.apply", &a.first);

@@ -6,7 +6,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/row_changes.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -25,11 +25,11 @@ int change_is_over(struct err *err)
 }
 
 /* The tablet, if it has @row. End @out in any case. */
-static int begin(struct tablet_server *s,
-                 struct serving *out,
-                 uint64_t tablet,
-                 struct slice row,
-                 struct err *err)
+static int serve_change_begin(struct tablet_server *s,
+                              struct serving *out,
+                              uint64_t tablet,
+                              struct slice row,
+                              struct err *err)
 {
     int rc = serving_begin(s, out, tablet, 0, err);
     if (rc == 0 && !tablet_contains(out->view->tablets[0], row))
@@ -72,21 +72,23 @@ static void end_change(const struct serving *v,
 }
 
 /* The outcome of a transaction on the tablet of @v, as clients know it. */
-static int
-settle(const struct serving *v, uint64_t tablet, int rc, struct err *err)
+static int serve_change_settle(const struct serving *v,
+                               uint64_t tablet,
+                               int rc,
+                               struct err *err)
 {
     if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
     if (rc == ERR_NOTFOUND) {
-        struct table_view *now = table_get_view(v->served->table);
+        struct store_table_view *now = store_table_get_view(v->served->table);
         if (!now)
             return not_here(tablet, err);
-        table_view_unref(now);
+        store_table_view_unref(now);
     }
     return rc;
 }
 
-/* --- check and mutate ----------------------------------------------------- */
+/* --- check and mutate ---------------------------------------------------- */
 
 static int take_branch(struct slice *bytes,
                        const struct check_request *r,
@@ -146,17 +148,17 @@ static int do_check(struct tablet_server *s,
     rc = store_check_and_mutate(
         s->store, v->served->table, r->row, filter, branches[0], branches[1],
         durability_of(r->durability), &reply.matched, err);
-    rc = settle(v, r->tablet, rc, err);
+    rc = serve_change_settle(v, r->tablet, rc, err);
     end_change(v, &r->origin, r->sequence);
     if (rc == 0)
         check_reply_put(&reply, call->reply_body);
     return rc;
 }
 
-static int check(struct tablet_server *s,
-                 struct rpc_call *call,
-                 const struct check_request *r,
-                 struct err *err)
+static int serve_change_check(struct tablet_server *s,
+                              struct rpc_call *call,
+                              const struct check_request *r,
+                              struct err *err)
 {
     struct quarry_mutation branches[2]; /* If true, if false. */
     struct slice bytes = call->attachment;
@@ -166,7 +168,7 @@ static int check(struct tablet_server *s,
     struct buf answers[2] = {BUF_INIT, BUF_INIT}; /* Of the branches. */
     struct serving v;
     bool done = false;
-    int rc = begin(s, &v, r->tablet, r->row, err);
+    int rc = serve_change_begin(s, &v, r->tablet, r->row, err);
     if (rc == 0 && r->has_filter)
         rc = filter_decode(r->filter, &filter, err);
     if (rc == 0 && r->has_true)
@@ -199,11 +201,11 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_ready(s, err);
     if (rc == 0)
-        rc = check(s, call, &r, err);
+        rc = serve_change_check(s, call, &r, err);
     return rc ? rc : check_answer(s, err);
 }
 
-/* --- read, modify, write -------------------------------------------------- */
+/* --- read, modify, write ------------------------------------------------- */
 
 /* What is changed is read, and given back. */
 static int may_modify(struct tablet_server *s,
@@ -222,16 +224,16 @@ static int may_modify(struct tablet_server *s,
     return rc ? rc : rules_may_grow(s, v->served, v->view->schema, err);
 }
 
-static int modify(struct tablet_server *s,
-                  struct rpc_call *call,
-                  const struct modify_request *r,
-                  struct err *err)
+static int serve_change_modify(struct tablet_server *s,
+                               struct rpc_call *call,
+                               const struct modify_request *r,
+                               struct err *err)
 {
     const struct row_change_id id = {r->origin.session, r->sequence, row_put};
     struct quarry_row *row = NULL;
     struct serving v;
     bool done = false;
-    int rc = begin(s, &v, r->tablet, r->row, err);
+    int rc = serve_change_begin(s, &v, r->tablet, r->row, err);
     if (rc == 0)
         rc = may_modify(s, &v, call->principal, r, err);
     if (rc == 0)
@@ -242,7 +244,7 @@ static int modify(struct tablet_server *s,
         rc = store_read_modify_write(
             s->store, v.served->table, r->row, r->rules, r->rule_count,
             durability_of(r->durability), &id, &row, err);
-        rc = settle(&v, r->tablet, rc, err);
+        rc = serve_change_settle(&v, r->tablet, rc, err);
         end_change(&v, &r->origin, r->sequence);
         if (rc == 0)
             row_put(row, call->reply_attachment);
@@ -263,7 +265,7 @@ int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_ready(s, err);
     if (rc == 0)
-        rc = modify(s, call, &r, err);
+        rc = serve_change_modify(s, call, &r, err);
     if (rc == 0)
         rc = check_answer(s, err);
     arena_close(&a);

@@ -6,7 +6,7 @@
 #include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
@@ -14,7 +14,7 @@
 #include "bigtable/tablet_server/serving.h"
 
 struct cuts_job {
-    struct table *table;
+    struct store_table *table;
     uint32_t parts;
     struct slice *keys; /* Owned. */
     size_t count;
@@ -62,7 +62,7 @@ struct describe_job {
 static void run_describe(void *arg)
 {
     struct describe_job *j = arg;
-    const struct table_view *v = j->serving->view;
+    const struct store_table_view *v = j->serving->view;
     j->uses = mem_zalloc(v->schema->family_count + 1, sizeof(*j->uses));
     family_use_add(v->tablets[0], v->schema, true, j->uses);
 }
@@ -98,22 +98,23 @@ static void describe_groups(const struct tablet *t,
     }
 }
 
-static uint64_t milli(double rate)
+static uint64_t serve_describe_milli(double rate)
 {
     return (uint64_t)(rate * 1000 + 0.5);
 }
 
-static void describe(const struct serving *v,
-                     const struct family_use *uses,
-                     struct buf *out)
+static void serve_describe_families(const struct serving *v,
+                                    const struct family_use *uses,
+                                    struct buf *out)
 {
     const struct tablet *t = v->view->tablets[0];
     struct load_rates rates =
         load_meter_rates(&t->load, world_mono_ns(t->store->world));
-    struct describe_reply r = {.bytes = tablet_table_bytes(t),
-                               .milli_reads_per_s = milli(rates.reads),
-                               .milli_writes_per_s = milli(rates.writes),
-                               .milli_bytes_per_s = milli(rates.bytes)};
+    struct describe_reply r = {
+        .bytes = tablet_table_bytes(t),
+        .milli_reads_per_s = serve_describe_milli(rates.reads),
+        .milli_writes_per_s = serve_describe_milli(rates.writes),
+        .milli_bytes_per_s = serve_describe_milli(rates.bytes)};
     describe_groups(t, v->view->schema, &r);
     describe_families(v->view->schema, uses, &r);
     describe_reply_put(&r, out);
@@ -138,7 +139,7 @@ int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_answer(s, err);
     if (rc == 0)
-        describe(&v, j.uses, call->reply_body);
+        serve_describe_families(&v, j.uses, call->reply_body);
     mem_free(j.uses);
     serving_end(&v);
     return rc;

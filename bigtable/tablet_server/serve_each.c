@@ -16,7 +16,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -61,8 +61,7 @@ struct each {
     struct err first;
 };
 
-/* --- the request -----------------------------------------------------------
- */
+/* --- the request --------------------------------------------------------- */
 
 /* By what is common to a batch, 0 when all of it is. */
 static int compare_kinds(const struct row_lookup *a, const struct row_lookup *b)
@@ -116,10 +115,10 @@ static void cut_into_batches(struct each *e)
     }
 }
 
-/* --- outcomes --------------------------------------------------------------
- */
+/* --- outcomes ------------------------------------------------------------ */
 
-static void fail(struct each *e, const struct found *f, int rc, struct err *why)
+static void
+serve_each_fail(struct each *e, const struct found *f, int rc, struct err *why)
 {
     e->codes[f->index] = rc;
     if (e->first.code == 0)
@@ -129,7 +128,7 @@ static void fail(struct each *e, const struct found *f, int rc, struct err *why)
 static void fail_all(struct batch *b, int rc, struct err *why)
 {
     for (size_t i = 0; i < b->count; i++)
-        fail(b->each, b->list[i], rc, why);
+        serve_each_fail(b->each, b->list[i], rc, why);
 }
 
 /* The answer to @f begins; end_answer() when all of it is there. */
@@ -152,8 +151,7 @@ static int check_room(const struct each *e, struct err *err)
                : err_set(err, ERR_TOOBIG, "the answer has no room for more");
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 /* Give the rows of @scan to those who asked for them. */
 static int
@@ -190,7 +188,7 @@ static void keep_rows(struct batch *b, const struct tablet *t)
         if (tablet_contains(t, f->l.row))
             b->list[kept++] = f;
         else
-            fail(b->each, f, not_here(f->l.tablet, &why), &why);
+            serve_each_fail(b->each, f, not_here(f->l.tablet, &why), &why);
     }
     b->count = kept;
 }
@@ -238,8 +236,7 @@ static int read_rows(struct batch *b, struct serving *v, struct err *err)
     return rc;
 }
 
-/* --- cells -----------------------------------------------------------------
- */
+/* --- cells --------------------------------------------------------------- */
 
 static int
 read_one_cell(struct batch *b, struct serving *v, size_t i, struct err *err)
@@ -275,15 +272,14 @@ static int read_cells(struct batch *b, struct serving *v, struct err *err)
         struct err why = ERR_INIT;
         int code = read_one_cell(b, v, i, &why);
         if (code)
-            fail(b->each, b->list[i], code, &why);
+            serve_each_fail(b->each, b->list[i], code, &why);
     }
     if (rc == 0)
         b->count = 0;
     return rc;
 }
 
-/* --- batches ---------------------------------------------------------------
- */
+/* --- batches ------------------------------------------------------------- */
 
 /* What is left of the batch afterwards failed with it. */
 static int read_batch(struct batch *b, struct err *err)
@@ -337,8 +333,7 @@ static void run_batches(struct each *e)
             fiber_join(e->batches[i].fiber);
 }
 
-/* --- the answer ------------------------------------------------------------
- */
+/* --- the answer ---------------------------------------------------------- */
 
 static void put_answers(struct each *e, struct rpc_call *call)
 {

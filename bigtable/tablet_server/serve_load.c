@@ -1,5 +1,5 @@
 /* Files of a bulk load for a tablet: checked on a thread, copied beside the
- * other table files without copying their bytes, and added. */
+ * other SSTables without copying their bytes, and added. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/add_files.h"
 #include "bigtable/tablet/manifest.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -39,7 +39,8 @@ static void number_path(uint64_t number, char path[PATH_BYTES])
 
 /* In the cluster's file system both names have the same chunks. Another, of a
  * server alone, gives the name. */
-static int place(void *ctx, const struct new_file *f, struct err *err)
+static int
+serve_load_place(void *ctx, const struct new_file *f, struct err *err)
 {
     struct tablet_server *s = ctx;
     char path[PATH_BYTES];
@@ -96,8 +97,8 @@ static void run_load(void *arg)
 {
     struct load_job *j = arg;
     struct tablet_server *s = j->server;
-    const struct file_mover mover = {place, take_back, s};
-    struct table *t = j->serving->served->table;
+    const struct file_mover mover = {serve_load_place, take_back, s};
+    struct store_table *t = j->serving->served->table;
     uint64_t load = load_number(j->id);
     /* Does it have the load, so that the files need not be there? */
     j->rc =
@@ -109,11 +110,11 @@ static void run_load(void *arg)
                           &j->counts, &j->err);
 }
 
-static int load(struct tablet_server *s,
-                struct rpc_call *call,
-                const struct load_request *r,
-                struct serving *v,
-                struct err *err)
+static int serve_load_files(struct tablet_server *s,
+                            struct rpc_call *call,
+                            const struct load_request *r,
+                            struct serving *v,
+                            struct err *err)
 {
     struct load_job j = {.server = s, .serving = v, .id = r->id};
     struct load_list l;
@@ -157,7 +158,7 @@ static void run_call(void *arg)
     struct serving v;
     c->rc = serving_begin(c->server, &v, c->request->tablet, 0, c->err);
     if (c->rc == 0)
-        c->rc = load(c->server, c->call, c->request, &v, c->err);
+        c->rc = serve_load_files(c->server, c->call, c->request, &v, c->err);
     serving_end(&v);
     if (c->rc == ERR_CANCELLED)
         c->rc = not_here(c->request->tablet, c->err);
@@ -173,7 +174,7 @@ int handle_load(void *ctx, struct rpc_call *call, struct err *err)
         rc = check_ready(s, err);
     if (rc)
         return rc;
-    errand_run(&s->errands, run_call, &c);
+    loop_task_run(&s->loop_tasks, run_call, &c);
     return c.rc ? c.rc : check_answer(s, err);
 }
 
@@ -194,11 +195,11 @@ static void run_lend(void *arg)
     j->rc = keyring_lend(j->keys, j->lent, &j->reply.loan, &j->err);
 }
 
-static int lend(struct tablet_server *s,
-                struct rpc_call *call,
-                const struct load_request *r,
-                struct serving *v,
-                struct err *err)
+static int serve_load_lend(struct tablet_server *s,
+                           struct rpc_call *call,
+                           const struct load_request *r,
+                           struct serving *v,
+                           struct err *err)
 {
     struct lend_job j = {.keys = keyring_ref(fs_keyring(s->fs))};
     int rc = rules_may_all(s, v->served, call->principal, v->view->schema, NULL,
@@ -227,7 +228,7 @@ int handle_lend(void *ctx, struct rpc_call *call, struct err *err)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);
     if (rc == 0)
-        rc = lend(s, call, &r, &v, err);
+        rc = serve_load_lend(s, call, &r, &v, err);
     serving_end(&v);
     return rc;
 }

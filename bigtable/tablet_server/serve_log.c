@@ -1,7 +1,7 @@
 /* Sorting segments of dead servers' logs, and handing out what they have of a
  * tablet to the server that loads it. */
 #include "base/core/panic.h"
-#include "bigtable/tablet/segment_shelf.h"
+#include "bigtable/tablet/segment_cache.h"
 #include "bigtable/tablet/sorted_segment.h"
 #include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
@@ -20,8 +20,8 @@ struct sort_job {
 static void run_sort(void *arg)
 {
     struct sort_job *j = arg;
-    j->rc = segment_shelf_get(j->server->shelf, j->server->fs, j->dir, j->name,
-                              j->server->number, &j->segment, &j->err);
+    j->rc = segment_cache_get(j->server->segments, j->server->fs, j->dir,
+                              j->name, j->server->number, &j->segment, &j->err);
 }
 
 /* The segment, referenced; *@out is NULL when it is in its file. */

@@ -130,7 +130,7 @@ static bool is_single_row(const struct read_job *j)
            (s->none || (s->span_count == 1 && s->spans[0].single));
 }
 
-static int run(struct read_job *j, struct err *err)
+static int serve_read_run(struct read_job *j, struct err *err)
 {
     struct served *t = j->serving.served;
     uint64_t start_ns = world_mono_ns(j->server->world);
@@ -156,10 +156,10 @@ static void note_script(struct read_job *j, const struct quarry_read_options *o)
     j->fuel = o->program_fuel;
 }
 
-static int prepare(struct read_job *j,
-                   struct slice principal,
-                   struct arena *a,
-                   struct err *err)
+static int serve_read_prepare(struct read_job *j,
+                              struct slice principal,
+                              struct arena *a,
+                              struct err *err)
 {
     struct quarry_read_options o = {.versions = 0};
     int rc = read_options_get(j->request.options, a, &o, err);
@@ -189,9 +189,9 @@ int handle_read(void *ctx, struct rpc_call *call, struct err *err)
     j.bytes_max = j.request.bytes_max
                       ? MIN_OF(j.request.bytes_max, ANSWER_BYTES_MAX)
                       : ANSWER_BYTES_DEFAULT;
-    rc = prepare(&j, call->principal, &a, err);
+    rc = serve_read_prepare(&j, call->principal, &a, err);
     if (rc == 0)
-        rc = run(&j, err);
+        rc = serve_read_run(&j, err);
     if (rc == 0)
         rules_pay(j.server, j.serving.served, call->principal, RATE_READS,
                   MAX_OF(j.reply.row_count, 1), j.rows->len);

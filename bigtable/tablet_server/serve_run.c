@@ -102,7 +102,7 @@ static int run_rows(struct run_job *j, struct err *err)
     return rc;
 }
 
-static void run(void *arg)
+static void serve_run_on_thread(void *arg)
 {
     struct run_job *j = arg;
     const struct run_settings *set = &j->request.settings;
@@ -120,10 +120,10 @@ static void run(void *arg)
         saw_run_encode_tables(j->run, j->tables);
 }
 
-static int prepare(struct run_job *j,
-                   struct slice principal,
-                   struct arena *a,
-                   struct err *err)
+static int serve_run_prepare(struct run_job *j,
+                             struct slice principal,
+                             struct arena *a,
+                             struct err *err)
 {
     uint64_t us = j->request.limit_us ? j->request.limit_us : ANSWER_US_DEFAULT;
     struct quarry_read_options o = {.versions = 0};
@@ -161,9 +161,9 @@ int handle_run(void *ctx, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     arena_init(&a);
-    rc = prepare(&j, call->principal, &a, err);
+    rc = serve_run_prepare(&j, call->principal, &a, err);
     if (rc == 0) {
-        reader_pool_run(j.server->readers, run, &j);
+        reader_pool_run(j.server->readers, serve_run_on_thread, &j);
         rc = j.rc ? err_copy(err, &j.err) : check_answer(j.server, err);
         atomic_fetch_add(&j.serving.served->reads, j.reply.row_count);
         rules_pay(j.server, j.serving.served, call->principal, RATE_READS,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet_server/server.h"
 
 void served_set_init(struct served_set *s)
@@ -46,7 +46,7 @@ void served_unref(struct served *t)
 {
     if (!t || atomic_fetch_sub(&t->references, 1) != 1)
         return;
-    table_unref(t->table);
+    store_table_unref(t->table);
     mem_free(t);
 }
 
@@ -140,10 +140,12 @@ bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch)
     return left;
 }
 
-void served_start(struct served_set *s, struct served *t, struct table *table)
+void served_start(struct served_set *s,
+                  struct served *t,
+                  struct store_table *table)
 {
     mutex_lock(&s->lock);
-    t->table = table_ref(table);
+    t->table = store_table_ref(table);
     atomic_store(&t->phase, TABLET_SERVING);
     cond_broadcast(&s->changed);
     mutex_unlock(&s->lock);

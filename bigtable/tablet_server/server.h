@@ -15,7 +15,7 @@
 #include "base/core/hash_map.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/sync.h"
-#include "bigtable/tablet_server/errand.h"
+#include "bigtable/tablet_server/loop_task.h"
 #include "bigtable/tablet_server/session.h"
 #include "bigtable/tablet_server/tablet_registry.h"
 #include "bigtable/tablet_server/tablet_server.h"
@@ -29,14 +29,14 @@ struct program_cache;
 struct reader_pool;
 struct rule_book;
 struct schema;
-struct segment_shelf;
+struct segment_cache;
 struct store;
-struct table;
+struct store_table;
 struct table_rules;
-struct table_view;
+struct store_table_view;
 struct write_log;
 
-/* --- served tablets (served.c) -------------------------------------------- */
+/* --- served tablets (served.c) ------------------------------------------- */
 
 /* A tablet here, from the order to load it until it is gone. */
 struct served {
@@ -47,7 +47,7 @@ struct served {
     uint64_t epoch;
     uint64_t table_id;
     bool is_root;
-    struct table *table;       /* Referenced; NULL until it is loaded. */
+    struct store_table *table; /* Referenced; NULL until it is loaded. */
     struct table_rules *rules; /* Of its table; NULL: not looked for yet. Of the
                                   loop alone. */
     atomic_ullong reads;       /* Rows. */
@@ -80,16 +80,18 @@ void served_leave(struct served_set *s, struct served *t);
 bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch);
 bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
 /* It is served: as @table (referenced by it). */
-void served_start(struct served_set *s, struct served *t, struct table *table);
+void served_start(struct served_set *s,
+                  struct served *t,
+                  struct store_table *table);
 /* All, referenced, in order of their ids. Owned. */
 struct served **served_list(struct served_set *s, size_t *count);
 
-/* --- the server ----------------------------------------------------------- */
+/* --- the server ---------------------------------------------------------- */
 
 struct tablet_server {
     struct world *world;
     struct loop *loop;
-    struct errands errands;
+    struct loop_tasks loop_tasks;
     struct rpc_server *rpc;
     struct tablet_server_options options;
     char *address;
@@ -112,7 +114,7 @@ struct tablet_server {
     struct program_cache *programs;
     struct reader_pool *readers;
     struct rule_book *rules;
-    struct segment_shelf *shelf; /* Of dead servers' logs. */
+    struct segment_cache *segments; /* Of dead servers' logs. */
     struct fiber *starter;
     uint64_t number;
     atomic_bool ready; /* It has joined. */
@@ -143,7 +145,7 @@ int server_rows(void *ctx,
                 struct tablet_rows **out,
                 struct err *err);
 
-/* --- tablets coming and going (load.c, unload.c) -------------------------- */
+/* --- tablets coming and going (load.c, unload.c) ------------------------- */
 
 MUST_CHECK int load_tablet(struct tablet_server *s,
                            const struct tablet_order *o,
@@ -159,11 +161,11 @@ MUST_CHECK int unload_tablet(struct tablet_server *s,
 void give_up_tablet(struct tablet_server *s, uint64_t id);
 /* For store_sharing. */
 void tablet_was_split(void *ctx,
-                      struct table *old,
-                      struct table *const *halves,
+                      struct store_table *old,
+                      struct store_table *const *halves,
                       size_t count);
 
-/* --- schemas (schemas.c) -------------------------------------------------- */
+/* --- schemas (schemas.c) ------------------------------------------------- */
 
 struct table_schema {
     uint64_t id; /* First: its key in the map. */
@@ -181,13 +183,13 @@ MUST_CHECK int schemas_find(struct tablet_server *s,
 void table_schema_close(struct table_schema *t);
 /* Put it in force for @t if that has an older one. Parks. */
 MUST_CHECK int schemas_apply(struct tablet_server *s,
-                             struct table *t,
+                             struct store_table *t,
                              const struct schema *schema,
                              uint64_t generation,
                              struct err *err);
 void schemas_close(struct tablet_server *s);
 
-/* --- handlers ------------------------------------------------------------- */
+/* --- handlers ------------------------------------------------------------ */
 
 /* Every call of the master begins with it: ready, ours, and of the master. */
 MUST_CHECK int check_order(struct tablet_server *s,

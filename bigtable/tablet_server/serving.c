@@ -6,7 +6,7 @@
 #include "base/runtime/audit.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet/read_options.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -69,7 +69,7 @@ void release_request(struct tablet_server *s, size_t bytes)
 }
 
 /* The client knows a newer schema than this server: it reads it, too. */
-static void refresh(struct tablet_server *s, uint64_t id)
+static void serving_refresh(struct tablet_server *s, uint64_t id)
 {
     struct served *t = served_find(&s->served, id);
     struct table_schema schema;
@@ -96,12 +96,12 @@ int serving_begin(struct tablet_server *s,
         rc = rules_refresh(s, out->served, err);
     if (rc)
         return rc;
-    out->view = table_get_view(out->served->table);
+    out->view = store_table_get_view(out->served->table);
     if (!out->view)
         return not_here(id, err);
     if (generation <= out->view->generation)
         return 0;
-    server_spawn(s, refresh, id);
+    server_spawn(s, serving_refresh, id);
     return err_set(err, ERR_UNAVAILABLE,
                    "the schema is changing: generation %llu is in force",
                    (unsigned long long)out->view->generation);
@@ -136,7 +136,7 @@ int serving_may_read(struct tablet_server *s,
 void serving_end(struct serving *v)
 {
     read_spec_close(&v->spec);
-    table_view_unref(v->view);
+    store_table_view_unref(v->view);
     served_unref(v->served);
 }
 

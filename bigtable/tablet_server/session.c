@@ -37,9 +37,9 @@ struct session {
     uint64_t master_ns; /* when. */
 };
 
-/* --- loss ----------------------------------------------------------------- */
+/* --- loss ---------------------------------------------------------------- */
 
-static void lose(struct session *s, const char *why)
+static void tablet_session_lose(struct session *s, const char *why)
 {
     if (s->lost)
         return;
@@ -54,9 +54,10 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
 {
     struct session *s = ctx;
     if (event == CHUBBY_EVENT_EXPIRED)
-        lose(s, "the session with the lock service is lost");
+        tablet_session_lose(s, "the session with the lock service is lost");
     else if (event == CHUBBY_EVENT_INVALID && h && h == s->file)
-        lose(s, "the master has declared this tablet server dead");
+        tablet_session_lose(s,
+                            "the master has declared this tablet server dead");
     else if (s->options.changed)
         s->options.changed(s->options.ctx, h);
 }
@@ -78,7 +79,7 @@ int session_wait_safe(struct session *s, struct err *err)
     return 0;
 }
 
-/* --- joining -------------------------------------------------------------- */
+/* --- joining ------------------------------------------------------------- */
 
 static int make_directory(struct session *s, const char *path, struct err *err)
 {
@@ -158,7 +159,8 @@ static int take_lock(struct session *s, const char *address, struct err *err)
     return rc ? rc : chubby_acquire(s->file, CHUBBY_EXCLUSIVE, err);
 }
 
-static int join(struct session *s, const char *address, struct err *err)
+static int
+tablet_session_join(struct session *s, const char *address, struct err *err)
 {
     const struct chubby_options o = {.servers = s->options.cell,
                                      .server_count = s->options.cell_count,
@@ -185,7 +187,7 @@ static int join(struct session *s, const char *address, struct err *err)
     return rc;
 }
 
-static void end(struct session *s)
+static void tablet_session_end(struct session *s)
 {
     chubby_close(s->file);
     chubby_disconnect(s->chubby);
@@ -203,12 +205,12 @@ int session_join(struct world *w,
     int rc;
     s->world = w;
     s->options = *opts;
-    rc = join(s, address, err);
+    rc = tablet_session_join(s, address, err);
     *out = s;
     if (rc) {
         err_wrap(err, "join the cluster");
         s->options.lost = NULL;
-        end(s);
+        tablet_session_end(s);
         *out = NULL;
     }
     return rc;
@@ -222,7 +224,7 @@ void session_quit(struct session *s)
     if (s->file && chubby_delete(s->file, NULL) != 0) {
         /* The master deletes it when the lock is free. */
     }
-    lose(s, "this tablet server is ending");
+    tablet_session_lose(s, "this tablet server is ending");
 }
 
 void session_leave(struct session *s)
@@ -230,7 +232,7 @@ void session_leave(struct session *s)
     if (!s)
         return;
     session_quit(s);
-    end(s);
+    tablet_session_end(s);
 }
 
 uint64_t session_number(const struct session *s)
@@ -243,7 +245,7 @@ struct chubby *session_chubby(struct session *s)
     return s->chubby;
 }
 
-/* --- the master ----------------------------------------------------------- */
+/* --- the master ---------------------------------------------------------- */
 
 int session_check_master(struct session *s,
                          struct slice sequencer,

@@ -35,7 +35,7 @@ struct tablet_registry {
     struct hash_map tablets; /* By id. */
 };
 
-/* --- entries -------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------- */
 
 static struct tablet_registry *of_base(struct registry *r)
 {
@@ -61,7 +61,8 @@ static void registered_free(struct registered *t)
     mem_free(t);
 }
 
-static void unref(struct tablet_registry *r, struct registered *t)
+static void tablet_registry_unref(struct tablet_registry *r,
+                                  struct registered *t)
 {
     bool last;
     mutex_lock(&r->lock);
@@ -72,7 +73,8 @@ static void unref(struct tablet_registry *r, struct registered *t)
 }
 
 /* Referenced and locked; NULL when it is not here. Parks. */
-static struct registered *take(struct tablet_registry *r, uint64_t id)
+static struct registered *tablet_registry_take(struct tablet_registry *r,
+                                               uint64_t id)
 {
     struct registered *t = NULL;
     union hash_value *v;
@@ -89,18 +91,19 @@ static struct registered *take(struct tablet_registry *r, uint64_t id)
     if (!t->gone)
         return t;
     mutex_unlock(&t->lock);
-    unref(r, t);
+    tablet_registry_unref(r, t);
     return NULL;
 }
 
-static void give(struct tablet_registry *r, struct registered *t)
+static void tablet_registry_give(struct tablet_registry *r,
+                                 struct registered *t)
 {
     mutex_unlock(&t->lock);
-    unref(r, t);
+    tablet_registry_unref(r, t);
 }
 
 /* The map's reference is @t's first. False: one with its id is there. */
-static bool put(struct tablet_registry *r, struct registered *t)
+static bool tablet_registry_put(struct tablet_registry *r, struct registered *t)
 {
     union hash_value *v;
     bool added;
@@ -112,17 +115,18 @@ static bool put(struct tablet_registry *r, struct registered *t)
     return added;
 }
 
-/* Put @t, which is new, as if take() had given it. */
+/* Put @t, which is new, as if tablet_registry_take() had given it. */
 static void put_locked(struct tablet_registry *r, struct registered *t)
 {
     t->references++;
     mutex_lock(&t->lock);
-    if (!put(r, t))
+    if (!tablet_registry_put(r, t))
         PANIC("the id of a tablet was given twice");
 }
 
 /* PRE: @t is locked. */
-static void drop(struct tablet_registry *r, struct registered *t)
+static void tablet_registry_drop(struct tablet_registry *r,
+                                 struct registered *t)
 {
     bool removed;
     t->gone = true;
@@ -130,10 +134,10 @@ static void drop(struct tablet_registry *r, struct registered *t)
     removed = hash_map_remove(&r->tablets, hash_key_u64(&t->id), NULL);
     mutex_unlock(&r->lock);
     if (removed)
-        unref(r, t);
+        tablet_registry_unref(r, t);
 }
 
-/* --- states --------------------------------------------------------------- */
+/* --- states -------------------------------------------------------------- */
 
 static void put_tablet(const struct manifest_tablet *t, struct buf *out)
 {
@@ -217,7 +221,7 @@ static void swap_state(struct registered *t, struct manifest_state *next)
     manifest_state_close(&old);
 }
 
-/* --- changes -------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
 static int is_lost(struct tablet_registry *r,
                    struct registered *t,
@@ -255,9 +259,10 @@ static int write_state(struct tablet_registry *r,
 
 /* A new entry for @tablet, which came of a split of @t: all that was in memory
  * is in files then, so that it needs none of the logs that @t came with. */
-static struct registered *half(const struct registered *t,
-                               const struct manifest_state *all,
-                               const struct manifest_tablet *tablet)
+static struct registered *
+tablet_registry_half(const struct registered *t,
+                     const struct manifest_state *all,
+                     const struct manifest_tablet *tablet)
 {
     struct registered *h = registered_new(tablet->id);
     struct buf edit = BUF_INIT;
@@ -326,17 +331,19 @@ static int write_split(struct tablet_registry *r,
     return is_lost(r, t, rc, err);
 }
 
-static int split(struct tablet_registry *r,
-                 struct registered *t,
-                 struct manifest_state *next,
-                 struct err *err)
+static int tablet_registry_split(struct tablet_registry *r,
+                                 struct registered *t,
+                                 struct manifest_state *next,
+                                 struct err *err)
 {
     const struct manifest_tablet *a = &next->tablets[0];
     const struct manifest_tablet *b = &next->tablets[1];
     bool first_is_lower =
         slice_cmp(buf_slice(&a->start), buf_slice(&b->start)) < 0;
-    struct registered *lower = half(t, next, first_is_lower ? a : b);
-    struct registered *upper = half(t, next, first_is_lower ? b : a);
+    struct registered *lower =
+        tablet_registry_half(t, next, first_is_lower ? a : b);
+    struct registered *upper =
+        tablet_registry_half(t, next, first_is_lower ? b : a);
     int rc;
     /* They are here before METADATA names them: the master orders to load what
      * it finds there, and they must not be loaded beside what is in memory. */
@@ -346,13 +353,13 @@ static int split(struct tablet_registry *r,
                                         : write_split(r, t, upper, lower, err);
     manifest_state_close(next);
     if (rc) {
-        drop(r, lower);
-        drop(r, upper);
+        tablet_registry_drop(r, lower);
+        tablet_registry_drop(r, upper);
     } else {
-        drop(r, t);
+        tablet_registry_drop(r, t);
     }
-    give(r, lower);
-    give(r, upper);
+    tablet_registry_give(r, lower);
+    tablet_registry_give(r, upper);
     return rc;
 }
 
@@ -365,7 +372,7 @@ static int commit_to(struct tablet_registry *r,
     apply_to_copy(&t->state, edit, &next);
     if (next.tablet_count == 2) {
         INVARIANT(!t->loading);
-        return split(r, t, &next, err);
+        return tablet_registry_split(r, t, &next, err);
     }
     INVARIANT(next.tablet_count == 1 && next.tablets[0].id == t->id);
     if (!t->loading)
@@ -374,38 +381,40 @@ static int commit_to(struct tablet_registry *r,
     return 0;
 }
 
-static int commit(struct registry *base,
-                  uint64_t tablet,
-                  struct slice edit,
-                  struct err *err)
+static int tablet_registry_commit(struct registry *base,
+                                  uint64_t tablet,
+                                  struct slice edit,
+                                  struct err *err)
 {
     struct tablet_registry *r = of_base(base);
     struct registered *t;
     int rc;
     if (tablet == 0)
         return 0; /* A schema: the master has written it down. */
-    t = take(r, tablet);
+    t = tablet_registry_take(r, tablet);
     if (!t)
         return err_set(err, ERR_CANCELLED, "tablet %llu is not here any more",
                        (unsigned long long)tablet);
     rc = commit_to(r, t, edit, err);
-    give(r, t);
+    tablet_registry_give(r, t);
     return rc;
 }
 
-static void
-look(struct registry *base, uint64_t tablet, registry_look_fn fn, void *ctx)
+static void tablet_registry_look(struct registry *base,
+                                 uint64_t tablet,
+                                 registry_look_fn fn,
+                                 void *ctx)
 {
     struct tablet_registry *r = of_base(base);
-    struct registered *t = take(r, tablet);
+    struct registered *t = tablet_registry_take(r, tablet);
     struct manifest_state none;
     manifest_state_init(&none);
     fn(ctx, t ? &t->state : &none);
     if (t)
-        give(r, t);
+        tablet_registry_give(r, t);
 }
 
-/* --- coming and going ----------------------------------------------------- */
+/* --- coming and going ---------------------------------------------------- */
 
 void tablet_origin_close(struct tablet_origin *o)
 {
@@ -462,14 +471,14 @@ static void fill_origin(struct tablet_origin *out,
     memcpy(out->logs, s->logs, s->log_count * sizeof(*out->logs));
 }
 
-static int add(struct tablet_registry *r,
-               struct slice key,
-               const struct tablet_row *row,
-               struct tablet_state *s,
-               const char *table,
-               const struct schema *schema,
-               struct tablet_origin *out,
-               struct err *err)
+static int tablet_registry_add_row(struct tablet_registry *r,
+                                   struct slice key,
+                                   const struct tablet_row *row,
+                                   struct tablet_state *s,
+                                   const char *table,
+                                   const struct schema *schema,
+                                   struct tablet_origin *out,
+                                   struct err *err)
 {
     struct tablet_bounds b;
     struct tablet_location l;
@@ -492,7 +501,7 @@ static int add(struct tablet_registry *r,
     rc = take_state(t, &b, s, table, schema, err);
     if (rc == 0 && t->log_count == TABLET_LOGS_MAX)
         rc = err_set(err, ERR_TOOBIG, "it needs too many logs");
-    if (rc == 0 && !put(r, t))
+    if (rc == 0 && !tablet_registry_put(r, t))
         rc = err_set(err, ERR_EXISTS, "it is here already");
     if (rc == 0)
         fill_origin(out, &b, &l, s);
@@ -510,15 +519,16 @@ int tablet_registry_add(struct tablet_registry *r,
                         struct err *err)
 {
     struct tablet_state *s = mem_zalloc(1, sizeof(*s));
-    int rc = add(r, key, row, s, table, schema, out, err);
+    int rc = tablet_registry_add_row(r, key, row, s, table, schema, out, err);
     mem_free(s);
     return rc;
 }
 
-static struct registered *
-need(struct tablet_registry *r, uint64_t tablet, struct err *err)
+static struct registered *tablet_registry_need(struct tablet_registry *r,
+                                               uint64_t tablet,
+                                               struct err *err)
 {
-    struct registered *t = take(r, tablet);
+    struct registered *t = tablet_registry_take(r, tablet);
     if (!t)
         err_set(err, ERR_CANCELLED, "tablet %llu is not here any more",
                 (unsigned long long)tablet);
@@ -530,7 +540,7 @@ int tablet_registry_publish(struct tablet_registry *r,
                             bool is_replayed,
                             struct err *err)
 {
-    struct registered *t = need(r, tablet, err);
+    struct registered *t = tablet_registry_need(r, tablet, err);
     struct manifest_state next;
     int rc;
     if (!t)
@@ -541,7 +551,7 @@ int tablet_registry_publish(struct tablet_registry *r,
     rc = write_state(r, t, &next, "loaded", err);
     if (rc == 0)
         t->loading = false;
-    give(r, t);
+    tablet_registry_give(r, t);
     return rc;
 }
 
@@ -550,15 +560,15 @@ int tablet_registry_settle(struct tablet_registry *r,
                            uint64_t epoch,
                            struct err *err)
 {
-    struct registered *t = need(r, tablet, err);
+    struct registered *t = tablet_registry_need(r, tablet, err);
     struct manifest_state next;
     size_t count;
     int rc;
     if (!t)
         return ERR_CANCELLED;
     if (t->epoch != epoch) {
-        give(r, t);
-        return err_set(err, ERR_CANCELLED, "tablet %llu came anew",
+        tablet_registry_give(r, t);
+        return err_set(err, ERR_CANCELLED, "tablet %llu came again",
                        (unsigned long long)tablet);
     }
     count = t->log_count;
@@ -567,7 +577,7 @@ int tablet_registry_settle(struct tablet_registry *r,
     rc = write_state(r, t, &next, NULL, err);
     if (rc)
         t->log_count = count; /* They are looked at once more then. */
-    give(r, t);
+    tablet_registry_give(r, t);
     return rc;
 }
 
@@ -575,7 +585,7 @@ int tablet_registry_release(struct tablet_registry *r,
                             uint64_t tablet,
                             struct err *err)
 {
-    struct registered *t = need(r, tablet, err);
+    struct registered *t = tablet_registry_need(r, tablet, err);
     struct tablet_row_change c = {.event = "unloaded"};
     struct tablet_location l;
     struct buf state = BUF_INIT;
@@ -595,18 +605,18 @@ int tablet_registry_release(struct tablet_registry *r,
     buf_close(&state);
     buf_close(&location);
     rc = is_lost(r, t, rc, err);
-    drop(r, t); /* No change comes after this one. */
-    give(r, t);
+    tablet_registry_drop(r, t); /* No change comes after this one. */
+    tablet_registry_give(r, t);
     return rc;
 }
 
 void tablet_registry_remove(struct tablet_registry *r, uint64_t tablet)
 {
-    struct registered *t = take(r, tablet);
+    struct registered *t = tablet_registry_take(r, tablet);
     if (!t)
         return;
-    drop(r, t);
-    give(r, t);
+    tablet_registry_drop(r, t);
+    tablet_registry_give(r, t);
 }
 
 bool tablet_registry_has(struct tablet_registry *r, uint64_t tablet)
@@ -658,7 +668,8 @@ static void free_registry(struct registry *base)
 struct tablet_registry *
 tablet_registry_new(const struct tablet_registry_options *opts)
 {
-    static const struct registry_ops ops = {commit, look, free_registry};
+    static const struct registry_ops ops = {
+        tablet_registry_commit, tablet_registry_look, free_registry};
     struct tablet_registry *r = mem_zalloc(1, sizeof(*r));
     r->base.ops = &ops;
     r->options = *opts;

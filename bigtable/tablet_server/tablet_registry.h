@@ -78,7 +78,7 @@ MUST_CHECK int tablet_registry_publish(struct tablet_registry *r,
                                        bool is_replayed,
                                        struct err *err);
 /* Write down that all that the logs had that it came with in @epoch is in its
- * files. Parks. ERR_CANCELLED: it is not here any more, or came anew. */
+ * files. Parks. ERR_CANCELLED: it is not here any more, or came again. */
 MUST_CHECK int tablet_registry_settle(struct tablet_registry *r,
                                       uint64_t tablet,
                                       uint64_t epoch,

@@ -16,7 +16,7 @@
 #include "base/core/slice.h"
 
 struct chubby;
-struct errands;
+struct loop_tasks;
 struct quarry;
 struct tablet_rows;
 struct world;
@@ -113,6 +113,7 @@ metadata_rows_open(struct quarry *q, struct tablet_rows **out, struct err *err);
 struct tablet_rows *root_record_new(struct chubby *c);
 /* The rows of @kept (owned from now on), which belong to the loop of @e
  * (borrowed), for any thread; once the server ends they fail. Owned. */
-struct tablet_rows *loop_rows_new(struct tablet_rows *kept, struct errands *e);
+struct tablet_rows *loop_rows_new(struct tablet_rows *kept,
+                                  struct loop_tasks *e);
 
 #endif /* BIGTABLE_TABLET_SERVER_TABLET_ROWS_H */

@@ -8,7 +8,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
-#include "bigtable/tablet/segment_shelf.h"
+#include "bigtable/tablet/segment_cache.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/write_log.h"
@@ -36,7 +36,7 @@
 #define READERS_MIN       4
 #define LOG_BYTES_DEFAULT ((uint64_t)256 << 20)
 
-/* --- failure -------------------------------------------------------------- */
+/* --- failure ------------------------------------------------------------- */
 
 void server_fail(struct tablet_server *s, const struct err *why)
 {
@@ -87,7 +87,7 @@ static bool is_over(void *ctx)
     return atomic_load(&s->over);
 }
 
-/* --- work beside calls ---------------------------------------------------- */
+/* --- work beside calls --------------------------------------------------- */
 
 struct work {
     struct tablet_server *server;
@@ -105,7 +105,7 @@ static void run_work(void *arg)
 {
     struct work *w = arg;
     struct tablet_server *s = w->server;
-    errand_do(&s->errands, do_work, w);
+    loop_task_run_here(&s->loop_tasks, do_work, w);
     mem_free(w);
     mutex_lock(&s->work_lock);
     s->work_count--;
@@ -137,7 +137,7 @@ void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
     task_join(t);
 }
 
-/* --- METADATA ------------------------------------------------------------- */
+/* --- METADATA ------------------------------------------------------------ */
 
 static int open_metadata(struct tablet_server *s, struct err *err)
 {
@@ -150,7 +150,7 @@ static int open_metadata(struct tablet_server *s, struct err *err)
     if (rc == 0 && !rows)
         rc = metadata_rows_open(s->quarry, &rows, err);
     if (rc == 0)
-        s->metadata = loop_rows_new(rows, &s->errands);
+        s->metadata = loop_rows_new(rows, &s->loop_tasks);
     return rc;
 }
 
@@ -180,12 +180,12 @@ int server_rows(void *ctx,
         return 0;
     }
     /* The client belongs to the loop that opens it. */
-    errand_visit(&s->errands, run_open, &c);
+    loop_task_call(&s->loop_tasks, run_open, &c);
     *out = s->metadata;
     return c.rc;
 }
 
-/* --- joining -------------------------------------------------------------- */
+/* --- joining ------------------------------------------------------------- */
 
 static int open_log(struct tablet_server *s, struct err *err)
 {
@@ -231,7 +231,7 @@ static int open_store(struct tablet_server *s, struct err *err)
     return store_open_shared(s->world, &o, &sharing, &s->store, err);
 }
 
-static int join(struct tablet_server *s, struct err *err)
+static int tablet_server_join(struct tablet_server *s, struct err *err)
 {
     const struct session_options o = {.cell = s->options.cell,
                                       .cell_count = s->options.cell_count,
@@ -258,7 +258,7 @@ static int join(struct tablet_server *s, struct err *err)
         rc = open_store(s, err);
     if (rc == 0)
         s->root = loop_rows_new(root_record_new(session_chubby(s->session)),
-                                &s->errands);
+                                &s->loop_tasks);
     return rc;
 }
 
@@ -268,7 +268,7 @@ static void run_starter(void *arg)
     struct tablet_server *s = arg;
     while (!atomic_load(&s->starter_stop) && !atomic_load(&s->over)) {
         struct err err = ERR_INIT;
-        if (join(s, &err) == 0) {
+        if (tablet_server_join(s, &err) == 0) {
             log_info(s->world, "tablet", "joined number=%llu address=%s",
                      (unsigned long long)s->number, s->address);
             atomic_store(&s->ready, true);
@@ -279,7 +279,7 @@ static void run_starter(void *arg)
     }
 }
 
-/* --- opening and closing -------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------- */
 
 static void add_methods(struct tablet_server *s)
 {
@@ -325,7 +325,7 @@ int tablet_server_open(struct world *w,
     s->loop = loop_self();
     s->rpc = rpc;
     s->options = *opts;
-    errands_init(&s->errands, s->loop);
+    loop_tasks_init(&s->loop_tasks, s->loop);
     mutex_init(&s->client_lock);
     mutex_init(&s->schema_lock);
     mutex_init(&s->load_lock);
@@ -339,7 +339,7 @@ int tablet_server_open(struct world *w,
     s->programs = program_cache_new();
     s->rules = rule_book_new(s);
     /* The survivors together have room for the log of one that died. */
-    s->shelf = segment_shelf_new(w, log_bytes_max(s));
+    s->segments = segment_cache_new(w, log_bytes_max(s));
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     add_methods(s);
     *out = s;
@@ -416,7 +416,7 @@ static void unload_some(void *arg)
 static void run_unloads(void *arg)
 {
     struct leaving *l = arg;
-    errand_do(&l->server->errands, unload_some, l);
+    loop_task_run_here(&l->server->loop_tasks, unload_some, l);
 }
 
 /* A cluster may end while we hand over. */
@@ -444,7 +444,7 @@ static void watch_leaving(void *arg)
     fiber_join(look);
     atomic_store(&s->over, true);
     fs_hurry(s->fs);
-    errands_end(&s->errands);
+    loop_tasks_end(&s->loop_tasks);
 }
 
 static void unload_all(struct tablet_server *s)
@@ -477,7 +477,7 @@ void tablet_server_leave(struct tablet_server *s)
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
     /* Who would answer them may be ending as well. */
-    errands_end(&s->errands);
+    loop_tasks_end(&s->loop_tasks);
     if (s->fs)
         fs_hurry(s->fs);
     session_quit(s->session); /* The cluster may be gone when this closes. */
@@ -517,7 +517,7 @@ static void close_parts(struct tablet_server *s)
     channel_set_close(s->channels);
     program_cache_free(s->programs);
     reader_pool_free(s->readers);
-    segment_shelf_free(s->shelf);
+    segment_cache_free(s->segments);
     schemas_close(s);
 }
 
@@ -526,7 +526,7 @@ void tablet_server_close(struct tablet_server *s)
     if (!s)
         return;
     atomic_store(&s->over, true);
-    errands_end(&s->errands);
+    loop_tasks_end(&s->loop_tasks);
     end_starter(s);
     wait_for_work(s);
     close_parts(s);
@@ -541,7 +541,7 @@ void tablet_server_close(struct tablet_server *s)
     mem_free(s);
 }
 
-/* --- figures -------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------- */
 
 void tablet_server_get_stats(struct tablet_server *s,
                              struct tablet_server_stats *out)

@@ -11,24 +11,24 @@
 /* Longer debts are not told of. */
 #define AGAIN_US_MAX 3.6e9
 
-static double full(const struct token_bucket *b)
+static double token_bucket_full(const struct token_bucket *b)
 {
     return MAX_OF(b->rate * FULL_SECONDS, FULL_MIN);
 }
 
-static void fill(struct token_bucket *b, uint64_t now_ns)
+static void token_bucket_fill(struct token_bucket *b, uint64_t now_ns)
 {
     if (now_ns <= b->then_ns)
         return;
     b->tokens += b->rate * ((double)(now_ns - b->then_ns) / SECOND_NS);
-    b->tokens = MIN_OF(b->tokens, full(b));
+    b->tokens = MIN_OF(b->tokens, token_bucket_full(b));
     b->then_ns = now_ns;
 }
 
 void token_bucket_init(struct token_bucket *b, double rate, uint64_t now_ns)
 {
     *b = (struct token_bucket){.rate = rate, .then_ns = now_ns};
-    b->tokens = full(b);
+    b->tokens = token_bucket_full(b);
 }
 
 void token_bucket_set_rate(struct token_bucket *b, double rate, uint64_t now_ns)
@@ -37,9 +37,9 @@ void token_bucket_set_rate(struct token_bucket *b, double rate, uint64_t now_ns)
         token_bucket_init(b, rate, now_ns);
         return;
     }
-    fill(b, now_ns);
+    token_bucket_fill(b, now_ns);
     b->rate = rate;
-    b->tokens = MIN_OF(b->tokens, full(b));
+    b->tokens = MIN_OF(b->tokens, token_bucket_full(b));
 }
 
 bool token_bucket_may(struct token_bucket *b,
@@ -50,7 +50,7 @@ bool token_bucket_may(struct token_bucket *b,
     *again_us = 0;
     if (b->rate <= 0)
         return true;
-    fill(b, now_ns);
+    token_bucket_fill(b, now_ns);
     if (b->tokens >= 1)
         return true;
     wait = (1 - b->tokens) / b->rate * 1e6;
@@ -62,6 +62,6 @@ void token_bucket_pay(struct token_bucket *b, uint64_t cost, uint64_t now_ns)
 {
     if (b->rate <= 0)
         return;
-    fill(b, now_ns);
+    token_bucket_fill(b, now_ns);
     b->tokens -= (double)cost;
 }

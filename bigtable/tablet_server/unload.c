@@ -29,13 +29,13 @@ static void run_close(void *arg)
 
 static bool is_there(struct served *t)
 {
-    struct table_view *v = table_get_view(t->table);
+    struct store_table_view *v = store_table_get_view(t->table);
     bool there = v != NULL;
-    table_view_unref(v);
+    store_table_view_unref(v);
     return there;
 }
 
-static void forget(struct tablet_server *s, struct served *t)
+static void unload_forget(struct tablet_server *s, struct served *t)
 {
     served_leave(&s->served, t);
     tablet_registry_remove(s->registry, t->id);
@@ -49,15 +49,15 @@ static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
     atomic_store(&t->reads_stopped, true);
     rc = tablet_registry_release(s->registry, t->id, err);
     store_give_up(s->store, t->table);
-    forget(s, t);
+    unload_forget(s, t);
     return rc;
 }
 
 /* PRE: the table's change_lock is held, and it has its tablet. */
-static int unload(struct tablet_server *s,
-                  struct served *t,
-                  uint64_t *closed_us,
-                  struct err *err)
+static int unload_served(struct tablet_server *s,
+                         struct served *t,
+                         uint64_t *closed_us,
+                         struct err *err)
 {
     struct unload u = {.server = s, .served = t};
     uint64_t begun_ns;
@@ -75,7 +75,7 @@ static int unload(struct tablet_server *s,
     }
     if (u.rc == ERR_CANCELLED) { /* It was lost. */
         store_give_up(s->store, t->table);
-        forget(s, t);
+        unload_forget(s, t);
         return not_here(t->id, err);
     }
     atomic_store(&t->phase, TABLET_SERVING);
@@ -85,8 +85,9 @@ static int unload(struct tablet_server *s,
 /* It is not here. An order to load it may be on its way, or wait: once we have
  * said that it is not here it must not come, because the master gives it to
  * others then. */
-static int
-refuse(struct tablet_server *s, const struct tablet_order *o, struct err *err)
+static int unload_refuse(struct tablet_server *s,
+                         const struct tablet_order *o,
+                         struct err *err)
 {
     if (!is_being_made(s, o->tablet) &&
         served_refuse(&s->served, o->tablet, o->epoch))
@@ -105,7 +106,7 @@ int unload_tablet(struct tablet_server *s,
     int rc;
     if (!t || t->epoch != o->epoch) {
         served_unref(t);
-        return refuse(s, o, err);
+        return unload_refuse(s, o, err);
     }
     if (!atomic_compare_exchange_strong(&t->phase, &serving,
                                         TABLET_UNLOADING)) {
@@ -116,7 +117,8 @@ int unload_tablet(struct tablet_server *s,
                                                  : "being unloaded");
     }
     mutex_lock(&t->table->change_lock);
-    rc = is_there(t) ? unload(s, t, closed_us, err) : not_here(o->tablet, err);
+    rc = is_there(t) ? unload_served(s, t, closed_us, err)
+                     : not_here(o->tablet, err);
     mutex_unlock(&t->table->change_lock);
     served_unref(t);
     return rc;
@@ -135,12 +137,12 @@ void give_up_tablet(struct tablet_server *s, uint64_t id)
         mutex_lock(&t->table->change_lock);
         store_give_up(s->store, t->table);
         mutex_unlock(&t->table->change_lock);
-        forget(s, t);
+        unload_forget(s, t);
     }
     served_unref(t);
 }
 
-/* --- splits --------------------------------------------------------------- */
+/* --- splits -------------------------------------------------------------- */
 
 /* A hint to the master: it finds out by itself, later. */
 static void report_split(struct tablet_server *s, uint64_t parent)
@@ -162,17 +164,17 @@ static void report_split(struct tablet_server *s, uint64_t parent)
     buf_close(&body);
 }
 
-static uint64_t only_tablet(struct table *t)
+static uint64_t only_tablet(struct store_table *t)
 {
-    struct table_view *v = table_get_view(t);
+    struct store_table_view *v = store_table_get_view(t);
     uint64_t id = v->tablets[0]->id;
-    table_view_unref(v);
+    store_table_view_unref(v);
     return id;
 }
 
 void tablet_was_split(void *ctx,
-                      struct table *old,
-                      struct table *const *halves,
+                      struct store_table *old,
+                      struct store_table *const *halves,
                       size_t count)
 {
     struct tablet_server *s = ctx;

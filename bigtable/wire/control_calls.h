@@ -7,8 +7,8 @@
  * Every call of the master to a tablet server carries the sequencer of the
  * master's lock; a tablet server refuses one that is not of the present master
  * with ERR_DENIED (chubby_check_sequencer, remembered per sequencer). Every
- * call to a tablet server names its number, and one of another life refuses
- * with ERR_CLOSED.
+ * call to a tablet server names its number, and one of another incarnation
+ * refuses with ERR_CLOSED.
  *
  * Threads: any; nothing here parks.
  */
@@ -119,7 +119,7 @@ struct server_status {
     uint64_t memory_bytes; /* Of all memtables. */
     uint64_t memory_max;
     uint64_t log_bytes;
-    uint64_t files_decided; /* Of its table files with numbers below it each is
+    uint64_t files_decided; /* Of its SSTables with numbers below it each is
                                named by a tablet's record, or never will be by
                                this server. */
     uint64_t tablet_total;

@@ -14,7 +14,7 @@
  *       /bigtable/counters        struct cluster_counters, changed by
  *                                 conditional writes
  *     file system, below /bigtable
- *       tables/NUMBER.sst         table files (STORE_TABLES_DIR)
+ *       tables/NUMBER.sst         SSTables (STORE_TABLES_DIR)
  *       log/SERVER/               commit log of the tablet server SERVER (its
  *                                 number, %08llu)
  *       log/SERVER/sorted/        what LOG_SORT made of it
@@ -84,8 +84,7 @@ struct schema;
 #define SPLIT_ROW_BYTES_MAX ((size_t)60 << 10)
 #define ADDRESS_BYTES_MAX   256
 
-/* --- rows of METADATA ------------------------------------------------------
- */
+/* --- rows of METADATA ---------------------------------------------------- */
 
 /* The row of the tablet of @table that ends before @end (empty: at the table's
  * end): table:be64 1 end, or table:be64 2. Appended to @out. */
@@ -104,8 +103,7 @@ MUST_CHECK int metadata_key_read(struct slice key,
 /* Schema of METADATA. Owned. */
 struct schema *metadata_schema(void);
 
-/* --- values ----------------------------------------------------------------
- */
+/* --- values -------------------------------------------------------------- */
 /* Each has put (appends) and get; what get gives is borrowed from the bytes,
  * errors are ERR_CORRUPT. All are MessagePack arrays (base/rpc/codec.h). */
 
@@ -193,7 +191,7 @@ MUST_CHECK int cluster_counters_get(struct slice in,
                                     struct err *err);
 
 /* Ids made by the server or master number @server, without asking: of tablets
- * and of table files; its @n-th. */
+ * and of SSTables; its @n-th. */
 static inline uint64_t cluster_id(uint64_t server, uint64_t n)
 {
     return server << 32 | n;

@@ -11,7 +11,7 @@
  *
  * A cell has the family, the qualifier where its flags say so, and those of the
  * cell before it else; its time is the difference to that cell's. Both start
- * anew in each row, so that an answer can be cut behind any.
+ * again in each row, so that an answer can be cut behind any.
  */
 #include "base/core/coding.h"
 #include "base/core/panic.h"
@@ -31,8 +31,7 @@ enum lookup_kind {
 
 #define CELL_BYTES_MIN 3 /* Flags, time, length of the value. */
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 static void put_cell(const struct quarry_cell *c,
                      const struct quarry_cell *before,
@@ -117,8 +116,7 @@ void row_decoder_close(struct row_decoder *r)
     buf_close(&r->cells);
 }
 
-/* --- changes ---------------------------------------------------------------
- */
+/* --- changes ------------------------------------------------------------- */
 
 void row_change_put(const struct row_change *c, struct buf *out)
 {
@@ -151,8 +149,7 @@ int row_change_next(struct slice *rest,
     return 0;
 }
 
-/* --- look-ups --------------------------------------------------------------
- */
+/* --- look-ups ------------------------------------------------------------ */
 
 void row_lookup_put(const struct row_lookup *l, struct buf *out)
 {

@@ -21,7 +21,7 @@
 #define SCHEMA_BYTES        ((size_t)256 << 10)
 #define GROUPS_BYTES        ((size_t)16 << 20)
 
-/* --- tablets ------------------------------------------------------------ */
+/* --- tablets ------------------------------------------------------------- */
 
 void snapshot_tablet_put(const struct snapshot_tablet *t, struct buf *out)
 {
@@ -64,7 +64,7 @@ int snapshot_tablet_get(struct slice in,
     return message_end(&m, "state of a tablet in a snapshot", err);
 }
 
-/* --- records ------------------------------------------------------------ */
+/* --- records ------------------------------------------------------------- */
 
 static void put_body(const struct snapshot_record *r, struct buf *out)
 {
@@ -102,7 +102,7 @@ static int check_frame(struct slice in, struct err *err)
 }
 
 /* From end to end without gaps? */
-static bool covers(const struct snapshot_record *r)
+static bool snapshot_record_covers(const struct snapshot_record *r)
 {
     size_t n = r->tablet_count;
     bool good =
@@ -162,7 +162,8 @@ int snapshot_record_get(struct slice in,
     int rc = check_frame(in, err);
     if (rc == 0)
         rc = get_body(slice_sub(in, HEAD_BYTES, in.len), a, r, err);
-    if (rc == 0 && (snapshot_check_name(r->name, NULL) || !covers(r)))
+    if (rc == 0 &&
+        (snapshot_check_name(r->name, NULL) || !snapshot_record_covers(r)))
         rc = err_set(err, ERR_CORRUPT,
                      "snapshot: its tablets do not cover the table");
     return rc;
@@ -197,7 +198,7 @@ int snapshot_each_file(const struct snapshot_record *r,
     return rc;
 }
 
-static void count(void *ctx, uint64_t number)
+static void snapshot_record_count(void *ctx, uint64_t number)
 {
     (void)number;
     ++*(uint64_t *)ctx;
@@ -214,5 +215,5 @@ int snapshot_summarize(const struct snapshot_record *r,
                                      .tablets = r->tablet_count};
     for (size_t i = 0; i < r->tablet_count; i++)
         out->bytes += r->tablets[i].bytes;
-    return snapshot_each_file(r, count, &out->files, err);
+    return snapshot_each_file(r, snapshot_record_count, &out->files, err);
 }

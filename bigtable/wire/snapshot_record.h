@@ -1,6 +1,6 @@
 /* A snapshot of a table: what it consisted of at a moment. Its record is a file
  * of the store's or the cluster's file system, SNAPSHOTS_DIR/NAME.snap; the
- * table files that it names stay as long as it is there.
+ * SSTables that it names stay as long as it is there.
  *
  *     file = "QRYSNAP1" crc:le32 of the rest, body
  *     body = MessagePack: [name, table, created, expires, schema, tablets]
@@ -69,7 +69,7 @@ MUST_CHECK int snapshot_check_name(struct slice name, struct err *err);
 /* The name of the snapshot whose record the file @file is; false: it is none,
  * but perhaps what a write that was cut short left. Borrowed. */
 bool snapshot_of_file(struct slice file, struct slice *name);
-/* Call fn(ctx, number) for each table file of it, perhaps more than once. */
+/* Call fn(ctx, number) for each SSTable of it, perhaps more than once. */
 MUST_CHECK int snapshot_each_file(const struct snapshot_record *r,
                                   void (*fn)(void *ctx, uint64_t number),
                                   void *ctx,

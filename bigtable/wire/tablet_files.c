@@ -21,7 +21,7 @@ struct file {
     struct slice last_key;
 };
 
-static int corrupt(struct err *err)
+static int tablet_files_corrupt(struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "malformed files of a tablet");
 }
@@ -50,10 +50,10 @@ static void read_group(struct cursor *c, struct group *g)
 }
 
 /* Call @fn with each file; false from it ends the walk, well. */
-static int walk(struct slice groups,
-                bool (*fn)(void *ctx, const struct file *f),
-                void *ctx,
-                struct err *err)
+static int tablet_files_walk(struct slice groups,
+                             bool (*fn)(void *ctx, const struct file *f),
+                             void *ctx,
+                             struct err *err)
 {
     struct cursor c = cursor_make(groups);
     size_t count;
@@ -72,7 +72,7 @@ static int walk(struct slice groups,
                 return 0;
         }
     }
-    return c.bad || cursor_left(&c) ? corrupt(err) : 0;
+    return c.bad || cursor_left(&c) ? tablet_files_corrupt(err) : 0;
 }
 
 struct each {
@@ -93,7 +93,7 @@ int tablet_files_each(struct slice groups,
                       struct err *err)
 {
     struct each e = {fn, ctx};
-    return walk(groups, call_each, &e, err);
+    return tablet_files_walk(groups, call_each, &e, err);
 }
 
 struct bounds {
@@ -128,13 +128,13 @@ int tablet_files_inside(struct slice groups,
                         struct err *err)
 {
     struct bounds b = {start, end, BUF_INIT, true};
-    int code = walk(groups, check_inside, &b, err);
+    int code = tablet_files_walk(groups, check_inside, &b, err);
     buf_close(&b.scratch);
     *inside = code == 0 && b.inside;
     return code;
 }
 
-/* --- joining ------------------------------------------------------------ */
+/* --- joining ------------------------------------------------------------- */
 
 static void
 put_group(const struct group *a, const struct group *b, struct buf *out)
@@ -185,7 +185,7 @@ join_from(struct slice from, struct slice other, bool alone, struct buf *out)
     return written;
 }
 
-static bool accept(void *ctx, const struct file *f)
+static bool tablet_files_accept(void *ctx, const struct file *f)
 {
     (void)ctx;
     (void)f;
@@ -199,9 +199,9 @@ int tablet_files_join(struct slice a,
 {
     struct buf groups = BUF_INIT;
     size_t count;
-    int code = walk(a, accept, NULL, err);
+    int code = tablet_files_walk(a, tablet_files_accept, NULL, err);
     if (code == 0)
-        code = walk(b, accept, NULL, err);
+        code = tablet_files_walk(b, tablet_files_accept, NULL, err);
     if (code)
         return code;
     count = join_from(a, b, false, &groups);

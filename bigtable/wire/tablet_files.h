@@ -1,4 +1,4 @@
-/* The table files of a tablet, as the opaque part of its state names them: for
+/* The SSTables of a tablet, as the opaque part of its state names them: for
  * the master, which must know what is garbage and which tablets can be merged,
  * but neither reads nor writes files.
  *

@@ -79,7 +79,8 @@ static int open_direct(struct chunk_file *f, struct err *err)
 }
 
 /* Room for @bytes, in whole pages; the first @kept are kept. */
-static void reserve(struct chunk_direct *d, size_t kept, size_t bytes)
+static void
+chunk_file_direct_reserve(struct chunk_direct *d, size_t kept, size_t bytes)
 {
     char *p;
     if (bytes <= d->cap)
@@ -95,7 +96,8 @@ static void reserve(struct chunk_direct *d, size_t kept, size_t bytes)
 }
 
 /* Read what the pages that will be written again hold. */
-static int learn(struct chunk_file *f, size_t tail, struct err *err)
+static int
+chunk_file_direct_read_tail(struct chunk_file *f, size_t tail, struct err *err)
 {
     struct chunk_direct *d = f->direct;
     size_t got = 0;
@@ -162,9 +164,9 @@ static void do_append_sync(void *arg)
     job->rc = open_direct(f, job->err);
     if (job->rc)
         return;
-    reserve(f->direct, f->direct->known ? tail : 0,
-            tail + job->data.len + PAGE_BYTES);
-    job->rc = learn(f, tail, job->err);
+    chunk_file_direct_reserve(f->direct, f->direct->known ? tail : 0,
+                              tail + job->data.len + PAGE_BYTES);
+    job->rc = chunk_file_direct_read_tail(f, tail, job->err);
     if (job->rc == 0)
         job->rc = write_data(job, tail);
     if (job->rc == 0)
@@ -217,7 +219,7 @@ static void do_append_unread(void *arg)
     if (job->rc)
         return;
     f->direct->known = false;
-    reserve(f->direct, 0, job->data.len + PAGE_BYTES);
+    chunk_file_direct_reserve(f->direct, 0, job->data.len + PAGE_BYTES);
     job->rc = write_data(job, 0);
     if (job->rc == 0)
         job->rc = chunk_file__write_records(job);

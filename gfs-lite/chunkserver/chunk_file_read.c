@@ -22,9 +22,11 @@ int chunk_file__read_bytes(struct file *file,
     return rc;
 }
 
-/* --- checking ---------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------ */
 
-static int damaged(const struct chunk_file *f, uint32_t block, struct err *err)
+static int chunk_file_read_damaged(const struct chunk_file *f,
+                                   uint32_t block,
+                                   struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "%s: block %u: checksum", f->path, block);
 }
@@ -56,7 +58,7 @@ int chunk_file__read_block(struct chunk_file *f,
         if (rc == 0 && crc32c(dst, bytes) == want)
             return 0;
         if (rc == 0)
-            rc = damaged(f, block, err);
+            rc = chunk_file_read_damaged(f, block, err);
     }
     return rc;
 }

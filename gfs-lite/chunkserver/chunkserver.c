@@ -96,8 +96,8 @@ int chunkserver_start(struct chunkserver *cs,
                                                  : strlen(address));
     cs->heart =
         fiber_start(loop_self(), "chunk heart", chunkserver_run_heart, cs);
-    cs->keeper =
-        fiber_start(loop_self(), "chunk keeper", chunkserver_run_keeper, cs);
+    cs->maintenance = fiber_start(loop_self(), "chunk maintenance",
+                                  chunkserver_run_maintenance, cs);
     cs->prober =
         fiber_start(loop_self(), "chunk prober", chunkserver_run_prober, cs);
     cs->writer = fiber_start(loop_self(), "chunk write-back",
@@ -120,7 +120,7 @@ void chunkserver_close(struct chunkserver *cs)
     cs->stopping = true;
     chunkserver_close_socket(cs);
     end_fiber(cs->heart);
-    end_fiber(cs->keeper);
+    end_fiber(cs->maintenance);
     end_fiber(cs->prober);
     end_fiber(cs->writer);
     cs->writer = NULL;

@@ -26,12 +26,12 @@ static void free_order(struct copy_order *o)
 }
 
 /* Fetch up to PIECE_BYTES at @offset into @data. */
-static int fetch(struct chunkserver *cs,
-                 const struct copy_order *o,
-                 const char *source,
-                 uint32_t offset,
-                 struct buf *data,
-                 struct err *err)
+static int chunk_copy_fetch(struct chunkserver *cs,
+                            const struct copy_order *o,
+                            const char *source,
+                            uint32_t offset,
+                            struct buf *data,
+                            struct err *err)
 {
     struct chunk_call call = {.handle = o->handle,
                               .version = o->version,
@@ -60,8 +60,9 @@ static int fetch_all(struct chunkserver *cs,
     struct buf data = BUF_INIT;
     int rc = 0;
     while (rc == 0 && f->length < o->length) {
-        rc = cs->stopping ? err_set(err, ERR_CANCELLED, "stopping")
-                          : fetch(cs, o, source, f->length, &data, err);
+        rc = cs->stopping
+                 ? err_set(err, ERR_CANCELLED, "stopping")
+                 : chunk_copy_fetch(cs, o, source, f->length, &data, err);
         if (rc == 0)
             rc = chunk_file_append(f, buf_slice(&data), NULL, err);
         if (rc == 0 && cs->copy_bytes_per_s)
@@ -97,7 +98,7 @@ static int copy_from(struct chunkserver *cs,
             chunk_file_close(f);
         (void)!(rc ? world_remove(cs->world, path, NULL) : 0);
     }
-    /* The keeper looks whether that left anything. */
+    /* The maintenance fiber looks whether that left anything. */
     cs->copies_left |= rc != 0;
     mem_free(path);
     return rc;

@@ -8,7 +8,7 @@
 
 #define PROBE_US UINT64_C(2000000)
 
-static int probe(struct chunkserver *cs, struct err *err)
+static int chunkserver_health_probe(struct chunkserver *cs, struct err *err)
 {
     int rc = chunk_store_probe(cs->store, err);
     if (rc == 0)
@@ -24,7 +24,7 @@ void chunkserver_run_prober(void *arg)
     struct chunkserver *cs = arg;
     while (!cs->stopping && fiber_check(NULL) == 0) {
         struct err found = ERR_INIT;
-        (void)!probe(cs, &found);
+        (void)!chunkserver_health_probe(cs, &found);
         cs->health = found;
         world_sleep_us(cs->world, PROBE_US);
     }

@@ -22,8 +22,7 @@ int chunkserver_get_space(struct chunkserver *cs,
     return 0;
 }
 
-/* --- orders
- * ------------------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
 static void delete_chunk(struct chunkserver *cs, const struct gfs_order *o)
 {
@@ -55,7 +54,8 @@ static void seal_chunk(struct chunkserver *cs, const struct gfs_order *o)
     chunk_store_put(cs->store, c);
 }
 
-static void follow(struct chunkserver *cs, const struct gfs_orders *orders)
+static void heartbeat_follow(struct chunkserver *cs,
+                             const struct gfs_orders *orders)
 {
     for (size_t i = 0; i < orders->count && !cs->stopping; i++) {
         const struct gfs_order *o = &orders->orders[i];
@@ -67,8 +67,7 @@ static void follow(struct chunkserver *cs, const struct gfs_orders *orders)
     }
 }
 
-/* --- reports
- * --------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------- */
 
 /* What is reported with one heartbeat, to be given back if it is lost. */
 struct report {
@@ -103,12 +102,12 @@ static void give_back(struct chunkserver *cs, const struct report *r)
     }
 }
 
-static int exchange(struct chunkserver *cs,
-                    const struct report *r,
-                    struct arena *a,
-                    struct gfs_orders *orders,
-                    struct buf *reply,
-                    struct err *err)
+static int heartbeat_exchange(struct chunkserver *cs,
+                              const struct report *r,
+                              struct arena *a,
+                              struct gfs_orders *orders,
+                              struct buf *reply,
+                              struct err *err)
 {
     struct gfs_heartbeat h = {.own_id = cs->store->own_id,
                               .address = slice_str(cs->address),
@@ -137,7 +136,7 @@ static int exchange(struct chunkserver *cs,
     return rc;
 }
 
-static void beat(struct chunkserver *cs)
+static void heartbeat_beat(struct chunkserver *cs)
 {
     struct gfs_orders orders = {.count = 0};
     struct buf reply = BUF_INIT;
@@ -147,7 +146,7 @@ static void beat(struct chunkserver *cs)
     int rc;
     arena_init(&a);
     take_changes(cs, &r);
-    rc = exchange(cs, &r, &a, &orders, &reply, &err);
+    rc = heartbeat_exchange(cs, &r, &a, &orders, &reply, &err);
     if (rc)
         give_back(cs, &r);
     if (rc && cs->is_connected)
@@ -159,7 +158,7 @@ static void beat(struct chunkserver *cs)
             cs->make_from = orders.next_handle;
         cs->send_full |= orders.send_full;
         chunkserver_take_keys(cs, &orders);
-        follow(cs, &orders);
+        heartbeat_follow(cs, &orders);
     }
     mem_free(r.handles);
     arena_close(&a);
@@ -171,7 +170,7 @@ void chunkserver_run_heart(void *arg)
     struct chunkserver *cs = arg;
     cs->send_full = true;
     while (!cs->stopping && fiber_check(NULL) == 0) {
-        beat(cs);
+        heartbeat_beat(cs);
         /* What the namenode waits for is sent at once. */
         if (!cs->stopping && !cs->send_full)
             world_sleep_us(cs->world,

@@ -57,32 +57,32 @@ static int read_chunk(struct chunkserver *cs,
 }
 
 /* A chunk that is being sent. */
-struct lent_chunk {
+struct pinned_chunk {
     struct chunk_store *store;
     struct stored_chunk *chunk;
 };
 
 static void end_lending(void *ctx)
 {
-    struct lent_chunk *l = ctx;
+    struct pinned_chunk *l = ctx;
     chunk_store_put(l->store, l->chunk);
     mem_free(l);
 }
 
 /* Send the bytes as they lie in the page cache, if they are there and known to
  * be right. */
-static bool lend(struct chunkserver *cs,
-                 struct stored_chunk *c,
-                 uint32_t offset,
-                 uint32_t len,
-                 struct rpc_call *rpc)
+static bool chunk_read_lend(struct chunkserver *cs,
+                            struct stored_chunk *c,
+                            uint32_t offset,
+                            uint32_t len,
+                            struct rpc_call *rpc)
 {
-    struct lent_chunk *l;
+    struct pinned_chunk *l;
     uint32_t crc;
     if (!chunk_file_is_ready(c->file, offset, len, &crc))
         return false;
     l = mem_alloc(sizeof(*l));
-    *l = (struct lent_chunk){cs->store, c};
+    *l = (struct pinned_chunk){cs->store, c};
     if (!rpc_reply_file(rpc, c->file->file, CHUNK_DATA_AT + (uint64_t)offset,
                         len, crc, end_lending, l)) {
         mem_free(l);
@@ -117,7 +117,7 @@ int chunkserver_handle_read(void *ctx, struct rpc_call *rpc, struct err *err)
     if (call.offset < answer.length)
         len = (uint32_t)MIN_OF(call.length, answer.length - call.offset);
     if (len > 0 && ((call.flags & CHUNK_VERIFY) ||
-                    !lend(cs, c, (uint32_t)call.offset, len, rpc)))
+                    !chunk_read_lend(cs, c, (uint32_t)call.offset, len, rpc)))
         rc =
             read_chunk(cs, c, (uint32_t)call.offset, len,
                        buf_extend(rpc->reply_attachment, len),

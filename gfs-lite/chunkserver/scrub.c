@@ -8,7 +8,7 @@
 #include "gfs-lite/chunkserver/state.h"
 
 #define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
-/* How often the keeper looks around. */
+/* How often the maintenance fiber looks around. */
 #define TURN_US UINT64_C(200000)
 /* Chunks that are chosen in one walk over all. */
 #define BATCH 64
@@ -106,7 +106,7 @@ static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
 
 /* A piece costs the same however short it is: opening and looking is what small
  * chunks cost, and everybody else waits meanwhile. */
-static void scrub(struct chunkserver *cs, struct scrub *s)
+static void scrub_store(struct chunkserver *cs, struct scrub *s)
 {
     uint64_t budget = cs->scrub_bytes_per_s * TURN_US / 1000000;
     uint64_t now = world_mono_ns(cs->world) / 1000;
@@ -165,7 +165,7 @@ static void sync_old(struct chunkserver *cs)
     }
 }
 
-void chunkserver_run_keeper(void *arg)
+void chunkserver_run_maintenance(void *arg)
 {
     struct chunkserver *cs = arg;
     struct scrub s = {.handle = 0};
@@ -176,6 +176,6 @@ void chunkserver_run_keeper(void *arg)
         sync_old(cs);
         chunk_store_sweep(cs->store);
         chunkserver_sweep_copies(cs);
-        scrub(cs, &s);
+        scrub_store(cs, &s);
     }
 }

@@ -47,10 +47,10 @@ uint64_t chunkserver_socket_token(const struct chunkserver *cs,
 }
 
 /* Does @token allow it? One that allows more does. */
-static bool may(const struct chunkserver *cs,
-                uint64_t handle,
-                uint8_t wanted,
-                uint64_t token)
+static bool chunk_socket_may(const struct chunkserver *cs,
+                             uint64_t handle,
+                             uint8_t wanted,
+                             uint64_t token)
 {
     bool good = false;
     for (uint8_t rights = 1; rights <= (PROOF_READ | PROOF_WRITE); rights++)
@@ -59,7 +59,7 @@ static bool may(const struct chunkserver *cs,
     return good;
 }
 
-static int refuse(struct socket_client *k)
+static int chunk_socket_refuse(struct socket_client *k)
 {
     struct slice no = SLICE_LIT("N");
     return stream_write(k->stream, &no, 1, NULL);
@@ -72,27 +72,27 @@ static int send_to_reader(struct socket_client *k, const struct stored_chunk *c)
     int rc =
         file_open(k->socket->cs->world, c->file->path, FILE_READ, &f, NULL);
     if (rc)
-        return refuse(k);
+        return chunk_socket_refuse(k);
     rc = stream_send_file(k->stream, f, NULL);
     file_close(f);
     return rc;
 }
 
-static int answer(struct socket_client *k, const char *request)
+static int chunk_socket_answer(struct socket_client *k, const char *request)
 {
     struct chunkserver *cs = k->socket->cs;
     bool writes = get_le32(request + SOCKET_WAY) == SOCKET_WRITES;
     struct stored_chunk *c;
     int rc;
-    if (!may(cs, get_le64(request + SOCKET_HANDLE),
-             writes ? PROOF_WRITE : PROOF_READ,
-             get_le64(request + SOCKET_TOKEN)))
+    if (!chunk_socket_may(cs, get_le64(request + SOCKET_HANDLE),
+                          writes ? PROOF_WRITE : PROOF_READ,
+                          get_le64(request + SOCKET_TOKEN)))
         return ERR_DENIED;
     rc = (writes ? chunkserver_grant : chunkserver_find)(
         cs, get_le64(request + SOCKET_HANDLE),
         get_le32(request + SOCKET_VERSION), &c, NULL);
     if (rc)
-        return refuse(k);
+        return chunk_socket_refuse(k);
     rc = writes ? stream_send_file(k->stream, c->file->file, NULL)
                 : send_to_reader(k, c);
     chunk_store_put(cs->store, c);
@@ -110,7 +110,7 @@ static void run_client(void *arg)
         fiber_set_deadline(world_mono_ns(s->cs->world) + IDLE_US * 1000);
         rc = stream_read_full(k->stream, request, sizeof(request), NULL);
         if (rc == 0)
-            rc = answer(k, request);
+            rc = chunk_socket_answer(k, request);
     }
     stream_close(k->stream);
     while (*at != k)

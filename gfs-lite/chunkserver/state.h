@@ -52,11 +52,11 @@ struct chunkserver {
     uint64_t unmade[UNMADE_MAX];
     size_t unmade_count; /* Ever. */
     struct fiber *heart;
-    struct fiber *keeper; /* Scrubs and syncs. */
-    struct fiber *prober; /* Tries the disk. */
-    struct fiber *writer; /* Has the disk write what is not synced yet; */
-    size_t write_back_at; /* where it looks next among the open files. */
-    struct err health;    /* As of the last trial, as those two. */
+    struct fiber *maintenance; /* Scrubs and syncs. */
+    struct fiber *prober;      /* Tries the disk. */
+    struct fiber *writer;      /* Has the disk write what is not synced yet; */
+    size_t write_back_at;      /* where it looks next among the open files. */
+    struct err health;         /* As of the last trial, as those two. */
     uint64_t capacity_bytes;
     uint64_t free_bytes;
     struct copy_order *copies;
@@ -141,7 +141,7 @@ MUST_CHECK int chunkserver_get_space(struct chunkserver *cs,
                                      struct err *err);
 
 /* scrub.c */
-void chunkserver_run_keeper(void *arg);
+void chunkserver_run_maintenance(void *arg);
 
 /* write_back.c */
 void chunkserver_run_write_back(void *arg);

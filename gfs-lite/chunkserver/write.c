@@ -10,7 +10,7 @@
  * goes on in another. Until then the servers refuse the chunk's old version,
  * because the seal raises it first.
  *
- * A server that begins anew may find less of a chunk than it had taken, and
+ * A server that restarts may find less of a chunk than it had taken, and
  * must not give a record the place of one that is lost here and not elsewhere:
  * it takes no more of a chunk it found until a recovery has raised its version
  * and made its copies alike.
@@ -32,7 +32,7 @@
 /* How long a call waits for those before it. */
 #define GAP_TIMEOUT_US UINT64_C(3000000)
 
-/* --- passing on -------------------------------------------------------- */
+/* --- passing on ---------------------------------------------------------- */
 
 /* The rest of the chain, served by a fiber of its own. */
 struct passing {
@@ -100,7 +100,7 @@ static void await_rest(struct passing *p)
         p->answer.code = 0;
 }
 
-/* --- taking ------------------------------------------------------------ */
+/* --- taking -------------------------------------------------------------- */
 
 int chunkserver_check_writable(const struct stored_chunk *c,
                                uint32_t version,
@@ -152,11 +152,11 @@ static int await_place(struct chunkserver *cs,
     return rc;
 }
 
-static int append(struct chunk_file *f,
-                  uint32_t flags,
-                  struct slice data,
-                  const uint32_t *crc,
-                  struct err *err)
+static int chunk_write_append(struct chunk_file *f,
+                              uint32_t flags,
+                              struct slice data,
+                              const uint32_t *crc,
+                              struct err *err)
 {
     if (flags & CHUNK_SYNC)
         return chunk_file_append_sync(f, data, crc, err);
@@ -193,8 +193,9 @@ static int take_locked(struct chunkserver *cs,
     if (have < data.len && c->dirty_us == 0)
         c->dirty_us = world_now_us(cs->world);
     if (have < data.len)
-        rc = append(c->file, call->flags, slice_sub(data, have, data.len),
-                    have ? NULL : crc, err);
+        rc = chunk_write_append(c->file, call->flags,
+                                slice_sub(data, have, data.len),
+                                have ? NULL : crc, err);
     else if (sync)
         rc = chunk_file_sync(c->file, err);
     if (rc == ERR_CORRUPT) /* They were damaged on the way. */
@@ -243,11 +244,11 @@ static int find_or_make(struct chunkserver *cs,
     return *out ? 0 : rc;
 }
 
-static int take(struct chunkserver *cs,
-                const struct chunk_call *call,
-                const struct rpc_call *rpc,
-                uint64_t *length,
-                struct err *err)
+static int chunk_write_take(struct chunkserver *cs,
+                            const struct chunk_call *call,
+                            const struct rpc_call *rpc,
+                            uint64_t *length,
+                            struct err *err)
 {
     struct stored_chunk *c;
     int rc = find_or_make(cs, call, &c, err);
@@ -270,7 +271,7 @@ static void take_and_pass(struct chunkserver *cs,
     struct passing passing;
     struct err err = ERR_INIT;
     pass_on(&passing, cs, call, rpc);
-    answer.code = take(cs, call, rpc, &answer.length, &err);
+    answer.code = chunk_write_take(cs, call, rpc, &answer.length, &err);
     await_rest(&passing);
     if (answer.code) {
         answer.text = slice_str(err.text);
@@ -307,15 +308,14 @@ int chunkserver_handle_write(void *ctx, struct rpc_call *rpc, struct err *err)
     return rc;
 }
 
-/* --- records
- * ------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------- */
 
 /* Give the record of @len bytes its place: the next one. All records of a chunk
  * come through the chain's first server, so that there is one order. */
-static int reserve(struct chunkserver *cs,
-                   struct chunk_call *call,
-                   size_t len,
-                   struct err *err)
+static int chunk_write_reserve(struct chunkserver *cs,
+                               struct chunk_call *call,
+                               size_t len,
+                               struct err *err)
 {
     struct stored_chunk *c;
     int rc = find_or_make(cs, call, &c, err);
@@ -354,7 +354,7 @@ int chunkserver_handle_append(void *ctx, struct rpc_call *rpc, struct err *err)
         rc = err_set(err, ERR_TOOBIG, "a record of %zu bytes",
                      rpc->attachment.len);
     if (rc == 0)
-        rc = reserve(cs, &call, rpc->attachment.len, err);
+        rc = chunk_write_reserve(cs, &call, rpc->attachment.len, err);
     if (rc)
         return rc;
     take_and_pass(cs, &call, rpc);

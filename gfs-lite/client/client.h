@@ -90,7 +90,7 @@ void gfs__on_loop(struct gfs *g,
                   void (*fn)(void *),
                   void *arg);
 
-/* --- session.c --------------------------------------------------------- */
+/* --- session.c ----------------------------------------------------------- */
 
 /* Have @c executed, in the session unless it opens one. @reply holds the texts
  * of *@r. Parks. Errors: those of the command; ERR_UNAVAILABLE. */
@@ -111,7 +111,7 @@ void gfs__close_later(struct gfs *g,
                       uint64_t chunk,
                       uint64_t length);
 
-/* --- names.c ----------------------------------------------------------- */
+/* --- names.c ------------------------------------------------------------- */
 
 /* @path below the file system's root, in a buffer of the caller. ERR_INVALID.
  */
@@ -148,10 +148,10 @@ int gfs__lock(struct fs *fs,
               struct err *err);
 void gfs__unlock(struct fs_lock *l);
 
-/* --- servers.c --------------------------------------------------------- */
+/* --- servers.c ----------------------------------------------------------- */
 
 /* Remember what @l says of servers. */
-void gfs__learn_servers(struct gfs *g, const struct gfs_layout *l);
+void gfs__note_servers(struct gfs *g, const struct gfs_layout *l);
 /* The address of server @number, or NULL. Owned. */
 char *gfs__server_address(struct gfs *g, uint16_t number);
 /* The number of the server at @address, or -1. */
@@ -160,7 +160,7 @@ int gfs__server_number(struct gfs *g, struct slice address);
 void gfs__forget_server(struct gfs *g, uint16_t number);
 /* 0: this machine, 1: this rack, 2: elsewhere. */
 int gfs__distance(struct gfs *g, uint16_t number);
-/* The layout of a file from @offset on, whose servers are learnt. Either @path
+/* The layout of a file from @offset on, whose servers are noted. Either @path
  * (below the root of all) or @file. */
 MUST_CHECK int gfs__layout(struct gfs *g,
                            struct slice path,
@@ -177,7 +177,7 @@ MUST_CHECK int gfs__open_length(struct gfs *g,
                                 uint64_t *length,
                                 struct err *err);
 
-/* --- write.c, take_over.c, read.c -------------------------------------- */
+/* --- write.c, take_over.c, read.c ---------------------------------------- */
 
 int gfs__create(struct fs *fs,
                 const char *path,
@@ -218,7 +218,7 @@ size_t gfs__locality(struct fs_reader *r,
                      const char **machines,
                      size_t machines_max);
 
-/* --- remote.c: reading over the network -------------------------------- */
+/* --- remote.c: reading over the network ---------------------------------- */
 
 /* Read [@offset, @offset+@len) of chunk @c into @dst from the servers, near
  * ones first, a second one when the first is slow. Parks. */
@@ -229,7 +229,7 @@ MUST_CHECK int gfs__read_remote(struct gfs *g,
                                 char *dst,
                                 struct err *err);
 
-/* --- short_circuit.c: reading the files of this machine's server ------- */
+/* --- short_circuit.c: reading the files of this machine's server --------- */
 
 struct local_chunk;
 struct file;

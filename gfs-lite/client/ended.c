@@ -73,7 +73,7 @@ bool gfs__is_synced(const struct gfs_writer *w)
     return done;
 }
 
-static int settle(const struct gfs_writer *e, struct err *err)
+static int ended_writer_settle(const struct gfs_writer *e, struct err *err)
 {
     struct gfs_command c = {.op = GFS_OP_SETTLE,
                             .file = e->file,
@@ -92,7 +92,7 @@ int gfs__settle_ended(struct gfs_writer *w, struct err *err)
         return 0;
     gfs__start_ended(w);
     gfs__await_piece(e, e->pieces);
-    rc = e->pieces->rc ? ERR_ABORTED : settle(e, err);
+    rc = e->pieces->rc ? ERR_ABORTED : ended_writer_settle(e, err);
     if (rc == ERR_ABORTED) { /* It broke, or others recover it already. */
         rc = gfs__seal_broken(e, &length, err);
         for (unsigned i = 0; i < e->excluded.count; i++)

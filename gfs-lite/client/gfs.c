@@ -25,7 +25,7 @@ void gfs__on_loop(struct gfs *g,
         loop_call(g->loop, name, fn, arg);
 }
 
-/* --- closing ----------------------------------------------------------- */
+/* --- closing ------------------------------------------------------------- */
 
 static void close_on_loop(void *arg)
 {
@@ -72,7 +72,7 @@ static void free_gfs(struct gfs *g)
     mem_free(g);
 }
 
-static void hurry(struct fs *fs)
+static void gfs_hurry_leader(struct fs *fs)
 {
     struct gfs *g = gfs_of(fs);
     g->stopping = true;
@@ -98,11 +98,11 @@ static void close_gfs(struct fs *fs)
     free_gfs(g);
 }
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static const struct fs_ops gfs_ops = {
     .close = close_gfs,
-    .hurry = hurry,
+    .hurry = gfs_hurry_leader,
     .create = gfs__create,
     .append = gfs__append,
     .flush = gfs__flush,
@@ -216,7 +216,7 @@ int fs_gfs_open(struct world *w,
     return o.rc;
 }
 
-/* --- targets ----------------------------------------------------------- */
+/* --- targets ------------------------------------------------------------- */
 
 static int open_url(struct world *w,
                     struct slice url,

@@ -26,9 +26,9 @@
 /* Shorter pieces gain little. */
 #define PIECE_BYTES_MIN ((size_t)16 << 10)
 /* The servers are told when there is so much that they do not know of, */
-#define TELL_BYTES ((uint32_t)2 << 20)
+#define REPORT_BYTES ((uint32_t)2 << 20)
 /* or after so long. */
-#define TELL_US UINT64_C(250000)
+#define REPORT_US UINT64_C(250000)
 /* A larger piece is written by a thread of the pool, in one go, */
 #define QUICK_BYTES_MAX ((size_t)128 << 10)
 /* and so is what follows one that took so long, for a while: as the world does
@@ -46,11 +46,11 @@ struct granted {
     uint32_t told;        /* The servers know what comes before, */
     uint64_t told_ns;     /* since then. */
     struct piece telling; /* No bytes: a word to the servers. */
-    bool is_telling;
+    bool is_reporting;
     struct chunk_sums sums;
 };
 
-/* --- asking ------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------- */
 
 static int
 read_sector(struct file *f, uint64_t at, char *sector, struct err *err)
@@ -102,7 +102,7 @@ static int ask_one(struct gfs_writer *w, struct granted *k, struct err *err)
     return check_file(w, k->files[i], k->sectors[i], err);
 }
 
-static void ask(struct gfs_writer *w)
+static void granted_ask(struct gfs_writer *w)
 {
     struct granted *k = mem_zalloc(1, sizeof(*k));
     int rc = 0;
@@ -134,7 +134,7 @@ void gfs__consider_grant(struct gfs_writer *w, size_t len, bool sync)
     INVARIANT(w->acknowledged == w->offset);
     gfs__close_granted(w);
     w->asked_grant = w->chunk;
-    ask(w);
+    granted_ask(w);
 }
 
 void gfs__close_granted(struct gfs_writer *w)
@@ -142,53 +142,53 @@ void gfs__close_granted(struct gfs_writer *w)
     struct granted *k = w->granted;
     if (!k)
         return;
-    gfs__end_telling(w);
+    gfs__end_reporting(w);
     for (unsigned i = 0; i < k->count; i++)
         file_close(k->files[i]);
     mem_free(k);
     w->granted = NULL;
 }
 
-/* --- telling ------------------------------------------------------------ */
+/* --- telling ------------------------------------------------------------- */
 
-static void tell(struct gfs_writer *w, uint64_t now)
+static void granted_report(struct gfs_writer *w, uint64_t now)
 {
     struct granted *k = w->granted;
-    if (k->is_telling || (k->sums.length - k->told < TELL_BYTES &&
-                          now - k->told_ns < TELL_US * 1000))
+    if (k->is_reporting || (k->sums.length - k->told < REPORT_BYTES &&
+                            now - k->told_ns < REPORT_US * 1000))
         return;
     k->told = k->sums.length;
     k->told_ns = now;
-    k->is_telling = true;
+    k->is_reporting = true;
     k->telling = (struct piece){
         .writer = w, .offset = k->sums.length, .is_there = true, .failed = -1};
     gfs__start_deliveries(&k->telling);
 }
 
 /* What the servers said to it, if they have, is the outcome of @p too. */
-static void hear(struct gfs_writer *w, struct piece *p)
+static void granted_hear(struct gfs_writer *w, struct piece *p)
 {
     struct granted *k = w->granted;
-    if (!k->is_telling)
+    if (!k->is_reporting)
         return;
     mutex_lock(&w->mutex);
-    k->is_telling = k->telling.deliveries_left > 0;
+    k->is_reporting = k->telling.deliveries_left > 0;
     mutex_unlock(&w->mutex);
-    if (k->is_telling || k->telling.rc == 0)
+    if (k->is_reporting || k->telling.rc == 0)
         return;
     p->rc = err_copy(&p->err, &k->telling.err);
     p->failed = k->telling.failed;
 }
 
-void gfs__end_telling(struct gfs_writer *w)
+void gfs__end_reporting(struct gfs_writer *w)
 {
-    if (!w->granted || !w->granted->is_telling)
+    if (!w->granted || !w->granted->is_reporting)
         return;
     gfs__await_piece(w, &w->granted->telling);
-    w->granted->is_telling = false;
+    w->granted->is_reporting = false;
 }
 
-/* --- writing ------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------- */
 
 static int
 write_at(struct file *f, uint64_t at, struct slice data, struct err *err)
@@ -262,9 +262,9 @@ void gfs__write_granted(struct gfs_writer *w, struct piece *p)
         atomic_store(&w->gfs->slow_until_ns,
                      now + MAX_OF(SLOW_PAUSE_NS, (now - began) * SLOW_PAUSE));
     if (p->rc == 0)
-        hear(w, p);
+        granted_hear(w, p);
     if (p->rc == 0 && !p->sync)
-        tell(w, now);
+        granted_report(w, now);
     w->no_grants |= p->rc != 0;
     atomic_fetch_add(&w->gfs->local_writes, p->rc == 0);
 }

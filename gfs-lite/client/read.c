@@ -41,7 +41,7 @@ static struct gfs_reader *reader_of(struct fs_reader *base)
     return (struct gfs_reader *)base;
 }
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static int ask_length(struct gfs_reader *r,
                       const struct gfs_chunk *c,
@@ -161,7 +161,7 @@ void gfs__reader_close(struct fs_reader *base)
     mem_free(r);
 }
 
-/* --- where from -------------------------------------------------------- */
+/* --- where from ---------------------------------------------------------- */
 
 /* Try the servers of this machine. */
 static void find_local(struct gfs_reader *r, struct reader_chunk *c)
@@ -185,7 +185,7 @@ static void find_local(struct gfs_reader *r, struct reader_chunk *c)
 
 /* Ask again where chunk @c is: copies come and go, and proofs end. */
 static int
-refresh(struct gfs_reader *r, struct reader_chunk *c, struct err *err)
+gfs_read_refresh(struct gfs_reader *r, struct reader_chunk *c, struct err *err)
 {
     struct gfs_layout l;
     struct buf reply = BUF_INIT;
@@ -227,7 +227,7 @@ static int read_remote(struct gfs_reader *r,
             return 0;
         if (gfs__gives_up(r->gfs, until))
             return rc;
-        rc = refresh(r, c, err);
+        rc = gfs_read_refresh(r, c, err);
         if (rc && rc != ERR_UNAVAILABLE)
             return rc;
         world_sleep_us(w, RETRY_US);
@@ -314,7 +314,7 @@ void gfs__prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
     (void)len;
 }
 
-/* --- locality ---------------------------------------------------------- */
+/* --- locality ------------------------------------------------------------ */
 
 /* A name that lives as long as the file system. */
 static const char *keep_machine(struct gfs *g, uint16_t number)

@@ -43,7 +43,7 @@ struct remote_read {
     struct attempt attempts[GFS_REPLICAS_MAX]; /* Those that are started. */
 };
 
-static int ask(struct attempt *a, uint32_t flags)
+static int remote_read_ask(struct attempt *a, uint32_t flags)
 {
     struct remote_read *r = a->read;
     struct chunk_call call = {.handle = r->chunk->handle,
@@ -69,9 +69,9 @@ static int ask(struct attempt *a, uint32_t flags)
 static void run_attempt(void *arg)
 {
     struct attempt *a = arg;
-    a->rc = ask(a, 0);
+    a->rc = remote_read_ask(a, 0);
     if (a->rc == ERR_CORRUPT) /* Let the server see for itself. */
-        a->rc = ask(a, CHUNK_VERIFY);
+        a->rc = remote_read_ask(a, CHUNK_VERIFY);
     a->done = true;
     fiber_wake(a->read->waiter);
 }
@@ -152,7 +152,7 @@ static struct attempt *find_good(struct remote_read *r, unsigned *failed)
 
 /* Wait for a good answer, with one server more each time that one fails or the
  * time for a hedge is over. */
-static struct attempt *race(struct remote_read *r)
+static struct attempt *remote_read_race(struct remote_read *r)
 {
     struct world *w = r->gfs->base.world;
     struct attempt *good = NULL;
@@ -193,7 +193,7 @@ static void run_read(void *arg)
     struct attempt *good;
     r->waiter = fiber_self();
     order_servers(r);
-    good = race(r);
+    good = remote_read_race(r);
     if (!good)
         r->rc = err_set(r->err, ERR_UNAVAILABLE,
                         "chunk %llu: no server gave it: %.300s",

@@ -3,13 +3,13 @@
 #include "base/core/panic.h"
 #include "gfs-lite/client/client.h"
 
-static void replace(char **text, struct slice s)
+static void gfs_servers_replace(char **text, struct slice s)
 {
     mem_free(*text);
     *text = mem_strndup(s.data, s.len);
 }
 
-void gfs__learn_servers(struct gfs *g, const struct gfs_layout *l)
+void gfs__note_servers(struct gfs *g, const struct gfs_layout *l)
 {
     mutex_lock(&g->mutex);
     for (size_t i = 0; i < l->server_count; i++) {
@@ -19,9 +19,9 @@ void gfs__learn_servers(struct gfs *g, const struct gfs_layout *l)
             s->number = l->servers[i].number;
             id_map_put(&g->servers, s);
         }
-        replace(&s->address, l->servers[i].address);
-        replace(&s->machine, l->servers[i].machine);
-        replace(&s->rack, l->servers[i].rack);
+        gfs_servers_replace(&s->address, l->servers[i].address);
+        gfs_servers_replace(&s->machine, l->servers[i].machine);
+        gfs_servers_replace(&s->rack, l->servers[i].rack);
     }
     mutex_unlock(&g->mutex);
 }
@@ -56,7 +56,7 @@ void gfs__forget_server(struct gfs *g, uint16_t number)
     mutex_lock(&g->mutex);
     s = id_map_get(&g->servers, number);
     if (s)
-        replace(&s->address, SLICE_EMPTY);
+        gfs_servers_replace(&s->address, SLICE_EMPTY);
     mutex_unlock(&g->mutex);
 }
 
@@ -102,7 +102,7 @@ int gfs__layout(struct gfs *g,
     if (rc == 0)
         rc = gfs_layout_get(buf_slice(reply), a, out, err);
     if (rc == 0)
-        gfs__learn_servers(g, out);
+        gfs__note_servers(g, out);
     return rc;
 }
 

@@ -5,7 +5,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/client/client.h"
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static int send_command(struct gfs *g,
                         const struct gfs_command *c,
@@ -38,7 +38,7 @@ static int open_session(struct gfs *g, uint64_t *session, struct err *err)
 }
 
 /* A sign of life. ERR_CLOSED: the session has ended. */
-static int renew(struct gfs *g, uint64_t session, struct err *err)
+static int gfs_session_renew(struct gfs *g, uint64_t session, struct err *err)
 {
     struct gfs_query q = {.session = session};
     struct buf reply = BUF_INIT;
@@ -75,7 +75,7 @@ static int ensure_session(struct gfs *g, struct err *err)
     g->opening = true;
     mutex_unlock(&g->mutex);
     if (session)
-        rc = renew(g, session, err);
+        rc = gfs_session_renew(g, session, err);
     if (!session || rc == ERR_CLOSED) {
         uint64_t new = 0;
         rc = open_session(g, &new, err);
@@ -93,10 +93,10 @@ static int ensure_session(struct gfs *g, struct err *err)
     return rc;
 }
 
-/* --- commands ---------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------ */
 
 /* The greatest number up to which all commands are answered. */
-static uint64_t answered(const struct gfs *g)
+static uint64_t gfs_session_answered(const struct gfs *g)
 {
     uint64_t least = g->sequence + 1;
     for (size_t i = 0; i < COMMANDS_MAX; i++)
@@ -129,7 +129,7 @@ static int number_command(struct gfs *g, struct gfs_command *c, struct err *err)
     if (rc == 0) {
         c->session = g->session;
         c->sequence = g->sequence + 1;
-        c->answered = answered(g);
+        c->answered = gfs_session_answered(g);
         g->sequence++;
         *place = c->sequence;
     }
@@ -179,7 +179,7 @@ int gfs__execute_plain(struct gfs *g, struct gfs_command *c, struct err *err)
     return rc;
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 void gfs__close_later(struct gfs *g,
                       uint64_t file,
@@ -229,7 +229,7 @@ void gfs__run_renewer(void *arg)
         mutex_unlock(&g->mutex);
         if (!session || g->stopping)
             continue;
-        rc = renew(g, session, NULL);
+        rc = gfs_session_renew(g, session, NULL);
         mutex_lock(&g->mutex);
         if (rc == ERR_CLOSED)
             lose_session(g, session);

@@ -50,7 +50,7 @@ static int has_not_passed(struct err *err)
     return ERR_UNAVAILABLE;
 }
 
-/* --- chunks ------------------------------------------------------------ */
+/* --- chunks -------------------------------------------------------------- */
 
 static void forget_addresses(struct gfs_writer *w)
 {
@@ -157,18 +157,18 @@ static int try_allocate(struct gfs_writer *w, struct err *err)
 }
 
 /* What failed a while ago may work again; if not, the namenode knows. */
-static void forgive(struct gfs_writer *w)
+static void gfs_write_forgive(struct gfs_writer *w)
 {
     if (world_mono_ns(w->gfs->base.world) - w->excluded_ns > FORGIVE_US * 1000)
         w->excluded.count = 0;
 }
 
 /* Begin a chunk. A moment without servers to write to passes. */
-static int allocate(struct gfs_writer *w, struct err *err)
+static int gfs_write_allocate(struct gfs_writer *w, struct err *err)
 {
     struct world *world = w->gfs->base.world;
     uint64_t until = world_mono_ns(world) + w->gfs->timeout_us * 1000;
-    forgive(w);
+    gfs_write_forgive(w);
     for (;;) {
         int rc = try_allocate(w, err);
         if (rc && rc != ERR_BUSY)
@@ -190,7 +190,7 @@ static int allocate(struct gfs_writer *w, struct err *err)
     }
 }
 
-/* --- recovery ---------------------------------------------------------- */
+/* --- recovery ------------------------------------------------------------ */
 
 static int try_recover(struct gfs_writer *w, uint64_t *length, struct err *err)
 {
@@ -224,10 +224,10 @@ void gfs__exclude(struct gfs_writer *w, uint16_t number)
 }
 
 /* Wait for all pieces and note whose fault it was. */
-static void blame(struct gfs_writer *w)
+static void gfs_write_blame(struct gfs_writer *w)
 {
-    gfs__end_telling(w);
-    forgive(w);
+    gfs__end_reporting(w);
+    gfs_write_forgive(w);
     for (struct piece *p = w->pieces; p; p = p->next) {
         gfs__await_piece(w, p);
         if (p->rc == 0)
@@ -270,7 +270,7 @@ int gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err)
     uint64_t until = world_mono_ns(world) + w->gfs->timeout_us * 1000;
     int rc;
     atomic_fetch_add(&w->gfs->recoveries, 1);
-    blame(w);
+    gfs_write_blame(w);
     while ((rc = try_recover(w, length, err)) == ERR_BUSY &&
            !gfs__gives_up(w->gfs, until)) {
         w->excluded.count = 0; /* They may be the only ones. */
@@ -307,7 +307,7 @@ judge_failure(struct gfs_writer *w, const struct piece *p, struct err *err)
 
 /* A piece failed: have the chunk sealed, and first the one before it; continue
  * in another. */
-static int recover(struct gfs_writer *w, struct err *err)
+static int gfs_write_recover(struct gfs_writer *w, struct err *err)
 {
     uint64_t length = 0;
     int rc = gfs__settle_ended(w, err);
@@ -320,16 +320,16 @@ static int recover(struct gfs_writer *w, struct err *err)
     drop_sealed(w, (uint32_t)length);
     if (!w->pieces)
         return 0;
-    rc = allocate(w, err);
+    rc = gfs_write_allocate(w, err);
     if (rc == 0)
         send_again(w);
     return rc;
 }
 
-/* --- pieces ------------------------------------------------------------ */
+/* --- pieces -------------------------------------------------------------- */
 
 /* Nothing more is written; what is under way has its outcome first. */
-static int fail(struct gfs_writer *w, int rc)
+static int gfs_write_fail(struct gfs_writer *w, int rc)
 {
     w->failed = rc;
     for (struct piece *p = w->pieces; p; p = p->next)
@@ -348,10 +348,10 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
         if (p->rc) {
             int rc = judge_failure(w, p, err);
             if (rc == 0)
-                rc = recover(w, err);
+                rc = gfs_write_recover(w, err);
             if (rc) {
                 err_wrap(err, "%s", w->path);
-                return fail(w, rc);
+                return gfs_write_fail(w, rc);
             }
         } else {
             w->acknowledged = p->offset + (uint32_t)p->data.len;
@@ -369,7 +369,7 @@ static int await_ended(struct gfs_writer *w, struct err *err)
     if (rc == 0)
         return 0;
     err_wrap(err, "%s", w->path);
-    return fail(w, rc);
+    return gfs_write_fail(w, rc);
 }
 
 /* The chunk is full: another begins with the next byte. One that is not @synced
@@ -380,7 +380,7 @@ static int end_chunk(struct gfs_writer *w, bool synced, struct err *err)
     /* A recovery may have begun another one, which is not full. */
     if (rc || !w->chunk || w->acknowledged < w->gfs->chunk_bytes)
         return rc;
-    gfs__end_telling(w);
+    gfs__end_reporting(w);
     rc = await_ended(w, err);
     if (rc)
         return rc;
@@ -395,17 +395,19 @@ static int end_chunk(struct gfs_writer *w, bool synced, struct err *err)
 }
 
 /* Send @data (moved out) behind what was sent before. */
-static int
-push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
+static int gfs_write_push(struct gfs_writer *w,
+                          struct buf *data,
+                          bool sync,
+                          struct err *err)
 {
     struct piece *p;
     int rc = await_pieces(w, PIECES_MAX - 1, err);
     if (rc == 0 && w->ended && gfs__is_synced(w))
         rc = await_ended(w, err);
     if (rc == 0 && !w->chunk) {
-        rc = allocate(w, err);
+        rc = gfs_write_allocate(w, err);
         if (rc)
-            return fail(w, rc);
+            return gfs_write_fail(w, rc);
     }
     if (rc)
         return rc;
@@ -427,7 +429,7 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
 }
 
 /* Bytes the next piece may have. */
-static size_t room(const struct gfs_writer *w)
+static size_t gfs_write_room(const struct gfs_writer *w)
 {
     size_t in_chunk = w->gfs->chunk_bytes - (w->chunk ? w->offset : 0);
     size_t piece = w->mode == FS_WRITE_LOG ? LOG_PIECE_BYTES : PIECE_BYTES;
@@ -440,19 +442,20 @@ static int closed_by_error(struct gfs_writer *w, struct err *err)
 }
 
 /* Take @data over, and send what makes whole pieces. */
-static int gather(struct gfs_writer *w, struct slice rest, struct err *err)
+static int
+gfs_write_gather(struct gfs_writer *w, struct slice rest, struct err *err)
 {
     int rc = 0;
     if (w->failed)
         return closed_by_error(w, err);
     while (rc == 0 && rest.len) {
-        size_t step = MIN_OF(rest.len, room(w) - w->buffer.len);
+        size_t step = MIN_OF(rest.len, gfs_write_room(w) - w->buffer.len);
         buf_append(&w->buffer, rest.data, step);
         w->base.offset += step;
         rest = slice_sub(rest, step, rest.len);
         w->unsynced = true;
-        if (w->buffer.len >= room(w))
-            rc = push(w, &w->buffer, false, err);
+        if (w->buffer.len >= gfs_write_room(w))
+            rc = gfs_write_push(w, &w->buffer, false, err);
     }
     return rc;
 }
@@ -463,10 +466,10 @@ int gfs__append(struct fs_writer *base,
                 struct err *err)
 {
     struct gfs_writer *w = writer_of(base);
-    int rc = gather(w, slice_make(data, len), err);
+    int rc = gfs_write_gather(w, slice_make(data, len), err);
     /* A log's bytes leave at once; a stream's when there are enough. */
     if (rc == 0 && w->mode == FS_WRITE_LOG && w->buffer.len)
-        rc = push(w, &w->buffer, false, err);
+        rc = gfs_write_push(w, &w->buffer, false, err);
     return rc;
 }
 
@@ -477,7 +480,7 @@ int gfs__flush(struct fs_writer *base, struct err *err)
     if (w->failed)
         return closed_by_error(w, err);
     if (w->buffer.len)
-        rc = push(w, &w->buffer, false, err);
+        rc = gfs_write_push(w, &w->buffer, false, err);
     return rc ? rc : await_pieces(w, 0, err);
 }
 
@@ -491,7 +494,7 @@ int gfs__sync(struct fs_writer *base, struct err *err)
         return 0;
     /* One that ended is synced, but for the one that was the last to. */
     if (w->buffer.len || w->chunk)
-        rc = push(w, &w->buffer, true, err);
+        rc = gfs_write_push(w, &w->buffer, true, err);
     if (rc == 0)
         rc = await_pieces(w, 0, err);
     if (rc == 0)
@@ -510,12 +513,12 @@ int gfs__append_sync(struct fs_writer *base,
     struct gfs_writer *w = writer_of(base);
     int rc;
     w->syncs = true;
-    rc = gather(w, slice_make(data, len), err);
+    rc = gfs_write_gather(w, slice_make(data, len), err);
     w->syncs = false;
     return rc ? rc : gfs__sync(base, err);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void new_writer(struct gfs *g,
                        const char *path,

@@ -71,7 +71,7 @@ struct gfs_writer {
     size_t piece_count;
 };
 
-/* --- piece.c ----------------------------------------------------------- */
+/* --- piece.c ------------------------------------------------------------- */
 
 /* Send @p, one of its writer's pieces, to the open chunk's servers. Parks if
  * there is a grant. */
@@ -83,7 +83,7 @@ void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
 /* Forget the oldest piece. PRE: it is not under way. */
 void gfs__drop_oldest(struct gfs_writer *w);
 
-/* --- write.c ----------------------------------------------------------- */
+/* --- write.c ------------------------------------------------------------- */
 
 /* A server failed: its next chunks are elsewhere, for a while. */
 void gfs__exclude(struct gfs_writer *w, uint16_t number);
@@ -91,7 +91,7 @@ void gfs__exclude(struct gfs_writer *w, uint16_t number);
 MUST_CHECK int
 gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err);
 
-/* --- ended.c ----------------------------------------------------------- */
+/* --- ended.c ------------------------------------------------------------- */
 
 /* The open chunk, which is full and acknowledged, is to be synced while the
  * writer goes on. PRE: there is no other such one. */
@@ -106,7 +106,7 @@ MUST_CHECK int gfs__settle_ended(struct gfs_writer *w, struct err *err);
 /* Leave it to the namenode. Parks. */
 void gfs__drop_ended(struct gfs_writer *w);
 
-/* --- granted.c --------------------------------------------------------- */
+/* --- granted.c ----------------------------------------------------------- */
 
 /* A piece of @len bytes is next: is the open chunk to be written by a grant
  * from now on, and if so, it is asked for. Parks. */
@@ -117,7 +117,7 @@ bool gfs__has_grant(const struct gfs_writer *w);
  * Parks. */
 void gfs__write_granted(struct gfs_writer *w, struct piece *p);
 /* The open chunk ends: nothing more is said of it by its grants. Parks. */
-void gfs__end_telling(struct gfs_writer *w);
+void gfs__end_reporting(struct gfs_writer *w);
 /* Close the files, of whatever chunk; a server ends the grant itself when it
  * next takes bytes, fences or seals. Parks. */
 void gfs__close_granted(struct gfs_writer *w);

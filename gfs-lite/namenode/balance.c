@@ -3,12 +3,12 @@
 
 #include "base/core/macros.h"
 
-static uint64_t used(const struct placement_server *s)
+static uint64_t disk_balance_used(const struct placement_server *s)
 {
     return s->capacity_bytes - MIN_OF(s->free_bytes, s->capacity_bytes);
 }
 
-static uint64_t permille(uint64_t part, uint64_t whole)
+static uint64_t disk_balance_permille(uint64_t part, uint64_t whole)
 {
     return whole ? part / (whole / 1000 + 1) : 0;
 }
@@ -21,35 +21,35 @@ static uint64_t mean_permille(const struct placement_server *servers,
     for (size_t i = 0; i < count; i++)
         if (servers[i].usable) {
             all += servers[i].capacity_bytes;
-            full += used(&servers[i]);
+            full += disk_balance_used(&servers[i]);
         }
-    return permille(full, all);
+    return disk_balance_permille(full, all);
 }
 
 /* The usable server that is fullest (@sign 1) or emptiest (-1), if it is beyond
  * the band, less what @moves take from it or bring to it. */
 static const struct placement_server *
-extreme(const struct placement_server *servers,
-        size_t count,
-        int sign,
-        uint64_t mean,
-        const struct balance_move *moves,
-        size_t move_count)
+disk_balance_extreme(const struct placement_server *servers,
+                     size_t count,
+                     int sign,
+                     uint64_t mean,
+                     const struct balance_move *moves,
+                     size_t move_count)
 {
     const struct placement_server *best = NULL;
     int64_t best_distance = BALANCE_BAND_PERMILLE;
     for (size_t i = 0; i < count; i++) {
         const struct placement_server *s = &servers[i];
-        int64_t bytes = (int64_t)used(s);
+        int64_t bytes = (int64_t)disk_balance_used(s);
         int64_t distance;
         for (size_t m = 0; m < move_count; m++) {
             bytes -= moves[m].from == s->number ? GFS_CHUNK_BYTES : 0;
             bytes += moves[m].to == s->number ? GFS_CHUNK_BYTES : 0;
         }
         bytes = MAX_OF(bytes, 0);
-        distance =
-            sign * ((int64_t)permille((uint64_t)bytes, s->capacity_bytes) -
-                    (int64_t)mean);
+        distance = sign * ((int64_t)disk_balance_permille((uint64_t)bytes,
+                                                          s->capacity_bytes) -
+                           (int64_t)mean);
         if (s->usable && distance > best_distance) {
             best_distance = distance;
             best = s;
@@ -70,13 +70,13 @@ least_full(const struct placement_server *servers,
     uint64_t best_used = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
         const struct placement_server *s = &servers[i];
-        uint64_t bytes = used(s);
+        uint64_t bytes = disk_balance_used(s);
         for (size_t m = 0; m < move_count; m++)
             bytes += moves[m].to == s->number ? GFS_CHUNK_BYTES : 0;
         if (s->usable && s->number != except &&
             s->free_bytes >= GFS_CHUNK_BYTES &&
-            permille(bytes, s->capacity_bytes) < best_used) {
-            best_used = permille(bytes, s->capacity_bytes);
+            disk_balance_permille(bytes, s->capacity_bytes) < best_used) {
+            best_used = disk_balance_permille(bytes, s->capacity_bytes);
             best = s;
         }
     }
@@ -92,25 +92,28 @@ size_t balance_moves(const struct placement_server *servers,
     size_t n = 0;
     while (n < max) {
         const struct placement_server *from =
-            extreme(servers, count, 1, mean, moves, n);
+            disk_balance_extreme(servers, count, 1, mean, moves, n);
         const struct placement_server *to;
         if (!from)
             break;
         to = least_full(servers, count, from->number, moves, n);
-        if (!to || permille(used(to), to->capacity_bytes) >= mean)
+        if (!to || disk_balance_permille(disk_balance_used(to),
+                                         to->capacity_bytes) >= mean)
             break;
         moves[n++] = (struct balance_move){from->number, to->number};
     }
     /* A server far below the mean is filled though no other is far above. */
     while (n < max) {
         const struct placement_server *to =
-            extreme(servers, count, -1, mean, moves, n);
+            disk_balance_extreme(servers, count, -1, mean, moves, n);
         const struct placement_server *from = NULL;
         uint64_t most = mean;
         for (size_t i = 0; i < count && to; i++)
             if (servers[i].usable && servers[i].number != to->number &&
-                permille(used(&servers[i]), servers[i].capacity_bytes) > most) {
-                most = permille(used(&servers[i]), servers[i].capacity_bytes);
+                disk_balance_permille(disk_balance_used(&servers[i]),
+                                      servers[i].capacity_bytes) > most) {
+                most = disk_balance_permille(disk_balance_used(&servers[i]),
+                                             servers[i].capacity_bytes);
                 from = &servers[i];
             }
         if (!to || !from || to->free_bytes < GFS_CHUNK_BYTES)

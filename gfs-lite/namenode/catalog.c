@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/permission.h"
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 void catalog_init(struct catalog *m)
 {
@@ -40,7 +40,7 @@ void catalog_close(struct catalog *m)
     names_close(&m->names);
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static const char *holder_name(const struct catalog *m, uint64_t session)
 {
@@ -54,11 +54,11 @@ static uint8_t replication_of(const struct gfs_command *c)
     return (uint8_t)MIN_OF(n, GFS_REPLICAS_MAX);
 }
 
-static int create(struct catalog *m,
-                  uint64_t index,
-                  const struct gfs_command *c,
-                  struct gfs_result *r,
-                  struct err *err)
+static int catalog_create(struct catalog *m,
+                          uint64_t index,
+                          const struct gfs_command *c,
+                          struct gfs_result *r,
+                          struct err *err)
 {
     bool shared = c->flags & GFS_SHARED;
     struct inode *file;
@@ -181,10 +181,10 @@ static int allocate_ahead(struct catalog *m,
     return 0;
 }
 
-static int allocate(struct catalog *m,
-                    const struct gfs_command *c,
-                    struct gfs_result *r,
-                    struct err *err)
+static int catalog_allocate(struct catalog *m,
+                            const struct gfs_command *c,
+                            struct gfs_result *r,
+                            struct err *err)
 {
     struct open_file *o;
     struct inode *file;
@@ -213,7 +213,7 @@ static int allocate(struct catalog *m,
 
 /* The writer's last chunk is on its servers' disks. */
 static int
-settle(struct catalog *m, const struct gfs_command *c, struct err *err)
+catalog_settle(struct catalog *m, const struct gfs_command *c, struct err *err)
 {
     struct open_file *o;
     struct inode *file;
@@ -238,8 +238,7 @@ close_by_writer(struct catalog *m, const struct gfs_command *c, struct err *err)
     return rc;
 }
 
-/* --- recovery, by the leader
- * --------------------------------------------------- */
+/* --- recovery, by the leader --------------------------------------------- */
 
 /* The file numbered c->file with c->chunk unsealed at its end. */
 static int find_unsealed(const struct catalog *m,
@@ -257,10 +256,10 @@ static int find_unsealed(const struct catalog *m,
     return 0;
 }
 
-static int fence(struct catalog *m,
-                 const struct gfs_command *c,
-                 struct gfs_result *r,
-                 struct err *err)
+static int catalog_fence(struct catalog *m,
+                         const struct gfs_command *c,
+                         struct gfs_result *r,
+                         struct err *err)
 {
     struct inode *file;
     struct chunk *chunk;
@@ -273,10 +272,10 @@ static int fence(struct catalog *m,
     return 0;
 }
 
-static int seal(struct catalog *m,
-                const struct gfs_command *c,
-                struct gfs_result *r,
-                struct err *err)
+static int catalog_seal(struct catalog *m,
+                        const struct gfs_command *c,
+                        struct gfs_result *r,
+                        struct err *err)
 {
     struct inode *file = names_by_id(&m->names, c->file);
     struct chunk *chunk;
@@ -300,7 +299,7 @@ static int seal(struct catalog *m,
     return 0;
 }
 
-/* --- servers ----------------------------------------------------------- */
+/* --- servers ------------------------------------------------------------- */
 
 int catalog_server_number(const struct catalog *m, uint64_t own_id)
 {
@@ -359,7 +358,7 @@ static int set_server_state(struct catalog *m,
     return 0;
 }
 
-/* --- snapshots --------------------------------------------------------- */
+/* --- snapshots ----------------------------------------------------------- */
 
 static void
 put_result(struct gfs_result *r, const struct err *err, struct buf *reply)
@@ -373,10 +372,10 @@ put_result(struct gfs_result *r, const struct err *err, struct buf *reply)
 
 /* One that is not made at once is answered with its number, until
  * copy_on() knows how it ended. */
-static int snapshot(struct catalog *m,
-                    const struct gfs_command *c,
-                    struct gfs_result *r,
-                    struct err *err)
+static int catalog_snapshot(struct catalog *m,
+                            const struct gfs_command *c,
+                            struct gfs_result *r,
+                            struct err *err)
 {
     struct names *ns = &m->names;
     int rc = names_copy_begin(ns, c->path, c->to, c->time_us, &r->file, err);
@@ -410,7 +409,7 @@ static void copy_on(struct catalog *m, const struct gfs_command *c)
     buf_close(&answer);
 }
 
-/* --- dispatch ---------------------------------------------------------- */
+/* --- dispatch ------------------------------------------------------------ */
 
 static int set_replication(struct catalog *m,
                            const struct gfs_command *c,
@@ -428,10 +427,10 @@ static int set_replication(struct catalog *m,
     return rc;
 }
 
-static int lock(struct catalog *m,
-                const struct gfs_command *c,
-                struct gfs_result *r,
-                struct err *err)
+static int catalog_lock_file(struct catalog *m,
+                             const struct gfs_command *c,
+                             struct gfs_result *r,
+                             struct err *err)
 {
     struct inode *file;
     uint64_t holder;
@@ -455,7 +454,8 @@ remove_path(struct catalog *m, const struct gfs_command *c, struct err *err)
 }
 
 /* Commands of the leader make no names. */
-static int begin(struct names *ns, const struct gfs_command *c, struct err *err)
+static int
+catalog_begin(struct names *ns, const struct gfs_command *c, struct err *err)
 {
     int rc = 0;
     if (c->flags & GFS_CHECKED)
@@ -463,21 +463,22 @@ static int begin(struct names *ns, const struct gfs_command *c, struct err *err)
     return rc ? rc : names_make_as(ns, c->caller, c->mode, err);
 }
 
-static int grant(struct names *ns, const struct gfs_command *c, struct err *err)
+static int
+catalog_grant(struct names *ns, const struct gfs_command *c, struct err *err)
 {
     return names_grant(ns, c->path, c->text, c->length, c->flags & GFS_REVOKE,
                        c->flags & GFS_CHECKED, err);
 }
 
-static int execute(struct catalog *m,
-                   uint64_t index,
-                   const struct gfs_command *c,
-                   struct gfs_result *r,
-                   struct err *err)
+static int catalog_execute(struct catalog *m,
+                           uint64_t index,
+                           const struct gfs_command *c,
+                           struct gfs_result *r,
+                           struct err *err)
 {
     struct names *ns = &m->names;
     struct inode *made;
-    int rc = begin(ns, c, err);
+    int rc = catalog_begin(ns, c, err);
     if (rc)
         return rc;
     switch (c->op) {
@@ -486,26 +487,26 @@ static int execute(struct catalog *m,
     case GFS_OP_SESSION_EXPIRE: catalog_end_session(m, c->session); return 0;
     case GFS_OP_MKDIRS:
         return names_mkdirs(ns, c->path, c->time_us, &made, err);
-    case GFS_OP_CREATE: return create(m, index, c, r, err);
+    case GFS_OP_CREATE: return catalog_create(m, index, c, r, err);
     case GFS_OP_APPEND_OPEN: return append_open(m, index, c, r, err);
     case GFS_OP_RENAME:
         return names_rename(ns, c->path, c->to, c->time_us, err);
     case GFS_OP_REMOVE: return remove_path(m, c, err);
     case GFS_OP_SET_REPLICATION:
     case GFS_OP_REPLICATE: return set_replication(m, c, r, err);
-    case GFS_OP_SNAPSHOT: return snapshot(m, c, r, err);
+    case GFS_OP_SNAPSHOT: return catalog_snapshot(m, c, r, err);
     case GFS_OP_SET_QUOTA:
         return names_set_quota(ns, c->path, c->length, c->bytes, err);
-    case GFS_OP_LOCK: return lock(m, c, r, err);
+    case GFS_OP_LOCK: return catalog_lock_file(m, c, r, err);
     case GFS_OP_UNLOCK: return names_unlock(ns, c->file, c->session, err);
-    case GFS_OP_ALLOCATE: return allocate(m, c, r, err);
+    case GFS_OP_ALLOCATE: return catalog_allocate(m, c, r, err);
     case GFS_OP_CLOSE: return close_by_writer(m, c, err);
-    case GFS_OP_SETTLE: return settle(m, c, err);
+    case GFS_OP_SETTLE: return catalog_settle(m, c, err);
     case GFS_OP_SET_MODE: return names_set_mode(ns, c->path, c->mode, err);
     case GFS_OP_SET_OWNER: return names_set_owner(ns, c->path, c->text, err);
-    case GFS_OP_GRANT: return grant(ns, c, err);
-    case GFS_OP_FENCE: return fence(m, c, r, err);
-    case GFS_OP_SEAL: return seal(m, c, r, err);
+    case GFS_OP_GRANT: return catalog_grant(ns, c, err);
+    case GFS_OP_FENCE: return catalog_fence(m, c, r, err);
+    case GFS_OP_SEAL: return catalog_seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;
     case GFS_OP_REAP: names_reap(ns); return 0;
     case GFS_OP_COPY: copy_on(m, c); return 0;
@@ -522,12 +523,12 @@ static int execute_into(struct catalog *m,
 {
     struct gfs_result r = {.code = 0};
     struct err err = ERR_INIT;
-    r.code = execute(m, index, c, &r, &err);
+    r.code = catalog_execute(m, index, c, &r, &err);
     put_result(&r, &err, reply);
     return r.code;
 }
 
-static void refuse(int code, const char *why, struct buf *reply)
+static void catalog_refuse(int code, const char *why, struct buf *reply)
 {
     gfs_result_put(&(struct gfs_result){.code = code, .text = slice_str(why)},
                    reply);
@@ -543,7 +544,7 @@ static void apply_in_session(struct catalog *m,
     const struct catalog_answer *kept;
     size_t at = reply->len;
     if (!s) {
-        refuse(ERR_CLOSED, "the session has ended", reply);
+        catalog_refuse(ERR_CLOSED, "the session has ended", reply);
         return;
     }
     kept = catalog_answer(s, c->sequence);
@@ -553,11 +554,12 @@ static void apply_in_session(struct catalog *m,
     }
     catalog_drop_answers(s, c->answered);
     if (c->sequence <= s->answered) {
-        refuse(ERR_ABORTED, "a command from long ago", reply);
+        catalog_refuse(ERR_ABORTED, "a command from long ago", reply);
         return;
     }
     if (s->answer_count >= SESSION_ANSWERS_MAX) {
-        refuse(ERR_EXHAUSTED, "too many commands of one session", reply);
+        catalog_refuse(ERR_EXHAUSTED, "too many commands of one session",
+                       reply);
         return;
     }
     /* What cannot be done yet comes again, and is executed then. */
@@ -575,7 +577,7 @@ void catalog_apply(struct catalog *m,
     struct err err = ERR_INIT;
     m->applied = index;
     if (gfs_command_get(command, &c, &err))
-        refuse(err.code, err.text, reply);
+        catalog_refuse(err.code, err.text, reply);
     else if (gfs_op_is_for_clients(c.op) && c.op != GFS_OP_SESSION_OPEN &&
              c.op != GFS_OP_SESSION_CLOSE)
         apply_in_session(m, index, &c, reply);

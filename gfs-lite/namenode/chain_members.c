@@ -13,7 +13,7 @@
  * under way when a writer died is less. */
 #define LEVEL_BYTES_MAX (CHUNK_DATA_BYTES_MAX * 2)
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct chain_members *chain_members_new(void)
 {
@@ -29,7 +29,7 @@ void chain_members_free(struct chain_members *all)
     mem_free(all);
 }
 
-/* --- calling ----------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------- */
 
 static int call_once(struct chain_member *m,
                      uint32_t method,
@@ -136,9 +136,9 @@ void chain_members_find(struct chain_members *all,
         add_member(all, nn, c->replicas[i], writer);
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
-static int verify(struct chain_member *m, struct chunk_call call)
+static int chain_members_verify(struct chain_member *m, struct chunk_call call)
 {
     int rc = 0;
     call.flags = CHUNK_VERIFY;
@@ -163,17 +163,17 @@ void chain_members_verify_alone(struct chain_members *all,
             well++;
         }
     if (well == 1 && all->count > 1)
-        alone->rc = verify(
+        alone->rc = chain_members_verify(
             alone, (struct chunk_call){.handle = handle, .version = version});
 }
 
-/* --- making equal ------------------------------------------------------ */
+/* --- making equal -------------------------------------------------------- */
 
 /* Append to @to's chunk what @from's has more of it. */
-static int level(struct chain_member *to,
-                 struct chain_member *from,
-                 struct chunk_call call,
-                 uint64_t length)
+static int chain_members_level_one(struct chain_member *to,
+                                   struct chain_member *from,
+                                   struct chunk_call call,
+                                   uint64_t length)
 {
     int rc = 0;
     while (rc == 0 && to->length < length) {
@@ -211,6 +211,6 @@ void chain_members_level(struct chain_members *all,
             length - m->length > LEVEL_BYTES_MAX)
             continue;
         /* One that cannot take them does not count: others have them. */
-        m->rc = level(m, best, to_new, length);
+        m->rc = chain_members_level_one(m, best, to_new, length);
     }
 }

@@ -63,7 +63,8 @@ bool chunk_server_is_alive(const struct chunk_servers *s, uint16_t number)
 }
 
 /* Chunks given long ago are in what the server says of its disk by now. */
-static uint32_t given(const struct live_server *l, uint64_t now_ns)
+static uint32_t chunk_servers_given(const struct live_server *l,
+                                    uint64_t now_ns)
 {
     return now_ns - l->given_ns > LOAD_MEMORY_NS ? 0 : l->given;
 }
@@ -74,7 +75,7 @@ void chunk_server_give(struct chunk_servers *s,
 {
     struct live_server *l = &s->servers[number];
     PRE(number < s->count);
-    l->given = given(l, now_ns) + 1;
+    l->given = chunk_servers_given(l, now_ns) + 1;
     if (l->given == 1)
         l->given_ns = now_ns;
 }
@@ -126,7 +127,7 @@ struct placement_server *chunk_servers_view(const struct chunk_servers *s,
             .rack = l->rack,
             .capacity_bytes = l->capacity_bytes,
             .free_bytes = l->free_bytes,
-            .load = l->load + given(l, now_ns)};
+            .load = l->load + chunk_servers_given(l, now_ns)};
     }
     return view;
 }

@@ -8,8 +8,7 @@
 #include "gfs-lite/namenode/permission.h"
 #include "gfs-lite/namenode/state.h"
 
-/* --- where a new chunk goes
- * ------------------------------------------------------ */
+/* --- where a new chunk goes ---------------------------------------------- */
 
 static int no_server(struct namenode *nn,
                      const struct placement_server *view,
@@ -240,7 +239,8 @@ prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
     return rc == ERR_ABORTED ? 0 : rc; /* Another was faster. */
 }
 
-static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
+static int
+execute_prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
     int rc = namenode_lead(nn, err);
     if (rc)
@@ -304,14 +304,14 @@ static struct gfs_server_set chain_of(const struct namenode *nn,
     return (struct gfs_server_set){.count = 0};
 }
 
-static int execute(struct namenode *nn,
-                   struct gfs_command *c,
-                   struct gfs_result *r,
-                   struct buf *reply,
-                   struct err *err)
+static int execute_command(struct namenode *nn,
+                           struct gfs_command *c,
+                           struct gfs_result *r,
+                           struct buf *reply,
+                           struct err *err)
 {
     struct gfs_server_set chain;
-    int rc = prepare(nn, c, err);
+    int rc = execute_prepare(nn, c, err);
     if (rc)
         return rc;
     chain = chain_of(nn, c);
@@ -357,7 +357,7 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
     while (rc == 0) {
         struct gfs_result r = {.code = 0};
         buf_clear(call->reply_body);
-        rc = execute(nn, &c, &r, call->reply_body, err);
+        rc = execute_command(nn, &c, &r, call->reply_body, err);
         if (rc == 0 && c.op == GFS_OP_ALLOCATE)
             prove_allocated(nn, call, &r);
         if (!namenode_is_behind_copy(&c, rc, &r))
@@ -389,8 +389,7 @@ int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- broken chains
- * ------------------------------------------------------------------ */
+/* --- broken chains ------------------------------------------------------- */
 
 /* The length of chunk @handle of @file, if it is sealed; 0: it is not there. */
 static uint32_t sealed_length(const struct inode *file, uint64_t handle)
@@ -479,8 +478,7 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- the operator
- * --------------------------------------------------------------------- */
+/* --- the operator -------------------------------------------------------- */
 
 int namenode_handle_set_server(void *ctx,
                                struct rpc_call *call,

@@ -23,7 +23,7 @@ enum inode_flags {
     INODE_DIRECTORY = 1,
 };
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void put_chunks(const struct chunk_map *m, struct buf *out)
 {
@@ -209,7 +209,7 @@ void catalog_save(const struct catalog *m, struct buf *out)
     put_grants(&m->names.grants, out);
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static bool get_chunk(struct cursor *in, struct chunk_map *m)
 {
@@ -583,7 +583,7 @@ static bool is_whole(const struct names *ns)
     return true;
 }
 
-static int load(struct catalog *m, struct slice image, struct err *err)
+static int image_load(struct catalog *m, struct slice image, struct err *err)
 {
     struct cursor in = cursor_make(image);
     uint64_t version;
@@ -620,7 +620,7 @@ int catalog_load(struct catalog *m, struct slice image, struct err *err)
     catalog_init(m);
     if (image.len == 0)
         return 0;
-    rc = load(m, image, err);
+    rc = image_load(m, image, err);
     if (rc) {
         catalog_close(m);
         catalog_init(m);

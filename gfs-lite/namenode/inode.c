@@ -51,7 +51,7 @@ void inode_rename(struct inode *n, struct slice name)
     n->name_bytes = (uint8_t)name.len;
 }
 
-/* --- a file's chunks --------------------------------------------------- */
+/* --- a file's chunks ----------------------------------------------------- */
 
 struct chunk *inode_chunk(const struct inode *n, uint32_t index)
 {
@@ -112,9 +112,9 @@ uint64_t inode_bytes(const struct inode *n)
     return bytes;
 }
 
-/* --- a directory's entries --------------------------------------------- */
+/* --- a directory's entries ----------------------------------------------- */
 
-static uint64_t rank(const struct inode *n)
+static uint64_t inode_rank(const struct inode *n)
 {
     return hash_mix(n->id);
 }
@@ -151,10 +151,10 @@ struct inode *inode_entries_first(struct inode *root)
 }
 
 /* Cut the treap @t into names below @name and names above it. */
-static void split(struct inode *t,
-                  struct slice name,
-                  struct inode **below,
-                  struct inode **above)
+static void inode_split(struct inode *t,
+                        struct slice name,
+                        struct inode **below,
+                        struct inode **above)
 {
     while (t)
         if (slice_cmp(inode_name(t), name) < 0) {
@@ -174,14 +174,14 @@ void inode_entries_add(struct inode **root, struct inode *n)
 {
     struct inode **at = root;
     struct inode *under;
-    while (*at && rank(*at) >= rank(n)) {
+    while (*at && inode_rank(*at) >= inode_rank(n)) {
         int c = slice_cmp(inode_name(n), inode_name(*at));
         PRE(c != 0);
         at = c < 0 ? &(*at)->left : &(*at)->right;
     }
     under = *at;
     *at = n;
-    split(under, inode_name(n), &n->left, &n->right);
+    inode_split(under, inode_name(n), &n->left, &n->right);
 }
 
 void inode_entries_remove(struct inode **root, struct inode *n)
@@ -195,7 +195,7 @@ void inode_entries_remove(struct inode **root, struct inode *n)
                                                            : &(*at)->right;
     }
     while (l && r)
-        if (rank(l) > rank(r)) {
+        if (inode_rank(l) > inode_rank(r)) {
             *at = l;
             at = &l->right;
             l = l->right;

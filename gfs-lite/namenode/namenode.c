@@ -19,7 +19,7 @@
 #define SHARED_IDLE_US_DEFAULT  UINT64_C(600000000)
 #define PROOF_TURN_US_DEFAULT   (UINT64_C(45) * 60 * 1000000)
 
-/* --- the machine ------------------------------------------------------- */
+/* --- the machine --------------------------------------------------------- */
 
 /* The leader has the replicas of a chunk that went deleted. */
 static void on_chunk_freed(void *ctx, const struct chunk *c)
@@ -32,20 +32,22 @@ static void on_chunk_freed(void *ctx, const struct chunk *c)
                                 c->pending);
 }
 
-static void
-apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
+static void namenode_apply(void *ctx,
+                           uint64_t index,
+                           struct slice command,
+                           struct buf *reply)
 {
     struct namenode *nn = ctx;
     catalog_apply(&nn->catalog, index, command, reply);
 }
 
-static void save(void *ctx, struct buf *out)
+static void namenode_save(void *ctx, struct buf *out)
 {
     struct namenode *nn = ctx;
     catalog_save(&nn->catalog, out);
 }
 
-static int load(void *ctx, struct slice image, struct err *err)
+static int namenode_load(void *ctx, struct slice image, struct err *err)
 {
     struct namenode *nn = ctx;
     int rc = catalog_load(&nn->catalog, image, err);
@@ -53,9 +55,10 @@ static int load(void *ctx, struct slice image, struct err *err)
     return rc;
 }
 
-/* --- the same beside the loop ------------------------------------------ */
+/* --- the same beside the loop -------------------------------------------- */
 
-static int build(void *ctx, struct slice image, void **state, struct err *err)
+static int
+namenode_build(void *ctx, struct slice image, void **state, struct err *err)
 {
     struct catalog *c = mem_alloc(sizeof(*c));
     int rc;
@@ -92,7 +95,7 @@ static void run_dropping(void *arg)
 }
 
 /* A million files take a while to be freed, too. */
-static void adopt(void *ctx, void *state)
+static void namenode_adopt(void *ctx, void *state)
 {
     struct namenode *nn = ctx;
     struct dropping *d = mem_alloc(sizeof(*d));
@@ -116,7 +119,7 @@ static void free_items(struct id_map *m)
 }
 
 /* What only a leader knows begins with nothing. */
-static void reset(struct namenode *nn)
+static void namenode_reset(struct namenode *nn)
 {
     size_t at = 0;
     struct chunk *c;
@@ -134,13 +137,13 @@ static void reset(struct namenode *nn)
     nn->scan_due_ns = 0;
 }
 
-static void lead(void *ctx, bool leading, uint64_t term)
+static void namenode_set_leading(void *ctx, bool leading, uint64_t term)
 {
     struct namenode *nn = ctx;
     nn->term = term;
     nn->leading_since_ns = leading ? world_mono_ns(nn->world) : 0;
     if (leading) {
-        reset(nn);
+        namenode_reset(nn);
         namenode_begin_keys(nn);
     }
     log_info(nn->world, "namenode", "%s at term %llu",
@@ -148,8 +151,7 @@ static void lead(void *ctx, bool leading, uint64_t term)
              (unsigned long long)term);
 }
 
-/* --- leading
- * -------------------------------------------------------------------- */
+/* --- leading ------------------------------------------------------------- */
 
 int namenode_lead(const struct namenode *nn, struct err *err)
 {
@@ -278,8 +280,7 @@ namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id)
     return now > since ? (now - since) / 1000 : 0;
 }
 
-/* --- life
- * -------------------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void set_default(uint64_t *v, uint64_t otherwise)
 {
@@ -328,9 +329,12 @@ int namenode_open(struct world *w,
                   struct err *err)
 {
     struct namenode *nn = mem_zalloc(1, sizeof(*nn));
-    struct replica_machine machine = {
-        .ctx = nn, .apply = apply, .save = save, .load = load, .lead = lead};
-    static const struct replica_aside aside = {build, adopt};
+    struct replica_machine machine = {.ctx = nn,
+                                      .apply = namenode_apply,
+                                      .save = namenode_save,
+                                      .load = namenode_load,
+                                      .lead = namenode_set_leading};
+    static const struct replica_aside aside = {namenode_build, namenode_adopt};
     struct replica_options replica = *opts->replica;
     int rc;
     *out = NULL;
@@ -351,7 +355,8 @@ int namenode_open(struct world *w,
         return rc;
     }
     add_methods(nn, server);
-    nn->keeper = fiber_start(loop_self(), "namenode", namenode_run_keeper, nn);
+    nn->maintenance =
+        fiber_start(loop_self(), "namenode", namenode_run_maintenance, nn);
     *out = nn;
     return 0;
 }
@@ -368,9 +373,9 @@ void namenode_close(struct namenode *nn)
     if (!nn)
         return;
     nn->stopping = true;
-    if (nn->keeper) {
-        fiber_cancel(nn->keeper);
-        fiber_join(nn->keeper);
+    if (nn->maintenance) {
+        fiber_cancel(nn->maintenance);
+        fiber_join(nn->maintenance);
     }
     nn->closer = fiber_self();
     while (nn->helpers)

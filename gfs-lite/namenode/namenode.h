@@ -1,5 +1,5 @@
 /* A namenode: the file system's names and chunks, replicated over the cell, and
- * on its leader the care for the chunk servers.
+ * on its leader the upkeep of the chunk servers.
  *
  *     namenode_open(w, server, &opts, &nn, &err)     adds its methods
  *     … rpc_listen(server, …) …

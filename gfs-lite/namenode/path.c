@@ -3,7 +3,7 @@
 
 #include "gfs-lite/command.h"
 
-static bool counts(struct slice part)
+static bool path_counts_part(struct slice part)
 {
     return part.len > 0 && !slice_eq_str(part, ".");
 }
@@ -14,7 +14,7 @@ struct slice gfs_path_next(struct slice *path)
         size_t end = slice_find_byte(*path, '/');
         struct slice part = slice_sub(*path, 0, end);
         *path = slice_sub(*path, end + 1, path->len);
-        if (counts(part))
+        if (path_counts_part(part))
             return part;
     }
     return SLICE_EMPTY;

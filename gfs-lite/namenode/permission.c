@@ -10,11 +10,11 @@
 #define OWNER_SHIFT 3
 #define ALL_BITS    (PERMISSION_READ | PERMISSION_WRITE | PERMISSION_PASS)
 
-/* --- one inode --------------------------------------------------------- */
+/* --- one inode ----------------------------------------------------------- */
 
-static bool owns(const struct names *ns,
-                 const struct permission_caller *who,
-                 const struct inode *n)
+static bool permission_owns(const struct names *ns,
+                            const struct permission_caller *who,
+                            const struct inode *n)
 {
     return n->owner &&
            slice_eq(owners_name(&ns->owners, n->owner), who->principal);
@@ -37,7 +37,8 @@ unsigned permission_bits(const struct names *ns,
                          const struct permission_caller *who,
                          const struct inode *n)
 {
-    unsigned mode = owns(ns, who, n) ? n->mode >> OWNER_SHIFT : n->mode;
+    unsigned mode =
+        permission_owns(ns, who, n) ? n->mode >> OWNER_SHIFT : n->mode;
     return (mode & ALL_BITS) | grant_bits(ns, who, n);
 }
 
@@ -53,7 +54,7 @@ void permission_put_mode(unsigned mode, char out[8])
     out[7] = '\0';
 }
 
-/* --- refusals ---------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------ */
 
 static void
 put_owner(const struct names *ns, const struct inode *n, struct buf *out)
@@ -67,11 +68,11 @@ put_owner(const struct names *ns, const struct inode *n, struct buf *out)
         buf_printf(out, "the servers', %s", mode);
 }
 
-static int deny(const struct names *ns,
-                const struct permission_caller *who,
-                const struct inode *n,
-                const char *verb,
-                struct err *err)
+static int permission_deny(const struct names *ns,
+                           const struct permission_caller *who,
+                           const struct inode *n,
+                           const char *verb,
+                           struct err *err)
 {
     struct buf path = BUF_INIT;
     struct buf owner = BUF_INIT;
@@ -94,7 +95,7 @@ static const char *verb_of(const struct inode *n, unsigned lacks)
     return "pass through";
 }
 
-/* --- paths ------------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------- */
 
 /* The last directory or file of @path that is there. *@whole: it is what the
  * path names. */
@@ -130,7 +131,7 @@ static int check_above(const struct names *ns,
         if (grant_bits(ns, who, up))
             return 0;
         if (!(permission_bits(ns, who, up) & PERMISSION_PASS))
-            return deny(ns, who, up, "pass through", err);
+            return permission_deny(ns, who, up, "pass through", err);
     }
     return 0;
 }
@@ -143,7 +144,7 @@ int permission_check(const struct names *ns,
 {
     unsigned has = permission_bits(ns, who, n);
     if (bits & ~has)
-        return deny(ns, who, n, verb_of(n, bits & ~has), err);
+        return permission_deny(ns, who, n, verb_of(n, bits & ~has), err);
     /* A grant that covers it needs no other right above. */
     if (!(bits & ~grant_bits(ns, who, n)) && grant_bits(ns, who, n))
         return 0;
@@ -169,8 +170,8 @@ static int check_own(const struct names *ns,
                      const char *verb,
                      struct err *err)
 {
-    if (!owns(ns, who, n))
-        return deny(ns, who, n, verb, err);
+    if (!permission_owns(ns, who, n))
+        return permission_deny(ns, who, n, verb, err);
     return check_above(ns, who, n, err);
 }
 
@@ -190,8 +191,8 @@ static bool is_kept(const struct names *ns,
                     const struct inode *n)
 {
     const struct inode *dir = n->parent;
-    return dir && (dir->mode & GFS_STICKY) && !owns(ns, who, dir) &&
-           !owns(ns, who, n);
+    return dir && (dir->mode & GFS_STICKY) && !permission_owns(ns, who, dir) &&
+           !permission_owns(ns, who, n);
 }
 
 /* @n goes, or gets another name. */
@@ -203,10 +204,10 @@ static int check_leave(const struct names *ns,
     const struct inode *dir = n->parent;
     int rc;
     if (!dir)
-        return deny(ns, who, n, "remove", err);
+        return permission_deny(ns, who, n, "remove", err);
     rc = check_change(ns, who, dir, err);
     if (rc == 0 && is_kept(ns, who, n))
-        rc = deny(ns, who, n, "remove or rename", err);
+        rc = permission_deny(ns, who, n, "remove or rename", err);
     return rc;
 }
 
@@ -227,7 +228,7 @@ static int check_place(const struct names *ns,
     return check_leave(ns, who, n, err);
 }
 
-/* --- commands ---------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------ */
 
 static int check_create(const struct names *ns,
                         const struct permission_caller *who,
@@ -306,7 +307,7 @@ int permission_check_command(const struct names *ns,
     }
 }
 
-/* --- trees ------------------------------------------------------------- */
+/* --- trees --------------------------------------------------------------- */
 
 /* Do other grants hold for what is at @to? Those of what is common to both
  * hold as before. */
@@ -356,8 +357,8 @@ int permission_check_inode(const struct names *ns,
     unsigned bits = n->is_directory ? directory_bits : file_bits;
     unsigned lacks = bits & ~permission_bits(ns, who, n);
     if ((directory_bits & PERMISSION_WRITE) && is_kept(ns, who, n))
-        return deny(ns, who, n, "remove", err);
+        return permission_deny(ns, who, n, "remove", err);
     if (n->is_directory && !n->u.directory->entries)
         return 0;
-    return lacks ? deny(ns, who, n, verb_of(n, lacks), err) : 0;
+    return lacks ? permission_deny(ns, who, n, verb_of(n, lacks), err) : 0;
 }

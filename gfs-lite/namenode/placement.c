@@ -22,7 +22,9 @@ bool gfs_server_set_add(struct gfs_server_set *s, uint16_t number)
 }
 
 static const struct placement_server *
-find(const struct placement_server *servers, size_t count, uint16_t number)
+placement_find(const struct placement_server *servers,
+               size_t count,
+               uint16_t number)
 {
     for (size_t i = 0; i < count; i++)
         if (servers[i].number == number)
@@ -45,7 +47,7 @@ static struct company company_of(const struct placement_server *servers,
     struct company c = {.racks = placement_rack_count(servers, count, set)};
     for (unsigned i = 0; i < set->count; i++) {
         const struct placement_server *o =
-            find(servers, count, set->numbers[i]);
+            placement_find(servers, count, set->numbers[i]);
         if (!o || o == s)
             continue;
         c.on_machine += o->machine == s->machine;
@@ -61,11 +63,11 @@ unsigned placement_rack_count(const struct placement_server *servers,
     unsigned racks = 0;
     for (unsigned i = 0; i < set->count; i++) {
         const struct placement_server *s =
-            find(servers, count, set->numbers[i]);
+            placement_find(servers, count, set->numbers[i]);
         bool first = s != NULL;
         for (unsigned j = 0; j < i && first; j++) {
             const struct placement_server *o =
-                find(servers, count, set->numbers[j]);
+                placement_find(servers, count, set->numbers[j]);
             first = !o || o->rack != s->rack;
         }
         racks += first;
@@ -98,11 +100,11 @@ static uint64_t used_permille(const struct placement_server *s)
 #define LOAD_PERMILLE 50
 
 /* Lower is better. Rules are the upper digits, cost and chance the lower. */
-static uint64_t rate(const struct placement_server *servers,
-                     size_t count,
-                     const struct placement_wish *wish,
-                     const struct gfs_server_set *set,
-                     const struct placement_server *s)
+static uint64_t placement_rate(const struct placement_server *servers,
+                               size_t count,
+                               const struct placement_wish *wish,
+                               const struct gfs_server_set *set,
+                               const struct placement_server *s)
 {
     struct company c = company_of(servers, count, set, s);
     uint64_t cost = used_permille(s) + LOAD_PERMILLE * (uint64_t)s->load;
@@ -134,7 +136,7 @@ void placement_choose(const struct placement_server *servers,
                 gfs_server_set_has(&set, servers[i].number) ||
                 gfs_server_set_has(&wish->excluded, servers[i].number))
                 continue;
-            r = rate(servers, count, wish, &set, &servers[i]);
+            r = placement_rate(servers, count, wish, &set, &servers[i]);
             if (r < best_rate) {
                 best_rate = r;
                 best = &servers[i];
@@ -171,7 +173,7 @@ uint16_t placement_excess(const struct placement_server *servers,
     PRE(present->count > 0);
     for (unsigned i = 0; i < present->count; i++) {
         const struct placement_server *s =
-            find(servers, count, present->numbers[i]);
+            placement_find(servers, count, present->numbers[i]);
         uint64_t r;
         if (!s)
             return present->numbers[i]; /* Nobody knows it. */

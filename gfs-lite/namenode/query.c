@@ -76,11 +76,11 @@ static int find_for(const struct namenode *nn,
 
 /* Read the query, be sure to know everything, and that the caller may @use the
  * path it names. Parks. */
-static int begin(struct namenode *nn,
-                 struct rpc_call *call,
-                 struct gfs_query *q,
-                 enum rights_use use,
-                 struct err *err)
+static int query_begin(struct namenode *nn,
+                       struct rpc_call *call,
+                       struct gfs_query *q,
+                       enum rights_use use,
+                       struct err *err)
 {
     int rc = gfs_query_get(call->body, q, err);
     if (rc == 0)
@@ -140,7 +140,7 @@ int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     struct gfs_stat s;
     struct inode *n;
-    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
+    int rc = query_begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = find_for(nn, call, q.path, &n, err);
     if (rc)
@@ -157,7 +157,7 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     struct inode *n;
     struct inode *e;
-    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
+    int rc = query_begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = find_for(nn, call, q.path, &n, err);
     if (rc == 0 && !n->is_directory)
@@ -209,7 +209,7 @@ int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err)
     struct arena a;
     struct inode *n;
     size_t cap = 0;
-    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
+    int rc = query_begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = find_for(nn, call, q.path, &n, err);
     if (rc)
@@ -228,8 +228,7 @@ int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- layouts
- * -------------------------------------------------------------------- */
+/* --- layouts ------------------------------------------------------------- */
 
 struct layout_builder {
     struct namenode *nn;
@@ -257,9 +256,9 @@ static void add_server(struct layout_builder *b, uint16_t number)
 /* Where copies of @c are: those that live first. Of an open chunk, its chain,
  * in order, whoever lives: appenders of records must agree on its first server,
  * which gives the places. */
-static struct gfs_server_set locate(const struct namenode *nn,
-                                    const struct chunk *c,
-                                    const struct open_file *open)
+static struct gfs_server_set query_locate(const struct namenode *nn,
+                                          const struct chunk *c,
+                                          const struct open_file *open)
 {
     struct gfs_server_set all = {.count = 0};
     struct gfs_server_set out = {.count = 0};
@@ -304,7 +303,7 @@ static void add_chunk(struct layout_builder *b,
                               .length = length_of(c, open),
                               .sealed = c->sealed,
                               .offset = offset,
-                              .servers = locate(b->nn, c, open)};
+                              .servers = query_locate(b->nn, c, open)};
     namenode_prove(b->nn, b->call, c->handle, b->rights,
                    c->sealed ? c->length : 0, &out->proof);
     for (unsigned i = 0; i < out->servers.count; i++)
@@ -359,7 +358,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     struct layout_builder b = {.nn = nn, .call = call};
     struct inode *n;
     struct gfs_query q;
-    int rc = begin(nn, call, &q, RIGHTS_READ, err);
+    int rc = query_begin(nn, call, &q, RIGHTS_READ, err);
     if (rc == 0 && q.file) {
         n = names_by_id(&nn->catalog.names, q.file);
         if (!n)
@@ -387,8 +386,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     return b.lost && q.path.len ? lost_chunk(q.path, b.lost, err) : 0;
 }
 
-/* --- state
- * -------------------------------------------------------------------------- */
+/* --- state --------------------------------------------------------------- */
 
 int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
 {
@@ -439,8 +437,7 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- checking
- * -------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------ */
 
 struct checker {
     struct namenode *nn;
@@ -498,7 +495,7 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     uint64_t looked = 0;
     struct inode *top;
     struct gfs_query q;
-    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
+    int rc = query_begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = find_for(nn, call, q.path, &top, err);
     /* It names all that is below. */

@@ -27,8 +27,9 @@
 #include "gfs-lite/namenode/chain_members.h"
 #include "gfs-lite/namenode/state.h"
 
-static int
-unreachable(uint64_t handle, const struct chain_members *all, struct err *err)
+static int recovery_unreachable(uint64_t handle,
+                                const struct chain_members *all,
+                                struct err *err)
 {
     const struct err *why = NULL;
     for (size_t i = 0; i < all->count; i++)
@@ -64,7 +65,7 @@ static int length_for_writer(uint64_t handle,
     if (!any && writer->acknowledged == 0)
         *length = 0; /* Nothing was promised: what is there may go. */
     else if (!any)
-        return unreachable(handle, all, err);
+        return recovery_unreachable(handle, all, err);
     return 0;
 }
 
@@ -93,11 +94,11 @@ static int length_for_nobody(struct namenode *nn,
         }
     }
     if (missing && !whole)
-        return unreachable(handle, all, err);
+        return recovery_unreachable(handle, all, err);
     /* Either it was never made, or one that had begun to lost its power, or
      * damage took it everywhere: there is nothing to wait for. */
     if (!any && without < all->count)
-        return unreachable(handle, all, err);
+        return recovery_unreachable(handle, all, err);
     return 0;
 }
 
@@ -171,15 +172,15 @@ static int seal_all(struct step *s, struct chain_members *all, struct err *err)
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0)
             return 0;
-    return unreachable(s->handle, all, err);
+    return recovery_unreachable(s->handle, all, err);
 }
 
-static int recover(struct step *s,
-                   const struct open_file *o,
-                   const struct chunk *c,
-                   const struct writer_view *writer,
-                   struct chain_members *all,
-                   struct err *err)
+static int recovery_recover_chunk(struct step *s,
+                                  const struct open_file *o,
+                                  const struct chunk *c,
+                                  const struct writer_view *writer,
+                                  struct chain_members *all,
+                                  struct err *err)
 {
     struct chunk_call call = {.handle = s->handle, .version = c->version};
     int rc;
@@ -255,7 +256,7 @@ int namenode_recover(struct namenode *nn,
         return err_set(err, ERR_ABORTED, "the chunk was sealed meanwhile");
     id_map_put(&nn->recoveries, &self);
     all = chain_members_new();
-    rc = recover(&s, o, c, writer, all, err);
+    rc = recovery_recover_chunk(&s, o, c, writer, all, err);
     *length = s.length;
     log_outcome(&s, all, rc);
     chain_members_free(all);
@@ -266,7 +267,7 @@ int namenode_recover(struct namenode *nn,
     return rc;
 }
 
-/* --- taking over ------------------------------------------------------- */
+/* --- taking over --------------------------------------------------------- */
 
 /* A writer that lives may begin a chunk between a look and the command that
  * follows from it; so often. */

@@ -12,7 +12,7 @@
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-/* --- freeing ----------------------------------------------------------- */
+/* --- freeing ------------------------------------------------------------- */
 
 static void forget_open_file(struct names *ns, uint64_t id)
 {
@@ -31,7 +31,7 @@ static void forget_item(struct id_map *m, uint64_t id)
 }
 
 /* Free one inode that is in no directory and has no entries. */
-static void release(struct names *ns, struct inode *n)
+static void removal_release(struct names *ns, struct inode *n)
 {
     while (!n->is_directory && n->chunk_count) {
         struct chunk *c = inode_last_chunk(n);
@@ -62,12 +62,12 @@ void names_destroy(struct names *ns, struct inode *top)
         done = n == top;
         if (!done)
             inode_entries_remove(&up->u.directory->entries, n);
-        release(ns, n);
+        removal_release(ns, n);
         n = up;
     }
 }
 
-/* --- the doomed -------------------------------------------------------- */
+/* --- the doomed ---------------------------------------------------------- */
 
 /* Named by its number, which nobody else among them has. */
 void names_doom(struct names *ns, struct inode *n)
@@ -97,7 +97,8 @@ static struct inode *find_leaf(struct inode *n)
 }
 
 /* Drop at most @most chunks of a file; how many there were? */
-static unsigned shorten(struct names *ns, struct inode *file, unsigned most)
+static unsigned
+removal_shorten(struct names *ns, struct inode *file, unsigned most)
 {
     struct weight before = names_weigh(file);
     unsigned count = 0;
@@ -132,7 +133,7 @@ void names_reap(struct names *ns)
     while (left && (top = find_doomed(ns))) {
         struct inode *n = find_leaf(top);
         if (!n->is_directory && n->chunk_count > 1) {
-            left -= shorten(ns, n, left);
+            left -= removal_shorten(ns, n, left);
             continue;
         }
         names_detach(n);
@@ -141,7 +142,7 @@ void names_reap(struct names *ns)
     }
 }
 
-/* --- removing ---------------------------------------------------------- */
+/* --- removing ------------------------------------------------------------ */
 
 static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
 {
@@ -190,7 +191,7 @@ int names_remove(struct names *ns,
     return 0;
 }
 
-/* --- the trash --------------------------------------------------------- */
+/* --- the trash ----------------------------------------------------------- */
 
 static struct inode *trash_of(const struct names *ns)
 {
@@ -247,7 +248,7 @@ int names_discard(struct names *ns,
 
 /* What has been in the trash longest, if that is since before @before_us; but
  * nothing while that is being copied. */
-static struct inode *expired(const struct names *ns, uint64_t before_us)
+static struct inode *removal_expired(const struct names *ns, uint64_t before_us)
 {
     const struct inode *trash = trash_of(ns);
     struct inode *n =
@@ -262,13 +263,13 @@ static struct inode *expired(const struct names *ns, uint64_t before_us)
 
 bool names_trash_is_due(const struct names *ns, uint64_t before_us)
 {
-    return expired(ns, before_us) != NULL;
+    return removal_expired(ns, before_us) != NULL;
 }
 
 void names_empty_trash(struct names *ns, uint64_t before_us)
 {
     struct inode *n;
-    for (unsigned i = 0; i < NAMES_STEP_MAX && (n = expired(ns, before_us));
-         i++)
+    for (unsigned i = 0;
+         i < NAMES_STEP_MAX && (n = removal_expired(ns, before_us)); i++)
         remove_inode(ns, n, before_us);
 }

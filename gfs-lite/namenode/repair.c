@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 
 /* More than there are servers cannot be had. */
-static unsigned reachable(const struct repair_view *v)
+static unsigned repair_reachable(const struct repair_view *v)
 {
     return MIN_OF(v->wanted, v->usable_servers);
 }
@@ -17,8 +17,8 @@ enum repair_level repair_level_of(const struct repair_view *v)
         return REPAIR_LOST;
     if (v->staying > v->wanted)
         return REPAIR_EXCESS;
-    if (v->staying < reachable(v)) {
-        if (v->leaving > 0 && copies >= reachable(v))
+    if (v->staying < repair_reachable(v)) {
+        if (v->leaving > 0 && copies >= repair_reachable(v))
             return REPAIR_LEAVING;
         if (copies == 1)
             return REPAIR_LAST_COPY;

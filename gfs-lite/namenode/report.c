@@ -6,8 +6,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
 
-/* --- one replica
- * ------------------------------------------------------------------ */
+/* --- one replica --------------------------------------------------------- */
 
 /* Delete the replica if the chunk is safe without it. */
 static void delete_bad(struct namenode *nn,
@@ -70,7 +69,7 @@ take_replica(struct namenode *nn, uint16_t server, const struct gfs_replica *r)
         take_open(c, server, r);
 }
 
-static int malformed(struct err *err)
+static int report_malformed(struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "malformed report of chunks");
 }
@@ -84,7 +83,7 @@ static int take_report(struct namenode *nn,
     bool bad;
     while (gfs_replica_get(&report, &r, &bad))
         take_replica(nn, server, &r);
-    return bad ? malformed(err) : 0;
+    return bad ? report_malformed(err) : 0;
 }
 
 /* Take a report of everything in place of what was known, others getting their
@@ -107,7 +106,7 @@ static int take_all_of(struct namenode *nn,
     }
     if (!leads)
         return replica_not_leader(nn->replica, err);
-    return bad ? malformed(err) : 0;
+    return bad ? report_malformed(err) : 0;
 }
 
 static int take_full_report(struct namenode *nn,
@@ -127,8 +126,7 @@ static int take_full_report(struct namenode *nn,
     return 0;
 }
 
-/* --- the server
- * --------------------------------------------------------------------- */
+/* --- the server ---------------------------------------------------------- */
 
 static bool is_known_as(const struct catalog_server *s,
                         const struct gfs_heartbeat *h)
@@ -172,7 +170,7 @@ note_server(struct namenode *nn, uint16_t number, const struct gfs_heartbeat *h)
     struct live_server *l = &nn->servers.servers[number];
     uint64_t now = world_mono_ns(nn->world);
     if (l->run != h->run || !l->alive) {
-        /* What is known is of another life of it. */
+        /* What is known is of another incarnation of it. */
         l->reported = false;
         l->run = h->run;
     }
@@ -191,7 +189,7 @@ static bool must_report(const struct namenode *nn, uint16_t number)
                                nn->options.full_report_us * 1000;
 }
 
-/* --- orders ------------------------------------------------------------ */
+/* --- orders -------------------------------------------------------------- */
 
 static bool put_pending(struct namenode *nn,
                         uint16_t server,

@@ -10,7 +10,7 @@
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-/* --- keeping still ----------------------------------------------------- */
+/* --- keeping still ------------------------------------------------------- */
 
 static int is_copied(const struct names *ns, struct err *err)
 {
@@ -37,7 +37,7 @@ int names_check_all_still(const struct names *ns,
     return names_check_still(ns, n, err);
 }
 
-/* --- one inode --------------------------------------------------------- */
+/* --- one inode ----------------------------------------------------------- */
 
 /* A copy of @n alone, in no directory, as @n was when the copying began. */
 static struct inode *copy_one(struct names *ns, const struct inode *n)
@@ -60,7 +60,7 @@ static struct inode *copy_one(struct names *ns, const struct inode *n)
     return copy;
 }
 
-/* --- the beginning ----------------------------------------------------- */
+/* --- the beginning ------------------------------------------------------- */
 
 /* The directory for the new name @to. */
 static int find_place(struct names *ns,
@@ -130,7 +130,7 @@ int names_copy_begin(struct names *ns,
     return 0;
 }
 
-/* --- steps ------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------- */
 
 /* Where the copy of @n goes, the next one: from the last one copied, and its
  * copy, up to the directory that @n is in. */
@@ -158,7 +158,8 @@ static void copy_some(struct names *ns, uint64_t most)
 }
 
 /* All is copied: give it its name, if that can be had still. */
-static int end(struct names *ns, uint64_t time_us, struct err *err)
+static int
+name_snapshot_end(struct names *ns, uint64_t time_us, struct err *err)
 {
     struct tree_copy k = ns->copy;
     struct inode *parent = NULL;
@@ -183,10 +184,11 @@ int names_copy_step(struct names *ns,
     const struct tree_copy *k = &ns->copy;
     PRE(names_is_copying(ns));
     copy_some(ns, most);
-    return names_next(k->source, k->at) ? 0 : end(ns, time_us, err);
+    return names_next(k->source, k->at) ? 0
+                                        : name_snapshot_end(ns, time_us, err);
 }
 
-/* --- checking ---------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------ */
 
 struct inode *names_copy_last(const struct names *ns)
 {

@@ -51,8 +51,9 @@ struct namenode {
     struct id_map shared;     /* struct last_use of shared open files. */
     struct id_map copies;     /* struct copy_task, owned. */
     struct id_map recoveries; /* struct recovery, on their fibers' stacks. */
-    struct id_map_walk open_walk; /* Over the open files, by the keeper. */
-    struct mutex lock;            /* Of waiting for a recovery's end. */
+    struct id_map_walk
+        open_walk;     /* Over the open files, by the maintenance fiber. */
+    struct mutex lock; /* Of waiting for a recovery's end. */
     struct cond recovered;
     struct repair_queue repairs;
     uint64_t scan_due_ns;
@@ -67,15 +68,15 @@ struct namenode {
                              copies is not whole meanwhile. */
     bool copies_tree;     /* A fiber proposes steps of a snapshot. */
     bool stopping;
-    struct fiber *keeper;
-    size_t helpers;                           /* Fibers beside the keeper. */
-    struct fiber *closer;                     /* Waits for them. */
+    struct fiber *maintenance;
+    size_t helpers;       /* Fibers beside the maintenance fiber. */
+    struct fiber *closer; /* Waits for them. */
     struct proof_key keys[PROOF_KEYS_MAX];    /* proofs.c */
     uint64_t key_turned_ns;                   /* 0: there are none. */
     struct noted_read noted[NOTED_READS_MAX]; /* audit.c */
 };
 
-/* --- namenode.c -------------------------------------------------------- */
+/* --- namenode.c ---------------------------------------------------------- */
 
 /* 0 on the leader; else the error that tells the caller whom to ask. */
 MUST_CHECK int namenode_lead(const struct namenode *nn, struct err *err);
@@ -103,8 +104,7 @@ void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id);
 uint64_t
 namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id);
 
-/* --- execute.c: changes
- * ---------------------------------------------------------- */
+/* --- execute.c: changes -------------------------------------------------- */
 
 /* Was @c executed already? It comes again then for its answer. */
 bool namenode_is_answered(const struct namenode *nn,
@@ -119,8 +119,7 @@ int namenode_handle_set_server(void *ctx,
                                struct rpc_call *call,
                                struct err *err);
 
-/* --- tree_copy.c: whole trees
- * --------------------------------------------------------- */
+/* --- tree_copy.c: whole trees -------------------------------------------- */
 
 /* Seal the chunks that are open below @c's source: all that was written to the
  * files before the snapshot is in it, and their writers go on in new ones.
@@ -144,7 +143,7 @@ MUST_CHECK int namenode_replicate_rest(struct namenode *nn,
                                        struct slice after,
                                        struct err *err);
 
-/* --- tree_rights.c ----------------------------------------------------- */
+/* --- tree_rights.c ------------------------------------------------------- */
 
 /* Has the caller of @c the rights that it needs to all that is below its path?
  * Parks. ERR_DENIED; another leads. */
@@ -152,7 +151,7 @@ MUST_CHECK int namenode_check_tree(struct namenode *nn,
                                    const struct gfs_command *c,
                                    struct err *err);
 
-/* --- proofs.c ---------------------------------------------------------- */
+/* --- proofs.c ------------------------------------------------------------ */
 
 /* This member leads now: it has no keys yet. */
 void namenode_begin_keys(struct namenode *nn);
@@ -167,7 +166,7 @@ void namenode_prove(struct namenode *nn,
                     uint32_t length,
                     struct gfs_proof *out);
 
-/* --- audit.c ----------------------------------------------------------- */
+/* --- audit.c ------------------------------------------------------------- */
 
 /* The caller was let do @bits of enum permission_bits with @n: note it if he is
  * an administrator whom neither mode nor grant lets. Does not park. */
@@ -181,8 +180,7 @@ bool namenode_is_for_audit(const struct namenode *nn,
                            const struct rpc_call *call,
                            const struct gfs_command *c);
 
-/* --- query.c: questions
- * ------------------------------------------------------------- */
+/* --- query.c: questions -------------------------------------------------- */
 
 /* Has the caller of @call enum permission_bits @bits of @n? ERR_DENIED. */
 MUST_CHECK int namenode_check_inode(const struct namenode *nn,
@@ -197,15 +195,13 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err);
 
-/* --- report.c: heartbeats
- * -------------------------------------------------------------- */
+/* --- report.c: heartbeats ------------------------------------------------ */
 
 int namenode_handle_heartbeat(void *ctx,
                               struct rpc_call *call,
                               struct err *err);
 
-/* --- recovery.c
- * -------------------------------------------------------------------------- */
+/* --- recovery.c ---------------------------------------------------------- */
 
 /* Has chunk server @number, which counts as alive, been silent for longer than
  * it is when it is well? */
@@ -236,8 +232,7 @@ namenode_take_over(struct namenode *nn, uint64_t id, struct err *err);
 /* Wait until nobody recovers file @id. Parks. */
 void namenode_await_recovery(struct namenode *nn, uint64_t id);
 
-/* --- care.c: copies, deletions
- * --------------------------------------------------------------- */
+/* --- care.c: copies, deletions ------------------------------------------- */
 
 /* What repair sees of @c. */
 struct repair_view namenode_view_chunk(const struct namenode *nn,
@@ -259,14 +254,14 @@ void namenode_order_moves(struct namenode *nn);
 /* The copy of @handle to @server arrived or failed. */
 void namenode_end_copy(struct namenode *nn, uint64_t handle, uint16_t server);
 void namenode_drop_old_copies(struct namenode *nn);
-/* @server knows nothing of copies that were ordered of it: it began anew, or
+/* @server knows nothing of copies that were ordered of it: it restarted, or
  * the order did not reach it. */
 void namenode_forget_copies(struct namenode *nn, uint16_t server);
 /* @server is gone: it holds nothing. False: as above. Parks. */
 bool namenode_forget_server(struct namenode *nn, uint16_t server);
 
-/* --- keeper.c ---------------------------------------------------------- */
+/* --- maintenance.c ------------------------------------------------------- */
 
-void namenode_run_keeper(void *arg);
+void namenode_run_maintenance(void *arg);
 
 #endif /* GFS_LITE_NAMENODE_STATE_H */

@@ -49,13 +49,12 @@ struct cell_host {
     struct cond wake;
 };
 
-static struct cell_host *self(struct attempt_host *h)
+static struct cell_host *cell_host_self(struct attempt_host *h)
 {
     return (struct cell_host *)h;
 }
 
-/* --- what the pool tells ---------------------------------------------------
- */
+/* --- what the pool tells ------------------------------------------------- */
 
 struct pool_job *cell_host_job(struct cell_host *h)
 {
@@ -77,7 +76,7 @@ struct cell_host *cell_host_next(struct cell_host *h)
     return LIST_NEXT(h, link);
 }
 
-static void push(struct cell_host *h, struct attempt_event *e)
+static void cell_host_push(struct cell_host *h, struct attempt_event *e)
 {
     struct cell_event *n = mem_zalloc(1, sizeof(*n));
     n->event = *e;
@@ -123,7 +122,7 @@ void cell_host_end(struct cell_host *h,
         mem_free(e->report.place);
         e->report.place = mem_strdup(peer->place);
     }
-    push(h, e);
+    cell_host_push(h, e);
 }
 
 void cell_host_lose(struct cell_host *h, unsigned slot, const char *why)
@@ -138,7 +137,7 @@ void cell_host_peer_gone(struct cell_host *h, uint32_t index)
 {
     struct attempt_event e = {.worker_gone = true, .worker = index};
     task_report_init(&e.report);
-    push(h, &e);
+    cell_host_push(h, &e);
 }
 
 bool cell_host_mourns(const struct cell_host *h, uint32_t index)
@@ -151,7 +150,8 @@ bool cell_host_mourns(const struct cell_host *h, uint32_t index)
 }
 
 /* Nobody waits any more for what the worker makes of it. */
-static void abandon(struct cell_host *h, unsigned slot, const char *why)
+static void
+cell_host_abandon(struct cell_host *h, unsigned slot, const char *why)
 {
     h->slots[slot].attempt->host = NULL;
     cell_host_lose(h, slot, why);
@@ -162,13 +162,13 @@ void cell_host_peer_silent(struct cell_host *h, const struct pool_peer *e)
     for (unsigned i = 0; i < HOST_SLOTS_MAX && h->busy > 0; i++)
         if (h->slots[i].state == SLOT_RUNNING && h->slots[i].killed &&
             h->slots[i].peer == e->index)
-            abandon(h, i, "stopped on a silent worker");
+            cell_host_abandon(h, i, "stopped on a silent worker");
 }
 
-/* --- the scheduler's picture ---------------------------------------------- */
+/* --- the scheduler's view ------------------------------------------------ */
 
 /* What each job may have, by what all of them want. */
-static void share(struct worker_pool *p)
+static void cell_host_share_slots(struct worker_pool *p)
 {
     struct share_job jobs[256];
     struct cell_host *h;
@@ -248,13 +248,13 @@ static bool is_full(struct worker_pool *p)
 static void
 cell_look(struct attempt_host *base, struct sched *s, uint32_t demand)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     uint32_t bound = h->share.slots_max;
     bool full;
     mutex_lock(&p->lock);
     h->demand = demand;
-    share(p);
+    cell_host_share_slots(p);
     full = is_full(p) && (bound == 0 || h->busy < bound);
     for (uint32_t i = 0; i < p->peer_count; i++)
         show_worker(h, s, i, h->busy < h->quota);
@@ -270,8 +270,7 @@ cell_look(struct attempt_host *base, struct sched *s, uint32_t demand)
     mutex_unlock(&p->lock);
 }
 
-/* --- starting and stopping -------------------------------------------------
- */
+/* --- starting and stopping ----------------------------------------------- */
 
 static unsigned free_slot(const struct cell_host *h)
 {
@@ -281,10 +280,10 @@ static unsigned free_slot(const struct cell_host *h)
     return i;
 }
 
-static void begin(struct cell_host *h,
-                  struct pool_peer *e,
-                  unsigned slot,
-                  struct slice spec)
+static void cell_host_begin(struct cell_host *h,
+                            struct pool_peer *e,
+                            unsigned slot,
+                            struct slice spec)
 {
     struct pool_attempt *a = mem_zalloc(1, sizeof(*a));
     struct cell_slot *at = &h->slots[slot];
@@ -309,7 +308,7 @@ static int cell_start(struct attempt_host *base,
                       unsigned *slot,
                       struct err *err)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     struct pool_peer *e;
     struct buf body = BUF_INIT;
@@ -324,7 +323,7 @@ static int cell_start(struct attempt_host *base,
              *slot == HOST_SLOTS_MAX || cell_host_mourns(h, worker))
         code = err_set(err, ERR_BUSY, "no slot is free there any more");
     else
-        begin(h, e, *slot, buf_slice(&body));
+        cell_host_begin(h, e, *slot, buf_slice(&body));
     mutex_unlock(&p->lock);
     buf_close(&body);
     return code;
@@ -332,7 +331,7 @@ static int cell_start(struct attempt_host *base,
 
 static void cell_kill(struct attempt_host *base, unsigned slot)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     struct cell_slot *at = &h->slots[slot];
     mutex_lock(&p->lock);
@@ -342,14 +341,14 @@ static void cell_kill(struct attempt_host *base, unsigned slot)
         pool_peer_order(e, h->job, WORKER_KILL, at->attempt->ticket,
                         SLICE_EMPTY);
         if (e->silent)
-            abandon(h, slot, "stopped on a silent worker");
+            cell_host_abandon(h, slot, "stopped on a silent worker");
     }
     mutex_unlock(&p->lock);
 }
 
 static struct task_status *cell_status(struct attempt_host *base, unsigned slot)
 {
-    return &self(base)->slots[slot].status;
+    return &cell_host_self(base)->slots[slot].status;
 }
 
 /* A worker that is not there any more has nothing to be told. */
@@ -357,7 +356,7 @@ static void cell_pull(struct attempt_host *base,
                       uint32_t worker,
                       const struct task_pull *what)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     struct pool_peer *e;
     struct buf body = BUF_INIT;
@@ -371,8 +370,7 @@ static void cell_pull(struct attempt_host *base,
     buf_close(&body);
 }
 
-/* --- waiting ---------------------------------------------------------------
- */
+/* --- waiting ------------------------------------------------------------- */
 
 static int cell_wait(struct attempt_host *base,
                      uint64_t timeout_us,
@@ -380,7 +378,7 @@ static int cell_wait(struct attempt_host *base,
                      bool *got,
                      struct err *err)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     struct cell_event *e;
     int code = fiber_check(err);
@@ -407,17 +405,17 @@ static int cell_wait(struct attempt_host *base,
 
 static void cell_wake(struct attempt_host *base)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     mutex_lock(&h->pool->lock);
     cell_host_ring(h);
     mutex_unlock(&h->pool->lock);
 }
 
-/* --- names ---------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static const char *cell_worker_name(struct attempt_host *base, uint32_t worker)
 {
-    struct worker_pool *p = self(base)->pool;
+    struct worker_pool *p = cell_host_self(base)->pool;
     const char *name = "a worker that is gone";
     mutex_lock(&p->lock);
     if (worker < p->peer_count && p->peers[worker])
@@ -428,7 +426,7 @@ static const char *cell_worker_name(struct attempt_host *base, uint32_t worker)
 
 static const char *cell_place(struct attempt_host *base, uint32_t worker)
 {
-    struct worker_pool *p = self(base)->pool;
+    struct worker_pool *p = cell_host_self(base)->pool;
     const char *place = "";
     mutex_lock(&p->lock);
     if (worker < p->peer_count && p->peers[worker])
@@ -439,7 +437,7 @@ static const char *cell_place(struct attempt_host *base, uint32_t worker)
 
 static uint32_t cell_find_place(struct attempt_host *base, struct slice place)
 {
-    struct worker_pool *p = self(base)->pool;
+    struct worker_pool *p = cell_host_self(base)->pool;
     uint32_t found = TASK_NONE;
     mutex_lock(&p->lock);
     for (uint32_t i = 0; i < p->peer_count && found == TASK_NONE; i++)
@@ -452,7 +450,7 @@ static uint32_t cell_find_place(struct attempt_host *base, struct slice place)
 
 static uint32_t cell_find_machine(struct attempt_host *base, const char *name)
 {
-    struct worker_pool *p = self(base)->pool;
+    struct worker_pool *p = cell_host_self(base)->pool;
     uint32_t host;
     mutex_lock(&p->lock);
     host = pool_machine(p, slice_str(name), false);
@@ -460,8 +458,7 @@ static uint32_t cell_find_machine(struct attempt_host *base, const char *name)
     return host;
 }
 
-/* --- opening and closing ---------------------------------------------------
- */
+/* --- opening and closing ------------------------------------------------- */
 
 static void drop_events(struct cell_host *h)
 {
@@ -475,7 +472,7 @@ static void drop_events(struct cell_host *h)
 
 static void cell_close(struct attempt_host *base)
 {
-    struct cell_host *h = self(base);
+    struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     mutex_lock(&p->lock);
     for (unsigned i = 0; i < HOST_SLOTS_MAX && h->busy > 0; i++) {
@@ -504,7 +501,7 @@ static void cell_close(struct attempt_host *base)
 
 static void cell_keep(struct attempt_host *base)
 {
-    self(base)->keep = true;
+    cell_host_self(base)->keep = true;
 }
 
 static struct cell_host *new_host(struct worker_pool *p,

@@ -2,7 +2,7 @@
  * master gives a job instead of process_host.c's.
  *
  * The job's package (worker/job_package.h) goes to each worker once. A slot is
- * one of the host's own numbers; host->look() fills in the scheduler's picture
+ * one of the host's own numbers; host->look() fills in the scheduler's view
  * from the pool. Events tell of attempts, and of workers that are gone with
  * what maps had left there (worker/host.h): first of each attempt that a worker
  * took along, as lost, then of the worker, whose number is not used again

@@ -16,33 +16,34 @@
 #define JOB_JSON_BYTES_MAX ((size_t)16 << 20)
 #define LOOK_US            UINT64_C(100000)
 
-/* --- coming and going --------------------------------------------------- */
+/* --- coming and going ---------------------------------------------------- */
 
-static struct jobs_reign *enter(struct job_master *m, struct err *err)
+static struct job_master_term *job_answers_enter(struct job_master *m,
+                                                 struct err *err)
 {
-    if (!m->reign || atomic_load(&m->present.over)) {
+    if (!m->term || atomic_load(&m->present.over)) {
         err_set(err, ERR_UNAVAILABLE, "this is not the job master");
         return NULL;
     }
     m->calls++;
-    return m->reign;
+    return m->term;
 }
 
-static void leave(struct job_master *m)
+static void job_answers_leave(struct job_master *m)
 {
     m->calls--;
     cond_broadcast(&m->present.changed);
 }
 
-static struct kept_job *find_kept(struct jobs_reign *r, struct slice id)
+static struct managed_job *find_kept(struct job_master_term *r, struct slice id)
 {
-    for (struct kept_job *j = r->jobs; j; j = j->next)
+    for (struct managed_job *j = r->jobs; j; j = j->next)
         if (slice_eq_str(id, j->id))
             return j;
     return NULL;
 }
 
-static int write_down(struct jobs_reign *r,
+static int write_down(struct job_master_term *r,
                       const struct job_submission *s,
                       struct slice bytes,
                       struct err *err)
@@ -65,7 +66,7 @@ static int write_down(struct jobs_reign *r,
 
 /* Is the lock still held? Then whoever takes it has yet to read what was
  * written before. */
-static int still_reigns(struct jobs_reign *r, struct err *err)
+static int check_term(struct job_master_term *r, struct err *err)
 {
     while (atomic_load(&r->in_danger) && !atomic_load(&r->over) &&
            fiber_check(NULL) == 0)
@@ -76,24 +77,26 @@ static int still_reigns(struct jobs_reign *r, struct err *err)
 }
 
 /* What the file says of the submission @s. */
-static int add_submitted(struct jobs_reign *r,
+static int add_submitted(struct job_master_term *r,
                          const struct job_submission *s,
                          struct err *err)
 {
     struct buf bytes = BUF_INIT;
-    struct kept_job *j;
+    struct managed_job *j;
     int code;
     job_submission_put(s, &bytes);
     code = write_down(r, s, buf_slice(&bytes), err);
     buf_close(&bytes);
     if (code == 0)
-        code = still_reigns(r, err);
+        code = check_term(r, err);
     if (code == ERR_EXISTS || (code == 0 && find_kept(r, s->id)))
         return 0; /* It was submitted before, or meanwhile. */
-    return code ? code : kept_job_add(r, s, false, &j, err);
+    return code ? code : managed_job_add(r, s, false, &j, err);
 }
 
-static int submit(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+static int job_answers_submit(struct job_master_term *r,
+                              struct rpc_call *call,
+                              struct err *err)
 {
     struct job_submission s;
     struct replay options = {.job_id = NULL};
@@ -120,18 +123,19 @@ static int submit(struct jobs_reign *r, struct rpc_call *call, struct err *err)
 
 /* May @who see and end the jobs of @owner? Its own, of nobody known, and, for
  * those who look after the cluster, all. Parks. */
-static bool is_theirs(struct jobs_reign *r, struct slice who, const char *owner)
+static bool
+is_theirs(struct job_master_term *r, struct slice who, const char *owner)
 {
     const struct job_master_options *o = r->options;
     return !owner || !*owner || slice_eq_str(who, owner) ||
            !o->is_administrator || o->is_administrator(o->ctx, who);
 }
 
-static int refuse(struct slice who,
-                  const char *what,
-                  const char *id,
-                  const char *owner,
-                  struct err *err)
+static int job_answers_refuse(struct slice who,
+                              const char *what,
+                              const char *id,
+                              const char *owner,
+                              struct err *err)
 {
     err_set(err, ERR_DENIED, "%.*s may not %s job %s, which is %s's",
             SLICE_ARG(who), what, id, owner);
@@ -140,9 +144,9 @@ static int refuse(struct slice who,
     return ERR_DENIED;
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------- */
 
-static int read_history(struct jobs_reign *r,
+static int read_history(struct job_master_term *r,
                         const char *id,
                         struct buf *json,
                         struct err *err)
@@ -158,8 +162,10 @@ static int read_history(struct jobs_reign *r,
 
 /* Of the jobs kept and those of the history the one that @id means. *@name is
  * owned. */
-static int
-resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
+static int job_answers_resolve(struct job_master_term *r,
+                               struct slice id,
+                               char **name,
+                               struct err *err)
 {
     char **names = NULL;
     size_t count = 0;
@@ -175,7 +181,7 @@ resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
             *name = mem_strdup(names[i]);
             matches++;
         }
-    for (struct kept_job *j = r->jobs; j; j = j->next)
+    for (struct managed_job *j = r->jobs; j; j = j->next)
         if ((last && (!*name || strcmp(j->id, *name) > 0)) ||
             (!last && slice_starts_with(slice_str(j->id), id) &&
              (!*name || strcmp(*name, j->id) != 0))) {
@@ -197,7 +203,7 @@ resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
 }
 
 /* May @who see all that the history says in @json? */
-static int check_ended(struct jobs_reign *r,
+static int check_ended(struct job_master_term *r,
                        struct slice who,
                        struct slice json,
                        struct err *err)
@@ -205,7 +211,7 @@ static int check_ended(struct jobs_reign *r,
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
     int code = job_summary_decode(json, s, err);
     if (code == 0 && !is_theirs(r, who, s->principal))
-        code = refuse(who, "look into", s->id, s->principal, err);
+        code = job_answers_refuse(who, "look into", s->id, s->principal, err);
     job_summaries_free(s, 1);
     return code;
 }
@@ -213,7 +219,7 @@ static int check_ended(struct jobs_reign *r,
 /* What everybody may know of a job: @json becomes less where it is not @who's.
  */
 static void
-show_others(struct jobs_reign *r, struct slice who, struct buf *json)
+show_others(struct job_master_term *r, struct slice who, struct buf *json)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
     if (job_summary_decode(buf_slice(json), s, NULL)) {
@@ -235,13 +241,13 @@ show_others(struct jobs_reign *r, struct slice who, struct buf *json)
 }
 
 /* Wait until news of @j are newer than @w->seen. */
-static void await(struct jobs_reign *r,
-                  struct kept_job *j,
-                  const struct job_watch *w,
-                  uint64_t until_ns)
+static void job_answers_await(struct job_master_term *r,
+                              struct managed_job *j,
+                              const struct job_watch *w,
+                              uint64_t until_ns)
 {
     mutex_lock(&r->mutex);
-    while (j->version <= w->seen && j->state < KEPT_ENDED &&
+    while (j->version <= w->seen && j->state < MANAGED_ENDED &&
            !atomic_load(&r->over) && fiber_check(NULL) == 0) {
         uint64_t now = world_mono_ns(r->world);
         if (now >= until_ns)
@@ -252,27 +258,31 @@ static void await(struct jobs_reign *r,
     mutex_unlock(&r->mutex);
 }
 
-static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+static int job_answers_watch(struct job_master_term *r,
+                             struct rpc_call *call,
+                             struct err *err)
 {
     struct job_watch w;
     struct job_news n = {.ended = true};
     struct buf json = BUF_INIT;
-    struct kept_job *j;
+    struct managed_job *j;
     char *name = NULL;
     int code = job_watch_get(call->body, &w, err);
     if (code)
         return code;
     j = find_kept(r, w.id);
     if (!j) {
-        code = resolve(r, w.id, &name, err);
+        code = job_answers_resolve(r, w.id, &name, err);
         j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
     }
     if (code == 0 && j && !is_theirs(r, call->principal, j->principal))
-        code = refuse(call->principal, "look into", j->id, j->principal, err);
+        code = job_answers_refuse(call->principal, "look into", j->id,
+                                  j->principal, err);
     if (code == 0 && j) {
-        await(r, j, &w,
-              world_mono_ns(r->world) + MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
-        kept_job_news(j, &n, &json);
+        job_answers_await(r, j, &w,
+                          world_mono_ns(r->world) +
+                              MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
+        managed_job_news(j, &n, &json);
     } else if (code == 0) {
         code = read_history(r, name, &json, err);
         if (code == 0)
@@ -290,30 +300,31 @@ static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
 }
 
 static int
-kill_job(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+kill_job(struct job_master_term *r, struct rpc_call *call, struct err *err)
 {
     struct job_watch w;
-    struct kept_job *j;
+    struct managed_job *j;
     char *name = NULL;
     int code = job_watch_get(call->body, &w, err);
     if (code == 0)
-        code = resolve(r, w.id, &name, err);
+        code = job_answers_resolve(r, w.id, &name, err);
     if (code)
         return code;
     j = find_kept(r, slice_str(name));
     if (!j)
         code = err_set(err, ERR_INVALID, "job %s does not run", name);
     else if (!is_theirs(r, call->principal, j->principal))
-        code = refuse(call->principal, "end", j->id, j->principal, err);
+        code = job_answers_refuse(call->principal, "end", j->id, j->principal,
+                                  err);
     else
-        code = kept_job_kill(j, err);
+        code = managed_job_kill(j, err);
     mem_free(name);
     return code;
 }
 
 /* Texts of all that run, behind those of the newest that have ended. */
 static int
-list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+list_jobs(struct job_master_term *r, struct rpc_call *call, struct err *err)
 {
     struct job_list l;
     struct job_texts t = {NULL, 0};
@@ -333,10 +344,10 @@ list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
             show_others(r, call->principal, &texts[t.count]);
             t.count++;
         }
-    for (struct kept_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
+    for (struct managed_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
          j = j->next) {
         struct job_news n;
-        kept_job_news(j, &n, &texts[t.count]);
+        managed_job_news(j, &n, &texts[t.count]);
         if (!n.ended)
             show_others(r, call->principal, &texts[t.count++]);
         else
@@ -354,7 +365,7 @@ list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-static int list_workers(struct jobs_reign *r, struct rpc_call *call)
+static int list_workers(struct job_master_term *r, struct rpc_call *call)
 {
     struct pool_worker *list;
     struct job_workers w = {NULL, 0};
@@ -377,31 +388,33 @@ static int list_workers(struct jobs_reign *r, struct rpc_call *call)
     return 0;
 }
 
-static int answer(void *ctx, struct rpc_call *call, struct err *err)
+static int job_answers_answer(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct job_master *m = ctx;
-    struct jobs_reign *r = enter(m, err);
+    struct job_master_term *r = job_answers_enter(m, err);
     int code = ERR_UNSUPPORTED;
     if (!r)
         return ERR_UNAVAILABLE;
     switch (call->method) {
-    case JOB_SUBMIT: code = submit(r, call, err); break;
-    case JOB_WATCH: code = watch(r, call, err); break;
+    case JOB_SUBMIT: code = job_answers_submit(r, call, err); break;
+    case JOB_WATCH: code = job_answers_watch(r, call, err); break;
     case JOB_LIST: code = list_jobs(r, call, err); break;
     case JOB_KILL: code = kill_job(r, call, err); break;
     case JOB_WORKERS: code = list_workers(r, call); break;
     default: PANIC("no method of the job master: %u", call->method);
     }
-    leave(m);
+    job_answers_leave(m);
     return code;
 }
 
 void job_answers_add(struct job_master *m, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {JOB_SUBMIT, "job.submit", answer},   {JOB_WATCH, "job.watch", answer},
-        {JOB_LIST, "job.list", answer},       {JOB_KILL, "job.kill", answer},
-        {JOB_WORKERS, "job.workers", answer},
+        {JOB_SUBMIT, "job.submit", job_answers_answer},
+        {JOB_WATCH, "job.watch", job_answers_answer},
+        {JOB_LIST, "job.list", job_answers_answer},
+        {JOB_KILL, "job.kill", job_answers_answer},
+        {JOB_WORKERS, "job.workers", job_answers_answer},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), m);
 }

@@ -162,8 +162,10 @@ char *job_client_local_file(struct world *w, const char *spec, char **path)
     return found;
 }
 
-static int
-copy(struct file *from, struct fs_writer *to, char *bytes, struct err *err)
+static int job_client_copy(struct file *from,
+                           struct fs_writer *to,
+                           char *bytes,
+                           struct err *err)
 {
     uint64_t at = 0;
     size_t got = UPLOAD_BYTES;
@@ -193,7 +195,7 @@ int job_client_upload(struct world *w,
     bytes = mem_alloc(UPLOAD_BYTES);
     code = fs_create(fs, to, &o, &out, err);
     if (code == 0)
-        code = copy(f, out, bytes, err);
+        code = job_client_copy(f, out, bytes, err);
     fs_writer_close(out);
     file_close(f);
     mem_free(bytes);

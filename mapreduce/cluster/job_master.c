@@ -1,4 +1,4 @@
-/* The job master: candidate, then reign after reign. */
+/* The job master: candidate, then term after term. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -17,7 +17,7 @@
 /* Who was master is told from who is by the lock's sequencer: the lock is free
  * again at once. */
 #define LOCK_DELAY_MS 1
-/* Between reigns, and looks at what is to be done. */
+/* Between terms, and looks at what is to be done. */
 #define AGAIN_US UINT64_C(500000)
 #define LOOK_US  UINT64_C(500000)
 #define DRAIN_US UINT64_C(10000)
@@ -27,12 +27,11 @@
 #define RUNNING_MAX         64
 #define HISTORY_MAX         1000
 
-/* --- the end of a reign ----------------------------------------------------
- */
+/* --- the end of a term --------------------------------------------------- */
 
-static void end_reign(struct job_master *m, const char *why)
+static void end_term(struct job_master *m, const char *why)
 {
-    struct jobs_reign *r = &m->present;
+    struct job_master_term *r = &m->present;
     if (atomic_exchange(&r->over, true))
         return;
     log_info(m->world, "jobs", "this is not the job master any more: %s", why);
@@ -43,19 +42,18 @@ static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
 {
     struct job_master *m = ctx;
     if (e == CHUBBY_EVENT_EXPIRED)
-        end_reign(m, "the session with the lock service is lost");
+        end_term(m, "the session with the lock service is lost");
     else if (h && h == m->lock && e == CHUBBY_EVENT_INVALID)
-        end_reign(m, "the lock's file is gone");
+        end_term(m, "the lock's file is gone");
     else if (e == CHUBBY_EVENT_JEOPARDY)
         atomic_store(&m->present.in_danger, true);
     else if (e == CHUBBY_EVENT_SAFE)
         atomic_store(&m->present.in_danger, false);
 }
 
-/* --- its beginning ----------------------------------------------------------
- */
+/* --- its beginning ------------------------------------------------------- */
 
-static int connect(struct job_master *m, struct err *err)
+static int job_master_connect(struct job_master *m, struct err *err)
 {
     const struct job_master_options *o = &m->options;
     const struct chubby_options c = {.servers = o->cell,
@@ -108,7 +106,8 @@ void job_file_path(struct buf *out,
 
 /* A job that had ended when its master died: only its history is not in
  * place. */
-static int take_ended(struct jobs_reign *r, const char *id, struct err *err)
+static int
+take_ended(struct job_master_term *r, const char *id, struct err *err)
 {
     static const char *const rest[] = {"files", "parts", "work", "kill",
                                        "submitted"};
@@ -128,20 +127,20 @@ static int take_ended(struct jobs_reign *r, const char *id, struct err *err)
     return code;
 }
 
-static int take_submitted(struct jobs_reign *r,
+static int take_submitted(struct job_master_term *r,
                           const char *id,
                           struct slice bytes,
                           struct err *err)
 {
     struct job_submission s;
     struct files_info info;
-    struct kept_job *j = NULL;
+    struct managed_job *j = NULL;
     struct buf path = BUF_INIT;
     int code = job_submission_get(bytes, &s, err);
     if (code == 0 && !slice_eq_str(s.id, id))
         code = err_set(err, ERR_CORRUPT, "the submission of another job");
     if (code == 0)
-        code = kept_job_add(r, &s, true, &j, err);
+        code = managed_job_add(r, &s, true, &j, err);
     job_file_path(&path, JOBS_ROOT, id, "kill");
     if (code == 0 && files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0)
         atomic_store(&j->cancel, true);
@@ -151,7 +150,7 @@ static int take_submitted(struct jobs_reign *r,
 
 /* Has job @id been put away? Then what is left of it, or was made again by a
  * master that came to itself late, goes. */
-static int forget_leftovers(struct jobs_reign *r,
+static int forget_leftovers(struct job_master_term *r,
                             const char *id,
                             bool *is_over,
                             struct err *err)
@@ -170,7 +169,7 @@ static int forget_leftovers(struct jobs_reign *r,
 }
 
 /* What somebody uploaded and did not submit. Its name begins with the time. */
-static void remove_upload(struct jobs_reign *r, const char *id)
+static void remove_upload(struct job_master_term *r, const char *id)
 {
     struct buf path = BUF_INIT;
     struct fs_info info;
@@ -183,7 +182,8 @@ static void remove_upload(struct jobs_reign *r, const char *id)
     buf_close(&path);
 }
 
-static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
+static int
+take_over_job(struct job_master_term *r, const char *id, struct err *err)
 {
     struct buf path = BUF_INIT;
     struct buf bytes = BUF_INIT;
@@ -213,7 +213,7 @@ static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
 
 /* Names begin with the time of the submission: the oldest is first. A job that
  * cannot be read does not keep the others from going on. */
-static int take_over(struct jobs_reign *r, struct err *err)
+static int take_over(struct job_master_term *r, struct err *err)
 {
     char **names = NULL;
     size_t count = 0;
@@ -236,7 +236,7 @@ static int take_over(struct jobs_reign *r, struct err *err)
     return code;
 }
 
-static void trim_history(struct jobs_reign *r)
+static void trim_history(struct job_master_term *r)
 {
     char **names = NULL;
     size_t count = 0;
@@ -253,43 +253,43 @@ static void trim_history(struct jobs_reign *r)
 }
 
 /* Jobs that ended a while ago are asked for in the history. */
-static void forget_ended(struct jobs_reign *r)
+static void forget_ended(struct job_master_term *r)
 {
     enum {
         KEPT_MAX = 100
     };
 
     size_t ended = 0;
-    struct kept_job **at = &r->jobs;
-    for (struct kept_job *j = r->jobs; j; j = j->next)
-        ended += j->state == KEPT_HISTORY;
+    struct managed_job **at = &r->jobs;
+    for (struct managed_job *j = r->jobs; j; j = j->next)
+        ended += j->state == MANAGED_HISTORY;
     if (ended <= KEPT_MAX)
         return;
     trim_history(r);
     mutex_lock(&r->mutex);
     while (*at && ended > KEPT_MAX / 2) {
-        struct kept_job *j = *at;
-        if (j->state != KEPT_HISTORY) {
+        struct managed_job *j = *at;
+        if (j->state != MANAGED_HISTORY) {
             at = &j->next;
             continue;
         }
         *at = j->next;
         if (r->last == &j->next)
             r->last = at;
-        kept_job_free(j);
+        managed_job_free(j);
         ended--;
     }
     mutex_unlock(&r->mutex);
 }
 
-/* --- a reign ------------------------------------------------------------ */
+/* --- a term -------------------------------------------------------------- */
 
-static void govern(struct job_master *m)
+static void job_master_govern(struct job_master *m)
 {
-    struct jobs_reign *r = &m->present;
+    struct job_master_term *r = &m->present;
     while (!m->stopping && !atomic_load(&r->over) && fiber_check(NULL) == 0) {
         uint64_t seen = r->versions;
-        kept_jobs_care(r);
+        managed_jobs_schedule(r);
         if (m->calls == 0)
             forget_ended(r);
         mutex_lock(&r->mutex);
@@ -349,11 +349,11 @@ static int open_keys(struct job_master *m, struct err *err)
     return code;
 }
 
-static int begin(struct job_master *m, struct err *err)
+static int job_master_begin(struct job_master *m, struct err *err)
 {
-    struct jobs_reign *r = &m->present;
+    struct job_master_term *r = &m->present;
     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
-    int code = connect(m, err);
+    int code = job_master_connect(m, err);
     if (code == 0)
         code = take_lock(m, sequencer, err);
     if (code == 0)
@@ -367,12 +367,13 @@ static int begin(struct job_master *m, struct err *err)
     return code;
 }
 
-static void reign_open(struct job_master *m)
+static void master_term_open(struct job_master *m)
 {
-    struct jobs_reign *r = &m->present;
-    *r = (struct jobs_reign){.world = m->world,
-                             .options = &m->options,
-                             .files = {.world = m->world, .fs = m->options.fs}};
+    struct job_master_term *r = &m->present;
+    *r = (struct job_master_term){
+        .world = m->world,
+        .options = &m->options,
+        .files = {.world = m->world, .fs = m->options.fs}};
     r->last = &r->jobs;
     mutex_init(&r->mutex);
     cond_init(&r->changed);
@@ -380,20 +381,20 @@ static void reign_open(struct job_master *m)
     atomic_init(&r->in_danger, false);
 }
 
-static void reign_close(struct job_master *m)
+static void master_term_close(struct job_master *m)
 {
-    struct jobs_reign *r = &m->present;
-    m->reign = NULL;
-    end_reign(m, "it stops");
-    kept_jobs_end(r);
+    struct job_master_term *r = &m->present;
+    m->term = NULL;
+    end_term(m, "it stops");
+    managed_jobs_end(r);
     mutex_lock(&r->mutex);
     while (m->calls > 0)
         (void)cond_wait_us(&r->changed, &r->mutex, m->world, DRAIN_US);
     mutex_unlock(&r->mutex);
     while (r->jobs) {
-        struct kept_job *j = r->jobs;
+        struct managed_job *j = r->jobs;
         r->jobs = j->next;
-        kept_job_free(j);
+        managed_job_free(j);
     }
     worker_pool_close(r->pool);
     r->pool = NULL;
@@ -405,27 +406,27 @@ static void reign_close(struct job_master *m)
     mutex_close(&r->mutex);
 }
 
-static void reign_once(struct job_master *m)
+static void master_term_once(struct job_master *m)
 {
     struct err err = ERR_INIT;
     int code;
-    reign_open(m);
-    code = begin(m, &err);
+    master_term_open(m);
+    code = job_master_begin(m, &err);
     if (code == 0) {
         log_info(m->world, "jobs", "this is the job master");
-        m->reign = &m->present;
-        govern(m);
+        m->term = &m->present;
+        job_master_govern(m);
     } else if (!m->stopping && fiber_check(NULL) == 0) {
         log_warn(m->world, "jobs", "cannot be job master: %s", err.text);
     }
-    reign_close(m);
+    master_term_close(m);
 }
 
-static void run(void *arg)
+static void job_master_run(void *arg)
 {
     struct job_master *m = arg;
     while (!m->stopping && fiber_check(NULL) == 0) {
-        reign_once(m);
+        master_term_once(m);
         if (!m->stopping && fiber_check(NULL) == 0)
             world_sleep_us(m->world, AGAIN_US);
     }
@@ -459,7 +460,7 @@ int job_master_open(struct world *w,
 void job_master_start(struct job_master *m)
 {
     PRE(!m->fiber);
-    m->fiber = fiber_start(loop_self(), "job master", run, m);
+    m->fiber = fiber_start(loop_self(), "job master", job_master_run, m);
 }
 
 void job_master_stop(struct job_master *m)
@@ -467,8 +468,8 @@ void job_master_stop(struct job_master *m)
     if (!m->fiber)
         return;
     m->stopping = true;
-    if (m->reign)
-        end_reign(m, "asked to stop");
+    if (m->term)
+        end_term(m, "asked to stop");
     fiber_cancel(m->fiber);
     fiber_join(m->fiber);
     m->fiber = NULL;
@@ -486,15 +487,15 @@ void job_master_get_status(const struct job_master *m,
                            struct job_master_status *out)
 {
     struct pool_size size;
-    *out = (struct job_master_status){.is_master = m->reign != NULL};
-    if (!m->reign)
+    *out = (struct job_master_status){.is_master = m->term != NULL};
+    if (!m->term)
         return;
-    for (const struct kept_job *j = m->reign->jobs; j; j = j->next) {
-        out->waiting += j->state == KEPT_WAITING;
-        out->running += j->state == KEPT_RUNNING;
-        out->ended += j->state >= KEPT_ENDED;
+    for (const struct managed_job *j = m->term->jobs; j; j = j->next) {
+        out->waiting += j->state == MANAGED_WAITING;
+        out->running += j->state == MANAGED_RUNNING;
+        out->ended += j->state >= MANAGED_ENDED;
     }
-    worker_pool_size(m->reign->pool, &size);
+    worker_pool_size(m->term->pool, &size);
     out->workers = size.workers;
     out->slots = size.slots;
     out->busy = size.busy;
@@ -507,16 +508,16 @@ void job_master_put_jobs(const struct job_master *m, struct buf *out)
     };
 
     size_t shown = 0;
-    if (!m->reign)
+    if (!m->term)
         return;
-    for (struct kept_job *j = m->reign->jobs; j && shown < SHOWN_MAX;
+    for (struct managed_job *j = m->term->jobs; j && shown < SHOWN_MAX;
          j = j->next) {
         size_t at;
-        if (j->state >= KEPT_ENDED)
+        if (j->state >= MANAGED_ENDED)
             continue;
         buf_append_str(out, " job=\"");
         at = out->len;
-        kept_job_describe(j, out);
+        managed_job_describe(j, out);
         /* A label is the user's, and the line is not. */
         for (; at < out->len; at++)
             if (out->data[at] == '"' || (unsigned char)out->data[at] < ' ')

@@ -4,7 +4,7 @@
 #define MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H
 
 #include "mapreduce/cluster/job_master.h"
-#include "mapreduce/cluster/kept_job.h"
+#include "mapreduce/cluster/managed_job.h"
 
 struct buf;
 struct chubby;
@@ -18,9 +18,9 @@ struct job_master {
     bool stopping;
     struct chubby *chubby;
     struct chubby_handle *lock;
-    struct jobs_reign *reign; /* While it takes calls; else NULL. */
-    uint32_t calls;           /* Being answered. */
-    struct jobs_reign present;
+    struct job_master_term *term; /* While it takes calls; else NULL. */
+    uint32_t calls;               /* Being answered. */
+    struct job_master_term present;
 };
 
 /* ROOT/ID, or a file there, unless @name is "". Clears @out. */

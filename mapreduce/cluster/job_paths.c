@@ -14,7 +14,7 @@ const char *const job_own_trees[] = {"bigtable", "mapreduce", NULL};
 /* Below the root of the cell's files. */
 static const char *const trees[] = {"bigtable", "mapreduce", ".trash"};
 
-static int refuse(const char *path, struct err *err)
+static int job_paths_refuse(const char *path, struct err *err)
 {
     err_set(err, ERR_DENIED, "a job may not use %.200s: it is the servers' own",
             path);
@@ -45,7 +45,7 @@ static int check_path(const char *path, struct err *err)
     buf_append_slice(&pattern, first_part(path));
     for (size_t i = 0; i < ARRAY_LEN(trees) && code == 0; i++)
         if (fnmatch(buf_cstr(&pattern), trees[i], 0) == 0)
-            code = refuse(path, err);
+            code = job_paths_refuse(path, err);
     buf_close(&pattern);
     return code;
 }
@@ -73,7 +73,7 @@ static int check_brought(const char *path, struct slice id, struct err *err)
     buf_printf(&dir, "%s/%.*s/files/", JOBS_ROOT, SLICE_ARG(id));
     if (!slice_starts_with(slice_str(path), buf_slice(&dir)) ||
         strstr(path, ".."))
-        code = refuse(path, err);
+        code = job_paths_refuse(path, err);
     buf_close(&dir);
     return code;
 }

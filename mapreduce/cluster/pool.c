@@ -24,7 +24,7 @@
 #define REFUSED_US UINT64_C(400000)
 #define ORDER_US   UINT64_C(10000000)
 
-/* --- names ---------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static uint32_t
 number_of(char ***names, uint32_t *count, struct slice name, bool add)
@@ -60,7 +60,7 @@ void pool_job_unref(struct pool_job *j)
     mem_free(j);
 }
 
-/* --- the list ------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------ */
 
 /* May the list show @e? */
 static bool is_there(const struct pool_peer *e)
@@ -148,7 +148,8 @@ static int read_files(struct worker_pool *p,
     return code;
 }
 
-static void compare(struct worker_pool *p, struct buf *files, size_t count)
+static void
+pool_compare_files(struct worker_pool *p, struct buf *files, size_t count)
 {
     for (uint32_t i = 0; i < p->peer_count; i++)
         if (p->peers[i])
@@ -191,7 +192,7 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
         code = read_files(p, names, count, files, err);
         mutex_lock(&p->lock);
         if (code == 0)
-            compare(p, files, count);
+            pool_compare_files(p, files, count);
         mutex_unlock(&p->lock);
         for (size_t i = 0; i < count; i++)
             buf_close(&files[i]);
@@ -201,8 +202,7 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
     return code;
 }
 
-/* --- clocks ----------------------------------------------------------------
- */
+/* --- clocks -------------------------------------------------------------- */
 
 /* What runs there is told every 100 ms; a worker that has nothing to tell keeps
  * the question. */
@@ -288,8 +288,7 @@ static void run_clock(void *arg)
     }
 }
 
-/* --- opening and closing ---------------------------------------------------
- */
+/* --- opening and closing ------------------------------------------------- */
 
 static int make_directories(struct worker_pool *p, struct err *err)
 {
@@ -406,10 +405,9 @@ void worker_pool_close(struct worker_pool *p)
     mem_free(p);
 }
 
-/* --- for people -------------------------------------------------------------
- */
+/* --- for people ---------------------------------------------------------- */
 
-static char *copy(struct slice s)
+static char *pool_copy_text(struct slice s)
 {
     return mem_strndup(s.data, s.len);
 }
@@ -428,9 +426,9 @@ void worker_pool_list(struct worker_pool *p,
         (*out)[(*count)++] = (struct pool_worker){
             .number = e->record.number,
             .name = mem_strdup(e->name),
-            .address = copy(e->record.address),
-            .machine = copy(e->record.machine),
-            .rack = copy(e->record.rack),
+            .address = pool_copy_text(e->record.address),
+            .machine = pool_copy_text(e->record.machine),
+            .rack = pool_copy_text(e->record.rack),
             .slots = e->record.slots,
             .busy = e->busy,
             .memory_bytes = e->record.memory_bytes,

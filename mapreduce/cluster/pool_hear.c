@@ -55,7 +55,7 @@ static void hear_news(struct pool_peer *e, struct cursor *in)
     pool_peer_drop(e, a);
 }
 
-static void hear(struct pool_peer *e, struct slice reply)
+static void pool_hear_reply(struct pool_peer *e, struct slice reply)
 {
     struct cursor in = cursor_make(reply);
     size_t count = cursor_count(&in, 10);
@@ -117,7 +117,7 @@ void pool_hear_run(void *arg)
         mutex_lock(&p->lock);
         if (e->state != PEER_GONE && code == 0) {
             take_in(e);
-            hear(e, buf_slice(&reply));
+            pool_hear_reply(e, buf_slice(&reply));
         } else if (e->state != PEER_GONE) {
             not_heard(e, code, &err);
         }

@@ -9,8 +9,7 @@
 /* A package may hold large files. */
 #define PREPARE_US UINT64_C(600000000)
 
-/* --- packages --------------------------------------------------------------
- */
+/* --- packages ------------------------------------------------------------ */
 
 struct pool_ready *
 pool_ready_of(struct pool_peer *e, struct pool_job *job, bool add)
@@ -29,7 +28,7 @@ pool_ready_of(struct pool_peer *e, struct pool_job *job, bool add)
     return r;
 }
 
-static void loaded(struct pool_job *job, struct slice traits)
+static void pool_package_loaded(struct pool_job *job, struct slice traits)
 {
     struct err err = ERR_INIT;
     if (job->loaded || job->failed)
@@ -88,7 +87,7 @@ static void run_prepare(void *arg)
     if (code == 0) {
         r->state = READY_YES;
         r->failed_ns = 0;
-        loaded(r->job, buf_slice(&reply));
+        pool_package_loaded(r->job, buf_slice(&reply));
     } else {
         pool_peer_judge(e, code, &err);
         not_loaded(r, code, &err);
@@ -115,8 +114,7 @@ void pool_peer_prepare(struct pool_peer *e, struct pool_job *job)
     pool_peer_begin(e, "worker-prepare", run_prepare, r);
 }
 
-/* --- the end of a job -------------------------------------------------------
- */
+/* --- the end of a job ---------------------------------------------------- */
 
 static void run_forget(void *arg)
 {

@@ -9,8 +9,7 @@
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/pool_state.h"
 
-/* --- fibers ----------------------------------------------------------------
- */
+/* --- fibers -------------------------------------------------------------- */
 
 struct starting {
     struct worker_pool *pool;
@@ -106,10 +105,9 @@ void pool_peer_drop(struct pool_peer *e, struct pool_attempt *a)
     mem_free(a);
 }
 
-/* --- coming and going ------------------------------------------------------
- */
+/* --- coming and going ---------------------------------------------------- */
 
-static char *copy(struct slice s)
+static char *pool_peer_copy_text(struct slice s)
 {
     return mem_strndup(s.data, s.len);
 }
@@ -127,7 +125,7 @@ pool_peer_new(struct worker_pool *p, uint32_t index, struct slice file)
     buf_append_slice(&e->file, file);
     if (worker_record_get(buf_slice(&e->file), &e->record, NULL))
         PANIC("a record that was read before");
-    e->name = copy(e->record.name);
+    e->name = pool_peer_copy_text(e->record.name);
     worker_place_put(&e->record, &place);
     e->place = buf_take(&place);
     e->host = pool_machine(p, e->record.machine, true);
@@ -136,7 +134,7 @@ pool_peer_new(struct worker_pool *p, uint32_t index, struct slice file)
     LIST_INIT(&e->readies);
     STAILQ_INIT(&e->orders);
     cond_init(&e->wake);
-    address = copy(e->record.address);
+    address = pool_peer_copy_text(e->record.address);
     e->channel = rpc_channel_new(address, &channel);
     mem_free(address);
     pool_peer_begin(e, "worker-watch", pool_hear_run, e);

@@ -29,8 +29,7 @@ struct rpc_channel;
 /* Attempts of one host at a time. */
 #define HOST_SLOTS_MAX 4096
 
-/* --- what is there --------------------------------------------------------
- */
+/* --- what is there ------------------------------------------------------- */
 
 enum peer_state {
     PEER_NEW, /* Its file is there; it has not answered yet. */
@@ -89,7 +88,7 @@ struct pool_ready {
 
 LIST_HEAD(pool_readies, pool_ready);
 
-/* A worker, in one of its lives. */
+/* A worker, in one of its incarnations. */
 struct pool_peer {
     struct worker_pool *pool;
     uint32_t index; /* Of pool->peers: the scheduler's number. */
@@ -145,8 +144,7 @@ struct worker_pool {
     bool denied; /* Another master has the say. */
 };
 
-/* --- pool.c ----------------------------------------------------------------
- */
+/* --- pool.c -------------------------------------------------------------- */
 
 /* The number of @name in a list of names, which grows when @add; else
  * TASK_NONE. Under the lock. */
@@ -157,8 +155,7 @@ bool pool_is_over(const struct worker_pool *p);
 struct pool_peer *pool_peer_at(struct worker_pool *p, uint32_t index);
 void pool_job_unref(struct pool_job *j);
 
-/* --- pool_peer.c: all under the lock ----------------------------------------
- */
+/* --- pool_peer.c: all under the lock ------------------------------------- */
 
 /* A worker whose file holds @file, in place @index. NULL: malformed. */
 struct pool_peer *
@@ -194,14 +191,12 @@ void pool_peer_judge(struct pool_peer *e, int code, const struct err *err);
 /* The lock is released meanwhile. Parks. */
 void pool_peer_pause(struct pool_peer *e, uint64_t us);
 
-/* --- pool_hear.c ------------------------------------------------------------
- */
+/* --- pool_hear.c --------------------------------------------------------- */
 
 /* The fiber that hears the peer. */
 void pool_hear_run(void *peer);
 
-/* --- pool_orders.c: under the lock, besides the fiber -----------------------
- */
+/* --- pool_orders.c: under the lock, besides the fiber -------------------- */
 
 /* The fiber that sends the peer its orders. */
 void pool_orders_run(void *peer);
@@ -218,8 +213,7 @@ void pool_orders_fail(struct pool_peer *e,
                       const struct err *err);
 void pool_orders_free(struct pool_orders *orders);
 
-/* --- pool_package.c: under the lock -----------------------------------------
- */
+/* --- pool_package.c: under the lock -------------------------------------- */
 
 /* The job on the peer; NULL: it is not there, and not to be @add-ed. */
 struct pool_ready *
@@ -229,8 +223,7 @@ void pool_peer_prepare(struct pool_peer *e, struct pool_job *job);
 /* The job has ended: so does what it has there. */
 void pool_peer_forget(struct pool_peer *e, struct pool_job *job);
 
-/* --- cell_host.c: all under the lock ----------------------------------------
- */
+/* --- cell_host.c: all under the lock ------------------------------------- */
 
 /* The attempt in @slot ended: @e (moved), with its last status. */
 void cell_host_end(struct cell_host *h,

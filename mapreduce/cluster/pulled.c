@@ -69,7 +69,7 @@ void pulled_add(struct pulled *p,
     }
 }
 
-static int compare(const void *a, const void *b)
+static int pulled_compare(const void *a, const void *b)
 {
     const struct pulled_spill *x = a;
     const struct pulled_spill *y = b;
@@ -81,7 +81,7 @@ static int compare(const void *a, const void *b)
 void pulled_sort(struct pulled *p)
 {
     if (p->spill_count > 0)
-        qsort(p->spills, p->spill_count, sizeof(*p->spills), compare);
+        qsort(p->spills, p->spill_count, sizeof(*p->spills), pulled_compare);
 }
 
 const struct pulled_spill *
@@ -90,5 +90,6 @@ pulled_find(const struct pulled *p, uint32_t task, uint32_t attempt)
     const struct pulled_spill key = {.task = task, .attempt = attempt};
     if (p->spill_count == 0)
         return NULL;
-    return bsearch(&key, p->spills, p->spill_count, sizeof(key), compare);
+    return bsearch(&key, p->spills, p->spill_count, sizeof(key),
+                   pulled_compare);
 }

@@ -12,7 +12,7 @@ static bool goes_first(const struct share_job *a, const struct share_job *b)
     return (uint64_t)a->quota * b->weight <= (uint64_t)b->quota * a->weight;
 }
 
-static struct share_job *next(struct share_job *jobs, size_t count)
+static struct share_job *share_next(struct share_job *jobs, size_t count)
 {
     struct share_job *first = NULL;
     for (size_t i = 0; i < count; i++)
@@ -27,6 +27,6 @@ void share_slots(struct share_job *jobs, size_t count, uint32_t slots)
     struct share_job *j;
     for (size_t i = 0; i < count; i++)
         jobs[i].quota = 0;
-    for (; slots > 0 && (j = next(jobs, count)) != NULL; slots--)
+    for (; slots > 0 && (j = share_next(jobs, count)) != NULL; slots--)
         j->quota++;
 }

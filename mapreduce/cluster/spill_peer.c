@@ -12,12 +12,12 @@
 #define BETWEEN_US UINT64_C(250000)
 
 /* Ask until there is an answer, of any kind. */
-static int call(const struct spill_peer *p,
-                uint32_t method,
-                const struct buf *body,
-                const struct buf *attachment,
-                struct buf *reply,
-                struct err *err)
+static int spill_peer_call(const struct spill_peer *p,
+                           uint32_t method,
+                           const struct buf *body,
+                           const struct buf *attachment,
+                           struct buf *reply,
+                           struct err *err)
 {
     const struct rpc_call_options o = {.timeout_us = CALL_US};
     int code = ERR_UNAVAILABLE;
@@ -40,7 +40,7 @@ static int call(const struct spill_peer *p,
     return code;
 }
 
-/* --- where segments are --------------------------------------------------- */
+/* --- where segments are -------------------------------------------------- */
 
 void spill_found_close(struct spill_found *f)
 {
@@ -88,7 +88,8 @@ int spill_peer_ask(const struct spill_peer *p,
     int code;
     PRE(count <= SPILL_ASK_MAX);
     spill_ask_put(&ask, &body, &attachment);
-    code = call(p, WORKER_SPILL_INDEX, &body, &attachment, &reply, err);
+    code =
+        spill_peer_call(p, WORKER_SPILL_INDEX, &body, &attachment, &reply, err);
     in = cursor_make(buf_slice(&reply));
     for (size_t i = 0; i < count && code == 0; i++)
         take_found(&in, &spills[i], &found[i]);
@@ -100,8 +101,7 @@ int spill_peer_ask(const struct spill_peer *p,
     return code;
 }
 
-/* --- their bytes -----------------------------------------------------------
- */
+/* --- their bytes --------------------------------------------------------- */
 
 int spill_reader_finish(struct spill_reader *r, struct err *err)
 {
@@ -115,7 +115,8 @@ int spill_reader_finish(struct spill_reader *r, struct err *err)
     if (r->count == 0)
         return 0;
     spill_read_put(&ask, r->pieces, &body, &attachment);
-    code = call(p, WORKER_SPILL_READ, &body, &attachment, &reply, err);
+    code =
+        spill_peer_call(p, WORKER_SPILL_READ, &body, &attachment, &reply, err);
     if (code == 0 && reply.len != r->bytes)
         code = err_set(err, ERR_CORRUPT, "spills of another length");
     if (code == 0)

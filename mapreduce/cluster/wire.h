@@ -6,7 +6,7 @@
  *
  * Calls of the master begin with struct worker_head: they carry the sequencer
  * of its lock, which the worker checks, and the number of the worker meant: one
- * of another life refuses with ERR_CLOSED. A pool with a new id is a new
+ * of another incarnation refuses with ERR_CLOSED. A pool with a new id is a new
  * master's: what runs for the old one is stopped.
  *
  * Bodies are MessagePack arrays, bulk is in attachments (base/core/coding.h).
@@ -43,7 +43,7 @@ enum worker_method {
     WORKER_SPILL_READ = 0x612,  /* spill_read; attachment: the bytes. */
 };
 
-/* --- who a worker is ---------------------------------------------------- */
+/* --- who a worker is ----------------------------------------------------- */
 
 #define WORKER_TEXT_BYTES_MAX 1024
 
@@ -84,7 +84,7 @@ void worker_job_dir(struct slice directory, const char *job, struct buf *out);
 /* May @id name a job, and a directory? */
 bool worker_job_id_ok(struct slice id);
 
-/* --- orders --------------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
 struct worker_head {
     struct slice sequencer;
@@ -115,8 +115,7 @@ struct cursor;
 /* The next one; sets in->bad when malformed. */
 void worker_order_get(struct cursor *in, struct worker_order *o);
 
-/* --- news ------------------------------------------------------------------
- */
+/* --- news ---------------------------------------------------------------- */
 
 struct worker_watch {
     struct worker_head head;
@@ -152,7 +151,7 @@ MUST_CHECK int worker_event_get(struct slice in,
 /* The attachment: running:varint (ticket:varint status)* news:varint
  * (serial:varint ticket:varint event:lslice)* */
 
-/* --- spills ------------------------------------------------------------- */
+/* --- spills -------------------------------------------------------------- */
 
 /* Of one answer, about. */
 #define SPILL_READ_BYTES_MAX ((uint64_t)4 << 20)

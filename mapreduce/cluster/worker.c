@@ -17,18 +17,17 @@
 #include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
 
-#define SLOT_BYTES  ((uint64_t)512 << 20)
-#define EARLY_BYTES ((uint64_t)8 << 30)
-#define IDLE_US     ((uint64_t)3600 * 1000000)
-#define KEEPER_US   ((uint64_t)1000000)
-#define ASKING_US   ((uint64_t)2000)
-#define PATH_BYTES  128
-#define BOOT_FILE   "/proc/sys/kernel/random/boot_id"
+#define SLOT_BYTES     ((uint64_t)512 << 20)
+#define EARLY_BYTES    ((uint64_t)8 << 30)
+#define IDLE_US        ((uint64_t)3600 * 1000000)
+#define MAINTENANCE_US ((uint64_t)1000000)
+#define ASKING_US      ((uint64_t)2000)
+#define PATH_BYTES     128
+#define BOOT_FILE      "/proc/sys/kernel/random/boot_id"
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
-/* What tells this machine, until it starts anew, from all others; empty where
+/* What tells this machine, until it starts over, from all others; empty where
  * that is not known. */
 static void read_boot(struct worker *k)
 {
@@ -110,9 +109,9 @@ int worker_open(struct world *w,
     return code;
 }
 
-/* --- its place in the cell ------------------------------------------------ */
+/* --- its place in the cell ----------------------------------------------- */
 
-static void lose(struct worker *k, const char *why)
+static void worker_lose(struct worker *k, const char *why)
 {
     if (k->lost)
         return;
@@ -125,9 +124,9 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
 {
     struct worker *k = ctx;
     if (event == CHUBBY_EVENT_EXPIRED)
-        lose(k, "the session with the lock service is lost");
+        worker_lose(k, "the session with the lock service is lost");
     else if (event == CHUBBY_EVENT_INVALID && h && h == k->file)
-        lose(k, "the worker's file in the lock service is gone");
+        worker_lose(k, "the worker's file in the lock service is gone");
 }
 
 static int make_parent(struct worker *k, const char *path, struct err *err)
@@ -185,7 +184,7 @@ static int register_worker(struct worker *k, struct err *err)
     return code;
 }
 
-static int join(struct worker *k, struct err *err)
+static int worker_join(struct worker *k, struct err *err)
 {
     const struct chubby_options o = {.servers = k->options.cell,
                                      .server_count = k->options.cell_count,
@@ -207,19 +206,19 @@ static void run_joiner(void *arg)
 {
     struct worker *k = arg;
     struct err err = ERR_INIT;
-    int code = join(k, &err);
+    int code = worker_join(k, &err);
     if (code == 0) {
         k->joined = true;
         log_info(k->world, "worker", "joined as %016llx with %u slots",
                  (unsigned long long)k->number, k->slots);
     } else if (code != ERR_CANCELLED) {
         err_wrap(&err, "join the cluster");
-        lose(k, err.text);
+        worker_lose(k, err.text);
     }
 }
 
 /* Jobs whose master is silent for long are over. */
-static void run_keeper(void *arg)
+static void run_maintenance(void *arg)
 {
     struct worker *k = arg;
     while (fiber_check(NULL) == 0) {
@@ -230,7 +229,7 @@ static void run_keeper(void *arg)
         if (now - j->asked_ns > k->options.idle_us * 1000)
             worker_job_end(j);
         mutex_unlock(&k->lock);
-        (void)fiber_park_until(world_mono_ns(k->world) + KEEPER_US * 1000);
+        (void)fiber_park_until(world_mono_ns(k->world) + MAINTENANCE_US * 1000);
     }
 }
 
@@ -239,7 +238,8 @@ void worker_start(struct worker *k, const char *address)
     PRE(loop_self() == k->loop);
     k->address = mem_strdup(address);
     k->joiner = fiber_start(k->loop, "worker-join", run_joiner, k);
-    k->keeper = fiber_start(k->loop, "worker-keeper", run_keeper, k);
+    k->maintenance =
+        fiber_start(k->loop, "worker-maintenance", run_maintenance, k);
     worker_spare_start(k);
 }
 
@@ -248,7 +248,7 @@ int worker_health(const struct worker *k, struct err *err)
     return k->lost ? err_copy(err, &k->why) : 0;
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------- */
 
 static void end_fiber(struct fiber **f)
 {
@@ -264,7 +264,7 @@ void worker_stop(struct worker *k)
 {
     struct worker_job *j;
     end_fiber(&k->joiner);
-    end_fiber(&k->keeper);
+    end_fiber(&k->maintenance);
     mutex_lock(&k->lock);
     k->stopping = true;
     if (k->fs)

@@ -87,7 +87,7 @@ MUST_CHECK int worker_open(struct world *w,
                            struct err *err);
 /* The port is open at @address: join the cell, in the background. */
 void worker_start(struct worker *k, const char *address);
-/* 0; ERR_CLOSED: the session is lost, begin anew. Does not park. */
+/* 0; ERR_CLOSED: the session is lost, restart. Does not park. */
 int worker_health(const struct worker *k, struct err *err);
 /* Take no more orders, end attempts, leave the cell. Parks. */
 void worker_stop(struct worker *k);

@@ -8,7 +8,8 @@
 
 /* --- ordering ------------------------------------------------------------ */
 
-static struct worker_attempt *find(struct worker *k, uint64_t ticket)
+static struct worker_attempt *worker_attempt_find(struct worker *k,
+                                                  uint64_t ticket)
 {
     struct worker_job *j;
     struct worker_attempt *a;
@@ -26,7 +27,7 @@ static bool is_known(struct worker *k, uint64_t ticket)
     TAILQ_FOREACH(t, &k->told, link)
     if (t->ticket == ticket)
         return true;
-    return find(k, ticket) != NULL;
+    return worker_attempt_find(k, ticket) != NULL;
 }
 
 static void run_fetch(void *arg)
@@ -85,18 +86,18 @@ int worker_attempt_order(struct worker_job *j,
 
 void worker_attempt_kill(struct worker *k, uint64_t ticket)
 {
-    struct worker_attempt *a = find(k, ticket);
+    struct worker_attempt *a = worker_attempt_find(k, ticket);
     if (!a)
         return;
     a->killed = true;
     worker_job_wake(a->job);
 }
 
-/* --- ending --------------------------------------------------------------- */
+/* --- ending -------------------------------------------------------------- */
 
-void worker_attempt_tell(struct worker_attempt *a,
-                         const struct attempt_event *e,
-                         const struct task_status *s)
+void worker_attempt_describe(struct worker_attempt *a,
+                             const struct attempt_event *e,
+                             const struct task_status *s)
 {
     struct worker *k = a->job->worker;
     struct worker_told *t = mem_zalloc(1, sizeof(*t));
@@ -120,7 +121,7 @@ void worker_attempt_fail(struct worker_attempt *a,
         e.missing = mem_alloc(missing_count * sizeof(*missing));
         memcpy(e.missing, missing, missing_count * sizeof(*missing));
     }
-    worker_attempt_tell(a, &e, &a->status);
+    worker_attempt_describe(a, &e, &a->status);
     mem_free(e.missing);
 }
 

@@ -61,7 +61,9 @@ static void change_pool(struct worker *k, uint64_t pool)
 }
 
 /* On success the lock is held. */
-static int enter(struct worker *k, const struct worker_head *h, struct err *err)
+static int worker_calls_enter(struct worker *k,
+                              const struct worker_head *h,
+                              struct err *err)
 {
     int code;
     if (h->number != k->number)
@@ -81,9 +83,10 @@ static int enter(struct worker *k, const struct worker_head *h, struct err *err)
     return 0;
 }
 
-/* --- jobs ----------------------------------------------------------------- */
+/* --- jobs ---------------------------------------------------------------- */
 
-static int prepare(void *ctx, struct rpc_call *call, struct err *err)
+static int
+worker_calls_prepare(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct worker *k = ctx;
     struct worker_job *j = NULL;
@@ -92,7 +95,7 @@ static int prepare(void *ctx, struct rpc_call *call, struct err *err)
     if (code == 0 && !worker_job_id_ok(h.job))
         code = err_set(err, ERR_INVALID, "a job has no such name");
     if (code == 0)
-        code = enter(k, &h, err);
+        code = worker_calls_enter(k, &h, err);
     if (code)
         return code;
     code = worker_job_prepare(k, h.job, call->attachment, &j, err);
@@ -104,14 +107,15 @@ static int prepare(void *ctx, struct rpc_call *call, struct err *err)
     return code;
 }
 
-static int forget(void *ctx, struct rpc_call *call, struct err *err)
+static int
+worker_calls_forget(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct worker *k = ctx;
     struct worker_job *j;
     struct worker_head h;
     int code = worker_head_get(call->body, &h, err);
     if (code == 0)
-        code = enter(k, &h, err);
+        code = worker_calls_enter(k, &h, err);
     if (code)
         return code;
     j = worker_job_find(k, h.job);
@@ -121,10 +125,11 @@ static int forget(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- orders ----------------------------------------------------------------
- */
+/* --- orders -------------------------------------------------------------- */
 
-static int obey(struct worker *k, const struct worker_order *o, struct err *err)
+static int worker_calls_obey(struct worker *k,
+                             const struct worker_order *o,
+                             struct err *err)
 {
     struct worker_job *j;
     if (o->kind == WORKER_KILL) {
@@ -141,14 +146,14 @@ static int obey(struct worker *k, const struct worker_order *o, struct err *err)
     return worker_attempt_order(j, o->ticket, o->spec, err);
 }
 
-static int order(void *ctx, struct rpc_call *call, struct err *err)
+static int worker_calls_order(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct worker *k = ctx;
     struct cursor in = cursor_make(call->attachment);
     struct worker_head h;
     int code = worker_head_get(call->body, &h, err);
     if (code == 0)
-        code = enter(k, &h, err);
+        code = worker_calls_enter(k, &h, err);
     if (code)
         return code;
     while (code == 0 && cursor_left(&in) > 0) {
@@ -157,14 +162,13 @@ static int order(void *ctx, struct rpc_call *call, struct err *err)
         if (in.bad)
             code = err_set(err, ERR_CORRUPT, "malformed orders");
         else
-            code = obey(k, &o, err);
+            code = worker_calls_obey(k, &o, err);
     }
     mutex_unlock(&k->lock);
     return code;
 }
 
-/* --- news ------------------------------------------------------------------
- */
+/* --- news ---------------------------------------------------------------- */
 
 static void drop_heard(struct worker *k, uint64_t seen)
 {
@@ -241,14 +245,14 @@ static void wait_for_news(struct worker *k, uint64_t wait_us)
     }
 }
 
-static int watch(void *ctx, struct rpc_call *call, struct err *err)
+static int worker_calls_watch(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct worker *k = ctx;
     struct worker_watch w;
     struct worker_job *j;
     int code = worker_watch_get(call->body, &w, err);
     if (code == 0)
-        code = enter(k, &w.head, err);
+        code = worker_calls_enter(k, &w.head, err);
     if (code)
         return code;
     drop_heard(k, w.seen);
@@ -265,10 +269,10 @@ static int watch(void *ctx, struct rpc_call *call, struct err *err)
 void worker_add_calls(struct worker *k, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {WORKER_PREPARE, "worker.prepare", prepare},
-        {WORKER_ORDER, "worker.order", order},
-        {WORKER_WATCH, "worker.watch", watch},
-        {WORKER_FORGET, "worker.forget", forget},
+        {WORKER_PREPARE, "worker.prepare", worker_calls_prepare},
+        {WORKER_ORDER, "worker.order", worker_calls_order},
+        {WORKER_WATCH, "worker.watch", worker_calls_watch},
+        {WORKER_FORGET, "worker.forget", worker_calls_forget},
         {WORKER_SPILL_INDEX, "worker.spill_index", worker_spill_index},
         {WORKER_SPILL_READ, "worker.spill_read", worker_spill_read},
     };

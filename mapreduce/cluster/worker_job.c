@@ -88,8 +88,10 @@ copy_file(struct worker *k, const char *from, const char *to, struct err *err)
 }
 
 /* The file that *@path names in the cell, as a file of this machine. */
-static int
-bring(struct worker_job *j, unsigned number, const char **path, struct err *err)
+static int worker_job_bring(struct worker_job *j,
+                            unsigned number,
+                            const char **path,
+                            struct err *err)
 {
     const char *name = strrchr(*path, '/');
     struct buf to = BUF_INIT;
@@ -115,18 +117,19 @@ static int bring_files(struct worker_job *j, struct err *err)
     if (!j->worker->fs || !j->package.setup.cell_files)
         return code;
     if (code == 0 && o->program.object)
-        code = bring(j, 0, &o->program.object, err);
+        code = worker_job_bring(j, 0, &o->program.object, err);
     for (size_t i = 0; i < o->file_count && code == 0; i++) {
         /* The array is the package's own. */
         struct mr_setting *s = (struct mr_setting *)(uintptr_t)&o->files[i];
-        code = bring(j, (unsigned)i + 1, &s->value, err);
+        code = worker_job_bring(j, (unsigned)i + 1, &s->value, err);
     }
     return code;
 }
 
-/* --- preparing ------------------------------------------------------------ */
+/* --- preparing ----------------------------------------------------------- */
 
-static int unpack(struct worker_job *j, struct slice package, struct err *err)
+static int
+worker_job_unpack(struct worker_job *j, struct slice package, struct err *err)
 {
     struct worker *k = j->worker;
     const struct job_files here = {.world = k->world};
@@ -177,7 +180,7 @@ static int open_host(struct worker_job *j, struct err *err)
                              &j->host, err);
 }
 
-/* --- its thread ----------------------------------------------------------- */
+/* --- its thread ---------------------------------------------------------- */
 
 void worker_job_wake(struct worker_job *j)
 {
@@ -233,7 +236,7 @@ static void take_end(struct worker_job *j, struct attempt_event *e)
         return;
     blame_spill(a, e);
     count_far(a, e);
-    worker_attempt_tell(a, e, j->host->status(j->host, e->slot));
+    worker_attempt_describe(a, e, j->host->status(j->host, e->slot));
     k->running--;
     j->running--;
     mutex_unlock(&k->lock);
@@ -259,7 +262,7 @@ static void fail_running(struct worker_job *j, const char *why)
 }
 
 /* The host is of no more use: the next order makes the master send the package
- * again, and begins anew. */
+ * again, and starts over. */
 static void give_up(struct worker_job *j, const struct err *err)
 {
     log_info(j->worker->world, "worker", "job %s: %s", j->id, err->text);
@@ -267,7 +270,8 @@ static void give_up(struct worker_job *j, const struct err *err)
     j->state = WORKER_JOB_ENDING;
 }
 
-static void start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
+static void
+worker_job_start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
 {
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
@@ -344,7 +348,7 @@ static bool do_something(struct worker_job *j)
             return true;
         }
         if (a->state == WORKER_ATTEMPT_QUEUED && free_slot(j, &slot)) {
-            start(j, a, slot);
+            worker_job_start(j, a, slot);
             return true;
         }
     }
@@ -403,7 +407,7 @@ static void drop_attempts(struct worker_job *j)
     }
 }
 
-static void load(struct worker_job *j)
+static void worker_job_load(struct worker_job *j)
 {
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
@@ -429,7 +433,7 @@ static void run_job(void *arg)
     const struct job_files here = {.world = k->world};
     struct attempt_host *host;
     mutex_lock(&k->lock);
-    load(j);
+    worker_job_load(j);
     run_attempts(j);
     drop_attempts(j);
     worker_pull_stop(j);
@@ -447,7 +451,7 @@ static void run_job(void *arg)
     mutex_unlock(&k->lock);
 }
 
-/* --- the list ------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------ */
 
 struct worker_job *worker_job_find(struct worker *k, struct slice id)
 {
@@ -491,7 +495,7 @@ static void free_job(struct worker_job *j)
 }
 
 /* Free what is over and nobody uses. The lock is released meanwhile. */
-static void sweep(struct worker *k)
+static void worker_job_sweep(struct worker *k)
 {
     struct worker_job *j;
     LIST_FOREACH(j, &k->jobs, link)
@@ -505,7 +509,7 @@ static void sweep(struct worker *k)
         task_join(j->thread);
     mutex_lock(&k->lock);
     free_job(j);
-    sweep(k);
+    worker_job_sweep(k);
 }
 
 void worker_job_release(struct worker_job *j)
@@ -514,7 +518,7 @@ void worker_job_release(struct worker_job *j)
     PRE(j->users > 0);
     j->users--;
     cond_broadcast(&j->ready);
-    sweep(k);
+    worker_job_sweep(k);
 }
 
 /* Wait while it is on its way in or out. Returns 0 when it is ready. */
@@ -550,13 +554,13 @@ static int wait_gone(struct worker *k, struct slice id, struct err *err)
     }
 }
 
-static void begin(struct worker_job *j, struct slice package)
+static void worker_job_begin(struct worker_job *j, struct slice package)
 {
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
     int code;
     mutex_unlock(&k->lock);
-    code = unpack(j, package, &err);
+    code = worker_job_unpack(j, package, &err);
     mutex_lock(&k->lock);
     if (code == 0 && j->state == WORKER_JOB_LOADING && !k->stopping) {
         j->thread = task_start(k->world, "worker-job", run_job, j);
@@ -588,7 +592,7 @@ int worker_job_prepare(struct worker *k,
     } else {
         j = new_job(k, id);
         j->users++;
-        begin(j, package);
+        worker_job_begin(j, package);
     }
     j->asked_ns = world_mono_ns(k->world);
     code = wait_ready(j, err);
@@ -610,7 +614,7 @@ void worker_jobs_wait(struct worker *k)
 {
     for (;;) {
         struct worker_job *j;
-        sweep(k);
+        worker_job_sweep(k);
         j = LIST_FIRST(&k->jobs);
         if (!j)
             return;

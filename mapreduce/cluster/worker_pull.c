@@ -59,11 +59,12 @@ struct batch {
     uint64_t passed; /* and what of it has. */
 };
 
-/* --- bytes as they come --------------------------------------------------- */
+/* --- bytes as they come -------------------------------------------------- */
 
 /* Bytes are those of the segments, one after the other, each of whole blocks.
  */
-static int verify(struct batch *b, struct slice bytes, struct err *err)
+static int
+worker_pull_verify(struct batch *b, struct slice bytes, struct err *err)
 {
     int code = 0;
     while (bytes.len > 0 && code == 0) {
@@ -93,7 +94,7 @@ static int take_bytes(void *ctx, struct slice bytes, struct err *err)
 {
     struct batch *b = ctx;
     struct worker *k = b->pull->job->worker;
-    int code = verify(b, bytes, err);
+    int code = worker_pull_verify(b, bytes, err);
     if (code == 0)
         code = file_write_at(b->file, b->offset, &bytes, 1, err);
     if (code)
@@ -106,8 +107,7 @@ static int take_bytes(void *ctx, struct slice bytes, struct err *err)
     return 0;
 }
 
-/* --- one place -------------------------------------------------------------
- */
+/* --- one place ----------------------------------------------------------- */
 
 static bool is_dropped(const struct batch *b)
 {
@@ -136,7 +136,7 @@ static bool has_disk(const struct worker_job *j, uint64_t bytes)
 }
 
 /* How many of the spills, from the first on, there is room for. It is taken. */
-static int reserve(struct batch *b, struct err *err)
+static int worker_pull_reserve(struct batch *b, struct err *err)
 {
     struct worker_job *j = b->pull->job;
     struct worker *k = j->worker;
@@ -178,7 +178,7 @@ static int read_batch(struct batch *b, const char *path, struct err *err)
 
 /* Under the lock. What the spills have counts from now on; one that is not
  * there any more is left out. */
-static void enter(struct batch *b)
+static void worker_pull_enter(struct batch *b)
 {
     struct worker_pull *p = b->pull;
     struct worker *k = p->job->worker;
@@ -193,7 +193,8 @@ static void enter(struct batch *b)
         atomic_fetch_add(&k->early_bytes, b->bytes);
 }
 
-static void fail(struct batch *b, uint32_t place, int code, struct err *err)
+static void
+worker_pull_fail(struct batch *b, uint32_t place, int code, struct err *err)
 {
     struct worker_pull *p = b->pull;
     struct world *w = p->job->worker->world;
@@ -211,7 +212,7 @@ static void fail(struct batch *b, uint32_t place, int code, struct err *err)
 }
 
 /* Under the lock, which is released meanwhile. */
-static void bring(struct batch *b, uint32_t place)
+static void worker_pull_bring(struct batch *b, uint32_t place)
 {
     struct worker_pull *p = b->pull;
     struct worker *k = p->job->worker;
@@ -228,17 +229,17 @@ static void bring(struct batch *b, uint32_t place)
     if (code)
         b->count = 0;
     else
-        code = reserve(b, &err);
+        code = worker_pull_reserve(b, &err);
     if (code == 0 && b->count > 0)
         code = read_batch(b, path, &err);
     mutex_lock(&k->lock);
     if (code == 0 && is_dropped(b))
         code = ERR_CANCELLED;
     if (code == 0) {
-        enter(b);
+        worker_pull_enter(b);
     } else {
         pull_room_give(&k->room, b->bytes, b->count);
-        fail(b, place, code, &err);
+        worker_pull_fail(b, place, code, &err);
     }
     mem_free(path);
     mem_free(at);
@@ -284,7 +285,7 @@ static void pull_place(struct worker_pull *p,
     if (most > 0) {
         take_turn(k);
         if (!is_dropped(&b))
-            bring(&b, place);
+            worker_pull_bring(&b, place);
         end_turn(k);
     }
     for (size_t i = 0; i < most; i++)
@@ -293,8 +294,7 @@ static void pull_place(struct worker_pull *p,
     mem_free(b.spills);
 }
 
-/* --- the thread ------------------------------------------------------------
- */
+/* --- the thread ---------------------------------------------------------- */
 
 /* What it was told and has not tried for @part: a part of it. Under the lock,
  * which is released meanwhile. */
@@ -362,10 +362,9 @@ static void run_pull(void *arg)
     mutex_unlock(&k->lock);
 }
 
-/* --- orders ----------------------------------------------------------------
- */
+/* --- orders -------------------------------------------------------------- */
 
-static void begin(struct worker_job *j)
+static void worker_pull_begin(struct worker_job *j)
 {
     struct worker_pull *p = mem_zalloc(1, sizeof(*p));
     p->job = j;
@@ -433,7 +432,7 @@ int worker_pull_order(struct worker_job *j,
     if (code == 0) {
         j->pull_ticket = ticket;
         if (!j->pull)
-            begin(j);
+            worker_pull_begin(j);
         for (size_t i = 0; i < o.partition_count; i++)
             add_partition(j->pull, o.partitions[i]);
         add_spills(j->pull, &o);
@@ -444,8 +443,7 @@ int worker_pull_order(struct worker_job *j,
     return code;
 }
 
-/* --- the end of it ---------------------------------------------------------
- */
+/* --- the end of it ------------------------------------------------------- */
 
 struct pulled *worker_pull_take(struct worker_job *j, uint32_t partition)
 {

@@ -71,7 +71,7 @@ static void end_read(struct worker *k)
     mutex_unlock(&k->lock);
 }
 
-/* --- where segments are --------------------------------------------------- */
+/* --- where segments are -------------------------------------------------- */
 
 struct look {
     struct worker_job *job;
@@ -99,7 +99,7 @@ static void put_segments(const struct spill_segment *s,
 }
 
 /* On a pool thread: an index is a read or two of each file. */
-static void look(void *arg)
+static void worker_serve_look(void *arg)
 {
     struct look *l = arg;
     struct world *w = l->job->worker->world;
@@ -132,7 +132,7 @@ int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err)
     if (code == 0) {
         code = begin_read(k, err);
         if (code == 0)
-            offload(look, &l);
+            offload(worker_serve_look, &l);
         end_read(k);
         leave_job(l.job);
     }
@@ -140,8 +140,7 @@ int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err)
     return code;
 }
 
-/* --- their bytes -----------------------------------------------------------
- */
+/* --- their bytes --------------------------------------------------------- */
 
 struct reading {
     struct worker_job *job;

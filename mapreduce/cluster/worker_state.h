@@ -121,7 +121,7 @@ struct worker {
     struct channel_set *peers; /* Owned. */
     struct fs *fs;             /* Owned; NULL: not opened yet, or none. */
     struct fiber *joiner;
-    struct fiber *keeper; /* Removes jobs nobody asks for. */
+    struct fiber *maintenance; /* Removes jobs nobody asks for. */
     struct chubby *chubby;
     struct chubby_handle *file;
     bool joined;
@@ -154,7 +154,7 @@ struct worker {
     atomic_ullong served_bytes;
 };
 
-/* --- calls ---------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 /* worker_calls.c */
 void worker_add_calls(struct worker *k, struct rpc_server *server);
@@ -162,8 +162,7 @@ void worker_add_calls(struct worker *k, struct rpc_server *server);
 int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err);
 int worker_spill_read(void *ctx, struct rpc_call *call, struct err *err);
 
-/* --- jobs: worker_job.c; all under the lock --------------------------------
- */
+/* --- jobs: worker_job.c; all under the lock ------------------------------ */
 
 struct worker_job *worker_job_find(struct worker *k, struct slice id);
 /* Unpack @package and load its code, or wait until somebody else has. *@out
@@ -180,8 +179,7 @@ void worker_job_end(struct worker_job *j);
 void worker_jobs_wait(struct worker *k);
 void worker_job_wake(struct worker_job *j);
 
-/* --- a program in reserve: worker_spare.c; without the lock ----------------
- */
+/* --- a program in reserve: worker_spare.c; without the lock -------------- */
 
 void worker_spare_start(struct worker *k);
 /* The program that waits, now the caller's; NULL: none does. Any thread. */
@@ -189,8 +187,7 @@ struct attempt_host *worker_spare_take(struct worker *k);
 /* PRE: the worker is stopping, and has no jobs. Parks. */
 void worker_spare_stop(struct worker *k);
 
-/* --- attempts: worker_attempt.c; all under the lock ------------------------
- */
+/* --- attempts: worker_attempt.c; all under the lock ---------------------- */
 
 /* Begin with it, unless it is known. ERR_CORRUPT. */
 MUST_CHECK int worker_attempt_order(struct worker_job *j,
@@ -199,9 +196,9 @@ MUST_CHECK int worker_attempt_order(struct worker_job *j,
                                     struct err *err);
 void worker_attempt_kill(struct worker *k, uint64_t ticket);
 /* It has ended: tell, and forget it. @e and @s stay the caller's. */
-void worker_attempt_tell(struct worker_attempt *a,
-                         const struct attempt_event *e,
-                         const struct task_status *s);
+void worker_attempt_describe(struct worker_attempt *a,
+                             const struct attempt_event *e,
+                             const struct task_status *s);
 /* It has ended without the host: of @code, or killed. */
 void worker_attempt_fail(struct worker_attempt *a,
                          const char *death,
@@ -212,8 +209,7 @@ void worker_attempt_fail(struct worker_attempt *a,
 const struct task_status *worker_attempt_status(const struct worker_attempt *a);
 void worker_attempt_free(struct worker_attempt *a);
 
-/* --- fetching: worker_fetch.c ------------------------------------------------
- */
+/* --- fetching: worker_fetch.c -------------------------------------------- */
 
 /* Does the reduce attempt need what other workers, or other attempts here, have
  * left? */
@@ -228,8 +224,7 @@ MUST_CHECK int worker_fetch(struct worker_attempt *a,
 /* Remove what was fetched for it. Without the lock. Parks. */
 void worker_fetch_remove(const struct worker_attempt *a);
 
-/* --- pulling while maps run: worker_pull.c; all under the lock --------------
- */
+/* --- pulling while maps run: worker_pull.c; all under the lock ----------- */
 
 /* An order of the job master: begin with it, or go on with more. An order that
  * was obeyed is passed over. ERR_CORRUPT. */

@@ -28,7 +28,7 @@ struct command {
      * line break, borrowed. */
     void (*line)(struct command *c, struct slice line);
     void (*word)(struct command *c, struct slice line);
-    pid_t pid;            /* Its own or, in a cage, its keeper's; 0: none. */
+    pid_t pid; /* Its own or, in a cage, its supervisor's; 0: none. */
     struct cage_end *end; /* In a cage: how it ended. Owned. */
     int in;               /* Its stdin: we write. -1 when closed. */
     int out;              /* Its stdout: we read. -1 at its end. */

@@ -7,7 +7,7 @@
 #include "mapreduce/task.h"
 #include "sawzall-lite/sawzall.h"
 
-static int load(struct engine *e, struct err *err)
+static int engine_load_program(struct engine *e, struct err *err)
 {
     const struct mr_program *p = e->program;
     if (p->job || p->object)
@@ -26,7 +26,7 @@ int engine_load(const struct mr_program *program,
     struct engine *e = mem_zalloc(1, sizeof(*e));
     int code;
     e->program = program;
-    code = load(e, err);
+    code = engine_load_program(e, err);
     if (code) {
         engine_free(e);
         e = NULL;

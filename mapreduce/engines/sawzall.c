@@ -63,7 +63,7 @@ static int64_t job_time(void *ctx)
     return mr_job_time_us(ctx);
 }
 
-static int setup(struct mr_task *t, struct err *err)
+static int sawzall_setup(struct mr_task *t, struct err *err)
 {
     const struct engine *e = mr_task_engine(t);
     struct saw_run_options o = {.fuel_per_record = FUEL_PER_RECORD,
@@ -83,7 +83,7 @@ static int setup(struct mr_task *t, struct err *err)
     return saw_run_new(e->saw, &o, &s->run, err);
 }
 
-static void teardown(struct mr_task *t)
+static void sawzall_teardown(struct mr_task *t)
 {
     struct saw_state *s = mr_state(t);
     if (!s)
@@ -144,7 +144,7 @@ run_record(struct saw_state *s, const struct mr_record *record, struct err *err)
 }
 
 static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+sawzall_map(struct mr_task *t, const struct mr_record *record, struct err *err)
 {
     struct saw_state *s = mr_state(t);
     const struct engine *e = mr_task_engine(t);
@@ -184,10 +184,10 @@ static void write_lines(struct mr_task *t, struct saw_state *s, bool all)
     buf_consume(&s->output, s->output.len - left.len);
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int sawzall_reduce(struct mr_task *t,
+                          struct slice key,
+                          struct mr_values *values,
+                          struct err *err)
 {
     struct saw_state *s = mr_state(t);
     bool text = slice_eq(key, KEY_OUTPUT);
@@ -238,11 +238,11 @@ int sawzall_load(struct engine *e, struct err *err)
         .help = "Run a Sawzall program.",
         .params = params,
         .param_count = ARRAY_LEN(params),
-        .setup = setup,
-        .teardown = teardown,
-        .map = map,
+        .setup = sawzall_setup,
+        .teardown = sawzall_teardown,
+        .map = sawzall_map,
         .map_end = map_end,
-        .reduce = reduce,
+        .reduce = sawzall_reduce,
         .reduce_end = reduce_end,
         .single_reducer = true,
         .engine = e,

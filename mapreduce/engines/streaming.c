@@ -19,8 +19,7 @@
 /* Lines are gathered up to this before they are written to the command. */
 #define INPUT_BYTES ((size_t)64 << 10)
 
-/* --- lines of rows ---------------------------------------------------------
- */
+/* --- lines of rows ------------------------------------------------------- */
 
 /* Bytes that would break a line apart are written \t, \n, \r and \\. */
 static void append_escaped(struct buf *out, struct slice s)
@@ -53,8 +52,7 @@ static void append_row(struct buf *out, const struct quarry_row *row)
     }
 }
 
-/* --- lines of the command ---------------------------------------------------
- */
+/* --- lines of the command ------------------------------------------------ */
 
 /* Take the next field of @line, up to a tab. */
 static struct slice next_field(struct slice *line)
@@ -200,9 +198,9 @@ static char *combined_command(const struct mr_program *p)
     return buf_take(&b);
 }
 
-/* --- the job's functions ----------------------------------------------- */
+/* --- the job's functions ------------------------------------------------- */
 
-static int setup(struct mr_task *t, struct err *err)
+static int streaming_setup(struct mr_task *t, struct err *err)
 {
     const struct engine *e = mr_task_engine(t);
     struct command *c;
@@ -220,7 +218,7 @@ static int setup(struct mr_task *t, struct err *err)
     return command_start(c, err);
 }
 
-static void teardown(struct mr_task *t)
+static void streaming_teardown(struct mr_task *t)
 {
     struct command *c = mr_state(t);
     if (!c)
@@ -235,8 +233,9 @@ static int flush_if_full(struct command *c, struct err *err)
     return c->input.len < INPUT_BYTES ? 0 : command_exchange(c, err);
 }
 
-static int
-map(struct mr_task *t, const struct mr_record *record, struct err *err)
+static int streaming_map(struct mr_task *t,
+                         const struct mr_record *record,
+                         struct err *err)
 {
     struct command *c = mr_state(t);
     if (record->row) {
@@ -268,15 +267,15 @@ emit_record(struct mr_task *t, const struct mr_record *record, struct err *err)
     return 0;
 }
 
-static int finish(struct mr_task *t, struct err *err)
+static int streaming_finish(struct mr_task *t, struct err *err)
 {
     return command_finish(mr_state(t), err);
 }
 
-static int reduce(struct mr_task *t,
-                  struct slice key,
-                  struct mr_values *values,
-                  struct err *err)
+static int streaming_reduce(struct mr_task *t,
+                            struct slice key,
+                            struct mr_values *values,
+                            struct err *err)
 {
     struct command *c = mr_state(t);
     struct slice value;
@@ -303,12 +302,12 @@ int streaming_load(struct engine *e, struct err *err)
         .abi_version = MR_ABI_VERSION,
         .name = "streaming",
         .help = "Run commands over lines.",
-        .setup = setup,
-        .teardown = teardown,
-        .map = p->mapper ? map : emit_record,
-        .map_end = p->mapper ? finish : NULL,
-        .reduce = reduces ? reduce : NULL,
-        .reduce_end = reduces ? finish : NULL,
+        .setup = streaming_setup,
+        .teardown = streaming_teardown,
+        .map = p->mapper ? streaming_map : emit_record,
+        .map_end = p->mapper ? streaming_finish : NULL,
+        .reduce = reduces ? streaming_reduce : NULL,
+        .reduce_end = reduces ? streaming_finish : NULL,
         .engine = e,
         .any_params = true,
     };

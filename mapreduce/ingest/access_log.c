@@ -30,7 +30,7 @@ struct access_log {
     uint64_t number; /* Of the line at hand. */
 };
 
-static int hex(char c)
+static int access_log_hex(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -39,7 +39,7 @@ static int hex(char c)
 }
 
 /* Undo \" \\ and \xhh. */
-static struct slice unescape(struct access_log *a, struct slice s)
+static struct slice access_log_unescape(struct access_log *a, struct slice s)
 {
     if (slice_find_byte(s, '\\') == s.len)
         return s;
@@ -48,9 +48,11 @@ static struct slice unescape(struct access_log *a, struct slice s)
         char c = s.data[i];
         if (c == '\\' && i + 1 < s.len) {
             c = s.data[++i];
-            if (c == 'x' && i + 2 < s.len && hex(s.data[i + 1]) >= 0 &&
-                hex(s.data[i + 2]) >= 0) {
-                c = (char)(hex(s.data[i + 1]) << 4 | hex(s.data[i + 2]));
+            if (c == 'x' && i + 2 < s.len &&
+                access_log_hex(s.data[i + 1]) >= 0 &&
+                access_log_hex(s.data[i + 2]) >= 0) {
+                c = (char)(access_log_hex(s.data[i + 1]) << 4 |
+                           access_log_hex(s.data[i + 2]));
                 i += 2;
             }
         }
@@ -117,7 +119,7 @@ static int put_row(struct access_log *a,
     for (size_t i = 0; i < ARRAY_LEN(cells) && code == 0; i++)
         if (cells[i].value.len)
             run_batch_set(batch, m, FAMILY, slice_str(cells[i].column),
-                          l->time_us, unescape(a, cells[i].value));
+                          l->time_us, access_log_unescape(a, cells[i].value));
     return code;
 }
 

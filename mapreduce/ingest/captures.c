@@ -90,7 +90,7 @@ static bool parse_message(struct pages *p, const struct warc_record *rec)
 
 /* The body without its codings; an export has none, whatever the head says. */
 static unsigned
-decode(struct pages *p, struct slice *payload, struct slice *body)
+captures_decode(struct pages *p, struct slice *payload, struct slice *body)
 {
     struct http_message *m = &p->message;
     if (!p->exported.is_one)
@@ -104,10 +104,10 @@ decode(struct pages *p, struct slice *payload, struct slice *body)
  * took it before dechunking. Does the page agree with it? One that differs is
  * reported: skipped, unless the block's own digest is right, so that the writer
  * hashed something else. */
-static bool verify(struct pages *p,
-                   const struct warc_record *rec,
-                   struct slice payload,
-                   struct slice raw)
+static bool captures_verify(struct pages *p,
+                            const struct warc_record *rec,
+                            struct slice payload,
+                            struct slice raw)
 {
     bool proven;
     if (!p->run->opts.verify_digests || !rec->whole ||
@@ -245,14 +245,14 @@ int pages__put_response(struct pages *p,
     }
     if (!is_http) {
         flags = 0;
-        if (!verify(p, rec, rec->block, rec->block) ||
+        if (!captures_verify(p, rec, rec->block, rec->block) ||
             !pages__place(p, rec, rec->uri, time_of(rec, m)))
             return 0;
         body = limit_body(p, rec, rec->block, &flags);
         return put_contents(p, rec, NULL, type, body, flags, err);
     }
-    flags = decode(p, &payload, &body);
-    if (!verify(p, rec, payload, m->raw_body) ||
+    flags = captures_decode(p, &payload, &body);
+    if (!captures_verify(p, rec, payload, m->raw_body) ||
         !pages__place(p, rec, rec->uri, time_of(rec, m)))
         return 0;
     body = limit_body(p, rec, body, &flags);
@@ -268,7 +268,7 @@ int pages__put_resource(struct pages *p,
     struct slice body;
     if (http_slice_is(p->exported.type, "revisit"))
         return pages__put_revisit(p, rec, err);
-    if (!verify(p, rec, rec->block, rec->block) ||
+    if (!captures_verify(p, rec, rec->block, rec->block) ||
         !pages__place(p, rec, rec->uri, rec->time_us))
         return 0;
     body = limit_body(p, rec, rec->block, &flags);
@@ -311,8 +311,7 @@ int pages__put_conversion(struct pages *p,
     return 0;
 }
 
-/* --- revisits --------------------------------------------------------------
- */
+/* --- revisits ------------------------------------------------------------ */
 
 static int remember_revisit(struct pages *p,
                             const struct warc_record *rec,
@@ -392,8 +391,7 @@ int pages__put_revisit(struct pages *p,
     return 0;
 }
 
-/* --- metadata --------------------------------------------------------------
- */
+/* --- metadata ------------------------------------------------------------ */
 
 /* The head of a capture that an export wrote without. */
 static int put_head_apart(struct pages *p,

@@ -50,16 +50,16 @@ lose_record(struct csv *c, const char *what, struct run_counts *counts)
     c->open = false;
 }
 
-static void damage(struct csv *c, uint64_t offset, bool lost, const char *what)
+static void
+csv_damage(struct csv *c, uint64_t offset, bool lost, const char *what)
 {
     run_damage(c->run, c->index, offset, lost, what);
 }
 
-/* --- columns ----------------------------------------------------------------
- */
+/* --- columns ------------------------------------------------------------- */
 
 /* Have a name for column @i: its number unless the header gives one. */
-static struct slice column(struct csv *c, size_t i)
+static struct slice csv_column(struct csv *c, size_t i)
 {
     while (c->name_count <= i) {
         char text[24];
@@ -79,7 +79,7 @@ static void take_header(struct csv *c)
     c->header_count = c->fields.count;
     for (size_t i = 0; i < c->fields.count; i++) {
         struct slice name = slice_trim(csv_field(&c->fields, i));
-        column(c, i);
+        csv_column(c, i);
         if (name.len && name.len <= COLUMN_BYTES_MAX)
             c->names[i] = arena_dup(&c->names_arena, name);
     }
@@ -140,7 +140,7 @@ static int find_keys(struct csv *c, struct err *err)
 }
 
 /* The first record: separator, header, and where key and time are. */
-static int start(struct csv *c, struct slice record, struct err *err)
+static int csv_start(struct csv *c, struct slice record, struct err *err)
 {
     const struct ingest_options *o = &c->run->opts;
     c->started = true;
@@ -155,15 +155,14 @@ static int start(struct csv *c, struct slice record, struct err *err)
     if (o->header)
         take_header(c);
     else
-        column(c, c->fields.count - 1);
+        csv_column(c, c->fields.count - 1);
     c->time = SIZE_MAX;
     if (o->time_field && !find_column(c, slice_str(o->time_field), &c->time))
         return no_column(c, slice_str(o->time_field), err);
     return find_keys(c, err);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 static struct slice make_key(struct csv *c)
 {
@@ -196,19 +195,19 @@ static int put_row(struct csv *c,
     int64_t us = 0;
     int code;
     if (key.len == 0 || key.len > ROW_KEY_BYTES_MAX) {
-        damage(c, offset, true,
-               key.len ? "key over 64 KiB, line skipped"
-                       : "empty key, line skipped");
+        csv_damage(c, offset, true,
+                   key.len ? "key over 64 KiB, line skipped"
+                           : "empty key, line skipped");
         return 0;
     }
     if (c->time != SIZE_MAX && !field_time(csv_field(&c->fields, c->time), &us))
-        damage(c, offset, false, "no time in the time field, stored at 0");
+        csv_damage(c, offset, false, "no time in the time field, stored at 0");
     if (c->run->opts.header && c->fields.count != c->header_count)
-        damage(c, offset, false, "not as many fields as the header");
+        csv_damage(c, offset, false, "not as many fields as the header");
     code = run_batch_row(batch, key, &m, err);
     for (size_t i = 0; i < c->fields.count && code == 0; i++)
         if (is_cell(c, i))
-            run_batch_set(batch, m, c->run->opts.family, column(c, i), us,
+            run_batch_set(batch, m, c->run->opts.family, csv_column(c, i), us,
                           csv_field(&c->fields, i));
     return code;
 }
@@ -223,7 +222,7 @@ static int put_record(struct csv *c,
         int code;
         if (slice_starts_with(record, SLICE_LIT("\xef\xbb\xbf")))
             record = slice_sub(record, 3, record.len);
-        code = start(c, record, err);
+        code = csv_start(c, record, err);
         if (code || c->run->opts.header)
             return code;
     }

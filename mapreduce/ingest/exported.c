@@ -11,8 +11,9 @@ static const char mask[] = "X-Quarry-";
 
 /* --- fields -------------------------------------------------------------- */
 
-static void
-field(const struct warc_record *rec, const char *name, struct slice *out)
+static void exported_field(const struct warc_record *rec,
+                           const char *name,
+                           struct slice *out)
 {
     if (!warc_record_header(rec, name, out))
         *out = SLICE_EMPTY;
@@ -46,7 +47,7 @@ static int hex_value(char c)
 }
 
 /* Append @s with its %XX undone; others stay. */
-static void unescape(struct slice s, struct buf *out)
+static void exported_unescape(struct slice s, struct buf *out)
 {
     for (size_t i = 0; i < s.len; i++) {
         int high =
@@ -90,7 +91,7 @@ static void read_escaped(struct warc_record *rec, struct exported *out)
         if (!is_escaped(&rec->headers[i]))
             continue;
         name = slice_sub(name, ESCAPED_BYTES, name.len);
-        unescape(rec->headers[i].value, &out->text);
+        exported_unescape(rec->headers[i].value, &out->text);
         value = slice_sub(buf_slice(&out->text), before, out->text.len);
         for (size_t k = 0; k < ARRAY_LEN(restored); k++)
             if (http_slice_is(name, restored[k].name))
@@ -114,12 +115,12 @@ void exported_read(struct warc_record *rec, struct exported *out)
     out->masked =
         warc_record_header(rec, "quarry-head", &v) && slice_eq_str(v, "masked");
     out->bare_lines = warc_record_header(rec, "quarry-head-lines", &v);
-    field(rec, "quarry-source", &out->source);
-    field(rec, "quarry-type", &out->type);
-    field(rec, "quarry-payload-digest", &out->digest);
-    field(rec, "quarry-coding", &out->coding);
-    field(rec, "quarry-revisit-of", &out->revisit_of);
-    field(rec, "quarry-language", &out->language);
+    exported_field(rec, "quarry-source", &out->source);
+    exported_field(rec, "quarry-type", &out->type);
+    exported_field(rec, "quarry-payload-digest", &out->digest);
+    exported_field(rec, "quarry-coding", &out->coding);
+    exported_field(rec, "quarry-revisit-of", &out->revisit_of);
+    exported_field(rec, "quarry-language", &out->language);
     read_escaped(rec, out);
 }
 

@@ -19,7 +19,7 @@
  * is pointless: a file that can't be opened, a table of another shape, a full
  * disk.
  *     - When it returns 0, or ERR_CORRUPT for files of another kind, everything
- *       it wrote is in table files on the disk.
+ *       it wrote is in SSTables on the disk.
  *
  * The rows of each kind are described in docs/crawl.md. Tables that do not
  * exist are created with families and locality groups that suit the kind.
@@ -40,7 +40,7 @@
 struct quarry;
 struct world;
 
-/* --- progress and report ------------------------------------------------ */
+/* --- progress and report ------------------------------------------------- */
 
 struct ingest_progress {
     uint64_t bytes_done; /* Of the input files, as they lie on the disk. */

@@ -3,7 +3,7 @@
 
 #include "mapreduce/warc/date.h"
 
-static struct slice word(struct slice *s)
+static struct slice log_line_word(struct slice *s)
 {
     size_t n;
     struct slice w;
@@ -21,7 +21,7 @@ static struct slice unless_dash(struct slice s)
 }
 
 /* A field in quotes, in which a backslash takes the next byte. */
-static bool quoted(struct slice *s, struct slice *out)
+static bool log_line_quoted(struct slice *s, struct slice *out)
 {
     size_t i = 0;
     while (s->len && s->data[0] == ' ')
@@ -44,7 +44,7 @@ static void split_request(struct log_line *l)
     l->method = l->path = l->protocol = SLICE_EMPTY;
     if (slice_find_byte(s, ' ') == s.len)
         return; /* "-", or what a scanner sent. */
-    l->method = word(&s);
+    l->method = log_line_word(&s);
     while (s.len && s.data[0] == ' ')
         s = slice_sub(s, 1, s.len);
     n = s.len;
@@ -74,7 +74,7 @@ static bool take_client(struct slice *s, struct log_line *l)
     size_t words = 0;
     if (bracket == s->len)
         return false;
-    for (rest = head; word(&rest).len;)
+    for (rest = head; log_line_word(&rest).len;)
         words++;
     if (words < 3)
         return false;
@@ -82,15 +82,15 @@ static bool take_client(struct slice *s, struct log_line *l)
     rest = head;
     if (words > 3) {
         /* "vhost:port client ident user": the port tells. */
-        struct slice first = word(&rest);
+        struct slice first = log_line_word(&rest);
         size_t colon = slice_find_byte(first, ':');
         if (is_number(slice_sub(first, colon + 1, first.len)))
             l->vhost = first;
         else
             rest = head;
     }
-    l->client = word(&rest);
-    word(&rest);
+    l->client = log_line_word(&rest);
+    log_line_word(&rest);
     l->user = unless_dash(slice_trim(rest));
     *s = slice_sub(*s, bracket, s->len);
     return l->client.len > 0;
@@ -108,14 +108,14 @@ bool log_line_parse(struct slice line, struct log_line *out)
         !date_parse_log(slice_sub(s, 1, close), &out->time_us))
         return false;
     s = slice_sub(s, close + 1, s.len);
-    if (!quoted(&s, &out->request))
+    if (!log_line_quoted(&s, &out->request))
         return false;
     split_request(out);
-    out->status = word(&s);
-    out->bytes = unless_dash(word(&s));
+    out->status = log_line_word(&s);
+    out->bytes = unless_dash(log_line_word(&s));
     if (!is_number(out->status) || (out->bytes.len && !is_number(out->bytes)))
         return false;
-    if (quoted(&s, &out->referer) && quoted(&s, &out->agent))
+    if (log_line_quoted(&s, &out->referer) && log_line_quoted(&s, &out->agent))
         out->agent = unless_dash(out->agent);
     out->referer = unless_dash(out->referer);
     return true;

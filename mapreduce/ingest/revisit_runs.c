@@ -49,7 +49,7 @@ static int open_file(struct revisit_runs *r, struct err *err)
     return code;
 }
 
-static void encode(const struct revisit *v, struct buf *out)
+static void revisit_runs_encode(const struct revisit *v, struct buf *out)
 {
     size_t from = out->len;
     buf_put_le32(out, 0);
@@ -79,7 +79,7 @@ int revisit_runs_add(struct revisit_runs *r,
     struct buf b = BUF_INIT;
     int code = r->file ? 0 : open_file(r, err);
     for (size_t i = 0; i < count && code == 0; i++) {
-        encode(&list[i], &b);
+        revisit_runs_encode(&list[i], &b);
         if (b.len >= WRITE_BYTES)
             code = write_out(r, &b, err);
     }
@@ -113,8 +113,10 @@ struct revisit_merge {
 };
 
 /* Have @count unused bytes. */
-static int
-fill(struct revisit_merge *m, struct aside *run, size_t count, struct err *err)
+static int revisit_runs_fill(struct revisit_merge *m,
+                             struct aside *run,
+                             size_t count,
+                             struct err *err)
 {
     size_t got = 0;
     size_t want;
@@ -134,7 +136,9 @@ fill(struct revisit_merge *m, struct aside *run, size_t count, struct err *err)
     return code;
 }
 
-static int advance(struct revisit_merge *m, struct aside *run, struct err *err)
+static int revisit_runs_advance(struct revisit_merge *m,
+                                struct aside *run,
+                                struct err *err)
 {
     struct cursor c;
     size_t n;
@@ -142,11 +146,11 @@ static int advance(struct revisit_merge *m, struct aside *run, struct err *err)
     run->ended = run->offset == run->end && run->used == run->bytes.len;
     if (run->ended)
         return 0;
-    code = fill(m, run, 4, err);
+    code = revisit_runs_fill(m, run, 4, err);
     if (code)
         return code;
     n = get_le32(run->bytes.data + run->used);
-    code = fill(m, run, 4 + n, err);
+    code = revisit_runs_fill(m, run, 4 + n, err);
     if (code)
         return code;
     c = cursor_make(slice_make(run->bytes.data + run->used + 4, n));
@@ -173,7 +177,7 @@ int revisit_merge_open(const struct revisit_runs *r,
     for (size_t i = 0; i < r->count && code == 0; i++) {
         m->at[i].offset = i ? r->ends[i - 1] : 0;
         m->at[i].end = r->ends[i];
-        code = advance(m, &m->at[i], err);
+        code = revisit_runs_advance(m, &m->at[i], err);
     }
     *out = m;
     if (code) {
@@ -198,7 +202,7 @@ int revisit_merge_next(struct revisit_merge *m,
                        struct err *err)
 {
     struct aside *least = NULL;
-    int code = m->last ? advance(m, m->last, err) : 0;
+    int code = m->last ? revisit_runs_advance(m, m->last, err) : 0;
     *v = NULL;
     for (size_t i = 0; i < m->runs->count && code == 0; i++) {
         struct aside *run = &m->at[i];

@@ -57,7 +57,7 @@ static int set_aside(struct revisits *r, struct err *err)
     return code;
 }
 
-static void put(struct revisits *r, const struct revisit *v)
+static void revisits_put(struct revisits *r, const struct revisit *v)
 {
     struct revisit *to;
     if (r->count == r->cap) {
@@ -78,15 +78,14 @@ int revisits_add(struct revisits *r, const struct revisit *v, struct err *err)
 {
     int code = 0;
     mutex_lock(&r->lock);
-    put(r, v);
+    revisits_put(r, v);
     if (r->bytes >= r->run->opts.revisit_bytes_max)
         code = set_aside(r, err);
     mutex_unlock(&r->lock);
     return code;
 }
 
-/* --- finding the original --------------------------------------------------
- */
+/* --- finding the original ------------------------------------------------ */
 
 /* Is the capture whose digest is @label the one that @v speaks of? */
 static bool same_digest(const struct revisit *v, struct slice label)
@@ -108,7 +107,7 @@ static int64_t second_end(int64_t us)
 /* Times of the row's captures that may be the original, into [min, max). What
  * is later than the second of the revisit is none: an import that found it
  * would differ from one that comes before it is there. */
-static void bounds(const struct revisit *v, int64_t *min, int64_t *max)
+static void revisits_bounds(const struct revisit *v, int64_t *min, int64_t *max)
 {
     *min = INT64_MIN + 1;
     *max = v->time_us;
@@ -135,10 +134,10 @@ static bool has_time(const struct quarry_row *row, int64_t us)
 
 /* The time of the original: that of the newest of @pages with the right digest,
  * else, when its time was told, of the newest. INT64_MIN: none. */
-static int64_t choose(const struct revisit *v,
-                      const int64_t range[2],
-                      const struct quarry_row *pages,
-                      const struct quarry_row *digests)
+static int64_t revisits_choose(const struct revisit *v,
+                               const int64_t range[2],
+                               const struct quarry_row *pages,
+                               const struct quarry_row *digests)
 {
     for (size_t i = 0; digests && i < digests->cell_count; i++) {
         const struct quarry_cell *c = &digests->cells[i];
@@ -185,7 +184,7 @@ static int find_original(struct revisits *r,
     int64_t at;
     int code;
     *page = NULL;
-    bounds(v, &range[0], &range[1]);
+    revisits_bounds(v, &range[0], &range[1]);
     if (range[0] >= range[1])
         return 0;
     code = read_cells(r, v, "contents:", true, range, &pages, err);
@@ -193,7 +192,7 @@ static int find_original(struct revisits *r,
         return code;
     code = read_cells(r, v, "meta:digest", false, range, &digests, err);
     if (code == 0) {
-        at = choose(v, range, pages, digests);
+        at = revisits_choose(v, range, pages, digests);
         range[0] = at;
         range[1] = at + 1;
         if (at != INT64_MIN)
@@ -204,8 +203,7 @@ static int find_original(struct revisits *r,
     return code;
 }
 
-/* --- filling ---------------------------------------------------------------
- */
+/* --- filling ------------------------------------------------------------- */
 
 static int fill_one(struct revisits *r,
                     const struct revisit *v,

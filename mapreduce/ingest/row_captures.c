@@ -52,7 +52,8 @@ static int by_time(const void *a, const void *b)
 }
 
 /* All cells but the anchors, which speak of other rows' captures. */
-static size_t gather(struct row_captures *r, const struct quarry_row *row)
+static size_t row_captures_gather(struct row_captures *r,
+                                  const struct quarry_row *row)
 {
     size_t n = 0;
     if (r->cell_cap < row->cell_count) {
@@ -79,7 +80,7 @@ static void take_cell(struct capture *c, const struct quarry_cell *cell)
     }
 }
 
-static struct capture *add(struct row_captures *r)
+static struct capture *row_captures_add(struct row_captures *r)
 {
     if (r->count == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 16;
@@ -91,12 +92,12 @@ static struct capture *add(struct row_captures *r)
 
 void row_captures_read(struct row_captures *r, const struct quarry_row *row)
 {
-    size_t n = gather(r, row);
+    size_t n = row_captures_gather(r, row);
     struct capture *c = NULL;
     r->count = 0;
     for (size_t i = 0; i < n; i++) {
         if (!c || c->time_us != r->cells[i]->timestamp_us) {
-            c = add(r);
+            c = row_captures_add(r);
             c->time_us = r->cells[i]->timestamp_us;
             c->cells = &r->cells[i];
         }

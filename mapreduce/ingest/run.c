@@ -273,7 +273,7 @@ int run_files(struct run *run, struct err *err)
 /* --- counting ------------------------------------------------------------ */
 
 /* PRE: the lock is held. */
-static void tell_progress(struct run *run)
+static void report_progress(struct run *run)
 {
     const struct ingest_report *r = run->report;
     struct ingest_progress p = {
@@ -306,7 +306,7 @@ int run_count(struct run *run, struct run_counts *c, struct err *err)
     r->bytes_read += c->bytes_read;
     r->bytes_decoded += c->bytes_decoded;
     if (run->opts.progress)
-        tell_progress(run);
+        report_progress(run);
     if (run->opts.cancel && atomic_load(run->opts.cancel) && !run->err.code)
         err_set(&run->err, ERR_CANCELLED, "interrupted");
     code = err_copy(err, &run->err);
@@ -377,8 +377,7 @@ void run_damage(struct run *run,
     mutex_unlock(&run->lock);
 }
 
-/* --- input -----------------------------------------------------------------
- */
+/* --- input --------------------------------------------------------------- */
 
 int run_input_open(struct run *run,
                    size_t index,

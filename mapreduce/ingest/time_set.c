@@ -34,7 +34,7 @@ static uint64_t slot_hash(const uint64_t *slot)
 
 HASH_SLOTS_DEFINE(time_slots, uint64_t, slot_is_free, slot_hash);
 
-static void grow(struct time_set *s)
+static void time_set_grow(struct time_set *s)
 {
     size_t cap = s->cap ? s->cap * 2 : SLOTS_MIN;
     uint64_t *slots = mem_zalloc(cap, sizeof(*slots));
@@ -49,7 +49,7 @@ bool time_set_add(struct time_set *s, uint64_t hash)
     size_t at;
     bool is_new;
     if (s->count * 2 >= s->cap)
-        grow(s);
+        time_set_grow(s);
     hash = hash ? hash : 1;
     HASH_SLOTS_SEEK(at, s->cap, hash, !s->slots[at] || s->slots[at] == hash);
     is_new = !s->slots[at];

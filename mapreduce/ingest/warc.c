@@ -65,7 +65,7 @@ put_segment(struct warc_file *f, const struct warc_record *rec, struct err *err)
     return code;
 }
 
-static int count(struct warc_file *f, struct err *err)
+static int warc_count(struct warc_file *f, struct err *err)
 {
     struct run_counts *c = pages_counts(f->pages);
     uint64_t in = warc_reader_bytes_in(f->reader);
@@ -89,7 +89,7 @@ static int read_records(struct warc_file *f, struct err *err)
         else
             code = pages_put(f->pages, rec, err);
         if (code == 0 && ++n % COUNT_EVERY == 0)
-            code = count(f, err);
+            code = warc_count(f, err);
         if (code)
             return code;
     }
@@ -119,7 +119,7 @@ static int read_file(struct run *run, size_t index, struct err *err)
     pages_start_file(f.pages, index);
     code = read_records(&f, err);
     if (code == 0)
-        code = count(&f, err);
+        code = warc_count(&f, err);
     if (code == 0)
         code = pages_flush(f.pages, err);
     pages_free(f.pages);

@@ -13,14 +13,14 @@ bool pages__is_wat(const struct warc_record *rec)
                          "application/json");
 }
 
-static json_t *field(json_t *o, const char *name)
+static json_t *wat_field(json_t *o, const char *name)
 {
     return json_is_object(o) ? json_object_get(o, name) : NULL;
 }
 
 static struct slice text_of(json_t *o, const char *name)
 {
-    json_t *v = field(o, name);
+    json_t *v = wat_field(o, name);
     if (!json_is_string(v))
         return SLICE_EMPTY;
     return slice_make(json_string_value(v), json_string_length(v));
@@ -44,7 +44,7 @@ static struct slice header_of(json_t *o, const char *lower)
 /* "A@/href" and "AREA@/href" are links; the rest images, scripts, styles. */
 static void gather_links(struct pages *p, json_t *html)
 {
-    json_t *links = field(html, "Links");
+    json_t *links = wat_field(html, "Links");
     size_t n = json_is_array(links) ? json_array_size(links) : 0;
     for (size_t i = 0; i < n; i++) {
         json_t *l = json_array_get(links, i);
@@ -65,11 +65,11 @@ static int put_envelope(struct pages *p,
                         json_t *envelope,
                         struct err *err)
 {
-    json_t *head = field(envelope, "WARC-Header-Metadata");
-    json_t *http =
-        field(field(envelope, "Payload-Metadata"), "HTTP-Response-Metadata");
-    json_t *headers = field(http, "Headers");
-    json_t *html = field(http, "HTML-Metadata");
+    json_t *head = wat_field(envelope, "WARC-Header-Metadata");
+    json_t *http = wat_field(wat_field(envelope, "Payload-Metadata"),
+                             "HTTP-Response-Metadata");
+    json_t *headers = wat_field(http, "Headers");
+    json_t *html = wat_field(http, "HTML-Metadata");
     struct pages_subject page = {
         .uri = text_of(head, "WARC-Target-URI"),
         .date = text_of(head, "WARC-Date"),
@@ -91,16 +91,16 @@ static int put_envelope(struct pages *p,
         return code;
     pages__set(p, "http", "url", page.uri);
     pages__set(p, "http", "status",
-               text_of(field(http, "Response-Message"), "Status"));
+               text_of(wat_field(http, "Response-Message"), "Status"));
     pages__set(p, "http", "content-type", header_of(headers, "content-type"));
     pages__set(p, "http", "location", header_of(headers, "location"));
     pages__set(p, "meta", "ip", text_of(head, "WARC-IP-Address"));
-    pages__set(p, "meta", "title", text_of(field(html, "Head"), "Title"));
+    pages__set(p, "meta", "title", text_of(wat_field(html, "Head"), "Title"));
     p->batch.counts.pages++;
     buf_clear(&p->links);
     if (p->run->opts.links)
         gather_links(p, html);
-    return pages__put_anchors(p, text_of(field(html, "Head"), "Base"), err);
+    return pages__put_anchors(p, text_of(wat_field(html, "Head"), "Base"), err);
 }
 
 int pages__put_wat(struct pages *p,
@@ -115,7 +115,7 @@ int pages__put_wat(struct pages *p,
         pages__damage(p, rec, true, "WAT: bad JSON, record skipped");
         return 0;
     }
-    code = put_envelope(p, rec, field(root, "Envelope"), err);
+    code = put_envelope(p, rec, wat_field(root, "Envelope"), err);
     json_decref(root);
     return code;
 }

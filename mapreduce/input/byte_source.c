@@ -143,11 +143,11 @@ static int unpack_step(struct byte_source *s,
                               err);
 }
 
-static int unpack(struct byte_source *s,
-                  char *dst,
-                  size_t len,
-                  size_t *got,
-                  struct err *err)
+static int byte_source_unpack(struct byte_source *s,
+                              char *dst,
+                              size_t len,
+                              size_t *got,
+                              struct err *err)
 {
     struct err why = ERR_INIT;
     int code = 0;
@@ -186,13 +186,13 @@ int byte_source_read(struct byte_source *s,
 {
     int code;
     if (s->packing != INPUT_PLAIN)
-        return unpack(s, dst, len, got, err);
+        return byte_source_unpack(s, dst, len, got, err);
     code = job_file_read_at(s->file, s->offset, dst, len, got, err);
     s->offset += *got;
     return code;
 }
 
-/* --- behind damage -------------------------------------------------------- */
+/* --- behind damage ------------------------------------------------------- */
 
 static void decoder_reset(struct byte_source *s)
 {

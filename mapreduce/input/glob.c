@@ -46,7 +46,7 @@ static bool name_matches(const char *pattern, const char *name)
     return fnmatch(pattern, name, 0) == 0;
 }
 
-static void join(struct buf *out, const char *dir, const char *name)
+static void glob_join(struct buf *out, const char *dir, const char *name)
 {
     size_t n = strlen(dir);
     buf_clear(out);
@@ -58,11 +58,11 @@ static void join(struct buf *out, const char *dir, const char *name)
 
 /* What is not there does not count; what the job's user may not look at is
  * refused, and not left out. */
-static int look(const struct job_files *files,
-                const char *path,
-                bool *there,
-                struct files_info *info,
-                struct err *err)
+static int glob_look(const struct job_files *files,
+                     const char *path,
+                     bool *there,
+                     struct files_info *info,
+                     struct err *err)
 {
     struct err why = ERR_INIT;
     int code = files_stat(files, path, info, &why);
@@ -82,13 +82,13 @@ static int expand_one(const struct job_files *files,
     struct buf path = BUF_INIT;
     struct files_info info;
     bool there;
-    int code = look(files, *dir ? dir : ".", &there, &info, err);
+    int code = glob_look(files, *dir ? dir : ".", &there, &info, err);
     if (code || !there || !info.is_directory)
         return code;
     code = files_list(files, *dir ? dir : ".", &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++)
         if (name_matches(pattern, names[i])) {
-            join(&path, dir, names[i]);
+            glob_join(&path, dir, names[i]);
             paths_add(out, buf_cstr(&path));
         }
     files_names_free(names, count);
@@ -97,10 +97,10 @@ static int expand_one(const struct job_files *files,
 }
 
 /* Replace each path of @have by what its next component @part makes of it. */
-static int expand(const struct job_files *files,
-                  struct paths *have,
-                  const char *part,
-                  struct err *err)
+static int glob_expand(const struct job_files *files,
+                       struct paths *have,
+                       const char *part,
+                       struct err *err)
 {
     struct paths next = {NULL, 0, 0};
     struct buf path = BUF_INIT;
@@ -109,7 +109,7 @@ static int expand(const struct job_files *files,
         if (has_magic(part)) {
             code = expand_one(files, have->at[i], part, &next, err);
         } else {
-            join(&path, have->at[i], part);
+            glob_join(&path, have->at[i], part);
             paths_add(&next, buf_cstr(&path));
         }
     }
@@ -121,7 +121,7 @@ static int expand(const struct job_files *files,
 
 /* Keep files, put the files of directories in their place, drop the rest. */
 static int
-resolve(const struct job_files *files, struct paths *have, struct err *err)
+glob_resolve(const struct job_files *files, struct paths *have, struct err *err)
 {
     struct paths found = {NULL, 0, 0};
     struct paths inside = {NULL, 0, 0};
@@ -129,7 +129,7 @@ resolve(const struct job_files *files, struct paths *have, struct err *err)
     bool there;
     int code = 0;
     for (size_t i = 0; i < have->count && code == 0; i++) {
-        code = look(files, have->at[i], &there, &info, err);
+        code = glob_look(files, have->at[i], &there, &info, err);
         if (code || !there)
             continue;
         if (!info.is_directory)
@@ -138,7 +138,7 @@ resolve(const struct job_files *files, struct paths *have, struct err *err)
             code = expand_one(files, have->at[i], "*", &inside, err);
     }
     for (size_t i = 0; i < inside.count && code == 0; i++) {
-        code = look(files, inside.at[i], &there, &info, err);
+        code = glob_look(files, inside.at[i], &there, &info, err);
         if (code == 0 && there && !info.is_directory)
             paths_add(&found, inside.at[i]);
     }
@@ -148,7 +148,7 @@ resolve(const struct job_files *files, struct paths *have, struct err *err)
     return code;
 }
 
-static int compare(const void *a, const void *b)
+static int glob_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -170,15 +170,15 @@ int glob_files(const struct job_files *files,
         if (rest)
             *rest++ = '\0';
         if (*part != '\0')
-            code = expand(files, &have, part, err);
+            code = glob_expand(files, &have, part, err);
     }
     if (code == 0)
-        code = resolve(files, &have, err);
+        code = glob_resolve(files, &have, err);
     mem_free(copy);
     if (code)
         paths_free(&have);
     if (have.count > 1)
-        qsort(have.at, have.count, sizeof(char *), compare);
+        qsort(have.at, have.count, sizeof(char *), glob_compare);
     *paths = have.at;
     *count = have.count;
     return code;

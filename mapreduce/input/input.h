@@ -37,8 +37,8 @@ struct input_split {
     enum input_packing packing; /* Text only. */
     bool unindexed;             /* A record file that lost its index. */
     char *path;                 /* File or table. Owned. */
-    char *then;                 /* The table that holds what `path` was when the
-                                   job began; NULL: itself is read. Owned. */
+    char *snapshot;             /* The table that holds what `path` was when the
+                               job began; NULL: itself is read. Owned. */
     uint64_t begin;             /* Bytes of the file; rows use the two below. */
     uint64_t end;
     struct buf first_row; /* Rows [first_row, end_row). */
@@ -83,8 +83,9 @@ void input_split_describe(const struct input_split *s, struct buf *out);
 struct input_context {
     struct job_files files;
     const struct mr_spec *specs;
-    struct quarry *store;  /* Of tables; NULL if none is read. */
-    char *const *then;     /* For a plan: split.then of each SPEC; or NULL. */
+    struct quarry *store; /* Of tables; NULL if none is read. */
+    char *const
+        *snapshots; /* For a plan: split.snapshot of each SPEC; or NULL. */
     uint64_t split_bytes;  /* About the size of a split of files. */
     unsigned worker_count; /* At least so many splits of a table. */
     /* Opens the rows of a split where this process has no store; NULL: it has.
@@ -123,7 +124,7 @@ MUST_CHECK int input_open(const struct input_context *ctx,
                           struct err *err);
 void input_reader_close(struct input_reader *r); /* NULL is allowed. */
 
-/* --- the kinds: plan and open as above --------------------------------- */
+/* --- the kinds: plan and open as above ----------------------------------- */
 
 MUST_CHECK int input_text_open(const struct input_context *ctx,
                                const struct input_split *split,

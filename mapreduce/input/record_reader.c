@@ -86,7 +86,7 @@ static int check_magic(struct record_reader *r, uint64_t *size, struct err *err)
     return code;
 }
 
-static int load(struct record_reader *r, struct err *err)
+static int record_reader_load(struct record_reader *r, struct err *err)
 {
     char footer[RECORD_FILE_FOOTER_BYTES];
     uint64_t size;
@@ -136,7 +136,7 @@ int record_reader_open(struct record_reader *r,
                        const char *path,
                        struct err *err)
 {
-    return open_with(r, files, path, load, err);
+    return open_with(r, files, path, record_reader_load, err);
 }
 
 int record_reader_salvage(struct record_reader *r,

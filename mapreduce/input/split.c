@@ -35,7 +35,7 @@ void input_split_encode(const struct input_split *s, struct buf *out)
     buf_put_varint(out, (uint64_t)s->packing);
     buf_put_u8(out, s->unindexed);
     buf_put_lslice(out, slice_str(s->path));
-    buf_put_lslice(out, slice_str(s->then ? s->then : ""));
+    buf_put_lslice(out, slice_str(s->snapshot ? s->snapshot : ""));
     buf_put_varint(out, s->begin);
     buf_put_varint(out, s->end);
     buf_put_lslice(out, buf_slice(&s->first_row));
@@ -61,7 +61,7 @@ void input_split_decode(struct input_split *s, struct cursor *in)
     s->path = mem_strndup(path.data, path.len);
     then = cursor_lslice(in);
     if (then.len > 0)
-        s->then = mem_strndup(then.data, then.len);
+        s->snapshot = mem_strndup(then.data, then.len);
     s->begin = cursor_varint(in);
     s->end = cursor_varint(in);
     buf_append_slice(&s->first_row, cursor_lslice(in));
@@ -77,7 +77,7 @@ void input_split_decode(struct input_split *s, struct cursor *in)
 void input_split_close(struct input_split *s)
 {
     mem_free(s->path);
-    mem_free(s->then);
+    mem_free(s->snapshot);
     buf_close(&s->first_row);
     buf_close(&s->end_row);
     for (size_t i = 0; i < INPUT_MACHINES_MAX; i++)
@@ -137,11 +137,11 @@ static bool can_join(const struct input_split *a, const struct input_split *b)
         anywhere = anywhere || has_machine(b, a->machines[i]);
     return anywhere && a->input == b->input && strcmp(a->path, b->path) == 0 &&
            a->packing == INPUT_PLAIN && b->packing == INPUT_PLAIN &&
-           !a->unindexed && !b->unindexed && !a->then && !b->then &&
+           !a->unindexed && !b->unindexed && !a->snapshot && !b->snapshot &&
            a->end > a->begin && a->end == b->begin;
 }
 
-static void join(struct input_split *a, struct input_split *b)
+static void input_split_join(struct input_split *a, struct input_split *b)
 {
     size_t kept = 0;
     a->end = b->end;
@@ -164,7 +164,7 @@ void input_splits_join(struct input_splits *s, uint64_t bytes)
         struct input_split *last = &s->at[kept];
         if (last->bytes + s->at[i].bytes <= bytes + bytes / 8 &&
             can_join(last, &s->at[i]))
-            join(last, &s->at[i]);
+            input_split_join(last, &s->at[i]);
         else
             s->at[++kept] = s->at[i];
     }

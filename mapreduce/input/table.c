@@ -16,12 +16,12 @@ struct table_input {
     uint64_t rows;
 };
 
-/* --- splits ------------------------------------------------------------ */
+/* --- splits -------------------------------------------------------------- */
 
 /* What the table was when the job began, or the table. */
 static const char *table_of(const struct input_context *ctx, unsigned input)
 {
-    const char *then = ctx->then ? ctx->then[input] : NULL;
+    const char *then = ctx->snapshots ? ctx->snapshots[input] : NULL;
     return then ? then : ctx->specs[input].path;
 }
 
@@ -33,15 +33,15 @@ static void add_rows(const struct input_context *ctx,
 {
     struct input_split *s =
         input_splits_add(splits, input, ctx->specs[input].path);
-    if (ctx->then && ctx->then[input])
-        s->then = mem_strdup(ctx->then[input]);
+    if (ctx->snapshots && ctx->snapshots[input])
+        s->snapshot = mem_strdup(ctx->snapshots[input]);
     buf_append_slice(&s->first_row, first);
     buf_append_slice(&s->end_row, end);
     s->bytes = 1;
 }
 
 /* Tasks run near the tablets they read, as far as it is known. */
-static void place(struct quarry_table *t, struct input_split *s)
+static void input_table_place(struct quarry_table *t, struct input_split *s)
 {
     struct buf server = BUF_INIT;
     char *colon;
@@ -59,7 +59,7 @@ static void
 place_all(struct quarry_table *t, struct input_splits *splits, size_t first)
 {
     for (size_t i = first; i < splits->count; i++)
-        place(t, &splits->at[i]);
+        input_table_place(t, &splits->at[i]);
 }
 
 static void cut_range(const struct input_context *ctx,
@@ -108,7 +108,7 @@ int input_table_plan(const struct input_context *ctx,
     return code;
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* A filter that passes "family:qualifier", or all of a family. */
 static struct quarry_filter *column_filter(const char *column)
@@ -198,7 +198,8 @@ int input_table_open(const struct input_context *ctx,
 {
     struct table_input *r = mem_zalloc(1, sizeof(*r));
     int code = quarry_table_open(
-        ctx->store, split->then ? split->then : split->path, &r->table, err);
+        ctx->store, split->snapshot ? split->snapshot : split->path, &r->table,
+        err);
     *out = NULL;
     r->base.next = table_next;
     r->base.close = table_close;

@@ -155,10 +155,10 @@ static int take_report(struct phase *p,
 
 /* Give the files of the attempt their names, and enter the task as done: in
  * this order, so that what the journal has is there. */
-static int accept(struct phase *p,
-                  const struct running *at,
-                  const struct task_report *report,
-                  struct err *err)
+static int attempt_end_accept(struct phase *p,
+                              const struct running *at,
+                              const struct task_report *report,
+                              struct err *err)
 {
     struct job_run *r = p->run;
     enum task_kind kind = at->stage->kind;
@@ -373,7 +373,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;
         count_place(p, at);
-        code = accept(p, at, &e->report, err);
+        code = attempt_end_accept(p, at, &e->report, err);
     } else if (verdict != TASK_LATE) {
         code = note_failure(p, at, e, &o, silent, verdict, err);
     }

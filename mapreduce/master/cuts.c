@@ -5,14 +5,14 @@
 #include "base/core/panic.h"
 #include "mapreduce/master/job_run.h"
 
-static int ascending(const void *a, const void *b)
+static int cuts_ascending(const void *a, const void *b)
 {
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
 }
 
 static int descending_cmp(const void *a, const void *b)
 {
-    return ascending(b, a);
+    return cuts_ascending(b, a);
 }
 
 static size_t load_keys(struct slice sample, struct slice *keys)
@@ -39,7 +39,8 @@ void job_choose_cuts(struct slice sample,
     struct slice *keys = mem_alloc((n + 1) * sizeof(*keys));
     (void)load_keys(sample, keys);
     if (n > 1)
-        qsort(keys, n, sizeof(*keys), descending ? descending_cmp : ascending);
+        qsort(keys, n, sizeof(*keys),
+              descending ? descending_cmp : cuts_ascending);
     *cuts = mem_alloc((size_t)parts * sizeof(**cuts));
     *count = 0;
     for (unsigned i = 1; i < parts && n > 0; i++) {

@@ -27,11 +27,11 @@ void early_pull_close(struct early_pull *p)
     *p = (struct early_pull){.maps = NULL};
 }
 
-/* --- maps that ended -------------------------------------------------------
- */
+/* --- maps that ended ----------------------------------------------------- */
 
 /* Did attempt @attempt of @map win, and is what it left still there? */
-static bool counts(const struct early_pull *p, uint32_t map, uint32_t attempt)
+static bool
+early_pull_counts(const struct early_pull *p, uint32_t map, uint32_t attempt)
 {
     const struct task_entry *e = &p->maps->tasks[map];
     return e->state == TASK_DONE && e->winner == attempt &&
@@ -42,7 +42,8 @@ static void note_ends(struct early_pull *p)
 {
     for (uint32_t i = 0; i < p->maps->count; i++) {
         uint32_t attempt = p->maps->tasks[i].winner;
-        if (attempt == 0 || p->noted[i] == attempt || !counts(p, i, attempt))
+        if (attempt == 0 || p->noted[i] == attempt ||
+            !early_pull_counts(p, i, attempt))
             continue;
         if (p->end_count == p->end_cap) {
             p->end_cap = MAX_OF(p->end_cap * 2, (size_t)64);
@@ -54,8 +55,7 @@ static void note_ends(struct early_pull *p)
     }
 }
 
-/* --- homes ------------------------------------------------------------------
- */
+/* --- homes --------------------------------------------------------------- */
 
 static bool is_far(const struct sched *s, uint32_t a, uint32_t b)
 {
@@ -157,11 +157,11 @@ void early_pull_lose(struct early_pull *p, uint32_t worker)
     p->workers[worker] = (struct early_worker){.told = 0};
 }
 
-/* --- news ------------------------------------------------------------------
- */
+/* --- news ---------------------------------------------------------------- */
 
-static void
-tell_partitions(struct early_pull *p, uint32_t worker, struct early_tell *out)
+static void notify_partitions(struct early_pull *p,
+                              uint32_t worker,
+                              struct early_notice *out)
 {
     for (uint32_t i = 0; i < p->reduces->count; i++) {
         if (p->reduces->tasks[i].home != worker || p->told[i] == worker)
@@ -174,18 +174,19 @@ tell_partitions(struct early_pull *p, uint32_t worker, struct early_tell *out)
     }
 }
 
-static void tell_spills(struct early_pull *p,
-                        const struct sched *s,
-                        uint32_t worker,
-                        struct early_tell *out)
+static void notify_spills(struct early_pull *p,
+                          const struct sched *s,
+                          uint32_t worker,
+                          struct early_notice *out)
 {
     struct early_worker *w = &p->workers[worker];
-    size_t most = MIN_OF(p->end_count - w->told, (size_t)EARLY_TELL_SPILLS_MAX);
+    size_t most =
+        MIN_OF(p->end_count - w->told, (size_t)EARLY_NOTICE_SPILLS_MAX);
     for (; w->told < p->end_count && out->spill_count < most; w->told++) {
         struct task_spill end = p->ends[w->told];
         end.place = p->maps->tasks[end.task].winner_worker;
-        if (!counts(p, end.task, end.attempt) || end.place >= s->worker_count ||
-            !is_far(s, worker, end.place))
+        if (!early_pull_counts(p, end.task, end.attempt) ||
+            end.place >= s->worker_count || !is_far(s, worker, end.place))
             continue;
         if (!out->spills)
             out->spills = mem_alloc(most * sizeof(*out->spills));
@@ -193,17 +194,17 @@ static void tell_spills(struct early_pull *p,
     }
 }
 
-static bool tell_worker(struct early_pull *p,
-                        const struct sched *s,
-                        uint32_t worker,
-                        struct early_tell *out)
+static bool notify_worker(struct early_pull *p,
+                          const struct sched *s,
+                          uint32_t worker,
+                          struct early_notice *out)
 {
     struct early_worker *w = &p->workers[worker];
-    *out = (struct early_tell){.worker = worker};
+    *out = (struct early_notice){.worker = worker};
     if (w->load == 0 || !s->workers[worker].up || s->workers[worker].silent)
         return false;
-    tell_partitions(p, worker, out);
-    tell_spills(p, s, worker, out);
+    notify_partitions(p, worker, out);
+    notify_spills(p, s, worker, out);
     out->over = p->over && w->told == p->end_count;
     if (out->partition_count == 0 && out->spill_count == 0 &&
         (!out->over || w->over))
@@ -214,17 +215,17 @@ static bool tell_worker(struct early_pull *p,
 
 bool early_pull_next(struct early_pull *p,
                      const struct sched *s,
-                     struct early_tell *out)
+                     struct early_notice *out)
 {
     for (uint32_t w = 0; p->begun && w < p->worker_count; w++)
-        if (tell_worker(p, s, w, out))
+        if (notify_worker(p, s, w, out))
             return true;
     return false;
 }
 
-void early_tell_close(struct early_tell *t)
+void early_notice_close(struct early_notice *t)
 {
     mem_free(t->partitions);
     mem_free(t->spills);
-    *t = (struct early_tell){.worker = TASK_NONE};
+    *t = (struct early_notice){.worker = TASK_NONE};
 }

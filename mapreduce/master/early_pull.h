@@ -1,6 +1,6 @@
 /* What workers bring together while maps still run: which partition is gathered
  * by which worker, and what each has to be told. Functions of tables and of the
- * scheduler's picture: no clock, no I/O, nothing waits.
+ * scheduler's view: no clock, no I/O, nothing waits.
  *
  * Reduces start when all maps have ended, since one that waited would hold a
  * slot that a map could use. What they read can be on its way before: once a
@@ -13,7 +13,8 @@
  * as does one that runs elsewhere: pieces are named by map and attempt.
  *
  *     early_pull_look(&p, &sched);
- *     while (early_pull_next(&p, &sched, &tell)) { …; early_tell_close(&tell);
+ *     while (early_pull_next(&p, &sched, &tell)) { …;
+ * early_notice_close(&tell);
  * }
  *
  * Rules
@@ -40,7 +41,7 @@
 /* Maps that have ended, of those that there are, before anything is pulled. */
 #define EARLY_PULL_SHARE 20
 /* Spills in what a worker is told at once. */
-#define EARLY_TELL_SPILLS_MAX 16384
+#define EARLY_NOTICE_SPILLS_MAX 16384
 
 /* What one worker knows. */
 struct early_worker {
@@ -78,7 +79,7 @@ void early_pull_finish(struct early_pull *p);
 /* Worker @worker is gone with what it had, and its number may be another's. */
 void early_pull_lose(struct early_pull *p, uint32_t worker);
 
-struct early_tell {
+struct early_notice {
     uint32_t worker;
     bool over;
     uint32_t *partitions; /* Owned. */
@@ -91,7 +92,7 @@ struct early_tell {
  * *@out is the caller's to close. */
 bool early_pull_next(struct early_pull *p,
                      const struct sched *s,
-                     struct early_tell *out);
-void early_tell_close(struct early_tell *t);
+                     struct early_notice *out);
+void early_notice_close(struct early_notice *t);
 
 #endif /* MAPREDUCE_MASTER_EARLY_PULL_H */

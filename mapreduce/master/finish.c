@@ -3,9 +3,9 @@
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/master/input_snapshots.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
-#include "mapreduce/master/tables_then.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
@@ -32,7 +32,8 @@ publish_with_keys(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
     return code;
 }
 
-static int publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
+static int
+finish_publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
 {
     const struct mr_spec *s = &r->setup.outputs[i];
     struct err why = ERR_INIT;
@@ -66,9 +67,9 @@ int job_commit(struct job_run *r, struct err *err)
             bool is_table = r->setup.outputs[i].kind == MR_SPEC_TABLE;
             if (is_table != (tables == 1))
                 continue;
-            code = publish(r, i, &rows, err);
+            code = finish_publish(r, i, &rows, err);
             r->progress.tasks_done++;
-            job_tell(r, true);
+            job_report(r, true);
         }
     if (rows > 0)
         *counters_get(&r->counters, "output.rows") += (int64_t)rows;
@@ -124,7 +125,7 @@ static void release_tables(struct job_run *r)
 {
     abandon_loads(r);
     if (r->setup.reads_tables)
-        tables_then_drop(r);
+        input_snapshots_drop(r);
 }
 
 /* Those that are still there are kept on purpose. */
@@ -165,9 +166,9 @@ void job_cleanup(struct job_run *r)
     input_splits_close(&r->splits);
     buf_close(&r->sample);
     mem_free(r->cuts);
-    for (size_t i = 0; r->then && i < r->opts->input_count; i++)
-        mem_free(r->then[i]);
-    mem_free(r->then);
+    for (size_t i = 0; r->snapshots && i < r->opts->input_count; i++)
+        mem_free(r->snapshots[i]);
+    mem_free(r->snapshots);
     mem_free(r->spills);
     job_loans_close(r);
     counters_close(&r->counters);

@@ -24,10 +24,10 @@ const char *job_state_name(enum job_state s)
     return state_names[s];
 }
 
-/* --- encoding ---------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------ */
 
 /* Text of a job may hold any bytes; JSON holds UTF-8. */
-static json_t *text(const char *s)
+static json_t *history_text(const char *s)
 {
     json_t *j = s ? json_string(s) : json_null();
     struct buf safe = BUF_INIT;
@@ -40,11 +40,11 @@ static json_t *text(const char *s)
     return j;
 }
 
-static json_t *texts(char *const *list, size_t count)
+static json_t *history_texts(char *const *list, size_t count)
 {
     json_t *j = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(j, text(list[i]));
+        json_array_append_new(j, history_text(list[i]));
     return j;
 }
 
@@ -59,7 +59,7 @@ static json_t *phases_to_json(const struct job_summary *s)
     for (size_t i = 0; i < s->phase_count; i++) {
         const struct job_phase *p = &s->phases[i];
         json_t *j = json_object();
-        json_object_set_new(j, "name", text(p->name));
+        json_object_set_new(j, "name", history_text(p->name));
         put_number(j, "started_us", p->started_us);
         put_number(j, "ended_us", p->ended_us);
         put_number(j, "tasks", p->tasks);
@@ -75,32 +75,33 @@ static json_t *summary_to_json(const struct job_summary *s)
 {
     json_t *j = json_object();
     json_t *counters = json_object();
-    json_object_set_new(j, "id", text(s->id));
-    json_object_set_new(j, "name", text(s->name));
+    json_object_set_new(j, "id", history_text(s->id));
+    json_object_set_new(j, "name", history_text(s->name));
     if (s->principal && *s->principal)
-        json_object_set_new(j, "principal", text(s->principal));
-    json_object_set_new(j, "state", text(job_state_name(s->state)));
-    json_object_set_new(j, "phase", text(s->phase));
+        json_object_set_new(j, "principal", history_text(s->principal));
+    json_object_set_new(j, "state", history_text(job_state_name(s->state)));
+    json_object_set_new(j, "phase", history_text(s->phase));
     put_number(j, "started_us", s->started_us);
     put_number(j, "ended_us", s->ended_us);
     put_number(j, "tasks_total", s->tasks_total);
     put_number(j, "tasks_done", s->tasks_done);
     put_number(j, "attempts_failed", s->attempts_failed);
     put_number(j, "pid", s->pid);
-    json_object_set_new(j, "waits", text(s->waits));
-    json_object_set_new(j, "error", text(s->error));
-    json_object_set_new(j, "hint", text(s->hint));
+    json_object_set_new(j, "waits", history_text(s->waits));
+    json_object_set_new(j, "error", history_text(s->error));
+    json_object_set_new(j, "hint", history_text(s->hint));
     if (s->missing)
-        json_object_set_new(j, "missing", text(s->missing));
+        json_object_set_new(j, "missing", history_text(s->missing));
     json_object_set_new(j, "code", json_integer(s->code));
     json_object_set_new(j, "phases", phases_to_json(s));
-    json_object_set_new(j, "inputs", texts(s->inputs, s->input_count));
-    json_object_set_new(j, "outputs", texts(s->outputs, s->output_count));
+    json_object_set_new(j, "inputs", history_texts(s->inputs, s->input_count));
+    json_object_set_new(j, "outputs",
+                        history_texts(s->outputs, s->output_count));
     for (size_t i = 0; i < s->counter_count; i++)
         json_object_set_new(counters, s->counters[i].name,
                             json_integer(s->counters[i].value));
     json_object_set_new(j, "counters", counters);
-    json_object_set_new(j, "notes", texts(s->notes, s->note_count));
+    json_object_set_new(j, "notes", history_texts(s->notes, s->note_count));
     return j;
 }
 
@@ -114,7 +115,7 @@ void job_summary_encode(const struct job_summary *job, struct buf *out)
     json_decref(j);
 }
 
-/* --- decoding ---------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------ */
 
 static char *get_text(const json_t *j, const char *name)
 {
@@ -254,7 +255,7 @@ void job_summaries_free(struct job_summary *jobs, size_t count)
     mem_free(jobs);
 }
 
-/* --- the running job --------------------------------------------------- */
+/* --- the running job ----------------------------------------------------- */
 
 void job_history_save(struct job_run *r)
 {
@@ -281,13 +282,13 @@ void job_history_save(struct job_run *r)
     buf_close(&json);
 }
 
-/* --- asking ------------------------------------------------------------ */
+/* --- asking -------------------------------------------------------------- */
 
-static int load(const struct job_files *files,
-                const char *dir,
-                const char *id,
-                struct job_summary *s,
-                struct err *err)
+static int history_load(const struct job_files *files,
+                        const char *dir,
+                        const char *id,
+                        struct job_summary *s,
+                        struct err *err)
 {
     struct buf path = BUF_INIT;
     struct buf bytes = BUF_INIT;
@@ -337,7 +338,7 @@ int job_history_list(const struct job_files *files,
     *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
     for (size_t i = 0; i < name_count; i++) {
         struct job_summary *s = &(*jobs)[*count];
-        if (load(files, history_dir, names[i], s, NULL) == 0)
+        if (history_load(files, history_dir, names[i], s, NULL) == 0)
             ++*count;
         else
             summary_close(s);
@@ -348,11 +349,11 @@ int job_history_list(const struct job_files *files,
     return 0;
 }
 
-static int choose(const struct job_summary *jobs,
-                  size_t count,
-                  const char *id,
-                  size_t *found,
-                  struct err *err)
+static int history_choose(const struct job_summary *jobs,
+                          size_t count,
+                          const char *id,
+                          size_t *found,
+                          struct err *err)
 {
     size_t matches = 0;
     if (count > 0 && strcmp(id, "last") == 0) {
@@ -383,7 +384,7 @@ int job_history_get(const struct job_files *files,
     int code = job_history_list(files, history_dir, &jobs, &count, err);
     *job = NULL;
     if (code == 0)
-        code = choose(jobs, count, id, &found, err);
+        code = history_choose(jobs, count, id, &found, err);
     if (code == 0) {
         *job = mem_alloc(sizeof(**job));
         **job = jobs[found];

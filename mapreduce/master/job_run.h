@@ -32,7 +32,7 @@ struct job_run {
     struct quarry *own_store;
     bool pinned;
     struct key_loan *loans; /* An output: see job_loans.h. Owned; NULL: none. */
-    char **then; /* Of inputs: see tables_then.h. Owned; NULL: none. */
+    char **snapshots; /* Of inputs: see input_snapshots.h. Owned; NULL: none. */
     struct input_splits splits;
     unsigned partition_count;
     struct buf sample;  /* Keys, as lslices. */
@@ -69,7 +69,7 @@ MUST_CHECK int job_commit(struct job_run *r, struct err *err);
 void job_cleanup(struct job_run *r);
 
 /* Tell progress and write the history, if it is time or @now. */
-void job_tell(struct job_run *r, bool now);
+void job_report(struct job_run *r, bool now);
 /* Enter what came of the phase's tasks into the history. */
 void job_end_phase(struct job_run *r, const struct task_table *tasks);
 void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks);

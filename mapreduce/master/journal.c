@@ -155,7 +155,7 @@ static void drop_torn(struct buf *out, size_t from)
 /* A process that came late to the beginning of a job, and did not know that
  * another had begun it, says so behind the other: it says nothing of the job.
  */
-static bool begins(struct slice bytes)
+static bool journal_begins(struct slice bytes)
 {
     return bytes.len > HEAD_BYTES && bytes.data[HEAD_BYTES] == JOURNAL_BEGIN;
 }
@@ -231,7 +231,7 @@ static int load_files(const struct job_files *files,
             code = open_records(files, out, before, err);
         }
         if (before > first &&
-            begins(slice_sub(buf_slice(out), before, out->len)))
+            journal_begins(slice_sub(buf_slice(out), before, out->len)))
             out->len = before;
     }
     buf_close(&name);

@@ -10,7 +10,7 @@
 /* Taken before anything else is looked at. */
 #define EVENTS_MAX 64
 /* Between two tellings of what maps have left. */
-#define EARLY_TELL_US ((uint64_t)200 * 1000)
+#define EARLY_NOTICE_US ((uint64_t)200 * 1000)
 
 static uint64_t now_of(const struct job_run *r)
 {
@@ -22,13 +22,13 @@ static uint64_t now_us(const struct phase *p)
     return now_of(p->run);
 }
 
-/* --- specs ------------------------------------------------------------- */
+/* --- specs --------------------------------------------------------------- */
 
 static void copy_split(struct task_spec *s, const struct input_split *from)
 {
     struct input_split *to =
         input_splits_add(&s->splits, from->input, from->path);
-    to->then = from->then ? mem_strdup(from->then) : NULL;
+    to->snapshot = from->snapshot ? mem_strdup(from->snapshot) : NULL;
     to->packing = from->packing;
     to->unindexed = from->unindexed;
     to->begin = from->begin;
@@ -187,7 +187,7 @@ static void stop_attempt(struct phase *p, const struct sched_action *a)
 }
 
 /* What the job would do with more slots. */
-static uint32_t demand(const struct phase *p)
+static uint32_t phases_demand(const struct phase *p)
 {
     const struct task_table *t = &p->stage->tasks;
     uint32_t waiting = t->waiting + (p->maps ? p->maps->tasks.waiting : 0);
@@ -201,13 +201,13 @@ static void look_around(struct phase *p)
 {
     struct attempt_host *h = p->run->host;
     if (h->look)
-        h->look(h, &p->sched, demand(p));
+        h->look(h, &p->sched, phases_demand(p));
     if (p->maps)
         p->sched.jobs[p->stage->job].held =
             p->maps->tasks.done < p->maps->tasks.count;
 }
 
-static int obey(struct phase *p, struct err *err)
+static int phases_obey(struct phase *p, struct err *err)
 {
     struct sched_action a;
     int code = 0;
@@ -222,7 +222,7 @@ static int obey(struct phase *p, struct err *err)
     return code == ERR_BUSY ? 0 : code;
 }
 
-/* --- watching ---------------------------------------------------------- */
+/* --- watching ------------------------------------------------------------ */
 
 static uint32_t share_ppm(uint64_t done, uint64_t total)
 {
@@ -254,7 +254,7 @@ static void look_at(struct phase *p, unsigned slot, uint64_t now)
         moved, now);
 }
 
-static void watch(struct phase *p)
+static void phases_watch(struct phase *p)
 {
     struct job_run *r = p->run;
     const struct stage *g = p->stage;
@@ -316,9 +316,9 @@ static int take_events(struct phase *p, struct err *err)
     return code ? code : journal_flush(&p->run->journal, err);
 }
 
-/* --- bringing together early ---------------------------------------------- */
+/* --- bringing together early --------------------------------------------- */
 
-static void tell_puller(struct phase *p, struct early_tell *t)
+static void notify_puller(struct phase *p, struct early_notice *t)
 {
     struct attempt_host *h = p->run->host;
     uint32_t *known = new_known(p);
@@ -338,33 +338,34 @@ static void tell_puller(struct phase *p, struct early_tell *t)
 }
 
 /* So much gathers between two tellings, besides the last. */
-static void tell_pullers(struct phase *p, bool last)
+static void notify_pullers(struct phase *p, bool last)
 {
     uint64_t now = now_us(p);
-    struct early_tell t;
-    if (!p->pull || (last ? !p->pull->begun : now - p->told_us < EARLY_TELL_US))
+    struct early_notice t;
+    if (!p->pull ||
+        (last ? !p->pull->begun : now - p->told_us < EARLY_NOTICE_US))
         return;
     p->told_us = now;
     if (last)
         early_pull_finish(p->pull);
     early_pull_look(p->pull, &p->sched);
     while (early_pull_next(p->pull, &p->sched, &t)) {
-        tell_puller(p, &t);
-        early_tell_close(&t);
+        notify_puller(p, &t);
+        early_notice_close(&t);
     }
 }
 
-/* --- a step --------------------------------------------------------------- */
+/* --- a step -------------------------------------------------------------- */
 
-static int step(struct phase *p, struct err *err)
+static int phases_step(struct phase *p, struct err *err)
 {
-    int code = obey(p, err);
+    int code = phases_obey(p, err);
     if (code == 0)
         code = take_events(p, err);
     if (code == 0)
-        tell_pullers(p, false);
-    watch(p);
-    job_tell(p->run, false);
+        notify_pullers(p, false);
+    phases_watch(p);
+    job_report(p->run, false);
     return code ? code : job_check_cancel(p->run, err);
 }
 
@@ -484,9 +485,9 @@ static int run_phase(struct job_run *r,
     if (r->replay)
         code = phase_restore(&p, err);
     while (code == 0 && stage->tasks.done < stage->tasks.count)
-        code = step(&p, err);
+        code = phases_step(&p, err);
     if (code == 0)
-        tell_pullers(&p, true);
+        notify_pullers(&p, true);
     stop_all(&p);
     job_end_phase(r, &stage->tasks);
     phase_close(&p);
@@ -518,7 +519,7 @@ static int journal_cuts(struct job_run *r, struct err *err)
     return code;
 }
 
-/* Reduces of ranges of keys write ranges of rows: table files that do not
+/* Reduces of ranges of keys write ranges of rows: SSTables that do not
  * overlap, as far as the job's rows are its keys. */
 static bool wants_order(const struct job_run *r)
 {
@@ -527,7 +528,7 @@ static bool wants_order(const struct job_run *r)
            (t->has_reduce && !t->partitions && job_setup_loads(&r->setup));
 }
 
-static int sample(struct job_run *r, struct err *err)
+static int phases_sample(struct job_run *r, struct err *err)
 {
     unsigned parts = r->partition_count;
     int code;
@@ -578,7 +579,7 @@ int job_phases(struct job_run *r, struct err *err)
     int code;
     if (reduces && r->partition_count == 1 && maps == 1)
         return run_stage(r, MR_PHASE_MAP, TASK_WHOLE, 1, err);
-    code = sample(r, err);
+    code = phases_sample(r, err);
     r->spills = mem_zalloc((size_t)maps + 1, sizeof(*r->spills));
     if (code == 0 && !reduces)
         code = run_stage(r, MR_PHASE_MAP, TASK_MAP, maps, err);

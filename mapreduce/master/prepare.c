@@ -9,9 +9,9 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/master/input_snapshots.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
-#include "mapreduce/master/tables_then.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
@@ -80,9 +80,9 @@ char *mr_make_id(struct world *w)
     return mem_strdup(text);
 }
 
-static char *format(const char *fmt, ...) PRINTF_LIKE(1, 2);
+static char *prepare_format(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-static char *format(const char *fmt, ...)
+static char *prepare_format(const char *fmt, ...)
 {
     struct buf b = BUF_INIT;
     va_list ap;
@@ -93,14 +93,14 @@ static char *format(const char *fmt, ...)
 }
 
 /* A place among those of others, of a name that nobody can take before. */
-static char *temporary(const struct job_run *r)
+static char *prepare_temporary(const struct job_run *r)
 {
     const char *tmp = getenv("TMPDIR");
     uint64_t name[2];
     world_random_bytes(r->setup.world, name, sizeof(name));
-    return format("%s/quarry-job-%s-%016llx%016llx", tmp ? tmp : "/tmp",
-                  r->setup.job_id, (unsigned long long)name[0],
-                  (unsigned long long)name[1]);
+    return prepare_format("%s/quarry-job-%s-%016llx%016llx", tmp ? tmp : "/tmp",
+                          r->setup.job_id, (unsigned long long)name[0],
+                          (unsigned long long)name[1]);
 }
 
 static void name_directories(struct job_run *r)
@@ -109,14 +109,14 @@ static void name_directories(struct job_run *r)
     const char *tmp = getenv("TMPDIR");
     r->dir_is_temporary = o->history_dir == NULL;
     if (o->history_dir)
-        r->job_dir = format("%s/%s", o->history_dir, r->setup.job_id);
+        r->job_dir = prepare_format("%s/%s", o->history_dir, r->setup.job_id);
     else
-        r->job_dir = temporary(r);
-    r->keep_dir = format("%s/work", r->job_dir);
+        r->job_dir = prepare_temporary(r);
+    r->keep_dir = prepare_format("%s/work", r->job_dir);
     /* Spills are files of the machine that runs the attempts. */
     if (o->fs)
-        r->setup.work_dir =
-            format("%s/quarry-job-%s", tmp ? tmp : "/tmp", r->setup.job_id);
+        r->setup.work_dir = prepare_format("%s/quarry-job-%s",
+                                           tmp ? tmp : "/tmp", r->setup.job_id);
     else
         r->setup.work_dir = mem_strdup(r->keep_dir);
     r->setup.staging = mem_zalloc(o->output_count + 1, sizeof(char *));
@@ -293,7 +293,7 @@ int job_prepare(struct job_run *r, struct err *err)
     return code ? code : check_params(r, err);
 }
 
-/* --- the plan ---------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------ */
 
 static int make_table(struct job_run *r, const char *name, struct err *err)
 {
@@ -503,7 +503,7 @@ static int plan_inputs(struct job_run *r, struct err *err)
         .files = r->setup.files,
         .specs = r->setup.inputs,
         .store = r->store,
-        .then = r->then,
+        .snapshots = r->snapshots,
         .split_bytes = r->setup.split_bytes,
         .worker_count = r->setup.worker_count,
     };
@@ -607,7 +607,7 @@ int job_plan(struct job_run *r, struct err *err)
         return 0;
     }
     if (code == 0 && r->setup.reads_tables)
-        code = tables_then_make(r, err);
+        code = input_snapshots_make(r, err);
     if (code == 0)
         code = plan_inputs(r, err);
     if (code)

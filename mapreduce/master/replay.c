@@ -143,7 +143,7 @@ int replay_decode_begin(struct replay *r, struct slice body, struct err *err)
     return 0;
 }
 
-/* --- records -------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------- */
 
 static int add_end(struct replay *r, struct slice body, struct err *err)
 {
@@ -170,10 +170,10 @@ add_spec(struct task_spec *s, bool *have, struct slice body, struct err *err)
     return task_spec_decode(s, body, err);
 }
 
-static int take(struct replay *r,
-                enum journal_type type,
-                struct slice body,
-                struct err *err)
+static int replay_take(struct replay *r,
+                       enum journal_type type,
+                       struct slice body,
+                       struct err *err)
 {
     switch (type) {
     case JOURNAL_BEGIN: return err_set(err, ERR_CORRUPT, "a second beginning");
@@ -197,7 +197,7 @@ int replay_read(struct replay *r, struct err *err)
         return err_set(err, ERR_CORRUPT, "no beginning of a journal");
     code = replay_decode_begin(r, body, err);
     while (code == 0 && journal_next(bytes, &r->end, &type, &body))
-        code = take(r, type, body, err);
+        code = replay_take(r, type, body, err);
     return code;
 }
 

@@ -31,7 +31,7 @@ void sched_close(struct sched *s)
     *s = (struct sched){.workers = NULL};
 }
 
-static void *grow(void *array, size_t from, size_t to, size_t each)
+static void *schedule_grow(void *array, size_t from, size_t to, size_t each)
 {
     array = mem_realloc(array, (to + 1) * each);
     memset((char *)array + from * each, 0, (to + 1 - from) * each);
@@ -43,11 +43,12 @@ static void add_workers(struct sched *s, uint32_t count)
     uint32_t had = s->worker_count;
     if (count <= had)
         return;
-    s->workers = grow(s->workers, had, count, sizeof(*s->workers));
+    s->workers = schedule_grow(s->workers, had, count, sizeof(*s->workers));
     for (uint32_t i = 0; i < s->job_count; i++) {
         struct sched_job *j = &s->jobs[i];
-        j->failures = grow(j->failures, had, count, sizeof(*j->failures));
-        j->banned = grow(j->banned, had, count, sizeof(*j->banned));
+        j->failures =
+            schedule_grow(j->failures, had, count, sizeof(*j->failures));
+        j->banned = schedule_grow(j->banned, had, count, sizeof(*j->banned));
     }
     s->worker_count = count;
 }
@@ -130,9 +131,9 @@ static bool next_job(const struct sched *s, const bool *tried, uint32_t *job)
     return found;
 }
 
-/* --- where a task goes ---------------------------------------------------- */
+/* --- where a task goes --------------------------------------------------- */
 
-static bool avoids(const struct task_entry *e, uint32_t worker)
+static bool schedule_avoids(const struct task_entry *e, uint32_t worker)
 {
     for (uint32_t i = 0; i < e->avoid_count; i++)
         if (e->avoid[i] == worker)
@@ -148,7 +149,7 @@ static bool has_elsewhere(const struct sched *s,
     if (e->avoid_count == 0)
         return true;
     for (uint32_t w = 0; w < s->worker_count; w++)
-        if (s->workers[w].up && !j->banned[w] && !avoids(e, w))
+        if (s->workers[w].up && !j->banned[w] && !schedule_avoids(e, w))
             return true;
     return false;
 }
@@ -158,7 +159,7 @@ static bool may_run(const struct sched *s,
                     const struct task_entry *e,
                     uint32_t worker)
 {
-    return !avoids(e, worker) || !has_elsewhere(s, j, e);
+    return !schedule_avoids(e, worker) || !has_elsewhere(s, j, e);
 }
 
 static bool
@@ -275,7 +276,7 @@ find_start(const struct sched *s, uint64_t now_us, struct sched_action *out)
     return false;
 }
 
-/* --- backups -------------------------------------------------------------- */
+/* --- backups ------------------------------------------------------------- */
 
 static bool backup_on(const struct sched *s,
                       uint32_t job,
@@ -288,7 +289,7 @@ static bool backup_on(const struct sched *s,
     uint32_t first = e->live[0].worker;
     for (uint32_t w = 0; w < s->worker_count; w++) {
         if (w == first || j->banned[w] || !has_room(&s->workers[w], j) ||
-            avoids(e, w))
+            schedule_avoids(e, w))
             continue;
         if (other_host && s->workers[w].host == s->workers[first].host)
             continue;
@@ -339,7 +340,7 @@ find_backup(const struct sched *s, uint64_t now_us, struct sched_action *out)
     return false;
 }
 
-/* --- stopping ------------------------------------------------------------- */
+/* --- stopping ------------------------------------------------------------ */
 
 static bool is_silent(const struct sched_job *j,
                       const struct task_attempt *a,
@@ -384,8 +385,7 @@ bool sched_next(const struct sched *s,
     return find_start(s, now_us, out) || find_backup(s, now_us, out);
 }
 
-/* --- what happened ---------------------------------------------------------
- */
+/* --- what happened ------------------------------------------------------- */
 
 bool sched_is_local(const struct sched *s,
                     uint32_t job,
@@ -487,7 +487,7 @@ void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
     w->used_bytes = 0;
 }
 
-/* --- why ------------------------------------------------------------------ */
+/* --- why ----------------------------------------------------------------- */
 
 enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
 {

@@ -2,7 +2,7 @@
  * workers are the slots of one machine, and for a cell, whose workers are
  * processes on many.
  *
- * The decision is a function of the picture below and the time. Whoever runs
+ * The decision is a function of the view below and the time. Whoever runs
  * the jobs asks sched_next() until it has nothing more to say, does what it
  * says, and enters it with sched_done(); what workers report is entered with
  * sched_ended() and the functions of task_table.h. Nothing here has a clock or

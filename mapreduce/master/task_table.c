@@ -7,7 +7,7 @@
 
 #include "base/core/panic.h"
 
-/* --- lists ------------------------------------------------------------- */
+/* --- lists --------------------------------------------------------------- */
 
 static void list_remove(struct task_table *t, uint32_t task)
 {
@@ -85,7 +85,7 @@ void task_table_close(struct task_table *t)
     *t = (struct task_table){.tasks = NULL};
 }
 
-/* --- places ------------------------------------------------------------ */
+/* --- places -------------------------------------------------------------- */
 
 static struct host_tasks *host_of(struct task_table *t, uint32_t host)
 {
@@ -133,7 +133,7 @@ void task_table_set_home(struct task_table *t, uint32_t task, uint32_t home)
     t->has_homes |= home != TASK_NONE;
 }
 
-/* --- attempts ---------------------------------------------------------- */
+/* --- attempts ------------------------------------------------------------ */
 
 uint32_t task_table_start(struct task_table *t,
                           uint32_t task,
@@ -192,7 +192,7 @@ static void drop_attempt(struct task_table *t, struct task_entry *e, uint32_t i)
     e->live[i] = e->live[--e->live_count];
 }
 
-static void avoid(struct task_entry *e, uint32_t worker)
+static void task_table_avoid(struct task_entry *e, uint32_t worker)
 {
     if (e->avoid_count == TASK_AVOID_MAX)
         memmove(e->avoid, e->avoid + 1, --e->avoid_count * sizeof(*e->avoid));
@@ -205,8 +205,9 @@ static void add_skip(uint64_t **skips, size_t *count, uint64_t number)
     (*skips)[(*count)++] = number;
 }
 
-static enum task_verdict
-failed(struct task_table *t, struct task_entry *e, const struct task_outcome *o)
+static enum task_verdict task_table_failed(struct task_table *t,
+                                           struct task_entry *e,
+                                           const struct task_outcome *o)
 {
     if (o->lost)
         return TASK_RETRY;
@@ -224,10 +225,10 @@ failed(struct task_table *t, struct task_entry *e, const struct task_outcome *o)
     return TASK_RETRY;
 }
 
-static void won(struct task_table *t,
-                struct task_entry *e,
-                const struct task_attempt *a,
-                uint64_t now_us)
+static void task_table_won(struct task_table *t,
+                           struct task_entry *e,
+                           const struct task_attempt *a,
+                           uint64_t now_us)
 {
     e->winner = a->number;
     e->winner_worker = a->worker;
@@ -254,7 +255,7 @@ enum task_verdict task_table_end(struct task_table *t,
     ended = *a;
     drop_attempt(t, e, (uint32_t)(a - e->live));
     if (e->state != TASK_DONE && outcome->ok) {
-        won(t, e, &ended, now_us);
+        task_table_won(t, e, &ended, now_us);
         for (uint32_t i = 0; i < e->live_count; i++)
             if (e->live[i].state != ATTEMPT_STOPPING)
                 e->live[i].state = ATTEMPT_OUTRUN;
@@ -264,8 +265,8 @@ enum task_verdict task_table_end(struct task_table *t,
         verdict = TASK_LATE;
     } else {
         if (!outcome->lost)
-            avoid(e, ended.worker);
-        verdict = failed(t, e, outcome);
+            task_table_avoid(e, ended.worker);
+        verdict = task_table_failed(t, e, outcome);
     }
     if (e->state == TASK_RUNNING && e->live_count == 0) {
         list_remove(t, task);

@@ -38,15 +38,14 @@ static int read_ticket(const struct job_files *files,
     return code;
 }
 
-/* --- the job master's side -------------------------------------------------
- */
+/* --- the job master's side ----------------------------------------------- */
 
-static int begin(const struct job_files *files,
-                 const char *path,
-                 struct quarry *store,
-                 const char *table,
-                 const char *id,
-                 struct err *err)
+static int bulk_output_begin_table(const struct job_files *files,
+                                   const char *path,
+                                   struct quarry *store,
+                                   const char *table,
+                                   const char *id,
+                                   struct err *err)
 {
     struct buf ticket = BUF_INIT;
     int code = quarry_bulk_begin(store, table, id, &ticket, err);
@@ -72,7 +71,8 @@ int bulk_output_begin(const struct job_files *files,
     code = files_stat(files, buf_cstr(&path), &info, err);
     if (code == ERR_NOTFOUND) {
         put_load_id(job_id, index, &id);
-        code = begin(files, buf_cstr(&path), store, table, buf_cstr(&id), err);
+        code = bulk_output_begin_table(files, buf_cstr(&path), store, table,
+                                       buf_cstr(&id), err);
     }
     buf_close(&id);
     buf_close(&path);
@@ -147,8 +147,7 @@ int bulk_output_abandon(const struct job_files *files,
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-/* --- an attempt's side ------------------------------------------------------
- */
+/* --- an attempt's side --------------------------------------------------- */
 
 struct bulk_part {
     const struct job_files *files;

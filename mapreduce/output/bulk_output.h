@@ -1,4 +1,4 @@
-/* The rows of a job as table files (table:NAME?bulk=yes): each attempt writes
+/* The rows of a job as SSTables (table:NAME?bulk=yes): each attempt writes
  * its own through bigtable/client/bulk_load.h, and the job's commit adds those
  * of the attempts that won to the table, all at once.
  *
@@ -60,8 +60,7 @@ MUST_CHECK int bulk_output_abandon(const struct job_files *files,
                                    struct quarry *store,
                                    struct err *err);
 
-/* --- by an attempt ---------------------------------------------------------
- */
+/* --- by an attempt ------------------------------------------------------- */
 
 /* How the paths of the files begin that the attempt @prefix writes for load
  * number @index of job @job_id, appended to @out. */

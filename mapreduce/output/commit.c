@@ -54,12 +54,12 @@ int commit_check(const struct job_files *files,
     return code;
 }
 
-static int adopt(const struct job_files *files,
-                 const char *staging,
-                 const char *prefix,
-                 const char *side,
-                 unsigned task,
-                 struct err *err)
+static int commit_adopt(const struct job_files *files,
+                        const char *staging,
+                        const char *prefix,
+                        const char *side,
+                        unsigned task,
+                        struct err *err)
 {
     struct buf from = BUF_INIT;
     struct buf to = BUF_INIT;
@@ -84,7 +84,7 @@ int commit_task(const struct job_files *files,
     size_t side_count = cursor_count(&in, 2);
     int code = 0;
     for (size_t i = 0; i < output_count && code == 0; i++)
-        code = adopt(files, staging[i], prefix, NULL, task, err);
+        code = commit_adopt(files, staging[i], prefix, NULL, task, err);
     for (size_t i = 0; i < side_count && code == 0; i++) {
         uint64_t output = cursor_varint(&in);
         struct slice s = cursor_lslice(&in);
@@ -92,7 +92,8 @@ int commit_task(const struct job_files *files,
         if (in.bad || output >= output_count)
             code = err_set(err, ERR_CORRUPT, "malformed list of side files");
         else
-            code = adopt(files, staging[output], prefix, name, task, err);
+            code =
+                commit_adopt(files, staging[output], prefix, name, task, err);
         mem_free(name);
     }
     return code;

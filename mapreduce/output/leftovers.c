@@ -12,7 +12,8 @@
 /* "20261121-030500-1a2b" */
 #define JOB_ID_BYTES ((size_t)20)
 
-static char *join(const char *dir, const char *name, const char *suffix)
+static char *
+leftovers_join(const char *dir, const char *name, const char *suffix)
 {
     struct buf b = BUF_INIT;
     buf_printf(&b, "%s/%s%s", dir, name, suffix);
@@ -33,7 +34,7 @@ int leftovers_make(const struct job_files *files,
     if (files->fs)
         return dirs_make(files, path, err);
     buf_printf(&fresh, "%s.new", path);
-    owner = join(buf_cstr(&fresh), ".owner", "");
+    owner = leftovers_join(buf_cstr(&fresh), ".owner", "");
     code = dirs_make(files, buf_cstr(&fresh), err);
     if (code == 0)
         code = file_lock(files->world, owner, lock, err);
@@ -61,7 +62,7 @@ int leftovers_take(const struct job_files *files,
     *lock = NULL;
     if (files->fs)
         return 0;
-    owner = join(path, ".owner", "");
+    owner = leftovers_join(path, ".owner", "");
     if (files_stat(files, path, &info, NULL) == 0)
         code = file_lock(files->world, owner, lock, err);
     mem_free(owner);
@@ -72,7 +73,7 @@ void leftovers_keep(const struct job_files *files,
                     const char *path,
                     struct file_lock *lock)
 {
-    char *owner = join(path, ".owner", "");
+    char *owner = leftovers_join(path, ".owner", "");
     if (files_remove(files, owner, NULL)) {
         /* A later job will take it for a dead one's. */
     }
@@ -109,7 +110,7 @@ static void remove_if_dead(const struct job_files *files,
                            const char *output,
                            struct buf *removed)
 {
-    char *owner = join(path, ".owner", "");
+    char *owner = leftovers_join(path, ".owner", "");
     struct file_lock *lock = NULL;
     struct files_info info;
     /* Only one that is there: locking would make it. */
@@ -141,7 +142,7 @@ void leftovers_remove_staging(const struct job_files *files,
             slice_eq(slice_sub(s, 1, base.len + 1), base) &&
             s.data[base.len + 1] == '.' &&
             is_job_id(slice_sub(s, base.len + 2, s.len))) {
-            char *found = join(dir, names[i], "");
+            char *found = leftovers_join(dir, names[i], "");
             remove_if_dead(files, found, path, removed);
             mem_free(found);
         }
@@ -164,7 +165,7 @@ void leftovers_remove_work(const struct job_files *files,
         char *found;
         if (!is_job_id(slice_str(names[i])) || !unwanted(ctx, names[i]))
             continue;
-        found = join(history_dir, names[i], "/work");
+        found = leftovers_join(history_dir, names[i], "/work");
         remove_if_dead(files, found, NULL, removed);
         mem_free(found);
     }

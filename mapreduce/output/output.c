@@ -19,7 +19,7 @@ struct sink {
     struct sink *next; /* Side files. */
     char *name;        /* NULL for the part. */
     bool records;      /* Else text, */
-    bool bulk;         /* or rows in table files. */
+    bool bulk;         /* or rows in SSTables. */
     struct bulk_part *rows;
     struct stream_writer text;
     struct record_writer record;
@@ -269,7 +269,7 @@ void output_set_encode_sides(const struct output_set *s, struct buf *out)
         }
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void sink_text(struct mr_output *o,
                       struct sink *s,
@@ -393,7 +393,7 @@ bool mr_output_is_records(const struct mr_output *out)
     return out && out->spec->kind == MR_SPEC_RECORDS;
 }
 
-/* --- changes of tables ------------------------------------------------- */
+/* --- changes of tables --------------------------------------------------- */
 
 static void
 bulk_write(struct mr_output *o, struct slice row, const struct table_change *c)

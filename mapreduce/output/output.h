@@ -7,7 +7,7 @@
  * The job master renames the files of the winning attempt to part-00003 and
  * NAME-00003, and at the end the staging directory to the output directory
  * (commit.h). Changes of tables are records: key the row, value a list of
- * operations (table_changes.h); or table files are written at once, and the
+ * operations (table_changes.h); or SSTables are written at once, and the
  * part is their list (bulk_output.h).
  *
  * One thread; finish parks.
@@ -33,7 +33,7 @@ struct output_context {
     size_t count;
     const char *text_separator;
     int64_t job_time_us;
-    struct quarry *store; /* To reach a cell's table files; or NULL. */
+    struct quarry *store; /* To reach a cell's SSTables; or NULL. */
     int level;            /* zstd's, of record files. */
     /* For the changes of tables, and the files of bulk loads: one a SPEC. None,
      * or of no key: they are not encrypted. */
@@ -57,7 +57,7 @@ void output_set_close(struct output_set *s); /* NULL is allowed. */
 
 uint64_t output_set_records(const struct output_set *s);
 uint64_t output_set_changes(const struct output_set *s);
-/* Rows in table files. */
+/* Rows in SSTables. */
 uint64_t output_set_rows(const struct output_set *s);
 uint64_t output_set_bytes(const struct output_set *s);
 /* The side files written, as (output:varint name:lslice)*, for the report. */

@@ -71,7 +71,7 @@ unsigned collector_partition(const struct collector *c, struct slice key)
     return (unsigned)(((hash64_slice(key) >> 32) * n) >> 32);
 }
 
-/* --- sorting what is in memory ----------------------------------------- */
+/* --- sorting what is in memory ------------------------------------------- */
 
 static struct slice counts_key(const void *ctx, uint32_t at)
 {
@@ -125,7 +125,7 @@ static void sort_memory(struct collector *c)
     c->pairs_out += c->ref_count;
 }
 
-/* --- spilling ---------------------------------------------------------- */
+/* --- spilling ------------------------------------------------------------ */
 
 /* The pair of a reference; a count's value is put into @number. */
 static void ref_pair(const struct collector *c,
@@ -172,7 +172,7 @@ static void write_run(struct collector *c)
     c->spill_count++;
 }
 
-static void fail(struct collector *c, int code)
+static void collector_fail(struct collector *c, int code)
 {
     if (c->code == 0 && code != 0)
         c->code = code;
@@ -182,8 +182,9 @@ static void fail(struct collector *c, int code)
 static void spill_memory(struct collector *c)
 {
     if (c->code == 0 && !c->spilled) {
-        fail(c, spill_writer_open(&c->spill, c->opts.world, c->opts.spill_path,
-                                  &c->packer, &c->err));
+        collector_fail(c, spill_writer_open(&c->spill, c->opts.world,
+                                            c->opts.spill_path, &c->packer,
+                                            &c->err));
         c->spilled = c->code == 0;
     }
     if (c->code == 0) {
@@ -203,15 +204,17 @@ static bool
 check_sizes(struct collector *c, struct slice key, struct slice value)
 {
     if (UNLIKELY(key.len > MR_KEY_BYTES_MAX))
-        fail(c, err_set(&c->err, ERR_TOOBIG,
-                        "emitted a key of %zu bytes: the limit is %zu", key.len,
-                        MR_KEY_BYTES_MAX));
+        collector_fail(c,
+                       err_set(&c->err, ERR_TOOBIG,
+                               "emitted a key of %zu bytes: the limit is %zu",
+                               key.len, MR_KEY_BYTES_MAX));
     else if (UNLIKELY(value.len > BLOCK_VALUE_BYTES_MAX))
-        fail(c, err_set(&c->err, ERR_TOOBIG,
-                        "emitted a value of %zu bytes for key \"%.*s\": the "
-                        "limit is %zu",
-                        value.len, (int)MIN_OF(key.len, (size_t)80), key.data,
-                        BLOCK_VALUE_BYTES_MAX));
+        collector_fail(
+            c, err_set(&c->err, ERR_TOOBIG,
+                       "emitted a value of %zu bytes for key \"%.*s\": the "
+                       "limit is %zu",
+                       value.len, (int)MIN_OF(key.len, (size_t)80), key.data,
+                       BLOCK_VALUE_BYTES_MAX));
     return c->code == 0;
 }
 
@@ -222,11 +225,12 @@ static void add_pair(struct collector *c, struct slice key, struct slice value)
     spill_memory(c);
     if (c->code || pair_store_add(&c->pairs, key, value))
         return;
-    fail(c, err_set(&c->err, ERR_TOOBIG,
-                    "emitted a value of %zu bytes for key \"%.*s\": the task "
-                    "has %zu bytes for pairs",
-                    value.len, (int)MIN_OF(key.len, (size_t)80), key.data,
-                    c->opts.memory_bytes));
+    collector_fail(
+        c, err_set(&c->err, ERR_TOOBIG,
+                   "emitted a value of %zu bytes for key \"%.*s\": the task "
+                   "has %zu bytes for pairs",
+                   value.len, (int)MIN_OF(key.len, (size_t)80), key.data,
+                   c->opts.memory_bytes));
     err_hint(&c->err, "give the job more memory");
 }
 
@@ -267,13 +271,13 @@ int collector_finish(struct collector *c, bool to_file, struct err *err)
         sort_memory(c);
     }
     if (c->spilled && c->code == 0) {
-        fail(c, spill_writer_finish(&c->spill, &c->err));
+        collector_fail(c, spill_writer_finish(&c->spill, &c->err));
         c->spill_bytes = c->spill.out.written;
     }
     return c->code ? err_copy(err, &c->err) : 0;
 }
 
-/* --- the last run, read ------------------------------------------------ */
+/* --- the last run, read -------------------------------------------------- */
 
 struct memory_source {
     struct merge_source base;

@@ -45,7 +45,7 @@ static uint64_t load_up_to_8(const char *p, size_t n)
     return n == 0 ? 0 : v | (unsigned char)p[0];
 }
 
-static uint64_t mix128(uint64_t a, uint64_t b)
+static uint64_t count_table_mix128(uint64_t a, uint64_t b)
 {
     __extension__ unsigned __int128 m =
         (unsigned __int128)(a ^ UINT64_C(0x9e3779b97f4a7c15)) *
@@ -217,7 +217,7 @@ static void settle_half(struct count_table *t, unsigned half)
 /* The queue's half that was filled waits for its slots from now on; the other
  * one, which waited long enough, is carried out. The slots are asked for in one
  * go: finding their pages takes longest, and many are found at once. */
-static void turn(struct count_table *t)
+static void count_table_turn(struct count_table *t)
 {
     const struct count_pending *p = t->queue + t->half * COUNT_QUEUE;
     for (uint32_t i = 0; i < t->queued; i++)
@@ -230,8 +230,8 @@ static void turn(struct count_table *t)
 
 void count_table_settle(struct count_table *t)
 {
-    turn(t);
-    turn(t);
+    count_table_turn(t);
+    count_table_turn(t);
 }
 
 static void load_short_bytes(struct count_pending *p, struct slice key)
@@ -288,12 +288,12 @@ void count_table_add(struct count_table *t, struct slice key, int64_t by)
     }
     p = &t->queue[t->half * COUNT_QUEUE + t->queued];
     load_short(p, key);
-    hash = mix128(p->lo, p->hi);
+    hash = count_table_mix128(p->lo, p->hi);
     p->by = by;
     p->len1 = (uint32_t)key.len + 1;
     p->hash = (uint32_t)(hash >> 32) ^ (uint32_t)hash;
     if (UNLIKELY(++t->queued == COUNT_QUEUE))
-        turn(t);
+        count_table_turn(t);
 }
 
 uint32_t count_table_pack(struct count_table *t)

@@ -6,7 +6,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/macros.h"
 
-static struct slice take(struct slice *rest, size_t most)
+static struct slice pair_check_take(struct slice *rest, size_t most)
 {
     size_t n = MIN_OF(rest->len, most);
     struct slice s = slice_sub(*rest, 0, n);
@@ -18,7 +18,8 @@ static int
 take_header(struct pair_check *c, struct slice *rest, struct err *err)
 {
     struct pair_block_header h;
-    struct slice s = take(rest, BLOCK_HEADER_BYTES - c->header_bytes);
+    struct slice s =
+        pair_check_take(rest, BLOCK_HEADER_BYTES - c->header_bytes);
     int code;
     memcpy(c->header + c->header_bytes, s.data, s.len);
     c->header_bytes += s.len;
@@ -42,7 +43,7 @@ int pair_check_feed(struct pair_check *c, struct slice bytes, struct err *err)
             code = take_header(c, &bytes, err);
             continue;
         }
-        s = take(&bytes, c->left);
+        s = pair_check_take(&bytes, c->left);
         c->crc = crc32c_extend(c->crc, s.data, s.len);
         c->left -= (uint32_t)s.len;
         if (c->left > 0)

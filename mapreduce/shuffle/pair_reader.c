@@ -31,7 +31,8 @@ void pair_reader_close(struct pair_reader *r)
 
 /* Room for @need unread bytes and one more piece, keeping the alignment of
  * buffer positions to that of the file: r->filled is where r->offset goes. */
-static int reserve(struct pair_reader *r, size_t need, struct err *err)
+static int
+pair_reader_reserve(struct pair_reader *r, size_t need, struct err *err)
 {
     size_t left = r->filled - r->begin;
     size_t keep = r->begin & ~(FILE_DIRECT_ALIGN - 1);
@@ -55,12 +56,12 @@ static int reserve(struct pair_reader *r, size_t need, struct err *err)
 }
 
 /* Have @need unread bytes in the buffer. PRE: the run has them. */
-static int fill(struct pair_reader *r, size_t need, struct err *err)
+static int pair_reader_fill(struct pair_reader *r, size_t need, struct err *err)
 {
     int code = 0;
     if (r->filled - r->begin >= need)
         return 0;
-    code = reserve(r, need, err);
+    code = pair_reader_reserve(r, need, err);
     while (code == 0 && r->filled - r->begin < need) {
         uint64_t at = r->offset & ~(uint64_t)(FILE_DIRECT_ALIGN - 1);
         size_t skip = (size_t)(r->offset - at);
@@ -99,7 +100,7 @@ static int open_block(struct pair_reader *r, bool *more, struct err *err)
         return 0;
     if (bytes_left(r) < BLOCK_HEADER_BYTES)
         return err_set(err, ERR_CORRUPT, "cut inside a block header");
-    code = fill(r, BLOCK_HEADER_BYTES, err);
+    code = pair_reader_fill(r, BLOCK_HEADER_BYTES, err);
     if (code == 0)
         code = pair_block_header_decode(r->buf + r->begin, &h, err);
     if (code)
@@ -107,7 +108,7 @@ static int open_block(struct pair_reader *r, bool *more, struct err *err)
     bytes = BLOCK_HEADER_BYTES + h.stored_bytes;
     if (bytes_left(r) < bytes)
         return err_set(err, ERR_CORRUPT, "cut inside a block");
-    code = fill(r, bytes, err);
+    code = pair_reader_fill(r, bytes, err);
     if (code)
         return code;
     code = pair_block_open(r->buf + r->begin, &h, r->packer, &r->raw, err);

@@ -61,7 +61,7 @@ static int node_load(struct run_merge *m, struct merge_node *n, struct err *err)
     return code;
 }
 
-static void swap(struct merge_node *a, struct merge_node *b)
+static void run_merge_swap(struct merge_node *a, struct merge_node *b)
 {
     struct merge_node x = *a;
     *a = *b;
@@ -69,7 +69,7 @@ static void swap(struct merge_node *a, struct merge_node *b)
 }
 
 /* Play the first round: winners rise, losers stay. */
-static int build(struct run_merge *m, struct err *err)
+static int run_merge_build(struct run_merge *m, struct err *err)
 {
     struct merge_node *winners = mem_zalloc(2 * m->leaves, sizeof(*winners));
     int code = 0;
@@ -81,7 +81,7 @@ static int build(struct run_merge *m, struct err *err)
         winners[i] = winners[2 * i];
         m->tree[i] = winners[2 * i + 1];
         if (node_before(m, &m->tree[i], &winners[i]))
-            swap(&m->tree[i], &winners[i]);
+            run_merge_swap(&m->tree[i], &winners[i]);
     }
     m->tree[0] = winners[1];
     mem_free(winners);
@@ -94,7 +94,7 @@ int run_merge_next(struct run_merge *m, bool *more, struct err *err)
     *more = false;
     if (!m->started) {
         m->started = true;
-        code = build(m, err);
+        code = run_merge_build(m, err);
     } else if (m->tree[0].ended) {
         return 0;
     } else {
@@ -102,7 +102,7 @@ int run_merge_next(struct run_merge *m, bool *more, struct err *err)
         for (size_t i = (m->leaves + m->tree[0].source) / 2;
              i >= 1 && code == 0; i /= 2)
             if (node_before(m, &m->tree[i], &m->tree[0]))
-                swap(&m->tree[i], &m->tree[0]);
+                run_merge_swap(&m->tree[i], &m->tree[0]);
     }
     if (code)
         m->tree[0].ended = true;

@@ -238,7 +238,7 @@ void sort_refs(struct sort_ref *refs,
     mem_free(starts);
 }
 
-static void reverse(struct sort_ref *a, size_t n)
+static void sort_reverse_refs(struct sort_ref *a, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {
         struct sort_ref x = a[i];
@@ -256,13 +256,13 @@ void sort_reverse(struct sort_ref *refs,
         for (end = i + 1; end < count; end++)
             if (refs[end].partition != refs[i].partition)
                 break;
-        reverse(refs + i, end - i);
+        sort_reverse_refs(refs + i, end - i);
     }
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count; end++)
             if (refs[end].partition != refs[i].partition ||
                 tail_cmp(&s, &refs[i], &refs[end], 0) != 0)
                 break;
-        reverse(refs + i, end - i);
+        sort_reverse_refs(refs + i, end - i);
     }
 }

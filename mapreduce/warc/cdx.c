@@ -25,7 +25,7 @@ void cdx_json_string(struct slice s, struct buf *out)
     buf_close(&text);
 }
 
-static void field(struct buf *out, const char *name, struct slice value)
+static void cdx_field(struct buf *out, const char *name, struct slice value)
 {
     if (out->data[out->len - 1] != '{')
         buf_append_str(out, ", ");
@@ -33,7 +33,7 @@ static void field(struct buf *out, const char *name, struct slice value)
     cdx_json_string(value, out);
 }
 
-static void number(struct buf *out, const char *name, uint64_t value)
+static void cdx_number(struct buf *out, const char *name, uint64_t value)
 {
     if (out->data[out->len - 1] != '{')
         buf_append_str(out, ", ");
@@ -70,7 +70,7 @@ static void digest_field(const struct warc_record *rec,
     colon = slice_find_byte(label, ':');
     if (colon < label.len)
         label = slice_sub(label, colon + 1, label.len);
-    field(out, "digest", label);
+    cdx_field(out, "digest", label);
 }
 
 bool cdx_line(const struct warc_record *rec,
@@ -86,14 +86,14 @@ bool cdx_line(const struct warc_record *rec,
     date_format_14(rec->time_us, time);
     surt_key(rec->uri, out);
     buf_printf(out, " %s {", time);
-    field(out, "url", rec->uri);
-    field(out, "mime", mime_of(rec, m));
+    cdx_field(out, "url", rec->uri);
+    cdx_field(out, "mime", mime_of(rec, m));
     if (m && m->status)
-        number(out, "status", (uint64_t)m->status);
+        cdx_number(out, "status", (uint64_t)m->status);
     digest_field(rec, m, out);
-    number(out, "length", rec->length);
-    number(out, "offset", rec->offset);
-    field(out, "filename", slice_str(file_name));
+    cdx_number(out, "length", rec->length);
+    cdx_number(out, "offset", rec->offset);
+    cdx_field(out, "filename", slice_str(file_name));
     buf_append_str(out, "}\n");
     return true;
 }

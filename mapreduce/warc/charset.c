@@ -62,8 +62,8 @@ bool charset_was_detected(const struct charset_decoder *d)
 /* --- which one ----------------------------------------------------------- */
 
 /* Look at the bytes; NULL: they don't tell. */
-static const struct charset_encoding *detect(struct charset_decoder *d,
-                                             struct slice body)
+static const struct charset_encoding *charset_detect(struct charset_decoder *d,
+                                                     struct slice body)
 {
     const struct charset_encoding *e;
     const char *name;
@@ -122,10 +122,10 @@ static const struct charset_encoding *of_meta(struct slice body)
     return e && is_utf16(e) ? &charset_utf8 : e;
 }
 
-static const struct charset_encoding *choose(struct charset_decoder *d,
-                                             struct slice label,
-                                             bool html,
-                                             struct slice body)
+static const struct charset_encoding *charset_choose(struct charset_decoder *d,
+                                                     struct slice label,
+                                                     bool html,
+                                                     struct slice body)
 {
     size_t cut;
     const struct charset_encoding *e = of_mark(body);
@@ -142,7 +142,7 @@ static const struct charset_encoding *choose(struct charset_decoder *d,
         (e || slice_find_byte(body, '\x1b') == body.len))
         return &charset_utf8;
     if (!e) {
-        e = detect(d, body);
+        e = charset_detect(d, body);
         d->by_bytes = e && e != &charset_windows_1252;
     }
     return e ? e : &charset_windows_1252;
@@ -162,7 +162,7 @@ static bool open_converter(struct charset_decoder *d)
     return d->to_utf8 != (iconv_t)-1;
 }
 
-static void convert(struct charset_decoder *d, struct slice body)
+static void charset_convert(struct charset_decoder *d, struct slice body)
 {
     char *in = (char *)(uintptr_t)body.data;
     size_t left = body.len;
@@ -196,7 +196,7 @@ struct slice charset_decode(struct charset_decoder *d,
     }
     buf_clear(&d->text);
     d->by_bytes = false;
-    d->encoding = choose(d, label, html, body);
+    d->encoding = charset_choose(d, label, html, body);
     if (d->encoding == &charset_utf8)
         return body;
     if (!open_converter(d)) {
@@ -206,7 +206,7 @@ struct slice charset_decode(struct charset_decoder *d,
     }
     if (is_utf16(d->encoding) && of_mark(body))
         body = slice_sub(body, 2, body.len);
-    convert(d, body);
+    charset_convert(d, body);
     return buf_slice(&d->text);
 }
 
@@ -221,7 +221,7 @@ static bool has_high(struct slice s)
 }
 
 /* Append the bytes of @s, escaping those that are not ASCII. */
-static void escape(struct buf *out, struct slice s)
+static void charset_escape(struct buf *out, struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.data[i];
@@ -258,7 +258,7 @@ charset_link(struct charset_decoder *d, struct slice href, struct buf *out)
         return href;
     buf_clear(out);
     buf_append_slice(out, slice_sub(href, 0, query));
-    escape(out, slice_make(bytes, (size_t)(to - bytes)));
+    charset_escape(out, slice_make(bytes, (size_t)(to - bytes)));
     buf_append_slice(out, slice_sub(href, end, href.len));
     return buf_slice(out);
 }

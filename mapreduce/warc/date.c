@@ -34,7 +34,7 @@ static int days_in_month(int y, int m)
     return m == 2 && leap ? 29 : days[m - 1];
 }
 
-static bool finish(const struct parts *p, int64_t *us)
+static bool date_finish(const struct parts *p, int64_t *us)
 {
     int64_t s;
     if (p->year < 1 || p->month < 1 || p->month > 12 || p->day < 1 ||
@@ -53,7 +53,7 @@ static bool is_digit(char c)
 }
 
 /* Exactly @count digits from *@s into *@v. */
-static bool digits(struct slice *s, size_t count, int *v)
+static bool date_digits(struct slice *s, size_t count, int *v)
 {
     int n = 0;
     if (s->len < count)
@@ -68,7 +68,7 @@ static bool digits(struct slice *s, size_t count, int *v)
     return true;
 }
 
-static bool eat(struct slice *s, char c)
+static bool date_eat(struct slice *s, char c)
 {
     if (s->len == 0 || s->data[0] != c)
         return false;
@@ -77,7 +77,7 @@ static bool eat(struct slice *s, char c)
 }
 
 /* Digits of a fraction of a second; those beyond the sixth are dropped. */
-static bool fraction(struct slice *s, struct parts *p)
+static bool date_fraction(struct slice *s, struct parts *p)
 {
     int64_t unit = SECOND_US;
     size_t n = 0;
@@ -91,20 +91,20 @@ static bool fraction(struct slice *s, struct parts *p)
 }
 
 /* "Z", "+01:00", "-0130", or nothing. */
-static bool zone(struct slice *s, struct parts *p)
+static bool date_zone(struct slice *s, struct parts *p)
 {
     bool west;
     int h;
     int m = 0;
-    if (s->len == 0 || eat(s, 'Z') || eat(s, 'z'))
+    if (s->len == 0 || date_eat(s, 'Z') || date_eat(s, 'z'))
         return s->len == 0;
     west = s->data[0] == '-';
-    if (!eat(s, '+') && !eat(s, '-'))
+    if (!date_eat(s, '+') && !date_eat(s, '-'))
         return false;
-    if (!digits(s, 2, &h))
+    if (!date_digits(s, 2, &h))
         return false;
-    eat(s, ':');
-    if (s->len && !digits(s, 2, &m))
+    date_eat(s, ':');
+    if (s->len && !date_digits(s, 2, &m))
         return false;
     p->offset_minutes = (h * 60 + m) * (west ? -1 : 1);
     return s->len == 0 && h < 24 && m < 60;
@@ -113,60 +113,60 @@ static bool zone(struct slice *s, struct parts *p)
 /* Behind the day: "T20:06:24.123Z" in any of its lengths. */
 static bool clock_part(struct slice *s, struct parts *p)
 {
-    if (!eat(s, 'T') && !eat(s, 't') && !eat(s, ' '))
-        return zone(s, p);
-    if (!digits(s, 2, &p->hour))
+    if (!date_eat(s, 'T') && !date_eat(s, 't') && !date_eat(s, ' '))
+        return date_zone(s, p);
+    if (!date_digits(s, 2, &p->hour))
         return false;
     p->span_us = 3600 * SECOND_US;
-    if (!eat(s, ':'))
-        return zone(s, p);
-    if (!digits(s, 2, &p->minute))
+    if (!date_eat(s, ':'))
+        return date_zone(s, p);
+    if (!date_digits(s, 2, &p->minute))
         return false;
     p->span_us = 60 * SECOND_US;
-    if (!eat(s, ':'))
-        return zone(s, p);
-    if (!digits(s, 2, &p->second))
+    if (!date_eat(s, ':'))
+        return date_zone(s, p);
+    if (!date_digits(s, 2, &p->second))
         return false;
     p->span_us = SECOND_US;
-    if ((eat(s, '.') || eat(s, ',')) && !fraction(s, p))
+    if ((date_eat(s, '.') || date_eat(s, ',')) && !date_fraction(s, p))
         return false;
-    return zone(s, p);
+    return date_zone(s, p);
 }
 
-static bool iso(struct slice s, struct parts *p)
+static bool date_iso(struct slice s, struct parts *p)
 {
     p->span_us = 366 * DAY_S * SECOND_US;
-    if (!digits(&s, 4, &p->year))
+    if (!date_digits(&s, 4, &p->year))
         return false;
-    if (!eat(&s, '-'))
+    if (!date_eat(&s, '-'))
         return s.len == 0;
-    if (!digits(&s, 2, &p->month))
+    if (!date_digits(&s, 2, &p->month))
         return false;
     p->span_us = 31 * DAY_S * SECOND_US;
-    if (!eat(&s, '-'))
+    if (!date_eat(&s, '-'))
         return s.len == 0;
-    if (!digits(&s, 2, &p->day))
+    if (!date_digits(&s, 2, &p->day))
         return false;
     p->span_us = DAY_S * SECOND_US;
     return clock_part(&s, p);
 }
 
 /* "20140126200624", 6 to 14 digits, or more: a fraction. */
-static bool compact(struct slice s, struct parts *p)
+static bool date_compact(struct slice s, struct parts *p)
 {
     static const int64_t spans[] = {31 * 86400, 86400, 3600, 60, 1};
     int *const to[] = {&p->month, &p->day, &p->hour, &p->minute, &p->second};
-    if (s.len < 6 || s.len > 23 || !digits(&s, 4, &p->year))
+    if (s.len < 6 || s.len > 23 || !date_digits(&s, 4, &p->year))
         return false;
     for (size_t i = 0; i < 5 && s.len >= 2; i++) {
-        if (!digits(&s, 2, to[i]))
+        if (!date_digits(&s, 2, to[i]))
             return false;
         p->span_us = spans[i] * SECOND_US;
     }
-    eat(&s, '.');
-    if (s.len && !fraction(&s, p))
+    date_eat(&s, '.');
+    if (s.len && !date_fraction(&s, p))
         return false;
-    eat(&s, 'Z');
+    date_eat(&s, 'Z');
     return s.len == 0;
 }
 
@@ -175,8 +175,9 @@ bool date_parse_span(struct slice s, int64_t *us, int64_t *span_us)
     struct parts p = {.month = 1, .day = 1};
     bool ok;
     s = slice_trim(s);
-    ok = s.len > 4 && is_digit(s.data[4]) ? compact(s, &p) : iso(s, &p);
-    ok = ok && finish(&p, us);
+    ok = s.len > 4 && is_digit(s.data[4]) ? date_compact(s, &p)
+                                          : date_iso(s, &p);
+    ok = ok && date_finish(&p, us);
     if (ok)
         *span_us = p.span_us;
     return ok;
@@ -208,7 +209,7 @@ static bool month_name(struct slice *s, int *month)
     return false;
 }
 
-static void blanks(struct slice *s)
+static void date_blanks(struct slice *s)
 {
     while (s->len && (s->data[0] == ' ' || s->data[0] == '-'))
         *s = slice_sub(*s, 1, s->len);
@@ -216,13 +217,14 @@ static void blanks(struct slice *s)
 
 static bool clock_hms(struct slice *s, struct parts *p)
 {
-    return digits(s, 2, &p->hour) && eat(s, ':') && digits(s, 2, &p->minute) &&
-           eat(s, ':') && digits(s, 2, &p->second);
+    return date_digits(s, 2, &p->hour) && date_eat(s, ':') &&
+           date_digits(s, 2, &p->minute) && date_eat(s, ':') &&
+           date_digits(s, 2, &p->second);
 }
 
 static bool day_of_month(struct slice *s, int *day)
 {
-    return digits(s, s->len > 1 && is_digit(s->data[1]) ? 2 : 1, day);
+    return date_digits(s, s->len > 1 && is_digit(s->data[1]) ? 2 : 1, day);
 }
 
 /* "Nov  6 08:49:37 1994" */
@@ -230,14 +232,14 @@ static bool asctime_form(struct slice s, struct parts *p)
 {
     if (!month_name(&s, &p->month))
         return false;
-    blanks(&s);
+    date_blanks(&s);
     if (!day_of_month(&s, &p->day))
         return false;
-    blanks(&s);
+    date_blanks(&s);
     if (!clock_hms(&s, p))
         return false;
-    blanks(&s);
-    return digits(&s, 4, &p->year);
+    date_blanks(&s);
+    return date_digits(&s, 4, &p->year);
 }
 
 bool date_parse_http(struct slice s, int64_t *us)
@@ -247,41 +249,42 @@ bool date_parse_http(struct slice s, int64_t *us)
     /* The day of the week says nothing. */
     while (s.len && !is_digit(s.data[0]) && s.data[0] != ' ')
         s = slice_sub(s, 1, s.len);
-    blanks(&s);
+    date_blanks(&s);
     if (s.len && !is_digit(s.data[0]))
-        return asctime_form(s, &p) && finish(&p, us);
+        return asctime_form(s, &p) && date_finish(&p, us);
     if (!day_of_month(&s, &p.day))
         return false;
-    blanks(&s);
+    date_blanks(&s);
     if (!month_name(&s, &p.month))
         return false;
-    blanks(&s);
+    date_blanks(&s);
     if (s.len >= 4 && is_digit(s.data[2])) {
-        if (!digits(&s, 4, &p.year))
+        if (!date_digits(&s, 4, &p.year))
             return false;
-    } else if (digits(&s, 2, &p.year)) {
+    } else if (date_digits(&s, 2, &p.year)) {
         p.year += p.year < 70 ? 2000 : 1900;
     } else {
         return false;
     }
-    blanks(&s);
-    return clock_hms(&s, &p) && finish(&p, us);
+    date_blanks(&s);
+    return clock_hms(&s, &p) && date_finish(&p, us);
 }
 
 bool date_parse_log(struct slice s, int64_t *us)
 {
     struct parts p = {0};
-    if (!digits(&s, 2, &p.day) || !eat(&s, '/') || !month_name(&s, &p.month) ||
-        !eat(&s, '/') || !digits(&s, 4, &p.year) || !eat(&s, ':') ||
+    if (!date_digits(&s, 2, &p.day) || !date_eat(&s, '/') ||
+        !month_name(&s, &p.month) || !date_eat(&s, '/') ||
+        !date_digits(&s, 4, &p.year) || !date_eat(&s, ':') ||
         !clock_hms(&s, &p))
         return false;
-    eat(&s, ' ');
-    return zone(&s, &p) && finish(&p, us);
+    date_eat(&s, ' ');
+    return date_zone(&s, &p) && date_finish(&p, us);
 }
 
 /* --- back ---------------------------------------------------------------- */
 
-static void split(int64_t us, struct parts *p)
+static void date_split(int64_t us, struct parts *p)
 {
     int64_t s = us / SECOND_US - (us % SECOND_US < 0);
     int64_t days = s / DAY_S - (s % DAY_S < 0);
@@ -301,8 +304,9 @@ static void split(int64_t us, struct parts *p)
     p->fraction_us = us - s * SECOND_US;
 }
 
-static size_t
-format(const struct parts *p, bool fraction, char out[DATE_TEXT_BYTES])
+static size_t date_format_parts(const struct parts *p,
+                                bool fraction,
+                                char out[DATE_TEXT_BYTES])
 {
     char text[128] = "";
     int n = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d",
@@ -320,22 +324,22 @@ format(const struct parts *p, bool fraction, char out[DATE_TEXT_BYTES])
 size_t date_format(int64_t us, char out[DATE_TEXT_BYTES])
 {
     struct parts p = {0};
-    split(us, &p);
-    return format(&p, p.fraction_us != 0, out);
+    date_split(us, &p);
+    return date_format_parts(&p, p.fraction_us != 0, out);
 }
 
 size_t date_format_us(int64_t us, char out[DATE_TEXT_BYTES])
 {
     struct parts p = {0};
-    split(us, &p);
-    return format(&p, true, out);
+    date_split(us, &p);
+    return date_format_parts(&p, true, out);
 }
 
 void date_format_14(int64_t us, char out[DATE_TEXT_BYTES])
 {
     struct parts p = {0};
     char text[128] = "";
-    split(us, &p);
+    date_split(us, &p);
     snprintf(text, sizeof(text), "%04d%02d%02d%02d%02d%02d", p.year, p.month,
              p.day, p.hour, p.minute, p.second);
     memcpy(out, text, DATE_TEXT_BYTES - 1);

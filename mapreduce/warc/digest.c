@@ -17,7 +17,7 @@ static const struct {
     {"sha512", DIGEST_SHA512, 64},
 };
 
-static const EVP_MD *algorithm(enum digest_kind kind)
+static const EVP_MD *digest_algorithm(enum digest_kind kind)
 {
     switch (kind) {
     case DIGEST_MD5: return EVP_md5();
@@ -126,7 +126,7 @@ bool digest_parse(struct slice label, struct digest *d)
 void digest_of(enum digest_kind kind, struct slice data, struct digest *d)
 {
     unsigned n = 0;
-    const EVP_MD *md = algorithm(kind);
+    const EVP_MD *md = digest_algorithm(kind);
     PRE(md);
     d->kind = kind;
     INVARIANT(EVP_Digest(data.data ? data.data : "", data.len, d->bytes, &n, md,

@@ -79,7 +79,7 @@ static bool is_date(struct slice s)
 /* Five words from the right end make v1 if the third is a date and the second
  * an address; else ten make v2. */
 static bool
-split(struct slice line, struct warc_record *r, struct slice *length)
+head_arc_split(struct slice line, struct warc_record *r, struct slice *length)
 {
     struct slice rest = line;
     struct slice w[10];
@@ -115,7 +115,7 @@ bool head_arc_parse(struct slice line, bool strict, struct head *h)
     if (line.len > HEAD_ARC_LINE_BYTES_MAX)
         return false;
     line = slice_trim(line);
-    if (!has_scheme(line) || !split(line, r, &length))
+    if (!has_scheme(line) || !head_arc_split(line, r, &length))
         return false;
     h->has_length = length_of(length, &r->content_length);
     h->bad_length = !h->has_length;

@@ -65,7 +65,7 @@ bool head_warc_starts(struct slice s)
 /* --- fields -------------------------------------------------------------- */
 
 /* A number of bytes; false when it is none or absurd. */
-static bool number(struct slice s, uint64_t *v)
+static bool head_warc_number(struct slice s, uint64_t *v)
 {
     uint64_t n = 0;
     if (s.len == 0)
@@ -81,7 +81,7 @@ static bool number(struct slice s, uint64_t *v)
     return true;
 }
 
-static struct slice unbracket(struct slice s)
+static struct slice head_warc_unbracket(struct slice s)
 {
     if (s.len >= 2 && s.data[0] == '<' && s.data[s.len - 1] == '>')
         return slice_trim(slice_sub(s, 1, s.len - 1));
@@ -147,7 +147,8 @@ static void put_field(struct head *h, const struct warc_header *f)
     char *base = (char *)&h->record;
     if (http_slice_is(f->name, "content-length")) {
         if (!h->has_length && !h->bad_length) {
-            h->has_length = number(f->value, &h->record.content_length);
+            h->has_length =
+                head_warc_number(f->value, &h->record.content_length);
             h->bad_length = !h->has_length;
         }
         return;
@@ -157,21 +158,23 @@ static void put_field(struct head *h, const struct warc_header *f)
             continue;
         if (fields[i].kind == FIELD_NUMBER) {
             uint64_t *to = (uint64_t *)(void *)(base + fields[i].offset);
-            if (*to == 0 && !number(f->value, to))
+            if (*to == 0 && !head_warc_number(f->value, to))
                 *to = 0;
         } else {
             struct slice *to =
                 (struct slice *)(void *)(base + fields[i].offset);
             if (to->len == 0)
-                *to = fields[i].kind == FIELD_URI ? unbracket(f->value)
-                                                  : f->value;
+                *to = fields[i].kind == FIELD_URI
+                          ? head_warc_unbracket(f->value)
+                          : f->value;
         }
         return;
     }
 }
 
 /* Join a folded line to the value before it. */
-static void fold(struct warc_header *f, struct slice line, struct arena *arena)
+static void
+head_warc_fold(struct warc_header *f, struct slice line, struct arena *arena)
 {
     struct slice more = slice_trim(line);
     char *p = arena_alloc(arena, f->value.len + more.len + 1);
@@ -189,7 +192,7 @@ static void put_line(struct head *h, struct slice line, struct arena *arena)
     size_t colon = slice_find_byte(line, ':');
     if (line.data[0] == ' ' || line.data[0] == '\t') {
         if (r->header_count)
-            fold(&h->headers[r->header_count - 1], line, arena);
+            head_warc_fold(&h->headers[r->header_count - 1], line, arena);
         return;
     }
     if (colon == line.len || r->header_count == HEAD_HEADER_COUNT_MAX)

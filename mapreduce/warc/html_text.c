@@ -84,11 +84,10 @@ static size_t put_utf8(char *p, unsigned c)
     return 4;
 }
 
-/* --- references ------------------------------------------------------------
- */
+/* --- references ---------------------------------------------------------- */
 
 /* "#123;" or "#x7b;" behind an ampersand. */
-static size_t numeric(struct slice s, unsigned *code)
+static size_t html_text_numeric(struct slice s, unsigned *code)
 {
     size_t i = 1;
     unsigned v = 0;
@@ -119,11 +118,11 @@ static size_t numeric(struct slice s, unsigned *code)
 }
 
 /* Length of the reference whose ampersand is before @s; 0: it is none. */
-static size_t reference(struct slice s, unsigned *code)
+static size_t html_text_reference(struct slice s, unsigned *code)
 {
     size_t n = 0;
     if (s.len && s.data[0] == '#')
-        return numeric(s, code);
+        return html_text_numeric(s, code);
     while (n < s.len && n < 8 &&
            (((s.data[n] | 0x20) >= 'a' && (s.data[n] | 0x20) <= 'z') ||
             (s.data[n] >= '0' && s.data[n] <= '9')))
@@ -157,7 +156,7 @@ void html_text_append(struct buf *out,
         unsigned code;
         size_t n;
         if (c == '&') {
-            n = reference(slice_sub(s, i + 1, s.len), &code);
+            n = html_text_reference(slice_sub(s, i + 1, s.len), &code);
             if (n) {
                 i += n + 1;
                 if (code != ' ' || !collapse) {
@@ -178,11 +177,10 @@ void html_text_append(struct buf *out,
     }
 }
 
-/* --- charsets --------------------------------------------------------------
- */
+/* --- charsets ------------------------------------------------------------ */
 
 /* Length of the UTF-8 character at @p, 0 when it is none, -1 when it is cut. */
-static int character(const unsigned char *p, size_t n)
+static int html_text_character(const unsigned char *p, size_t n)
 {
     unsigned char c = p[0];
     int len = c < 0x80   ? 1
@@ -211,7 +209,7 @@ bool html_text_is_utf8(struct slice s, size_t *cut)
     if (cut)
         *cut = 0;
     while (i < s.len) {
-        int n = p[i] < 0x80 ? 1 : character(p + i, s.len - i);
+        int n = p[i] < 0x80 ? 1 : html_text_character(p + i, s.len - i);
         if (n < 0 && cut) {
             *cut = s.len - i;
             return true;

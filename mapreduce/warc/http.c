@@ -16,9 +16,9 @@ bool http_slice_is(struct slice s, const char *lower)
     return lower[i] == '\0';
 }
 
-/* --- start line ----------------------------------------------------------- */
+/* --- start line ---------------------------------------------------------- */
 
-static struct slice word(struct slice *s)
+static struct slice warc_http_word(struct slice *s)
 {
     size_t i = 0;
     size_t n;
@@ -46,8 +46,8 @@ static bool status_line(struct slice line, struct http_message *m)
     struct slice code;
     if (!starts_http(line))
         return false;
-    m->version = word(&line);
-    code = word(&line);
+    m->version = warc_http_word(&line);
+    code = warc_http_word(&line);
     m->status = 0;
     for (size_t i = 0; i < code.len && i < 3; i++) {
         if (code.data[i] < '0' || code.data[i] > '9')
@@ -78,8 +78,7 @@ static bool request_line(struct slice line, struct http_message *m)
     return true;
 }
 
-/* --- headers ----------------------------------------------------------------
- */
+/* --- headers ------------------------------------------------------------- */
 
 static bool take_line(struct slice *s, struct slice *line)
 {
@@ -181,8 +180,7 @@ bool http_header(const struct http_message *m,
     return false;
 }
 
-/* --- media types -----------------------------------------------------------
- */
+/* --- media types --------------------------------------------------------- */
 
 struct slice http_media_type(struct slice content_type)
 {

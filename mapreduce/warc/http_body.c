@@ -45,8 +45,7 @@ void http_decoder_free(struct http_decoder *d)
     mem_free(d);
 }
 
-/* --- chunked ----------------------------------------------------------------
- */
+/* --- chunked ------------------------------------------------------------- */
 
 /* The size line of a chunk: "1a2b;ext=1 CR LF". False when it is none. */
 static bool chunk_size(struct slice *s, uint64_t *size)
@@ -180,8 +179,7 @@ static struct slice undo_transfer(struct http_decoder *d,
     return buf_slice(&d->chunks);
 }
 
-/* --- content codings -------------------------------------------------------
- */
+/* --- content codings ----------------------------------------------------- */
 
 enum result {
     RESULT_DONE,
@@ -269,10 +267,10 @@ static bool gunzip_whole(struct http_decoder *d,
     return true;
 }
 
-static enum result gunzip(struct http_decoder *d,
-                          struct slice s,
-                          size_t bytes_max,
-                          struct buf *out)
+static enum result http_body_gunzip(struct http_decoder *d,
+                                    struct slice s,
+                                    size_t bytes_max,
+                                    struct buf *out)
 {
     if (!is_gzip(s))
         return RESULT_NOT;
@@ -290,7 +288,7 @@ static enum result inflate_either(struct http_decoder *d,
     const unsigned char *p = (const unsigned char *)s.data;
     enum result r;
     if (is_gzip(s))
-        return gunzip(d, s, bytes_max, out);
+        return http_body_gunzip(d, s, bytes_max, out);
     if (s.len >= 2 && (p[0] & 15) == 8 && (p[0] * 256 + p[1]) % 31 == 0) {
         r = inflate_all(d, 15, s, bytes_max, out);
         if (r != RESULT_NOT)
@@ -301,7 +299,8 @@ static enum result inflate_either(struct http_decoder *d,
     return r == RESULT_CUT && d->inflate.msg ? RESULT_NOT : r;
 }
 
-static enum result unbrotli(struct slice s, size_t bytes_max, struct buf *out)
+static enum result
+http_body_unbrotli(struct slice s, size_t bytes_max, struct buf *out)
 {
     BrotliDecoderState *b = BrotliDecoderCreateInstance(NULL, NULL, NULL);
     const uint8_t *next_in = (const uint8_t *)s.data;
@@ -332,10 +331,10 @@ static enum result unbrotli(struct slice s, size_t bytes_max, struct buf *out)
     return result;
 }
 
-static enum result unzstd(struct http_decoder *d,
-                          struct slice s,
-                          size_t bytes_max,
-                          struct buf *out)
+static enum result http_body_unzstd(struct http_decoder *d,
+                                    struct slice s,
+                                    size_t bytes_max,
+                                    struct buf *out)
 {
     ZSTD_inBuffer in = {s.data, s.len, 0};
     size_t r = 1;
@@ -405,10 +404,10 @@ static enum result undo_one(struct http_decoder *d,
 {
     buf_clear(out);
     switch (coding) {
-    case CODING_GZIP: return gunzip(d, s, bytes_max, out);
+    case CODING_GZIP: return http_body_gunzip(d, s, bytes_max, out);
     case CODING_DEFLATE: return inflate_either(d, s, bytes_max, out);
-    case CODING_BROTLI: return unbrotli(s, bytes_max, out);
-    case CODING_ZSTD: return unzstd(d, s, bytes_max, out);
+    case CODING_BROTLI: return http_body_unbrotli(s, bytes_max, out);
+    case CODING_ZSTD: return http_body_unzstd(d, s, bytes_max, out);
     case CODING_NONE:
     case CODING_UNKNOWN: break;
     }
@@ -416,7 +415,8 @@ static enum result undo_one(struct http_decoder *d,
 }
 
 /* The codings of the header in the order they were applied. */
-static size_t codings(struct slice v, enum coding list[CODING_COUNT_MAX])
+static size_t http_body_codings(struct slice v,
+                                enum coding list[CODING_COUNT_MAX])
 {
     size_t n = 0;
     while (v.len && n < CODING_COUNT_MAX) {
@@ -438,7 +438,7 @@ static struct slice undo_content(struct http_decoder *d,
     size_t n;
     if (s.len == 0 || !http_header(m, "content-encoding", &v))
         return s;
-    n = codings(v, list);
+    n = http_body_codings(v, list);
     while (n-- > 0) {
         struct buf *out = s.data == d->even.data ? &d->odd : &d->even;
         enum result r;

@@ -205,8 +205,7 @@ static bool contains_word(struct slice s, const char *lower)
     return false;
 }
 
-/* --- tags ------------------------------------------------------------------
- */
+/* --- tags ---------------------------------------------------------------- */
 
 static void tag_a(struct html_scanner *s, bool is_area)
 {
@@ -386,11 +385,10 @@ static void start_tag(struct html_scanner *s, struct slice name)
     }
 }
 
-/* --- markup ----------------------------------------------------------------
- */
+/* --- markup -------------------------------------------------------------- */
 
 /* Behind "<!": a comment, a doctype, or something like it. */
-static void declaration(struct html_scanner *s)
+static void links_declaration(struct html_scanner *s)
 {
     const char *p = s->p;
     if (s->end - p >= 2 && p[0] == '-' && p[1] == '-') {
@@ -431,7 +429,7 @@ static void end_tag(struct html_scanner *s)
 {
     struct slice name;
     if (s->p < s->end && !is_alpha(*s->p)) {
-        declaration(s);
+        links_declaration(s);
         return;
     }
     name = tag_name(s);
@@ -441,7 +439,7 @@ static void end_tag(struct html_scanner *s)
 }
 
 /* At '<'. */
-static void markup(struct html_scanner *s)
+static void links_markup(struct html_scanner *s)
 {
     char c;
     s->p++;
@@ -455,7 +453,7 @@ static void markup(struct html_scanner *s)
         end_tag(s);
     } else if (c == '!' || c == '?') {
         s->p += c == '!';
-        declaration(s);
+        links_declaration(s);
     } else if (s->in_link) {
         link_text(s, s->p - 1, s->p);
     }
@@ -485,7 +483,7 @@ void html_scan(struct html_scanner *s,
         if (!lt)
             break;
         s->p = lt;
-        markup(s);
+        links_markup(s);
     }
     end_link(s);
     page->base = buf_slice(&s->base);

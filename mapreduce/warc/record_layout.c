@@ -14,7 +14,7 @@
 /* So many starts of records are tried as the end of a block. */
 #define STARTS_TRIED_MAX 32
 
-/* --- the end of a block --------------------------------------------------- */
+/* --- the end of a block -------------------------------------------------- */
 
 enum tail {
     TAIL_GOOD,
@@ -92,7 +92,7 @@ static int check_tail(struct warc_reader *r,
     }
 }
 
-/* --- other ends ----------------------------------------------------------- */
+/* --- other ends ---------------------------------------------------------- */
 
 /* The next place from *@at on where a record starts, or the input ends; *@found
  * is false when none is near. @most: how far to look. */
@@ -216,8 +216,7 @@ static size_t member_inside(struct warc_reader *r, size_t head, size_t q)
     return 0;
 }
 
-/* --- laying out a record ---------------------------------------------------
- */
+/* --- laying out a record ------------------------------------------------- */
 
 const char *reader__uri_text(const struct warc_reader *r, char *out, size_t n)
 {
@@ -261,7 +260,8 @@ static bool drop_denied(struct warc_reader *r, struct layout *l)
 }
 
 /* A wrong length was told apart; put it right and say so. */
-static int mend(struct warc_reader *r, struct layout *l, struct err *err)
+static int
+record_layout_mend(struct warc_reader *r, struct layout *l, struct err *err)
 {
     bool found;
     char uri[128];
@@ -341,8 +341,10 @@ static bool is_separated(const struct warc_reader *r, size_t q)
 /* No record starts behind the block that ends at @q. The declared length is
  * believed if the block is proven or a separator follows: then what follows is
  * damaged. */
-static int
-settle(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
+static int record_layout_settle(struct warc_reader *r,
+                                struct layout *l,
+                                size_t q,
+                                struct err *err)
 {
     struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
     bool damaged = false;
@@ -371,7 +373,7 @@ settle(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
     }
     if (answer == DIGEST_SAME || is_separated(r, q))
         return 0;
-    return mend(r, l, err);
+    return record_layout_mend(r, l, err);
 }
 
 /* A record follows, but others start inside the block: the digest decides
@@ -429,7 +431,7 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     if (!r->head.has_length || l->block > BLOCK_BYTES_ABSURD) {
         r->head.has_length = false;
         l->block = 0;
-        return mend(r, l, err);
+        return record_layout_mend(r, l, err);
     }
     if (l->block > r->u.opts.block_bytes_max)
         return lay_out_long(r, l, err);
@@ -441,9 +443,10 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     if (n < q)
         return run_over(r, l, n, gap, err);
     if (member_inside(r, l->head, q))
-        return mend(r, l, err);
+        return record_layout_mend(r, l, err);
     code = check_tail(r, q, &tail, &l->end, err);
     if (code)
         return code;
-    return tail == TAIL_BAD ? settle(r, l, q, err) : check_inside(r, l, q, err);
+    return tail == TAIL_BAD ? record_layout_settle(r, l, q, err)
+                            : check_inside(r, l, q, err);
 }

@@ -68,8 +68,7 @@ bool segments_is_one(const struct warc_record *rec)
     return rec->type == WARC_CONTINUATION || rec->segment_number > 0;
 }
 
-/* --- chains ----------------------------------------------------------------
- */
+/* --- chains -------------------------------------------------------------- */
 
 static struct chain *find_chain(struct segments *s, struct slice id)
 {
@@ -161,7 +160,8 @@ static bool is_complete(const struct chain *c)
 }
 
 /* The blocks from the first on, as far as they follow each other. */
-static const struct warc_record *join(struct segments *s, struct chain *c)
+static const struct warc_record *segments_join(struct segments *s,
+                                               struct chain *c)
 {
     uint64_t want = 1;
     buf_clear(&s->joined);
@@ -204,7 +204,7 @@ enum segments_answer segments_add(struct segments *s,
     }
     if (!is_complete(c))
         return SEGMENTS_KEPT;
-    *whole = join(s, c);
+    *whole = segments_join(s, c);
     unlink_chain(s, c);
     return SEGMENTS_COMPLETE;
 }
@@ -217,7 +217,7 @@ bool segments_take_incomplete(struct segments *s,
     if (!c)
         return false;
     *id = c->id;
-    *first = c->has_first ? join(s, c) : NULL;
+    *first = c->has_first ? segments_join(s, c) : NULL;
     unlink_chain(s, c);
     return true;
 }

@@ -13,7 +13,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static int hex(char c)
+static int surt_hex(char c)
 {
     if (is_digit(c))
         return c - '0';
@@ -21,28 +21,28 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* --- escapes ---------------------------------------------------------------
- */
+/* --- escapes ------------------------------------------------------------- */
 
 /* Undo %xx until there is none left, in place: escapes of escapes too. Each
  * round shortens the text, and looks only where the last one changed it. */
-static void unescape(struct buf *b, size_t from)
+static void surt_unescape(struct buf *b, size_t from)
 {
     size_t to = from;
     for (size_t i = from; i < b->len; i++) {
         b->data[to++] = b->data[i];
         /* A '%' may have become complete just now, by what it decoded to. */
         while (to >= from + 3 && b->data[to - 3] == '%' &&
-               hex(b->data[to - 2]) >= 0 && hex(b->data[to - 1]) >= 0) {
-            b->data[to - 3] =
-                (char)(hex(b->data[to - 2]) << 4 | hex(b->data[to - 1]));
+               surt_hex(b->data[to - 2]) >= 0 &&
+               surt_hex(b->data[to - 1]) >= 0) {
+            b->data[to - 3] = (char)(surt_hex(b->data[to - 2]) << 4 |
+                                     surt_hex(b->data[to - 1]));
             to -= 2;
         }
     }
     b->len = to;
 }
 
-static void escape(struct buf *b, size_t from)
+static void surt_escape(struct buf *b, size_t from)
 {
     static const char digits[] = "0123456789ABCDEF";
     struct buf out = BUF_INIT;
@@ -61,15 +61,14 @@ static void escape(struct buf *b, size_t from)
     buf_close(&out);
 }
 
-static void lower(struct buf *b, size_t from)
+static void surt_lower(struct buf *b, size_t from)
 {
     for (size_t i = from; i < b->len; i++)
         if (b->data[i] >= 'A' && b->data[i] <= 'Z')
             b->data[i] = (char)(b->data[i] | 0x20);
 }
 
-/* --- session ids -----------------------------------------------------------
- */
+/* --- session ids --------------------------------------------------------- */
 
 static size_t run_of(struct slice s, size_t at, bool letters_only)
 {
@@ -191,8 +190,7 @@ static void strip_aspx_session(struct buf *b, size_t from)
     }
 }
 
-/* --- parts -----------------------------------------------------------------
- */
+/* --- parts --------------------------------------------------------------- */
 
 static void put_host(struct slice host, struct buf *out)
 {
@@ -201,8 +199,8 @@ static void put_host(struct slice host, struct buf *out)
     size_t start = 0;
     buf_append_slice(&h, host);
     buf_reserve(&h, 1); /* So that there is memory, even for no host. */
-    unescape(&h, 0);
-    lower(&h, 0);
+    surt_unescape(&h, 0);
+    surt_lower(&h, 0);
     while (h.len && h.data[h.len - 1] == '.')
         h.len--;
     if (h.len > 4 && memcmp(h.data, "www", 3) == 0) {
@@ -263,10 +261,10 @@ static void put_path(struct slice path, struct buf *out)
     buf_append_byte(out, '/');
     from = out->len;
     buf_append_slice(out, path.len ? slice_sub(path, 1, path.len) : path);
-    unescape(out, from);
+    surt_unescape(out, from);
     tidy_path(out, from);
-    escape(out, from);
-    lower(out, from);
+    surt_escape(out, from);
+    surt_lower(out, from);
     strip_path_session(out, from);
     strip_aspx_session(out, from - 1);
     if (out->len > from && out->data[out->len - 1] == '/')
@@ -292,9 +290,9 @@ static void put_query(struct slice query, struct buf *out)
     struct slice rest;
     size_t count = 1;
     buf_append_slice(&q, query);
-    unescape(&q, 0);
-    escape(&q, 0);
-    lower(&q, 0);
+    surt_unescape(&q, 0);
+    surt_escape(&q, 0);
+    surt_lower(&q, 0);
     strip_query_session(&q, 0);
     for (size_t i = 0; i < q.len; i++)
         count += q.data[i] == '&';

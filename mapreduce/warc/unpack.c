@@ -81,7 +81,7 @@ void unpack_report_open_loss(struct unpack *u, bool told)
 }
 
 /* Double @*cap from @least until it holds @need. */
-static bool grow(char **p, size_t *cap, size_t need, size_t least)
+static bool unpack_grow(char **p, size_t *cap, size_t need, size_t least)
 {
     size_t n = *cap ? *cap : least;
     char *fresh;
@@ -126,8 +126,9 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
     if (unpack__in_avail(u) >= count || u->in_eof)
         return 0;
     compact_input(u);
-    if (!grow(&u->in, &u->in_cap, u->in_begin + count + UNPACK_READ_BYTES / 2,
-              UNPACK_READ_BYTES + UNPACK_READ_BYTES / 2))
+    if (!unpack_grow(&u->in, &u->in_cap,
+                     u->in_begin + count + UNPACK_READ_BYTES / 2,
+                     UNPACK_READ_BYTES + UNPACK_READ_BYTES / 2))
         return err_set(err, ERR_NOMEM, "input window");
     while (unpack__in_avail(u) < count && !u->in_eof) {
         size_t got = 0;
@@ -153,7 +154,7 @@ char *unpack__room(struct unpack *u, size_t count)
         u->out_begin = 0;
         u->out_end = left;
     }
-    if (!grow(&u->out, &u->out_cap, u->out_end + count, OUT_BYTES_LEAST))
+    if (!unpack_grow(&u->out, &u->out_cap, u->out_end + count, OUT_BYTES_LEAST))
         return NULL;
     return u->out + u->out_end;
 }
@@ -279,7 +280,7 @@ static enum unpack_kind kind_behind_damage(struct unpack *u)
 }
 
 /* Tell the packing by the first bytes of a member. */
-static int sniff(struct unpack *u, struct err *err)
+static int unpack_sniff(struct unpack *u, struct err *err)
 {
     struct slice s;
     int code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
@@ -328,7 +329,7 @@ int unpack_need(struct unpack *u, size_t count, struct err *err)
     int code = 0;
     while (code == 0 && !u->done && unpack_avail(u) < count) {
         if (u->kind == UNPACK_UNKNOWN)
-            code = sniff(u, err);
+            code = unpack_sniff(u, err);
         else if (u->kind == UNPACK_GZIP)
             code = unpack__gzip(u, err);
         else if (u->kind == UNPACK_ZSTD || u->kind == UNPACK_LZ4)

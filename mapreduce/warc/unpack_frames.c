@@ -14,7 +14,7 @@ static const struct unpack_frames *frames_of(const struct unpack *u)
     return u->kind == UNPACK_LZ4 ? &unpack__lz4_frames : &unpack__zstd_frames;
 }
 
-/* --- seeking ------------------------------------------------------------ */
+/* --- seeking ------------------------------------------------------------- */
 
 bool unpack__frame_holds_record(const struct unpack_frames *f,
                                 struct unpack *u,
@@ -29,7 +29,7 @@ bool unpack__frame_holds_record(const struct unpack_frames *f,
            unpack__is_record(slice_make(first, n));
 }
 
-static bool probe(struct unpack *u, size_t at)
+static bool unpack_frames_probe(struct unpack *u, size_t at)
 {
     const struct unpack_frames *f = frames_of(u);
     char first[PROBE_BYTES];
@@ -60,7 +60,7 @@ int unpack__next_frame(struct unpack *u, bool *found, struct err *err)
             continue;
         }
         u->in_begin = (size_t)(p - u->in);
-        if (get_le32(p) == magic && probe(u, u->in_begin)) {
+        if (get_le32(p) == magic && unpack_frames_probe(u, u->in_begin)) {
             *found = true;
             return 0;
         }
@@ -68,7 +68,7 @@ int unpack__next_frame(struct unpack *u, bool *found, struct err *err)
     }
 }
 
-/* --- frames ------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------- */
 
 /* The frame being unpacked is bad, or it is @cut short by the end. The next may
  * have been taken for a part of it. */
@@ -106,8 +106,9 @@ int unpack__skip_input(struct unpack *u, uint64_t count, struct err *err)
     return 0;
 }
 
-static int
-step(const struct unpack_frames *f, struct unpack *u, struct err *err)
+static int unpack_frames_step(const struct unpack_frames *f,
+                              struct unpack *u,
+                              struct err *err)
 {
     size_t used;
     size_t made = UNPACK_STEP_BYTES;
@@ -146,10 +147,10 @@ static int not_a_frame(struct unpack *u, bool cut, struct err *err)
                           unpack__next_frame, err);
 }
 
-static int skip(const struct unpack_frames *f,
-                struct unpack *u,
-                uint32_t magic,
-                struct err *err)
+static int unpack_frames_skip(const struct unpack_frames *f,
+                              struct unpack *u,
+                              uint32_t magic,
+                              struct err *err)
 {
     if (unpack__in_avail(u) < 8)
         return not_a_frame(u, true, err);
@@ -157,7 +158,7 @@ static int skip(const struct unpack_frames *f,
 }
 
 /* Less than a magic is left of the input. */
-static int end(struct unpack *u)
+static int unpack_frames_end(struct unpack *u)
 {
     if (unpack__in_avail(u))
         unpack_report(u, unpack__in_offset(u), true,
@@ -172,15 +173,15 @@ int unpack__frames(struct unpack *u, struct err *err)
     uint32_t magic;
     int code;
     if (u->streaming)
-        return step(f, u, err);
+        return unpack_frames_step(f, u, err);
     code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
     if (code)
         return code;
     if (unpack__in_avail(u) < 4)
-        return end(u);
+        return unpack_frames_end(u);
     magic = get_le32(u->in + u->in_begin);
     if (unpack__is_skippable(magic))
-        return skip(f, u, magic, err);
+        return unpack_frames_skip(f, u, magic, err);
     if (u->kind == UNPACK_ZSTD && magic == UNPACK_LZ4_MAGIC) {
         u->kind = UNPACK_LZ4; /* What was skipped began a file of those. */
         return 0;

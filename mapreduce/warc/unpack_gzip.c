@@ -47,7 +47,7 @@ static bool is_member(const char *p, size_t n)
            (b[3] & 0xe0) == 0;
 }
 
-/* --- seeking ------------------------------------------------------------ */
+/* --- seeking ------------------------------------------------------------- */
 
 /* Unpack the first @n bytes of the member at in[@at], fewer if it has not so
  * many. Returns what zlib did. */
@@ -78,7 +78,7 @@ bool unpack__gzip_holds_record(struct unpack *u, size_t at)
 /* Do the bytes at in[@at] unpack to a record's start, or to a whole sound
  * member? The second question costs more, and so has a budget that grows with
  * the input passed over: the search stays linear. */
-static bool probe(struct unpack *u, size_t at)
+static bool unpack_gzip_probe(struct unpack *u, size_t at)
 {
     char first[PROBE_BYTES];
     size_t in_used;
@@ -127,7 +127,8 @@ static int seek_member(struct unpack *u, bool *found, struct err *err)
         }
         u->try_budget += (size_t)(p - u->in) - u->in_begin + 1;
         u->in_begin = (size_t)(p - u->in);
-        if (is_member(p, u->in_end - u->in_begin) && probe(u, u->in_begin)) {
+        if (is_member(p, u->in_end - u->in_begin) &&
+            unpack_gzip_probe(u, u->in_begin)) {
             *found = true;
             return 0;
         }
@@ -135,7 +136,7 @@ static int seek_member(struct unpack *u, bool *found, struct err *err)
     }
 }
 
-/* --- members ------------------------------------------------------------ */
+/* --- members ------------------------------------------------------------- */
 
 static void member_done(struct unpack *u, size_t in_used, size_t out_used)
 {
@@ -195,7 +196,7 @@ static bool holds_another(struct unpack *u)
 /* The member failed as a whole: keep what comes out of it up to the fault. What
  * a failed checksum covers is suspect, what was merely cut is not. One that
  * proves to be just large goes on in steps. */
-static int salvage(struct unpack *u, struct err *err)
+static int unpack_gzip_salvage(struct unpack *u, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);
     z_stream *z = inflate_of(u);
@@ -284,7 +285,7 @@ static int stream_step(struct unpack *u, struct err *err)
 }
 
 /* Bytes between members: padding is passed over, garbage reported. */
-static int between(struct unpack *u, struct err *err)
+static int unpack_gzip_between(struct unpack *u, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);
     size_t zeros = 0;
@@ -325,7 +326,7 @@ int unpack__gzip(struct unpack *u, struct err *err)
     if (code)
         return code;
     if (!is_member(u->in + u->in_begin, unpack__in_avail(u)))
-        return between(u, err);
+        return unpack_gzip_between(u, err);
     w = try_whole(u, &in_used, &out_used);
     if (w == WHOLE_BAD && !u->in_eof) {
         code = unpack__input(u, UNPACK_TRY_BYTES, err);
@@ -337,7 +338,7 @@ int unpack__gzip(struct unpack *u, struct err *err)
     if (w == WHOLE_DONE)
         member_done(u, in_used, out_used);
     else if (w == WHOLE_BAD)
-        return salvage(u, err);
+        return unpack_gzip_salvage(u, err);
     else
         stream_start(u);
     return 0;

@@ -49,9 +49,9 @@ first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
     return true;
 }
 
-/* --- frames ------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------- */
 
-static void begin(struct unpack *u)
+static void unpack_lz4_begin(struct unpack *u)
 {
     context_of(u);
     u->lz4_wants = FRAME_HEAD_BYTES_LEAST;
@@ -59,8 +59,11 @@ static void begin(struct unpack *u)
 
 /* A block at a time, so that one is there before the checksum behind it fails.
  */
-static const char *
-decode(struct unpack *u, char *to, size_t *used, size_t *made, bool *end)
+static const char *unpack_lz4_decode(struct unpack *u,
+                                     char *to,
+                                     size_t *used,
+                                     size_t *made,
+                                     bool *end)
 {
     size_t r;
     *used = MIN_OF(*used, u->lz4_wants);
@@ -74,7 +77,8 @@ decode(struct unpack *u, char *to, size_t *used, size_t *made, bool *end)
     return NULL;
 }
 
-static int skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
+static int
+unpack_lz4_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
 {
     (void)magic;
     return unpack__skip_input(u, (uint64_t)n + 8, err);
@@ -87,7 +91,7 @@ const struct unpack_frames unpack__lz4_frames = {
      * another: its head has a checksum, and that is right. */
     .may_hide_first = true,
     .first_bytes = first_bytes,
-    .begin = begin,
-    .decode = decode,
-    .skip = skip,
+    .begin = unpack_lz4_begin,
+    .decode = unpack_lz4_decode,
+    .skip = unpack_lz4_skip,
 };

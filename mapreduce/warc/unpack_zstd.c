@@ -53,7 +53,7 @@ first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
     return true;
 }
 
-/* --- frames ------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------- */
 
 /* A dictionary frame that is itself zstd: its contents into @out. */
 static bool unpack_dictionary(struct slice s, struct buf *out)
@@ -90,7 +90,8 @@ static bool load_dictionary(struct unpack *u, struct slice s)
     return ok;
 }
 
-static int skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
+static int
+unpack_zstd_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
 {
     int code;
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
@@ -106,13 +107,16 @@ static int skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
     return unpack__skip_input(u, (uint64_t)n + 8, err);
 }
 
-static void begin(struct unpack *u)
+static void unpack_zstd_begin(struct unpack *u)
 {
     ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);
 }
 
-static const char *
-decode(struct unpack *u, char *to, size_t *used, size_t *made, bool *end)
+static const char *unpack_zstd_decode(struct unpack *u,
+                                      char *to,
+                                      size_t *used,
+                                      size_t *made,
+                                      bool *end)
 {
     ZSTD_inBuffer in = {u->in + u->in_begin, *used, 0};
     ZSTD_outBuffer out = {to, *made, 0};
@@ -127,7 +131,7 @@ const struct unpack_frames unpack__zstd_frames = {
     .name = "zstd",
     .magic = UNPACK_ZSTD_MAGIC,
     .first_bytes = first_bytes,
-    .begin = begin,
-    .decode = decode,
-    .skip = skip,
+    .begin = unpack_zstd_begin,
+    .decode = unpack_zstd_decode,
+    .skip = unpack_zstd_skip,
 };

@@ -102,7 +102,8 @@ static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
 }
 
 /* Append @text to @out, packed as one piece. */
-static void pack(struct warc_writer *w, struct slice text, struct buf *out)
+static void
+writer_pack(struct warc_writer *w, struct slice text, struct buf *out)
 {
     size_t n;
     if (!w->gzip && !w->zstd) {
@@ -132,7 +133,7 @@ void warc_writer_put(struct warc_writer *w,
     put_head(w, rec);
     buf_append_slice(&w->text, buf_slice(&w->block));
     buf_append_str(&w->text, "\r\n\r\n");
-    pack(w, buf_slice(&w->text), out);
+    writer_pack(w, buf_slice(&w->text), out);
 }
 
 void warc_writer_put_info(struct warc_writer *w,

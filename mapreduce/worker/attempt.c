@@ -36,7 +36,7 @@ struct attempt {
     struct quarry *own_store;
 };
 
-static void step(const struct attempt *a, const char *name)
+static void attempt_step(const struct attempt *a, const char *name)
 {
     const struct mr_options *o = a->setup->opts;
     if (o->step)
@@ -51,7 +51,7 @@ static bool is_skipped(uint64_t number, const uint64_t *skips, size_t count)
     return false;
 }
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static void open_collector(struct attempt *a)
 {
@@ -155,7 +155,7 @@ static int open_all(struct attempt *a, struct err *err)
     return code;
 }
 
-/* --- map --------------------------------------------------------------- */
+/* --- map ----------------------------------------------------------------- */
 
 /* The map of a job that has none. Of a row it is not said which of its cells
  * would be the value. */
@@ -277,11 +277,11 @@ static int map_all(struct attempt *a, struct err *err)
         code = job->map_end(&a->task, err);
     if (code == 0)
         code = task_error(&a->task, err);
-    step(a, "mapped");
+    attempt_step(a, "mapped");
     return code;
 }
 
-/* --- reduce ------------------------------------------------------------ */
+/* --- reduce -------------------------------------------------------------- */
 
 static int reduce_group(struct attempt *a,
                         struct mr_values *v,
@@ -374,11 +374,11 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
     if (code)
         a->report->bad_source = s.bad;
     spill_sources_close(&s);
-    step(a, "reduced");
+    attempt_step(a, "reduced");
     return code;
 }
 
-/* --- the whole --------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void count_collected(struct attempt *a)
 {
@@ -389,7 +389,7 @@ static void count_collected(struct attempt *a)
     mr_count(&a->task, "shuffle.runs", (int64_t)c->spill_count);
 }
 
-static int collect(struct attempt *a, struct err *err)
+static int attempt_collect(struct attempt *a, struct err *err)
 {
     bool whole = a->spec->kind == TASK_WHOLE;
     int code = map_all(a, err);
@@ -412,7 +412,7 @@ static int run_stage(struct attempt *a, bool is_map, struct err *err)
     if (code == 0)
         code = task_error(&a->task, err);
     if (code == 0 && is_map)
-        code = collect(a, err);
+        code = attempt_collect(a, err);
     else if (code == 0)
         code = reduce_all(a, a->collecting, err);
     if (job->teardown)
@@ -426,7 +426,7 @@ static int finish_outputs(struct attempt *a, struct err *err)
     int code;
     if (!a->task.outputs)
         return 0;
-    step(a, "writing");
+    attempt_step(a, "writing");
     code = output_set_finish(a->task.outputs, err);
     mr_count(&a->task, "output.records",
              (int64_t)output_set_records(a->task.outputs));
@@ -441,13 +441,13 @@ static int finish_outputs(struct attempt *a, struct err *err)
     return code;
 }
 
-static int run(struct attempt *a, struct err *err)
+static int attempt_run_stages(struct attempt *a, struct err *err)
 {
     enum task_kind kind = a->spec->kind;
     int code = open_all(a, err);
     if (code)
         return code;
-    step(a, "opened");
+    attempt_step(a, "opened");
     if (kind != TASK_REDUCE)
         code = run_stage(a, true, err);
     /* From here on emitting is a mistake, and writing is none. */
@@ -479,9 +479,9 @@ void attempt_run(const struct job_setup *setup,
     task_spec_prefix(spec, &a->prefix);
     task_spill_path(&a->spill_path, setup->work_dir, spec->index,
                     spec->attempt);
-    step(a, "started");
-    report->code = run(a, &report->err);
-    step(a, "done");
+    attempt_step(a, "started");
+    report->code = attempt_run_stages(a, &report->err);
+    attempt_step(a, "done");
     if (setup->opts->no_sandbox &&
         job_trust_of(&setup->opts->program) != JOB_TRUSTED)
         *counters_get(&a->task.counters, COUNTERS_SANDBOX_NONE) = 1;

@@ -3,7 +3,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "gfs-lite/lent.h"
+#include "gfs-lite/fs_proxy.h"
 #include "mapreduce/files.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/task.h"
@@ -13,7 +13,7 @@
 struct paths {
     char **reads; /* Owned, as are the paths. */
     size_t read_count;
-    struct lent_prefix *writes; /* Likewise. */
+    struct fs_proxy_prefix *writes; /* Likewise. */
     size_t write_count;
 };
 
@@ -25,7 +25,7 @@ static void add_read(struct paths *p, const char *path)
 static void add_write(struct paths *p, const char *path, struct fs *fs)
 {
     p->writes[p->write_count++] =
-        (struct lent_prefix){mem_strdup(files_fs_path(path)), fs};
+        (struct fs_proxy_prefix){mem_strdup(files_fs_path(path)), fs};
 }
 
 static void add_splits(struct paths *p,
@@ -84,11 +84,11 @@ static void close_paths(struct paths *p)
     mem_free(p->writes);
 }
 
-int attempt_files_lend(const struct job_setup *setup,
-                       const struct task_spec *spec,
-                       struct relay_store *store,
-                       struct lent_session *s,
-                       struct err *err)
+int attempt_files_grant(const struct job_setup *setup,
+                        const struct task_spec *spec,
+                        struct relay_store *store,
+                        struct fs_proxy_session *s,
+                        struct err *err)
 {
     struct paths p = {.reads = NULL};
     struct buf prefix = BUF_INIT;
@@ -104,11 +104,11 @@ int attempt_files_lend(const struct job_setup *setup,
             code = add_load(&p, setup, i, buf_cstr(&prefix), store, err);
     }
     if (code == 0)
-        lent_session_limit(
-            s, &(struct lent_rules){.reads = (const char *const *)p.reads,
-                                    .read_count = p.read_count,
-                                    .writes = p.writes,
-                                    .write_count = p.write_count});
+        fs_proxy_session_limit(
+            s, &(struct fs_proxy_rules){.reads = (const char *const *)p.reads,
+                                        .read_count = p.read_count,
+                                        .writes = p.writes,
+                                        .write_count = p.write_count});
     close_paths(&p);
     buf_close(&prefix);
     return code;

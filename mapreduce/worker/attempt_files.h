@@ -1,6 +1,6 @@
-/* Which files of the cluster an attempt may open: what its worker lends to one
- * that is not trusted. Its splits, to be read; of each output the files that
- * bear its name, to be written.
+/* Which files of the cluster an attempt may open: what its worker proxies to
+ * one that is not trusted. Its splits, to be read; of each output the files
+ * that bear its name, to be written.
  *
  * Any thread.
  */
@@ -11,17 +11,17 @@
 #include "base/core/macros.h"
 
 struct job_setup;
-struct lent_session;
+struct fs_proxy_session;
 struct relay_store;
 struct task_spec;
 
-/* The borrower of @s is now the attempt @spec of @setup's job; @store reaches
- * the files of bulk outputs. Parks. Errors: those of opening these;
+/* The proxy client of @s is now the attempt @spec of @setup's job; @store
+ * reaches the files of bulk outputs. Parks. Errors: those of opening these;
  * ERR_INVALID: a job whose names are none. */
-MUST_CHECK int attempt_files_lend(const struct job_setup *setup,
-                                  const struct task_spec *spec,
-                                  struct relay_store *store,
-                                  struct lent_session *s,
-                                  struct err *err);
+MUST_CHECK int attempt_files_grant(const struct job_setup *setup,
+                                   const struct task_spec *spec,
+                                   struct relay_store *store,
+                                   struct fs_proxy_session *s,
+                                   struct err *err);
 
 #endif /* MAPREDUCE_WORKER_ATTEMPT_FILES_H */

@@ -61,9 +61,9 @@ void cage_end_free(struct cage_end *e)
         munmap(e, sizeof(*e));
 }
 
-int cage_status(const struct cage_end *end, int keeper_status)
+int cage_status(const struct cage_end *end, int supervisor_status)
 {
-    return atomic_load(&end->ended) == ENDED ? end->status : keeper_status;
+    return atomic_load(&end->ended) == ENDED ? end->status : supervisor_status;
 }
 
 int cage_error(const struct cage_end *end, struct err *err)
@@ -98,8 +98,7 @@ bool cage_may_know(const char *variable)
     return false;
 }
 
-/* --- users and groups ------------------------------------------------------
- */
+/* --- users and groups ---------------------------------------------------- */
 
 static int write_text(const char *path, const char *text, struct err *err)
 {
@@ -133,26 +132,26 @@ static void map_all(const char *own, char *out, size_t size)
 
 /* Who is root needs nobody to be in the map, and others' files to be reached
  * for mounting them; anybody else may map himself alone. */
-static int map_users(pid_t keeper, struct err *err)
+static int map_users(pid_t supervisor, struct err *err)
 {
     char path[64];
     char map[MAP_BYTES];
     bool root = geteuid() == 0;
     int code = 0;
     if (!root) {
-        snprintf(path, sizeof(path), "/proc/%ld/setgroups", (long)keeper);
+        snprintf(path, sizeof(path), "/proc/%ld/setgroups", (long)supervisor);
         code = write_text(path, "deny", err);
     }
     snprintf(map, sizeof(map), "%u %u 1\n", geteuid(), geteuid());
     if (root)
         map_all("/proc/self/uid_map", map, sizeof(map));
-    snprintf(path, sizeof(path), "/proc/%ld/uid_map", (long)keeper);
+    snprintf(path, sizeof(path), "/proc/%ld/uid_map", (long)supervisor);
     if (code == 0)
         code = write_text(path, map, err);
     snprintf(map, sizeof(map), "%u %u 1\n", getegid(), getegid());
     if (root)
         map_all("/proc/self/gid_map", map, sizeof(map));
-    snprintf(path, sizeof(path), "/proc/%ld/gid_map", (long)keeper);
+    snprintf(path, sizeof(path), "/proc/%ld/gid_map", (long)supervisor);
     return code ? code : write_text(path, map, err);
 }
 
@@ -181,8 +180,7 @@ static int drop_capabilities(struct err *err)
     return 0;
 }
 
-/* --- descriptors ------------------------------------------------------------
- */
+/* --- descriptors --------------------------------------------------------- */
 
 static void close_between(unsigned first, unsigned last)
 {
@@ -210,8 +208,7 @@ static void close_others(const int *keep, size_t count)
     close_between(from, UINT32_MAX);
 }
 
-/* --- the process -------------------------------------------------------------
- */
+/* --- the process --------------------------------------------------------- */
 
 /* Since Linux 5.14 processes are counted by namespace; before that the limit
  * would count whatever else the user runs. (Landlock came with 5.13.) */
@@ -263,11 +260,11 @@ static void enter_directory(const struct cage_rules *r)
 
 /* @weak: in the namespaces of its parent. */
 static int
-settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
+cage_settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
 {
     int code = 0;
     setsid();
-    umask(022); /* Weak: there was no keeper. */
+    umask(022); /* Weak: there was no supervisor. */
     enter_directory(r);
     if (root || !weak)
         forbid_capabilities();
@@ -289,9 +286,7 @@ settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
     return code;
 }
 
-/* --- the keeper
- * ---------------------------------------------------------------
- */
+/* --- the supervisor ------------------------------------------------------ */
 
 /* Wait for @child and for what it leaves behind meanwhile. With the end of this
  * process the kernel ends all others of the namespace. */
@@ -312,12 +307,12 @@ NORETURN static void keep_until_end(pid_t child, struct cage_end *end)
 }
 
 /* Process 1. Returns in its child alone. */
-static void be_keeper(const struct cage_rules *r,
-                      const int *keep,
-                      size_t keep_count,
-                      int go,
-                      bool root,
-                      struct cage_end *end)
+static void run_supervisor(const struct cage_rules *r,
+                           const int *keep,
+                           size_t keep_count,
+                           int go,
+                           bool root,
+                           struct cage_end *end)
 {
     struct err err = ERR_INIT;
     char byte;
@@ -347,15 +342,13 @@ static void be_keeper(const struct cage_rules *r,
     if (child > 0)
         keep_until_end(child, end);
     close_others(keep, keep_count);
-    if (settle(r, false, root, &err))
+    if (cage_settle(r, false, root, &err))
         give_up(end, &err);
 }
 
-/* --- forking
- * ------------------------------------------------------------------
- */
+/* --- forking ------------------------------------------------------------- */
 
-static int refused(const char *what, int errnum, struct err *err)
+static int cage_refused(const char *what, int errnum, struct err *err)
 {
     err_set(err, ERR_UNSUPPORTED,
             "this kernel refuses namespaces to this process (%s: %s), without "
@@ -380,24 +373,24 @@ static pid_t fork_strong(const struct cage_rules *r,
     if (!r->network)
         flags |= CLONE_NEWNET;
     if (pipe2(go, O_CLOEXEC) != 0)
-        return refused("pipe", errno, err), -1;
+        return cage_refused("pipe", errno, err), -1;
     /* The C library's fork() takes no flags; without a stack of its own the
      * child goes on with a copy of this one. */
     pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         close(go[1]);
-        be_keeper(r, keep, keep_count, go[0], root, end);
+        run_supervisor(r, keep, keep_count, go[0], root, end);
         return 0;
     }
     close(go[0]);
     if (pid < 0) {
-        refused("clone", errno, err);
+        cage_refused("clone", errno, err);
     } else if (map_users(pid, err) || write(go[1], "g", 1) != 1) {
         int errnum = errno;
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
-        refused("map users", errnum, err);
+        cage_refused("map users", errnum, err);
         pid = -1;
     }
     close(go[1]);
@@ -417,7 +410,7 @@ static pid_t fork_weak(const struct cage_rules *r,
     if (pid != 0)
         return pid;
     close_others(keep, keep_count);
-    if (settle(r, true, root, err))
+    if (cage_settle(r, true, root, err))
         give_up(end, err);
     return 0;
 }
@@ -434,7 +427,7 @@ static bool is_possible(const struct cage_rules *r, struct cage_end *end)
     return pid > 0 && atomic_load(&end->ended) == ENDED;
 }
 
-static void reset(struct cage_end *end)
+static void cage_reset(struct cage_end *end)
 {
     memset(end->error, 0, sizeof(end->error));
     atomic_store(&end->ended, 0);
@@ -448,10 +441,10 @@ pid_t cage_fork(const struct cage_rules *rules,
 {
     bool possible = true;
     if (rules->weak) {
-        reset(end);
+        cage_reset(end);
         possible = is_possible(rules, end);
     }
-    reset(end);
+    cage_reset(end);
     end->weak = !possible;
     return possible ? fork_strong(rules, keep, keep_count, end, err)
                     : fork_weak(rules, keep, keep_count, end, err);

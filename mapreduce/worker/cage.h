@@ -7,10 +7,10 @@
  * the server is root it runs as nobody. On top of that lie Landlock, where the
  * kernel has it, and the filter of system calls (sandbox.h).
  *
- *     parent ── keeper (process 1 of the new namespace) ── the code
+ *     parent ── supervisor (process 1 of the new namespace) ── the code
  *
- * The keeper builds the tree of mounts, starts the process, waits for it and
- * takes all that is left of its family along when it ends.
+ * The supervisor builds the tree of mounts, starts the process, waits for it
+ * and takes all that is left of its family along when it ends.
  *
  * Where a kernel refuses namespaces, cage_fork() fails; with rules.weak it
  * makes do with Landlock and the filter.
@@ -67,7 +67,7 @@ struct cage_rules {
     const struct sandbox *sandbox; /* Filter and limits, entered last. */
 };
 
-/* How it ended, in memory shared with the keeper. */
+/* How it ended, in memory shared with the supervisor. */
 struct cage_end {
     atomic_int ended; /* 1: @status holds; 2: @error does. */
     int status;       /* Of the process, as wait() has it. */
@@ -80,8 +80,8 @@ struct cage_end {
 struct cage_end *cage_end_new(void);
 void cage_end_free(struct cage_end *e); /* NULL is allowed. */
 
-/* fork() into a cage: returns 0 in the new process and the keeper's number in
- * this one, where it is a child to be waited for and to be killed. @keep are
+/* fork() into a cage: returns 0 in the new process and the supervisor's number
+ * in this one, where it is a child to be waited for and to be killed. @keep are
  * the descriptors besides 0, 1 and 2 that the process keeps. @end is emptied
  * and must outlive it.
  *
@@ -93,8 +93,8 @@ MUST_CHECK pid_t cage_fork(const struct cage_rules *rules,
                            struct cage_end *end,
                            struct err *err);
 
-/* The wait status of the process, given the keeper's. */
-int cage_status(const struct cage_end *end, int keeper_status);
+/* The wait status of the process, given the supervisor's. */
+int cage_status(const struct cage_end *end, int supervisor_status);
 /* Why it never began; 0: it did. */
 int cage_error(const struct cage_end *end, struct err *err);
 

@@ -62,7 +62,7 @@ struct host_path {
     char text[PATH_MAX + 8];
 };
 
-static const char *host(struct host_path *p, const char *path)
+static const char *cage_mounts_host(struct host_path *p, const char *path)
 {
     snprintf(p->text, sizeof(p->text), "/old%s", path);
     return p->text;
@@ -83,7 +83,7 @@ static bool is_listed(const char *path, const char *const *list)
     return false;
 }
 
-/* --- pieces --------------------------------------------------------------- */
+/* --- pieces -------------------------------------------------------------- */
 
 /* The directories above @path. */
 static int make_parents(const char *path, struct err *err)
@@ -149,12 +149,12 @@ static int set_read_only(const char *path, struct err *err)
 }
 
 /* Show @real of the host as @path, if it is there. */
-static int show(const char *real, const char *path, struct err *err)
+static int cage_mounts_show(const char *real, const char *path, struct err *err)
 {
     struct host_path from;
     struct stat st;
     int code;
-    if (stat(host(&from, real), &st) != 0 ||
+    if (stat(cage_mounts_host(&from, real), &st) != 0 ||
         (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
         return 0;
     code = make_point(path, S_ISDIR(st.st_mode), err);
@@ -169,7 +169,7 @@ static int show_all(const char *const *paths, struct err *err)
 {
     int code = 0;
     for (; *paths && code == 0; paths++)
-        code = show(*paths, *paths, err);
+        code = cage_mounts_show(*paths, *paths, err);
     return code;
 }
 
@@ -180,9 +180,9 @@ static int show_system(struct err *err)
     for (const char *const *p = cage_system_paths; *p && code == 0; p++) {
         struct host_path from;
         char to[256];
-        ssize_t n = readlink(host(&from, *p), to, sizeof(to) - 1);
+        ssize_t n = readlink(cage_mounts_host(&from, *p), to, sizeof(to) - 1);
         if (n < 0) {
-            code = show(*p, *p, err);
+            code = cage_mounts_show(*p, *p, err);
             continue;
         }
         to[n] = '\0';
@@ -200,8 +200,7 @@ static int mount_fresh(const char *path, const char *options, struct err *err)
     return code;
 }
 
-/* --- devices, processes, settings ------------------------------------------
- */
+/* --- devices, processes, settings ---------------------------------------- */
 
 static int show_devices(struct err *err)
 {
@@ -214,7 +213,8 @@ static int show_devices(struct err *err)
         struct host_path from;
         code = make_point(*d, false, err);
         /* Without MS_NODEV, which would close it. */
-        if (code == 0 && mount(host(&from, *d), *d, NULL, MS_BIND, NULL) != 0 &&
+        if (code == 0 &&
+            mount(cage_mounts_host(&from, *d), *d, NULL, MS_BIND, NULL) != 0 &&
             errno != ENOENT)
             code = err_set_errno(err, errno, "cage: show %s", *d);
     }
@@ -254,8 +254,7 @@ static int make_settings(const struct cage_rules *r, struct err *err)
     return code;
 }
 
-/* --- what the job names ----------------------------------------------------
- */
+/* --- what the job names -------------------------------------------------- */
 
 static int show_writable(const struct cage_rules *r, struct err *err)
 {
@@ -264,7 +263,7 @@ static int show_writable(const struct cage_rules *r, struct err *err)
         const struct cage_path *p = &r->writable[i];
         struct host_path from;
         code = make_point(p->at, true, err);
-        if (code == 0 && mount(host(&from, p->real), p->at, NULL,
+        if (code == 0 && mount(cage_mounts_host(&from, p->real), p->at, NULL,
                                MS_BIND | MS_REC, NULL) != 0)
             code = err_set_errno(err, errno, "cage: show %s", p->at);
     }
@@ -290,7 +289,7 @@ static int show_named(const struct cage_rules *r, struct err *err)
             is_in(p->real, "/dev") || is_in(p->real, "/sys") ||
             is_shown(r, i, p->at))
             continue;
-        code = show(p->real, p->at, err);
+        code = cage_mounts_show(p->real, p->at, err);
     }
     return code;
 }
@@ -332,10 +331,9 @@ static int close_hidden(const struct cage_rules *r, struct err *err)
     return 0;
 }
 
-/* --- the tree ---------------------------------------------------------------
- */
+/* --- the tree ------------------------------------------------------------ */
 
-static int begin(struct err *err)
+static int cage_mounts_begin(struct err *err)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", "/tmp", "tmpfs", BOUND_FLAGS, ROOT_OPTIONS) != 0 ||
@@ -345,7 +343,7 @@ static int begin(struct err *err)
     return 0;
 }
 
-static int end(struct err *err)
+static int cage_mounts_end(struct err *err)
 {
     if (umount2("/old", MNT_DETACH) != 0 || rmdir("/old") != 0 ||
         mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | BOUND_FLAGS,
@@ -357,7 +355,7 @@ static int end(struct err *err)
 int cage_mount(const struct cage_rules *rules, struct err *err)
 {
     char scratch[64];
-    int code = begin(err);
+    int code = cage_mounts_begin(err);
     snprintf(scratch, sizeof(scratch), "mode=1777,size=%llu",
              (unsigned long long)rules->scratch_bytes);
     if (code == 0)
@@ -382,5 +380,5 @@ int cage_mount(const struct cage_rules *rules, struct err *err)
         code = show_writable(rules, err);
     if (code == 0)
         code = close_hidden(rules, err);
-    return code ? code : end(err);
+    return code ? code : cage_mounts_end(err);
 }

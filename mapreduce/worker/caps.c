@@ -5,7 +5,7 @@
 #include "base/core/text.h"
 #include "mapreduce/job.h"
 
-static int refuse(const char *what, const char *setting, struct err *err)
+static int caps_refuse(const char *what, const char *setting, struct err *err)
 {
     err_set(err, ERR_DENIED, "the job asks for %s", what);
     err_hint(err,
@@ -52,10 +52,11 @@ int job_caps_check(const struct job_caps *caps,
         return ERR_DENIED;
     }
     if (caps->no_network && o->network)
-        return refuse("the network", "network = no", err);
+        return caps_refuse("the network", "network = no", err);
     if (caps->sandbox_always && o->no_sandbox)
-        return refuse("attempts without a sandbox", "no-sandbox = no", err);
+        return caps_refuse("attempts without a sandbox", "no-sandbox = no",
+                           err);
     if (caps->no_objects && o->program.object)
-        return refuse("a shared object to be loaded", "objects = no", err);
+        return caps_refuse("a shared object to be loaded", "objects = no", err);
     return 0;
 }

@@ -36,23 +36,23 @@ static struct counter *counter_new(struct counters *c, struct slice name)
     return n;
 }
 
-static int64_t *get(struct counters *c, struct slice name)
+static int64_t *counters_get_slice(struct counters *c, struct slice name)
 {
     name = slice_sub(name, 0, COUNTER_NAME_BYTES_MAX);
     for (struct counter *n = c->first; n; n = n->next)
         if (slice_eq_str(name, n->name))
             return &n->value;
     if (c->count >= COUNTERS_MAX && !slice_eq_str(name, "other"))
-        return get(c, SLICE_LIT("other"));
+        return counters_get_slice(c, SLICE_LIT("other"));
     return &counter_new(c, name)->value;
 }
 
 int64_t *counters_get(struct counters *c, const char *name)
 {
-    return get(c, slice_str(name));
+    return counters_get_slice(c, slice_str(name));
 }
 
-static void add(int64_t *counter, int64_t by)
+static void counters_add(int64_t *counter, int64_t by)
 {
     *counter = (int64_t)((uint64_t)*counter + (uint64_t)by);
 }
@@ -63,7 +63,7 @@ void counters_merge_some(struct counters *into,
 {
     for (const struct counter *c = from->first; c; c = c->next)
         if (strncmp(c->name, prefix, strlen(prefix)) == 0)
-            add(counters_get(into, c->name), c->value);
+            counters_add(counters_get(into, c->name), c->value);
 }
 
 void counters_merge(struct counters *into, const struct counters *from)
@@ -95,6 +95,6 @@ void counters_decode(struct counters *c, struct cursor *in)
         struct slice name = cursor_lslice(in);
         int64_t value = cursor_zigzag(in);
         if (!in->bad && memchr(name.data, 0, name.len) == NULL)
-            add(get(c, name), value);
+            counters_add(counters_get_slice(c, name), value);
     }
 }

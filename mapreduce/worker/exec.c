@@ -25,16 +25,16 @@
 /* --- in the master ------------------------------------------------------- */
 
 /* Descriptors above all that the program is to find by number. */
-static int lift(int fd, int above)
+static int exec_lift(int fd, int above)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, above);
 }
 
-static int spawn(const char *const *command,
-                 unsigned slots,
-                 const posix_spawn_file_actions_t *actions,
-                 pid_t *pid,
-                 struct err *err)
+static int exec_spawn(const char *const *command,
+                      unsigned slots,
+                      const posix_spawn_file_actions_t *actions,
+                      pid_t *pid,
+                      struct err *err)
 {
     enum {
         WORDS_MAX = 64
@@ -90,7 +90,7 @@ int exec_zygote(const char *const *command,
         int fd = i == 0 ? socket : status;
         if (i >= 2)
             fd = i < slots + 2 ? pipes[i - 2] : files[i - 2 - slots];
-        lifted[i] = lift(fd, above);
+        lifted[i] = exec_lift(fd, above);
         if (lifted[i] < 0)
             code = err_set_errno(err, errno, "pass on a descriptor");
         else
@@ -98,7 +98,7 @@ int exec_zygote(const char *const *command,
                                              EXEC_SOCKET + (int)i);
     }
     if (code == 0)
-        code = spawn(command, slots, &actions, pid, err);
+        code = exec_spawn(command, slots, &actions, pid, err);
     for (unsigned i = 0; i < count; i++)
         if (lifted[i] >= 0)
             close(lifted[i]);
@@ -107,25 +107,24 @@ int exec_zygote(const char *const *command,
     return code;
 }
 
-/* --- in the program -------------------------------------------------------
- */
+/* --- in the program ------------------------------------------------------ */
 
 /* Its master is gone, or is none. */
-NORETURN static void leave(const char *why)
+NORETURN static void exec_leave(const char *why)
 {
     if (why)
         fprintf(stderr, "attempts: %s\n", why);
     _exit(why ? 1 : 0);
 }
 
-static void take(char *p, size_t len)
+static void exec_take(char *p, size_t len)
 {
     while (len > 0) {
         ssize_t n = recv(EXEC_SOCKET, p, len, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            leave(NULL);
+            exec_leave(NULL);
         p += n;
         len -= (size_t)n;
     }
@@ -134,17 +133,17 @@ static void take(char *p, size_t len)
 static void take_package(struct buf *out)
 {
     char head[ZYGOTE_HEADER_BYTES];
-    take(head, sizeof(head));
+    exec_take(head, sizeof(head));
     if (get_le32(head) != ZYGOTE_SETUP ||
         get_le64(head + 8) > PACKAGE_BYTES_MAX)
-        leave("this command is for workers alone");
-    take(buf_extend(out, get_le64(head + 8)), get_le64(head + 8));
+        exec_leave("this command is for workers alone");
+    exec_take(buf_extend(out, get_le64(head + 8)), get_le64(head + 8));
 }
 
 /* What the package cannot hold. */
-static int complete(struct job_package *p,
-                    const struct attempts_options *o,
-                    struct err *err)
+static int exec_complete(struct job_package *p,
+                         const struct attempts_options *o,
+                         struct err *err)
 {
     p->options.options.store_options = o->store;
     p->setup.weak_sandbox = o->weak_sandbox;
@@ -164,7 +163,7 @@ void attempts_main(const struct attempts_options *opts)
     struct buf bytes = BUF_INIT;
     struct err err = ERR_INIT;
     if (opts->slots == 0 || opts->slots > ZYGOTE_SLOTS_MAX)
-        leave("this command is for workers alone");
+        exec_leave("this command is for workers alone");
     fcntl(EXEC_SOCKET, F_SETFD, FD_CLOEXEC);
     fcntl(EXEC_STATUS, F_SETFD, FD_CLOEXEC);
     take_package(&bytes);
@@ -172,8 +171,8 @@ void attempts_main(const struct attempts_options *opts)
                            &err) ||
         zygote_shared_join(&shared, opts->slots, EXEC_STATUS, EXEC_FIRST_PIPE,
                            &err) ||
-        complete(&package, opts, &err))
-        leave(err.text);
+        exec_complete(&package, opts, &err))
+        exec_leave(err.text);
     buf_close(&bytes);
     zygote_main(&package.setup, &shared, opts->slots, EXEC_SOCKET,
                 opts->open_fs, opts->ctx);

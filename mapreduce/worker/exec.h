@@ -2,8 +2,8 @@
  * started, and what it does then.
  *
  * It finds its descriptors by number: the socket to its master, the status
- * pages, and from EXEC_FIRST_PIPE on a pipe a slot, then as many ends of lent
- * file systems.
+ * pages, and from EXEC_FIRST_PIPE on a pipe a slot, then as many ends of
+ * proxied file systems.
  */
 #ifndef MAPREDUCE_WORKER_EXEC_H
 #define MAPREDUCE_WORKER_EXEC_H

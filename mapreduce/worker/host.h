@@ -116,7 +116,7 @@ MUST_CHECK int process_host_open(const struct job_setup *setup,
                                  struct err *err);
 
 /* The same where this process has threads: the small process is this program,
- * run anew by @command (ends with NULL), which is to call attempts_main()
+ * run again by @command (ends with NULL), which is to call attempts_main()
  * (worker/exec.h). host->wake() may be called on any thread. */
 MUST_CHECK int process_host_exec(const struct job_setup *setup,
                                  const char *const *command,

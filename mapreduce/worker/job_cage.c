@@ -49,7 +49,7 @@ bool job_is_relayed(const struct job_setup *s)
 }
 
 /* @path as an absolute one. Owned. */
-static char *absolute(const char *path)
+static char *job_cage_absolute(const char *path)
 {
     struct buf b = BUF_INIT;
     char here[PATH_MAX];
@@ -75,7 +75,7 @@ static bool open_to_nobody(const struct job_cage *c, const char *path)
     return !c->own && chmod(path, (st.st_mode & 07777) | 0444) == 0;
 }
 
-static void show(struct job_cage *c, const char *path)
+static void job_cage_show(struct job_cage *c, const char *path)
 {
     struct cage_path *p = &c->visible[c->rules.visible_count];
     char real[PATH_MAX];
@@ -83,11 +83,11 @@ static void show(struct job_cage *c, const char *path)
         return;
     if (geteuid() == 0 && !open_to_nobody(c, real))
         c->rules.stay = c->own;
-    *p = (struct cage_path){mem_strdup(real), absolute(path)};
+    *p = (struct cage_path){mem_strdup(real), job_cage_absolute(path)};
     c->rules.visible_count++;
 }
 
-static void hide(struct job_cage *c, const char *path)
+static void job_cage_hide(struct job_cage *c, const char *path)
 {
     char real[PATH_MAX];
     if (path && c->rules.hidden_count < PATHS_MAX && realpath(path, real))
@@ -105,7 +105,7 @@ static void show_words(struct job_cage *c, const char *command)
     struct stat st;
     while ((word = strtok_r(rest, ends, &rest)) != NULL)
         if (strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode))
-            show(c, word);
+            job_cage_show(c, word);
     mem_free(text);
 }
 
@@ -120,17 +120,17 @@ static void show_own(struct job_cage *c, const struct job_setup *s)
     const struct mr_program *p = &s->opts->program;
     if (getcwd(c->directory, sizeof(c->directory))) {
         c->rules.directory = c->directory;
-        show(c, c->directory);
+        job_cage_show(c, c->directory);
     }
     show_words(c, p->mapper);
     show_words(c, p->reducer);
     show_words(c, p->combiner);
-    hide(c, s->opts->history_dir);
+    job_cage_hide(c, s->opts->history_dir);
     for (size_t i = 0; i < s->opts->hidden_count; i++)
-        hide(c, s->opts->hidden[i]);
+        job_cage_hide(c, s->opts->hidden[i]);
     if (is_directory(s->target) &&
         (job_trust_of(p) != JOB_OBJECT || !s->reads_tables))
-        hide(c, s->target + 5);
+        job_cage_hide(c, s->target + 5);
 }
 
 static int make_filter(struct job_cage *c,
@@ -149,8 +149,8 @@ static int make_filter(struct job_cage *c,
         .network = network,
     };
     if (weak) {
-        rules.keepers[0] = getpid();
-        rules.keepers[1] = getppid();
+        rules.supervisors[0] = getpid();
+        rules.supervisors[1] = getppid();
     }
     return sandbox_new(&rules, &c->sandbox, err);
 }
@@ -176,9 +176,9 @@ int job_cage_new(const struct job_setup *s,
     };
     c->own = s->user_files;
     if (o->program.object)
-        show(c, o->program.object);
+        job_cage_show(c, o->program.object);
     for (size_t i = 0; i < o->file_count; i++)
-        show(c, o->files[i].value);
+        job_cage_show(c, o->files[i].value);
     if (s->user_files)
         show_own(c, s);
     c->setup = s;
@@ -211,7 +211,7 @@ static void open_directory(struct job_cage *c, const char *path)
         c->rules.stay = true;
     else if (geteuid() == 0 && chown(real, NOBODY, NOBODY) != 0)
         c->rules.stay = true;
-    *p = (struct cage_path){mem_strdup(real), absolute(path)};
+    *p = (struct cage_path){mem_strdup(real), job_cage_absolute(path)};
     c->rules.writable_count++;
 }
 
@@ -227,11 +227,11 @@ void job_cage_aim(struct job_cage *c, const struct task_spec *spec)
         open_directory(c, s->staging[i]);
     for (size_t i = 0; i < spec->splits.count && !s->cell_files; i++)
         if (spec->splits.at[i].path)
-            show(c, spec->splits.at[i].path);
+            job_cage_show(c, spec->splits.at[i].path);
     for (size_t i = 0; i < spec->file_count; i++)
-        show(c, spec->files[i]);
+        job_cage_show(c, spec->files[i]);
     if (s->reads_tables && is_directory(s->target))
-        show(c, s->target + 5);
+        job_cage_show(c, s->target + 5);
 }
 
 void job_cage_free(struct job_cage *c)

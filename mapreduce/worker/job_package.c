@@ -78,8 +78,7 @@ static struct mr_spec *get_specs(struct cursor *in, size_t want)
     return specs;
 }
 
-/* --- keys ------------------------------------------------------------------
- */
+/* --- keys ---------------------------------------------------------------- */
 
 static void put_keys(const struct job_setup *s, struct buf *out)
 {
@@ -94,8 +93,7 @@ static void get_key(unsigned char *to, struct cursor *in)
         memcpy(to, key.data, AEAD_KEY_BYTES);
 }
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole ----------------------------------------------------------- */
 
 void job_package_encode(const struct job_setup *s, struct buf *out)
 {
@@ -122,7 +120,7 @@ void job_package_encode(const struct job_setup *s, struct buf *out)
     buf_put_le32(out, crc32c(out->data + from, out->len - from));
 }
 
-static void decode(struct job_package *p, struct cursor *in)
+static void job_package_decode_options(struct job_package *p, struct cursor *in)
 {
     struct job_setup *s = &p->setup;
     s->opts = &p->options.options;
@@ -168,7 +166,7 @@ int job_package_decode(struct job_package *p,
     if (code)
         return code;
     p->job_name = p->options.job_name;
-    decode(p, &in);
+    job_package_decode_options(p, &in);
     p->setup.world = w;
     p->setup.files.world = w;
     if (in.bad || cursor_left(&in) > 0)

@@ -75,8 +75,10 @@ static int make_ruleset(const struct ruleset *r, int version)
     return (int)syscall(CREATE_RULESET_NUMBER, r, size, 0);
 }
 
-static int
-allow(int rules, const struct landlock_path *p, uint64_t fs, struct err *err)
+static int landlock_allow(int rules,
+                          const struct landlock_path *p,
+                          uint64_t fs,
+                          struct err *err)
 {
     struct path_rule rule = {.allowed = p->writable ? fs : fs & FS_READING};
     struct stat st;
@@ -109,7 +111,7 @@ int landlock_enter(const struct landlock_path *paths,
     if (rules < 0)
         return err_set_errno(err, errno, "landlock: make rules");
     for (size_t i = 0; i < count && code == 0; i++)
-        code = allow(rules, &paths[i], r.fs, err);
+        code = landlock_allow(rules, &paths[i], r.fs, err);
     if (code == 0 && syscall(RESTRICT_SELF_NUMBER, rules, 0) != 0)
         code = err_set_errno(err, errno, "landlock: enter");
     close(rules);

@@ -3,9 +3,9 @@
  * The zygote (zygote.c), forked here while this process is still small, forks
  * an attempt whenever it is told to and says how it ended. The status pages are
  * a shared mapping. What attempts print comes through one pipe a slot, of which
- * the last part is kept. Files of a cell are lent to them: connections of their
- * own would be most of what a small attempt costs, and those that run a user's
- * own code in their process have no other way to files or rows.
+ * the last part is kept. Files of a cell are proxied to them: connections of
+ * their own would be most of what a small attempt costs, and those that run a
+ * user's own code in their process have no other way to files or rows.
  */
 #define _GNU_SOURCE
 
@@ -26,7 +26,7 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/lent.h"
+#include "gfs-lite/fs_proxy.h"
 #include "mapreduce/worker/attempt_files.h"
 #include "mapreduce/worker/death.h"
 #include "mapreduce/worker/exec.h"
@@ -41,10 +41,10 @@
 #define REPORT_BYTES_MAX ((uint64_t)64 << 20)
 
 struct process_slot {
-    int pipe;           /* Read end of stdout and stderr. */
-    int files;          /* The lender's end of what attempts borrow; -1. */
-    struct task *lends; /* Serves it. */
-    struct lent_session *session;
+    int pipe;  /* Read end of stdout and stderr. */
+    int files; /* The proxy server's end of what attempts borrow; -1. */
+    struct task *files_task; /* Serves it. */
+    struct fs_proxy_session *session;
     struct row_relay *rows; /* NULL: attempts are trusted to read by themselves,
                                and may open any file. */
     struct buf said;
@@ -57,14 +57,14 @@ struct process_host {
     struct zygote_shared shared;
     int shared_fd; /* Of a zygote that is a program of its own; else -1. */
     struct process_slot *slots;
-    int socket; /* To the zygote. */
-    int bell;   /* eventfd that ends a wait(); -1: none. */
+    int socket;    /* To the zygote. */
+    int wakeup_fd; /* eventfd that ends a wait(); -1: none. */
     pid_t zygote;
-    struct lender *lender;     /* Of the cell's files; NULL: none. */
-    struct relay_store *store; /* Of rows; NULL: attempts are trusted. */
+    struct fs_proxy_server *proxy; /* Of the cell's files; NULL: none. */
+    struct relay_store *store;     /* Of rows; NULL: attempts are trusted. */
 };
 
-/* --- the wire ----------------------------------------------------------- */
+/* --- the wire ------------------------------------------------------------ */
 
 static int send_all(int fd, const char *p, size_t len, struct err *err)
 {
@@ -95,7 +95,7 @@ static int send_message(struct process_host *h,
     return code ? code : send_all(h->socket, body.data, body.len, err);
 }
 
-static int receive(int fd, char *p, size_t len, struct err *err)
+static int process_host_receive(int fd, char *p, size_t len, struct err *err)
 {
     while (len > 0) {
         ssize_t n = recv(fd, p, len, 0);
@@ -116,11 +116,12 @@ static int receive_hello(struct process_host *h, struct err *err)
 {
     char head[ZYGOTE_HEADER_BYTES];
     struct buf body = BUF_INIT;
-    int code = receive(h->socket, head, sizeof(head), err);
+    int code = process_host_receive(h->socket, head, sizeof(head), err);
     if (code)
         return code;
-    code = receive(h->socket, buf_extend(&body, get_le64(head + 8)),
-                   get_le64(head + 8), err);
+    code =
+        process_host_receive(h->socket, buf_extend(&body, get_le64(head + 8)),
+                             get_le64(head + 8), err);
     if (code == 0 && get_le32(head) == ZYGOTE_FAILED) {
         struct task_report r;
         code = task_report_decode(&r, buf_slice(&body), err);
@@ -134,23 +135,23 @@ static int receive_hello(struct process_host *h, struct err *err)
     return code;
 }
 
-/* --- starting and ending ------------------------------------------------ */
+/* --- starting and ending ------------------------------------------------- */
 
 static void close_files(struct process_host *h)
 {
     for (unsigned i = 0; i < h->base.slot_count; i++) {
         struct process_slot *s = &h->slots[i];
-        if (s->lends) {
+        if (s->files_task) {
             shutdown(s->files, SHUT_RDWR);
-            task_join(s->lends);
+            task_join(s->files_task);
         }
         if (s->files >= 0)
             close(s->files);
-        lent_session_free(s->session);
+        fs_proxy_session_free(s->session);
         row_relay_free(s->rows);
     }
     relay_store_free(h->store);
-    lender_free(h->lender);
+    fs_proxy_server_free(h->proxy);
 }
 
 static void process_close(struct attempt_host *base)
@@ -170,8 +171,8 @@ static void process_close(struct attempt_host *base)
     }
     if (h->shared_fd >= 0)
         close(h->shared_fd);
-    if (h->bell >= 0)
-        close(h->bell);
+    if (h->wakeup_fd >= 0)
+        close(h->wakeup_fd);
     zygote_shared_close(&h->shared, base->slot_count);
     job_traits_close(&base->traits);
     mem_free(h->slots);
@@ -187,7 +188,7 @@ static int lend_to(struct process_host *h,
     if (!s->rows)
         return 0;
     row_relay_aim(s->rows, spec);
-    return attempt_files_lend(h->setup, spec, h->store, s->session, err);
+    return attempt_files_grant(h->setup, spec, h->store, s->session, err);
 }
 
 static int process_start(struct attempt_host *base,
@@ -228,7 +229,7 @@ static struct task_status *process_status(struct attempt_host *base,
     return &((struct process_host *)base)->shared.status[slot];
 }
 
-/* --- the end of an attempt ---------------------------------------------- */
+/* --- the end of an attempt ----------------------------------------------- */
 
 /* Keep the last SAID_BYTES_MAX of what the slot's pipe has. */
 static void drain_pipe(struct process_slot *s)
@@ -312,7 +313,7 @@ static int receive_end(struct process_host *h,
     struct process_slot *s;
     enum zygote_reason reason;
     int status;
-    int code = receive(h->socket, head, sizeof(head), err);
+    int code = process_host_receive(h->socket, head, sizeof(head), err);
     if (code)
         return code;
     INVARIANT(get_le32(head) == ZYGOTE_ENDED);
@@ -350,7 +351,7 @@ static int process_wait(struct attempt_host *base,
     for (unsigned i = 0; i < n; i++)
         fds[i] = (struct pollfd){.fd = h->slots[i].pipe, .events = POLLIN};
     fds[n] = (struct pollfd){.fd = h->socket, .events = POLLIN};
-    fds[n + 1] = (struct pollfd){.fd = h->bell, .events = POLLIN};
+    fds[n + 1] = (struct pollfd){.fd = h->wakeup_fd, .events = POLLIN};
     ready = poll(fds, n + 2, (int)((timeout_us + 999) / 1000));
     if (ready < 0 && errno != EINTR)
         return err_set_errno(err, errno, "wait for attempts");
@@ -359,7 +360,7 @@ static int process_wait(struct attempt_host *base,
     for (unsigned i = 0; i < n; i++)
         if (fds[i].revents)
             drain_pipe(&h->slots[i]);
-    if (fds[n + 1].revents && read(h->bell, &rung, sizeof(rung)) < 0)
+    if (fds[n + 1].revents && read(h->wakeup_fd, &rung, sizeof(rung)) < 0)
         return err_set_errno(err, errno, "read an event counter");
     if (!fds[n].revents)
         return 0;
@@ -367,7 +368,7 @@ static int process_wait(struct attempt_host *base,
     return receive_end(h, event, err);
 }
 
-/* --- opening ------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------- */
 
 static int wait_for_hello(struct process_host *h, struct err *err)
 {
@@ -414,13 +415,12 @@ static int spawn_zygote(struct process_host *h,
     return code;
 }
 
-/* --- lending files -------------------------------------------------------
- */
+/* --- lending files ------------------------------------------------------- */
 
-static void run_lender(void *arg)
+static void run_proxy(void *arg)
 {
     const struct process_slot *s = arg;
-    lent_session_serve(s->session, s->files);
+    fs_proxy_session_serve(s->session, s->files);
 }
 
 /* A pair of sockets a slot. */
@@ -438,12 +438,12 @@ static int open_files(struct process_host *h, struct err *err)
 
 static void open_session(struct process_host *h, struct process_slot *s)
 {
-    struct lent_other other;
+    struct fs_proxy_other other;
     if (h->store) {
         s->rows = row_relay_new(h->store);
         other = row_relay_answers(s->rows);
     }
-    s->session = lent_session_new(h->lender, h->store ? &other : NULL);
+    s->session = fs_proxy_session_new(h->proxy, h->store ? &other : NULL);
 }
 
 /* Without a file system to lend our ends are closed: attempts open their own.
@@ -452,7 +452,7 @@ static void lend_files(struct process_host *h)
 {
     struct fs *fs = h->setup->files.fs;
     if (fs)
-        h->lender = lender_new(fs);
+        h->proxy = fs_proxy_server_new(fs);
     if (fs && job_is_relayed(h->setup))
         h->store = relay_store_new(h->setup);
     for (unsigned i = 0; i < h->base.slot_count; i++) {
@@ -463,7 +463,8 @@ static void lend_files(struct process_host *h)
             continue;
         }
         open_session(h, s);
-        s->lends = task_start(h->setup->world, "worker-files", run_lender, s);
+        s->files_task =
+            task_start(h->setup->world, "worker-files", run_proxy, s);
     }
 }
 
@@ -494,7 +495,7 @@ static void process_wake(struct attempt_host *base)
     static const uint64_t once = 1;
     const struct process_host *h = (struct process_host *)base;
     /* A counter that is full wakes as well. */
-    if (write(h->bell, &once, sizeof(once)) < 0)
+    if (write(h->wakeup_fd, &once, sizeof(once)) < 0)
         return;
 }
 
@@ -509,7 +510,7 @@ static struct process_host *new_host(unsigned slots)
                                     .close = process_close,
                                     .slot_count = slots};
     h->socket = h->shared_fd = -1;
-    h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    h->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     h->slots = mem_zalloc(slots, sizeof(*h->slots));
     for (unsigned i = 0; i < slots; i++)
         h->slots[i].pipe = h->slots[i].files = -1;
@@ -517,7 +518,8 @@ static struct process_host *new_host(unsigned slots)
 }
 
 /* Its process was started, or was not: of @code. */
-static int opened(struct process_host *h, int code, struct attempt_host **out)
+static int
+process_host_opened(struct process_host *h, int code, struct attempt_host **out)
 {
     /* Only attempts hold these. */
     close_ends(h->shared.pipes, h->base.slot_count);
@@ -543,7 +545,7 @@ int process_host_open(const struct job_setup *setup,
         code = open_pipes(h, err);
     if (code == 0)
         code = fork_zygote(h, err);
-    return opened(h, code, out);
+    return process_host_opened(h, code, out);
 }
 
 int process_host_spare(const char *const *command,
@@ -561,7 +563,7 @@ int process_host_spare(const char *const *command,
         code = open_files(h, err);
     if (code == 0)
         code = spawn_zygote(h, command, err);
-    return opened(h, code, out);
+    return process_host_opened(h, code, out);
 }
 
 bool process_host_is_alive(struct attempt_host *base)

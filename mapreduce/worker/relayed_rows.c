@@ -19,16 +19,17 @@ struct relayed_rows {
     uint64_t rows;
 };
 
-static int malformed(struct err *err)
+static int relayed_rows_malformed(struct err *err)
 {
     return err_set(err, ERR_CORRUPT, "malformed row from the worker");
 }
 
 /* One more piece; *@ended: there is none. */
-static int fetch(struct relayed_rows *r, bool *ended, struct err *err)
+static int
+relayed_rows_fetch(struct relayed_rows *r, bool *ended, struct err *err)
 {
     struct cursor in;
-    int code = fs_lent_ask(r->fs, RELAY_NEXT, SLICE_EMPTY, &in, err);
+    int code = fs_proxy_call(r->fs, RELAY_NEXT, SLICE_EMPTY, &in, err);
     if (code)
         return code;
     *ended = cursor_left(&in) == 0;
@@ -45,9 +46,9 @@ static int fetch_row(struct relayed_rows *r, bool *ended, struct err *err)
     *ended = false;
     while (code == 0 && !*ended &&
            (r->bytes.len < 4 || r->bytes.len - 4 < get_le32(r->bytes.data)))
-        code = fetch(r, ended, err);
+        code = relayed_rows_fetch(r, ended, err);
     if (code == 0 && *ended && r->bytes.len > 0)
-        code = malformed(err);
+        code = relayed_rows_malformed(err);
     return code;
 }
 
@@ -89,7 +90,7 @@ static int relayed_next(struct input_reader *base,
     r->row.key = cursor_lslice(&in);
     read_cells(r, &in);
     if (in.bad)
-        return malformed(err);
+        return relayed_rows_malformed(err);
     record->key = r->row.key;
     record->value = SLICE_EMPTY;
     record->row = &r->row;
@@ -119,7 +120,7 @@ int relayed_rows_open(void *ctx,
         split < source->spec->splits.at + source->spec->splits.count);
     *out = NULL;
     buf_put_varint(&number, (uint64_t)(split - source->spec->splits.at));
-    code = fs_lent_ask(source->fs, RELAY_OPEN, buf_slice(&number), &in, err);
+    code = fs_proxy_call(source->fs, RELAY_OPEN, buf_slice(&number), &in, err);
     buf_close(&number);
     if (code)
         return code;

@@ -16,7 +16,7 @@ struct task_spec;
 
 /* Borrowed. */
 struct relayed_source {
-    struct fs *fs; /* Lent: its lender has a relay. */
+    struct fs *fs; /* A proxy: its proxy server has a relay. */
     const struct task_spec *spec;
 };
 

@@ -28,7 +28,7 @@ struct row_relay {
     struct err err;
 };
 
-/* --- the store ------------------------------------------------------------ */
+/* --- the store ----------------------------------------------------------- */
 
 struct relay_store *relay_store_new(const struct job_setup *setup)
 {
@@ -74,7 +74,7 @@ int relay_store_files(struct relay_store *s, struct fs **out, struct err *err)
     return code;
 }
 
-/* --- splits --------------------------------------------------------------- */
+/* --- splits -------------------------------------------------------------- */
 
 static void close_reader(struct row_relay *r)
 {
@@ -89,7 +89,7 @@ static void add_split(struct row_relay *r, const struct input_split *from)
 {
     struct input_split *to =
         input_splits_add(&r->splits, from->input, from->path);
-    to->then = from->then ? mem_strdup(from->then) : NULL;
+    to->snapshot = from->snapshot ? mem_strdup(from->snapshot) : NULL;
     buf_append_slice(&to->first_row, buf_slice(&from->first_row));
     buf_append_slice(&to->end_row, buf_slice(&from->end_row));
 }
@@ -125,7 +125,7 @@ void row_relay_free(struct row_relay *r)
     mem_free(r);
 }
 
-/* --- rows ----------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------- */
 
 static void put_row(const struct quarry_row *row, struct buf *out)
 {
@@ -148,7 +148,7 @@ static void put_row(const struct quarry_row *row, struct buf *out)
 /* Until there is an answer's worth of rows, or no more. */
 static void read_ahead(struct row_relay *r)
 {
-    while (r->reader && !r->ended && r->rows.len < LENT_BYTES_MAX) {
+    while (r->reader && !r->ended && r->rows.len < FS_PROXY_BYTES_MAX) {
         struct mr_record record = {.row = NULL};
         bool more = false;
         r->code = r->reader->next(r->reader, &record, &more, &r->err);
@@ -181,7 +181,7 @@ static int give_rows(struct row_relay *r, struct buf *out, struct err *err)
     if (!r->reader)
         return err_set(err, ERR_INVALID, "no split is open");
     read_ahead(r);
-    n = MIN_OF(r->rows.len, LENT_BYTES_MAX);
+    n = MIN_OF(r->rows.len, FS_PROXY_BYTES_MAX);
     if (n == 0 && r->code)
         return err_copy(err, &r->err);
     buf_append(out, r->rows.data, n);
@@ -189,11 +189,11 @@ static int give_rows(struct row_relay *r, struct buf *out, struct err *err)
     return 0;
 }
 
-static int answer(void *ctx,
-                  unsigned op,
-                  struct cursor *in,
-                  struct buf *out,
-                  struct err *err)
+static int row_relay_answer(void *ctx,
+                            unsigned op,
+                            struct cursor *in,
+                            struct buf *out,
+                            struct err *err)
 {
     struct row_relay *r = ctx;
     int code;
@@ -208,7 +208,7 @@ static int answer(void *ctx,
     return code;
 }
 
-static void after(void *ctx)
+static void row_relay_after(void *ctx)
 {
     struct row_relay *r = ctx;
     mutex_lock(&r->lock);
@@ -216,7 +216,7 @@ static void after(void *ctx)
     mutex_unlock(&r->lock);
 }
 
-struct lent_other row_relay_answers(struct row_relay *r)
+struct fs_proxy_other row_relay_answers(struct row_relay *r)
 {
-    return (struct lent_other){answer, after, r};
+    return (struct fs_proxy_other){row_relay_answer, row_relay_after, r};
 }

@@ -1,10 +1,10 @@
 /* Rows of tables for attempts that are not trusted with connections: their
  * worker reads them, on behalf of the job's submitter.
  *
- * Questions come through the socket of lent files (gfs-lite/lent.h). An attempt
- * names the number of one of its splits; table, range, columns and filter are
- * those that the job master gave the worker, and so there is nothing else that
- * it could ask for.
+ * Questions come through the socket of proxied files (gfs-lite/fs_proxy.h). An
+ * attempt names the number of one of its splits; table, range, columns and
+ * filter are those that the job master gave the worker, and so there is nothing
+ * else that it could ask for.
  *
  *     RELAY_OPEN   split:varint. Answer: nothing. One split at a time.
  *     RELAY_NEXT   Answer: the next bytes of its rows; none: it has ended.
@@ -23,7 +23,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
-#include "gfs-lite/lent.h"
+#include "gfs-lite/fs_proxy.h"
 
 struct fs;
 struct job_setup;
@@ -32,11 +32,11 @@ struct row_relay;
 struct task_spec;
 
 enum relay_op {
-    RELAY_OPEN = LENT_OTHER,
+    RELAY_OPEN = FS_PROXY_OTHER,
     RELAY_NEXT,
 };
 
-/* --- in the worker -------------------------------------------------------- */
+/* --- in the worker ------------------------------------------------------- */
 
 /* What the relays of a job share: its tables, opened when the first row is
  * asked for. @setup is borrowed. Owned. */
@@ -55,6 +55,6 @@ void row_relay_free(struct row_relay *r);
 /* From now on the splits are those of @spec, copied. */
 void row_relay_aim(struct row_relay *r, const struct task_spec *spec);
 /* What answers for it. */
-struct lent_other row_relay_answers(struct row_relay *r);
+struct fs_proxy_other row_relay_answers(struct row_relay *r);
 
 #endif /* MAPREDUCE_WORKER_ROW_RELAY_H */

@@ -97,7 +97,7 @@ static const uint64_t namespaces[] = {
 };
 
 /* Calls of a kernel that does not know them are refused already. */
-static int refuse(scmp_filter_ctx f, int call, int errnum)
+static int sandbox_refuse(scmp_filter_ctx f, int call, int errnum)
 {
     int r = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)errnum), call, 0);
     return r == -EDOM || r == -EOPNOTSUPP ? 0 : r;
@@ -107,7 +107,7 @@ static int refuse_all(scmp_filter_ctx f, const int *calls, size_t count)
 {
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++)
-        r = refuse(f, calls[i], EPERM);
+        r = sandbox_refuse(f, calls[i], EPERM);
     return r;
 }
 
@@ -120,7 +120,7 @@ static int refuse_namespaces(scmp_filter_ctx f)
             SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
     /* Its flags are in memory, where a filter cannot look; libraries that meet
      * ENOSYS take clone(). */
-    return r ? r : refuse(f, CALL(clone3), ENOSYS);
+    return r ? r : sandbox_refuse(f, CALL(clone3), ENOSYS);
 }
 
 /* A signal to @pid, by any of the calls that have it as first argument; only
@@ -137,15 +137,16 @@ static int refuse_signal(scmp_filter_ctx f, pid_t pid)
     return r;
 }
 
-static int refuse_signals(scmp_filter_ctx f, const pid_t *keepers, size_t count)
+static int
+refuse_signals(scmp_filter_ctx f, const pid_t *supervisors, size_t count)
 {
     int r = refuse_signal(f, -1);
     for (size_t i = 0; i < count && r == 0; i++) {
-        if (keepers[i] <= 0)
+        if (supervisors[i] <= 0)
             continue;
-        r = refuse_signal(f, keepers[i]);
+        r = refuse_signal(f, supervisors[i]);
         if (r == 0)
-            r = refuse_signal(f, -keepers[i]);
+            r = refuse_signal(f, -supervisors[i]);
     }
     return r;
 }
@@ -187,8 +188,8 @@ static int refuse_families(scmp_filter_ctx f)
 
 static int refuse_network(scmp_filter_ctx f)
 {
-    int r = refuse(f, CALL(socket), EACCES);
-    return r ? r : refuse(f, CALL(connect), EACCES);
+    int r = sandbox_refuse(f, CALL(socket), EACCES);
+    return r ? r : sandbox_refuse(f, CALL(connect), EACCES);
 }
 
 /* Typing for others on a terminal, and programs that run as other systems. */
@@ -215,7 +216,7 @@ static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
     int r = 0;
     for (size_t i = 0; i < ARRAY_LEN(refused_memory) && r == 0; i++)
-        r = refuse(f, refused_memory[i], ENOSYS);
+        r = sandbox_refuse(f, refused_memory[i], ENOSYS);
     if (r == 0)
         r = refuse_requests(f);
     if (r == 0)
@@ -227,18 +228,19 @@ static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
     return r;
 }
 
-static int fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
+static int sandbox_fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
     int r = refuse_all(f, refused_process, ARRAY_LEN(refused_process));
     if (r == 0)
         r = refuse_all(f, refused_machine, ARRAY_LEN(refused_machine));
     /* Its requests pass no filter. */
     if (r == 0)
-        r = refuse(f, CALL(io_uring_setup), ENOSYS);
+        r = sandbox_refuse(f, CALL(io_uring_setup), ENOSYS);
     if (r == 0)
         r = refuse_namespaces(f);
     if (r == 0)
-        r = refuse_signals(f, rules->keepers, ARRAY_LEN(rules->keepers));
+        r = refuse_signals(f, rules->supervisors,
+                           ARRAY_LEN(rules->supervisors));
     if (r == 0)
         r = refuse_new_limits(f);
     if (r == 0 && rules->user_code)
@@ -257,7 +259,7 @@ int sandbox_new(const struct sandbox_rules *rules,
     s->rules = *rules;
     if (!rules->open) {
         s->filter = seccomp_init(SCMP_ACT_ALLOW);
-        r = s->filter ? fill(s->filter, rules) : -ENOMEM;
+        r = s->filter ? sandbox_fill(s->filter, rules) : -ENOMEM;
     }
     *out = s;
     if (r == 0)
@@ -277,7 +279,7 @@ void sandbox_free(struct sandbox *s)
 }
 
 /* @grace: what a process has between the signal and its end. */
-static void limit(int what, uint64_t value, uint64_t grace)
+static void sandbox_limit(int what, uint64_t value, uint64_t grace)
 {
     struct rlimit old;
     /* One that is lower already is somebody else's wish. */
@@ -291,12 +293,12 @@ static void limit(int what, uint64_t value, uint64_t grace)
 static void set_limits(const struct sandbox_rules *rules)
 {
     /* With 0 the system would still start a program that takes cores. */
-    limit(RLIMIT_CORE, 1, 0);
-    limit(RLIMIT_FSIZE, rules->file_bytes, 0);
+    sandbox_limit(RLIMIT_CORE, 1, 0);
+    sandbox_limit(RLIMIT_FSIZE, rules->file_bytes, 0);
     if (rules->cpu_us > 0)
-        limit(RLIMIT_CPU, (rules->cpu_us + 999999) / 1000000, 2);
+        sandbox_limit(RLIMIT_CPU, (rules->cpu_us + 999999) / 1000000, 2);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit(RLIMIT_DATA, rules->data_bytes, 0);
+    sandbox_limit(RLIMIT_DATA, rules->data_bytes, 0);
 #endif /* A sanitizer's shadow memory would not fit. */
 }
 

@@ -40,7 +40,7 @@ struct sandbox_rules {
                             connections of its own and memory to share. */
     bool runtime; /* The runtime is in the same process, and writes files for
                      it: links are refused; its connections are not. */
-    pid_t keepers[2]; /* May not be sent signals; 0: none. */
+    pid_t supervisors[2]; /* May not be sent signals; 0: none. */
 };
 
 /* Build the filter, once for many attempts. *@out is owned. */

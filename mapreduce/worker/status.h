@@ -2,7 +2,7 @@
  * record it is at, readable after it died of that record.
  *
  * Written by the attempt alone, one relaxed store a field: the reader wants a
- * recent picture while it runs, and an exact one only once it is dead.
+ * recent view while it runs, and an exact one only once it is dead.
  */
 #ifndef MAPREDUCE_WORKER_STATUS_H
 #define MAPREDUCE_WORKER_STATUS_H

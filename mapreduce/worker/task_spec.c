@@ -37,13 +37,14 @@ void task_spec_close(struct task_spec *s)
 
 #define LOAN_BYTES (8 + KEYRING_SALT_BYTES + AEAD_KEY_BYTES)
 
-static void seal(struct buf *out, size_t from)
+static void task_spec_seal(struct buf *out, size_t from)
 {
     buf_put_le32(out, crc32c(out->data + from, out->len - from));
 }
 
 /* The bytes without their checksum, which must be right. */
-static int unseal(struct slice bytes, struct cursor *in, struct err *err)
+static int
+task_spec_unseal(struct slice bytes, struct cursor *in, struct err *err)
 {
     if (bytes.len < 4 || crc32c(bytes.data, bytes.len - 4) !=
                              get_le32(bytes.data + bytes.len - 4))
@@ -174,7 +175,7 @@ void task_spec_encode(const struct task_spec *s, struct buf *out)
     put_numbers(out, s->skips, s->skip_count);
     put_numbers(out, s->group_skips, s->group_skip_count);
     put_loans(out, s);
-    seal(out, from);
+    task_spec_seal(out, from);
 }
 
 static void decode_splits(struct task_spec *s, struct cursor *in)
@@ -230,7 +231,7 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
 {
     struct cursor in;
     uint64_t kind;
-    int code = unseal(bytes, &in, err);
+    int code = task_spec_unseal(bytes, &in, err);
     task_spec_init(s);
     if (code)
         return code;
@@ -271,13 +272,13 @@ void task_pull_encode(const struct task_pull *p, struct buf *out)
         buf_put_varint(out, p->partitions[i]);
     put_spills(out, p->spills, p->spill_count);
     put_texts(out, p->places, p->place_count);
-    seal(out, from);
+    task_spec_seal(out, from);
 }
 
 int task_pull_decode(struct task_pull *p, struct slice bytes, struct err *err)
 {
     struct cursor in;
-    int code = unseal(bytes, &in, err);
+    int code = task_spec_unseal(bytes, &in, err);
     *p = (struct task_pull){.over = false};
     if (code)
         return code;
@@ -362,7 +363,7 @@ void task_report_encode(const struct task_report *r, struct buf *out)
     buf_put_varint(out, r->damage.records);
     buf_put_u8(out, r->damage.expected);
     buf_put_lslice(out, buf_slice(&r->damage.texts));
-    seal(out, from);
+    task_spec_seal(out, from);
 }
 
 int task_report_decode(struct task_report *r,
@@ -374,7 +375,7 @@ int task_report_decode(struct task_report *r,
     struct slice hint;
     struct slice place;
     uint64_t detail;
-    int code = unseal(bytes, &in, err);
+    int code = task_spec_unseal(bytes, &in, err);
     task_report_init(r);
     if (code)
         return code;

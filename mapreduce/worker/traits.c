@@ -3,7 +3,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/worker/host.h"
 
-static char *copy(const char *s)
+static char *traits_copy(const char *s)
 {
     return s ? mem_strdup(s) : NULL;
 }
@@ -11,7 +11,7 @@ static char *copy(const char *s)
 void job_traits_of(struct job_traits *t, const struct mr_job *job)
 {
     *t = (struct job_traits){
-        .name = copy(job->name ? job->name : "job"),
+        .name = traits_copy(job->name ? job->name : "job"),
         .has_reduce = job->reduce != NULL,
         .combines = job->reduce != NULL && job->combine != NULL,
         .total_order = job->total_order,
@@ -23,9 +23,10 @@ void job_traits_of(struct job_traits *t, const struct mr_job *job)
     };
     t->params = mem_zalloc(job->param_count + 1, sizeof(*t->params));
     for (size_t i = 0; i < job->param_count; i++)
-        t->params[t->param_count++] = (struct mr_param){
-            copy(job->params[i].name), copy(job->params[i].fallback),
-            copy(job->params[i].help)};
+        t->params[t->param_count++] =
+            (struct mr_param){traits_copy(job->params[i].name),
+                              traits_copy(job->params[i].fallback),
+                              traits_copy(job->params[i].help)};
     while (job->output_families && job->output_families[t->family_count])
         t->family_count++;
     t->families = mem_zalloc(t->family_count + 1, sizeof(char *));

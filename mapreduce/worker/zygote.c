@@ -22,7 +22,7 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/lent.h"
+#include "gfs-lite/fs_proxy.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/worker/attempt.h"
 #include "mapreduce/worker/cage.h"
@@ -56,7 +56,7 @@ struct zygote {
     void *fs_ctx;
 };
 
-/* --- memory ------------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------- */
 
 static size_t shared_bytes(unsigned slots)
 {
@@ -161,9 +161,9 @@ void zygote_report_path(struct buf *out,
     buf_append_str(out, ".report");
 }
 
-/* --- the attempt's process ---------------------------------------------- */
+/* --- the attempt's process ----------------------------------------------- */
 
-static void redirect(int out)
+static void zygote_redirect(int out)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0)
@@ -262,7 +262,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     setup.job = z->job;
     if (z->trust == JOB_COMMANDS) {
         setup.cage = job_cage_rules(z->cage);
-        /* A keeper has no use for them, and would be taken for large. */
+        /* A supervisor has no use for them, and would be taken for large. */
         if (res.memory)
             madvise(res.memory, res.memory_bytes, MADV_DONTFORK);
     }
@@ -283,10 +283,10 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     setup.relayed = is_relayed(z, slot);
     if (code == 0 && setup.relayed)
         setup.files.fs =
-            fs_lent_open(setup.world, z->shared->files[slot], NULL, NULL);
+            fs_proxy_connect(setup.world, z->shared->files[slot], NULL, NULL);
     else if (code == 0 && setup.cell_files && z->open_fs)
-        setup.files.fs = fs_lent_open(setup.world, z->shared->files[slot],
-                                      z->open_fs, z->fs_ctx);
+        setup.files.fs = fs_proxy_connect(setup.world, z->shared->files[slot],
+                                          z->open_fs, z->fs_ctx);
     if (code) {
         report.code = err_copy(&report.err, &err);
     } else {
@@ -316,11 +316,11 @@ attempt_main(const struct zygote *z, unsigned slot, struct slice body)
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(z->socket);
     close(z->signals);
-    redirect(z->shared->pipes[slot]);
+    zygote_redirect(z->shared->pipes[slot]);
     _exit(run_attempt(z, slot, body));
 }
 
-/* --- the zygote --------------------------------------------------------- */
+/* --- the zygote ---------------------------------------------------------- */
 
 /* What ended attempts left running, adopted by the zygote. */
 static void end_strays(const struct zygote *z)
@@ -354,41 +354,41 @@ static void end_all(struct zygote *z)
 }
 
 /* The master is gone or does not make sense: so goes the zygote. */
-NORETURN static void leave(struct zygote *z)
+NORETURN static void zygote_leave(struct zygote *z)
 {
     end_all(z);
     _exit(0);
 }
 
-static void answer(struct zygote *z,
-                   enum zygote_op op,
-                   unsigned slot,
-                   uint64_t length,
-                   struct slice body)
+static void zygote_answer(struct zygote *z,
+                          enum zygote_op op,
+                          unsigned slot,
+                          uint64_t length,
+                          struct slice body)
 {
     char head[ZYGOTE_HEADER_BYTES];
     put_le32(head, (uint32_t)op);
     put_le32(head + 4, slot);
     put_le64(head + 8, length);
     if (send(z->socket, head, sizeof(head), MSG_NOSIGNAL) != sizeof(head))
-        leave(z);
+        zygote_leave(z);
     while (body.len > 0) {
         ssize_t n = send(z->socket, body.data, body.len, MSG_NOSIGNAL);
         if (n <= 0)
-            leave(z);
+            zygote_leave(z);
         body.data += n;
         body.len -= (size_t)n;
     }
 }
 
-static void take(struct zygote *z, char *p, size_t len)
+static void zygote_take(struct zygote *z, char *p, size_t len)
 {
     while (len > 0) {
         ssize_t n = recv(z->socket, p, len, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            leave(z);
+            zygote_leave(z);
         p += n;
         len -= (size_t)n;
     }
@@ -414,14 +414,14 @@ static pid_t fork_object(struct zygote *z, unsigned slot, struct slice body)
     return pid;
 }
 
-static void start(struct zygote *z, unsigned slot, struct slice body)
+static void zygote_start(struct zygote *z, unsigned slot, struct slice body)
 {
     pid_t pid = z->trust == JOB_OBJECT ? fork_object(z, slot, body) : fork();
     if (pid == 0)
         attempt_main(z, slot, body);
     if (pid < 0) {
         /* As if it had started and failed at once: status 255. */
-        answer(z, ZYGOTE_ENDED, slot, (uint64_t)255 << 8, SLICE_EMPTY);
+        zygote_answer(z, ZYGOTE_ENDED, slot, (uint64_t)255 << 8, SLICE_EMPTY);
         return;
     }
     setpgid(pid, pid);
@@ -436,7 +436,7 @@ static void look_at(struct zygote *z, unsigned slot)
     unsigned max = s->opts->processes_max;
     uint64_t bytes_max = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES;
     struct process_tree tree;
-    /* A command in a cage has a keeper beside it. */
+    /* A command in a cage has a supervisor beside it. */
     if (z->trust != JOB_TRUSTED)
         max++;
     process_tree_look(z->pids[slot], max + 1, &tree);
@@ -444,7 +444,8 @@ static void look_at(struct zygote *z, unsigned slot)
     if (z->trust != JOB_OBJECT)
         tree.bytes += tree.root_bytes;
 #else
-    /* Below its keeper the attempt itself is counted, with shadow memory. */
+    /* Below its supervisor the attempt itself is counted, with shadow memory.
+     */
     if (z->trust == JOB_OBJECT)
         tree.bytes = 0;
 #endif
@@ -457,7 +458,7 @@ static void look_at(struct zygote *z, unsigned slot)
 }
 
 /* Returns how long to wait until the next look: -1: nothing runs. */
-static int look(struct zygote *z)
+static int zygote_look(struct zygote *z)
 {
     uint64_t now = world_mono_ns(z->setup->world);
     bool due = now - z->looked_ns >= (uint64_t)LOOK_MS * 1000000;
@@ -474,26 +475,26 @@ static int look(struct zygote *z)
     return any ? LOOK_MS : -1;
 }
 
-static void obey(struct zygote *z)
+static void zygote_obey(struct zygote *z)
 {
     char head[ZYGOTE_HEADER_BYTES];
     struct buf body = BUF_INIT;
     uint32_t slot;
     uint64_t length;
-    take(z, head, sizeof(head));
+    zygote_take(z, head, sizeof(head));
     slot = get_le32(head + 4);
     length = get_le64(head + 8);
     if (slot >= z->slots || length > MESSAGE_BYTES_MAX)
-        leave(z);
-    take(z, buf_extend(&body, length), length);
+        zygote_leave(z);
+    zygote_take(z, buf_extend(&body, length), length);
     if (get_le32(head) == ZYGOTE_START)
-        start(z, slot, buf_slice(&body));
+        zygote_start(z, slot, buf_slice(&body));
     else if (z->pids[slot] > 0)
         kill(-z->pids[slot], SIGKILL);
     buf_close(&body);
 }
 
-/* Of the attempt, where what was waited for is its keeper. */
+/* Of the attempt, where what was waited for is its supervisor. */
 static int final_status(const struct zygote *z, unsigned slot, int status)
 {
     struct err err = ERR_INIT;
@@ -510,14 +511,14 @@ static uint32_t reason_of(const struct zygote *z, unsigned slot)
     return (uint32_t)z->reasons[slot] | (weak ? ZYGOTE_WEAK : 0);
 }
 
-static void reap(struct zygote *z)
+static void zygote_reap(struct zygote *z)
 {
     struct signalfd_siginfo info;
     bool ended = false;
     int status;
     pid_t pid;
     if (read(z->signals, &info, sizeof(info)) < 0 && errno != EAGAIN)
-        leave(z);
+        zygote_leave(z);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (unsigned i = 0; i < z->slots; i++) {
             if (z->pids[i] != pid)
@@ -527,9 +528,9 @@ static void reap(struct zygote *z)
             z->pids[i] = 0;
             ended = true;
             status = final_status(z, i, status);
-            answer(z, ZYGOTE_ENDED, i,
-                   (uint64_t)reason_of(z, i) << 32 | (unsigned)status,
-                   SLICE_EMPTY);
+            zygote_answer(z, ZYGOTE_ENDED, i,
+                          (uint64_t)reason_of(z, i) << 32 | (unsigned)status,
+                          SLICE_EMPTY);
         }
     }
     if (ended)
@@ -571,20 +572,20 @@ static int make_sandbox(struct zygote *z, struct err *err)
         /* It starts commands in cages, which the filter would refuse; the code
          * of this process is our own. */
         .open = o->no_sandbox || z->cage != NULL,
-        .keepers = {getpid(), getppid()},
+        .supervisors = {getpid(), getppid()},
     };
     return sandbox_new(&rules, &z->sandbox, err);
 }
 
 /* What each attempt would otherwise compute for itself. */
-static void warm(void)
+static void zygote_warm(void)
 {
     (void)crc32c_join(0, 0, 0);
 }
 
 /* Load the job's code, and say what it is or why it is none: an op and a body.
  */
-static enum zygote_op describe(struct zygote *z, struct buf *body)
+static enum zygote_op zygote_describe(struct zygote *z, struct buf *body)
 {
     struct engine *engine = NULL;
     struct job_traits traits;
@@ -623,7 +624,7 @@ NORETURN static void describe_to(struct zygote *z, int fd)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     forget_environment();
-    op = (char)describe(z, &body);
+    op = (char)zygote_describe(z, &body);
     if (write(fd, &op, 1) == 1 && body.len > 0)
         (void)!write(fd, body.data, body.len);
     _exit(0);
@@ -669,7 +670,7 @@ static int describe_object(struct zygote *z,
     return code;
 }
 
-static void greet(struct zygote *z)
+static void zygote_greet(struct zygote *z)
 {
     enum zygote_op op = ZYGOTE_FAILED;
     struct task_report report;
@@ -681,15 +682,15 @@ static void greet(struct zygote *z)
     if (report.code == 0 && z->trust == JOB_OBJECT)
         report.code = describe_object(z, &op, &body, &report.err);
     else if (report.code == 0)
-        op = describe(z, &body);
+        op = zygote_describe(z, &body);
     if (report.code) {
         buf_clear(&body);
         task_report_encode(&report, &body);
     }
-    answer(z, op, 0, body.len, buf_slice(&body));
+    zygote_answer(z, op, 0, body.len, buf_slice(&body));
     if (op == ZYGOTE_FAILED)
-        leave(z);
-    warm();
+        zygote_leave(z);
+    zygote_warm();
     buf_close(&body);
 }
 
@@ -723,16 +724,16 @@ NORETURN void zygote_main(const struct job_setup *setup,
     z.pids = mem_zalloc(slots, sizeof(*z.pids));
     z.reasons = mem_zalloc(slots, sizeof(*z.reasons));
     z.ends = mem_zalloc(slots, sizeof(struct cage_end *));
-    greet(&z);
+    zygote_greet(&z);
     prctl(PR_SET_PDEATHSIG, 0);
     fds[0] = (struct pollfd){.fd = socket, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = z.signals, .events = POLLIN};
     for (;;) {
-        if (poll(fds, 2, look(&z)) < 0 && errno != EINTR)
-            leave(&z);
+        if (poll(fds, 2, zygote_look(&z)) < 0 && errno != EINTR)
+            zygote_leave(&z);
         if (fds[1].revents)
-            reap(&z);
+            zygote_reap(&z);
         if (fds[0].revents)
-            obey(&z);
+            zygote_obey(&z);
     }
 }

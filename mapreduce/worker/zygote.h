@@ -55,7 +55,7 @@ struct zygote_shared {
     struct task_status *status;    /* One a slot. */
     struct zygote_report *reports; /* One a slot. */
     int *pipes;                    /* Write ends, for stdout and stderr. */
-    int *files; /* Ends of lent file systems (gfs-lite/lent.h), or -1. */
+    int *files; /* Ends of proxied file systems (gfs-lite/fs_proxy.h), or -1. */
 };
 
 /* *@fd, unless NULL, is a descriptor of status and reports, owned. */
@@ -64,7 +64,7 @@ MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
                                   int *fd,
                                   struct err *err);
 /* The same in a process that was given them: of descriptor @fd, pipes from
- * @first_pipe on, and behind them as many ends of lent file systems. */
+ * @first_pipe on, and behind them as many ends of proxied file systems. */
 MUST_CHECK int zygote_shared_join(struct zygote_shared *s,
                                   unsigned slots,
                                   int fd,

@@ -7,7 +7,7 @@
 #include "sawzall-lite/builtins/private.h"
 #include "sawzall-lite/builtins/time.h"
 
-/* --- short ones ----------------------------------------------------------- */
+/* --- short ones ---------------------------------------------------------- */
 
 static enum saw_status same_bits(struct saw_ctx *ctx,
                                  const struct saw_conversion *c,
@@ -89,10 +89,10 @@ static enum saw_status text_to_bool(struct saw_ctx *ctx,
 }
 
 /* Floats, fingerprints, and composites. */
-static enum saw_status formatted(struct saw_ctx *ctx,
-                                 const struct saw_conversion *c,
-                                 union saw_slot v,
-                                 union saw_slot *result)
+static enum saw_status convert_formatted(struct saw_ctx *ctx,
+                                         const struct saw_conversion *c,
+                                         union saw_slot v,
+                                         union saw_slot *result)
 {
     struct buf *b = &ctx->scratch;
     buf_clear(b);
@@ -153,7 +153,7 @@ static enum saw_status time_to_text(struct saw_ctx *ctx,
     return saw_give_text(saw_string_dup(ctx, buf_slice(b)), result);
 }
 
-/* --- which there are ------------------------------------------------------ */
+/* --- which there are ----------------------------------------------------- */
 
 #define BITS                                                                   \
     {                                                                          \
@@ -179,13 +179,13 @@ static const struct saw_basic_conversion basic[8][8] = {
             [SAW_BYTES] = {fingerprint_to_bytes, SAW_EXTRA_NONE, false},
             [SAW_INT] = BITS,
             [SAW_UINT] = BITS,
-            [SAW_STRING] = {formatted, SAW_EXTRA_NONE, false},
+            [SAW_STRING] = {convert_formatted, SAW_EXTRA_NONE, false},
         },
     [SAW_FLOAT] =
         {
             [SAW_INT] = {float_to_int, SAW_EXTRA_NONE, false},
             [SAW_UINT] = {float_to_uint, SAW_EXTRA_NONE, false},
-            [SAW_STRING] = {formatted, SAW_EXTRA_NONE, false},
+            [SAW_STRING] = {convert_formatted, SAW_EXTRA_NONE, false},
         },
     [SAW_INT] =
         {
@@ -230,7 +230,7 @@ const struct saw_basic_conversion *saw_basic_conversion(enum saw_kind from,
     return &basic[from][to];
 }
 
-/* --- the extra argument --------------------------------------------------- */
+/* --- the extra argument -------------------------------------------------- */
 
 static void default_extra(struct saw_conversion *c)
 {
@@ -268,7 +268,7 @@ static enum saw_status take_extra(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- composites ----------------------------------------------------------- */
+/* --- composites ---------------------------------------------------------- */
 
 static enum saw_status convert_one(struct saw_ctx *ctx,
                                    const struct saw_conversion *c,
@@ -442,7 +442,7 @@ static enum saw_status convert_composite(struct saw_ctx *ctx,
     if (to == SAW_STRING) {
         if (from == SAW_ARRAY && c->encoding == SAW_ENCODING_UNICODE)
             return points_to_text(ctx, v.a, result);
-        return formatted(ctx, c, v, result);
+        return convert_formatted(ctx, c, v, result);
     }
     if (to == SAW_ARRAY)
         return array_to_array(ctx, c, v.a, result);

@@ -78,11 +78,11 @@ static enum saw_status fn_match(struct saw_ctx *ctx,
 
 /* Search, and cut the groups behind the last that took part. False: too much
  * work, the error is set. */
-static bool search(struct saw_ctx *ctx,
-                   const struct regex *r,
-                   const struct saw_str *s,
-                   struct slice *groups,
-                   size_t *count)
+static bool match_search(struct saw_ctx *ctx,
+                         const struct regex *r,
+                         const struct saw_str *s,
+                         struct slice *groups,
+                         size_t *count)
 {
     size_t n = (size_t)regex_group_count(r) + 1;
     enum regex_outcome outcome =
@@ -101,7 +101,7 @@ struct counter {
     size_t chars;
 };
 
-static int64_t position(struct counter *c, const char *p)
+static int64_t match_position(struct counter *c, const char *p)
 {
     size_t offset = (size_t)(p - c->s->data);
     if (saw_str_is_ascii(c->s))
@@ -129,15 +129,15 @@ static enum saw_status fn_matchposns(struct saw_ctx *ctx,
 
     if (!r)
         return SAW_UNDEF;
-    if (!search(ctx, r, args[1].s, groups, &n))
+    if (!match_search(ctx, r, args[1].s, groups, &n))
         return SAW_FAIL;
     a = saw_array_new(ctx, 2 * n);
     if (!a)
         return SAW_FAIL;
     for (size_t i = 0; i < n; i++) {
         const char *p = groups[i].data;
-        a->items[2 * i].i = p ? position(&c, p) : 0;
-        a->items[2 * i + 1].i = p ? position(&c, p + groups[i].len) : 0;
+        a->items[2 * i].i = p ? match_position(&c, p) : 0;
+        a->items[2 * i + 1].i = p ? match_position(&c, p + groups[i].len) : 0;
     }
     result->a = a;
     return SAW_OK;
@@ -154,7 +154,7 @@ static enum saw_status fn_matchstrs(struct saw_ctx *ctx,
 
     if (!r)
         return SAW_UNDEF;
-    if (!search(ctx, r, args[1].s, groups, &n))
+    if (!match_search(ctx, r, args[1].s, groups, &n))
         return SAW_FAIL;
     for (size_t i = 0; i < n; i++) {
         if (!groups[i].data)

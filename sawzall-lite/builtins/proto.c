@@ -32,7 +32,7 @@ static void set_present(struct saw_tuple *t, size_t field)
         t->present[field / 64] |= UINT64_C(1) << field % 64;
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 struct reader {
     struct saw_ctx *ctx;
@@ -170,7 +170,8 @@ static enum saw_status read_item(struct reader *r,
     return ok ? SAW_OK : SAW_UNDEF;
 }
 
-static bool append(struct saw_ctx *ctx, struct saw_array **a, union saw_slot v)
+static bool
+proto_append(struct saw_ctx *ctx, struct saw_array **a, union saw_slot v)
 {
     struct saw_array *old = *a;
     if (old->len == old->cap) {
@@ -217,7 +218,7 @@ static enum saw_status read_repeated(struct reader *r,
 
     if ((tag & 7) != WIRE_BYTES || !is_packable(elem)) {
         status = read_item(r, elem, f->proto, tag, &v);
-        if (status == SAW_OK && !append(r->ctx, &out->a, v))
+        if (status == SAW_OK && !proto_append(r->ctx, &out->a, v))
             return SAW_FAIL;
         return status;
     }
@@ -226,13 +227,13 @@ static enum saw_status read_repeated(struct reader *r,
         status = read_item(&packed, elem, f->proto, packed_wire(f), &v);
         if (status != SAW_OK)
             return status;
-        if (!append(r->ctx, &out->a, v))
+        if (!proto_append(r->ctx, &out->a, v))
             return SAW_FAIL;
     }
     return SAW_OK;
 }
 
-static enum saw_status malformed(struct reader *r)
+static enum saw_status proto_malformed(struct reader *r)
 {
     return saw_undef(r->ctx, "malformed protocol buffer");
 }
@@ -260,7 +261,7 @@ static enum saw_status read_field(struct reader *r,
     enum saw_status status;
 
     if (!f || (r->depth == 0 && i < 64 && (r->unread >> i & 1)))
-        return skip_field(r, tag, 0) ? SAW_OK : malformed(r);
+        return skip_field(r, tag, 0) ? SAW_OK : proto_malformed(r);
     if (f->type->kind == SAW_ARRAY)
         status = read_repeated(r, f, tag, &tuple->fields[i]);
     else
@@ -270,7 +271,7 @@ static enum saw_status read_field(struct reader *r,
     if (status == SAW_OK || status == SAW_FAIL)
         return status;
     r->c = before;
-    return skip_field(r, tag, 0) ? SAW_OK : malformed(r);
+    return skip_field(r, tag, 0) ? SAW_OK : proto_malformed(r);
 }
 
 /* A message to its end, or a group (@group its number) to its end tag. */
@@ -280,21 +281,21 @@ static enum saw_status read_tuple(struct reader *r,
                                   union saw_slot *out)
 {
     if (r->depth > SAW_TYPE_DEPTH_MAX)
-        return malformed(r);
+        return proto_malformed(r);
     if (!saw_value_zero(r->ctx, t, out))
         return SAW_FAIL;
     while (r->c.p < r->c.end) {
         uint64_t tag = cursor_varint(&r->c);
         enum saw_status status;
         if (r->c.bad || tag >> 3 == 0)
-            return malformed(r);
+            return proto_malformed(r);
         if ((tag & 7) == WIRE_END)
-            return group && tag >> 3 == group ? SAW_OK : malformed(r);
+            return group && tag >> 3 == group ? SAW_OK : proto_malformed(r);
         status = read_field(r, t, out->t, tag);
         if (status != SAW_OK)
             return status;
     }
-    return group ? malformed(r) : SAW_OK;
+    return group ? proto_malformed(r) : SAW_OK;
 }
 
 static bool has_required(const struct saw_type *t, const struct saw_tuple *v)
@@ -319,7 +320,7 @@ enum saw_status saw_proto_decode(struct saw_ctx *ctx,
     return status;
 }
 
-/* --- writing -------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void put_tag(struct buf *out, int32_t number, enum wire wire)
 {
@@ -456,7 +457,7 @@ enum saw_status saw_proto_encode(struct saw_ctx *ctx,
     return result->s ? SAW_OK : SAW_FAIL;
 }
 
-/* --- inprotocount --------------------------------------------------------- */
+/* --- inprotocount -------------------------------------------------------- */
 
 static const struct saw_type *check_inprotocount(struct saw_check *c)
 {

@@ -37,7 +37,7 @@ static void free_evicted(struct saw_regex_cache *c)
 }
 
 /* Empty @e, keeping its regex alive until free_evicted(). */
-static void evict(struct saw_regex_cache *c, struct entry *e)
+static void regexes_evict(struct saw_regex_cache *c, struct entry *e)
 {
     if (!e->regex)
         return;
@@ -54,7 +54,7 @@ void saw_regexes_free(struct saw_regex_cache *c)
         return;
     for (size_t i = 0; i < SET_COUNT; i++) {
         for (size_t k = 0; k < WAYS; k++)
-            evict(c, &c->sets[i][k]);
+            regexes_evict(c, &c->sets[i][k]);
     }
     free_evicted(c);
     mem_free(c);
@@ -74,7 +74,7 @@ entry_for(struct saw_regex_cache *c, struct slice pattern, uint64_t hash)
         if (e->used_at < oldest->used_at)
             oldest = e;
     }
-    evict(c, oldest);
+    regexes_evict(c, oldest);
     return oldest;
 }
 

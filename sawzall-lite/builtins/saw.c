@@ -31,8 +31,10 @@ static void add_piece(struct sawing *w, struct slice piece)
     w->round++;
 }
 
-static void
-take(struct sawing *w, enum saw_saw_flag flag, struct slice *groups, size_t n)
+static void sawing_take(struct sawing *w,
+                        enum saw_saw_flag flag,
+                        struct slice *groups,
+                        size_t n)
 {
     size_t first = flag == SAW_SAW_SUBMATCH && n > 1 ? 1 : 0;
     size_t end = first ? n : 1;
@@ -50,8 +52,10 @@ static void advance_to(struct sawing *w, const char *p)
 /* Match @r at the beginning of the rest or further on. False: no match. With a
  * single pattern, an empty match where the last one ended is not progress: one
  * character is passed over and the search repeated. */
-static bool
-cut(struct sawing *w, const struct regex *r, enum saw_saw_flag flag, bool alone)
+static bool sawing_cut(struct sawing *w,
+                       const struct regex *r,
+                       enum saw_saw_flag flag,
+                       bool alone)
 {
     struct slice groups[GROUPS_MAX];
     size_t n = (size_t)regex_group_count(r) + 1;
@@ -75,7 +79,7 @@ cut(struct sawing *w, const struct regex *r, enum saw_saw_flag flag, bool alone)
     }
     while (n > 1 && !groups[n - 1].data)
         n--;
-    take(w, flag, groups, n);
+    sawing_take(w, flag, groups, n);
     w->last_end = end;
     advance_to(w, end);
     return true;
@@ -91,7 +95,7 @@ static void saw_rounds(struct sawing *w,
         const char *begin = w->rest.data;
         w->round = 0;
         for (size_t k = 0; k < n; k++) {
-            if (!cut(w, regexes[k], (enum saw_saw_flag)flags[k], n == 1))
+            if (!sawing_cut(w, regexes[k], (enum saw_saw_flag)flags[k], n == 1))
                 return;
         }
         if (n > 1 && w->rest.data == begin) {
@@ -102,7 +106,7 @@ static void saw_rounds(struct sawing *w,
 }
 
 /* Put the pieces behind those of *@result. */
-static enum saw_status give(struct sawing *w, struct saw_array **result)
+static enum saw_status sawing_give(struct sawing *w, struct saw_array **result)
 {
     struct saw_array *fresh =
         saw_array_of_texts(w->ctx, SAW_STRING, w->pieces, w->count);
@@ -147,7 +151,7 @@ enum saw_status saw_saw(struct saw_ctx *ctx,
                              GROUPS_MAX - 1);
     }
     saw_rounds(&w, count, regexes, flags, pattern_count);
-    status = w.failed ? SAW_FAIL : give(&w, result);
+    status = w.failed ? SAW_FAIL : sawing_give(&w, result);
     mem_free(w.pieces);
     if (status != SAW_OK)
         return status;

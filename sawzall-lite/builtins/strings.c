@@ -6,7 +6,7 @@
 #include "sawzall-lite/builtins/case.h"
 #include "sawzall-lite/builtins/private.h"
 
-/* --- case ----------------------------------------------------------------- */
+/* --- case ---------------------------------------------------------------- */
 
 static enum saw_status ascii_case(struct saw_ctx *ctx,
                                   const struct saw_str *s,
@@ -66,11 +66,11 @@ static enum saw_status fn_uppercase(struct saw_ctx *ctx,
     return change_case(ctx, args[0].s, saw_rune_upper, 'a', result);
 }
 
-/* --- search --------------------------------------------------------------- */
+/* --- search -------------------------------------------------------------- */
 
 /* Offset of the first @pat in @s at or after @from, or SIZE_MAX: linear, by the
  * library's two-way search. */
-static size_t find(struct slice s, struct slice pat, size_t from)
+static size_t strings_find(struct slice s, struct slice pat, size_t from)
 {
     const char *p;
     if (pat.len == 0)
@@ -118,8 +118,9 @@ static enum saw_status fn_strfind(struct saw_ctx *ctx,
 {
     (void)ctx;
     (void)call;
-    result->i = char_index(
-        args[1].s, find(saw_str_slice(args[1].s), saw_str_slice(args[0].s), 0));
+    result->i =
+        char_index(args[1].s, strings_find(saw_str_slice(args[1].s),
+                                           saw_str_slice(args[0].s), 0));
     return SAW_OK;
 }
 
@@ -142,7 +143,8 @@ static enum saw_status fn_bytesfind(struct saw_ctx *ctx,
                                     const union saw_slot *args,
                                     union saw_slot *result)
 {
-    size_t at = find(saw_str_slice(args[1].s), saw_str_slice(args[0].s), 0);
+    size_t at =
+        strings_find(saw_str_slice(args[1].s), saw_str_slice(args[0].s), 0);
     (void)ctx;
     (void)call;
     result->i = at == SIZE_MAX ? -1 : (int64_t)at;
@@ -163,7 +165,7 @@ static enum saw_status fn_bytesrfind(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- replacement ---------------------------------------------------------- */
+/* --- replacement --------------------------------------------------------- */
 
 static enum saw_status fn_strreplace(struct saw_ctx *ctx,
                                      const struct saw_call *call,
@@ -174,7 +176,7 @@ static enum saw_status fn_strreplace(struct saw_ctx *ctx,
     struct slice lit = saw_str_slice(args[1].s);
     struct slice rep = saw_str_slice(args[2].s);
     struct buf *b = &ctx->scratch;
-    size_t at = lit.len ? find(s, lit, 0) : SIZE_MAX;
+    size_t at = lit.len ? strings_find(s, lit, 0) : SIZE_MAX;
     size_t done = 0;
 
     (void)call;
@@ -190,7 +192,7 @@ static enum saw_status fn_strreplace(struct saw_ctx *ctx,
             return saw_fail(ctx, ERR_EXHAUSTED,
                             "strreplace: the result is over the memory limit");
         done = at + lit.len;
-        at = find(s, lit, done);
+        at = strings_find(s, lit, done);
     } while (at != SIZE_MAX && args[3].i);
     buf_append(b, s.data + done, s.len - done);
     return saw_give_text(saw_string_dup(ctx, buf_slice(b)), result);

@@ -23,27 +23,27 @@ bad_zone(struct saw_ctx *ctx, const char *function, struct slice tz)
 }
 
 /* Give @c as a time in the zone it was taken from; @dst as it was then. */
-static enum saw_status give(struct saw_ctx *ctx,
-                            const char *function,
-                            const struct saw_civil *c,
-                            struct slice tz,
-                            bool dst,
-                            union saw_slot *result)
+static enum saw_status time_builtin_give(struct saw_ctx *ctx,
+                                         const char *function,
+                                         const struct saw_civil *c,
+                                         struct slice tz,
+                                         bool dst,
+                                         union saw_slot *result)
 {
     if (!saw_time_from_local(ctx, c, tz, dst, false, &result->u))
         return saw_undef(ctx, "%s: the result is out of range", function);
     return SAW_OK;
 }
 
-/* --- addday and its like -------------------------------------------------- */
+/* --- addday and its like ------------------------------------------------- */
 
-static enum saw_status add(struct saw_ctx *ctx,
-                           const struct saw_call *call,
-                           const union saw_slot *args,
-                           int64_t years,
-                           int64_t months,
-                           int64_t days,
-                           union saw_slot *result)
+static enum saw_status time_builtin_add(struct saw_ctx *ctx,
+                                        const struct saw_call *call,
+                                        const union saw_slot *args,
+                                        int64_t years,
+                                        int64_t months,
+                                        int64_t days,
+                                        union saw_slot *result)
 {
     const char *name = call->builtin->name;
     struct slice tz = zone_arg(call, args, 2);
@@ -58,7 +58,7 @@ static enum saw_status add(struct saw_ctx *ctx,
     c.year += n * years;
     c.month += n * months;
     c.day += n * days;
-    return give(ctx, name, &c, tz, at.dst, result);
+    return time_builtin_give(ctx, name, &c, tz, at.dst, result);
 }
 
 static enum saw_status fn_addday(struct saw_ctx *ctx,
@@ -66,7 +66,7 @@ static enum saw_status fn_addday(struct saw_ctx *ctx,
                                  const union saw_slot *args,
                                  union saw_slot *result)
 {
-    return add(ctx, call, args, 0, 0, 1, result);
+    return time_builtin_add(ctx, call, args, 0, 0, 1, result);
 }
 
 static enum saw_status fn_addweek(struct saw_ctx *ctx,
@@ -74,7 +74,7 @@ static enum saw_status fn_addweek(struct saw_ctx *ctx,
                                   const union saw_slot *args,
                                   union saw_slot *result)
 {
-    return add(ctx, call, args, 0, 0, 7, result);
+    return time_builtin_add(ctx, call, args, 0, 0, 7, result);
 }
 
 static enum saw_status fn_addmonth(struct saw_ctx *ctx,
@@ -82,7 +82,7 @@ static enum saw_status fn_addmonth(struct saw_ctx *ctx,
                                    const union saw_slot *args,
                                    union saw_slot *result)
 {
-    return add(ctx, call, args, 0, 1, 0, result);
+    return time_builtin_add(ctx, call, args, 0, 1, 0, result);
 }
 
 static enum saw_status fn_addyear(struct saw_ctx *ctx,
@@ -90,10 +90,10 @@ static enum saw_status fn_addyear(struct saw_ctx *ctx,
                                   const union saw_slot *args,
                                   union saw_slot *result)
 {
-    return add(ctx, call, args, 1, 0, 0, result);
+    return time_builtin_add(ctx, call, args, 1, 0, 0, result);
 }
 
-/* --- fields --------------------------------------------------------------- */
+/* --- fields -------------------------------------------------------------- */
 
 static int64_t day_of_month(const struct saw_civil *c)
 {
@@ -135,11 +135,12 @@ static int64_t year_of(const struct saw_civil *c)
     return c->year;
 }
 
-static enum saw_status field(struct saw_ctx *ctx,
-                             const struct saw_call *call,
-                             const union saw_slot *args,
-                             int64_t (*of)(const struct saw_civil *c),
-                             union saw_slot *result)
+static enum saw_status
+time_builtin_field(struct saw_ctx *ctx,
+                   const struct saw_call *call,
+                   const union saw_slot *args,
+                   int64_t (*of)(const struct saw_civil *c),
+                   union saw_slot *result)
 {
     struct slice tz = zone_arg(call, args, 1);
     struct saw_civil c;
@@ -154,7 +155,7 @@ static enum saw_status field(struct saw_ctx *ctx,
         struct saw_ctx *ctx, const struct saw_call *call,                      \
         const union saw_slot *args, union saw_slot *result)                    \
     {                                                                          \
-        return field(ctx, call, args, of, result);                             \
+        return time_builtin_field(ctx, call, args, of, result);                \
     }
 
 FIELD(dayofmonth, day_of_month)
@@ -166,7 +167,7 @@ FIELD(monthof, month_of)
 FIELD(secondof, second_of)
 FIELD(yearof, year_of)
 
-/* --- truncation ----------------------------------------------------------- */
+/* --- truncation ---------------------------------------------------------- */
 
 enum period {
     PERIOD_MINUTE,
@@ -176,11 +177,11 @@ enum period {
     PERIOD_YEAR
 };
 
-static enum saw_status truncate(struct saw_ctx *ctx,
-                                const struct saw_call *call,
-                                const union saw_slot *args,
-                                enum period period,
-                                union saw_slot *result)
+static enum saw_status time_builtin_truncate(struct saw_ctx *ctx,
+                                             const struct saw_call *call,
+                                             const union saw_slot *args,
+                                             enum period period,
+                                             union saw_slot *result)
 {
     struct slice tz = zone_arg(call, args, 1);
     struct saw_civil c;
@@ -197,7 +198,7 @@ static enum saw_status truncate(struct saw_ctx *ctx,
         c.day = 1;
     if (period >= PERIOD_YEAR)
         c.month = 0;
-    return give(ctx, call->builtin->name, &c, tz, at.dst, result);
+    return time_builtin_give(ctx, call->builtin->name, &c, tz, at.dst, result);
 }
 
 #define TRUNCATE(name, period)                                                 \
@@ -205,7 +206,7 @@ static enum saw_status truncate(struct saw_ctx *ctx,
         struct saw_ctx *ctx, const struct saw_call *call,                      \
         const union saw_slot *args, union saw_slot *result)                    \
     {                                                                          \
-        return truncate(ctx, call, args, period, result);                      \
+        return time_builtin_truncate(ctx, call, args, period, result);         \
     }
 
 TRUNCATE(trunctominute, PERIOD_MINUTE)
@@ -226,7 +227,7 @@ static enum saw_status fn_trunctosecond(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- text and the clock --------------------------------------------------- */
+/* --- text and the clock -------------------------------------------------- */
 
 static enum saw_status fn_formattime(struct saw_ctx *ctx,
                                      const struct saw_call *call,

@@ -29,7 +29,7 @@ static int64_t iso_week(const struct saw_civil *c, int64_t *year)
     return thursday / 7 + 1;
 }
 
-static void number(struct buf *out, int width, int64_t v)
+static void time_format_number(struct buf *out, int width, int64_t v)
 {
     buf_printf(out, "%0*lld", width, (long long)v);
 }
@@ -41,7 +41,7 @@ static void zone_offset(struct buf *out, int32_t seconds)
                v / 60 % 60);
 }
 
-static int64_t hour12(const struct saw_civil *c)
+static int64_t time_format_hour12(const struct saw_civil *c)
 {
     return c->hour % 12 ? c->hour % 12 : 12;
 }
@@ -52,7 +52,7 @@ static void format_moment(struct buf *out,
                           const struct moment *m);
 
 /* Verbs made of others, as in the C locale. */
-static const char *shorthand(char verb)
+static const char *time_format_shorthand(char verb)
 {
     switch (verb) {
     case 'c': return "%a %b %e %H:%M:%S %Y";
@@ -78,22 +78,25 @@ static bool format_date(struct buf *out, char verb, const struct moment *m)
     case 'b':
     case 'h': buf_append(out, saw_month_names[c->month], 3); break;
     case 'B': buf_append_str(out, saw_month_names[c->month]); break;
-    case 'C': number(out, 2, c->year / 100); break;
-    case 'd': number(out, 2, c->day); break;
+    case 'C': time_format_number(out, 2, c->year / 100); break;
+    case 'd': time_format_number(out, 2, c->day); break;
     case 'e': buf_printf(out, "%2lld", (long long)c->day); break;
-    case 'g': number(out, 2, year % 100); break;
-    case 'G': number(out, 1, year); break;
-    case 'j': number(out, 3, c->year_day + 1); break;
-    case 'm': number(out, 2, c->month + 1); break;
-    case 'u': number(out, 1, c->weekday ? c->weekday : 7); break;
-    case 'U': number(out, 2, (c->year_day + 7 - c->weekday) / 7); break;
-    case 'V': number(out, 2, week); break;
-    case 'w': number(out, 1, c->weekday); break;
-    case 'W':
-        number(out, 2, (c->year_day + 7 - (c->weekday + 6) % 7) / 7);
+    case 'g': time_format_number(out, 2, year % 100); break;
+    case 'G': time_format_number(out, 1, year); break;
+    case 'j': time_format_number(out, 3, c->year_day + 1); break;
+    case 'm': time_format_number(out, 2, c->month + 1); break;
+    case 'u': time_format_number(out, 1, c->weekday ? c->weekday : 7); break;
+    case 'U':
+        time_format_number(out, 2, (c->year_day + 7 - c->weekday) / 7);
         break;
-    case 'y': number(out, 2, c->year % 100); break;
-    case 'Y': number(out, 1, c->year); break;
+    case 'V': time_format_number(out, 2, week); break;
+    case 'w': time_format_number(out, 1, c->weekday); break;
+    case 'W':
+        time_format_number(out, 2,
+                           (c->year_day + 7 - (c->weekday + 6) % 7) / 7);
+        break;
+    case 'y': time_format_number(out, 2, c->year % 100); break;
+    case 'Y': time_format_number(out, 1, c->year); break;
     default: return false;
     }
     return true;
@@ -103,16 +106,16 @@ static bool format_clock(struct buf *out, char verb, const struct moment *m)
 {
     const struct saw_civil *c = &m->c;
     switch (verb) {
-    case 'H': number(out, 2, c->hour); break;
-    case 'I': number(out, 2, hour12(c)); break;
+    case 'H': time_format_number(out, 2, c->hour); break;
+    case 'I': time_format_number(out, 2, time_format_hour12(c)); break;
     case 'k': buf_printf(out, "%2lld", (long long)c->hour); break;
-    case 'l': buf_printf(out, "%2lld", (long long)hour12(c)); break;
-    case 'M': number(out, 2, c->minute); break;
+    case 'l': buf_printf(out, "%2lld", (long long)time_format_hour12(c)); break;
+    case 'M': time_format_number(out, 2, c->minute); break;
     case 'n': buf_append_byte(out, '\n'); break;
     case 'p': buf_append_str(out, c->hour < 12 ? "AM" : "PM"); break;
     case 'P': buf_append_str(out, c->hour < 12 ? "am" : "pm"); break;
-    case 's': number(out, 1, (int64_t)(m->t / 1000000)); break;
-    case 'S': number(out, 2, c->second); break;
+    case 's': time_format_number(out, 1, (int64_t)(m->t / 1000000)); break;
+    case 'S': time_format_number(out, 2, c->second); break;
     case 't': buf_append_byte(out, '\t'); break;
     case 'z': zone_offset(out, m->at.seconds); break;
     case 'Z': buf_append_str(out, m->at.name); break;
@@ -124,7 +127,7 @@ static bool format_clock(struct buf *out, char verb, const struct moment *m)
 
 static void format_verb(struct buf *out, char verb, const struct moment *m)
 {
-    const char *as = shorthand(verb);
+    const char *as = time_format_shorthand(verb);
     if (as) {
         format_moment(out, as, strlen(as), m);
     } else if (!format_date(out, verb, m) && !format_clock(out, verb, m)) {

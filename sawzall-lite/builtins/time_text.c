@@ -37,7 +37,7 @@ bool saw_time_to_local(struct saw_ctx *ctx,
     return true;
 }
 
-static bool reasonable(int64_t v)
+static bool time_text_reasonable(int64_t v)
 {
     return v > -1000000000 && v < 1000000000;
 }
@@ -53,8 +53,9 @@ bool saw_time_from_local(struct saw_ctx *ctx,
     int64_t local;
     int64_t utc;
 
-    if (!reasonable(c->year) || !reasonable(c->month) || !reasonable(c->day) ||
-        !reasonable(c->hour) || !saw_zone_find(ctx, tz, &use))
+    if (!time_text_reasonable(c->year) || !time_text_reasonable(c->month) ||
+        !time_text_reasonable(c->day) || !time_text_reasonable(c->hour) ||
+        !saw_zone_find(ctx, tz, &use))
         return false;
     local = saw_civil_seconds(c);
     if (!use.zone || (literally && use.named_dst >= 0))
@@ -77,14 +78,14 @@ bool saw_time_print(struct saw_ctx *ctx,
                            out);
 }
 
-/* --- parsing -------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------- */
 
 struct fields {
     struct slice v[FIELD_COUNT_MAX];
     size_t count;
 };
 
-static bool split(struct slice text, struct fields *f)
+static bool time_text_split(struct slice text, struct fields *f)
 {
     f->count = 0;
     for (;;) {
@@ -207,7 +208,7 @@ bool saw_time_parse(struct saw_ctx *ctx,
     struct slice zone = SLICE_EMPTY;
     size_t skip;
 
-    if (text.len > TEXT_BYTES_MAX || !split(text, &f) || f.count < 4)
+    if (text.len > TEXT_BYTES_MAX || !time_text_split(text, &f) || f.count < 4)
         return false;
     first = slice_sub(f.v[0], 0, slice_find_byte(f.v[0], ','));
     skip = index_of(first, saw_day_names, 7) >= 0;

@@ -23,7 +23,7 @@ struct header {
     uint32_t char_count;
 };
 
-static uint32_t be32(struct cursor *c)
+static uint32_t tzif_be32(struct cursor *c)
 {
     return __builtin_bswap32(cursor_le32(c));
 }
@@ -33,12 +33,12 @@ static bool read_header(struct cursor *c, struct header *h)
     struct slice magic = cursor_bytes(c, 4);
     h->version = cursor_u8(c);
     cursor_bytes(c, 15);
-    h->ut_count = be32(c);
-    h->std_count = be32(c);
-    h->leap_count = be32(c);
-    h->time_count = be32(c);
-    h->type_count = be32(c);
-    h->char_count = be32(c);
+    h->ut_count = tzif_be32(c);
+    h->std_count = tzif_be32(c);
+    h->leap_count = tzif_be32(c);
+    h->time_count = tzif_be32(c);
+    h->type_count = tzif_be32(c);
+    h->char_count = tzif_be32(c);
     return !c->bad && slice_eq_str(magic, "TZif") &&
            h->time_count < COUNT_MAX && h->type_count > 0 &&
            h->type_count <= 256 && h->char_count > 0 && h->char_count <= 512 &&
@@ -62,7 +62,8 @@ static void read_changes(struct cursor *c,
     z->change_types = mem_zalloc(h->time_count + 1, 1);
     z->change_count = h->time_count;
     for (size_t i = 0; i < h->time_count; i++) {
-        z->changes[i] = time == 8 ? (int64_t)cursor_be64(c) : (int32_t)be32(c);
+        z->changes[i] =
+            time == 8 ? (int64_t)cursor_be64(c) : (int32_t)tzif_be32(c);
         c->bad |= i > 0 && z->changes[i] <= z->changes[i - 1];
     }
     for (size_t i = 0; i < h->time_count; i++) {
@@ -78,7 +79,7 @@ read_types(struct cursor *c, const struct header *h, struct saw_zone *z)
     z->types = mem_zalloc(h->type_count, sizeof(*z->types));
     z->type_count = h->type_count;
     for (size_t i = 0; i < h->type_count; i++) {
-        z->types[i].seconds = (int32_t)be32(c);
+        z->types[i].seconds = (int32_t)tzif_be32(c);
         z->types[i].dst = cursor_u8(c) == 1;
         z->types[i].name = cursor_u8(c);
         c->bad |= z->types[i].name >= h->char_count ||

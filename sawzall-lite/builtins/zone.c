@@ -18,7 +18,7 @@
  * memory. There are about 600 zones. */
 #define ZONE_COUNT_MAX 1000
 
-/* --- the United States ---------------------------------------------------- */
+/* --- the United States --------------------------------------------------- */
 
 #define LAST_SUNDAY(m)                                                         \
     {                                                                          \
@@ -73,7 +73,7 @@ static struct saw_zone_offset us_at(const char *us, int64_t utc)
     return saw_zone_rule_at(&rule, utc);
 }
 
-/* --- names of RFC 822 ----------------------------------------------------- */
+/* --- names of RFC 822 ---------------------------------------------------- */
 
 struct rfc_name {
     const char *name;
@@ -96,7 +96,7 @@ static bool same_name(struct slice a, const char *b)
 }
 
 /* A to I are 1 to 9 hours west, K to M 10 to 12, N to Y 1 to 12 east. */
-static bool military(char letter, int *hours)
+static bool zone_military(char letter, int *hours)
 {
     char c = (char)toupper((unsigned char)letter);
     if (c >= 'A' && c <= 'I')
@@ -115,7 +115,7 @@ static bool military(char letter, int *hours)
 static bool find_rfc(struct slice name, struct saw_zone_use *use)
 {
     int hours;
-    if (name.len == 1 && military(name.data[0], &hours)) {
+    if (name.len == 1 && zone_military(name.data[0], &hours)) {
         use->offset = hours * 3600;
         use->named_dst = 0;
         if (hours == 0)
@@ -160,7 +160,7 @@ static bool find_offset(struct slice name, struct saw_zone_use *use)
     return true;
 }
 
-/* --- zones from files ----------------------------------------------------- */
+/* --- zones from files ---------------------------------------------------- */
 
 /* A path below the zone directory, and nothing else. */
 static bool safe_name(struct slice name)
@@ -198,7 +198,7 @@ static bool read_zone(struct saw_ctx *ctx, struct slice name, struct buf *out)
            ctx->read_file(ctx->hook_ctx, slice_str(path), out, &ignored) == 0;
 }
 
-static const struct saw_zone *load(struct saw_ctx *ctx, struct slice name)
+static const struct saw_zone *zone_load(struct saw_ctx *ctx, struct slice name)
 {
     struct saw_extra *x = saw_extra_of(ctx);
     struct buf text = BUF_INIT;
@@ -236,7 +236,7 @@ bool saw_zone_find(struct saw_ctx *ctx,
         return true;
     if (!ctx || !safe_name(name))
         return false;
-    use->zone = load(ctx, name);
+    use->zone = zone_load(ctx, name);
     return use->zone != NULL;
 }
 

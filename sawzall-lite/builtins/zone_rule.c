@@ -24,7 +24,7 @@ static bool next_is(struct scan *s, char c)
     return false;
 }
 
-static int number(struct scan *s, int max)
+static int zone_rule_number(struct scan *s, int max)
 {
     int v = 0;
     const char *begin = s->p;
@@ -36,7 +36,7 @@ static int number(struct scan *s, int max)
 }
 
 /* "PST", or "<+0330>". */
-static void name(struct scan *s, char *out)
+static void zone_rule_name(struct scan *s, char *out)
 {
     bool quoted = next_is(s, '<');
     const char *begin = s->p;
@@ -60,28 +60,28 @@ static int32_t clock_time(struct scan *s)
     int32_t v;
     if (!minus)
         next_is(s, '+');
-    v = number(s, RULE_HOURS_MAX) * 3600;
+    v = zone_rule_number(s, RULE_HOURS_MAX) * 3600;
     if (next_is(s, ':'))
-        v += number(s, 59) * 60;
+        v += zone_rule_number(s, 59) * 60;
     if (next_is(s, ':'))
-        v += number(s, 59);
+        v += zone_rule_number(s, 59);
     return minus ? -v : v;
 }
 
-static void date(struct scan *s, struct saw_zone_date *d)
+static void zone_rule_date(struct scan *s, struct saw_zone_date *d)
 {
     d->second = 2 * 3600;
     if (next_is(s, 'M')) {
         d->form = 'M';
-        d->month = number(s, 12);
+        d->month = zone_rule_number(s, 12);
         s->bad |= !next_is(s, '.');
-        d->week = number(s, 5);
+        d->week = zone_rule_number(s, 5);
         s->bad |= !next_is(s, '.');
-        d->day = number(s, 6);
+        d->day = zone_rule_number(s, 6);
         s->bad |= d->month == 0 || d->week == 0;
     } else {
         d->form = next_is(s, 'J') ? 'J' : 'n';
-        d->day = number(s, 365);
+        d->day = zone_rule_number(s, 365);
         s->bad |= d->form == 'J' && d->day == 0;
     }
     if (next_is(s, '/'))
@@ -92,19 +92,19 @@ bool saw_zone_rule_parse(struct slice text, struct saw_zone_rule *r)
 {
     struct scan s = {text.data, text.data + text.len, false};
     *r = (struct saw_zone_rule){0};
-    name(&s, r->std_name);
+    zone_rule_name(&s, r->std_name);
     r->std_offset = -clock_time(&s);
     if (s.bad || s.p == s.end)
         return !s.bad;
-    name(&s, r->dst_name);
+    zone_rule_name(&s, r->dst_name);
     r->has_dst = true;
     r->dst_offset = r->std_offset + 3600;
     if (s.p < s.end && *s.p != ',')
         r->dst_offset = -clock_time(&s);
     s.bad |= !next_is(&s, ',');
-    date(&s, &r->start);
+    zone_rule_date(&s, &r->start);
     s.bad |= !next_is(&s, ',');
-    date(&s, &r->end);
+    zone_rule_date(&s, &r->end);
     return !s.bad && s.p == s.end;
 }
 

@@ -50,11 +50,11 @@ static bool largest_wins(const struct saw_table *t)
 }
 
 /* <0 when a is better than b. Ties: the smaller element is better. */
-static int order(bool largest,
-                 struct slice ka,
-                 struct slice ea,
-                 struct slice kb,
-                 struct slice eb)
+static int best_order(bool largest,
+                      struct slice ka,
+                      struct slice ea,
+                      struct slice kb,
+                      struct slice eb)
 {
     int c = slice_cmp(ka, kb);
     if (c)
@@ -64,8 +64,8 @@ static int order(bool largest,
 
 static int order_items(bool largest, const struct item *a, const struct item *b)
 {
-    return order(largest, item_key(a), item_element(a), item_key(b),
-                 item_element(b));
+    return best_order(largest, item_key(a), item_element(a), item_key(b),
+                      item_element(b));
 }
 
 static bool
@@ -106,10 +106,10 @@ static struct item *new_item(struct saw_table *t, struct best *s)
     return &s->items[s->count++];
 }
 
-static void offer(struct saw_table *t,
-                  struct best *s,
-                  struct slice key,
-                  struct slice element)
+static void best_offer(struct saw_table *t,
+                       struct best *s,
+                       struct slice key,
+                       struct slice element)
 {
     bool largest = largest_wins(t);
     struct item *worst = s->items;
@@ -118,8 +118,8 @@ static void offer(struct saw_table *t,
         best_heap_sift_up(&largest, s->items, s->count - 1);
         return;
     }
-    if (s->count == 0 ||
-        order(largest, key, element, item_key(worst), item_element(worst)) >= 0)
+    if (s->count == 0 || best_order(largest, key, element, item_key(worst),
+                                    item_element(worst)) >= 0)
         return;
     set_item(t, worst, key, element);
     best_heap_sift_down(&largest, s->items, s->count, 0);
@@ -134,7 +134,7 @@ static int best_add(struct saw_table *t,
 {
     (void)origin;
     (void)err;
-    offer(t, state, weight, element);
+    best_offer(t, state, weight, element);
     return 0;
 }
 
@@ -150,7 +150,7 @@ static int sample_add(struct saw_table *t,
     (void)err;
     tag[0] = SAW_DATUM_UINT;
     put_be64(tag + 1, hash_mix(origin));
-    offer(t, state, slice_make(tag, sizeof(tag)), element);
+    best_offer(t, state, slice_make(tag, sizeof(tag)), element);
     return 0;
 }
 
@@ -169,7 +169,7 @@ static int weightedsample_add(struct saw_table *t,
     if (!(w > 0))
         return 0;
     saw_datum_put_float(tag, log(u) / w + 0.0); /* No -0 for infinite w. */
-    offer(t, state, buf_slice(tag), element);
+    best_offer(t, state, buf_slice(tag), element);
     return 0;
 }
 
@@ -222,15 +222,15 @@ best_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
         struct slice element = saw_datum_skip(c);
         if (c->bad)
             return saw_table__corrupt(t, err);
-        offer(t, state, key, element);
+        best_offer(t, state, key, element);
     }
     return 0;
 }
 
-static void results(struct saw_table *t,
-                    struct best *s,
-                    size_t columns,
-                    struct saw_lines *out)
+static void best_put_results(struct saw_table *t,
+                             struct best *s,
+                             size_t columns,
+                             struct saw_lines *out)
 {
     sort_items(t, s);
     for (size_t i = 0; i < s->count; i++) {
@@ -244,13 +244,13 @@ static void results(struct saw_table *t,
 static void
 best_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
-    results(t, state, 2, out);
+    best_put_results(t, state, 2, out);
 }
 
 static void
 sample_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
-    results(t, state, 1, out);
+    best_put_results(t, state, 1, out);
 }
 
 const struct saw_kind_ops saw_ops_maximum = {

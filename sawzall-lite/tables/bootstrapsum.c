@@ -60,7 +60,7 @@ static int add_to_row(struct saw_table *t,
 }
 
 /* Inversion: P(k) = e^-1 / k!, found by walking the distribution. */
-static unsigned poisson(uint64_t bits)
+static unsigned bootstrapsum_poisson(uint64_t bits)
 {
     double u = (double)(bits >> 11) * 0x1p-53;
     double p = exp(-1);
@@ -87,7 +87,8 @@ static int bootstrap_add(struct saw_table *t,
     size_t n = saw_table__param(t);
     make_rows(t, s);
     for (size_t row = 0; row < n; row++) {
-        unsigned times = row == 0 ? 1 : poisson(hash_mix(seed + row));
+        unsigned times =
+            row == 0 ? 1 : bootstrapsum_poisson(hash_mix(seed + row));
         for (unsigned k = 0; k < times; k++) {
             int rc = add_to_row(t, &s->rows[row], element, err);
             if (rc)

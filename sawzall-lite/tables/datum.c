@@ -87,7 +87,7 @@ void saw_datum_put_end(struct buf *b)
     buf_append_byte(b, SAW_DATUM_END);
 }
 
-static bool fail(struct cursor *c)
+static bool datum_fail(struct cursor *c)
 {
     c->bad = true;
     c->p = c->end;
@@ -101,12 +101,12 @@ static bool skip_text(struct cursor *c)
         if (c->p < c->end)
             z = memchr(c->p, 0, cursor_left(c));
         if (!z || z + 1 >= c->end)
-            return fail(c);
+            return datum_fail(c);
         c->p = z + 2;
         if (z[1] == 1)
             return true;
         if ((uint8_t)z[1] != 0xff)
-            return fail(c);
+            return datum_fail(c);
     }
 }
 
@@ -125,11 +125,11 @@ static bool skip_items(struct cursor *c, bool map, int depth)
             continue;
         key = slice_make(begin, (size_t)(c->p - begin));
         if (slice_cmp(last, key) >= 0 || !skip_value(c, depth))
-            return fail(c);
+            return datum_fail(c);
         last = key;
     }
     if (c->p >= c->end)
-        return fail(c);
+        return datum_fail(c);
     c->p++;
     return true;
 }
@@ -138,11 +138,11 @@ static bool skip_value(struct cursor *c, int depth)
 {
     uint8_t tag = cursor_u8(c);
     if (c->bad || depth >= SAW_DATUM_DEPTH_MAX)
-        return fail(c);
+        return datum_fail(c);
     switch (tag) {
     case SAW_DATUM_BOOL:
         if (cursor_u8(c) > 1)
-            return fail(c);
+            return datum_fail(c);
         return !c->bad;
     case SAW_DATUM_INT:
     case SAW_DATUM_UINT:
@@ -154,7 +154,7 @@ static bool skip_value(struct cursor *c, int depth)
     case SAW_DATUM_ARRAY:
     case SAW_DATUM_TUPLE: return skip_items(c, false, depth + 1);
     case SAW_DATUM_MAP: return skip_items(c, true, depth + 1);
-    default: return fail(c);
+    default: return datum_fail(c);
     }
 }
 
@@ -214,7 +214,7 @@ void saw_datum_text(struct slice d, struct buf *out)
     }
 }
 
-/* --- adding --------------------------------------------------------------- */
+/* --- adding -------------------------------------------------------------- */
 
 static bool add_value(struct cursor *a, struct cursor *b, struct buf *out);
 
@@ -223,7 +223,7 @@ static bool at_end(const struct cursor *c)
     return *c->p == SAW_DATUM_END;
 }
 
-static struct slice take(struct cursor *c)
+static struct slice datum_take(struct cursor *c)
 {
     struct slice s = saw_datum_skip(c);
     INVARIANT(!c->bad);
@@ -266,17 +266,17 @@ static bool add_maps(struct cursor *a, struct cursor *b, struct buf *out)
     while (!at_end(a) || !at_end(b)) {
         struct cursor at_a = *a;
         struct cursor at_b = *b;
-        struct slice ka = at_end(a) ? SLICE_EMPTY : take(a);
-        struct slice kb = at_end(b) ? SLICE_EMPTY : take(b);
+        struct slice ka = at_end(a) ? SLICE_EMPTY : datum_take(a);
+        struct slice kb = at_end(b) ? SLICE_EMPTY : datum_take(b);
         int order = slice_cmp(ka, kb);
         if (kb.len == 0 || (ka.len != 0 && order < 0)) {
             *b = at_b;
             buf_append_slice(out, ka);
-            buf_append_slice(out, take(a));
+            buf_append_slice(out, datum_take(a));
         } else if (ka.len == 0 || order > 0) {
             *a = at_a;
             buf_append_slice(out, kb);
-            buf_append_slice(out, take(b));
+            buf_append_slice(out, datum_take(b));
         } else {
             buf_append_slice(out, ka);
             if (!add_value(a, b, out))
@@ -295,8 +295,8 @@ static bool add_value(struct cursor *a, struct cursor *b, struct buf *out)
     if (tag != (uint8_t)*b->p)
         return false;
     if (tag < SAW_DATUM_ARRAY) {
-        struct slice x = take(a);
-        struct slice y = take(b);
+        struct slice x = datum_take(a);
+        struct slice y = datum_take(b);
         if (tag < SAW_DATUM_INT || tag > SAW_DATUM_TIME)
             return false;
         return add_words(tag, x, y, out);
@@ -331,7 +331,7 @@ static void zero_value(struct cursor *c, struct buf *out)
         saw_datum_put_end(out);
         return;
     }
-    take(c);
+    datum_take(c);
     if (tag == SAW_DATUM_MAP) {
         buf_append_byte(out, (char)tag);
         saw_datum_put_end(out);
@@ -354,7 +354,7 @@ void saw_datum_zero(struct slice d, struct buf *out)
     zero_value(&c, out);
 }
 
-/* --- printing ------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------ */
 
 static void print_value(struct cursor *c, struct buf *out);
 
@@ -403,7 +403,7 @@ static void print_value(struct cursor *c, struct buf *out)
         print_composite(c, tag, out);
         return;
     }
-    d = take(c);
+    d = datum_take(c);
     switch (tag) {
     case SAW_DATUM_BOOL:
         buf_append_str(out, d.data[1] ? "true" : "false");

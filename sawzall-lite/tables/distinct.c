@@ -62,7 +62,7 @@ static bool keep_small(void *ctx, struct saw_item *i)
     return false;
 }
 
-static void thin(struct saw_table *t, struct distinct *s)
+static void distinct_thin(struct saw_table *t, struct distinct *s)
 {
     size_t n = saw_table__param(t);
     struct thinning k = {t, 0};
@@ -77,11 +77,11 @@ static void thin(struct saw_table *t, struct distinct *s)
     s->inexact = true;
 }
 
-static int put(struct saw_table *t,
-               struct distinct *s,
-               struct slice element,
-               struct slice weight,
-               struct err *err)
+static int distinct_put(struct saw_table *t,
+                        struct distinct *s,
+                        struct slice element,
+                        struct slice weight,
+                        struct err *err)
 {
     uint64_t hash = saw_items_hash(element);
     struct saw_item *i;
@@ -92,7 +92,7 @@ static int put(struct saw_table *t,
     i = saw_items_find(&s->items, element, hash);
     if (!i) {
         if (s->items.count >= 2 * saw_table__param(t))
-            thin(t, s);
+            distinct_thin(t, s);
         i = saw_items_add(t, &s->items, element, hash);
         i->v.blob = saw_table__resize(t, NULL, 0, sizeof(struct saw_blob));
         *i->v.blob = (struct saw_blob){0};
@@ -117,14 +117,14 @@ static int distinct_add(struct saw_table *t,
     struct distinct *s = state;
     (void)origin;
     s->total++;
-    return put(t, s, element, weight, err);
+    return distinct_put(t, s, element, weight, err);
 }
 
 static void distinct_encode(struct saw_table *t, void *state, struct buf *out)
 {
     struct distinct *s = state;
     struct saw_item **v;
-    thin(t, s);
+    distinct_thin(t, s);
     v = saw_items_list(&s->items, by_hash);
     buf_put_u8(out, s->inexact);
     buf_put_varint(out, s->total);
@@ -153,7 +153,7 @@ static int distinct_merge(struct saw_table *t,
         int rc;
         if (c->bad)
             return saw_table__corrupt(t, err);
-        rc = put(t, s, element, weight, err);
+        rc = distinct_put(t, s, element, weight, err);
         if (rc)
             return rc;
     }
@@ -167,7 +167,7 @@ distinct_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     struct distinct *s = state;
     struct saw_item **v;
-    thin(t, s);
+    distinct_thin(t, s);
     v = saw_items_list(&s->items, by_hash);
     for (size_t i = 0; i < s->items.count; i++) {
         struct slice line[2] = {saw_item_slice(v[i]),
@@ -237,7 +237,7 @@ static void inversehistogram_results(struct saw_table *t,
     struct saw_item **v;
     size_t n;
 
-    thin(t, s);
+    distinct_thin(t, s);
     n = s->items.count;
     v = saw_items_list(&s->items, by_sum);
     histogram_head(t, s, n ? v[0] : NULL, out);

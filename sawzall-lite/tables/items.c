@@ -41,7 +41,7 @@ static uint64_t slot_hash(struct saw_item *const *slot)
 HASH_SLOTS_DEFINE(item_slots, struct saw_item *, slot_is_free, slot_hash);
 
 /* Make @n slots of those that are there. */
-static void rebuild(struct saw_table *t, struct saw_items *s, size_t n)
+static void items_rebuild(struct saw_table *t, struct saw_items *s, size_t n)
 {
     struct saw_item **old = s->slots;
     size_t old_count = s->slot_count;
@@ -60,7 +60,7 @@ struct saw_item *saw_items_add(struct saw_table *t,
     struct saw_item *i;
     size_t at;
     if ((s->count + 1) * 4 > s->slot_count * 3)
-        rebuild(t, s, s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
+        items_rebuild(t, s, s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
     i = saw_table__resize(t, NULL, 0, sizeof(*i) + datum.len);
     i->hash = hash;
     i->v.u = 0;
@@ -91,7 +91,7 @@ void saw_items_filter(struct saw_table *t,
         s->count--;
     }
     if (s->slot_count)
-        rebuild(t, s, s->slot_count);
+        items_rebuild(t, s, s->slot_count);
 }
 
 void saw_items_close(struct saw_table *t, struct saw_items *s)

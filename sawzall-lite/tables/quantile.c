@@ -34,7 +34,7 @@ struct quantile {
     struct saw_blob max;
 };
 
-static size_t capacity(const struct saw_table *t)
+static size_t quantile_capacity(const struct saw_table *t)
 {
     size_t n = 16 * saw_table__param(t);
     return n > CAPACITY_MIN ? n : CAPACITY_MIN;
@@ -89,14 +89,15 @@ static size_t split_level(const struct level *l, struct slice *out)
     return n;
 }
 
-static void append(struct saw_table *t, struct level *l, struct slice datum)
+static void
+quantile_append(struct saw_table *t, struct level *l, struct slice datum)
 {
     saw_blob_append(t, &l->data, datum);
     l->count++;
 }
 
 /* Halve level @h into the one above. An odd one out stays. */
-static void compact(struct saw_table *t, struct quantile *s, size_t h)
+static void quantile_compact(struct saw_table *t, struct quantile *s, size_t h)
 {
     struct level *l = &s->levels[h];
     struct slice *v = mem_alloc((l->count + 1) * sizeof(*v));
@@ -107,12 +108,12 @@ static void compact(struct saw_table *t, struct quantile *s, size_t h)
     PRE(h + 1 < LEVEL_COUNT_MAX);
     qsort(v, n, sizeof(*v), by_slice);
     for (size_t i = 0; i < pairs; i++)
-        append(t, &s->levels[h + 1], v[2 * i + l->odd]);
+        quantile_append(t, &s->levels[h + 1], v[2 * i + l->odd]);
     l->odd = !l->odd;
     l->data = (struct saw_blob){0};
     l->count = 0;
     if (n & 1)
-        append(t, l, v[n - 1]);
+        quantile_append(t, l, v[n - 1]);
     saw_blob_close(t, &old);
     mem_free(v);
     if (h + 2 > s->level_count)
@@ -121,11 +122,11 @@ static void compact(struct saw_table *t, struct quantile *s, size_t h)
 
 /* Levels hold fewer than capacity again. The topmost grows instead: it is
  * reached after 2^50 values. */
-static void settle(struct saw_table *t, struct quantile *s)
+static void quantile_settle(struct saw_table *t, struct quantile *s)
 {
     for (size_t h = 0; h + 1 < LEVEL_COUNT_MAX && h < s->level_count; h++) {
-        if (s->levels[h].count > capacity(t))
-            compact(t, s, h);
+        if (s->levels[h].count > quantile_capacity(t))
+            quantile_compact(t, s, h);
     }
 }
 
@@ -142,9 +143,9 @@ static int quantile_add(struct saw_table *t,
     (void)err;
     make_levels(t, s);
     take_extremes(t, s, element);
-    append(t, &s->levels[0], element);
-    if (s->levels[0].count > capacity(t))
-        settle(t, s);
+    quantile_append(t, &s->levels[0], element);
+    if (s->levels[0].count > quantile_capacity(t))
+        quantile_settle(t, s);
     return 0;
 }
 
@@ -168,13 +169,13 @@ static int merge_level(struct saw_table *t,
                        struct err *err)
 {
     size_t n = cursor_count(c, 2);
-    if (c->bad || n > 2 * capacity(t))
+    if (c->bad || n > 2 * quantile_capacity(t))
         return saw_table__corrupt(t, err);
     for (size_t i = 0; i < n; i++) {
         struct slice datum = saw_datum_skip(c);
         if (c->bad)
             return saw_table__corrupt(t, err);
-        append(t, l, datum);
+        quantile_append(t, l, datum);
     }
     return 0;
 }
@@ -204,7 +205,7 @@ static int quantile_merge(struct saw_table *t,
             return saw_table__corrupt(t, err);
         take_extremes(t, s, datum);
     }
-    settle(t, s);
+    quantile_settle(t, s);
     return 0;
 }
 
@@ -215,7 +216,7 @@ struct weighted {
 
 /* Everything kept, ascending; the caller frees it. */
 static struct weighted *
-gather(const struct quantile *s, size_t *count, uint64_t *total)
+quantile_gather(const struct quantile *s, size_t *count, uint64_t *total)
 {
     size_t n = 0;
     struct weighted *v;
@@ -260,7 +261,7 @@ quantile_results(struct saw_table *t, void *state, struct saw_lines *out)
 
     if (min.len == 0)
         return;
-    v = gather(s, &count, &total);
+    v = quantile_gather(s, &count, &total);
     out->line(out, &min, 1);
     for (size_t i = 1; i < parts && !out->stopped; i++) {
         uint64_t rank = target_rank(i, total, parts);

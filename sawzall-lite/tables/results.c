@@ -96,7 +96,7 @@ void saw_table_print(struct saw_table *t, struct buf *out)
     (void)saw_table_write(t, NULL, out);
 }
 
-/* --- structured ----------------------------------------------------------- */
+/* --- structured ---------------------------------------------------------- */
 
 struct row {
     struct buf text;
@@ -146,7 +146,7 @@ sink_line(struct saw_lines *l, const struct slice *data, size_t count)
 }
 
 static const char *
-named(const char *const *names, size_t i, const char *otherwise)
+results_named(const char *const *names, size_t i, const char *otherwise)
 {
     return names && names[i] && names[i][0] ? names[i] : otherwise;
 }
@@ -159,8 +159,8 @@ static const char *value_column(const struct saw_table *t, size_t i)
     if (fixed)
         return fixed;
     if (i == 0)
-        return named(&element, 0, "value");
-    return named(&weight, 0, "weight");
+        return results_named(&element, 0, "value");
+    return results_named(&weight, 0, "weight");
 }
 
 bool saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
@@ -173,7 +173,7 @@ bool saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
 
     for (; n < t->decl.index_count && n < COLUMN_COUNT_MAX - 4; n++) {
         snprintf(numbered[n], sizeof(numbered[n]), "key%zu", n + 1);
-        columns[n] = named(t->decl.index_names, n, numbered[n]);
+        columns[n] = results_named(t->decl.index_names, n, numbered[n]);
     }
     for (size_t i = 0; i < t->ops->column_count; i++)
         columns[n++] = value_column(t, i);

@@ -68,7 +68,7 @@ static void add_float(struct sum *s, double hi, double lo)
     s->v.f.lo = isfinite(sum) ? rest : 0;
 }
 
-static int mismatch(struct saw_table *t, struct err *err)
+static int sum_mismatch(struct saw_table *t, struct err *err)
 {
     return err_set(err, ERR_INVALID,
                    "table %s: values that cannot be added to each other",
@@ -91,7 +91,7 @@ static int add_composite(struct saw_table *t,
     }
     if (s->mode != SUM_COMPOSITE ||
         !saw_datum_add(saw_blob_slice(&s->v.datum), element, b))
-        return mismatch(t, err);
+        return sum_mismatch(t, err);
     saw_blob_set(t, &s->v.datum, buf_slice(b));
     return 0;
 }
@@ -118,7 +118,7 @@ static int add_map(struct saw_table *t,
         s->v.map = (struct saw_items){0};
     }
     if (s->mode != SUM_MAP || !saw_sum_map_add(t, &s->v.map, element))
-        return mismatch(t, err);
+        return sum_mismatch(t, err);
     return 0;
 }
 
@@ -131,18 +131,18 @@ static int sum_datum(struct saw_table *t,
     switch (tag) {
     case SAW_DATUM_INT:
         if (!take_mode(s, SUM_INT, tag))
-            return mismatch(t, err);
+            return sum_mismatch(t, err);
         s->v.u += (uint64_t)saw_datum_int(element);
         return 0;
     case SAW_DATUM_UINT:
     case SAW_DATUM_TIME:
         if (!take_mode(s, SUM_WORD, tag))
-            return mismatch(t, err);
+            return sum_mismatch(t, err);
         s->v.u += saw_datum_word(element);
         return 0;
     case SAW_DATUM_FLOAT:
         if (!take_mode(s, SUM_FLOAT, tag))
-            return mismatch(t, err);
+            return sum_mismatch(t, err);
         add_float(s, saw_datum_float(element), 0);
         return 0;
     case SAW_DATUM_MAP: return add_map(t, s, element, err);
@@ -203,7 +203,7 @@ sum_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
         if (c->bad)
             return saw_table__corrupt(t, err);
         if (!take_mode(s, SUM_FLOAT, SAW_DATUM_FLOAT))
-            return mismatch(t, err);
+            return sum_mismatch(t, err);
         add_float(s, saw_datum_float(datum), lo);
         return 0;
     }

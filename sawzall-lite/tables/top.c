@@ -69,14 +69,14 @@ static struct slice first_number(struct slice d)
     return slice_sub(d, 0, SAW_DATUM_WORD_BYTES);
 }
 
-static size_t capacity(const struct saw_table *t)
+static size_t top_capacity(const struct saw_table *t)
 {
     size_t n = 100 * saw_table__param(t);
     return n > CAPACITY_MIN ? n : CAPACITY_MIN;
 }
 
 /* Magnitude of an int that may be the smallest one. */
-static double magnitude(const struct top *s, const struct saw_item *i)
+static double top_magnitude(const struct top *s, const struct saw_item *i)
 {
     if (s->number == NUMBER_TUPLE)
         return fabs(saw_datum_number(first_number(saw_blob_slice(i->v.blob))));
@@ -93,7 +93,7 @@ static int by_number(const void *a, const void *b)
 /* The CAPACITY-th largest magnitude, or 0 when there are not so many. */
 static double cut_at(struct saw_table *t, const struct top *s)
 {
-    size_t keep = capacity(t);
+    size_t keep = top_capacity(t);
     size_t n = 0;
     double *v;
     double cut;
@@ -102,7 +102,7 @@ static double cut_at(struct saw_table *t, const struct top *s)
     v = mem_alloc(s->items.count * sizeof(*v));
     for (size_t at = 0; at < s->items.slot_count; at++) {
         if (s->items.slots[at])
-            v[n++] = magnitude(s, s->items.slots[at]);
+            v[n++] = top_magnitude(s, s->items.slots[at]);
     }
     qsort(v, n, sizeof(*v), by_number);
     cut = v[n - 1 - keep];
@@ -140,7 +140,7 @@ static void shrink_tuple(struct saw_table *t, struct saw_item *i, double cut)
 static bool shrink_item(void *ctx, struct saw_item *i)
 {
     const struct shrink *k = ctx;
-    if (!(magnitude(k->s, i) > k->cut)) {
+    if (!(top_magnitude(k->s, i) > k->cut)) {
         if (k->s->number == NUMBER_TUPLE)
             close_total(k->table, i);
         return false;
@@ -154,10 +154,10 @@ static bool shrink_item(void *ctx, struct saw_item *i)
     return true;
 }
 
-static void shrink(struct saw_table *t, struct top *s)
+static void top_shrink(struct saw_table *t, struct top *s)
 {
     struct shrink k = {t, s, cut_at(t, s)};
-    if (s->items.count <= capacity(t))
+    if (s->items.count <= top_capacity(t))
         return;
     /* Whole, so that int counters move by exactly what E says. */
     if (s->number != NUMBER_FLOAT)
@@ -202,11 +202,11 @@ static int add_tuple(struct saw_table *t,
     return 0;
 }
 
-static int put(struct saw_table *t,
-               struct top *s,
-               struct slice element,
-               struct slice weight,
-               struct err *err)
+static int top_put(struct saw_table *t,
+                   struct top *s,
+                   struct slice element,
+                   struct slice weight,
+                   struct err *err)
 {
     enum number number = number_of(weight);
     uint64_t hash = saw_items_hash(element);
@@ -218,8 +218,8 @@ static int put(struct saw_table *t,
         s->number = (uint8_t)number;
     }
     if (UNLIKELY(!i)) {
-        if (s->items.count >= 2 * capacity(t))
-            shrink(t, s);
+        if (s->items.count >= 2 * top_capacity(t))
+            top_shrink(t, s);
         i = saw_items_add(t, &s->items, element, hash);
     }
     if (number == NUMBER_TUPLE)
@@ -239,7 +239,7 @@ static int top_add(struct saw_table *t,
                    struct err *err)
 {
     (void)origin;
-    return put(t, state, element, weight, err);
+    return top_put(t, state, element, weight, err);
 }
 
 /* The total as a datum, appended to @out. */
@@ -259,7 +259,7 @@ static void top_encode(struct saw_table *t, void *state, struct buf *out)
     struct top *s = state;
     struct saw_item **v;
 
-    shrink(t, s);
+    top_shrink(t, s);
     v = saw_items_list(&s->items, saw_item_by_datum);
     buf_put_double(out, s->error);
     buf_put_varint(out, s->items.count);
@@ -276,7 +276,7 @@ top_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
     struct top *s = state;
     double error = cursor_double(c);
     size_t n = cursor_count(c, 3);
-    if (c->bad || !(error >= 0) || n > capacity(t))
+    if (c->bad || !(error >= 0) || n > top_capacity(t))
         return saw_table__corrupt(t, err);
     for (size_t i = 0; i < n; i++) {
         struct slice element = saw_datum_skip(c);
@@ -284,7 +284,7 @@ top_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
         int rc;
         if (c->bad || first_number(weight).len == 0)
             return saw_table__corrupt(t, err);
-        rc = put(t, s, element, weight, err);
+        rc = top_put(t, s, element, weight, err);
         if (rc)
             return rc;
     }

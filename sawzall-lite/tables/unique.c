@@ -36,7 +36,7 @@ static void unique_close(struct saw_table *t, void *state)
 }
 
 /* False when it is there already. PRE: a free slot. */
-static bool place(struct unique *s, uint64_t hash)
+static bool unique_place(struct unique *s, uint64_t hash)
 {
     size_t at;
     HASH_SLOTS_SEEK(at, s->slot_count, hash_mix(hash),
@@ -56,7 +56,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* All hashes ascending; the caller frees them. */
-static uint64_t *sorted(const struct unique *s)
+static uint64_t *unique_sorted(const struct unique *s)
 {
     uint64_t *v = mem_alloc((s->count + 1) * sizeof(*v));
     size_t n = 0;
@@ -69,11 +69,11 @@ static uint64_t *sorted(const struct unique *s)
     return v;
 }
 
-static void refill(struct saw_table *t,
-                   struct unique *s,
-                   const uint64_t *hashes,
-                   size_t count,
-                   size_t slot_count)
+static void unique_refill(struct saw_table *t,
+                          struct unique *s,
+                          const uint64_t *hashes,
+                          size_t count,
+                          size_t slot_count)
 {
     s->slots = saw_table__resize(t, s->slots, s->slot_count * sizeof(uint64_t),
                                  slot_count * sizeof(uint64_t));
@@ -81,20 +81,20 @@ static void refill(struct saw_table *t,
     s->count = 0;
     memset(s->slots, 0, slot_count * sizeof(uint64_t));
     for (size_t i = 0; i < count; i++)
-        place(s, hashes[i]);
+        unique_place(s, hashes[i]);
 }
 
 /* Keep the n smallest. */
-static void thin(struct saw_table *t, struct unique *s)
+static void unique_thin(struct saw_table *t, struct unique *s)
 {
     size_t n = saw_table__param(t);
     uint64_t *v;
     if (s->count <= n)
         return;
-    v = sorted(s);
+    v = unique_sorted(s);
     s->threshold = v[n - 1];
     s->inexact = true;
-    refill(t, s, v, n, s->slot_count);
+    unique_refill(t, s, v, n, s->slot_count);
     mem_free(v);
 }
 
@@ -104,22 +104,22 @@ static void make_room(struct saw_table *t, struct unique *s)
     if ((s->count + 1) * 4 <= s->slot_count * 3)
         return;
     if (s->count >= 2 * saw_table__param(t)) {
-        thin(t, s);
+        unique_thin(t, s);
         return;
     }
-    v = sorted(s);
-    refill(t, s, v, s->count,
-           s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
+    v = unique_sorted(s);
+    unique_refill(t, s, v, s->count,
+                  s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
     mem_free(v);
 }
 
-static void put(struct saw_table *t, struct unique *s, uint64_t hash)
+static void unique_put(struct saw_table *t, struct unique *s, uint64_t hash)
 {
     hash += hash == 0; /* 0 marks free slots. */
     if (saw_table__param(t) == 0 || (s->threshold && hash > s->threshold))
         return;
     make_room(t, s);
-    place(s, hash);
+    unique_place(s, hash);
 }
 
 static int unique_add(struct saw_table *t,
@@ -134,7 +134,7 @@ static int unique_add(struct saw_table *t,
     (void)origin;
     (void)err;
     s->total++;
-    put(t, s, hash64(element.data, element.len, 0));
+    unique_put(t, s, hash64(element.data, element.len, 0));
     return 0;
 }
 
@@ -142,8 +142,8 @@ static void unique_encode(struct saw_table *t, void *state, struct buf *out)
 {
     struct unique *s = state;
     uint64_t *v;
-    thin(t, s);
-    v = sorted(s);
+    unique_thin(t, s);
+    v = unique_sorted(s);
     buf_put_u8(out, s->inexact);
     buf_put_varint(out, s->total);
     buf_put_varint(out, s->count);
@@ -164,22 +164,22 @@ static int unique_merge(struct saw_table *t,
     if (c->bad || inexact > 1 || n > saw_table__param(t) || n > total)
         return saw_table__corrupt(t, err);
     for (size_t i = 0; i < n; i++)
-        put(t, s, cursor_be64(c));
+        unique_put(t, s, cursor_be64(c));
     s->total += total;
     s->inexact |= inexact != 0;
     return 0;
 }
 
-static uint64_t estimate(struct saw_table *t, struct unique *s)
+static uint64_t unique_estimate(struct saw_table *t, struct unique *s)
 {
     size_t n = saw_table__param(t);
     double count;
     uint64_t *v;
 
-    thin(t, s);
+    unique_thin(t, s);
     if (!s->inexact || s->count < n || n == 0)
         return s->count;
-    v = sorted(s);
+    v = unique_sorted(s);
     count = (double)(n - 1) * 0x1p64 / (double)v[n - 1];
     mem_free(v);
     if (count < (double)n)
@@ -191,7 +191,7 @@ static void
 unique_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     struct slice datum;
-    uint64_t n = estimate(t, state);
+    uint64_t n = unique_estimate(t, state);
     struct buf *b = saw_table__scratch(t);
     saw_datum_put_int(b, (int64_t)n);
     datum = buf_slice(b);

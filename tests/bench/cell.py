@@ -140,7 +140,7 @@ class Cell:
         return out
 
     def master(self):
-        """(node, what it says) of the reigning master, or (None, {})."""
+        """(node, what it says) of the active master, or (None, {})."""
         for node, said in self.said("master").items():
             if said.get("master") == "yes":
                 return node, said

@@ -290,7 +290,7 @@ class BadInput(CliTest):
         command = ("import", "csv", "in.csv", "--into", "t")
 
         def killed(count):
-            """As it writes its first table file; False: it was too fast."""
+            """As it writes its first SSTable; False: it was too fast."""
             lines = "".join("k%07d,%d\n" % (i, i) for i in range(count))
             self.write("in.csv", "key,n\n" + lines)
             self.table("t", "data")

@@ -69,7 +69,7 @@ class Sawzall(CliTest):
 
     def test_declared_again(self):
         """A function declared again is the one that others call; a variable
-        begins anew, with another type if need be."""
+        starts over, with another type if need be."""
         self.assertEqual(
             self.saw("f: function(): int { return 1; }",
                      "g: function(): int { return 10 * f(); }", "g()",

@@ -128,7 +128,7 @@ class Tables(CliTest):
         self.assertEqual({f["state"] for f in checked}, {"ok"})
 
     def test_check_finds_damage(self):
-        """One changed byte in a table file is found, named, and exit 1."""
+        """One changed byte in an SSTable is found, named, and exit 1."""
         self.embedded_only("a cluster has no directory to look into")
         self.table()
         for i in range(50):

@@ -9,7 +9,7 @@ import urllib.request
 
 from processes import SECONDS, ClusterTest, main
 from harness import ROOT
-from stranger import Stranger
+from raw_peer import RawPeer
 from test_access import CertifiedTest
 
 
@@ -45,7 +45,7 @@ class AuditTest(ClusterTest):
         self.ok("fs", "mkdir", "/d", *t, *ann)
         self.ok("fs", "quota", "/d", "--entries", "7", *t, *ann)
         host, port = self.address(c, "listen").rsplit(":", 1)
-        Stranger((host, int(port)), key=b"x" * 20).close()
+        RawPeer((host, int(port)), key=b"x" * 20).close()
         with urllib.request.urlopen("http://%s/peers" % self.address(
                 c, "console"), timeout=SECONDS) as page:
             page.read()

@@ -11,7 +11,7 @@ import subprocess
 import urllib.request
 
 from processes import QUARRY, SECONDS, ClusterTest, free_ports, main
-from stranger import Stranger, header
+from raw_peer import RawPeer, header
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 STATUS = 0x101
@@ -81,7 +81,7 @@ class BadInputTest(ClusterTest):
         return Server(self, ["--key", "key"], conf)
 
     def connect(self, server, **said):
-        s = Stranger(("127.0.0.1", server.port), **said)
+        s = RawPeer(("127.0.0.1", server.port), **said)
         self.addCleanup(s.close)
         return s
 
@@ -159,7 +159,7 @@ class BadInputTest(ClusterTest):
         self.check_refused(server, "rpc.server.unknown_methods",
                            "unknown method", ask)
 
-    def check_stranger(self, reason, **said):
+    def check_raw_peer(self, reason, **said):
         server = self.keyed()
 
         def come():
@@ -171,19 +171,19 @@ class BadInputTest(ClusterTest):
 
     def test_wrong_cluster(self):
         """A member of another cluster is refused, even with the same key."""
-        self.check_stranger("cluster", key=SECRET, cluster=b"another")
+        self.check_raw_peer("cluster", key=SECRET, cluster=b"another")
 
     def test_wrong_version(self):
         """So is a peer that speaks another version."""
-        self.check_stranger("version", key=SECRET, version=9)
+        self.check_raw_peer("version", key=SECRET, version=9)
 
     def test_wrong_key(self):
         """Who does not know the key gets a closed connection, no word."""
-        self.check_stranger("proof", key=b"f" * 32)
+        self.check_raw_peer("proof", key=b"f" * 32)
 
     def test_without_key(self):
         """So does who does not even try."""
-        self.check_stranger("kind")
+        self.check_raw_peer("kind")
 
     def test_another_protocol(self):
         """A browser is none of ours."""

@@ -221,7 +221,7 @@ class ServerTest(ClusterTest):
             1, "server", "--data", "d", "--log-level", "loud"))
 
     def test_log_reopened(self):
-        """SIGHUP opens the log anew, after it was moved away."""
+        """SIGHUP opens the log again, after it was moved away."""
         server = subprocess.Popen(
             [QUARRY, "server", "--data", "one", "--listen",
              "127.0.0.1:%d" % free_ports(1)[0], "--log", "log"],

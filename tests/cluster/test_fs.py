@@ -186,7 +186,7 @@ class OneNode(FsTest):
 class ThreeNodes(FsTest):
     def test_copies(self):
         """setrep, stat, fsck and df agree on how many copies there are and
-        where; a dead server's are made anew."""
+        where; a dead server's are made again."""
         c = self.loopback(3, CELL)
         self.wait_for(lambda: [r["state"] for r in self.json("fs", "df")] ==
                       ["up"] * 3)

@@ -130,7 +130,7 @@ class HealthTest(ClusterTest):
 
     def test_place_lost(self):
         """A role that has lost its place in the cluster costs its process a
-        moment, not its life: it begins anew by itself, with the same number.
+        moment, not its life: it restarts by itself, with the same number.
         Whoever loses it again and again waits longer each time."""
         c = self.loopback(3)
 
@@ -146,11 +146,11 @@ class HealthTest(ClusterTest):
         self.assertEqual(c.pid("n1"), pid)
         self.assertIn('cannot go on why="role tablet: ', c.log("n1"))
         self.assertEqual(
-            re.findall(r"begins anew times=(\d+) pause_ms=(\d+)", c.log("n1")),
+            re.findall(r"restarts times=(\d+) pause_ms=(\d+)", c.log("n1")),
             [("1", "100"), ("2", "200"), ("3", "400")])
 
     def test_pause_ends(self):
-        """One that pauses before it begins anew can be told to end, and leaves
+        """One that pauses before it restarts can be told to end, and leaves
         nothing behind."""
         address = "127.0.0.1:%d" % free_ports(1)[0]
         pid_file, log = self.path("pid"), self.path("log")
@@ -159,7 +159,7 @@ class HealthTest(ClusterTest):
         server = subprocess.Popen(
             [QUARRY, "server", "--data", "one", "--listen", address, "--roles",
              "lock", "--pid-file", pid_file, "--log", log], cwd=self.dir,
-            env=dict(self.env, QUARRY_ANEW="99"), stdout=subprocess.PIPE,
+            env=dict(self.env, QUARRY_RESTARTS="99"), stdout=subprocess.PIPE,
             text=True)
         self.addCleanup(server.kill)
 
@@ -167,7 +167,7 @@ class HealthTest(ClusterTest):
             with open(log) as f:
                 return f.read()
         self.wait_for(lambda: os.path.exists(log) and "pause_ms=" in text())
-        self.assertIn("begins anew times=99 pause_ms=5000", text())
+        self.assertIn("restarts times=99 pause_ms=5000", text())
         server.terminate()
         out, _ = server.communicate(timeout=SECONDS)
         self.assertEqual((server.returncode, out), (0, ""), text())

@@ -41,7 +41,7 @@ class JobsTest(ClusterTest):
                 return row["node"]
         return None
 
-    def reigning(self, cluster):
+    def active_master(self, cluster):
         """The node of the master, once it answers: it may be slow to."""
         return self.wait_for(lambda: self.master(cluster))
 
@@ -175,7 +175,7 @@ class Results(JobsTest):
                       if not name.startswith("time")) for row in rows]
 
     def test_loads(self):
-        """What a job loads as table files is what it would have written, in a
+        """What a job loads as SSTables is what it would have written, in a
         table of several tablets on several servers."""
         self.serve(3, 3, tables=True)
         self.crawl()
@@ -239,7 +239,7 @@ class Results(JobsTest):
         for i in range(12):
             self.ok("put", "t", "r%02d" % i, "f:n=young")
             self.ok("put", "t", "r%02d+" % i, "f:n=young")
-        name = self.reigning(cluster)
+        name = self.active_master(cluster)
         cluster.kill(name)
         cluster.start(name)
         self.write("go", "")
@@ -378,7 +378,7 @@ class Deaths(JobsTest):
         cluster = self.serve(3, 3)
         job = self.start_slow()
         self.await_done(job, 4)
-        master = self.reigning(cluster)
+        master = self.active_master(cluster)
         other = [n for n in cluster.names if n != master][0]
         cluster.kill(other)
         cluster.start(other)
@@ -390,7 +390,7 @@ class Deaths(JobsTest):
         cluster = self.serve(3, 3)
         job = self.start_slow()
         self.await_done(job, 1)
-        master = self.reigning(cluster)
+        master = self.active_master(cluster)
         for name in cluster.names:
             if name != master:
                 cluster.kill(name)

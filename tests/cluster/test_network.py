@@ -32,7 +32,7 @@ class NetworkTest(ClusterTest):
         self.wait_for(lambda: len(c.leaders("lock")) == 1)
         self.assertNotEqual(new, old)
 
-    def test_strangers(self):
+    def test_unauthenticated(self):
         """Who does not know the key gets a closed connection, and is logged
         once."""
         c = self.network(1)

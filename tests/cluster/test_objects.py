@@ -9,7 +9,7 @@ import subprocess
 from processes import ClusterTest, main
 from test_access import CertifiedTest
 
-OBJECT = os.environ["QUARRY_LENT_JOB"]
+OBJECT = os.environ["QUARRY_FS_PROXY_JOB"]
 MASK = 0x5a
 # What misuse finds open, and harmless: its own socket.
 ITS_OWN = {"socket"}

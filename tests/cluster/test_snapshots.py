@@ -24,7 +24,7 @@ class Keeping(ClusterTest):
         return next((row["node"] for row in cluster.status()
                      if "master=yes" in row["detail"]), None)
 
-    def reigning(self, cluster):
+    def active_master(self, cluster):
         """The node of the master, once it answers: it may be slow to."""
         return self.wait_for(lambda: self.master(cluster))
 
@@ -82,7 +82,7 @@ class Keeping(ClusterTest):
         self.ok("table", "clone", "t", "twin")
         self.ok("table", "drop", "t")
         self.assertEqual(self.rows("twin"), both)
-        cluster.kill(self.reigning(cluster))
+        cluster.kill(self.active_master(cluster))
         self.ok("snapshot", "restore", "kept", "t")
         self.assertEqual(self.rows("t"), old)
         listed = self.json("snapshot", "list")
@@ -129,7 +129,7 @@ class Keeping(ClusterTest):
         self.assertNotIn("again", self.ok("get", "t", "w007"))
 
     def copies(self):
-        """The numbers of copies that table files of users should have."""
+        """The numbers of copies that SSTables of users should have."""
         found = []
         for entry in self.json("fs", "ls", "/bigtable/tables"):
             done = self.run_quarry(

@@ -87,7 +87,7 @@ static void attack_server(const struct input *in)
         PANIC("cannot listen");
     back = talk(in, rpc_listener_address(l));
     if (in->security && back > HANDSHAKE_CHALLENGE_BYTES)
-        PANIC("%zu bytes for a stranger", back);
+        PANIC("%zu bytes for an unauthenticated peer", back);
     rpc_listener_close(l);
     rpc_server_free(server);
 }
@@ -118,7 +118,7 @@ static void attack_client(struct input *in)
     if (rpc_call(c, ECHO, &call, SLICE_LIT("x"), SLICE_EMPTY, NULL, NULL,
                  NULL) == 0 &&
         in->security)
-        PANIC("a stranger was believed");
+        PANIC("an unauthenticated peer was believed");
     rpc_channel_free(c);
     fiber_cancel(f);
     fiber_join(f);

@@ -1,4 +1,4 @@
-/* Any bytes given as a table file, a block or a footer: errors or entries,
+/* Any bytes given as an SSTable, a block or a footer: errors or entries,
  * never a fault, a hang or a large allocation.
  *
  * The first byte chooses. As a table the input is first given right checksums
@@ -46,13 +46,13 @@ static void walk_block(struct slice bytes)
 
 static void read_properties(struct slice bytes)
 {
-    struct table_properties p;
+    struct sstable_properties p;
     int rc;
 
-    table_properties_init(&p);
-    rc = table_properties_parse(bytes, &p, NULL);
+    sstable_properties_init(&p);
+    rc = sstable_properties_parse(bytes, &p, NULL);
     PRE(rc == 0 || rc == ERR_CORRUPT);
-    table_properties_close(&p);
+    sstable_properties_close(&p);
 }
 
 /* Put the right checksum behind the block at @h. */
@@ -96,10 +96,10 @@ static void seal_partitions(char *file, size_t len, const char *handle)
 
 static void repair(char *file, size_t len)
 {
-    char *footer = file + len - TABLE_FOOTER_BYTES;
+    char *footer = file + len - SSTABLE_FOOTER_BYTES;
 
-    put_le64(footer + FOOTER_MAGIC_AT, TABLE_MAGIC);
-    put_le32(footer + FOOTER_VERSION_AT, TABLE_VERSION);
+    put_le64(footer + FOOTER_MAGIC_AT, SSTABLE_MAGIC);
+    put_le32(footer + FOOTER_VERSION_AT, SSTABLE_VERSION);
     put_le32(footer + FOOTER_CRC_AT, crc32c(footer, FOOTER_CRC_AT));
     seal_partitions(file, len, footer + FOOTER_TOP_AT);
     seal(file, len, footer + FOOTER_TOP_AT);
@@ -126,26 +126,26 @@ static void damage_sealed(struct fs *fs, struct slice with)
                          .sequence = 1,
                          .family = 1,
                          .kind = ENTRY_PUT};
-    struct table_writer *t;
+    struct sstable_writer *t;
     struct fs_writer *w;
     char *tail;
 
     group_options_default(&group);
     cell_key_append(&key, &k);
-    if (table_writer_open(fs, "s", &group, 0, &t, NULL) ||
-        table_writer_add(t, buf_slice(&key), SLICE_LIT("value"), NULL) ||
-        table_writer_finish(t, NULL) ||
+    if (sstable_writer_open(fs, "s", &group, 0, &t, NULL) ||
+        sstable_writer_add(t, buf_slice(&key), SLICE_LIT("value"), NULL) ||
+        sstable_writer_finish(t, NULL) ||
         fs_read_all(fs, "s", INPUT_BYTES_MAX, &file, NULL))
         abort();
-    table_writer_free(t);
+    sstable_writer_free(t);
     for (size_t i = 2; i < with.len; i++) {
         size_t at = (unsigned char)with.data[0] | (size_t)with.data[1] << 8;
         file.data[(at + i) % file.len] ^= with.data[i];
     }
-    tail = file.data + file.len - TABLE_FOOTER_BYTES;
-    put_le64(tail + FOOTER_MAGIC_AT, TABLE_MAGIC);
+    tail = file.data + file.len - SSTABLE_FOOTER_BYTES;
+    put_le64(tail + FOOTER_MAGIC_AT, SSTABLE_MAGIC);
     put_le32(tail + FOOTER_CRC_AT, crc32c(tail, FOOTER_CRC_AT));
-    tail -= TABLE_SEALING_BYTES;
+    tail -= SSTABLE_SEALING_BYTES;
     put_le32(tail + 40, crc32c(tail, 40));
     if (fs_create(fs, "t", &log, &w, NULL) ||
         fs_writer_append(w, file.data, file.len, NULL))
@@ -168,16 +168,16 @@ static void ignore_block(void *arg,
 static void read_all(struct fs *fs)
 {
     struct block_cache *cache = block_cache_new((size_t)1 << 20);
-    struct table_reader_options opts = {.cache = cache};
-    struct table_reader *r;
+    struct sstable_reader_options opts = {.cache = cache};
+    struct sstable_reader *r;
     uint64_t count;
-    int rc = table_reader_open(fs, "t", &opts, &r, NULL);
+    int rc = sstable_reader_open(fs, "t", &opts, &r, NULL);
 
     if (rc == 0) {
-        rc = table_reader_each_block(r, ignore_block, NULL, NULL);
+        rc = sstable_reader_each_block(r, ignore_block, NULL, NULL);
         if (rc == 0)
             rc = sstable_verify(r, &count, NULL);
-        table_reader_unref(r);
+        sstable_reader_unref(r);
     }
     PRE(rc == 0 || rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED ||
         rc == ERR_NOMEM);
@@ -235,7 +235,7 @@ static void try_table(struct slice bytes)
     struct buf file = BUF_INIT;
 
     buf_append_slice(&file, bytes);
-    if (file.len >= TABLE_FOOTER_BYTES)
+    if (file.len >= SSTABLE_FOOTER_BYTES)
         repair(file.data, file.len);
     in.bytes = buf_slice(&file);
     sim_run(in.world, read_table, &in);

@@ -75,7 +75,7 @@ static long open_proc(long pid, const char *file, int flags)
     return open_at(path, flags);
 }
 
-/* --- other processes ---------------------------------------------------- */
+/* --- other processes ----------------------------------------------------- */
 
 static long memory_of_master(void)
 {
@@ -87,7 +87,7 @@ static long memory_of_bystander(void)
     return open_proc(aim_number("bystander"), "mem", O_RDWR);
 }
 
-/* Whoever this process is below: the keeper, or the shell's parents. */
+/* Whoever this process is below: the supervisor, or the shell's parents. */
 static long memory_of_process_one(void)
 {
     return open_proc(1, "mem", O_RDWR);
@@ -202,7 +202,7 @@ static long limit_bystander(void)
     return prlimit(pid, RLIMIT_NOFILE, &l, NULL);
 }
 
-/* --- sockets and messages ------------------------------------------------- */
+/* --- sockets and messages ------------------------------------------------ */
 
 static socklen_t unix_address(struct sockaddr_un *a, const char *name)
 {
@@ -354,8 +354,7 @@ static long inherited(void)
     return -1;
 }
 
-/* --- files ------------------------------------------------------------------
- */
+/* --- files --------------------------------------------------------------- */
 
 static long read_key(void)
 {
@@ -465,8 +464,7 @@ static long handle_of_file(void)
     return name_to_handle_at(AT_FDCWD, "/usr", h, &mount, 0);
 }
 
-/* --- the machine -------------------------------------------------------------
- */
+/* --- the machine --------------------------------------------------------- */
 
 static long set_clock(void)
 {

@@ -19,7 +19,7 @@
 #define LOCK_LEASE_MS 3000
 #define LOCK_GRACE_MS 20000
 
-/* --- programs --------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------ */
 
 static int health(const struct sim_server *s, struct err *err)
 {
@@ -32,7 +32,7 @@ static int health(const struct sim_server *s, struct err *err)
 }
 
 /* Until it is cancelled, or its disk fails: then it ends, as `quarry server`
- * does, and whoever supervises it begins anew. A full disk passes. */
+ * does, and whoever supervises it restarts. A full disk passes. */
 static int serve(const struct sim_server *s, struct err *err)
 {
     int rc = 0;
@@ -153,7 +153,7 @@ static void run_server(void *arg)
     rpc_server_free(rpc);
 }
 
-/* --- life ------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void add_server(struct sim_cell *cell,
                        struct sim_server *s,
@@ -305,7 +305,7 @@ size_t sim_cell_machines(const struct sim_cell *cell,
     return count;
 }
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 enum gfs_write_way sim_cell_write_way(struct world *w)
 {

@@ -18,7 +18,7 @@
 #include "chubby-lite/chubby.h"
 #include "tests/sim/fake_held.h"
 
-/* --- calls --- */
+/* --- calls --------------------------------------------------------------- */
 
 static int fake_check(struct fake *f,
                       uint64_t server,
@@ -26,7 +26,7 @@ static int fake_check(struct fake *f,
                       struct err *err)
 {
     if (server != f->number || !chubby_is_safe(f->chubby))
-        return err_set(err, ERR_CLOSED, "another life");
+        return err_set(err, ERR_CLOSED, "another incarnation");
     if (sequencer.len && chubby_check_sequencer(f->chubby, sequencer, err))
         return err_set(err, ERR_DENIED, "not the present master");
     return 0;
@@ -142,7 +142,7 @@ static int fake_on_schema(void *ctx, struct rpc_call *call, struct err *err)
     return code ? code : fake_check(f, o.server, o.sequencer, err);
 }
 
-/* --- a server's life --- */
+/* --- a server's life ----------------------------------------------------- */
 
 static int fake_take_number(struct fake *f, struct err *err)
 {

@@ -34,7 +34,7 @@ STATIC_ASSERT(FILES *LINES == JOBS_RECORDS, "as the header says");
 
 #define PORT ":7100"
 
-/* --- the job: how often each word is there ------------------------------ */
+/* --- the job: how often each word is there ------------------------------- */
 
 static int
 map_words(struct mr_task *t, const struct mr_record *r, struct err *err)
@@ -97,7 +97,7 @@ static const struct mr_job *find_job(const char *name)
     return strcmp(name, words.name) == 0 ? &words : NULL;
 }
 
-/* --- workers ------------------------------------------------------------ */
+/* --- workers ------------------------------------------------------------- */
 
 static int
 open_fs(void *ctx, const char *principal, struct fs **out, struct err *err)
@@ -198,7 +198,7 @@ static void worker_main(void *arg)
     rpc_server_free(rpc);
 }
 
-/* --- job masters -------------------------------------------------------- */
+/* --- job masters --------------------------------------------------------- */
 
 static struct fs *open_master_fs(struct jobs_master *m)
 {
@@ -328,7 +328,7 @@ static int await_end(struct jobs_cell *j, struct job_client *c, struct err *err)
     return code;
 }
 
-/* Begun anew, with the same job, as often as it fails. */
+/* Started again, with the same job, as often as it fails. */
 static void follow(struct jobs_cell *j)
 {
     const struct job_client_options o = {.cell = j->cell->lock_addresses,
@@ -360,7 +360,7 @@ static void customer(void *arg)
             world_sleep_us(sim_director(j->cell->sim), SECOND_US / 10);
 }
 
-/* --- input and output --------------------------------------------------- */
+/* --- input and output ---------------------------------------------------- */
 
 static unsigned word_of(unsigned file, unsigned line)
 {
@@ -444,7 +444,7 @@ void jobs_check_output(struct fs *fs, unsigned number)
                     number, i, got[i], want[i]);
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct jobs_cell *
 jobs_cell_new(struct sim_cell *cell, unsigned workers, unsigned masters)

@@ -101,8 +101,7 @@ START_TEST(test_a_job_on_a_cell)
 
 END_TEST
 
-/* --- troubles ---------------------------------------------------------------
- */
+/* --- troubles ------------------------------------------------------------ */
 
 static void crash_worker(int i, enum sim_crash how)
 {
@@ -156,7 +155,7 @@ static void lose_who_has_pulled(void)
 }
 
 /* Workers die that have brought pieces together, one after the other: their
- * partitions are others', which bring what is needed anew. */
+ * partitions are others', which bring what is needed again. */
 START_TEST(test_workers_die_that_have_pulled)
 {
     play(lose_who_has_pulled);
@@ -190,7 +189,7 @@ static void lose_master_while_pulling(void)
     sim_boot_again(jobs->masters[0].world);
 }
 
-/* The next job master knows nothing of what was pulled: it begins anew. */
+/* The next job master knows nothing of what was pulled: it restarts. */
 START_TEST(test_the_master_dies_while_workers_pull)
 {
     play(lose_master_while_pulling);
@@ -661,7 +660,7 @@ START_TEST(test_the_master_hangs_at_every_step)
 
 END_TEST
 
-/* A job that is several begins anew, and nothing is left of what it was. (It
+/* A job that is several restarts, and nothing is left of what it was. (It
  * has twice the steps: it is cut before each.) */
 START_TEST(test_the_master_dies_at_every_step_of_parts)
 {

@@ -5,8 +5,7 @@
 #include "chubby-lite/chubby.h"
 #include "tests/lib/sim_lock_cell.h"
 
-/* --- two clients
- * ---------------------------------------------------------------- */
+/* --- two clients --------------------------------------------------------- */
 
 static void use_files(void *arg)
 {
@@ -67,8 +66,7 @@ START_TEST(test_files)
 
 END_TEST
 
-/* --- fail-over
- * -------------------------------------------------------------------- */
+/* --- fail-over ----------------------------------------------------------- */
 
 static void fail_over(void *arg)
 {
@@ -131,8 +129,7 @@ START_TEST(test_fail_over)
 
 END_TEST
 
-/* --- a holder fails
- * ---------------------------------------------------------------- */
+/* --- a holder fails ------------------------------------------------------ */
 
 static bool has_lock;
 
@@ -194,8 +191,7 @@ START_TEST(test_take_over)
 
 END_TEST
 
-/* --- a client that begins anew
- * ---------------------------------------------------------------- */
+/* --- a client that restarts ---------------------------------------------- */
 
 #define TWINS 2
 
@@ -276,7 +272,7 @@ static void make_and_kill_twins(void)
         kill_twin(&twins[i]);
 }
 
-static void begin_anew(void *arg)
+static void restart(void *arg)
 {
     uint64_t before;
 
@@ -295,12 +291,12 @@ static void begin_anew(void *arg)
     stop_all();
 }
 
-/* Clients that were killed and begin anew end their old sessions themselves:
+/* Clients that were killed and restart end their old sessions themselves:
  * they wait neither for their leases, nor for each other's caches. */
-START_TEST(test_begin_anew)
+START_TEST(test_restart)
 {
     start(test_seed(), 3);
-    sim_cluster_run(cluster, begin_anew, NULL);
+    sim_cluster_run(cluster, restart, NULL);
     finish();
 }
 
@@ -366,6 +362,6 @@ TEST_MAIN("lock",
           test_files,
           test_fail_over,
           test_take_over,
-          test_begin_anew,
+          test_restart,
           test_die_at_once,
           test_stop_while_one_expires)

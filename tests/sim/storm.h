@@ -15,7 +15,7 @@
  *
  * A client's machine crashes like any other: then every call returns with an
  * error, sleeps return at once, and storm_goes_on() is false until the program
- * has unwound; booted again, work() begins anew. What it must remember beyond
+ * has unwound; booted again, work() restarts. What it must remember beyond
  * its death lies in the checkers' memory, not the machine's.
  *
  * Threads: one.
@@ -70,7 +70,7 @@ NORETURN void storm_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 uint64_t storm_now_us(void);      /* True time. */
 void storm_sleep_us(uint64_t us); /* On whatever machine this runs. */
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 /* A machine of its own, booted at once, that runs work(c). @name is unique. */
 struct storm_client *storm_add_client(struct storm *s,

@@ -21,12 +21,12 @@
 #define SECOND   UINT64_C(1000000)
 #define LEASE_MS 3000
 #define GRACE_MS 20000
-/* Of METADATA: what takes longer is tried anew. */
+/* Of METADATA: what takes longer is tried again. */
 #define METADATA_US (20 * SECOND)
 /* To say goodbye to the cluster, which may be gone already. */
 #define LEAVE_US (3 * SECOND)
 
-/* --- what servers open ------------------------------------------------ */
+/* --- what servers open --------------------------------------------------- */
 
 static int open_files(void *ctx, struct fs **out, struct err *err)
 {
@@ -49,7 +49,7 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
     return tables_cell_open(s->tables, s->world, METADATA_US, out, err);
 }
 
-/* --- programs --------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------ */
 
 /* Until it is cancelled, or may not serve any more: as `quarry server` does. */
 static int serve(const struct tables_server *s, struct err *err)
@@ -188,7 +188,7 @@ static void run_server(void *arg)
     rpc_server_free(rpc);
 }
 
-/* --- life ------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void add_server(struct tables_cell *t,
                        struct tables_server *s,
@@ -303,7 +303,7 @@ size_t tables_cell_tablets(const struct tables_cell *t,
     return machines(t->tablets, t->tablet_count, out);
 }
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 int tables_cell_open(struct tables_cell *t,
                      struct world *w,

@@ -15,7 +15,7 @@
  * than @bound_us. Parks. */
 uint64_t tables_await_true(struct tables_cell *t, uint64_t bound_us);
 
-/* Wait until the file system has no table file and no log that neither a tablet
+/* Wait until the file system has no SSTable and no log that neither a tablet
  * nor a server that lives needs. Fails the storm when it takes longer. Parks.
  */
 void tables_await_no_orphan(struct tables_cell *t, uint64_t bound_us);

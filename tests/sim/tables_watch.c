@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/server.h"
 #include "tests/sim/storm.h"
@@ -22,7 +22,7 @@ struct tables_watch {
     bool over;
 };
 
-/* --- one look --------------------------------------------------------- */
+/* --- one look ------------------------------------------------------------ */
 
 /* Would it answer? */
 static bool answers(const struct tables_server *s)
@@ -42,7 +42,7 @@ static void add_served(const struct tables_server *s,
     size_t at = 0;
     while ((slot = hash_map_next(map, &at)) != NULL) {
         const struct served *h = slot->value.pointer;
-        const struct table_view *v = h->table ? h->table->view : NULL;
+        const struct store_table_view *v = h->table ? h->table->view : NULL;
         if (atomic_load(&h->phase) != TABLET_SERVING || !v ||
             atomic_load(&h->reads_stopped))
             continue;
@@ -109,7 +109,7 @@ static void look(struct tables_watch *w)
     mem_free(all);
 }
 
-/* --- all the time ----------------------------------------------------- */
+/* --- all the time -------------------------------------------------------- */
 
 static void watch(void *arg)
 {

@@ -37,7 +37,7 @@ BANNED = [
     ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
     ("fork vfork execv execve execvp execl execlp posix_spawn",
      ["mapreduce/worker/", "mapreduce/engines/", "cli/cluster",
-      "cli/server_anew.c", "cli/supervisor.c",
+      "cli/server_restart.c", "cli/supervisor.c",
       # The administrator's command that prints the master key.
       "base/crypt/master_command.c",
       "cli/pager.c"],

@@ -59,7 +59,7 @@ ALLOWED = {
                          "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
     "mapreduce": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
-                  "gfs-lite/gfs.h", "gfs-lite/lent.h", "gfs-lite/routed.h",
+                  "gfs-lite/gfs.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
                   "sawzall-lite/sawzall.h",
                   "bigtable/client/", "mapreduce/"],
     "jobs": ["base/core/", "base/runtime/world.h", "bigtable/client/quarry.h",
@@ -74,7 +74,7 @@ ALLOWED = {
             "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     "cli/member": ["base/", "chubby-lite/server.h", "cli/"],
-    "cli/old_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],
+    "cli/stale_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],
     "cli/token": ["base/", "bigtable/gateway/api_auth.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],

@@ -43,7 +43,7 @@ ALLOWED = {
     "namenode_is_leader": "shows who leads",
     "saw_table_key_count": "shows what a table keeps",
     "saw_table_wants_origin": "shows what a table asks for",
-    "segment_shelf_bytes": "shows memory that did not come back",
+    "segment_cache_bytes": "shows memory that did not come back",
     "shared_log_get_stats": "shows how writes were grouped",
 }
 

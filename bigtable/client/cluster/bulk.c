@@ -37,8 +37,7 @@ int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err)
     return rc;
 }
 
-/* --- begin -----------------------------------------------------------------
- */
+/* --- begin --------------------------------------------------------------- */
 
 struct beginning {
     struct quarry *quarry;
@@ -211,8 +210,7 @@ int cluster_bulk_begin(struct quarry *q,
     return rc;
 }
 
-/* --- commit ----------------------------------------------------------------
- */
+/* --- commit -------------------------------------------------------------- */
 
 struct commit {
     struct quarry *quarry;
@@ -247,7 +245,8 @@ put_files(const struct commit *c, const struct location *l, struct buf *out)
     buf_close(&end);
 }
 
-static int give(struct commit *c, struct location *l, struct err *err)
+static int
+cluster_bulk_give(struct commit *c, struct location *l, struct err *err)
 {
     const struct load_request request = {l->tablet, c->ticket->id};
     struct load_reply reply = {.before = false};
@@ -275,7 +274,7 @@ static int give(struct commit *c, struct location *l, struct err *err)
 
 /* Give the tablet of @row, and of its server now, what it should have; *@end is
  * where it ends. Splits, moves and deaths on the way: the rows of whoever has
- * them then are looked at anew, and who has the load says so. */
+ * them then are looked at again, and who has the load says so. */
 static int
 give_at(struct commit *c, struct slice row, struct buf *end, struct err *err)
 {
@@ -285,13 +284,13 @@ give_at(struct commit *c, struct slice row, struct buf *end, struct err *err)
         struct location *where;
         rc = cluster_table_refresh(c->table, err);
         if (rc == 0 && c->table->id != c->ticket->table_id)
-            return err_set(err, ERR_ABORTED, "it was dropped and made anew");
+            return err_set(err, ERR_ABORTED, "it was dropped and made again");
         if (rc == 0)
             rc = locator_find(c->quarry->cluster->locator, c->table->id, row,
                               &where, err);
         if (rc)
             continue;
-        rc = give(c, where, err);
+        rc = cluster_bulk_give(c, where, err);
         buf_clear(end);
         buf_append_slice(end, where->end);
         location_unref(where);

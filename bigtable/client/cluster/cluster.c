@@ -27,8 +27,7 @@
 #define PAUSE_SOON_TRIES 30
 #define PAUSE_US_MAX     UINT64_C(1000000)
 
-/* --- calls on the loop -----------------------------------------------------
- */
+/* --- calls on the loop --------------------------------------------------- */
 
 struct visit {
     struct cluster *cluster;
@@ -76,8 +75,7 @@ int cluster_do(struct cluster *c,
     return v.rc;
 }
 
-/* --- trying again ----------------------------------------------------------
- */
+/* --- trying again -------------------------------------------------------- */
 
 bool retry_is_elsewhere(int rc, const struct err *err)
 {
@@ -108,7 +106,7 @@ static uint64_t pause_of(struct retry *r, int rc, const struct err *err)
 }
 
 /* A try after others had no answer in time: that says little without them. */
-static void tell_why(const struct retry *r, int rc, struct err *err)
+static void explain_failure(const struct retry *r, int rc, struct err *err)
 {
     if (rc == ERR_DEADLINE && r->tries && err)
         err_set(err, rc, "%s; the try before: %s", err_name(rc), r->why);
@@ -138,7 +136,7 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     uint64_t pause_us = pause_of(r, *rc, err);
     bool moved = retry_is_elsewhere(*rc, err);
     if (!retry_is_of_use(*rc, err)) {
-        tell_why(r, *rc, err);
+        explain_failure(r, *rc, err);
         return false;
     }
     snprintf(r->why, sizeof(r->why), "%.199s", err ? err->text : "");
@@ -161,8 +159,7 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     return true;
 }
 
-/* --- tablet servers --------------------------------------------------------
- */
+/* --- tablet servers ------------------------------------------------------ */
 
 int tablet_call(struct cluster *c,
                 struct location *l,
@@ -197,8 +194,7 @@ int tablet_call(struct cluster *c,
     return rc;
 }
 
-/* --- closing ---------------------------------------------------------------
- */
+/* --- closing ------------------------------------------------------------- */
 
 static int close_on_loop(void *arg, struct err *err)
 {
@@ -232,8 +228,7 @@ static void free_cluster(struct cluster *c)
     mem_free(c);
 }
 
-/* --- views -----------------------------------------------------------------
- */
+/* --- views --------------------------------------------------------------- */
 
 static void open_view(struct quarry *q, struct quarry *view, const char *as)
 {
@@ -276,10 +271,9 @@ static void close_cluster(struct quarry *q)
         free_cluster(q->cluster);
 }
 
-/* --- what a cluster has not ------------------------------------------------
- */
+/* --- what a cluster has not ---------------------------------------------- */
 
-static int pin(struct quarry *q, struct err *err)
+static int cluster_pin(struct quarry *q, struct err *err)
 {
     (void)q;
     err_set(err, ERR_UNSUPPORTED,
@@ -288,7 +282,7 @@ static int pin(struct quarry *q, struct err *err)
     return ERR_UNSUPPORTED;
 }
 
-static void unpin(struct quarry *q)
+static void cluster_unpin(struct quarry *q)
 {
     (void)q;
 }
@@ -297,8 +291,8 @@ static const struct target_ops cluster_ops = {
     .close = close_cluster,
     .view = open_view,
     .flush = cluster_flush,
-    .pin = pin,
-    .unpin = unpin,
+    .pin = cluster_pin,
+    .unpin = cluster_unpin,
     .counters = cluster_counters,
     .table_create = cluster_table_create,
     .table_drop = cluster_table_drop,
@@ -345,8 +339,7 @@ static const struct target_ops cluster_ops = {
     .run_program = cluster_run_program,
 };
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 struct opening {
     struct cluster *cluster;
@@ -385,8 +378,9 @@ static int open_on_loop(void *arg, struct err *err)
 }
 
 /* Who we are, for the servers. */
-static int
-prove(struct cluster *c, const struct quarry_options *o, struct err *err)
+static int cluster_prove(struct cluster *c,
+                         const struct quarry_options *o,
+                         struct err *err)
 {
     const char *cluster = o->cluster ? o->cluster : CLUSTER_NAME;
     const char *name = o->principal ? o->principal : "quarry";
@@ -459,7 +453,7 @@ int cluster_target_open(struct quarry *q,
     open_tables_init(&c->tables);
     c->world = q->world;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;
-    rc = prove(c, opts, err);
+    rc = cluster_prove(c, opts, err);
     if (rc == 0)
         rc = start_loop(c, err);
     if (rc == 0)

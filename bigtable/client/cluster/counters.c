@@ -12,8 +12,10 @@ struct list {
     size_t count;
 };
 
-static void
-add(struct list *l, const char *name, uint64_t value, const char *about)
+static void cluster_counters_add(struct list *l,
+                                 const char *name,
+                                 uint64_t value,
+                                 const char *about)
 {
     PRE(l->count < QUARRY_COUNTERS_MAX);
     l->at[l->count++] = (struct quarry_counter){name, value, about};
@@ -28,23 +30,35 @@ static int count_on_loop(void *arg, struct err *err)
     size_t known;
     (void)err;
     locator_get_counts(c->locator, &where, &known);
-    add(l, "server_calls", n->calls, "calls of tablet servers");
-    add(l, "server_retries", n->retries, "pauses before trying again");
-    add(l, "server_bytes_sent", n->bytes_sent, "to them");
-    add(l, "server_bytes_received", n->bytes_received, "and from them");
-    add(l, "reads_shared", shared_calls_count(c->reads),
-        "rows that were read in calls of others");
-    add(l, "writes_shared", shared_calls_count(c->writes),
-        "changes that went along in calls of others");
-    add(l, "servers", channel_set_count(c->channels), "that were called");
-    add(l, "master_calls", n->master_calls, "to change tables");
-    add(l, "lock_calls", lock_files_calls(c->files), "of the lock service");
-    add(l, "locations", known, "tablets whose server is remembered");
-    add(l, "location_hits", where.hits, "tablets found at once");
-    add(l, "location_misses", where.misses, "and those that were not");
-    add(l, "location_calls", where.calls, "of tablets of METADATA");
-    add(l, "location_shared", where.shared, "look-ups that shared such a call");
-    add(l, "location_stale", where.forgotten, "tablets that were elsewhere");
+    cluster_counters_add(l, "server_calls", n->calls,
+                         "calls of tablet servers");
+    cluster_counters_add(l, "server_retries", n->retries,
+                         "pauses before trying again");
+    cluster_counters_add(l, "server_bytes_sent", n->bytes_sent, "to them");
+    cluster_counters_add(l, "server_bytes_received", n->bytes_received,
+                         "and from them");
+    cluster_counters_add(l, "reads_shared", shared_calls_count(c->reads),
+                         "rows that were read in calls of others");
+    cluster_counters_add(l, "writes_shared", shared_calls_count(c->writes),
+                         "changes that went along in calls of others");
+    cluster_counters_add(l, "servers", channel_set_count(c->channels),
+                         "that were called");
+    cluster_counters_add(l, "master_calls", n->master_calls,
+                         "to change tables");
+    cluster_counters_add(l, "lock_calls", lock_files_calls(c->files),
+                         "of the lock service");
+    cluster_counters_add(l, "locations", known,
+                         "tablets whose server is remembered");
+    cluster_counters_add(l, "location_hits", where.hits,
+                         "tablets found at once");
+    cluster_counters_add(l, "location_misses", where.misses,
+                         "and those that were not");
+    cluster_counters_add(l, "location_calls", where.calls,
+                         "of tablets of METADATA");
+    cluster_counters_add(l, "location_shared", where.shared,
+                         "look-ups that shared such a call");
+    cluster_counters_add(l, "location_stale", where.forgotten,
+                         "tablets that were elsewhere");
     return 0;
 }
 

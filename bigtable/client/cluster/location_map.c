@@ -5,10 +5,9 @@
 
 #include "base/core/panic.h"
 
-/* --- locations -------------------------------------------------------------
- */
+/* --- locations ----------------------------------------------------------- */
 
-static struct slice put(char **p, struct slice s)
+static struct slice location_map_put_slice(char **p, struct slice s)
 {
     struct slice copy = slice_make(*p, s.len);
     if (s.len)
@@ -25,9 +24,9 @@ struct location *location_new(const struct location *l)
     *copy = *l;
     copy->references = 1;
     copy->used = false;
-    copy->start = put(&p, l->start);
-    copy->end = put(&p, l->end);
-    copy->address = put(&p, l->address);
+    copy->start = location_map_put_slice(&p, l->start);
+    copy->end = location_map_put_slice(&p, l->end);
+    copy->address = location_map_put_slice(&p, l->address);
     return copy;
 }
 
@@ -52,8 +51,7 @@ bool location_holds(const struct location *l, struct slice row)
            (l->end.len == 0 || slice_cmp(row, l->end) < 0);
 }
 
-/* --- the map ---------------------------------------------------------------
- */
+/* --- the map ------------------------------------------------------------- */
 
 void location_map_init(struct location_map *m, size_t max)
 {
@@ -79,8 +77,9 @@ ends_behind(const struct location *l, uint64_t table, struct slice row)
 }
 
 /* The first that ends behind @row of @table. */
-static size_t
-search(const struct location_map *m, uint64_t table, struct slice row)
+static size_t location_map_search(const struct location_map *m,
+                                  uint64_t table,
+                                  struct slice row)
 {
     size_t low = 0;
     size_t high = m->count;
@@ -97,7 +96,7 @@ search(const struct location_map *m, uint64_t table, struct slice row)
 struct location *
 location_map_find(struct location_map *m, uint64_t table, struct slice row)
 {
-    size_t i = search(m, table, row);
+    size_t i = location_map_search(m, table, row);
     struct location *l = i < m->count ? m->items[i] : NULL;
     if (!l || l->table != table || !location_holds(l, row))
         return NULL;
@@ -106,7 +105,7 @@ location_map_find(struct location_map *m, uint64_t table, struct slice row)
 }
 
 /* Take out [@begin, @end). */
-static void cut(struct location_map *m, size_t begin, size_t end)
+static void location_map_cut(struct location_map *m, size_t begin, size_t end)
 {
     if (begin == end)
         return;
@@ -125,7 +124,7 @@ static void make_room(struct location_map *m)
         if (m->items[m->hand]->used)
             m->items[m->hand++]->used = false;
         else
-            cut(m, m->hand, m->hand + 1);
+            location_map_cut(m, m->hand, m->hand + 1);
     }
     if (m->count == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 64;
@@ -135,7 +134,7 @@ static void make_room(struct location_map *m)
 
 bool location_map_put(struct location_map *m, struct location *l)
 {
-    size_t begin = search(m, l->table, l->start);
+    size_t begin = location_map_search(m, l->table, l->start);
     size_t end = begin;
     for (; end < m->count && m->items[end]->table == l->table; end++) {
         const struct location *old = m->items[end];
@@ -144,9 +143,9 @@ bool location_map_put(struct location_map *m, struct location *l)
         if (old->tablet == l->tablet && old->epoch > l->epoch)
             return false;
     }
-    cut(m, begin, end);
+    location_map_cut(m, begin, end);
     make_room(m);
-    begin = search(m, l->table, l->start);
+    begin = location_map_search(m, l->table, l->start);
     memmove(m->items + begin + 1, m->items + begin,
             (m->count - begin) * sizeof(struct location *));
     m->items[begin] = location_ref(l);
@@ -156,17 +155,17 @@ bool location_map_put(struct location_map *m, struct location *l)
 
 void location_map_forget(struct location_map *m, const struct location *l)
 {
-    size_t i = search(m, l->table, l->start);
+    size_t i = location_map_search(m, l->table, l->start);
     if (i < m->count && m->items[i]->table == l->table &&
         m->items[i]->tablet == l->tablet && m->items[i]->epoch == l->epoch)
-        cut(m, i, i + 1);
+        location_map_cut(m, i, i + 1);
 }
 
 void location_map_forget_table(struct location_map *m, uint64_t table)
 {
-    size_t begin = search(m, table, SLICE_EMPTY);
+    size_t begin = location_map_search(m, table, SLICE_EMPTY);
     size_t end = begin;
     while (end < m->count && m->items[end]->table == table)
         end++;
-    cut(m, begin, end);
+    location_map_cut(m, begin, end);
 }

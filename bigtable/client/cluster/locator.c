@@ -92,8 +92,7 @@ void locator_forget_table(struct locator *l, uint64_t table)
     location_map_forget_table(&l->map, table);
 }
 
-/* --- the root --------------------------------------------------------------
- */
+/* --- the root ------------------------------------------------------------ */
 
 static int not_served(const struct location *l, struct err *err)
 {
@@ -142,8 +141,7 @@ static int find_root(struct locator *l, struct location **out, struct err *err)
     return rc;
 }
 
-/* --- reading METADATA ------------------------------------------------------
- */
+/* --- reading METADATA ---------------------------------------------------- */
 
 /* An answer of a tablet of METADATA. */
 struct answer {
@@ -215,12 +213,12 @@ static bool read_record(const struct quarry_row *row,
 }
 
 /* Learn what @a says; *@out gets a reference to the tablet of @row. */
-static int learn(struct locator *l,
-                 const struct answer *a,
-                 uint64_t table,
-                 struct slice row,
-                 struct location **out,
-                 struct err *err)
+static int locator_cache_answer(struct locator *l,
+                                const struct answer *a,
+                                uint64_t table,
+                                struct slice row,
+                                struct location **out,
+                                struct err *err)
 {
     const struct quarry_row *record;
     struct row_decoder d;
@@ -251,8 +249,7 @@ static int learn(struct locator *l,
     return rc;
 }
 
-/* --- look-ups --------------------------------------------------------------
- */
+/* --- look-ups ------------------------------------------------------------ */
 
 /* Ask the tablets of METADATA from @key on, until one has a row of @table. */
 static int ask_parents(struct locator *l,
@@ -275,7 +272,7 @@ static int ask_parents(struct locator *l,
         rc = read_parent(l, parent, buf_slice(&from), end, LOCATION_COLUMNS,
                          LOCATIONS_PREFETCHED, &a, err);
         if (rc == 0)
-            rc = learn(l, &a, table, row, out, err);
+            rc = locator_cache_answer(l, &a, table, row, out, err);
         buf_clear(&from);
         buf_append_slice(&from,
                          rc == 0 && !a.reply.done ? a.reply.next : parent->end);
@@ -338,7 +335,7 @@ find_lookup(struct locator *l, uint64_t table, struct slice row, bool any)
 }
 
 /* Wait for its end, or for the deadline. */
-static int share(struct locator *l, struct lookup *u, struct err *err)
+static int locator_share(struct locator *l, struct lookup *u, struct err *err)
 {
     int rc = 0;
     l->counts.shared++;
@@ -393,7 +390,7 @@ int locator_find(struct locator *l,
     while (!(known = location_map_find(&l->map, table, row)) &&
            (other = find_lookup(l, table, row, any))) {
         any = false;
-        rc = share(l, other, err);
+        rc = locator_share(l, other, err);
         if (rc)
             return rc;
     }
@@ -413,8 +410,7 @@ int locator_find(struct locator *l,
     return rc;
 }
 
-/* --- whole tables ----------------------------------------------------------
- */
+/* --- whole tables -------------------------------------------------------- */
 
 static int see_rows(const struct answer *a,
                     tablet_seen_fn fn,

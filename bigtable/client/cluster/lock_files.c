@@ -46,11 +46,10 @@ struct lock_files {
     uint64_t calls;
 };
 
-/* --- turns -----------------------------------------------------------------
- */
+/* --- turns --------------------------------------------------------------- */
 
 /* Wait for the session. */
-static int begin(struct lock_files *l, struct err *err)
+static int lock_files_begin(struct lock_files *l, struct err *err)
 {
     int rc = 0;
     mutex_lock(&l->mutex);
@@ -74,7 +73,7 @@ static void take_turn(struct lock_files *l)
     mutex_unlock(&l->mutex);
 }
 
-static void end(struct lock_files *l)
+static void lock_files_end(struct lock_files *l)
 {
     mutex_lock(&l->mutex);
     l->busy = false;
@@ -82,8 +81,7 @@ static void end(struct lock_files *l)
     mutex_unlock(&l->mutex);
 }
 
-/* --- the session -----------------------------------------------------------
- */
+/* --- the session --------------------------------------------------------- */
 
 /* Does not park. */
 static void
@@ -126,8 +124,7 @@ static int connect_cell(struct lock_files *l, struct err *err)
     return rc;
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files --------------------------------------------------------------- */
 
 /* Is `contents` what the cell has? An event comes after who changed the file
  * has been answered: too late for all but a hint. */
@@ -148,7 +145,7 @@ static int open_handle(struct lock_file *f, struct err *err)
 }
 
 /* PRE: begun. ERR_CLOSED: the session was lost. */
-static int read_anew(struct lock_file *f, struct err *err)
+static int read_again(struct lock_file *f, struct err *err)
 {
     struct buf contents = BUF_INIT;
     int rc = connect_cell(f->files, err);
@@ -183,18 +180,18 @@ int lock_file_read(struct lock_file *f,
 {
     int rc = 0;
     if (!is_current(f)) {
-        rc = begin(f->files, err);
+        rc = lock_files_begin(f->files, err);
         if (rc)
             return rc;
         for (int tries = 0; !is_current(f) && tries < 3; tries++) {
             bool had = f->handle != NULL;
-            rc = read_anew(f, err);
+            rc = read_again(f, err);
             if (rc == ERR_CLOSED)
                 drop_session(f->files);
             else if (rc != ERR_NOTFOUND || !had)
                 break;
         }
-        end(f->files);
+        lock_files_end(f->files);
     }
     if (rc == ERR_CLOSED)
         rc = err_set(err, ERR_UNAVAILABLE,
@@ -241,7 +238,7 @@ void lock_file_free(struct lock_file *f)
         return;
     take_turn(f->files);
     chubby_close(f->handle);
-    end(f->files);
+    lock_files_end(f->files);
     if (f->next)
         f->next->before = f->before;
     if (f->before)
@@ -260,7 +257,7 @@ int lock_files_list(struct lock_files *l,
                     struct err *err)
 {
     struct chubby_handle *h = NULL;
-    int rc = begin(l, err);
+    int rc = lock_files_begin(l, err);
     if (rc)
         return rc;
     for (int tries = 0; tries < 2; tries++) {
@@ -276,7 +273,7 @@ int lock_files_list(struct lock_files *l,
             break;
         drop_session(l);
     }
-    end(l);
+    lock_files_end(l);
     return rc;
 }
 
@@ -285,8 +282,7 @@ uint64_t lock_files_calls(const struct lock_files *l)
     return l->calls;
 }
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 static int
 take_servers(struct lock_files *l, struct slice list, struct err *err)

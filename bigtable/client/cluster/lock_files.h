@@ -1,6 +1,6 @@
 /* Files of the lock service, as a client of tables reads them: contents are
  * kept for as long as its cache holds them, which ends before whoever changes
- * a file is answered; and a session that is lost is begun anew.
+ * a file is answered; and a session that is lost is started again.
  *
  * Who is master and where the root tablet is are kept until an event says that
  * they changed, which may be a moment after that.

@@ -62,8 +62,7 @@ struct reading {
     void *ctx;
 };
 
-/* --- one parcel ------------------------------------------------------------
- */
+/* --- one parcel ---------------------------------------------------------- */
 
 static void put_lookup(const struct reading *r,
                        const struct wanted *w,
@@ -162,10 +161,12 @@ send_parcel(struct reading *r, size_t first, size_t end, struct err *err)
     return rc;
 }
 
-/* --- chunks ----------------------------------------------------------------
- */
+/* --- chunks -------------------------------------------------------------- */
 
-static int locate(struct reading *r, size_t begin, size_t end, struct err *err)
+static int cluster_read_locate(struct reading *r,
+                               size_t begin,
+                               size_t end,
+                               struct err *err)
 {
     int rc = 0;
     for (size_t i = begin; rc == 0 && i < end; i++) {
@@ -183,7 +184,7 @@ try_chunk(struct reading *r, size_t begin, size_t end, struct err *err)
 {
     int rc = cluster_table_refresh(r->of, err);
     if (rc == 0)
-        rc = locate(r, begin, end, err);
+        rc = cluster_read_locate(r, begin, end, err);
     for (size_t i = begin; i < end; i++) {
         if (rc == 0 && r->wanted[i].where)
             rc = send_parcel(r, i, end, err);
@@ -250,8 +251,7 @@ static int read_wanted(struct reading *r, struct err *err)
                       r, err);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 static int take_row(void *ctx, size_t i, struct slice answer, struct err *err)
 {
@@ -341,8 +341,7 @@ int cluster_read_rows(struct quarry_table *t,
     return rc;
 }
 
-/* --- cells -----------------------------------------------------------------
- */
+/* --- cells --------------------------------------------------------------- */
 
 struct cell_read {
     struct buf *value;
@@ -386,8 +385,7 @@ int cluster_get(struct quarry_table *t,
     return read_wanted(&r, err);
 }
 
-/* --- for asynchronous calls ------------------------------------------------
- */
+/* --- for asynchronous calls ---------------------------------------------- */
 
 struct any_read {
     struct quarry_table *table;

@@ -22,23 +22,23 @@ static struct quarry_range range_of_key(struct row_set *s, struct slice key)
                                  slice_make(p, key.len + 1)};
 }
 
-static void add(struct row_set *s, struct quarry_range r)
+static void row_set_add(struct row_set *s, struct quarry_range r)
 {
     if (!is_empty(&r))
         s->ranges[s->count++] = r;
 }
 
-static int compare(const void *a, const void *b)
+static int row_set_compare(const void *a, const void *b)
 {
     return slice_cmp(((const struct quarry_range *)a)->start,
                      ((const struct quarry_range *)b)->start);
 }
 
-static void merge(struct row_set *s)
+static void row_set_merge(struct row_set *s)
 {
     size_t n = 0;
     if (s->count)
-        qsort(s->ranges, s->count, sizeof(*s->ranges), compare);
+        qsort(s->ranges, s->count, sizeof(*s->ranges), row_set_compare);
     for (size_t i = 0; i < s->count; i++) {
         struct quarry_range *last = n ? &s->ranges[n - 1] : NULL;
         const struct quarry_range *r = &s->ranges[i];
@@ -59,14 +59,14 @@ void row_set_init(struct row_set *s, const struct quarry_read_options *opts)
     arena_init(&s->arena);
     s->ranges = mem_zalloc(ranges + keys + 1, sizeof(*s->ranges));
     for (size_t i = 0; i < ranges; i++)
-        add(s,
-            (struct quarry_range){arena_dup(&s->arena, opts->ranges[i].start),
-                                  arena_dup(&s->arena, opts->ranges[i].end)});
+        row_set_add(s, (struct quarry_range){
+                           arena_dup(&s->arena, opts->ranges[i].start),
+                           arena_dup(&s->arena, opts->ranges[i].end)});
     for (size_t i = 0; i < keys; i++)
-        add(s, range_of_key(s, opts->keys[i]));
+        row_set_add(s, range_of_key(s, opts->keys[i]));
     if (ranges + keys == 0)
-        add(s, (struct quarry_range){SLICE_EMPTY, SLICE_EMPTY});
-    merge(s);
+        row_set_add(s, (struct quarry_range){SLICE_EMPTY, SLICE_EMPTY});
+    row_set_merge(s);
 }
 
 void row_set_close(struct row_set *s)
@@ -77,7 +77,7 @@ void row_set_close(struct row_set *s)
 }
 
 /* The first range that ends behind @from. */
-static size_t find(const struct row_set *s, struct slice from)
+static size_t row_set_find(const struct row_set *s, struct slice from)
 {
     size_t low = 0;
     size_t high = s->count;
@@ -94,7 +94,7 @@ static size_t find(const struct row_set *s, struct slice from)
 
 bool row_set_next(const struct row_set *s, struct slice from, struct slice *row)
 {
-    size_t i = find(s, from);
+    size_t i = row_set_find(s, from);
     if (i == s->count)
         return false;
     *row = slice_cmp(s->ranges[i].start, from) > 0 ? s->ranges[i].start : from;
@@ -111,7 +111,7 @@ size_t row_set_part(const struct row_set *s,
 {
     size_t used = 0;
     size_t n = 0;
-    for (size_t i = find(s, from); i < s->count; i++) {
+    for (size_t i = row_set_find(s, from); i < s->count; i++) {
         struct quarry_range r = s->ranges[i];
         if (end.len && slice_cmp(r.start, end) >= 0)
             break;

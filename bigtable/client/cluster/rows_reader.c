@@ -127,7 +127,8 @@ static int take_reply(struct rows_reader *r,
     return 0;
 }
 
-static int ask(struct rows_reader *r, struct buf *rows, struct err *err)
+static int
+rows_reader_ask(struct rows_reader *r, struct buf *rows, struct err *err)
 {
     struct cluster *c = r->table->cluster;
     struct buf body = BUF_INIT;
@@ -161,7 +162,7 @@ int rows_reader_next(struct rows_reader *r, struct buf *rows, struct err *err)
     struct retry retry = {.cluster = r->table->cluster};
     int rc = 0;
     while (!r->done && (rows->len == 0 || rc)) {
-        rc = ask(r, rows, err);
+        rc = rows_reader_ask(r, rows, err);
         if (rc == 0)
             retry.tries = 0;
         else if (!retry_again(&retry, &rc, err))

@@ -55,8 +55,7 @@ static bool is_cancelled(const struct program_job *j)
     return (of_run && atomic_load(of_run)) || (of_read && atomic_load(of_read));
 }
 
-/* --- pieces ----------------------------------------------------------------
- */
+/* --- pieces -------------------------------------------------------------- */
 
 static void free_piece(struct piece *p)
 {
@@ -68,10 +67,10 @@ static void free_piece(struct piece *p)
     mem_free(p);
 }
 
-static int locate(struct program_job *j,
-                  struct slice row,
-                  struct location **out,
-                  struct err *err)
+static int cluster_program_locate(struct program_job *j,
+                                  struct slice row,
+                                  struct location **out,
+                                  struct err *err)
 {
     struct retry retry = {.cluster = j->table->cluster};
     int rc;
@@ -96,7 +95,7 @@ next_piece(struct program_job *j, struct piece **out, struct err *err)
         j->all_taken = true;
         return 0;
     }
-    rc = locate(j, row, &where, err);
+    rc = cluster_program_locate(j, row, &where, err);
     if (rc)
         return rc;
     p = mem_zalloc(1, sizeof(*p));
@@ -140,8 +139,7 @@ static int merge_done(struct program_job *j, struct err *err)
     return rc;
 }
 
-/* --- calls -----------------------------------------------------------------
- */
+/* --- calls --------------------------------------------------------------- */
 
 static void put_request(const struct program_job *j,
                         const struct location *where,
@@ -272,8 +270,7 @@ static int run_next(void *ctx, bool *more, struct err *err)
     return rc;
 }
 
-/* --- at the servers --------------------------------------------------------
- */
+/* --- at the servers ------------------------------------------------------ */
 
 static void job_close(struct program_job *j)
 {
@@ -331,8 +328,7 @@ static bool is_portable(const struct saw_run *run)
     return ok;
 }
 
-/* --- here ------------------------------------------------------------------
- */
+/* --- here ---------------------------------------------------------------- */
 
 static int run_here(struct quarry_table *t,
                     const struct quarry_read_options *opts,

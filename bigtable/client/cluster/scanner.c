@@ -38,8 +38,7 @@ struct cluster_scanner {
     struct row_decoder decoder;
 };
 
-/* --- the fiber -------------------------------------------------------------
- */
+/* --- the fiber ----------------------------------------------------------- */
 
 /* Wait until an answer is wanted; false: none is any more. */
 static bool wait_for_room(struct cluster_scanner *s)
@@ -54,7 +53,7 @@ static bool wait_for_room(struct cluster_scanner *s)
     return go;
 }
 
-static void enqueue(struct cluster_scanner *s, struct buf rows)
+static void cluster_scanner_enqueue(struct cluster_scanner *s, struct buf rows)
 {
     mutex_lock(&s->lock);
     s->queue[s->queued++] = rows;
@@ -84,15 +83,14 @@ static void run_scan(void *arg)
                                  c->timeout_us * 1000);
         rc = rows_reader_next(&s->reader, &rows, &err);
         if (rc == 0 && rows.len > 0)
-            enqueue(s, rows);
+            cluster_scanner_enqueue(s, rows);
         else
             buf_close(&rows);
     }
     end_queue(s, rc ? &err : NULL);
 }
 
-/* --- the caller ------------------------------------------------------------
- */
+/* --- the caller ---------------------------------------------------------- */
 
 /* Take the next answer; *@more is false behind the last. */
 static int take_answer(struct cluster_scanner *s, bool *more, struct err *err)
@@ -140,8 +138,7 @@ int cluster_scanner_next(struct quarry_scanner *base,
     return rc;
 }
 
-/* --- opening and closing ---------------------------------------------------
- */
+/* --- opening and closing ------------------------------------------------- */
 
 struct opening {
     struct cluster_scanner *scanner;

@@ -95,8 +95,7 @@ uint64_t shared_calls_count(const struct shared_calls *s)
     return s->shared;
 }
 
-/* --- one call --------------------------------------------------------------
- */
+/* --- one call ------------------------------------------------------------ */
 
 void shared_parcel_close(struct shared_parcel *p)
 {
@@ -155,12 +154,12 @@ static int check_answer(const struct shared_kind *k,
 }
 
 /* Send @count @items, to where and as @p says. */
-static int call(struct shared_calls *s,
-                const struct shared_parcel *p,
-                uint32_t count,
-                struct slice items,
-                struct answer *a,
-                struct err *err)
+static int shared_calls_call(struct shared_calls *s,
+                             const struct shared_parcel *p,
+                             uint32_t count,
+                             struct slice items,
+                             struct answer *a,
+                             struct err *err)
 {
     struct buf request = BUF_INIT;
     int rc;
@@ -206,7 +205,7 @@ send_alone(struct shared_calls *s, struct shared_parcel *p, struct err *err)
     int rc;
     answer_init(&a);
     buf_clear(&p->answers);
-    rc = call(s, p, p->count, buf_slice(&p->items), &a, err);
+    rc = shared_calls_call(s, p, p->count, buf_slice(&p->items), &a, err);
     if (rc == 0) {
         take_own(s, p, &a);
         doubt_codes(p);
@@ -216,8 +215,7 @@ send_alone(struct shared_calls *s, struct shared_parcel *p, struct err *err)
     return rc;
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines --------------------------------------------------------------- */
 
 static struct line *find_line(struct shared_calls *s,
                               const struct shared_parcel *p)
@@ -240,7 +238,7 @@ static struct line *find_line(struct shared_calls *s,
 }
 
 /* The first in the queue makes a call. PRE: nobody gathers for one. */
-static void promote(struct line *l)
+static void shared_calls_promote(struct line *l)
 {
     struct seat *e = l->head;
     l->head = e->next;
@@ -257,7 +255,7 @@ static void promote(struct line *l)
 static void pass_on(struct shared_calls *s, struct line *l)
 {
     if (l->head && !l->gathers) {
-        promote(l);
+        shared_calls_promote(l);
         return;
     }
     if (--l->calls > 0)
@@ -335,8 +333,7 @@ static int wait_in_line(struct shared_calls *s,
     return rc;
 }
 
-/* --- a shared call ---------------------------------------------------------
- */
+/* --- a shared call ------------------------------------------------------- */
 
 /* Take those who wait into the call of @p, as many as fit. */
 static struct seat *take_along(struct shared_calls *s,
@@ -376,10 +373,10 @@ static bool all_good(const int32_t *codes, uint32_t count)
 }
 
 /* What became of @e, of whose call the answer has the codes @codes. */
-static void settle(struct shared_calls *s,
-                   struct seat *e,
-                   const int32_t *codes,
-                   struct answer *a)
+static void shared_calls_settle(struct shared_calls *s,
+                                struct seat *e,
+                                const int32_t *codes,
+                                struct answer *a)
 {
     struct slice answers = SLICE_EMPTY;
     if (s->kind->has_answers)
@@ -393,12 +390,12 @@ static void settle(struct shared_calls *s,
 }
 
 /* Tell those who went along. The deadline that was met is not theirs. */
-static void tell(struct shared_calls *s,
-                 struct seat *taken,
-                 const int32_t *codes,
-                 struct answer *a,
-                 int rc,
-                 const struct err *err)
+static void shared_calls_deliver(struct shared_calls *s,
+                                 struct seat *taken,
+                                 const int32_t *codes,
+                                 struct answer *a,
+                                 int rc,
+                                 const struct err *err)
 {
     bool again = rc == ERR_DEADLINE || rc == ERR_CANCELLED;
     while (taken) {
@@ -407,7 +404,7 @@ static void tell(struct shared_calls *s,
         e->next = NULL;
         e->rc = rc;
         if (rc == 0) {
-            settle(s, e, codes, a);
+            shared_calls_settle(s, e, codes, a);
             codes += e->count;
         } else {
             if (err)
@@ -422,11 +419,11 @@ static void tell(struct shared_calls *s,
 }
 
 /* Make a call for @p and who waits. *@again: @p is to be sent by itself. */
-static int lead(struct shared_calls *s,
-                struct line *l,
-                struct shared_parcel *p,
-                bool *again,
-                struct err *err)
+static int shared_calls_lead(struct shared_calls *s,
+                             struct line *l,
+                             struct shared_parcel *p,
+                             bool *again,
+                             struct err *err)
 {
     struct buf items = BUF_INIT;
     struct seat *taken;
@@ -445,12 +442,13 @@ static int lead(struct shared_calls *s,
     taken = take_along(s, l, p, &items, &count);
     if (l->head && l->calls < s->kind->calls_max) {
         l->calls++;
-        promote(l); /* They are too many for one. */
+        shared_calls_promote(l); /* They are too many for one. */
     }
-    rc = call(s, p, count, buf_slice(&items), &a, err);
+    rc = shared_calls_call(s, p, count, buf_slice(&items), &a, err);
     if (rc == 0)
         take_own(s, p, &a);
-    tell(s, taken, rc ? NULL : a.reply.codes + p->count, &a, rc, err);
+    shared_calls_deliver(s, taken, rc ? NULL : a.reply.codes + p->count, &a, rc,
+                         err);
     pass_on(s, l);
     *again = rc == 0 && !all_good(p->codes, p->count);
     answer_close(&a);
@@ -459,11 +457,11 @@ static int lead(struct shared_calls *s,
 }
 
 /* Wait for a call to be free, or for another's to take @p along. */
-static int queue(struct shared_calls *s,
-                 struct line *l,
-                 struct shared_parcel *p,
-                 bool *again,
-                 struct err *err)
+static int shared_calls_queue(struct shared_calls *s,
+                              struct line *l,
+                              struct shared_parcel *p,
+                              bool *again,
+                              struct err *err)
 {
     struct seat *e = seat_new(p);
     enum seat_state state;
@@ -482,7 +480,7 @@ static int queue(struct shared_calls *s,
     e->answers = BUF_INIT;
     seat_free(e);
     if (state == SEAT_LEADS)
-        return lead(s, l, p, again, err);
+        return shared_calls_lead(s, l, p, again, err);
     *again = state == SEAT_AGAIN;
     if (state == SEAT_DONE && rc == 0)
         memset(p->codes, 0, p->count * sizeof(*p->codes));
@@ -501,9 +499,9 @@ int shared_calls_send(struct shared_calls *s,
     l = find_line(s, p);
     if (l->calls < s->kind->calls_max && !l->gathers) {
         l->calls++;
-        rc = lead(s, l, p, &again, err);
+        rc = shared_calls_lead(s, l, p, &again, err);
     } else {
-        rc = queue(s, l, p, &again, err);
+        rc = shared_calls_queue(s, l, p, &again, err);
     }
     return again ? send_alone(s, p, err) : rc;
 }

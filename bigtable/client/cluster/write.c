@@ -99,10 +99,10 @@ struct group {
     struct fiber *fiber;
 };
 
-/* --- outcomes --------------------------------------------------------------
- */
+/* --- outcomes ------------------------------------------------------------ */
 
-static void note(struct writing *w, size_t i, int code, const struct err *err)
+static void
+cluster_write_note(struct writing *w, size_t i, int code, const struct err *err)
 {
     w->changes[i].code = code;
     if (code && i < w->failed) {
@@ -113,12 +113,11 @@ static void note(struct writing *w, size_t i, int code, const struct err *err)
     }
 }
 
-/* --- one call --------------------------------------------------------------
- */
+/* --- one call ------------------------------------------------------------ */
 
 /* About the bytes of the changes from @begin on that go into one call, and more
  * rather than less. */
-static size_t estimate(const struct group *g, size_t begin)
+static size_t cluster_write_estimate(const struct group *g, size_t begin)
 {
     const struct writing *w = g->writing;
     size_t bytes = 0;
@@ -131,12 +130,13 @@ static size_t estimate(const struct group *g, size_t begin)
 }
 
 /* The changes from @begin on that fit into one call; returns where they end. */
-static size_t fill(const struct group *g, size_t begin, struct buf *out)
+static size_t
+cluster_write_fill(const struct group *g, size_t begin, struct buf *out)
 {
     const struct writing *w = g->writing;
     size_t i = begin;
     /* Else it would grow, and be moved, many times. */
-    buf_reserve(out, estimate(g, begin));
+    buf_reserve(out, cluster_write_estimate(g, begin));
     for (; i < g->count && i - begin < CALL_CHANGES; i++) {
         const struct change *c = &w->changes[g->indexes[i]];
         const struct quarry_mutation *m = c->mutation;
@@ -161,7 +161,7 @@ static void take_codes(struct group *g, size_t begin, struct shared_parcel *p)
         p->first.code = code;
         if (c->pending && !retry_is_rate(code, &p->first))
             locator_forget(w->cluster->locator, c->where);
-        note(w, index, code, code ? &p->first : NULL);
+        cluster_write_note(w, index, code, code ? &p->first : NULL);
     }
 }
 
@@ -177,7 +177,7 @@ static void fail_changes(struct group *g,
         c->pending = retry_is_of_use(rc, err);
         if (c->pending && !retry_is_rate(rc, err))
             locator_forget(w->cluster->locator, c->where);
-        note(w, g->indexes[i], rc, err);
+        cluster_write_note(w, g->indexes[i], rc, err);
     }
 }
 
@@ -188,7 +188,7 @@ static size_t send_some(struct group *g, size_t begin)
         .cluster = w->cluster, .where = g->server, .flavor = w->durability};
     struct err err = ERR_INIT;
     int32_t one;
-    size_t end = fill(g, begin, &p.items);
+    size_t end = cluster_write_fill(g, begin, &p.items);
     int rc;
     p.count = (uint32_t)(end - begin);
     p.codes = p.count == 1 ? &one : mem_alloc(p.count * sizeof(*p.codes));
@@ -217,8 +217,7 @@ static void send_group(void *arg)
     fiber_wake(g->writing->waiter);
 }
 
-/* --- groups ----------------------------------------------------------------
- */
+/* --- groups -------------------------------------------------------------- */
 
 static struct group *find_group(struct writing *w, struct location *where)
 {
@@ -293,7 +292,7 @@ static void find_servers(struct writing *w)
         if (!c->pending || c->where)
             continue;
         c->pending = c->look_up_again;
-        note(w, i, c->look_up_code, &w->look_up_failure);
+        cluster_write_note(w, i, c->look_up_code, &w->look_up_failure);
     }
 }
 
@@ -326,8 +325,7 @@ static void send_groups(struct writing *w)
     POST(w->running == 0);
 }
 
-/* --- tries -----------------------------------------------------------------
- */
+/* --- tries --------------------------------------------------------------- */
 
 static void number_again(struct writing *w, struct change *c)
 {
@@ -399,19 +397,18 @@ static int try_all(struct writing *w, struct err *err)
             begin_try(w); /* This is why they fail now. */
             for (size_t i = 0; i < w->count; i++)
                 if (w->changes[i].pending)
-                    note(w, i, rc, err);
+                    cluster_write_note(w, i, rc, err);
             break;
         }
     }
     /* What was not sent, because of others. */
     for (size_t i = 0; i < w->count; i++)
         if (w->changes[i].pending && w->changes[i].code == 0)
-            note(w, i, ERR_UNAVAILABLE, &w->failure);
+            cluster_write_note(w, i, ERR_UNAVAILABLE, &w->failure);
     return w->failed < w->count ? err_copy(err, &w->failure) : 0;
 }
 
-/* --- what quarry.h offers --------------------------------------------------
- */
+/* --- what quarry.h offers ------------------------------------------------ */
 
 /* Mistakes that are known before anything is sent. */
 static void check_changes(struct writing *w)
@@ -425,7 +422,7 @@ static void check_changes(struct writing *w)
             rc = mutation_families_check(w->table, w->mutations[i], &err);
         w->changes[i].pending = rc == 0;
         if (rc)
-            note(w, i, rc, &err);
+            cluster_write_note(w, i, rc, &err);
     }
 }
 

@@ -27,8 +27,7 @@ int embedded_bulk_files(struct quarry *q, struct fs **out, struct err *err)
     return fs_local_open(q->world, q->store->dir, out, err);
 }
 
-/* --- begin -----------------------------------------------------------------
- */
+/* --- begin --------------------------------------------------------------- */
 
 struct loads_look {
     uint64_t table;
@@ -36,7 +35,7 @@ struct loads_look {
     bool found;
 };
 
-static void look(void *ctx, const struct manifest_state *state)
+static void embedded_bulk_look(void *ctx, const struct manifest_state *state)
 {
     struct loads_look *l = ctx;
     for (size_t i = 0; i < state->tablet_count; i++)
@@ -46,7 +45,7 @@ static void look(void *ctx, const struct manifest_state *state)
 }
 
 static int check_new(struct quarry *q,
-                     const struct table *t,
+                     const struct store_table *t,
                      const char *id,
                      const char *dir,
                      struct err *err)
@@ -56,15 +55,15 @@ static int check_new(struct quarry *q,
     int rc = fs_stat(q->store->fs, dir, &info, err);
     if (rc != ERR_NOTFOUND)
         return rc; /* It goes on. */
-    registry_look(q->store->registry, 0, look, &l);
+    registry_look(q->store->registry, 0, embedded_bulk_look, &l);
     if (l.found)
         return err_set(err, ERR_EXISTS, "load %s is committed already", id);
     return fs_mkdirs(q->store->fs, dir, err);
 }
 
 static void put_ticket(struct quarry *q,
-                       const struct table *t,
-                       const struct table_view *v,
+                       const struct store_table *t,
+                       const struct store_table_view *v,
                        const char *id,
                        struct buf *out)
 {
@@ -95,12 +94,12 @@ int embedded_bulk_lend(struct quarry *q,
 {
     struct keyring *keys = fs_keyring(q->store->fs);
     unsigned char lent[KEYRING_SALT_BYTES];
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, table, &t, err);
     if (rc)
         return rc;
     load_loan_name(t->id, SLICE_EMPTY, slice_str(id), lent);
-    table_unref(t);
+    store_table_unref(t);
     return keys ? keyring_lend(keys, lent, out, err) : 0;
 }
 
@@ -111,32 +110,32 @@ int embedded_bulk_begin(struct quarry *q,
                         struct err *err)
 {
     char dir[LOAD_PATH_BYTES];
-    struct table_view *v;
-    struct table *t;
+    struct store_table_view *v;
+    struct store_table *t;
     int rc = store_check_writable(q->store, err);
     if (rc == 0)
         rc = store_find_table(q->store, table, &t, err);
     if (rc)
         return rc;
     load_path(slice_str(id), SLICE_EMPTY, dir);
-    v = table_get_view(t);
-    rc = v ? check_new(q, t, id, dir, err) : table_gone(t, err);
+    v = store_table_get_view(t);
+    rc = v ? check_new(q, t, id, dir, err) : store_table_gone(t, err);
     if (rc == 0)
         put_ticket(q, t, v, id, ticket);
-    table_view_unref(v);
-    table_unref(t);
+    store_table_view_unref(v);
+    store_table_unref(t);
     return rc;
 }
 
-/* --- commit ----------------------------------------------------------------
- */
+/* --- commit -------------------------------------------------------------- */
 
 static void number_path(uint64_t number, char path[64])
 {
     snprintf(path, 64, STORE_TABLES_DIR "/%06" PRIu64 ".sst", number);
 }
 
-static int place(void *ctx, const struct new_file *f, struct err *err)
+static int
+embedded_bulk_place(void *ctx, const struct new_file *f, struct err *err)
 {
     struct store *s = ctx;
     char path[64];
@@ -153,7 +152,7 @@ static void take_back(void *ctx, const struct new_file *f)
     char path[64];
     number_path(f->number, path);
     if (fs_rename(s->fs, path, f->path, NULL)) {
-        /* The load must be made anew, and an open removes this. */
+        /* The load must be made again, and an open removes this. */
     }
 }
 
@@ -178,27 +177,27 @@ static struct new_file *take_list(const struct load_ticket *t,
 }
 
 static int check_all(struct quarry *q,
-                     struct table *t,
+                     struct store_table *t,
                      const struct new_file *files,
                      size_t count,
                      struct err *err)
 {
-    struct table_view *v = table_get_view(t);
-    int rc = v ? 0 : table_gone(t, err);
+    struct store_table_view *v = store_table_get_view(t);
+    int rc = v ? 0 : store_table_gone(t, err);
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = check_new_file(q->store->fs, &files[i], v->schema, err);
-    table_view_unref(v);
+    store_table_view_unref(v);
     return rc;
 }
 
 static int add_all(struct quarry *q,
-                   struct table *t,
+                   struct store_table *t,
                    const struct load_ticket *ticket,
                    const struct load_list *l,
                    struct add_counts *counts,
                    struct err *err)
 {
-    const struct file_mover mover = {place, take_back, q->store};
+    const struct file_mover mover = {embedded_bulk_place, take_back, q->store};
     uint64_t load = load_number(ticket->id);
     struct loads_look look_for = {t->id, load, false};
     struct new_file *files;
@@ -208,7 +207,7 @@ static int add_all(struct quarry *q,
     files = take_list(ticket, l, &a);
     /* All tablets take a load at once: if one has it, there is nothing to do
      * and the files are not there any more. */
-    registry_look(q->store->registry, 0, look, &look_for);
+    registry_look(q->store->registry, 0, embedded_bulk_look, &look_for);
     if (look_for.found)
         *counts = (struct add_counts){.before = 1};
     else
@@ -227,7 +226,7 @@ int embedded_bulk_commit(struct quarry *q,
 {
     char name[TABLE_NAME_BYTES_MAX + 1];
     struct add_counts counts;
-    struct table *t;
+    struct store_table *t;
     int rc = store_check_writable(q->store, err);
     if (rc)
         return rc;
@@ -240,7 +239,7 @@ int embedded_bulk_commit(struct quarry *q,
     else
         rc = err_set(err, ERR_ABORTED,
                      "table %s was dropped: another has its name now", name);
-    table_unref(t);
+    store_table_unref(t);
     if (rc)
         return rc;
     result->tablets = counts.tablets;

@@ -13,8 +13,10 @@ struct list {
     size_t count;
 };
 
-static void
-add(struct list *l, const char *name, uint64_t value, const char *about)
+static void embedded_counters_add(struct list *l,
+                                  const char *name,
+                                  uint64_t value,
+                                  const char *about)
 {
     PRE(l->count < QUARRY_COUNTERS_MAX);
     l->at[l->count++] = (struct quarry_counter){name, value, about};
@@ -27,38 +29,49 @@ static void add_caches(struct list *l, struct store *s)
     block_cache_stats(s->cache, &blocks);
     if (s->scan_cache)
         scan_cache_stats(s->scan_cache, &rows);
-    add(l, "scan_cache_hits", rows.hits, "rows and cells found in memory");
-    add(l, "scan_cache_misses", rows.misses, "and those that were not");
-    add(l, "scan_cache_outdated", rows.outdated,
-        "of them, written since they were kept");
-    add(l, "scan_cache_evicted", rows.evicted, "dropped for want of room");
-    add(l, "scan_cache_entries", rows.entries, "kept now");
-    add(l, "scan_cache_bytes", rows.bytes, "their bytes");
-    add(l, "scan_cache_capacity", rows.capacity, "and how many may be");
-    add(l, "block_cache_hits", blocks.hits, "blocks found in memory");
-    add(l, "block_cache_misses", blocks.misses, "and those that were not");
-    add(l, "block_cache_bytes", blocks.bytes, "kept now");
-    add(l, "block_cache_pinned", blocks.pinned_bytes,
-        "bytes of indexes and filters beside them");
+    embedded_counters_add(l, "scan_cache_hits", rows.hits,
+                          "rows and cells found in memory");
+    embedded_counters_add(l, "scan_cache_misses", rows.misses,
+                          "and those that were not");
+    embedded_counters_add(l, "scan_cache_outdated", rows.outdated,
+                          "of them, written since they were kept");
+    embedded_counters_add(l, "scan_cache_evicted", rows.evicted,
+                          "dropped for want of room");
+    embedded_counters_add(l, "scan_cache_entries", rows.entries, "kept now");
+    embedded_counters_add(l, "scan_cache_bytes", rows.bytes, "their bytes");
+    embedded_counters_add(l, "scan_cache_capacity", rows.capacity,
+                          "and how many may be");
+    embedded_counters_add(l, "block_cache_hits", blocks.hits,
+                          "blocks found in memory");
+    embedded_counters_add(l, "block_cache_misses", blocks.misses,
+                          "and those that were not");
+    embedded_counters_add(l, "block_cache_bytes", blocks.bytes, "kept now");
+    embedded_counters_add(l, "block_cache_pinned", blocks.pinned_bytes,
+                          "bytes of indexes and filters beside them");
 }
 
 static void add_writes(struct list *l, struct store *s)
 {
     const struct write_queue *q = &s->queue;
-    add(l, "write_batches", atomic_load(&q->write_count), "applied");
-    add(l, "write_groups", atomic_load(&q->group_count),
-        "commits that wrote them together");
-    add(l, "wait_memory_count", atomic_load(&q->stall_count),
-        "commits that waited until memory was flushed");
-    add(l, "wait_memory_us", atomic_load(&q->stall_us), "how long");
-    add(l, "wait_sync_count", atomic_load(&q->sync_count),
-        "commits that waited for the disk to be safe");
-    add(l, "wait_sync_us", atomic_load(&q->sync_us), "how long");
-    add(l, "wait_turn_count", atomic_load(&q->turn_count),
+    embedded_counters_add(l, "write_batches", atomic_load(&q->write_count),
+                          "applied");
+    embedded_counters_add(l, "write_groups", atomic_load(&q->group_count),
+                          "commits that wrote them together");
+    embedded_counters_add(l, "wait_memory_count", atomic_load(&q->stall_count),
+                          "commits that waited until memory was flushed");
+    embedded_counters_add(l, "wait_memory_us", atomic_load(&q->stall_us),
+                          "how long");
+    embedded_counters_add(l, "wait_sync_count", atomic_load(&q->sync_count),
+                          "commits that waited for the disk to be safe");
+    embedded_counters_add(l, "wait_sync_us", atomic_load(&q->sync_us),
+                          "how long");
+    embedded_counters_add(
+        l, "wait_turn_count", atomic_load(&q->turn_count),
         "splits, schema changes and flushes that kept writers out");
-    add(l, "wait_turn_us", atomic_load(&q->turn_us), "how long");
-    add(l, "log_bytes", s->log ? write_log_bytes(s->log) : 0,
-        "in the commit log, not yet let go of");
+    embedded_counters_add(l, "wait_turn_us", atomic_load(&q->turn_us),
+                          "how long");
+    embedded_counters_add(l, "log_bytes", s->log ? write_log_bytes(s->log) : 0,
+                          "in the commit log, not yet let go of");
 }
 
 /* What the groups of all tables did, and hold in memory. */
@@ -68,7 +81,7 @@ static void add_files(struct list *l, struct store *s)
     uint64_t compacted = 0;
     uint64_t memory = 0;
     size_t count;
-    struct table_view **views = store_views(s, &count);
+    struct store_table_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < views[i]->tablet_count; k++) {
             struct tablet *t = views[i]->tablets[k];
@@ -81,19 +94,25 @@ static void add_files(struct list *l, struct store *s)
             }
         }
     store_views_free(views, count);
-    add(l, "memtable_bytes", memory, "in memory, not yet in tables");
-    add(l, "flushed_bytes", flushed, "written by minor compactions");
-    add(l, "compacted_bytes", compacted, "written by merging and major ones");
+    embedded_counters_add(l, "memtable_bytes", memory,
+                          "in memory, not yet in tables");
+    embedded_counters_add(l, "flushed_bytes", flushed,
+                          "written by minor compactions");
+    embedded_counters_add(l, "compacted_bytes", compacted,
+                          "written by merging and major ones");
 }
 
 static void add_background(struct list *l, struct store *s)
 {
     struct background *b = &s->background;
     mutex_lock(&b->lock);
-    add(l, "flushes", b->flush_count, "minor compactions");
-    add(l, "compactions", b->compaction_count, "merging compactions");
-    add(l, "splits", b->split_count, "of tablets that grew too large");
-    add(l, "flush_failures", b->failure_count, "flushes that failed");
+    embedded_counters_add(l, "flushes", b->flush_count, "minor compactions");
+    embedded_counters_add(l, "compactions", b->compaction_count,
+                          "merging compactions");
+    embedded_counters_add(l, "splits", b->split_count,
+                          "of tablets that grew too large");
+    embedded_counters_add(l, "flush_failures", b->failure_count,
+                          "flushes that failed");
     mutex_unlock(&b->lock);
 }
 

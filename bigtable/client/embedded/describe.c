@@ -5,7 +5,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/tablet/tablet.h"
 
 static void add_stats(struct quarry_group_info *g, const struct lsm *l)
@@ -18,14 +18,16 @@ static void add_stats(struct quarry_group_info *g, const struct lsm *l)
     g->entry_count += stats.entry_count;
 }
 
-static void describe_groups(struct owned_info *o, const struct table_view *v)
+static void describe_groups(struct owned_info *o,
+                            const struct store_table_view *v)
 {
     for (size_t i = 0; i < o->info.group_count; i++)
         for (size_t t = 0; t < v->tablet_count; t++)
             add_stats(&o->info.groups[i], v->tablets[t]->groups[i]->lsm);
 }
 
-static void describe_families(struct owned_info *o, const struct table_view *v)
+static void describe_families(struct owned_info *o,
+                              const struct store_table_view *v)
 {
     struct family_use *uses =
         arena_zalloc(&o->arena, (o->info.family_count + 1) * sizeof(*uses));
@@ -46,7 +48,8 @@ static void add_rates(struct quarry_tablet_info *out, const struct tablet *t)
     out->bytes_per_s = rates.bytes;
 }
 
-static void describe_tablets(struct owned_info *o, const struct table_view *v)
+static void describe_tablets(struct owned_info *o,
+                             const struct store_table_view *v)
 {
     struct quarry_tablet_info *t =
         arena_zalloc(&o->arena, v->tablet_count * sizeof(*t));
@@ -65,14 +68,14 @@ int embedded_table_describe(struct quarry *q,
                             struct quarry_table_info **out,
                             struct err *err)
 {
-    struct table_view *v = NULL;
+    struct store_table_view *v = NULL;
     struct owned_info *o;
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, name, &t, err);
     *out = NULL;
     if (rc)
         return rc;
-    v = table_get_view(t);
+    v = store_table_get_view(t);
     if (v) {
         o = table_info_new(t->name, v->schema);
         describe_groups(o, v);
@@ -80,9 +83,9 @@ int embedded_table_describe(struct quarry *q,
         describe_tablets(o, v);
         *out = &o->info;
     } else {
-        rc = table_gone(t, err);
+        rc = store_table_gone(t, err);
     }
-    table_view_unref(v);
-    table_unref(t);
+    store_table_view_unref(v);
+    store_table_unref(t);
     return rc;
 }

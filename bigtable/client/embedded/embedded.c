@@ -37,17 +37,17 @@ static void open_view(struct quarry *q, struct quarry *view, const char *as)
     (void)as;
 }
 
-static int flush(struct quarry *q, struct err *err)
+static int embedded_flush(struct quarry *q, struct err *err)
 {
     return store_flush(q->store, err);
 }
 
-static int pin(struct quarry *q, struct err *err)
+static int embedded_pin(struct quarry *q, struct err *err)
 {
     return store_pin(q->store, err);
 }
 
-static void unpin(struct quarry *q)
+static void embedded_unpin(struct quarry *q)
 {
     store_unpin(q->store);
 }
@@ -55,9 +55,9 @@ static void unpin(struct quarry *q)
 static const struct target_ops embedded_ops = {
     .close = close_store,
     .view = open_view,
-    .flush = flush,
-    .pin = pin,
-    .unpin = unpin,
+    .flush = embedded_flush,
+    .pin = embedded_pin,
+    .unpin = embedded_unpin,
     .counters = embedded_counters,
     .table_create = embedded_table_create,
     .table_drop = embedded_table_drop,

@@ -5,20 +5,20 @@
 #include "bigtable/row/row_copy.h"
 #include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 
 void prepared_read_init(struct prepared_read *r,
                         struct quarry_table *t,
                         const struct quarry_read_options *opts)
 {
     *r = (struct prepared_read){.table = t};
-    r->view = table_get_view(t->table);
+    r->view = store_table_get_view(t->table);
     if (!r->view) {
-        table_gone(t->table, &r->err);
+        store_table_gone(t->table, &r->err);
         return;
     }
     if (read_spec_build(&r->spec, r->view, opts, &r->err)) {
-        table_view_unref(r->view);
+        store_table_view_unref(r->view);
         r->view = NULL;
     }
 }
@@ -26,7 +26,7 @@ void prepared_read_init(struct prepared_read *r,
 void prepared_read_close(struct prepared_read *r)
 {
     read_spec_close(&r->spec);
-    table_view_unref(r->view);
+    store_table_view_unref(r->view);
 }
 
 int prepared_read_row(struct prepared_read *r,
@@ -99,8 +99,7 @@ int embedded_get(struct quarry_table *t,
                      &timestamp_us, found, err);
 }
 
-/* --- for asynchronous calls ------------------------------------------------
- */
+/* --- for asynchronous calls ---------------------------------------------- */
 
 struct any_read *embedded_read_prepare(struct quarry_table *t,
                                        const struct quarry_read_options *opts)

@@ -14,7 +14,7 @@
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/script.h"
 #include "bigtable/tablet/store.h"
-#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/store_table.h"
 #include "sawzall-lite/sawzall.h"
 
 #define PIECES_PER_TASK 4
@@ -77,11 +77,11 @@ static int run_rows(struct saw_run *run,
     return rc;
 }
 
-static int prepare(struct prepared_read *r,
-                   struct quarry_table *t,
-                   const struct quarry_read_options *opts,
-                   const struct saw_program *program,
-                   struct err *err)
+static int embedded_program_prepare(struct prepared_read *r,
+                                    struct quarry_table *t,
+                                    const struct quarry_read_options *opts,
+                                    const struct saw_program *program,
+                                    struct err *err)
 {
     prepared_read_init(r, t, opts);
     if (!r->view)
@@ -98,7 +98,7 @@ static int run_ordered(struct quarry_table *t,
                        struct err *err)
 {
     struct prepared_read r;
-    int rc = prepare(&r, t, opts, saw_run_program(run), err);
+    int rc = embedded_program_prepare(&r, t, opts, saw_run_program(run), err);
     if (rc == 0)
         rc = run_rows(run, &r, opts, NULL, rows, err);
     prepared_read_close(&r);
@@ -123,7 +123,8 @@ static int run_piece(struct program_job *job, size_t i, struct err *err)
     struct saw_run_options opts = *saw_run_options(job->run);
     struct saw_run *run = NULL;
     struct prepared_read r;
-    int rc = prepare(&r, job->table, job->opts, saw_run_program(job->run), err);
+    int rc = embedded_program_prepare(&r, job->table, job->opts,
+                                      saw_run_program(job->run), err);
     opts.cancel = &job->stop;
     opts.write = refuse_output;
     opts.write_ctx = job;

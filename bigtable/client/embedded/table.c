@@ -1,11 +1,10 @@
 /* Tables: creating, changing, opening, maintaining. */
-#include "bigtable/tablet/table.h"
-
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/split.h"
 #include "bigtable/tablet/store.h"
+#include "bigtable/tablet/store_table.h"
 #include "bigtable/wire/data_calls.h"
 
 /* --- creating and changing ----------------------------------------------- */
@@ -55,19 +54,18 @@ int embedded_table_alter(struct quarry *q,
                          struct err *err)
 {
     struct changes c = {changes, change_count};
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = store_alter_table(q->store, t, make_changes, &c, err);
     if (rc)
         err_wrap(err, "alter table %s", name);
-    table_unref(t);
+    store_table_unref(t);
     return rc;
 }
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 int embedded_table_list(struct quarry *q,
                         char ***names,
@@ -88,28 +86,27 @@ int embedded_table_open(struct quarry_table *t,
 
 void embedded_table_hold(struct quarry_table *t)
 {
-    table_ref(t->table);
+    store_table_ref(t->table);
 }
 
 void embedded_table_release(struct quarry_table *t)
 {
-    table_unref(t->table);
+    store_table_unref(t->table);
 }
 
-/* --- maintaining -----------------------------------------------------------
- */
+/* --- maintaining --------------------------------------------------------- */
 
 int embedded_table_split(struct quarry *q,
                          const char *name,
                          struct slice row,
                          struct err *err)
 {
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = split_at(q->store, t, row, err);
-    table_unref(t);
+    store_table_unref(t);
     return rc;
 }
 
@@ -133,12 +130,12 @@ int embedded_table_move_tablet(struct quarry *q,
 
 int embedded_table_compact(struct quarry *q, const char *name, struct err *err)
 {
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = compact_table(q->store, t, err);
-    table_unref(t);
+    store_table_unref(t);
     return rc;
 }
 
@@ -148,12 +145,12 @@ int embedded_table_drop_rows(struct quarry *q,
                              struct slice end,
                              struct err *err)
 {
-    struct table *t;
+    struct store_table *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = drop_rows(q->store, t, start, end, err);
-    table_unref(t);
+    store_table_unref(t);
     return rc;
 }
 

@@ -410,7 +410,7 @@ END_TEST
 
 static const char *damaged_name;
 
-/* Change one byte in the middle of a table file, and in a log's record make the
+/* Change one byte in the middle of an SSTable, and in a log's record make the
  * checksum right again. */
 static void damage_table(const char *path, const char *name, struct slice bytes)
 {

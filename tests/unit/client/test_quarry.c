@@ -126,7 +126,7 @@ START_TEST(test_set_get_reopen)
 
 END_TEST
 
-/* Bytes of the table files that @rows more rows of 1,000 equal bytes take. */
+/* Bytes of the SSTables that @rows more rows of 1,000 equal bytes take. */
 static uint64_t bytes_with(struct quarry *q, struct quarry_table *t, int rows)
 {
     static int next;
@@ -156,7 +156,7 @@ static uint64_t bytes_with(struct quarry *q, struct quarry_table *t, int rows)
     return after - before;
 }
 
-/* A changed option of a group holds for the next table file, without a reopen.
+/* A changed option of a group holds for the next SSTable, without a reopen.
  */
 START_TEST(test_update_group_holds_at_once)
 {

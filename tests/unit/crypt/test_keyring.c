@@ -398,7 +398,7 @@ START_TEST(test_master_key_is_read_again)
 
 END_TEST
 
-/* What is sealed with a lent key is opened by who has it and by the lender, not
+/* What is sealed with a lent key is opened by who has it and by the owner, not
  * with another loan, and the loan opens nothing else. */
 START_TEST(test_loans)
 {
@@ -428,7 +428,7 @@ START_TEST(test_loans)
     ck_assert_int_eq(open_text(borrowed, &own, "own"), ERR_CORRUPT);
     ck_assert_int_eq(open_text(view, &own, "own"), ERR_CORRUPT);
 
-    /* The lender's view opens what was lent before a rotation, too. */
+    /* The owner's view opens what was lent before a rotation, too. */
     ck_assert_int_eq(keyring_rotate(k, &err), 0);
     ck_assert_int_eq(open_text(view, &unit, "lent"), 0);
     seal_text(view, "later", &unit);

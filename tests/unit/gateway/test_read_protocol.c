@@ -8,7 +8,7 @@
 
 #define ROWS 14000
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* Rows of five digits: every 7,000th is a hit; a few hold large values. */
 static void write_rows(void)
@@ -32,7 +32,7 @@ static void write_rows(void)
             ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
     }
     buf_close(&large);
-    /* Table files have the points that reversed scans are cut at. */
+    /* SSTables have the points that reversed scans are cut at. */
     ck_assert_int_eq(quarry_table_compact(quarry, "inst.t", NULL), 0);
 }
 
@@ -149,7 +149,7 @@ static size_t check_scan(const struct asked *a, size_t row_count)
     return scanned;
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_scans(void *arg)
 {

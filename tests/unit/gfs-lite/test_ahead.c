@@ -12,7 +12,7 @@
 /* A disk that takes long to sync. */
 #define SLOW_SYNC_US UINT64_C(1000000)
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* Of servers: no two chunks in a row need be on the same ones. The writer has a
  * machine of its own. */
@@ -174,7 +174,7 @@ static void restart(struct cell_node *n, enum sim_crash how, task_fn program)
     sim_boot(n->world, program, n);
 }
 
-/* --- The namenode's state ---------------------------------------------- */
+/* --- The namenode's state ------------------------------------------------ */
 
 struct ahead {
     struct catalog m;
@@ -356,7 +356,7 @@ START_TEST(test_older_images)
 
 END_TEST
 
-/* --- The writer -------------------------------------------------------- */
+/* --- The writer ---------------------------------------------------------- */
 
 static void read_meanwhile(struct cell *c)
 {
@@ -446,7 +446,7 @@ static void kill_namenode(struct cell *c)
     fs_close(fs);
 }
 
-/* The namenode begins anew, from its log or an image: it knows both chunks. */
+/* The namenode starts over, from its log or an image: it knows both chunks. */
 START_TEST(test_namenode_dies_meanwhile)
 {
     run_cells(kill_namenode);

@@ -109,7 +109,7 @@ START_TEST(test_fenced_writer)
 
 END_TEST
 
-/* Who creates a file anew takes it from its writer. */
+/* Who creates a file again takes it from its writer. */
 START_TEST(test_epochs_fence_writers)
 {
     struct catalog m;

@@ -379,7 +379,7 @@ START_TEST(test_chunks_by_grants)
 
 END_TEST
 
-/* A server that stops, or begins anew, ends its grants: the writer goes on
+/* A server that stops, or starts over, ends its grants: the writer goes on
  * without it, and nothing that was flushed is missing. */
 START_TEST(test_a_server_stops_under_a_grant)
 {

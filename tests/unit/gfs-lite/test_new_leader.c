@@ -8,7 +8,7 @@
 
 #define DEAD_US UINT64_C(9000000)
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static void run(void (*scenario)(struct cell *c))
 {
@@ -37,8 +37,8 @@ static bool hears(struct fs *fs)
     return alive;
 }
 
-/* A namenode that leads anew, and has heard of server 0 alone. */
-static void begin_anew(struct cell *c, struct fs *fs)
+/* A namenode that leads again, and has heard of server 0 alone. */
+static void restart(struct cell *c, struct fs *fs)
 {
     struct world *nn = c->namenodes[0].world;
     write_file(fs, "before", SLICE_LIT("all are known"), true);
@@ -64,7 +64,7 @@ static unsigned count_copies(struct fs *fs, const char *path)
     return copies;
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void resume(struct cell *c)
 {
@@ -84,7 +84,7 @@ static void write_early(struct cell *c)
     struct fs_write_options o = {.mode = FS_WRITE_LOG};
     struct fs_writer *w;
     uint64_t at;
-    begin_anew(c, fs);
+    restart(c, fs);
     sim_spawn(sim_director(c->sim), "resume", resume_later, c);
     OK(fs_create(fs, "f", &o, &w, err));
     OK(fs_writer_append_sync(w, "three", 5, err));
@@ -108,7 +108,7 @@ static void write_with_one(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
     uint64_t began;
-    begin_anew(c, fs);
+    restart(c, fs);
     began = sim_cluster_now_us(c->sim);
     write_file(fs, "f", SLICE_LIT("one"), true);
     ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US);
@@ -126,7 +126,7 @@ START_TEST(test_chunks_do_not_wait_long)
 
 END_TEST
 
-/* --- One server is left ------------------------------------------------ */
+/* --- One server is left -------------------------------------------------- */
 
 /* All but server 0 end, and the namenode takes them for dead. */
 static void leave_one(struct cell *c, struct fs *fs)
@@ -180,7 +180,7 @@ START_TEST(test_one_server_is_better_than_none)
 
 END_TEST
 
-/* --- Answers that were lost -------------------------------------------- */
+/* --- Answers that were lost ---------------------------------------------- */
 
 /* A client that does not hear some of the answers. */
 struct caller {
@@ -240,7 +240,7 @@ static void allocate_again(struct cell *c)
     allocate.epoch = first.epoch;
     k.sequence = 2;
     first = say(&k, allocate);
-    begin_anew(c, fs);
+    restart(c, fs);
     again = say(&k, allocate);
     ck_assert_uint_ne(first.chunk, 0);
     ck_assert_uint_eq(again.chunk, first.chunk);

@@ -5,7 +5,7 @@
 #include "base/core/rand.h"
 #include "tests/unit/lsm/group_fixture.h"
 
-/* --- model: all entries, sorted ---------------------------------------- */
+/* --- model: all entries, sorted ------------------------------------------ */
 
 struct entry {
     struct slice key;
@@ -50,7 +50,7 @@ static size_t model_find(const struct model *m, struct slice key)
     return i;
 }
 
-/* --- helpers ------------------------------------------------------------ */
+/* --- helpers ------------------------------------------------------------- */
 
 /* From @from on, at most @max entries: the iterator and the model agree. */
 static void compare_from(struct lsm_snapshot *s,
@@ -129,7 +129,7 @@ static void random_value(struct rand_gen *r, struct buf *out)
         buf_append_byte(out, (char)('a' + rand_below(r, 4)));
 }
 
-/* --- tests -------------------------------------------------------------- */
+/* --- tests --------------------------------------------------------------- */
 
 /* Insertion, freezing, flushing, compaction, reopening in any order: scans,
  * seeks, probes and point reads at any sequence number agree with a sorted
@@ -304,7 +304,7 @@ static void check_row_is_there(struct fixture *f, int i)
     buf_close(&value);
 }
 
-/* Bytes of the table files of a group after @count more rows are flushed. */
+/* Bytes of the SSTables of a group after @count more rows are flushed. */
 static uint64_t bytes_with(struct fixture *f, int first, int count)
 {
     struct lsm_stats before;

@@ -1,4 +1,4 @@
-/* Rows written as table files by a job are in the table as if they had been
+/* Rows written as SSTables by a job are in the table as if they had been
  * written by mutations: once, whatever dies on the way, and nothing else. */
 #define _GNU_SOURCE
 
@@ -85,8 +85,7 @@ static void setup(void)
     quarry_close(q);
 }
 
-/* --- The job ---------------------------------------------------------------
- */
+/* --- The job ------------------------------------------------------------- */
 
 static void work(void)
 {

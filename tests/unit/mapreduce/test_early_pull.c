@@ -84,7 +84,7 @@ static bool is_far(uint32_t a, uint32_t b)
 /* Take in all that is to be told: nothing twice, nothing near, nothing old. */
 static unsigned hear(void)
 {
-    struct early_tell t;
+    struct early_notice t;
     unsigned n = 0;
     early_pull_look(&pull, &sched);
     for (; early_pull_next(&pull, &sched, &t); n++) {
@@ -106,7 +106,7 @@ static unsigned hear(void)
         }
         ck_assert(!told_over[t.worker]);
         told_over[t.worker] = t.over;
-        early_tell_close(&t);
+        early_notice_close(&t);
     }
     return n;
 }
@@ -182,7 +182,7 @@ START_TEST(test_homes)
     for (uint32_t p = 0; p < PARTITIONS; p++)
         load[reduces.tasks[p].home]++;
     ck_assert(load[0] == 12 && load[1] == 6 && load[2] == 6);
-    /* What was another's is told anew with all that was before. */
+    /* What was another's is told again with all that was before. */
     lose(1);
     ck_assert_uint_eq(hear(), 2);
     check_told(false);
@@ -204,11 +204,11 @@ END_TEST
 START_TEST(test_many)
 {
     enum {
-        MANY = 2 * EARLY_TELL_SPILLS_MAX + 5
+        MANY = 2 * EARLY_NOTICE_SPILLS_MAX + 5
     };
 
     struct task_spill *all = mem_zalloc(MANY, sizeof(*all));
-    struct early_tell t;
+    struct early_notice t;
     size_t seen = 0;
     bool over = false;
     begin(1);
@@ -229,10 +229,10 @@ START_TEST(test_many)
     early_pull_look(&pull, &sched);
     while (early_pull_next(&pull, &sched, &t)) {
         ck_assert(!over);
-        ck_assert_uint_le(t.spill_count, EARLY_TELL_SPILLS_MAX);
+        ck_assert_uint_le(t.spill_count, EARLY_NOTICE_SPILLS_MAX);
         seen += t.spill_count;
         over = t.over;
-        early_tell_close(&t);
+        early_notice_close(&t);
     }
     ck_assert_uint_eq(seen, MANY);
     ck_assert(over);

@@ -94,7 +94,7 @@ static void both(void (*fn)(const struct job_files *f))
     fn(&(struct job_files){.world = world, .fs = fs});
 }
 
-/* --- Files ---------------------------------------------------------------- */
+/* --- Files --------------------------------------------------------------- */
 
 static void write_and_read(const struct job_files *f)
 {
@@ -127,7 +127,7 @@ static void write_and_read(const struct job_files *f)
     }
 }
 
-/* What is written is read, from any place, and a second writer begins anew. */
+/* What is written is read, from any place, and a second writer starts over. */
 START_TEST(test_write_and_read)
 {
     setup();
@@ -205,8 +205,7 @@ START_TEST(test_missing)
 
 END_TEST
 
-/* --- Journals --------------------------------------------------------------
- */
+/* --- Journals ------------------------------------------------------------ */
 
 static size_t records_of(struct slice bytes)
 {
@@ -380,8 +379,7 @@ START_TEST(test_journal_begins_once)
 
 END_TEST
 
-/* --- Jobs ------------------------------------------------------------------
- */
+/* --- Jobs ---------------------------------------------------------------- */
 
 static int map(struct mr_task *t, const struct mr_record *r, struct err *err)
 {

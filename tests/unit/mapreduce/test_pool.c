@@ -30,7 +30,7 @@ enum {
     SECOND = 1000000
 };
 
-/* --- workers that do as they are told ------------------------------------- */
+/* --- workers that do as they are told ------------------------------------ */
 
 struct fake {
     struct world *world;
@@ -71,7 +71,7 @@ begin_call(struct fake *f, const struct worker_head *h, struct err *err)
     while (f->hangs && fiber_check(NULL) == 0)
         world_sleep_us(f->world, SECOND / 10);
     if (h->number != f->number)
-        return err_set(err, ERR_CLOSED, "another life");
+        return err_set(err, ERR_CLOSED, "another incarnation");
     if (f->denies)
         return err_set(err, ERR_DENIED, "not the master");
     return 0;
@@ -261,8 +261,7 @@ static void boot(struct fake *f)
         world_sleep_us(director, SECOND / 100);
 }
 
-/* --- the cell --------------------------------------------------------------
- */
+/* --- the cell ------------------------------------------------------------ */
 
 static struct lock_cell lock_service;
 static struct mr_options options;
@@ -336,8 +335,7 @@ static void run_in_cell(task_fn test)
     sim_cluster_free(cluster);
 }
 
-/* --- helpers ----------------------------------------------------------------
- */
+/* --- helpers ------------------------------------------------------------- */
 
 /* The pool's number of worker @f, which it shows to schedulers: of its last
  * life; TASK_NONE. */
@@ -396,8 +394,7 @@ static int next_event(struct attempt_host *h, struct attempt_event *e)
     return rc;
 }
 
-/* --- tests ------------------------------------------------------------------
- */
+/* --- tests --------------------------------------------------------------- */
 
 /* A package goes to a worker once, an attempt is ordered once; its end comes
  * with what it left and where; when the job has ended, workers forget it. */

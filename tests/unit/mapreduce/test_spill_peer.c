@@ -37,7 +37,7 @@ static char *spill;       /* What all spills have. */
 static struct buf index_; /* The answer to all questions where segments are. */
 static uint64_t too_few;  /* Bytes that each answer lacks. */
 
-/* --- the worker ----------------------------------------------------------- */
+/* --- the worker ---------------------------------------------------------- */
 
 static int on_index(void *ctx, struct rpc_call *call, struct err *err)
 {
@@ -47,7 +47,7 @@ static int on_index(void *ctx, struct rpc_call *call, struct err *err)
     (void)ctx;
     calls++;
     if (code == 0 && a.number != 7)
-        code = err_set(err, ERR_CLOSED, "another life");
+        code = err_set(err, ERR_CLOSED, "another incarnation");
     if (code == 0)
         buf_append_slice(call->reply_attachment, buf_slice(&index_));
     mem_free(spills);
@@ -91,8 +91,7 @@ static void run_worker(void *arg)
     rpc_server_free(rpc);
 }
 
-/* --- who asks --------------------------------------------------------------
- */
+/* --- who asks ------------------------------------------------------------ */
 
 static bool is_over(void *ctx)
 {

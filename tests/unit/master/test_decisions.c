@@ -1,4 +1,4 @@
-/* The master's decisions, by tables of cases and by drawn pictures. */
+/* The master's decisions, by tables of cases and by drawn views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "bigtable/master/balance.h"
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/log_schedule.h"
-#include "bigtable/master/makers.h"
 #include "bigtable/master/merge_choice.h"
+#include "bigtable/master/pending_outputs.h"
 #include "bigtable/master/shares.h"
 #include "bigtable/master/weight.h"
 #include "bigtable/wire/metadata.h"
@@ -18,7 +18,7 @@
 
 #define ROUNDS 300
 
-/* --- weights ------------------------------------------------------------ */
+/* --- weights ------------------------------------------------------------- */
 
 /* Weights of all tablets add up to one for each server, whatever is known. */
 START_TEST(test_weights_add_up)
@@ -65,7 +65,7 @@ START_TEST(test_few_requests_weigh_little)
 
 END_TEST
 
-/* --- assignment --------------------------------------------------------- */
+/* --- assignment ---------------------------------------------------------- */
 
 static struct assignment_server server(uint64_t number, double load)
 {
@@ -179,7 +179,7 @@ START_TEST(test_assignment_of_drawn_pictures)
 
 END_TEST
 
-/* --- balance ------------------------------------------------------------ */
+/* --- balance ------------------------------------------------------------- */
 
 struct cluster {
     struct balance_server s[30];
@@ -301,7 +301,7 @@ START_TEST(test_balance_of_drawn_pictures)
 
 END_TEST
 
-/* --- merges ------------------------------------------------------------- */
+/* --- merges -------------------------------------------------------------- */
 
 START_TEST(test_merges)
 {
@@ -341,7 +341,7 @@ START_TEST(test_merges)
 
 END_TEST
 
-/* --- logs --------------------------------------------------------------- */
+/* --- logs ---------------------------------------------------------------- */
 
 static void end_sort(struct sort_segment *g,
                      struct sort_server *s,
@@ -419,45 +419,47 @@ START_TEST(test_a_failed_sort_waits)
 
 END_TEST
 
-/* --- makers ------------------------------------------------------------- */
+/* --- pending_outputs ----------------------------------------------------- */
 
-static void read_for(struct makers *m, uint64_t decided_7, bool place_5)
+static void
+read_for(struct pending_outputs *m, uint64_t decided_7, bool place_5)
 {
-    makers_begin(m, 7);
-    makers_alive(m, 7, cluster_id(7, decided_7));
+    pending_outputs_begin(m, 7);
+    pending_outputs_alive(m, 7, cluster_id(7, decided_7));
     if (place_5)
-        makers_place(m, 5);
-    makers_end(m);
+        pending_outputs_place(m, 5);
+    pending_outputs_end(m);
 }
 
 /* Files of a server that is alive are done with when they were decided before
  * the older of two readings; those of a dead one when no record named it; those
  * of one that came later are not. */
-START_TEST(test_makers)
+START_TEST(test_pending_outputs)
 {
-    struct makers m;
-    makers_init(&m);
+    struct pending_outputs m;
+    pending_outputs_init(&m);
     read_for(&m, 3, true);
-    ck_assert(!makers_are_done(&m, cluster_id(7, 2))); /* One reading only. */
+    ck_assert(!pending_outputs_are_settled(
+        &m, cluster_id(7, 2))); /* One reading only. */
     read_for(&m, 9, false);
-    ck_assert(makers_are_done(&m, cluster_id(7, 2)));
-    ck_assert(!makers_are_done(&m, cluster_id(7, 3)));
-    ck_assert(!makers_are_done(&m, cluster_id(5, 1)));
-    ck_assert(makers_are_done(&m, cluster_id(4, 1)));
-    ck_assert(!makers_are_done(&m, cluster_id(8, 1)));
-    makers_begin(&m, 9);
-    makers_abandon(&m);
-    ck_assert(!makers_are_done(&m, cluster_id(7, 3)));
+    ck_assert(pending_outputs_are_settled(&m, cluster_id(7, 2)));
+    ck_assert(!pending_outputs_are_settled(&m, cluster_id(7, 3)));
+    ck_assert(!pending_outputs_are_settled(&m, cluster_id(5, 1)));
+    ck_assert(pending_outputs_are_settled(&m, cluster_id(4, 1)));
+    ck_assert(!pending_outputs_are_settled(&m, cluster_id(8, 1)));
+    pending_outputs_begin(&m, 9);
+    pending_outputs_abandon(&m);
+    ck_assert(!pending_outputs_are_settled(&m, cluster_id(7, 3)));
     read_for(&m, 9, false);
-    ck_assert(makers_are_done(&m, cluster_id(7, 3)));
-    ck_assert(!makers_are_done(&m, cluster_id(7, 9)));
-    ck_assert(makers_are_done(&m, cluster_id(5, 1)));
-    makers_close(&m);
+    ck_assert(pending_outputs_are_settled(&m, cluster_id(7, 3)));
+    ck_assert(!pending_outputs_are_settled(&m, cluster_id(7, 9)));
+    ck_assert(pending_outputs_are_settled(&m, cluster_id(5, 1)));
+    pending_outputs_close(&m);
 }
 
 END_TEST
 
-/* --- garbage ------------------------------------------------------------ */
+/* --- garbage ------------------------------------------------------------- */
 
 /* A file goes when it is old and two whole readings in a row did not meet it;
  * a reading that broke off counts for nothing. */
@@ -488,7 +490,7 @@ START_TEST(test_garbage)
 
 END_TEST
 
-/* --- shares of rates ---------------------------------------------------- */
+/* --- shares of rates ----------------------------------------------------- */
 
 /* Shares of drawn servers are not above the whole together, none is nothing,
  * and whoever is asked for most has most. */
@@ -576,5 +578,5 @@ TEST_MAIN("decisions",
           test_merges,
           test_logs_get_sorted,
           test_a_failed_sort_waits,
-          test_makers,
+          test_pending_outputs,
           test_garbage)

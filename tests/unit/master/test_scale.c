@@ -21,7 +21,7 @@ enum {
     TABLETS = 100000,
     ROOM = 8,           /* Orders a server has at once, */
     LOADERS = 4,        /* and carries out at once. */
-    STEP_MS = 250,      /* The master looks anew. */
+    STEP_MS = 250,      /* The master looks again. */
     WRITES_PER_S = 4000 /* Locations METADATA takes. */
 };
 

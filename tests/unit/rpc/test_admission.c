@@ -1,5 +1,6 @@
-/* Strangers take nothing from peers, addresses nothing from each other, and
- * members and this machine's clients find the places that are kept for them. */
+/* Unauthenticated peers take nothing from peers, addresses nothing from each
+ * other, and members and this machine's clients find the places that are kept
+ * for them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,15 +13,15 @@
 static struct admission admission;
 static struct admission_guest guests[GUESTS_MAX];
 
-static void start(size_t strangers,
-                  size_t strangers_per_address,
+static void start(size_t unauthenticated,
+                  size_t unauthenticated_per_address,
                   size_t peers,
                   size_t peers_per_address,
                   size_t reserved)
 {
     const struct admission_limits l = {
-        .strangers_max = strangers,
-        .strangers_per_address_max = strangers_per_address,
+        .unauthenticated_max = unauthenticated,
+        .unauthenticated_per_address_max = unauthenticated_per_address,
         .peers_max = peers,
         .peers_per_address_max = peers_per_address,
         .peers_reserved = reserved};
@@ -45,9 +46,9 @@ static enum admission_verdict prove(size_t i, bool member)
     return admission_prove(&admission, &guests[i], member);
 }
 
-/* Of strangers an address may have its part; ports do not tell addresses
- * apart, networks of IPv6 do. */
-START_TEST(test_strangers_of_an_address)
+/* Of unauthenticated peers an address may have its part; ports do not tell
+ * addresses apart, networks of IPv6 do. */
+START_TEST(test_unauthenticated_of_an_address)
 {
     struct admission_guest *evicted;
     start(10, 2, 10, 10, 0);
@@ -67,9 +68,9 @@ START_TEST(test_strangers_of_an_address)
 
 END_TEST
 
-/* Where all places are taken the oldest stranger goes, and one of this machine
- * only for another one. */
-START_TEST(test_oldest_stranger_goes)
+/* Where all places are taken the oldest unauthenticated peer goes, and one of
+ * this machine only for another one. */
+START_TEST(test_oldest_unauthenticated_goes)
 {
     struct admission_guest *evicted;
     start(3, 3, 10, 10, 0);
@@ -81,7 +82,7 @@ START_TEST(test_oldest_stranger_goes)
     ck_assert_ptr_eq(evicted, &guests[1]);
     ck_assert_int_eq(guests[1].state, ADMISSION_OUTSIDE);
     admission_leave(&admission, &guests[1]); /* It notices: nothing happens. */
-    ck_assert_uint_eq(admission.stranger_count, 3);
+    ck_assert_uint_eq(admission.unauthenticated_count, 3);
     ck_assert_int_eq(enter(4, "unix:", true, &evicted), ADMISSION_GRANTED);
     ck_assert_ptr_eq(evicted, &guests[0]);
 }
@@ -117,8 +118,8 @@ START_TEST(test_places_are_kept)
 
 END_TEST
 
-/* Strangers by the thousand never keep a peer out: each that comes proves
- * itself before a flood has come round. */
+/* Unauthenticated peers by the thousand never keep a peer out: each that comes
+ * proves itself before a flood has come round. */
 START_TEST(test_flood)
 {
     struct admission_guest *evicted;
@@ -139,7 +140,7 @@ START_TEST(test_flood)
             ck_assert_int_eq(prove(0, false), ADMISSION_GRANTED);
             admission_leave(&admission, &guests[0]);
         }
-        ck_assert_uint_le(admission.stranger_count, 16);
+        ck_assert_uint_le(admission.unauthenticated_count, 16);
     }
 }
 
@@ -151,16 +152,16 @@ START_TEST(test_defaults)
     const struct admission_limits none = {.peers_max = 0};
     struct admission_limits l = admission_limits_default(&none, 512);
     ck_assert_uint_eq(l.peers_max, 512);
-    ck_assert_uint_eq(l.strangers_max, 128);
-    ck_assert_uint_eq(l.strangers_per_address_max, 64);
+    ck_assert_uint_eq(l.unauthenticated_max, 128);
+    ck_assert_uint_eq(l.unauthenticated_per_address_max, 64);
     ck_assert_uint_eq(l.peers_per_address_max, 128);
     ck_assert_uint_eq(l.peers_reserved, 64);
     l = admission_limits_default(&none, 100000);
     ck_assert_uint_eq(l.peers_max, 4096);
-    ck_assert_uint_eq(l.strangers_max, 512);
+    ck_assert_uint_eq(l.unauthenticated_max, 512);
     ck_assert_uint_eq(l.peers_per_address_max, 1024);
     l = admission_limits_default(&none, 1);
-    ck_assert_uint_ge(l.strangers_max, 1);
+    ck_assert_uint_ge(l.unauthenticated_max, 1);
     admission_init(&admission, &l);
 }
 
@@ -215,8 +216,8 @@ END_TEST
 TEST_MAIN("admission",
           test_holders,
           test_holders_of_an_address,
-          test_strangers_of_an_address,
-          test_oldest_stranger_goes,
+          test_unauthenticated_of_an_address,
+          test_oldest_unauthenticated_goes,
           test_places_are_kept,
           test_flood,
           test_defaults)

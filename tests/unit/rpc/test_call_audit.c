@@ -58,7 +58,7 @@ START_TEST(test_long)
 
 END_TEST
 
-/* Whatever bytes a stranger sends, the line ends. */
+/* Whatever bytes an unauthenticated peer sends, the line ends. */
 START_TEST(test_junk)
 {
     struct rand_gen r;

@@ -102,7 +102,7 @@ static void idles(void *arg)
 
 /* Of three servers, one that is called each minute keeps its channel, one whose
  * call takes long keeps it until that is answered, and the third's is closed
- * after some minutes, and made anew when it is called again. */
+ * after some minutes, and made again when it is called again. */
 START_TEST(test_idle_channels_are_closed)
 {
     static const struct sim_options o = {.network_us = 300};

@@ -3,7 +3,7 @@
  * certificates prove is in test_security_tls.c. */
 #include "tests/unit/rpc/security_fixture.h"
 
-/* --- None ------------------------------------------------------------ */
+/* --- None ---------------------------------------------------------------- */
 
 static void none(void *arg)
 {
@@ -39,7 +39,7 @@ START_TEST(test_none)
 
 END_TEST
 
-/* --- On behalf of others --------------------------------------------- */
+/* --- On behalf of others ------------------------------------------------- */
 
 static void acting(void *arg)
 {
@@ -113,7 +113,7 @@ START_TEST(test_act_as)
 
 END_TEST
 
-/* --- Keys ------------------------------------------------------------ */
+/* --- Keys ---------------------------------------------------------------- */
 
 static void key_files(void)
 {
@@ -291,7 +291,7 @@ START_TEST(test_impostor)
 
 END_TEST
 
-/* --- Strangers ------------------------------------------------------- */
+/* --- Unauthenticated peers ----------------------------------------------- */
 
 static size_t bytes_back(const char *bytes, size_t len)
 {
@@ -310,7 +310,7 @@ static size_t bytes_back(const char *bytes, size_t len)
     return total;
 }
 
-static void strangers(void *arg)
+static void unauthenticated(void *arg)
 {
     struct rpc_security *ours = must_key("blue", "server", "key");
     struct rand_gen r;
@@ -342,7 +342,7 @@ static char *read_log(void)
     return p;
 }
 
-static void strangers_logged(void *arg)
+static void unauthenticated_logged(void *arg)
 {
     struct err err = ERR_INIT;
     struct logger *l;
@@ -350,7 +350,7 @@ static void strangers_logged(void *arg)
     unsigned lines = 0;
     ck_assert_int_eq(logger_open(path_of("log"), LOG_LEVEL_INFO, &l, &err), 0);
     world_set_logger(world, l);
-    strangers(arg);
+    unauthenticated(arg);
     world_set_logger(world, NULL);
     logger_close(l);
     text = read_log();
@@ -362,15 +362,15 @@ static void strangers_logged(void *arg)
 }
 
 /* Junk gets not one byte back, is counted, and logged once. */
-START_TEST(test_strangers)
+START_TEST(test_unauthenticated)
 {
     key_files();
-    in_real_world(strangers_logged);
+    in_real_world(unauthenticated_logged);
 }
 
 END_TEST
 
-/* --- In the simulation ----------------------------------------------- */
+/* --- In the simulation --------------------------------------------------- */
 
 static void sim_program(void *arg)
 {
@@ -411,9 +411,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_none,      test_guarded,  test_act_as,
-                                  test_keys,      test_rotation, test_impostor,
-                                  test_strangers, test_simulated};
+    const TTest *const tests[] = {
+        test_none,     test_guarded,  test_act_as,          test_keys,
+        test_rotation, test_impostor, test_unauthenticated, test_simulated};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security", tests, ARRAY_LEN(tests));
 }

@@ -23,7 +23,7 @@
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 
-/* --- fixture ------------------------------------------------------------ */
+/* --- fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct fs *fs;
@@ -112,67 +112,68 @@ static void write_table(const char *path,
                         const struct entry *e,
                         size_t count)
 {
-    struct table_writer *w;
-    ck_assert_int_eq(table_writer_open(fs, path, group, 0, &w, NULL), 0);
+    struct sstable_writer *w;
+    ck_assert_int_eq(sstable_writer_open(fs, path, group, 0, &w, NULL), 0);
     for (size_t i = 0; i < count; i++)
-        ck_assert_int_eq(table_writer_add(w, buf_slice(&e[i].key),
-                                          buf_slice(&e[i].value), NULL),
+        ck_assert_int_eq(sstable_writer_add(w, buf_slice(&e[i].key),
+                                            buf_slice(&e[i].value), NULL),
                          0);
-    ck_assert_int_eq(table_writer_finish(w, NULL), 0);
-    ck_assert_uint_eq(table_writer_properties(w)->entry_count, count);
-    table_writer_free(w);
+    ck_assert_int_eq(sstable_writer_finish(w, NULL), 0);
+    ck_assert_uint_eq(sstable_writer_properties(w)->entry_count, count);
+    sstable_writer_free(w);
 }
 
-static void walk(struct table_iter *it,
-                 struct table_reader *r,
-                 enum table_read_mode mode,
+static void walk(struct sstable_iter *it,
+                 struct sstable_reader *r,
+                 enum sstable_read_mode mode,
                  const struct entry *e,
                  size_t from,
                  size_t to,
                  size_t count)
 {
-    table_iter_open(it, r, mode);
-    ck_assert_int_eq(table_iter_seek(it, buf_slice(&e[from].key), NULL), 0);
+    sstable_iter_open(it, r, mode);
+    ck_assert_int_eq(sstable_iter_seek(it, buf_slice(&e[from].key), NULL), 0);
     for (size_t i = from; i < to; i++) {
-        ck_assert_msg(table_iter_valid(it), "mode %d: entry %zu of [%zu, %zu)",
-                      (int)mode, i, from, to);
-        ck_assert(slice_eq(table_iter_key(it), buf_slice(&e[i].key)));
-        ck_assert(slice_eq(table_iter_value(it), buf_slice(&e[i].value)));
-        ck_assert_int_eq(table_iter_next(it, NULL), 0);
+        ck_assert_msg(sstable_iter_valid(it),
+                      "mode %d: entry %zu of [%zu, %zu)", (int)mode, i, from,
+                      to);
+        ck_assert(slice_eq(sstable_iter_key(it), buf_slice(&e[i].key)));
+        ck_assert(slice_eq(sstable_iter_value(it), buf_slice(&e[i].value)));
+        ck_assert_int_eq(sstable_iter_next(it, NULL), 0);
     }
-    ck_assert_int_eq(table_iter_valid(it), to < count);
+    ck_assert_int_eq(sstable_iter_valid(it), to < count);
 }
 
-static void check_walk(struct table_reader *r,
-                       enum table_read_mode mode,
+static void check_walk(struct sstable_reader *r,
+                       enum sstable_read_mode mode,
                        const struct entry *e,
                        size_t from,
                        size_t to,
                        size_t count)
 {
-    struct table_iter it;
-    table_iter_init(&it);
+    struct sstable_iter it;
+    sstable_iter_init(&it);
     walk(&it, r, mode, e, from, to, count);
-    table_iter_close(&it);
+    sstable_iter_close(&it);
 }
 
 /* An iterator may read one table in one way, and the next in another. */
 static void
-check_other_ways(struct table_reader *r, const struct entry *e, size_t count)
+check_other_ways(struct sstable_reader *r, const struct entry *e, size_t count)
 {
-    static const enum table_read_mode modes[] = {
-        TABLE_READ_SCAN,  TABLE_READ_ONCE,  TABLE_READ_SCAN,
-        TABLE_READ_POINT, TABLE_READ_POINT, TABLE_READ_ONCE,
-        TABLE_READ_ONCE,  TABLE_READ_POINT, TABLE_READ_SCAN,
+    static const enum sstable_read_mode modes[] = {
+        SSTABLE_READ_SCAN,  SSTABLE_READ_ONCE,  SSTABLE_READ_SCAN,
+        SSTABLE_READ_POINT, SSTABLE_READ_POINT, SSTABLE_READ_ONCE,
+        SSTABLE_READ_ONCE,  SSTABLE_READ_POINT, SSTABLE_READ_SCAN,
     };
-    struct table_iter it;
-    table_iter_init(&it);
+    struct sstable_iter it;
+    sstable_iter_init(&it);
     for (size_t i = 0; i < ARRAY_LEN(modes); i++)
         walk(&it, r, modes[i], e, 0, count, count);
-    table_iter_close(&it);
+    sstable_iter_close(&it);
 }
 
-static void check_probes(struct table_reader *r,
+static void check_probes(struct sstable_reader *r,
                          const struct entry *e,
                          size_t count,
                          bool filtered)
@@ -182,26 +183,26 @@ static void check_probes(struct table_reader *r,
         struct slice key = buf_slice(&e[i].key);
         struct slice row = slice_sub(key, 0, cell_key_row_length(key));
         struct slice column = slice_sub(key, 0, cell_key_column_length(key));
-        struct table_probe p = {row, hash64_slice(row), hash64_slice(row)};
+        struct sstable_probe p = {row, hash64_slice(row), hash64_slice(row)};
         bool maybe;
-        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         ck_assert(maybe);
-        p = (struct table_probe){column, hash64_slice(row),
-                                 hash64_slice(column)};
-        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        p = (struct sstable_probe){column, hash64_slice(row),
+                                   hash64_slice(column)};
+        ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         ck_assert(maybe);
     }
     for (int i = 0; i < 1000; i++) {
         struct buf absent = BUF_INIT;
         char row[16];
-        struct table_probe p;
+        struct sstable_probe p;
         bool maybe;
         snprintf(row, sizeof(row), "row%06d", i * 2 + 1);
         cell_key_append_row(&absent, slice_str(row));
-        p = (struct table_probe){buf_slice(&absent),
-                                 hash64_slice(buf_slice(&absent)),
-                                 hash64_slice(buf_slice(&absent))};
-        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        p = (struct sstable_probe){buf_slice(&absent),
+                                   hash64_slice(buf_slice(&absent)),
+                                   hash64_slice(buf_slice(&absent))};
+        ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         passed += maybe;
         buf_close(&absent);
     }
@@ -209,15 +210,15 @@ static void check_probes(struct table_reader *r,
         ck_assert_uint_lt(passed, 50);
 }
 
-/* --- round trips -------------------------------------------------------- */
+/* --- round trips --------------------------------------------------------- */
 
 /* Whatever the options, every entry is found by seek in every mode of reading,
  * walks are complete, filters never deny one, and the checker agrees. */
 static void round_trip(const struct group_options *group, size_t count)
 {
-    struct table_reader_options opts = {.cache = cache,
-                                        .in_memory = group->in_memory};
-    struct table_reader *r;
+    struct sstable_reader_options opts = {.cache = cache,
+                                          .in_memory = group->in_memory};
+    struct sstable_reader *r;
     struct rand_gen rand;
     uint64_t found;
     struct entry *e;
@@ -225,22 +226,22 @@ static void round_trip(const struct group_options *group, size_t count)
     rand_init(&rand, test_seed());
     e = make_entries(&rand, count, 700);
     write_table("a.sst", group, e, count);
-    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
-    check_walk(r, TABLE_READ_POINT, e, 0, count, count);
-    check_walk(r, TABLE_READ_SCAN, e, 0, count, count);
-    check_walk(r, TABLE_READ_ONCE, e, 0, count, count);
+    ck_assert_int_eq(sstable_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    check_walk(r, SSTABLE_READ_POINT, e, 0, count, count);
+    check_walk(r, SSTABLE_READ_SCAN, e, 0, count, count);
+    check_walk(r, SSTABLE_READ_ONCE, e, 0, count, count);
     check_other_ways(r, e, count);
     for (int i = 0; i < 300; i++) {
         size_t from = rand_below(&rand, count);
         size_t to = from + rand_below(&rand, 40);
         to = MIN_OF(to, count);
-        check_walk(r, (enum table_read_mode)rand_below(&rand, 3), e, from, to,
+        check_walk(r, (enum sstable_read_mode)rand_below(&rand, 3), e, from, to,
                    count);
     }
     check_probes(r, e, count, group->bloom != BLOOM_NONE);
     ck_assert_msg(sstable_verify(r, &found, &why) == 0, "%s", why.text);
     ck_assert_uint_eq(found, count);
-    table_reader_unref(r);
+    sstable_reader_unref(r);
     ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
     free_entries(e, count);
 }
@@ -291,14 +292,14 @@ END_TEST
  * not can. Without a key, and with another one, the reader says so. */
 START_TEST(test_encrypted_table_says_nothing)
 {
-    struct table_reader_options opts;
+    struct sstable_reader_options opts;
     struct group_options group;
     struct err why = ERR_INIT;
-    struct table_reader *r;
+    struct sstable_reader *r;
     struct rand_gen rand;
     struct entry *e;
     set_up();
-    opts = (struct table_reader_options){.cache = cache};
+    opts = (struct sstable_reader_options){.cache = cache};
     rand_init(&rand, test_seed());
     e = make_entries(&rand, 60, 30);
     group_options_default(&group);
@@ -317,14 +318,14 @@ START_TEST(test_encrypted_table_says_nothing)
             ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
         buf_close(&bytes);
     }
-    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
-    table_reader_unref(r);
+    ck_assert_int_eq(sstable_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    sstable_reader_unref(r);
     encrypt();
-    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),
+    ck_assert_int_eq(sstable_reader_open(fs, "a.sst", &opts, &r, &why),
                      ERR_CORRUPT);
     ck_assert(strstr(why.text, "data key") != NULL);
     fs_set_keyring(fs, NULL);
-    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),
+    ck_assert_int_eq(sstable_reader_open(fs, "a.sst", &opts, &r, &why),
                      ERR_DENIED);
     ck_assert(strstr(why.text, "a.sst") != NULL);
     free_entries(e, 60);
@@ -383,11 +384,11 @@ START_TEST(test_soft_blocks_behind_hard_ones_shrink)
     struct group_options group;
     struct rand_gen rand;
     struct fs_info file;
-    struct table_reader_options opts;
-    struct table_reader *r;
+    struct sstable_reader_options opts;
+    struct sstable_reader *r;
     struct entry *e = calloc(CELLS, sizeof(*e));
     set_up();
-    opts = (struct table_reader_options){.cache = cache};
+    opts = (struct sstable_reader_options){.cache = cache};
     rand_init(&rand, test_seed());
     for (int i = 0; i < CELLS; i++) {
         set_key_of_row(&e[i], i);
@@ -403,43 +404,43 @@ START_TEST(test_soft_blocks_behind_hard_ones_shrink)
     ck_assert_int_eq(fs_stat(fs, "mixed.sst", &file, NULL), 0);
     ck_assert_uint_gt(file.size_bytes, HARD_BYTES);
     ck_assert_uint_lt(file.size_bytes, HARD_BYTES + HARD_BYTES / 3);
-    ck_assert_int_eq(table_reader_open(fs, "mixed.sst", &opts, &r, NULL), 0);
-    check_walk(r, TABLE_READ_SCAN, e, 0, CELLS, CELLS);
-    table_reader_unref(r);
+    ck_assert_int_eq(sstable_reader_open(fs, "mixed.sst", &opts, &r, NULL), 0);
+    check_walk(r, SSTABLE_READ_SCAN, e, 0, CELLS, CELLS);
+    sstable_reader_unref(r);
     free_entries(e, CELLS);
     tear_down();
 }
 
 END_TEST
 
-/* --- damage ------------------------------------------------------------- */
+/* --- damage -------------------------------------------------------------- */
 
 /* Read a file that may be damaged: an error, or exactly the entries. */
 static void read_damaged(const char *path,
                          const struct entry *e,
                          size_t count,
-                         enum table_read_mode mode)
+                         enum sstable_read_mode mode)
 {
-    struct table_reader_options opts = {.cache = cache};
+    struct sstable_reader_options opts = {.cache = cache};
     struct err why = ERR_INIT;
-    struct table_reader *r;
-    struct table_iter it;
+    struct sstable_reader *r;
+    struct sstable_iter it;
     size_t i = 0;
-    int rc = table_reader_open(fs, path, &opts, &r, &why);
+    int rc = sstable_reader_open(fs, path, &opts, &r, &why);
     if (rc) {
         ck_assert(rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED);
         ck_assert(strstr(why.text, path) != NULL);
         return;
     }
-    table_iter_init(&it);
-    table_iter_open(&it, r, mode);
-    rc = table_iter_seek(&it, SLICE_EMPTY, &why);
-    while (!rc && table_iter_valid(&it)) {
+    sstable_iter_init(&it);
+    sstable_iter_open(&it, r, mode);
+    rc = sstable_iter_seek(&it, SLICE_EMPTY, &why);
+    while (!rc && sstable_iter_valid(&it)) {
         ck_assert_uint_lt(i, count);
-        ck_assert(slice_eq(table_iter_key(&it), buf_slice(&e[i].key)));
-        ck_assert(slice_eq(table_iter_value(&it), buf_slice(&e[i].value)));
+        ck_assert(slice_eq(sstable_iter_key(&it), buf_slice(&e[i].key)));
+        ck_assert(slice_eq(sstable_iter_value(&it), buf_slice(&e[i].value)));
         i++;
-        rc = table_iter_next(&it, &why);
+        rc = sstable_iter_next(&it, &why);
     }
     if (rc) {
         ck_assert_int_eq(rc, ERR_CORRUPT);
@@ -448,8 +449,8 @@ static void read_damaged(const char *path,
     } else {
         ck_assert_uint_eq(i, count);
     }
-    table_iter_close(&it);
-    table_reader_unref(r);
+    sstable_iter_close(&it);
+    sstable_reader_unref(r);
 }
 
 static void replace_file(const char *path, struct slice bytes)
@@ -490,7 +491,7 @@ START_TEST(test_every_flipped_byte)
             char good = bytes.data[i];
             bytes.data[i] ^= (char)(i % 2 ? 0xff : 1 << i % 8);
             replace_file("b.sst", buf_slice(&bytes));
-            read_damaged("b.sst", e, CELLS, (enum table_read_mode)(i % 3));
+            read_damaged("b.sst", e, CELLS, (enum sstable_read_mode)(i % 3));
             bytes.data[i] = good;
         }
         ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
@@ -517,12 +518,12 @@ START_TEST(test_forged_checksum)
     group_options_default(&group);
     write_table("a.sst", &group, e, 5);
     ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
-    crc = bytes.data + bytes.len - TABLE_FOOTER_BYTES;
+    crc = bytes.data + bytes.len - SSTABLE_FOOTER_BYTES;
     for (size_t bit = 0; bit < FOOTER_CRC_AT * 8; bit++) {
         crc[bit / 8] ^= (char)(1 << bit % 8);
         put_le32(crc + FOOTER_CRC_AT, crc32c(crc, FOOTER_CRC_AT));
         replace_file("b.sst", buf_slice(&bytes));
-        read_damaged("b.sst", NULL, 0, TABLE_READ_POINT);
+        read_damaged("b.sst", NULL, 0, SSTABLE_READ_POINT);
         crc[bit / 8] ^= (char)(1 << bit % 8);
     }
     buf_close(&bytes);
@@ -537,20 +538,20 @@ START_TEST(test_every_truncation)
 {
     struct group_options group;
     struct buf bytes = BUF_INIT;
-    struct table_reader_options opts;
+    struct sstable_reader_options opts;
     struct rand_gen rand;
     struct entry *e;
     set_up();
-    opts = (struct table_reader_options){.cache = cache};
+    opts = (struct sstable_reader_options){.cache = cache};
     rand_init(&rand, test_seed());
     e = make_entries(&rand, 60, 30);
     group_options_default(&group);
     write_table("a.sst", &group, e, 60);
     ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
     for (size_t len = 0; len < bytes.len; len++) {
-        struct table_reader *r;
+        struct sstable_reader *r;
         replace_file("b.sst", slice_sub(buf_slice(&bytes), 0, len));
-        ck_assert_int_eq(table_reader_open(fs, "b.sst", &opts, &r, NULL),
+        ck_assert_int_eq(sstable_reader_open(fs, "b.sst", &opts, &r, NULL),
                          ERR_CORRUPT);
     }
     buf_close(&bytes);
@@ -565,26 +566,26 @@ START_TEST(test_newer_version_is_unsupported)
 {
     struct group_options group;
     struct buf bytes = BUF_INIT;
-    struct table_reader_options opts;
+    struct sstable_reader_options opts;
     struct err why = ERR_INIT;
-    struct table_footer footer;
-    struct table_reader *r;
+    struct sstable_footer footer;
+    struct sstable_reader *r;
     struct rand_gen rand;
     struct entry *e;
     char *tail;
     set_up();
-    opts = (struct table_reader_options){.cache = cache};
+    opts = (struct sstable_reader_options){.cache = cache};
     rand_init(&rand, test_seed());
     e = make_entries(&rand, 5, 5);
     group_options_default(&group);
     write_table("a.sst", &group, e, 5);
     ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
-    tail = bytes.data + bytes.len - TABLE_FOOTER_BYTES;
-    ck_assert_int_eq(table_footer_parse(tail, bytes.len, &footer, NULL), 0);
-    put_le32(tail + FOOTER_VERSION_AT, TABLE_VERSION_SEALED + 1);
+    tail = bytes.data + bytes.len - SSTABLE_FOOTER_BYTES;
+    ck_assert_int_eq(sstable_footer_parse(tail, bytes.len, &footer, NULL), 0);
+    put_le32(tail + FOOTER_VERSION_AT, SSTABLE_VERSION_SEALED + 1);
     put_le32(tail + FOOTER_CRC_AT, crc32c(tail, FOOTER_CRC_AT));
     replace_file("b.sst", buf_slice(&bytes));
-    ck_assert_int_eq(table_reader_open(fs, "b.sst", &opts, &r, &why),
+    ck_assert_int_eq(sstable_reader_open(fs, "b.sst", &opts, &r, &why),
                      ERR_UNSUPPORTED);
     ck_assert(strstr(why.text, "b.sst") != NULL);
     ck_assert(why.hint[0] != '\0');
@@ -599,12 +600,13 @@ END_TEST
 START_TEST(test_unfinished_table_is_removed)
 {
     struct group_options group;
-    struct table_writer *w;
+    struct sstable_writer *w;
     struct fs_info info;
     set_up();
     group_options_default(&group);
-    ck_assert_int_eq(table_writer_open(fs, "x/a.sst", &group, 0, &w, NULL), 0);
-    table_writer_free(w);
+    ck_assert_int_eq(sstable_writer_open(fs, "x/a.sst", &group, 0, &w, NULL),
+                     0);
+    sstable_writer_free(w);
     ck_assert_int_eq(fs_stat(fs, "x/a.sst", &info, NULL), ERR_NOTFOUND);
     tear_down();
 }
@@ -633,18 +635,18 @@ static bool has_open(const char *name)
 START_TEST(test_finished_table_is_closed)
 {
     struct group_options group;
-    struct table_writer *w;
+    struct sstable_writer *w;
     struct entry e = {0};
     set_up();
     group_options_default(&group);
     set_key_of_row(&e, 1);
-    ck_assert_int_eq(table_writer_open(fs, "a.sst", &group, 0, &w, NULL), 0);
-    ck_assert_int_eq(table_writer_add(w, buf_slice(&e.key), SLICE_EMPTY, NULL),
-                     0);
+    ck_assert_int_eq(sstable_writer_open(fs, "a.sst", &group, 0, &w, NULL), 0);
+    ck_assert_int_eq(
+        sstable_writer_add(w, buf_slice(&e.key), SLICE_EMPTY, NULL), 0);
     ck_assert(has_open("a.sst"));
-    ck_assert_int_eq(table_writer_finish(w, NULL), 0);
+    ck_assert_int_eq(sstable_writer_finish(w, NULL), 0);
     ck_assert(!has_open("a.sst"));
-    table_writer_free(w);
+    sstable_writer_free(w);
     buf_close(&e.key);
     tear_down();
 }
@@ -658,12 +660,12 @@ START_TEST(test_huge_value_stands_alone)
     enum {
         HUGE_BYTES = 5 << 20
     };
-    struct table_reader_options opts;
+    struct sstable_reader_options opts;
     struct group_options group;
     struct entry e[3] = {0};
-    struct table_reader *r;
+    struct sstable_reader *r;
     set_up();
-    opts = (struct table_reader_options){.cache = cache};
+    opts = (struct sstable_reader_options){.cache = cache};
     group_options_default(&group);
     for (int i = 0; i < 3; i++) {
         char row[2] = {(char)('a' + i), 0};
@@ -676,12 +678,12 @@ START_TEST(test_huge_value_stands_alone)
         buf_append_fill(&e[i].value, 'x', i == 1 ? HUGE_BYTES : 10);
     }
     write_table("a.sst", &group, e, 3);
-    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
-    ck_assert_uint_eq(table_reader_properties(r)->block_count, 3);
-    check_walk(r, TABLE_READ_POINT, e, 0, 3, 3);
-    check_walk(r, TABLE_READ_SCAN, e, 0, 3, 3);
-    check_walk(r, TABLE_READ_ONCE, e, 0, 3, 3);
-    table_reader_unref(r);
+    ck_assert_int_eq(sstable_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    ck_assert_uint_eq(sstable_reader_properties(r)->block_count, 3);
+    check_walk(r, SSTABLE_READ_POINT, e, 0, 3, 3);
+    check_walk(r, SSTABLE_READ_SCAN, e, 0, 3, 3);
+    check_walk(r, SSTABLE_READ_ONCE, e, 0, 3, 3);
+    sstable_reader_unref(r);
     for (int i = 0; i < 3; i++) {
         buf_close(&e[i].key);
         buf_close(&e[i].value);

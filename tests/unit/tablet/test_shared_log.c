@@ -14,28 +14,27 @@
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/log_merge.h"
 #include "bigtable/tablet/log_sort.h"
-#include "bigtable/tablet/segment_shelf.h"
+#include "bigtable/tablet/segment_cache.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/sorted_segment.h"
 #include "bigtable/tablet/writer.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 enum {
     TABLES = 3,
     ROWS = 20,
     WRITES_MAX = 600,
     SEGMENTS_MAX = 64,
-    SHELF_BYTES = 30000, /* A few segments. */
+    SEGMENT_CACHE_BYTES = 30000, /* A few segments. */
 };
 
 static struct err err;
 static struct world *world;
 static struct fs *fs;
-static struct segment_shelf *shelf;
+static struct segment_cache *segment_cache;
 static unsigned kinds; /* Of sources: 1 files, 2 elsewhere, 4 here. */
 static struct write_log *log_;
 static unsigned fenced;
@@ -122,7 +121,7 @@ static int get_segment(const char *dir,
                        uint64_t who,
                        struct sorted_segment **out)
 {
-    return segment_shelf_get(shelf, fs, dir, name, who, out, &err);
+    return segment_cache_get(segment_cache, fs, dir, name, who, out, &err);
 }
 
 static void sort_segment(const char *dir, const char *name, uint64_t who)
@@ -254,7 +253,7 @@ static void check_sorted(void)
         read_tablet(cache, t, SLICE_LIT("row07"), SLICE_EMPTY, &high);
     }
     block_cache_free(cache);
-    segment_shelf_free(shelf);
+    segment_cache_free(segment_cache);
     for (size_t i = 0; i < model_count; i++)
         ck_assert_msg(model[i].seen == 1 ||
                           (model[i].seen == 0 && !model[i].acked),
@@ -272,11 +271,10 @@ static void start(uint64_t seed)
 static void open_fs(void)
 {
     OK(fs_local_open(world, "/fs", &fs, &err));
-    shelf = segment_shelf_new(world, SHELF_BYTES);
+    segment_cache = segment_cache_new(world, SEGMENT_CACHE_BYTES);
 }
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void write_and_sort(void *arg)
 {
@@ -353,7 +351,7 @@ static void write_until_off(void *arg)
             write_record(&r, 1 + rand_below(&r, 3), true);
         write_log_close(log_);
     }
-    segment_shelf_free(shelf);
+    segment_cache_free(segment_cache);
     fs_close(fs);
 }
 
@@ -381,7 +379,7 @@ START_TEST(test_power_loss)
 
 END_TEST
 
-static void fill_shelf(void *arg)
+static void fill_segments(void *arg)
 {
     struct rand_gen r;
     struct sorted_segment *a;
@@ -397,28 +395,29 @@ static void fill_shelf(void *arg)
     OK(get_segment("log/1", "00000001.log", 1, &b));
     ck_assert(a && a == b);
     sorted_segment_unref(b);
-    segment_shelf_expire(shelf, 1000000);
-    ck_assert_uint_eq(segment_shelf_bytes(shelf), sorted_segment_bytes(a));
+    segment_cache_expire(segment_cache, 1000000);
+    ck_assert_uint_eq(segment_cache_bytes(segment_cache),
+                      sorted_segment_bytes(a));
     world_sleep_us(world, 2000000);
-    segment_shelf_expire(shelf, 1000000);
-    ck_assert_uint_eq(segment_shelf_bytes(shelf), 0);
+    segment_cache_expire(segment_cache, 1000000);
+    ck_assert_uint_eq(segment_cache_bytes(segment_cache), 0);
     sorted_segment_unref(a);
-    segment_shelf_free(shelf);
+    segment_cache_free(segment_cache);
     /* One byte: everything goes to files, and is found there. */
-    shelf = segment_shelf_new(world, 1);
+    segment_cache = segment_cache_new(world, 1);
     OK(get_segment("log/1", "00000001.log", 1, &a));
     ck_assert(!a && log_sorted_exists(fs, "log/1", "00000001.log"));
-    ck_assert_uint_eq(segment_shelf_bytes(shelf), 0);
+    ck_assert_uint_eq(segment_cache_bytes(segment_cache), 0);
     check_sorted();
     fs_close(fs);
 }
 
-/* A shelf keeps what is asked for, lets go of the rest, and never holds more
- * than it may. */
-START_TEST(test_shelf)
+/* A segment cache keeps what is asked for, lets go of the rest, and never holds
+ * more than it may. */
+START_TEST(test_segment_cache)
 {
     start(4);
-    sim_run(world, fill_shelf, NULL);
+    sim_run(world, fill_segments, NULL);
     world_free(world);
 }
 
@@ -452,15 +451,15 @@ static void damage(void *arg)
         OK(fs_replace(fs, "log/2/00000001.log", buf_slice(&bytes), &err));
         rc = get_segment("log/2", "00000001.log", 1, &segment);
         sorted_segment_unref(segment);
-        segment_shelf_free(shelf);
-        shelf = segment_shelf_new(world, SHELF_BYTES);
+        segment_cache_free(segment_cache);
+        segment_cache = segment_cache_new(world, SEGMENT_CACHE_BYTES);
         refused += rc == ERR_CORRUPT;
         ck_assert_msg(rc == 0 || rc == ERR_CORRUPT, "%d %s", rc, err.text);
         bytes.data[at] = (char)(bytes.data[at] ^ flip);
     }
     ck_assert_uint_gt(refused, 250);
     buf_close(&bytes);
-    segment_shelf_free(shelf);
+    segment_cache_free(segment_cache);
     fs_close(fs);
 }
 
@@ -479,5 +478,5 @@ TEST_MAIN("shared_log",
           test_sorted_is_model,
           test_slow_lanes,
           test_power_loss,
-          test_shelf,
+          test_segment_cache,
           test_damage)

@@ -157,8 +157,7 @@ static void run(task_fn scenario, uint64_t seed, void *arg)
     run_with(scenario, seed, arg, 0);
 }
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Random writes over several tablets, some flushed; the server dies, another
  * sorts its log and takes its tablets over; and again: all rows are as the
@@ -465,7 +464,7 @@ static bool give_away(struct fake_row *f)
     return true;
 }
 
-/* A server that never hears that METADATA names its new table file, because
+/* A server that never hears that METADATA names its new SSTable, because
  * the tablet became another's meanwhile, leaves the file there: the other
  * reads it. */
 static void file_stays(void *arg)

@@ -19,8 +19,7 @@ static void load_first(struct node *n, uint64_t id)
     OK(order_of(n, TABLET_LOAD, "", err));
 }
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* The root tablet, whose record is a file of the lock service, is served, and
  * another server that loads it after it was unloaded finds all its rows. */
@@ -55,8 +54,8 @@ START_TEST(test_root_moves)
 END_TEST
 
 /* Who asks for a tablet that is not here, or for a row that it does not have,
- * is told so in words that make clients look anew. */
-static void strangers(void *arg)
+ * is told so in words that make clients look again. */
+static void unauthenticated(void *arg)
 {
     struct node *a = &nodes[0];
     (void)arg;
@@ -75,9 +74,9 @@ static void strangers(void *arg)
     end();
 }
 
-START_TEST(test_strangers)
+START_TEST(test_unauthenticated)
 {
-    run(strangers);
+    run(unauthenticated);
 }
 
 END_TEST
@@ -327,7 +326,7 @@ END_TEST
 
 TEST_MAIN("tablet_server serve",
           test_root_moves,
-          test_strangers,
+          test_unauthenticated,
           test_wrong_orders,
           test_split,
           test_moves_under_writes,

@@ -1,0 +1,187 @@
+/* How a master learns what is so, and reads METADATA again. */
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/master_term.h"
+
+/* Servers that do not answer are waited for this many times the silence after
+ * which they are probed: whoever is dead by then is known to be. */
+#define HEAR_FACTOR 4
+/* METADATA that cannot be read is tried again so often a second. */
+#define RETRY_US UINT64_C(200000)
+
+/* --- reading METADATA ---------------------------------------------------- */
+
+struct reading {
+    struct master_term *term;
+    metadata_row_fn fn;
+    void *ctx;
+};
+
+static int read_row(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    struct reading *a = ctx;
+    struct master_term *r = a->term;
+    struct err why = ERR_INIT;
+    if (r->ending)
+        return master_term_over(err);
+    /* What cannot be understood is left as it is, for people. */
+    if (cluster_view_note_row(&r->view, row, master_term_now_ns(r), &why))
+        log_error(r->world, "master", "row of METADATA: %s", why.text);
+    return a->fn ? a->fn(a->ctx, row, err) : 0;
+}
+
+int master_term_read(struct master_term *r,
+                     struct slice start,
+                     struct slice end,
+                     metadata_row_fn fn,
+                     void *ctx,
+                     struct err *err)
+{
+    struct reading a = {r, fn, ctx};
+    uint64_t reading = ++r->view.reading;
+    int code = metadata_scan(r->store, start, end, read_row, &a, err);
+    if (code == 0)
+        cluster_view_forget_unmet(&r->view, start, end, reading);
+    master_term_changed(r);
+    return code;
+}
+
+void master_term_reread_tablet(struct master_term *r, uint64_t tablet)
+{
+    struct known_tablet *t = cluster_view_tablet(&r->view, tablet);
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    struct err err = ERR_INIT;
+
+    if (!t || cluster_view_level(t) == LEVEL_ROOT || !r->store)
+        return;
+    metadata_search_key(t->table, buf_slice(&t->start), &start);
+    buf_append_slice(&end, buf_slice(&t->key));
+    buf_append_byte(&end, '\0');
+    if (master_term_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL,
+                         &err))
+        log_warn(r->world, "master", "read a tablet's rows again: %s",
+                 err.text);
+    buf_close(&start);
+    buf_close(&end);
+}
+
+/* --- the four steps ------------------------------------------------------ */
+
+static int hear_servers(struct master_term *r, struct err *err)
+{
+    uint64_t until = master_term_now_ns(r) +
+                     r->options->silent_us * HEAR_FACTOR * UINT64_C(1000);
+    r->awaits = "tablet servers to answer";
+    while (!servers_all_heard(r) && master_term_now_ns(r) < until)
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
+    return 0;
+}
+
+static int open_store(struct master_term *r, struct err *err)
+{
+    const struct master_options *o = r->options;
+    int code;
+    r->awaits = "its own client";
+    if (o->open_store)
+        return o->open_store(o->ctx, &r->store, err);
+    code = o->open_client(o->ctx, &r->quarry, err);
+    if (code == 0)
+        r->store = metadata_table_new(r->world, r->quarry);
+    return code;
+}
+
+/* Until METADATA can be read up to @level. */
+static int
+wait_for_level(struct master_term *r, enum tablet_level level, struct err *err)
+{
+    r->awaits = level == LEVEL_METADATA ? "the root tablet to be served"
+                                        : "all of METADATA to be served";
+    while (cluster_view_open_level(&r->view) < level)
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
+    return 0;
+}
+
+/* The first tablet of METADATA behind the root tablet: all user tables. */
+static int make_first_tablet(struct master_term *r, struct err *err)
+{
+    struct buf start = BUF_INIT;
+    bool done;
+    int code;
+    metadata_root_end(&start);
+    code = master_term_make_tablet(r, METADATA_TABLE_ID, buf_slice(&start),
+                                   SLICE_EMPTY, &done, err);
+    buf_close(&start);
+    return code;
+}
+
+/* Read rows of METADATA until it works: its tablets may come and go. */
+static int read_until_done(struct master_term *r,
+                           struct slice start,
+                           struct slice end,
+                           enum tablet_level level,
+                           struct err *err)
+{
+    for (;;) {
+        int code = wait_for_level(r, level, err);
+        if (code)
+            return code;
+        r->awaits = "rows of METADATA";
+        code = master_term_read(r, start, end, NULL, NULL, err);
+        if (code == 0)
+            return 0;
+        log_warn(r->world, "master", "read METADATA: %s", err->text);
+        if (!master_term_wait(r, RETRY_US))
+            return master_term_over(err);
+    }
+}
+
+static int read_metadata(struct master_term *r, struct err *err)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    int code;
+    metadata_table_range(METADATA_TABLE_ID, &start, &end);
+    code = read_until_done(r, buf_slice(&start), buf_slice(&end),
+                           LEVEL_METADATA, err);
+    /* Of a fresh cluster there is the root tablet alone. */
+    while (code == 0 && r->view.tablet_count == 1) {
+        struct err why = ERR_INIT;
+        if (make_first_tablet(r, &why))
+            log_warn(r->world, "master", "make METADATA: %s", why.text);
+        code = read_until_done(r, buf_slice(&start), buf_slice(&end),
+                               LEVEL_METADATA, err);
+        if (code == 0 && !master_term_is_current(r))
+            code = master_term_over(err);
+    }
+    if (code == 0)
+        code =
+            read_until_done(r, buf_slice(&end), SLICE_EMPTY, LEVEL_USER, err);
+    buf_close(&start);
+    buf_close(&end);
+    return code;
+}
+
+int master_term_discover(struct master_term *r, struct err *err)
+{
+    int code = hear_servers(r, err);
+    r->awaits = "the root tablet's record";
+    if (code == 0)
+        code = root_read(r, NULL, NULL, err);
+    if (code == 0)
+        code = wait_for_level(r, LEVEL_METADATA, err);
+    if (code == 0)
+        code = open_store(r, err);
+    if (code == 0)
+        code = read_metadata(r, err);
+    r->awaits = "rows of tablets that were merged";
+    if (code == 0)
+        code = merge_heal(r, err);
+    r->known = code == 0;
+    if (code == 0)
+        log_info(r->world, "master", "knows %zu tablets on %zu servers",
+                 r->view.tablet_count, r->view.server_count);
+    return code;
+}

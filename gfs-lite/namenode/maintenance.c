@@ -1,0 +1,270 @@
+/* What a leader does by itself, a few times a second: servers and clients that
+ * fell silent, files they left open, repairs, the trash.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+#define TURN_US  UINT64_C(200000)
+#define TRASH_US UINT64_C(60000000)
+/* Between chunks that are sealed because one server alone has them. */
+#define THIN_NS UINT64_C(2000000000)
+/* Steps of emptying the trash, of freeing what was removed, and of a snapshot
+ * whose client is gone, in one turn. */
+#define STEPS_MAX 64
+/* Files closed for their silent writers in one turn, and open ones that are
+ * looked at: of more, others each turn. */
+#define CLOSINGS_MAX 16
+#define LOOKS_MAX    2048
+
+/* --- servers ------------------------------------------------------------- */
+
+static void find_dead_servers(struct namenode *nn)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    for (size_t i = 0; i < nn->servers.count; i++) {
+        struct live_server *l = &nn->servers.servers[i];
+        if (!l->alive || now - l->heard_ns < nn->options.server_dead_us * 1000)
+            continue;
+        log_warn(nn->world, "namenode", "chunk server %s is not heard of",
+                 nn->catalog.servers[i].address);
+        l->alive = false;
+        l->reported = false;
+        l->order_count = 0;
+        l->delete_count = 0;
+        if (!namenode_forget_server(nn, (uint16_t)i))
+            return;
+    }
+}
+
+bool namenode_is_quiet(const struct namenode *nn, uint16_t number)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    uint64_t since = nn->leading_since_ns;
+    if (number < nn->servers.count && nn->servers.servers[number].heard_ns)
+        since = nn->servers.servers[number].heard_ns;
+    return now > since && now - since > nn->options.server_dead_us * 1000 /
+                                            CHUNK_SERVER_QUIET_PART;
+}
+
+/* --- open files ---------------------------------------------------------- */
+
+static bool is_chain_whole(const struct namenode *nn, const struct open_file *o)
+{
+    for (unsigned i = 0; i < o->chain.count; i++)
+        if (!chunk_server_is_alive(&nn->servers, o->chain.numbers[i]))
+            return false;
+    return true;
+}
+
+/* May it be that the servers it waits for have not been heard of yet? */
+static bool is_early(struct namenode *nn)
+{
+    return world_mono_ns(nn->world) - nn->leading_since_ns <
+           nn->options.server_dead_us * 1000;
+}
+
+/* Is the chunk on one server alone, though there are others by now? Only now
+ * and then: its writer may know why. */
+static bool is_thin(struct namenode *nn, const struct open_file *o)
+{
+    const struct inode *file = names_by_id(&nn->catalog.names, o->id);
+    uint64_t now = world_mono_ns(nn->world);
+    unsigned alive = 0;
+    if (o->chain.count != 1 || file->replication < 2 || now < nn->thin_due_ns)
+        return false;
+    for (size_t i = 0; i < nn->servers.count; i++)
+        alive += nn->servers.servers[i].alive;
+    if (alive < 2)
+        return false;
+    nn->thin_due_ns = now + THIN_NS;
+    return true;
+}
+
+enum wish {
+    LEAVE,
+    SEAL,  /* Its chain broke: the writer goes on in another chunk. */
+    CLOSE, /* Its writer is gone. */
+};
+
+static enum wish wish_for(struct namenode *nn, const struct open_file *o)
+{
+    const struct inode *file = names_by_id(&nn->catalog.names, o->id);
+    const struct chunk *last;
+    if (!file)
+        return LEAVE; /* Removed; freed before long. */
+    last = inode_last_chunk(file);
+    if (!o->shared && !catalog_session(&nn->catalog, o->session))
+        return CLOSE;
+    if (o->shared &&
+        namenode_silent_us(nn, &nn->shared, o->id) > nn->options.shared_idle_us)
+        return CLOSE;
+    if (last && !last->sealed && !is_early(nn) &&
+        (!is_chain_whole(nn, o) || is_thin(nn, o)))
+        return SEAL;
+    return LEAVE;
+}
+
+/* A file that a helper deals with. */
+struct closing {
+    struct namenode *nn;
+    uint64_t id;
+    bool close;
+};
+
+static int do_closing(const struct closing *k, struct err *err)
+{
+    struct namenode *nn = k->nn;
+    const struct inode *file = names_by_id(&nn->catalog.names, k->id);
+    const struct chunk *last =
+        file && !file->is_directory ? inode_last_chunk(file) : NULL;
+    struct writer_view gone = {.present = false};
+    uint64_t length;
+    if (k->close)
+        return namenode_take_over(nn, k->id, err);
+    if (!last || last->sealed)
+        return 0;
+    return namenode_recover(nn, k->id, last->handle, &gone, false, &length,
+                            err);
+}
+
+static void run_closing(void *arg)
+{
+    struct closing *k = arg;
+    struct namenode *nn = k->nn;
+    struct err err = ERR_INIT;
+    if (do_closing(k, &err))
+        log_info(nn->world, "namenode", "%s", err.text);
+    mem_free(k);
+    namenode_end_helper(nn);
+}
+
+static bool maintain_open_file(struct namenode *nn, const struct open_file *o)
+{
+    enum wish wish = wish_for(nn, o);
+    struct closing *k;
+    if (wish == LEAVE || id_map_get(&nn->recoveries, o->id))
+        return false;
+    k = mem_zalloc(1, sizeof(*k));
+    k->nn = nn;
+    k->id = o->id;
+    k->close = wish == CLOSE;
+    nn->helpers++;
+    fiber_detach(fiber_start(loop_self(), "close file", run_closing, k));
+    return true;
+}
+
+/* Goes on where the last turn ended: there may be many that cannot be closed
+ * now, and they keep no other waiting. */
+static void maintain_open_files(struct namenode *nn)
+{
+    size_t count = 0;
+    for (size_t i = 0;
+         i < LOOKS_MAX && count < CLOSINGS_MAX && nn->helpers < CLOSINGS_MAX;
+         i++) {
+        const struct open_file *o =
+            id_map_walk(&nn->catalog.names.open_files, &nn->open_walk);
+        if (!o || nn->open_walk.again) {
+            nn->open_walk = (struct id_map_walk){.cap = 0};
+            return; /* All; from the beginning with the next turn. */
+        }
+        count += maintain_open_file(nn, o);
+    }
+}
+
+/* --- sessions ------------------------------------------------------------ */
+
+static void expire_sessions(struct namenode *nn)
+{
+    size_t at = 0;
+    const struct catalog_session *s;
+    while ((s = id_map_next(&nn->catalog.sessions, &at))) {
+        struct gfs_command c = {.op = GFS_OP_SESSION_EXPIRE, .session = s->id};
+        struct buf reply = BUF_INIT;
+        struct gfs_result r;
+        int rc;
+        if (namenode_silent_us(nn, &nn->sessions, s->id) <
+            nn->options.session_us)
+            continue;
+        log_info(nn->world, "namenode", "client %s is not heard of", s->name);
+        rc = namenode_propose(nn, &c, &r, &reply, NULL);
+        buf_close(&reply);
+        if (rc)
+            return;
+        at = 0; /* The table changed. */
+    }
+}
+
+/* --- the trash and the removed ------------------------------------------- */
+
+static bool propose_step(struct namenode *nn, struct gfs_command *c)
+{
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = namenode_propose(nn, c, &r, &reply, NULL);
+    namenode_rest(nn);
+    buf_close(&reply);
+    return rc == 0;
+}
+
+static void empty_trash(struct namenode *nn)
+{
+    const struct names *ns = &nn->catalog.names;
+    uint64_t now = world_now_us(nn->world);
+    uint64_t mono = world_mono_ns(nn->world);
+    struct gfs_command c = {.op = GFS_OP_TRASH_EXPIRE,
+                            .length = now - MIN_OF(now, nn->options.trash_us)};
+    if (mono < nn->trash_due_ns)
+        return;
+    for (unsigned i = 0; i < STEPS_MAX && names_trash_is_due(ns, c.length); i++)
+        if (!propose_step(nn, &c))
+            return;
+    /* The rest with the next turn. */
+    if (!names_trash_is_due(ns, c.length))
+        nn->trash_due_ns =
+            mono + MIN_OF(TRASH_US, nn->options.trash_us / 4 + 1) * 1000;
+}
+
+/* What was removed goes in steps, between which others have their turn. */
+static void maintenance_reap(struct namenode *nn)
+{
+    struct gfs_command c = {.op = GFS_OP_REAP};
+    for (unsigned i = 0; i < STEPS_MAX && names_has_doomed(&nn->catalog.names);
+         i++)
+        if (!propose_step(nn, &c))
+            return;
+}
+
+/* --- the turn ------------------------------------------------------------ */
+
+static void maintenance_turn(struct namenode *nn)
+{
+    find_dead_servers(nn);
+    expire_sessions(nn);
+    maintain_open_files(nn);
+    empty_trash(nn);
+    maintenance_reap(nn);
+    namenode_go_on_copying(nn, STEPS_MAX);
+    namenode_drop_old_copies(nn);
+    if (nn->reports)
+        return;
+    if (world_mono_ns(nn->world) >= nn->scan_due_ns) {
+        namenode_scan(nn);
+        namenode_order_moves(nn);
+    }
+    if (!nn->reports)
+        namenode_order_copies(nn);
+}
+
+void namenode_run_maintenance(void *arg)
+{
+    struct namenode *nn = arg;
+    while (!nn->stopping && fiber_check(NULL) == 0) {
+        world_sleep_us(nn->world, TURN_US);
+        if (!nn->stopping && namenode_lead(nn, NULL) == 0)
+            maintenance_turn(nn);
+    }
+}
