@@ -315,10 +315,12 @@ class Help(CliTest):
         t.prompt()
         t.line("help")
         t.wait_for("Usage: quarry")
-        for _ in range(2):  # Its prompt, and again.
-            t.wait_for(":\x1b[K")
-            t.press("\x03")
         t.wait_for(":\x1b[K")
+        t.press("\x03")
+        t.wait_for("\x07")
+        # less repeats its prompt only if the signal came while it read, and the
+        # first key after one that came earlier is lost.
+        t.press("G")
         t.press("G")
         t.wait_for("Exit status: 0 done")
         t.press("q")
