@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "cli/acl_path.h"
 #include "cli/acl_role.h"
 #include "cli/cli.h"

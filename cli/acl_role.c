@@ -5,8 +5,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/table_printer.h"

@@ -10,7 +10,7 @@
 #include "base/core/text.h"
 #include "base/rpc/security.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "gfs-lite/gfs.h"
 #include "gfs-lite/routed.h"
 #include "jobs/jobs.h"

@@ -12,7 +12,7 @@
 #include "base/core/rand.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/bench_tables.h"
 #include "cli/cli.h"
 #include "cli/command.h"

@@ -26,7 +26,7 @@
 #include "base/core/rand.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/table_printer.h"
 

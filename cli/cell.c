@@ -8,7 +8,7 @@
 #include "base/core/key_range.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/column.h"
 #include "cli/command.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/text.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/text_form.h"
 
 #define TSV_FIELDS 4

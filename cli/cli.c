@@ -10,7 +10,7 @@
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/interrupt.h"
 #include "cli/remote.h"
 #include "cli/suggest.h"

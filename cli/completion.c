@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/word_split.h"

@@ -9,8 +9,8 @@
 #include "cli/dump.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
-#include "mapreduce/files.h"
-#include "mapreduce/input/record_reader.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/record_reader.h"
 
 #define VALUE_COLUMNS 60
 

@@ -1,5 +1,5 @@
 /* quarry encryption: keys of what a directory, or a cluster's tables, store. */
-#include "bigtable/tablet/encryption.h"
+#include "bigtable/store/encryption.h"
 
 #include <inttypes.h>
 #include <stdio.h>

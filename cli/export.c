@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"

@@ -7,7 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/text.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/import_input.h"

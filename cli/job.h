@@ -7,11 +7,11 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/crypt/aead.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/command.h" /* struct option */
 #include "cli/progress.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job.h"
+#include "mapreduce/records/files.h"
 
 struct args;
 struct cli;

@@ -18,8 +18,8 @@
 #include "jobs/jobs.h"
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/cluster/job_client.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job_history.h"
+#include "mapreduce/records/files.h"
 
 /* How long one question waits for news; Ctrl-C is looked at between. */
 #define WATCH_US UINT64_C(500000)

@@ -15,7 +15,7 @@
 #include "cli/job.h"
 #include "cli/remote.h"
 #include "cli/table_printer.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 /* Ended jobs in a list that nobody asked to be longer. */
 #define ENDED_SHOWN 10

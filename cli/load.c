@@ -8,13 +8,13 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cell_file.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/text_form.h"
-#include "mapreduce/files.h"
-#include "mapreduce/input/record_reader.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/record_reader.h"
 
 /* The cells of all files. */
 struct load_input {

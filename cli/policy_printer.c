@@ -6,7 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/text.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry_access.h"
 #include "cli/table_printer.h"
 
 #define EVERYBODY "open to all who are let into the cluster"

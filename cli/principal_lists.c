@@ -6,8 +6,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "cli/role.h"
 
 #define ASK_US UINT64_C(500000)

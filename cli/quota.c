@@ -2,8 +2,8 @@
  * and how much a principal may ask for. */
 #include "base/core/buf.h"
 #include "base/core/slice.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"

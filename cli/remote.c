@@ -10,7 +10,7 @@
 #include "base/core/text.h"
 #include "base/rpc/security.h"
 #include "base/runtime/loop.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/cluster_nodes.h"
 #include "cli/cluster_reach.h"

@@ -4,7 +4,7 @@
 #include "base/core/conf.h"
 #include "base/rpc/roles.h"
 #include "cli/role.h"
-#include "mapreduce/worker/caps.h"
+#include "mapreduce/task/caps.h"
 
 #define SECTION "worker"
 

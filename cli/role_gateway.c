@@ -16,8 +16,8 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/tls.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
 #include "bigtable/gateway/gateway.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/role.h"
 

@@ -5,7 +5,7 @@
 #include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/tablet_server/tablet_server.h"
 #include "bigtable/wire/metadata.h"
 #include "cli/role.h"

@@ -5,7 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/text.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
 

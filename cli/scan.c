@@ -1,7 +1,7 @@
 /* quarry scan, count: many rows. */
 #include <stdio.h>
 
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"

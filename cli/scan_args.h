@@ -5,7 +5,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/core/text.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/table_info_printer.h"

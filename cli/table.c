@@ -4,9 +4,9 @@
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/protection.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"

@@ -2,7 +2,7 @@
 #include "cli/table_info_printer.h"
 
 #include "base/core/macros.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/table_printer.h"
 
 void table_print_families(const struct quarry_table_info *info,

@@ -7,7 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/client/place.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "cli/sheet_sort.h"
 #include "cli/table_printer.h"
 

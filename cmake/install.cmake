@@ -24,17 +24,17 @@ endif()
 
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
-        bigtable/client/bulk_load.h bigtable/client/quarry.h
-        bigtable/client/quarry_access.h
+        bigtable/client/bulk_load.h bigtable/quarry.h
+        bigtable/quarry_access.h
         bigtable/row/cells.h bigtable/row/quota.h mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)
     install(FILES ${header}
             DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir}
             COMPONENT headers)
 endforeach()
-foreach(door quarry.h:bigtable/client/quarry.h
+foreach(door quarry.h:bigtable/quarry.h
              bulk_load.h:bigtable/client/bulk_load.h
-             quarry_access.h:bigtable/client/quarry_access.h
+             quarry_access.h:bigtable/quarry_access.h
              mapreduce.h:mapreduce/mapreduce.h)
     string(REPLACE ":" ";" pair ${door})
     list(GET pair 0 name)

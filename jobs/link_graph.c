@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "jobs/jobs.h"
 #include "jobs/page.h"
 #include "jobs/pair_key.h"

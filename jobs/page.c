@@ -3,7 +3,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/http.h"
 #include "mapreduce/warc/links.h"

@@ -21,7 +21,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "jobs/jobs.h"
 #include "jobs/page_rank_node.h"
 #include "jobs/pair_key.h"

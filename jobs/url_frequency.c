@@ -11,7 +11,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "jobs/jobs.h"
 #include "jobs/page.h"
 #include "mapreduce/warc/reader.h"

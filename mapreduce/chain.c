@@ -4,10 +4,10 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/records/files.h"
 
 int mr_scratch_make(const struct mr_options *opts,
                     struct world *world,

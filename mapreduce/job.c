@@ -5,8 +5,8 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/records/files.h"
 
 static void fill_defaults(struct mr_options *o)
 {

@@ -1,7 +1,7 @@
 /* What predeclared names are; see sawzall.h. */
 #include "base/core/macros.h"
-#include "sawzall-lite/builtin.h"
 #include "sawzall-lite/sawzall.h"
+#include "sawzall-lite/values/builtin.h"
 
 struct entry {
     const char *name;

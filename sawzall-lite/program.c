@@ -3,9 +3,9 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "sawzall-lite/compile.h"
-#include "sawzall-lite/dump_tree.h"
-#include "sawzall-lite/parser.h"
+#include "sawzall-lite/front/dump_tree.h"
+#include "sawzall-lite/front/parser.h"
+#include "sawzall-lite/generator/compile.h"
 
 /* What every program begins with. */
 static const char prelude_text[] =

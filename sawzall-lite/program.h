@@ -3,8 +3,8 @@
 #define SAWZALL_LITE_PROGRAM_H
 
 #include "base/core/arena.h"
-#include "sawzall-lite/check.h"
-#include "sawzall-lite/opcodes.h"
+#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/generator/opcodes.h"
 #include "sawzall-lite/sawzall.h"
 
 struct saw_program {

@@ -10,7 +10,7 @@
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"

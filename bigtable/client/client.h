@@ -8,8 +8,8 @@
 #ifndef BIGTABLE_CLIENT_CLIENT_H
 #define BIGTABLE_CLIENT_CLIENT_H
 
-#include "bigtable/client/quarry.h"
-#include "bigtable/tablet/write_queue.h"
+#include "bigtable/quarry.h"
+#include "bigtable/write/write_queue.h"
 
 struct async_pool;
 struct key_loan;

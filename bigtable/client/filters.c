@@ -1,5 +1,5 @@
 /* Filters as users build them: quarry.h's names for row/filter.h. */
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 
 struct quarry_filter *quarry_filter_pass_all(void)

@@ -1,6 +1,6 @@
 /* Mutations as users build them: quarry.h's names for row/mutation.h. */
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/mutation.h"
 
 STATIC_ASSERT(QUARRY_NOW == MUTATION_NOW, "one value means the present");

@@ -8,7 +8,7 @@
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/embedded/embedded.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry_access.h"
 #include "bigtable/row/schema.h"
 
 #define FILE_SCHEME "file:"

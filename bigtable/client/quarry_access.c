@@ -1,5 +1,5 @@
 /* Rights and quotas: calls of the master, of clusters alone. */
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry_access.h"
 
 #include "base/core/panic.h"
 #include "bigtable/client/client.h"

@@ -4,7 +4,7 @@
 #define BIGTABLE_CLIENT_TABLE_INFO_H
 
 #include "base/core/arena.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 struct schema;
 

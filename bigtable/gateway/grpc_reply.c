@@ -4,9 +4,9 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/grpc_connection.h"
 #include "bigtable/gateway/grpc_status.h"
+#include "bigtable/quarry_access.h"
 
 /* @name is a literal; nghttp2 copies the value. Its type lacks the const. */
 static nghttp2_nv grpc_reply_header(const char *name, struct slice value)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/api_auth.h"
 #include "bigtable/gateway/service.h"
+#include "bigtable/quarry_access.h"
 
 struct principal_view {
     struct gateway gateway; /* What handlers get. */

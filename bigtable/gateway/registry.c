@@ -1,9 +1,9 @@
 /* Messages by name, in a table. */
 #include "bigtable/gateway/registry.h"
 
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/gateway.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 
 #define FAMILY    "m"
 #define QUALIFIER SLICE_LIT("message")

@@ -7,7 +7,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 /* As the real service: of all rows of a request. */
 #define REQUEST_MUTATIONS_MAX 100000

@@ -11,7 +11,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 struct request_rows {
     struct slice *keys; /* Owned; the bytes are the request's or `made`'s. */

@@ -12,7 +12,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 struct reverse_scan;
 

@@ -7,7 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/slice.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 /* Longer values are split over several chunks. */
 #define ROW_CHUNKS_VALUE_BYTES_MAX ((size_t)1 << 20)

@@ -7,9 +7,9 @@
 #ifndef BIGTABLE_GATEWAY_SERVICE_H
 #define BIGTABLE_GATEWAY_SERVICE_H
 
-#include "bigtable/client/quarry.h"
 #include "bigtable/gateway/grpc.h"
 #include "bigtable/gateway/names.h"
+#include "bigtable/quarry.h"
 
 struct app_profile_cache;
 struct api_auth;

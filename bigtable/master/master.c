@@ -8,10 +8,10 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
+#include "bigtable/quarry.h"
 #include "gfs-lite/fs.h"
 
 /* Who was master fences itself off by its sequencer: the lock is free again at

@@ -11,8 +11,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
 #include "bigtable/master/metadata_store.h"
+#include "bigtable/quarry.h"
 #include "bigtable/wire/metadata.h"
 
 struct metadata_table {

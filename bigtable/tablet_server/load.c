@@ -5,15 +5,15 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
-#include "bigtable/tablet/background.h"
-#include "bigtable/tablet/done_changes.h"
-#include "bigtable/tablet/manifest_state.h"
-#include "bigtable/tablet/shared.h"
-#include "bigtable/tablet/tablet.h"
-#include "bigtable/tablet/writer.h"
+#include "bigtable/store/background.h"
+#include "bigtable/store/manifest_state.h"
+#include "bigtable/store/shared.h"
+#include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/metadata.h"
+#include "bigtable/write/done_changes.h"
+#include "bigtable/write/writer.h"
 
 /* What was replayed is written to an SSTable when it is this much. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)

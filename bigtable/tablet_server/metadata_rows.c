@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/tablet_server/tablet_rows.h"
 #include "bigtable/wire/metadata.h"
 

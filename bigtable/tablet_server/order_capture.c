@@ -1,6 +1,6 @@
 /* The order to say what a tablet consists of, for a snapshot. */
 #include "base/core/panic.h"
-#include "bigtable/tablet/capture.h"
+#include "bigtable/store/capture.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/snapshot_record.h"
 

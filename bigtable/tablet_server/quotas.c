@@ -3,9 +3,9 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/read/family_use.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/tablet/family_use.h"
-#include "bigtable/tablet/store_table.h"
+#include "bigtable/store/store_table.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"

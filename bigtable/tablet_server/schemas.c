@@ -3,7 +3,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/store/store.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"

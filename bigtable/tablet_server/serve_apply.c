@@ -5,12 +5,12 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/done_changes.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/tablet.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/write/done_changes.h"
 
 /* Of a change that was not decided yet. */
 #define OPEN INT32_MAX

@@ -1,16 +1,16 @@
 /* Transactions of one row: check and mutate; read, modify and write. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/done_changes.h"
-#include "bigtable/tablet/row_changes.h"
-#include "bigtable/tablet/store_table.h"
-#include "bigtable/tablet/tablet.h"
+#include "bigtable/store/store_table.h"
+#include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/write/done_changes.h"
+#include "bigtable/write/row_changes.h"
 
 static enum write_durability durability_of(uint8_t d)
 {

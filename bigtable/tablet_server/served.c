@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "bigtable/tablet/store_table.h"
+#include "bigtable/store/store_table.h"
 #include "bigtable/tablet_server/server.h"
 
 void served_set_init(struct served_set *s)

@@ -7,7 +7,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/tablet/scan.h"
+#include "bigtable/read/scan.h"
 
 struct quarry_read_options;
 struct served;

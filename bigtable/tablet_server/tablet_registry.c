@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/tablet/manifest_state.h"
+#include "bigtable/store/manifest_state.h"
 #include "bigtable/tablet_server/record_writer.h"
 #include "bigtable/wire/metadata.h"
 

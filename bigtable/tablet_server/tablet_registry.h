@@ -20,7 +20,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/tablet/registry.h"
+#include "bigtable/store/registry.h"
 #include "bigtable/tablet_server/tablet_rows.h"
 
 struct manifest_tablet;

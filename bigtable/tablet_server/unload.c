@@ -3,8 +3,8 @@
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "bigtable/tablet/shared.h"
-#include "bigtable/tablet/tablet.h"
+#include "bigtable/store/shared.h"
+#include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/server.h"
 
 /* What is done on a thread of its own. */

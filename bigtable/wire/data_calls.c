@@ -3,7 +3,7 @@
 
 #include "base/core/arena.h"
 #include "base/rpc/error_reply.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/wire/body.h"
 
 #define READ_FIELDS           6

@@ -1,7 +1,7 @@
 /* What to read, on the wire: options with the ranges, keys and names they point
  * to. */
 #include "base/core/arena.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"

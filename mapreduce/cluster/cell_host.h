@@ -19,7 +19,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 
 struct worker_pool;
 

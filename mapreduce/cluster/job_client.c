@@ -8,10 +8,10 @@
 #include "base/runtime/world.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/files.h"
 #include "mapreduce/input/glob.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/replay.h"
+#include "mapreduce/records/files.h"
 
 #define TIMEOUT_US UINT64_C(30000000)
 /* Between tries, while nobody is master. */

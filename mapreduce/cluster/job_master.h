@@ -23,7 +23,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "mapreduce/job.h"
-#include "mapreduce/worker/caps.h"
+#include "mapreduce/task/caps.h"
 
 struct buf;
 struct cluster_roles;

@@ -12,9 +12,9 @@
 #include "base/runtime/sync.h"
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/cluster/job_master.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/replay.h"
+#include "mapreduce/records/files.h"
 
 struct task;
 struct worker_pool;

@@ -19,7 +19,7 @@
 
 #include <bsd/sys/queue.h>
 
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 /* Entries of all files of a worker: about 12 MB of memory. */
 #define PULL_SPILLS_MAX ((size_t)256 << 10)

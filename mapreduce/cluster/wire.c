@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/rpc/message.h"
-#include "mapreduce/worker/status.h"
+#include "mapreduce/task/status.h"
 
 /* --- who a worker is ---------------------------------------------------- */
 

@@ -25,7 +25,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 
 #define MAPREDUCE_LOCK_ROOT    "/mapreduce"
 #define MAPREDUCE_LOCK_WORKERS "/mapreduce/workers"

@@ -14,8 +14,8 @@
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/fs.h"
 #include "mapreduce/cluster/worker_state.h"
-#include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/records/files.h"
 
 #define SLOT_BYTES     ((uint64_t)512 << 20)
 #define EARLY_BYTES    ((uint64_t)8 << 30)

@@ -19,7 +19,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
-#include "mapreduce/worker/caps.h"
+#include "mapreduce/task/caps.h"
 
 struct attempt_host;
 struct fs;

@@ -15,8 +15,8 @@
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/spill_peer.h"
 #include "mapreduce/cluster/worker_state.h"
-#include "mapreduce/files.h"
-#include "mapreduce/output/stream_writer.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/stream_writer.h"
 
 /* Tries of a call. */
 #define TRIES 6

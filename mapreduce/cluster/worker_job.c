@@ -12,9 +12,9 @@
 #include "gfs-lite/routed.h"
 #include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/cluster/worker_state.h"
-#include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
-#include "mapreduce/output/stream_writer.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/stream_writer.h"
 
 /* How long a thread waits for the host before it looks at its orders. */
 #define TICK_US UINT64_C(100000)

@@ -18,7 +18,7 @@
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/spill_peer.h"
 #include "mapreduce/cluster/worker_state.h"
-#include "mapreduce/shuffle/pair_check.h"
+#include "mapreduce/records/pair_check.h"
 
 /* Of the disk that stays free: a tenth. */
 #define FREE_SHARE 10

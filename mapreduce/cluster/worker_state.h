@@ -19,11 +19,11 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/sync.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/cluster/pulled.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/cluster/worker.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 #include "mapreduce/worker/job_package.h"
 
 struct channel_set;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/task.h"
-#include "mapreduce/worker/cage.h"
-#include "mapreduce/worker/counters.h"
+#include "mapreduce/sandbox/cage.h"
+#include "mapreduce/task/counters.h"
+#include "mapreduce/task/task.h"
 
 #define PIPE_BYTES ((size_t)64 << 10)
 /* A line the command does not end cannot be kept for ever. */

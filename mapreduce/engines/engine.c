@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/task.h"
+#include "mapreduce/task/task.h"
 #include "sawzall-lite/sawzall.h"
 
 static int engine_load_program(struct engine *e, struct err *err)

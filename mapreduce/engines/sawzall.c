@@ -11,7 +11,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/engines/engine.h"
 
 /* A record may use so many instructions: a loop for ever must end. */

@@ -11,10 +11,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/engines/command.h"
 #include "mapreduce/engines/engine.h"
-#include "mapreduce/task.h"
+#include "mapreduce/task/task.h"
 
 /* Lines are gathered up to this before they are written to the command. */
 #define INPUT_BYTES ((size_t)64 << 10)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/ingest/export.h"
 #include "mapreduce/ingest/exported.h"
 #include "mapreduce/ingest/row_captures.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 /* Where the value of a column goes. */
 static const struct {

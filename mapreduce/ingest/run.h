@@ -10,7 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/ingest/ingest.h"
 #include "mapreduce/ingest/time_set.h"
 

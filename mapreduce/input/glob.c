@@ -8,7 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 struct paths {
     char **at;

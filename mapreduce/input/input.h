@@ -15,10 +15,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
-#include "mapreduce/files.h"
-#include "mapreduce/input/damage.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
+#include "mapreduce/records/damage.h"
+#include "mapreduce/records/files.h"
 
 struct cursor;
 struct input_reader;

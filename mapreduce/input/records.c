@@ -3,7 +3,7 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "mapreduce/input/input.h"
-#include "mapreduce/input/record_reader.h"
+#include "mapreduce/records/record_reader.h"
 
 struct records_input {
     struct input_reader base;

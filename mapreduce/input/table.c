@@ -2,7 +2,7 @@
  * left to the scan, so that only what a job wants is read. */
 #include "base/core/panic.h"
 #include "bigtable/client/place.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/input/input.h"
 
 /* Row ranges a worker should find: enough to even out what rows cost. */

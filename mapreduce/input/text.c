@@ -7,9 +7,9 @@
 
 #include "base/core/panic.h"
 #include "gfs-lite/gfs.h" /* GFS_CHUNK_BYTES */
-#include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/input.h"
-#include "mapreduce/shuffle/pair_block.h"
+#include "mapreduce/records/byte_source.h"
+#include "mapreduce/records/pair_block.h"
 
 #define TEXT_READ_BYTES ((size_t)1 << 20)
 /* Of what lies behind a split, for the end of its last line; twice as much each

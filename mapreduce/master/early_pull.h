@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #include "mapreduce/master/schedule.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 /* Maps that have ended, of those that there are, before anything is pulled. */
 #define EARLY_PULL_SHARE 20

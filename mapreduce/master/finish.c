@@ -2,7 +2,7 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/master/input_snapshots.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"

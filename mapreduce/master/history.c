@@ -7,9 +7,9 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/records/files.h"
 
 #define JOB_JSON_BYTES_MAX ((uint64_t)16 << 20)
 

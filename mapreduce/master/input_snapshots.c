@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/master/job_run.h"
 
 #define PREFIX ".job-"

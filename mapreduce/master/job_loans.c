@@ -7,7 +7,7 @@
 #include "base/crypt/keyring.h"
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/output/bulk_output.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 /* No two outputs have the same text. */
 static void name_changes(const struct job_run *r,

@@ -8,8 +8,8 @@
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/master/replay.h"
-#include "mapreduce/task.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
+#include "mapreduce/task/task.h"
 
 struct file_lock;
 struct quarry;

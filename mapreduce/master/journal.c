@@ -7,7 +7,7 @@
 #include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 #define HEAD_BYTES 8
 /* A report of a task holds counters, names of files and sampled keys. */

@@ -6,7 +6,7 @@
 #include "mapreduce/master/early_pull.h"
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/master/schedule.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 
 /* The tasks of one kind: a job of the scheduler. */
 struct stage {

@@ -8,7 +8,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/master/input_snapshots.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
@@ -16,7 +16,7 @@
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
-#include "mapreduce/worker/job_cage.h"
+#include "mapreduce/sandbox/job_cage.h"
 
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)

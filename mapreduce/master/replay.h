@@ -12,7 +12,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "mapreduce/job.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 /* A task that was done. */
 struct replay_end {

@@ -7,7 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/client/bulk_load.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 /* A ticket holds a schema and the borders of the table's tablets. */
 #define TICKET_BYTES_MAX ((size_t)64 << 20)

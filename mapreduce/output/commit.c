@@ -6,13 +6,13 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/files.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/output.h"
 #include "mapreduce/output/table_changes.h"
+#include "mapreduce/records/files.h"
 
 #define OLD_NAME ".old"
 /* In there, what was at the output's path. */

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 /* What we remove was made by jobs: outputs, and work directories. */
 #define DEPTH_MAX 16

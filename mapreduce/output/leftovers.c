@@ -5,9 +5,9 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/records/files.h"
 
 /* "20261121-030500-1a2b" */
 #define JOB_ID_BYTES ((size_t)20)

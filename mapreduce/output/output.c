@@ -7,9 +7,9 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "mapreduce/output/bulk_output.h"
-#include "mapreduce/output/record_writer.h"
-#include "mapreduce/output/stream_writer.h"
 #include "mapreduce/output/table_changes.h"
+#include "mapreduce/records/record_writer.h"
+#include "mapreduce/records/stream_writer.h"
 
 /* Decimal digits and sign of an int64_t. */
 #define NUMBER_BYTES_MAX 21

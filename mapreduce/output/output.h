@@ -15,9 +15,9 @@
 #ifndef MAPREDUCE_OUTPUT_OUTPUT_H
 #define MAPREDUCE_OUTPUT_OUTPUT_H
 
-#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
+#include "mapreduce/records/files.h"
 
 struct buf;
 struct cursor;

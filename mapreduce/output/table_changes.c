@@ -3,8 +3,8 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
-#include "mapreduce/input/record_reader.h"
+#include "bigtable/quarry.h"
+#include "mapreduce/records/record_reader.h"
 
 /* A batch is applied when it has so many rows or bytes. */
 #define BATCH_ROWS  256

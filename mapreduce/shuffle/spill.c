@@ -5,7 +5,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
+#include "mapreduce/records/files.h"
 
 /* An index is a few bytes a segment; more is no spill of ours. */
 #define INDEX_BYTES_MAX ((uint64_t)64 << 20)

@@ -20,9 +20,9 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/output/stream_writer.h"
-#include "mapreduce/shuffle/packer.h"
-#include "mapreduce/shuffle/pair_block.h"
+#include "mapreduce/records/packer.h"
+#include "mapreduce/records/pair_block.h"
+#include "mapreduce/records/stream_writer.h"
 
 struct world;
 

@@ -4,10 +4,10 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/output/output.h"
-#include "mapreduce/shuffle/packer.h"
-#include "mapreduce/worker/job_cage.h"
+#include "mapreduce/records/packer.h"
+#include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/worker/relayed_rows.h"
 #include "mapreduce/worker/spill_sources.h"
 

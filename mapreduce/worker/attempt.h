@@ -7,8 +7,8 @@
 #ifndef MAPREDUCE_WORKER_ATTEMPT_H
 #define MAPREDUCE_WORKER_ATTEMPT_H
 
-#include "mapreduce/task.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task.h"
+#include "mapreduce/task/task_spec.h"
 
 struct quarry;
 

@@ -4,11 +4,11 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "gfs-lite/fs_proxy.h"
-#include "mapreduce/files.h"
 #include "mapreduce/output/bulk_output.h"
-#include "mapreduce/task.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/task/task.h"
+#include "mapreduce/task/task_spec.h"
 #include "mapreduce/worker/row_relay.h"
-#include "mapreduce/worker/task_spec.h"
 
 struct paths {
     char **reads; /* Owned, as are the paths. */

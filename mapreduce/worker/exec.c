@@ -14,8 +14,8 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
-#include "mapreduce/worker/job_cage.h"
+#include "bigtable/quarry.h"
+#include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/worker/job_package.h"
 #include "mapreduce/worker/zygote.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/core/panic.h"
 #include "mapreduce/engines/engine.h"
+#include "mapreduce/task/host.h"
 #include "mapreduce/worker/attempt.h"
-#include "mapreduce/worker/host.h"
 
 struct inline_host {
     struct attempt_host base;

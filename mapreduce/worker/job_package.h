@@ -12,7 +12,7 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "mapreduce/master/replay.h"
-#include "mapreduce/task.h"
+#include "mapreduce/task/task.h"
 
 struct job_package {
     struct job_setup setup; /* Points into the rest. */

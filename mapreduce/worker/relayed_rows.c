@@ -3,10 +3,10 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/input/input.h"
+#include "mapreduce/task/task_spec.h"
 #include "mapreduce/worker/row_relay.h"
-#include "mapreduce/worker/task_spec.h"
 
 struct relayed_rows {
     struct input_reader base;

@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "gfs-lite/fs.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/worker/attempt.h"

@@ -3,8 +3,8 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
-#include "mapreduce/shuffle/pair_reader.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/pair_reader.h"
 #include "mapreduce/shuffle/spill.h"
 
 /* A source needs its reads, an open block and one decompressed. */

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/core/err.h"
-#include "mapreduce/shuffle/packer.h"
+#include "mapreduce/records/packer.h"
 #include "mapreduce/shuffle/run_merge.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 struct keyring;
 struct world;

@@ -1,7 +1,7 @@
 /* What the job master knows of a job's code, as data. */
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 
 static char *traits_copy(const char *s)
 {

@@ -24,11 +24,11 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/fs_proxy.h"
 #include "mapreduce/engines/engine.h"
+#include "mapreduce/sandbox/cage.h"
+#include "mapreduce/sandbox/job_cage.h"
+#include "mapreduce/sandbox/process_tree.h"
+#include "mapreduce/sandbox/sandbox.h"
 #include "mapreduce/worker/attempt.h"
-#include "mapreduce/worker/cage.h"
-#include "mapreduce/worker/job_cage.h"
-#include "mapreduce/worker/process_tree.h"
-#include "mapreduce/worker/sandbox.h"
 
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/core/macros.h"
-#include "mapreduce/worker/host.h"
+#include "mapreduce/task/host.h"
 
 struct fs;
 

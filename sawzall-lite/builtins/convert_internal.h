@@ -6,7 +6,7 @@
 #ifndef SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
 #define SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
 
-#include "sawzall-lite/builtin.h"
+#include "sawzall-lite/values/builtin.h"
 
 enum saw_encoding {
     SAW_ENCODING_UTF8,

@@ -3,7 +3,7 @@
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
-#include "sawzall-lite/opcodes.h"
+#include "sawzall-lite/generator/opcodes.h"
 
 static uint64_t
 fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth);

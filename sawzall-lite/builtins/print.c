@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 #include "sawzall-lite/builtins/time.h"
-#include "sawzall-lite/function_text.h"
+#include "sawzall-lite/generator/function_text.h"
 #include "sawzall-lite/tables/datum.h"
 
 void saw_print_uint(uint64_t v, unsigned base, struct buf *out)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sawzall-lite/builtin.h"
+#include "sawzall-lite/values/builtin.h"
 
 /* A family: a table that ends with a NULL name. */
 extern const struct saw_builtin saw_builtins_array[];

@@ -9,7 +9,7 @@
 #define SAWZALL_LITE_BUILTINS_REGEXES_H
 
 #include "base/regex/regex.h"
-#include "sawzall-lite/value.h"
+#include "sawzall-lite/values/value.h"
 
 /* Compile @pattern, which may have possessive quantifiers where RE2 can do
  * without them. On success *@out is owned. ERR_INVALID with the reason. */

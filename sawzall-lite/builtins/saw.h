@@ -7,7 +7,7 @@
 #ifndef SAWZALL_LITE_BUILTINS_SAW_H
 #define SAWZALL_LITE_BUILTINS_SAW_H
 
-#include "sawzall-lite/value.h"
+#include "sawzall-lite/values/value.h"
 
 enum saw_saw_flag {
     SAW_SAW_PLAIN,    /* The match is a piece. */

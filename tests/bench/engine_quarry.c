@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/bench/engine.h"
 
 /* Mutations of a batch are kept and used again. */

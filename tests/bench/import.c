@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/core/err.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/ingest/ingest.h"
 
 static int die(const struct err *err)

@@ -32,7 +32,7 @@
 #include "base/core/text.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define CALL_US   UINT64_C(120000000)

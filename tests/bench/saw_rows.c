@@ -15,7 +15,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "sawzall-lite/sawzall.h"
 
 #define BODY_BYTES 400

@@ -9,7 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 #define VALUES   "v"
 #define NUMBERS  "c"

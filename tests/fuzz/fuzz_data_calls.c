@@ -2,7 +2,7 @@
  * from it and written again is read again. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/data_calls.h"

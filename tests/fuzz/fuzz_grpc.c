@@ -9,9 +9,9 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "bigtable/gateway/grpc.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "base/sim/sim.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/grpc_client.h"
 
 #define DATA      "/google.bigtable.v2.Bigtable/"

@@ -13,14 +13,14 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
-#include "mapreduce/input/byte_source.h"
-#include "mapreduce/input/record_reader.h"
-#include "mapreduce/output/record_writer.h"
 #include "mapreduce/output/table_changes.h"
-#include "mapreduce/shuffle/pair_block.h"
+#include "mapreduce/records/byte_source.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/pair_block.h"
+#include "mapreduce/records/record_reader.h"
+#include "mapreduce/records/record_writer.h"
 #include "mapreduce/shuffle/spill.h"
-#include "mapreduce/worker/task_spec.h"
+#include "mapreduce/task/task_spec.h"
 
 /* What a block says of itself is kept small enough to be tried often. */
 #define RAW_BYTES_MAX ((uint32_t)1 << 20)

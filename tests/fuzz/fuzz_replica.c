@@ -15,8 +15,8 @@
 #include "base/replica/message.h"
 #include "base/replica/raft.h"
 #include "base/replica/snapshot.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 
 struct input {
     struct world *world;

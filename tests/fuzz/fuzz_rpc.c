@@ -13,9 +13,9 @@
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 
 enum {
     ECHO = 1

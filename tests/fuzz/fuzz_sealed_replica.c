@@ -16,8 +16,8 @@
 #include "base/replica/log.h"
 #include "base/replica/log_format.h"
 #include "base/replica/snapshot.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/fuzz_damage.h"
 
 #define TEXT       "a text that is long enough to be damaged in many places"

@@ -13,7 +13,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
-#include "base/runtime/sim.h"
+#include "base/sim/sim.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block.h"

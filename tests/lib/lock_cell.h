@@ -9,7 +9,7 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "chubby-lite/server.h"
 
 #define LOCK_CELL_ADDRESS "s1:700"

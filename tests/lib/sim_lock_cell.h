@@ -13,7 +13,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/server.h"
 #include "tests/lib/check_main.h"

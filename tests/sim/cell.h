@@ -20,7 +20,7 @@
  * Servers of other kinds (tablet servers, masters) are machines of the same
  * cluster that reach the cell by its addresses: lock_addresses for
  * chubby_options.servers, fs_addresses for gfs_options.namenodes; the nemesis
- * (base/runtime/sim_nemesis.h) takes machines of any kind,
+ * (base/sim/sim_nemesis.h) takes machines of any kind,
  * sim_cell_machines() those of the cell.
  *
  * Threads: one.
@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "base/replica/replica.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
 #include "gfs-lite/gfs.h"

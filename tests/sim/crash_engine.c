@@ -6,9 +6,9 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "base/sim/sim.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 
 /* --- Workload ------------------------------------------------------------ */

@@ -12,7 +12,7 @@
 #include "base/core/rand.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "bigtable/master/metadata_store.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/wire/control_calls.h"

@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "bigtable/wire/control_calls.h"
 #include "chubby-lite/chubby.h"
 #include "tests/sim/fake_held.h"

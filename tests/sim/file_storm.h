@@ -8,7 +8,7 @@
 #ifndef TESTS_SIM_FILE_STORM_H
 #define TESTS_SIM_FILE_STORM_H
 
-#include "base/runtime/sim_nemesis.h"
+#include "base/sim/sim_nemesis.h"
 #include "tests/sim/cell.h"
 #include "tests/sim/storm.h"
 

@@ -23,7 +23,7 @@
 #include "base/core/buf.h"
 #include "base/core/fault.h"
 #include "base/core/text.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/storm.h"
 

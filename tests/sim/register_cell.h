@@ -26,7 +26,7 @@
 
 #include "base/core/rand.h"
 #include "base/replica/replica.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 
 #define REGISTER_MEMBERS_MAX 5
 #define REGISTER_KEYS        6

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "base/core/buf.h"
-#include "base/runtime/sim_nemesis.h"
+#include "base/sim/sim_nemesis.h"
 #include "tests/sim/register_cell.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/storm.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/core/rand.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 enum {

@@ -3,8 +3,8 @@
 #include <check.h>
 
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/stream.h"
+#include "base/sim/sim_cluster.h"
 #include "chubby-lite/server.h"
 #include "tests/lib/check_main.h"
 #include "tests/sim/cell.h"

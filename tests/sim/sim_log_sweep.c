@@ -11,9 +11,9 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 enum {

@@ -29,7 +29,7 @@
 
 #include "base/core/macros.h"
 #include "base/core/rand.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 
 #define STORM_CLIENTS_MAX 16
 

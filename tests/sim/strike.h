@@ -14,7 +14,7 @@
 #ifndef TESTS_SIM_STRIKE_H
 #define TESTS_SIM_STRIKE_H
 
-#include "base/runtime/sim_nemesis.h"
+#include "base/sim/sim_nemesis.h"
 #include "tests/sim/storm.h"
 
 #define STRIKE_MACHINES_MAX 80

@@ -7,7 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/clients/rows.h"
 
 #define CALL_US (15 * SECOND_US)

@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 #define TABLE   "bulk"
 #define FAMILY  "f"

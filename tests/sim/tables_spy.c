@@ -6,8 +6,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 
 #define TABLE   "closed"
 #define FAMILY  "f"

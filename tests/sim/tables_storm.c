@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/clients/rows.h"
 #include "tests/sim/tables_admin.h"
 #include "tests/sim/tables_load.h"

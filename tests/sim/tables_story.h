@@ -12,8 +12,8 @@
 #include "base/core/panic.h"
 #include "base/replica/replica.h" /* Links what the cell needs. */
 #include "base/runtime/fiber.h"
-#include "bigtable/client/quarry.h"
 #include "bigtable/master/master.h"
+#include "bigtable/quarry.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/gfs.h"
 #include "tests/lib/check_main.h"

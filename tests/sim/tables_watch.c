@@ -7,8 +7,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "bigtable/tablet/store_table.h"
-#include "bigtable/tablet/tablet.h"
+#include "bigtable/store/store_table.h"
+#include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/server.h"
 #include "tests/sim/storm.h"
 

@@ -25,19 +25,19 @@ BANNED = [
     ("open openat fopen freopen creat pread pwrite preadv pwritev",
      ["base/runtime/world_", "base/runtime/log.c",
       "base/runtime/audit.c", "cli/",
-      "mapreduce/worker/zygote.c", "mapreduce/worker/process_tree.c",
+      "mapreduce/worker/zygote.c", "mapreduce/sandbox/process_tree.c",
       # What the kernel is asked for by name, and the files of a cage.
-      "mapreduce/worker/cage", "mapreduce/worker/landlock.c"],
+      "mapreduce/sandbox/cage", "mapreduce/sandbox/landlock.c"],
      "files of base/runtime/world.h"),
     ("opendir scandir rename unlink mkdir rmdir ftw nftw",
-     ["base/runtime/world_", "cli/", "mapreduce/worker/cage_mounts.c"],
+     ["base/runtime/world_", "cli/", "mapreduce/sandbox/cage_mounts.c"],
      "world.h or fs.h"),
     ("clock_gettime gettimeofday time clock", ["base/runtime/"],
      "world_now_us, world_mono_ns"),
     ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
     ("fork vfork execv execve execvp execl execlp posix_spawn",
-     ["mapreduce/worker/", "mapreduce/engines/", "cli/cluster",
-      "cli/server_restart.c", "cli/supervisor.c",
+     ["mapreduce/worker/", "mapreduce/sandbox/", "mapreduce/engines/",
+      "cli/cluster", "cli/server_restart.c", "cli/supervisor.c",
       # The administrator's command that prints the master key.
       "base/crypt/master_command.c",
       "cli/pager.c"],
@@ -45,7 +45,7 @@ BANNED = [
     ("printf puts putchar vprintf perror", ["cli/"],
      "an error to the caller, or a struct buf"),
     ("exit _exit abort quick_exit",
-     ["cli/", "base/core/panic.c", "mapreduce/worker/",
+     ["cli/", "base/core/panic.c", "mapreduce/worker/", "mapreduce/sandbox/",
       "mapreduce/engines/command.c"],
      "an error to the caller, or PANIC"),
     # $TMPDIR is where work files go that no store has a place for.
@@ -53,11 +53,11 @@ BANNED = [
                               "mapreduce/chain.c", "mapreduce/master/"],
      "an option of the caller"),
     ("setlocale", ["cli/main.c"], "nothing: locales are the command line's"),
-    ("signal sigaction", ["cli/", "mapreduce/worker/", "mapreduce/engines/",
-                          "base/runtime/"],
+    ("signal sigaction", ["cli/", "mapreduce/worker/", "mapreduce/sandbox/",
+                          "mapreduce/engines/", "base/runtime/"],
      "the command line's or the worker's handlers"),
     # Attempts are processes and talk to who started them.
-    ("socket socketpair", ["base/runtime/", "mapreduce/worker/",
+    ("socket socketpair", ["base/runtime/", "mapreduce/worker/", "mapreduce/sandbox/",
                            "cli/cluster", "cli/supervisor.c"], "world.h"),
 ]
 

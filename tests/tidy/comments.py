@@ -8,7 +8,7 @@ import tree
 DOORS = {
     "base/runtime/world.h", "base/runtime/sync.h", "base/regex/regex.h",
     "base/replica/replica.h",
-    "gfs-lite/fs.h", "gfs-lite/gfs.h", "bigtable/client/quarry.h", "sawzall-lite/sawzall.h",
+    "gfs-lite/fs.h", "gfs-lite/gfs.h", "bigtable/quarry.h", "sawzall-lite/sawzall.h",
     "mapreduce/mapreduce.h", "mapreduce/job.h", "mapreduce/job_history.h",
     "mapreduce/ingest/ingest.h", "jobs/jobs.h",
 }

@@ -49,12 +49,12 @@ ALLOWED = {
 
 # Headers that are installed: for others' programs.
 INSTALLED = ("base/core/buf.h", "base/core/err.h", "base/core/slice.h",
-             "bigtable/client/bulk_load.h", "bigtable/client/quarry.h",
-             "bigtable/client/quarry_access.h", "bigtable/row/cells.h",
+             "bigtable/client/bulk_load.h", "bigtable/quarry.h",
+             "bigtable/quarry_access.h", "bigtable/row/cells.h",
              "bigtable/row/quota.h", "mapreduce/mapreduce.h")
 
 # The simulator takes the place of the world: tests enter it anywhere.
-SIMULATOR = ("base/runtime/sim", "base/runtime/world_sim")
+SIMULATOR = ("base/sim/sim", "base/sim/world_sim")
 
 PREPROCESSOR = re.compile(r"^[ \t]*#((?:[^\n]*\\\n)*[^\n]*)", re.M)
 MACRO = re.compile(r"\s*define (\w+)(.*)", re.S)

@@ -3,7 +3,7 @@
 #define BIGTABLE_CLIENT_CLUSTER_OPTIONS_COPY_H
 
 #include "base/core/arena.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 struct options_copy {
     struct quarry_read_options options; /* Without ranges and keys. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/core/arena.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 
 struct row_set {
     struct arena arena;          /* Of the keys. */

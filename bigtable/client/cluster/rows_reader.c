@@ -4,9 +4,9 @@
 #include "base/core/panic.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/read/read_options.h"
+#include "bigtable/read/script.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/read_options.h"
-#include "bigtable/tablet/script.h"
 
 /* Answers grow: the first rows come soon, the many come in few calls. */
 #define ANSWER_BYTES_MIN ((uint32_t)128 << 10)

@@ -15,7 +15,7 @@
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/options_copy.h"
 #include "bigtable/client/cluster/row_set.h"
-#include "bigtable/tablet/script.h"
+#include "bigtable/read/script.h"
 #include "sawzall-lite/sawzall.h"
 
 #define WORKERS     32

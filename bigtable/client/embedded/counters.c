@@ -1,12 +1,12 @@
 /* Counters of a store: caches, waits of writers, background work. */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/log/write_log.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/read/scan_cache.h"
 #include "bigtable/sstable/block_cache.h"
-#include "bigtable/tablet/scan_cache.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/tablet.h"
-#include "bigtable/tablet/write_log.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
 
 struct list {
     struct quarry_counter *at;

@@ -3,10 +3,10 @@
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/client/table_info.h"
 #include "bigtable/lsm/lsm.h"
-#include "bigtable/tablet/family_use.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/store_table.h"
-#include "bigtable/tablet/tablet.h"
+#include "bigtable/read/family_use.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
+#include "bigtable/store/tablet.h"
 
 static void add_stats(struct quarry_group_info *g, const struct lsm *l)
 {

@@ -3,7 +3,7 @@
 
 #include "base/crypt/master_key.h"
 #include "bigtable/client/async.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/store/store.h"
 
 static struct store_options store_options_of(const struct quarry_options *o)
 {

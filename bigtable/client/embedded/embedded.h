@@ -6,7 +6,7 @@
 #define BIGTABLE_CLIENT_EMBEDDED_EMBEDDED_H
 
 #include "bigtable/client/client.h"
-#include "bigtable/tablet/scan.h"
+#include "bigtable/read/scan.h"
 
 /* Open the directory @dir into @q, whose world is set. Errors: those of
  * quarry_open(). */

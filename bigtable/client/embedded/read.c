@@ -1,11 +1,11 @@
 /* Reading one row of the store. */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/read/read_options.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
-#include "bigtable/tablet/read_options.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/store_table.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
 
 void prepared_read_init(struct prepared_read *r,
                         struct quarry_table *t,

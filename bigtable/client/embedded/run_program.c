@@ -11,10 +11,10 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
-#include "bigtable/tablet/maintain.h"
-#include "bigtable/tablet/script.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/store_table.h"
+#include "bigtable/read/script.h"
+#include "bigtable/store/maintain.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
 #include "sawzall-lite/sawzall.h"
 
 #define PIECES_PER_TASK 4

@@ -1,8 +1,8 @@
 /* Scanners: rows in order, one after the other. */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
-#include "bigtable/tablet/script.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/read/script.h"
+#include "bigtable/store/store.h"
 
 struct embedded_scanner {
     struct quarry_scanner base;

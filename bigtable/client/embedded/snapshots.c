@@ -2,8 +2,8 @@
 #include "base/core/arena.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
-#include "bigtable/tablet/snapshot.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/store/snapshot.h"
+#include "bigtable/store/store.h"
 #include "bigtable/wire/snapshot_calls.h"
 
 int embedded_table_snapshot(struct quarry *q,

@@ -1,10 +1,10 @@
 /* Tables: creating, changing, opening, maintaining. */
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/tablet/maintain.h"
-#include "bigtable/tablet/split.h"
-#include "bigtable/tablet/store.h"
-#include "bigtable/tablet/store_table.h"
+#include "bigtable/store/maintain.h"
+#include "bigtable/store/split.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
 #include "bigtable/wire/data_calls.h"
 
 /* --- creating and changing ----------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Writing to the store: single mutations, batches, and row transactions. */
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
-#include "bigtable/tablet/row_changes.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/store/store.h"
+#include "bigtable/write/row_changes.h"
 
 int embedded_apply_batch(struct quarry_table *t,
                          struct quarry_mutation *const *mutations,

@@ -5,7 +5,7 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/clients/rows.h"
 #include "tests/cluster/storm/storm.h"
 

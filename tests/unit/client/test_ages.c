@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/runtime/sim.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "base/sim/sim.h"
+#include "base/sim/sim_cluster.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 
 #define SECOND_US INT64_C(1000000)

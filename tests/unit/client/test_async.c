@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

@@ -12,7 +12,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

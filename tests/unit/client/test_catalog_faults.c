@@ -8,10 +8,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 
 enum action {

@@ -19,9 +19,9 @@
 #include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/tablet/encryption.h"
-#include "bigtable/tablet/log_format.h"
+#include "bigtable/log/log_format.h"
+#include "bigtable/quarry.h"
+#include "bigtable/store/encryption.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry.h"
+#include "bigtable/quarry_access.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

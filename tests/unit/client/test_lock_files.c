@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/rpc/security.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim_cluster.h"
 #include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"

@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/rand.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

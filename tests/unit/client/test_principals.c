@@ -1,6 +1,6 @@
 /* A client whose calls are made on behalf of others: views of it share what it
  * knows, and nothing that one of them may see goes to another. */
-#include "bigtable/client/quarry_access.h"
+#include "bigtable/quarry_access.h"
 #include "tests/unit/client/fake_cluster.h"
 
 static struct err err;

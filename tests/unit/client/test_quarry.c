@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

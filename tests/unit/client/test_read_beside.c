@@ -9,7 +9,7 @@
 #include "base/core/buf.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 

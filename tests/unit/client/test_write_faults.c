@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "base/sim/sim.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 
 enum {

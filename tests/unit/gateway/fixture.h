@@ -7,12 +7,12 @@
 
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "base/sim/sim.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/grpc_status.h"
 #include "bigtable/gateway/pb.h"
+#include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/grpc_client.h"
 

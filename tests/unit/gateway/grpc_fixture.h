@@ -5,8 +5,8 @@
 
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "bigtable/gateway/grpc.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/grpc_client.h"

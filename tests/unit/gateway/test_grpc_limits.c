@@ -2,8 +2,8 @@
  * are served meanwhile. */
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "bigtable/gateway/grpc.h"
 #include "bigtable/gateway/grpc_frames.h"
 #include "tests/lib/check_main.h"

@@ -18,7 +18,7 @@
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
 #include "gfs-lite/gfs.h"
 #include "gfs-lite/namenode/namenode.h"

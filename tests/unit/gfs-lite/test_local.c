@@ -6,8 +6,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 

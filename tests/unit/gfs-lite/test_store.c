@@ -8,7 +8,7 @@
 #include "base/core/rand.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
+#include "base/sim/sim.h"
 #include "gfs-lite/chunkserver/store.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/ingest/csv_fields.h"
 #include "mapreduce/ingest/ingest.h"
 #include "mapreduce/ingest/log_line.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/core/hash.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/ingest/ingest.h"
 #include "tests/unit/warc/archive_build.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/core/panic.h"
 #include "base/core/rand.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "jobs/jobs.h"
 #include "jobs/page.h"
 #include "tests/lib/check_main.h"

@@ -1,6 +1,6 @@
 /* A disk that fails at any operation, or fills up, costs a flush or a
  * compaction its attempt, and never an entry. In the simulated world. */
-#include "base/runtime/sim.h"
+#include "base/sim/sim.h"
 #include "tests/unit/lsm/group_fixture.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "tests/lib/check_main.h"

@@ -11,10 +11,10 @@
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "mapreduce/input/input.h"
-#include "mapreduce/input/record_reader.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
-#include "mapreduce/output/record_writer.h"
+#include "mapreduce/records/record_reader.h"
+#include "mapreduce/records/record_writer.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------- */

@@ -13,14 +13,14 @@
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/files.h"
 #include "mapreduce/input/glob.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/output/dirs.h"
-#include "mapreduce/output/stream_writer.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/stream_writer.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------- */

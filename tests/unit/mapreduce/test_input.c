@@ -10,9 +10,9 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/input/glob.h"
 #include "mapreduce/input/input.h"
+#include "mapreduce/records/files.h"
 #include "tests/lib/check_main.h"
 
 static struct world *world;

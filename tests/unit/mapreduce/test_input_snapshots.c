@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "mapreduce/job.h"
 #include "mapreduce/master/input_snapshots.h"
 #include "tests/lib/check_main.h"

@@ -13,10 +13,10 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
+#include "mapreduce/records/files.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------- */

@@ -2,8 +2,8 @@
  * that changed or an end in a block is found. */
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "mapreduce/shuffle/packer.h"
-#include "mapreduce/shuffle/pair_check.h"
+#include "mapreduce/records/packer.h"
+#include "mapreduce/records/pair_check.h"
 #include "tests/lib/check_main.h"
 
 static struct buf run;

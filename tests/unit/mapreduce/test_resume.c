@@ -16,7 +16,6 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
-#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
@@ -24,6 +23,7 @@
 #include "mapreduce/master/replay.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/records/files.h"
 #include "tests/lib/check_main.h"
 
 #define LINES 120

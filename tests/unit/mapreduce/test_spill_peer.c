@@ -13,8 +13,8 @@
 #include "base/rpc/channel_set.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim_cluster.h"
 #include "mapreduce/cluster/spill_peer.h"
 #include "tests/lib/check_main.h"
 

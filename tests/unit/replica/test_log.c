@@ -11,8 +11,8 @@
 #include "base/core/rand.h"
 #include "base/replica/log.h"
 #include "base/replica/log_format.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture: a model beside the log ---------------------------------------

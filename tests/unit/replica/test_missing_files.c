@@ -10,8 +10,8 @@
 #include "base/crypt/master_key.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 /* Enough for two segments of the log, where no snapshot frees the first. */

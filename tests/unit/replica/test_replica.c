@@ -13,8 +13,8 @@
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture: a machine that sums numbers and counts commands ------------- */

@@ -19,8 +19,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/stream.h"
+#include "base/sim/sim_cluster.h"
 #include "tests/lib/check_main.h"
 
 enum {

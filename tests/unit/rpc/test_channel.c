@@ -12,9 +12,9 @@
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_cluster.h"
-#include "base/runtime/sim_nemesis.h"
 #include "base/runtime/sync.h"
+#include "base/sim/sim_cluster.h"
+#include "base/sim/sim_nemesis.h"
 #include "tests/lib/check_main.h"
 
 enum {

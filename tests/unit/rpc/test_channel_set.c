@@ -5,7 +5,7 @@
 #include "base/rpc/channel_set.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_cluster.h"
+#include "base/sim/sim_cluster.h"
 #include "tests/lib/check_main.h"
 
 enum {

@@ -12,10 +12,10 @@
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 enum {

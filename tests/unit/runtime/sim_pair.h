@@ -8,9 +8,9 @@
 #include "base/core/macros.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_cluster.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim_cluster.h"
 #include "tests/lib/check_main.h"
 
 /* One thread runs the simulation: there is nothing for ThreadSanitizer to find,

@@ -6,8 +6,8 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/log.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 static char *read_all(const char *path)

@@ -9,8 +9,8 @@
 #include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/sim.h"
 #include "base/runtime/sync.h"
+#include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------ */

@@ -5,8 +5,8 @@
 
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "base/runtime/sim_nemesis.h"
 #include "base/runtime/stream.h"
+#include "base/sim/sim_nemesis.h"
 #include "tests/lib/check_main.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "sawzall-lite/builtin.h"
+#include "sawzall-lite/values/builtin.h"
 #include "tests/lib/check_main.h"
 
 struct arg {

@@ -1,7 +1,7 @@
 /* Whatever dies, and whenever: what tablet servers acknowledged is found again,
  * and a server that was declared dead neither writes nor answers. */
 #include "base/core/rand.h"
-#include "bigtable/tablet/manifest.h"
+#include "bigtable/store/manifest.h"
 #include "tests/unit/tablet_server/fixture.h"
 
 enum {

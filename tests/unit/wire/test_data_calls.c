@@ -4,7 +4,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/data_calls.h"

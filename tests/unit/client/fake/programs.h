@@ -7,7 +7,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "bigtable/tablet/script.h"
+#include "bigtable/read/script.h"
 #include "bigtable/wire/data_calls.h"
 #include "sawzall-lite/sawzall.h"
 #include "tests/unit/client/fake/reads.h"

@@ -12,7 +12,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/quarry.h"
+#include "bigtable/quarry.h"
 #include "bigtable/row/schema.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/server.h"

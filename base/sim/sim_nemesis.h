@@ -1,0 +1,89 @@
+/* A nemesis: faults on the machines of a simulated cluster, drawn from a seed.
+ *
+ *     nemesis_run(c, &(struct nemesis_options){
+ *         .seed = seed, .machines = servers, .machine_count = 5,
+ *         .duration_us = 60 * 1000000, .down_max = 2}, &report);
+ *
+ * Every so often one fault begins on one machine or link and lasts a while;
+ * several may last at once. At the end everything is healed: links whole, disks
+ * fast and roomy, clocks right, machines resumed and booted again. A program
+ * that ended by itself (a disk error, say) is booted again too, after a second,
+ * as a supervisor would.
+ *
+ * Threads: one; on a fiber of the director.
+ */
+#ifndef BASE_SIM_SIM_NEMESIS_H
+#define BASE_SIM_SIM_NEMESIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sim/sim_cluster.h"
+
+/* name, default weight, does it count for down_max?, text */
+#define NEMESIS_FAULTS(X)                                                      \
+    X(POWER, 8, true, "power loss")                                            \
+    X(KILL, 8, true, "kill -9")                                                \
+    X(RESTART, 4, true, "orderly restart")                                     \
+    X(PAUSE, 6, true, "pause")                                                 \
+    X(ISOLATE, 6, true, "cut off, both ways")                                  \
+    X(SPLIT, 4, true, "cut off from its like")                                 \
+    X(DEAF, 4, true, "cut off, inbound")                                       \
+    X(MUTE, 4, true, "cut off, outbound")                                      \
+    X(CUT, 6, false, "one link cut, one way")                                  \
+    X(SLOW_NET, 4, false, "slow network")                                      \
+    X(LOSSY_NET, 4, false, "lossy network")                                    \
+    X(RESETS, 4, false, "connections reset")                                   \
+    X(LOST_ANSWERS, 6, false, "answers lost")                                  \
+    X(SLOW_DISK, 4, false, "slow disk")                                        \
+    X(FULL_DISK, 2, true, "full disk")                                         \
+    X(DISK_ERRORS, 2, true, "disk errors")                                     \
+    X(ROT, 0, false, "bit rot")                                                \
+    X(CLOCK, 3, false, "clock jumps and drifts")
+
+enum nemesis_fault {
+#define X(name, weight, down, text) NEMESIS_##name,
+    NEMESIS_FAULTS(X)
+#undef X
+    NEMESIS_FAULT_COUNT
+};
+
+/* Zeros give the defaults. */
+struct nemesis_options {
+    uint64_t seed;
+    struct world *const *machines; /* The victims; borrowed. All are running. */
+    size_t machine_count;
+    /* What lies at the far end of links, beside the machines: clients, servers
+     * of other kinds. No fault holds them. Borrowed. */
+    struct world *const *others;
+    size_t other_count;
+    uint64_t duration_us; /* How long faults begin; default 60 s. */
+    uint64_t pause_us;    /* Mean time between beginnings; default 2 s. */
+    uint64_t fault_us;    /* Mean length of a fault; default 3 s. */
+    size_t down_max;      /* Machines that are out of service at once at most
+                             (see the list above); 0: a minority. */
+    bool weighted;        /* Take the weights below instead of the default. */
+    uint32_t weights[NEMESIS_FAULT_COUNT];
+    const char *rot_prefix; /* Files that may rot; needed for NEMESIS_ROT. */
+    int32_t drift_ppm_max;  /* Of clocks; default 200. */
+    int64_t offset_us_max;  /* Jumps of wall clocks; default 10 s. */
+    /* May fault @f begin on @m? NULL: yes. If so it begins at once. */
+    bool (*allow)(void *ctx, enum nemesis_fault f, struct world *m);
+    void *ctx;
+};
+
+struct nemesis_report {
+    uint64_t counts[NEMESIS_FAULT_COUNT]; /* Faults begun. */
+    uint64_t revived_count; /* Programs that had ended by themselves. */
+};
+
+/* Parks until the last fault is over and all is healed. @report may be NULL. */
+void nemesis_run(struct sim_cluster *c,
+                 const struct nemesis_options *o,
+                 struct nemesis_report *report);
+
+const char *nemesis_fault_name(enum nemesis_fault f);
+uint32_t nemesis_default_weight(enum nemesis_fault f);
+
+#endif /* BASE_SIM_SIM_NEMESIS_H */

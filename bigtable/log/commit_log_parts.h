@@ -1,0 +1,72 @@
+/* Inside of the commit log: what its parts share. commit_log.c has appends and
+ * syncs, log_append.c puts records into a segment, log_segments.h has the
+ * files.
+ *
+ * Threads. One writer at a time appends and syncs; it alone changes `current`,
+ * `block`, `cached`, `sealer` and `last_sequence`. Of a segment it changes what
+ * others read (end, whole, last_sequence) under segments.lock. The atomics are
+ * any thread's.
+ *
+ * Invariants
+ *     INV-1. synced <= position; both only rise, but for records that failed,
+ *            which never counted.
+ *     INV-2. current->end == position while there is a current segment with a
+ *            file.
+ *     INV-3. block holds what the last page of the current file holds.
+ *     INV-4. Once broken is set, nothing is appended.
+ */
+#ifndef BIGTABLE_LOG_COMMIT_LOG_PARTS_H
+#define BIGTABLE_LOG_COMMIT_LOG_PARTS_H
+
+#include <stdatomic.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "bigtable/log/commit_log.h"
+#include "bigtable/log/log_block.h"
+#include "bigtable/log/log_format.h"
+#include "bigtable/log/log_segments.h"
+
+struct unit_sealer;
+
+/* A write past the page cache has at most so many bytes. */
+#define LOG_DIRECT_BYTES_MAX ((size_t)6 << 20)
+
+struct commit_log {
+    struct write_log base;
+    struct keyring *keyring;    /* Borrowed; NULL: not encrypted. */
+    struct unit_sealer *sealer; /* Of the current segment; NULL likewise. */
+    struct log_segments segments;
+    uint64_t last_sequence;        /* Appended. */
+    struct err error;              /* Why `broken`. */
+    atomic_bool broken;            /* Nothing may be appended any more. */
+    atomic_ullong position;        /* Behind the last record that counts. */
+    atomic_ullong synced;          /* Known to be on the disk up to here, */
+    atomic_ullong synced_sequence; /* and up to this entry. */
+    atomic_ullong bytes;
+    /* The writer's alone: */
+    struct log_block block; /* What is put together; between writes, what the
+                               last page holds. */
+    bool cached;            /* The page cache has that page. */
+};
+
+/* Bytes of @records in the log. */
+size_t commit_log__bytes(const struct commit_log *l,
+                         const struct log_record *records,
+                         size_t count);
+
+/* Write @records, which have @bytes, behind the end of the current segment,
+ * which stays where it is. Parks. */
+MUST_CHECK int commit_log__write(struct commit_log *l,
+                                 const struct log_record *records,
+                                 size_t count,
+                                 size_t bytes,
+                                 struct err *err);
+/* The same past the page cache, and synced. PRE: they have at most
+ * LOG_DIRECT_BYTES_MAX, and all before them in the segment is on the disk. */
+MUST_CHECK int commit_log__write_direct(struct commit_log *l,
+                                        const struct log_record *records,
+                                        size_t count,
+                                        struct err *err);
+
+#endif /* BIGTABLE_LOG_COMMIT_LOG_PARTS_H */

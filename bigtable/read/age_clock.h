@@ -1,0 +1,39 @@
+/* What time it is for ages: what a read hides and a compaction drops because it
+ * is old.
+ *
+ * It is the machine's clock, but for a step ahead, which counts only once it
+ * has lasted for AGE_CLOCK_TRUST_US by the monotonic clock: until then time
+ * passes as that one says. So a clock that is ahead for a while makes nothing
+ * old.
+ *
+ * What was wrong from the start cannot be told from what is right. So who must
+ * not destroy anything by mistake asks age_clock_is_proven(), too.
+ *
+ * INV-1: the time told is never ahead of the machine's clock.
+ *
+ * Threads: any, without waiting.
+ */
+#ifndef BIGTABLE_READ_AGE_CLOCK_H
+#define BIGTABLE_READ_AGE_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define AGE_CLOCK_TRUST_US (UINT64_C(3600) * 1000000)
+
+struct age_clock {
+    uint64_t begun_ns;      /* When the monotonic clock said this. */
+    atomic_llong offset_us; /* Of the time told from the monotonic clock. */
+    atomic_ullong since_ns; /* The machine's clock is ahead since then; 0: it is
+                               not. */
+};
+
+/* The machine's clock says @wall_us, its monotonic one @mono_ns. */
+void age_clock_init(struct age_clock *c, int64_t wall_us, uint64_t mono_ns);
+int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns);
+/* Has it been looked at for AGE_CLOCK_TRUST_US, so that a step ahead before
+ * that is over, or is to be believed? */
+bool age_clock_is_proven(const struct age_clock *c, uint64_t mono_ns);
+
+#endif /* BIGTABLE_READ_AGE_CLOCK_H */

@@ -1,0 +1,62 @@
+/* Garbage collection during compactions. */
+#include "bigtable/read/gc_filter.h"
+
+#include "base/core/panic.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/row/visibility.h"
+#include "bigtable/store/store_table.h"
+
+struct gc_filter {
+    struct lsm_filter base;
+    struct store_table_view *view; /* Keeps the schema. */
+    struct visibility visibility;
+    bool to_bottom;
+};
+
+static void filter_begin(void *ctx, bool to_bottom)
+{
+    struct gc_filter *f = ctx;
+    f->to_bottom = to_bottom;
+    visibility_restart(&f->visibility);
+}
+
+static bool filter_keep(void *ctx, struct slice key, struct slice value)
+{
+    struct gc_filter *f = ctx;
+    switch (visibility_feed(&f->visibility, key, value)) {
+    case FATE_SHOWN: return true;
+    case FATE_TOMBSTONE: return !f->to_bottom;
+    case FATE_HIDDEN:
+    case FATE_REDUNDANT:
+    case FATE_COLLECTED:
+    case FATE_FOREIGN: return false;
+    case FATE_MALFORMED: return true; /* Not ours to destroy. */
+    }
+    return true;
+}
+
+static void filter_end(void *ctx)
+{
+    (void)ctx;
+}
+
+struct lsm_filter *gc_filter_new(struct store_table *t, int64_t now_us)
+{
+    struct store_table_view *view = store_table_get_view(t);
+    struct gc_filter *f;
+    if (!view)
+        return NULL;
+    f = mem_zalloc(1, sizeof(*f));
+    f->base = (struct lsm_filter){f, filter_begin, filter_keep, filter_end};
+    f->view = view;
+    visibility_init(&f->visibility, view->schema, now_us);
+    return &f->base;
+}
+
+void gc_filter_free(struct lsm_filter *base)
+{
+    struct gc_filter *f = CONTAINER_OF(base, struct gc_filter, base);
+    visibility_close(&f->visibility);
+    store_table_view_unref(f->view);
+    mem_free(f);
+}

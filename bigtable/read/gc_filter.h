@@ -1,0 +1,22 @@
+/* What a compaction drops: the lsm_filter of a table's groups.
+ *
+ * It applies the same rules as reading does (row/visibility.h). Deletions go
+ * once nothing older is left below. Cells that are one version too many go only
+ * then, too: in the middle, dropping the newer of two entries of one timestamp
+ * could bring the older one back when a version above it is deleted. Age needs
+ * no such care.
+ */
+#ifndef BIGTABLE_READ_GC_FILTER_H
+#define BIGTABLE_READ_GC_FILTER_H
+
+#include <stdint.h>
+
+struct lsm_filter;
+struct store_table;
+
+/* For one compaction of a group of @t, judging age at @now_us. NULL when the
+ * table was dropped. Owned. */
+struct lsm_filter *gc_filter_new(struct store_table *t, int64_t now_us);
+void gc_filter_free(struct lsm_filter *f);
+
+#endif /* BIGTABLE_READ_GC_FILTER_H */

@@ -1,0 +1,112 @@
+/* What the options of a read mean for the store. */
+#include "bigtable/read/read_options.h"
+
+#include "base/core/panic.h"
+#include "base/regex/regex.h"
+#include "bigtable/quarry.h"
+#include "bigtable/row/filter.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/store_table.h"
+
+static int take_families(struct read_spec *out,
+                         const struct schema *schema,
+                         const struct quarry_read_options *opts,
+                         struct err *err)
+{
+    size_t count = schema->family_count;
+    if (opts->family_count == 0)
+        return 0;
+    /* Entries of families that the schema has not are never asked about. */
+    out->families =
+        mem_zalloc(count ? schema->families[count - 1].id + 1U : 1U, 1);
+    for (size_t i = 0; i < opts->family_count; i++) {
+        struct slice name = slice_str(opts->families[i]);
+        const struct family *f = schema_family(schema, name);
+        if (!f)
+            return schema_no_family(schema, name, err);
+        out->families[f->id] = 1;
+    }
+    return 0;
+}
+
+static int take_rows(struct read_spec *out,
+                     const struct quarry_read_options *opts,
+                     struct err *err)
+{
+    for (size_t i = 0; i < opts->range_count; i++)
+        read_spec_add_range(out, opts->ranges[i].start, opts->ranges[i].end);
+    for (size_t i = 0; i < opts->key_count; i++) {
+        int rc = row_name_check(opts->keys[i], err);
+        if (rc)
+            return rc;
+        read_spec_add_row(out, opts->keys[i]);
+    }
+    out->none = opts->range_count + opts->key_count > 0 && out->span_count == 0;
+    read_spec_finish(out);
+    return 0;
+}
+
+static int take_times(struct read_spec *out,
+                      const struct quarry_read_options *opts,
+                      struct err *err)
+{
+    int64_t max = opts->time_max_us;
+    if (max != 0 && opts->time_min_us >= max)
+        return err_set(err, ERR_INVALID, "the time range [%lld, %lld) is empty",
+                       (long long)opts->time_min_us, (long long)max);
+    if (max == 0 && opts->time_min_us != 0)
+        max = INT64_MAX;
+    out->time_min_us = opts->time_min_us;
+    out->time_max_us = max;
+    return 0;
+}
+
+static int fill_spec(struct read_spec *out,
+                     const struct schema *schema,
+                     const struct quarry_read_options *opts,
+                     struct err *err)
+{
+    int rc = take_rows(out, opts, err);
+    if (rc == 0)
+        rc = take_families(out, schema, opts, err);
+    if (rc == 0)
+        rc = take_times(out, opts, err);
+    if (rc == 0 && opts->filter) {
+        rc = filter_check(opts->filter, err);
+        out->filter = filter_ref(opts->filter);
+    }
+    if (rc == 0 && opts->column_regex) {
+        rc = regex_new(slice_str(opts->column_regex), REGEX_BYTES,
+                       &out->column_regex, err);
+        if (rc)
+            err_wrap(err, "column pattern");
+    }
+    out->versions = opts->versions;
+    out->row_limit = opts->row_limit;
+    out->keys_only = opts->keys_only;
+    out->read_ahead = !opts->read_ahead_off;
+    out->progress_rows = opts->program ? 0 : opts->progress_rows;
+    return rc;
+}
+
+int read_spec_of_schema(struct read_spec *out,
+                        const struct schema *schema,
+                        const struct quarry_read_options *opts,
+                        struct err *err)
+{
+    static const struct quarry_read_options defaults = {.versions = 0};
+    int rc;
+    *out = (struct read_spec){.spans = NULL};
+    rc = fill_spec(out, schema, opts ? opts : &defaults, err);
+    if (rc)
+        read_spec_close(out);
+    return rc;
+}
+
+int read_spec_build(struct read_spec *out,
+                    const struct store_table_view *view,
+                    const struct quarry_read_options *opts,
+                    struct err *err)
+{
+    return read_spec_of_schema(out, view->schema, opts, err);
+}

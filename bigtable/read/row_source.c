@@ -1,0 +1,242 @@
+/* Sources of entries: iterators, and rows of the scan cache. */
+#include "bigtable/read/row_source.h"
+
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "bigtable/read/scan_cache.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+
+/* --- iterators ----------------------------------------------------------- */
+
+static int iter_seek(void *it, struct slice key, struct err *err)
+{
+    return lsm_iter_seek(((struct row_source *)it)->iter, key, err);
+}
+
+static int iter_next(void *it, struct err *err)
+{
+    return lsm_iter_next(((struct row_source *)it)->iter, err);
+}
+
+static bool iter_valid(const void *it)
+{
+    return lsm_iter_valid(((const struct row_source *)it)->iter);
+}
+
+static struct slice iter_key(const void *it)
+{
+    return lsm_iter_key(((const struct row_source *)it)->iter);
+}
+
+static struct slice iter_value(const void *it)
+{
+    return lsm_iter_value(((const struct row_source *)it)->iter);
+}
+
+static const struct entry_source_ops iter_ops = {
+    iter_seek, iter_next, iter_valid, iter_key, iter_value};
+
+/* --- cached rows --------------------------------------------------------- */
+
+static struct slice key_at(const struct row_source *s, size_t i)
+{
+    const struct scan_pair *p = scan_entry_pair(s->cached, i);
+    return slice_make(scan_entry_bytes(s->cached) + p->key_at, p->key_len);
+}
+
+static int cached_seek(void *it, struct slice key, struct err *err)
+{
+    struct row_source *s = it;
+    size_t low = 0;
+    size_t high = s->cached->pair_count;
+    (void)err;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_cmp(key_at(s, middle), key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    s->at = low;
+    return 0;
+}
+
+static int cached_next(void *it, struct err *err)
+{
+    struct row_source *s = it;
+    (void)err;
+    s->at++;
+    return 0;
+}
+
+static bool cached_valid(const void *it)
+{
+    const struct row_source *s = it;
+    return s->at < s->cached->pair_count;
+}
+
+static struct slice cached_key(const void *it)
+{
+    const struct row_source *s = it;
+    return key_at(s, s->at);
+}
+
+static struct slice cached_value(const void *it)
+{
+    const struct row_source *s = it;
+    const struct scan_pair *p = scan_entry_pair(s->cached, s->at);
+    return slice_make(scan_entry_bytes(s->cached) + p->value_at, p->value_len);
+}
+
+static const struct entry_source_ops cached_ops = {
+    cached_seek, cached_next, cached_valid, cached_key, cached_value};
+
+/* --- filling the cache --------------------------------------------------- */
+
+/* Entries of a row, on their way into the cache. */
+struct gathered {
+    struct buf pairs; /* struct scan_pair. */
+    struct buf bytes;
+};
+
+static void
+row_source_gather(struct gathered *g, struct slice key, struct slice value)
+{
+    struct scan_pair p = {(uint32_t)g->bytes.len, (uint32_t)key.len,
+                          (uint32_t)(g->bytes.len + key.len),
+                          (uint32_t)value.len};
+    buf_append(&g->pairs, &p, sizeof(p));
+    buf_append_slice(&g->bytes, key);
+    buf_append_slice(&g->bytes, value);
+}
+
+/* All entries of @row, unless they are more than @bytes_max (*@whole). */
+static int gather_row(struct gathered *g,
+                      struct lsm_iter *it,
+                      struct slice row,
+                      size_t bytes_max,
+                      bool *whole,
+                      struct err *err)
+{
+    int rc = lsm_iter_seek(it, row, err);
+    *whole = true;
+    while (rc == 0 && lsm_iter_valid(it) &&
+           slice_starts_with(lsm_iter_key(it), row)) {
+        struct slice key = lsm_iter_key(it);
+        struct slice value = lsm_iter_value(it);
+        if (g->pairs.len + g->bytes.len + sizeof(struct scan_pair) + key.len +
+                value.len >
+            bytes_max) {
+            *whole = false;
+            return 0;
+        }
+        row_source_gather(g, key, value);
+        rc = lsm_iter_next(it, err);
+    }
+    return rc;
+}
+
+static struct scan_entry *new_row(const struct scan_key *k,
+                                  const struct gathered *g)
+{
+    size_t count = g->pairs.len / sizeof(struct scan_pair);
+    struct scan_entry *e = scan_entry_new(k, count, g->bytes.len);
+    if (count) {
+        memcpy(e->data, g->pairs.data, g->pairs.len);
+        memcpy(scan_entry_bytes(e), g->bytes.data, g->bytes.len);
+    }
+    return e;
+}
+
+/* Read the whole row from @s, a row that is read often, and keep it. */
+static int keep_row(struct row_source *s,
+                    const struct row_place *p,
+                    const struct scan_key *k,
+                    struct err *err)
+{
+    struct scan_cache *cache = p->store->scan_cache;
+    struct gathered g = {BUF_INIT, BUF_INIT};
+    struct scan_entry *e;
+    bool whole;
+    int rc = gather_row(&g, s->iter, p->encoded, scan_cache_entry_max(cache),
+                        &whole, err);
+    if (rc == 0) {
+        if (!whole) { /* Remember only that. */
+            buf_clear(&g.pairs);
+            buf_clear(&g.bytes);
+        }
+        e = new_row(k, &g);
+        e->oversized = !whole;
+        scan_cache_put(cache, e, &p->store->queue, p->row, p->complete);
+        if (whole) {
+            lsm_iter_free(s->iter);
+            s->iter = NULL;
+            s->cached = e;
+        } else {
+            scan_entry_unref(e);
+        }
+    }
+    buf_close(&g.pairs);
+    buf_close(&g.bytes);
+    return rc;
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+int row_source_open(struct row_source *s,
+                    struct lsm_snapshot *snapshot,
+                    const struct lsm_read_options *opts,
+                    struct err *err)
+{
+    *s = (struct row_source){.iter = NULL};
+    return lsm_iter_new(snapshot, opts, &s->iter, err);
+}
+
+int row_source_open_row(struct row_source *s,
+                        const struct row_place *place,
+                        const struct lsm_read_options *opts,
+                        struct err *err)
+{
+    struct scan_cache *cache = place->store->scan_cache;
+    struct lsm_read_options whole = *opts;
+    bool oversized = false;
+    struct scan_key k;
+    int rc;
+    if (!cache)
+        return row_source_open(s, place->snapshot, opts, err);
+    *s = (struct row_source){.iter = NULL};
+    k = scan_key_make(place->tablet->life, place->generation,
+                      (uint32_t)place->group, place->encoded,
+                      hash64_slice(place->encoded));
+    s->cached = scan_cache_get(cache, &k, &place->store->queue, place->row,
+                               opts->sequence_max);
+    if (s->cached && !s->cached->oversized)
+        return 0;
+    oversized = s->cached != NULL;
+    scan_entry_unref(s->cached);
+    if (oversized || !scan_cache_wants(cache, &k))
+        return row_source_open(s, place->snapshot, opts, err);
+    whole.time_min_us = whole.time_max_us = 0; /* Whatever others ask for. */
+    rc = row_source_open(s, place->snapshot, &whole, err);
+    if (rc == 0)
+        rc = keep_row(s, place, &k, err);
+    if (rc)
+        row_source_close(s);
+    return rc;
+}
+
+void row_source_close(struct row_source *s)
+{
+    lsm_iter_free(s->iter);
+    scan_entry_unref(s->cached);
+    *s = (struct row_source){.iter = NULL};
+}
+
+struct entry_source row_source_entries(struct row_source *s)
+{
+    return (struct entry_source){s, s->iter ? &iter_ops : &cached_ops};
+}

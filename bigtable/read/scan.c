@@ -1,0 +1,317 @@
+/* Scans over the tablets of a table. */
+#include "bigtable/read/scan.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/read/row_source.h"
+#include "bigtable/row/filter_run.h"
+#include "bigtable/row/gc_rule.h"
+#include "bigtable/row/read_row.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
+#include "bigtable/store/tablet.h"
+
+/* --- scans --------------------------------------------------------------- */
+
+struct scan {
+    const struct read_spec *spec;
+    struct store_table_view *view; /* Referenced. */
+    struct filter_run *filter;
+    struct row_reader reader;
+    struct tablet_snapshot *snapshots; /* Of the tablets of some span. */
+    size_t snapshot_count;
+    size_t tablet;   /* Index of the one in hand, */
+    size_t span;     /* and of the span. */
+    bool opened;     /* The sources are over the tablet in hand, for ranges. */
+    bool positioned; /* The reader is inside the span in hand. */
+    struct row_source opened_sources[GROUP_COUNT_MAX];
+    struct entry_source sources[GROUP_COUNT_MAX];
+    size_t source_count;
+    struct buf scratch;
+    uint64_t rows;
+    /* Rows found in the tablet in hand, and bytes, that its meter does not have
+     * yet. */
+    uint64_t unmetered_rows;
+    uint64_t unmetered_bytes;
+    bool metered; /* Some meter has something of this scan. */
+};
+
+/* Rows after which a long scan is told to the meter. */
+#define METER_ROWS 1024
+
+static const struct row_span everything = {.single = false};
+
+static const struct row_span *span_at(const struct scan *s, size_t i)
+{
+    return s->spec->span_count ? &s->spec->spans[i] : &everything;
+}
+
+static size_t span_count(const struct scan *s)
+{
+    return s->spec->span_count ? s->spec->span_count : 1;
+}
+
+/* Does @span end at or before the tablet's first row? */
+static bool is_before(const struct row_span *span, const struct tablet *t)
+{
+    return span->upper.len &&
+           slice_cmp(buf_slice(&span->upper), buf_slice(&t->start_key)) <= 0;
+}
+
+static bool is_behind(const struct row_span *span, const struct tablet *t)
+{
+    return t->end_key.len &&
+           slice_cmp(buf_slice(&span->lower), buf_slice(&t->end_key)) >= 0;
+}
+
+/* Pin every tablet that holds rows of some span. */
+static void take_snapshots(struct scan *s)
+{
+    size_t spans = span_count(s);
+    size_t k = 0;
+    s->snapshots =
+        mem_alloc((s->view->tablet_count + 1) * sizeof(*s->snapshots));
+    for (size_t i = 0; i < s->view->tablet_count && k < spans; i++) {
+        struct tablet *t = s->view->tablets[i];
+        while (k < spans && is_before(span_at(s, k), t))
+            k++;
+        if (k < spans && !is_behind(span_at(s, k), t))
+            tablet_snapshot_take(t, &s->snapshots[s->snapshot_count++]);
+    }
+}
+
+static bool group_is_wanted(const struct scan *s, uint32_t id)
+{
+    const struct schema *schema = s->view->schema;
+    if (!s->spec->families)
+        return true;
+    for (size_t i = 0; i < schema->family_count; i++)
+        if (schema->families[i].group == id &&
+            s->spec->families[schema->families[i].id])
+            return true;
+    return false;
+}
+
+/* Tell the tablet in hand what was read of it. */
+static void scan_meter_rows(struct scan *s)
+{
+    struct tablet *t;
+    if (s->unmetered_rows == 0 || s->tablet >= s->snapshot_count)
+        return;
+    t = s->snapshots[s->tablet].tablet;
+    load_meter_add(&t->load, LOAD_READS, s->unmetered_rows, s->unmetered_bytes,
+                   world_mono_ns(t->store->world));
+    s->unmetered_rows = s->unmetered_bytes = 0;
+    s->metered = true;
+}
+
+static void meter_row(struct scan *s, const struct quarry_row *row)
+{
+    s->unmetered_rows += row->cell_count > 0;
+    s->unmetered_bytes += row->key.len + s->reader.bytes.len;
+    if (s->unmetered_rows >= METER_ROWS)
+        scan_meter_rows(s);
+}
+
+static void close_sources(struct scan *s)
+{
+    for (size_t i = 0; i < s->source_count; i++)
+        row_source_close(&s->opened_sources[i]);
+    s->source_count = 0;
+    s->opened = false;
+}
+
+/* Group @i of the tablet in hand, for the one row @probe or for ranges. */
+static int open_source(struct scan *s,
+                       size_t i,
+                       const struct lsm_read_options *opts,
+                       struct err *err)
+{
+    const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    struct row_source *source = &s->opened_sources[s->source_count];
+    const struct row_place place = {
+        .store = snapshot->tablet->store,
+        .tablet = snapshot->tablet,
+        .group = i,
+        .generation = s->view->generation,
+        .encoded = opts->probe_row,
+        .row = opts->probe_row.len
+                   ? cell_key_plain_row(opts->probe_row, &s->scratch)
+                   : SLICE_EMPTY,
+        .snapshot = snapshot->groups[i],
+        .complete = snapshot->sequence,
+    };
+    int rc = opts->probe_row.len
+                 ? row_source_open_row(source, &place, opts, err)
+                 : row_source_open(source, place.snapshot, opts, err);
+    if (rc == 0)
+        s->sources[s->source_count++] = row_source_entries(source);
+    return rc;
+}
+
+/* Sources for the wanted groups of the tablet in hand: for the one row @probe,
+ * or for ranges. */
+static int open_sources(struct scan *s, struct slice probe, struct err *err)
+{
+    const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    const struct lsm_read_options opts = {
+        .sequence_max = snapshot->sequence,
+        .probe_row = probe,
+        .time_min_us = s->spec->time_min_us,
+        .time_max_us = s->spec->time_max_us,
+        .scan = probe.len == 0 && s->spec->read_ahead,
+    };
+    int rc = 0;
+    close_sources(s);
+    for (size_t i = 0; i < snapshot->group_count && rc == 0; i++)
+        if (group_is_wanted(s, snapshot->tablet->groups[i]->id))
+            rc = open_source(s, i, &opts, err);
+    row_reader_set_sources(&s->reader, s->sources, s->source_count);
+    s->opened = rc == 0 && probe.len == 0;
+    return rc;
+}
+
+/* Put the reader at the beginning of the span in hand. */
+static int enter_span(struct scan *s, struct err *err)
+{
+    const struct row_span *span = span_at(s, s->span);
+    struct slice lower = buf_slice(&span->lower);
+    int rc = 0;
+    if (span->single)
+        rc = open_sources(s, lower, err);
+    else if (!s->opened)
+        rc = open_sources(s, SLICE_EMPTY, err);
+    if (rc == 0)
+        rc = row_reader_seek(&s->reader, lower, buf_slice(&span->upper), err);
+    s->positioned = rc == 0;
+    return rc;
+}
+
+static void leave_tablet(struct scan *s)
+{
+    scan_meter_rows(s);
+    s->tablet++;
+    close_sources(s);
+}
+
+/* Find the next span with rows in a tablet; false at the end. */
+static bool scan_advance(struct scan *s)
+{
+    const struct row_span *span;
+    if (s->positioned) {
+        /* The span may go on in the next tablet. */
+        span = span_at(s, s->span);
+        const struct tablet *t = s->snapshots[s->tablet].tablet;
+        bool more = t->end_key.len && (span->upper.len == 0 ||
+                                       slice_cmp(buf_slice(&span->upper),
+                                                 buf_slice(&t->end_key)) > 0);
+        s->positioned = false;
+        if (more) {
+            leave_tablet(s);
+        } else {
+            s->span++;
+        }
+    }
+    while (s->tablet < s->snapshot_count && s->span < span_count(s)) {
+        const struct tablet *t = s->snapshots[s->tablet].tablet;
+        span = span_at(s, s->span);
+        if (is_before(span, t)) {
+            s->span++;
+        } else if (is_behind(span, t)) {
+            leave_tablet(s);
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
+{
+    *row = NULL;
+    if (s->spec->none || (s->spec->row_limit && s->rows >= s->spec->row_limit))
+        return 0;
+    for (;;) {
+        int rc;
+        if (s->positioned) {
+            rc = row_reader_next(&s->reader, row, err);
+            if (rc)
+                return rc;
+            if (*row) {
+                s->rows += (*row)->cell_count > 0;
+                meter_row(s, *row);
+                return 0;
+            }
+        }
+        if (!scan_advance(s))
+            return 0;
+        rc = enter_span(s, err);
+        if (rc)
+            return rc;
+    }
+}
+
+uint64_t scan_sequence(const struct scan *s)
+{
+    uint64_t sequence = 0;
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        sequence = MAX_OF(sequence, s->snapshots[i].sequence);
+    return sequence;
+}
+
+int scan_new(struct store_table_view *view,
+             const struct read_spec *spec,
+             int64_t now_us,
+             struct scan **out,
+             struct err *err)
+{
+    struct scan *s = mem_zalloc(1, sizeof(*s));
+    struct row_reader_options opts = {
+        .schema = view->schema,
+        .now_us = now_us,
+        .families = spec->families,
+        .versions = spec->versions,
+        .time_min_us = spec->time_min_us,
+        .time_max_us = spec->time_max_us,
+        .keys_only = spec->keys_only,
+        .valued = spec->valued,
+        .column_regex = spec->column_regex,
+        .progress_rows = spec->progress_rows,
+    };
+    int rc = 0;
+    atomic_fetch_add(&view->references, 1);
+    s->view = view;
+    s->spec = spec;
+    if (spec->filter)
+        rc = filter_run_new(spec->filter, &s->filter, err);
+    opts.filter = s->filter;
+    row_reader_init(&s->reader, &opts);
+    *out = NULL;
+    if (rc) {
+        scan_free(s);
+        return rc;
+    }
+    take_snapshots(s);
+    *out = s;
+    return 0;
+}
+
+void scan_free(struct scan *s)
+{
+    if (!s)
+        return;
+    /* To find nothing is a read as well. */
+    s->unmetered_rows += !s->metered && s->unmetered_rows == 0;
+    s->tablet = s->tablet < s->snapshot_count ? s->tablet : 0;
+    scan_meter_rows(s);
+    close_sources(s);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        tablet_snapshot_drop(&s->snapshots[i]);
+    mem_free(s->snapshots);
+    buf_close(&s->scratch);
+    row_reader_close(&s->reader);
+    filter_run_free(s->filter);
+    store_table_view_unref(s->view);
+    mem_free(s);
+}

@@ -1,0 +1,90 @@
+/* Reading: rows of a table in order, over all its tablets, as of one moment.
+ *
+ * Threads: one at a time. Everything parks.
+ */
+#ifndef BIGTABLE_READ_SCAN_H
+#define BIGTABLE_READ_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/cells.h"
+
+struct quarry_filter;
+struct regex;
+struct scan;
+struct store_table;
+struct store_table_view;
+
+/* Rows to read, as encoded keys: [lower, upper); an empty upper is no bound. */
+struct row_span {
+    struct buf lower;
+    struct buf upper;
+    bool single; /* Exactly the row `lower`. */
+};
+
+/* What to read: built by its user, then not changed. */
+struct read_spec {
+    struct row_span *spans; /* Owned; ascending, disjoint (spans_sort). */
+    size_t span_count;
+    struct quarry_filter *filter; /* Owned reference; NULL: none. */
+    struct regex *column_regex;   /* Owned; NULL: none. */
+    uint8_t *families; /* Owned; by ids of the schema's families, nonzero:
+                          wanted. NULL: all. */
+    uint8_t *valued;   /* Owned; zero: values are left empty. NULL: none are. */
+    uint32_t versions;
+    int64_t time_min_us; /* Equal bounds: none. */
+    int64_t time_max_us;
+    uint64_t row_limit; /* 0: none. */
+    bool keys_only;
+    bool none;              /* No row at all: empty ranges were asked for. */
+    bool read_ahead;        /* The scan is expected to go on. */
+    uint32_t progress_rows; /* Rows without cells to hand out one; 0: none. */
+};
+
+void read_spec_close(struct read_spec *spec);
+/* Add the rows [start, end), or one row. */
+void read_spec_add_range(struct read_spec *spec,
+                         struct slice start,
+                         struct slice end);
+void read_spec_add_row(struct read_spec *spec, struct slice row);
+/* Leave out what is not in the rows [start, end). PRE: finished. */
+void read_spec_clip(struct read_spec *spec,
+                    struct slice start,
+                    struct slice end);
+/* Read exactly @row, whatever was added before. */
+void read_spec_set_row(struct read_spec *spec, struct slice row);
+/* Bring the spans into order; overlapping ones become one. With none added, all
+ * rows are meant. */
+void read_spec_finish(struct read_spec *spec);
+
+/* Begin a scan of @view (referenced) as @spec (borrowed until close) says. */
+MUST_CHECK int scan_new(struct store_table_view *view,
+                        const struct read_spec *spec,
+                        int64_t now_us,
+                        struct scan **out,
+                        struct err *err);
+/* The next row, borrowed until the next call; NULL at the end. */
+MUST_CHECK int
+scan_next(struct scan *s, const struct quarry_row **row, struct err *err);
+/* The highest sequence number the scan sees. */
+uint64_t scan_sequence(const struct scan *s);
+void scan_free(struct scan *s); /* NULL is allowed. */
+
+/* The newest cell of one column of one row: the cheapest read. The value is
+ * appended to @value. Errors: ERR_NOTFOUND (family). */
+MUST_CHECK int read_cell(struct store_table *t,
+                         struct slice row,
+                         struct slice family,
+                         struct slice qualifier,
+                         struct buf *value,
+                         int64_t *timestamp_us,
+                         bool *found,
+                         struct err *err);
+
+#endif /* BIGTABLE_READ_SCAN_H */

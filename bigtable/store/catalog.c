@@ -1,0 +1,373 @@
+/* The tables of a store: finding, creating, changing and dropping them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/store/manifest.h"
+#include "bigtable/store/split.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+#include "bigtable/wire/snapshot_record.h"
+
+/* Index of table @name, or of where it belongs. PRE: the lock is held. */
+static size_t
+store_catalog_find(const struct store *s, const char *name, bool *found)
+{
+    size_t i = 0;
+    while (i < s->table_count && strcmp(s->tables[i]->name, name) < 0)
+        i++;
+    *found = i < s->table_count && strcmp(s->tables[i]->name, name) == 0;
+    return i;
+}
+
+static int no_table(const struct store *s, const char *name, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < s->table_count; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", s->tables[i]->name);
+    if (s->table_count)
+        err_set(err, ERR_NOTFOUND, "no table %s; there are: %s", name,
+                buf_cstr(&list));
+    else
+        err_set(err, ERR_NOTFOUND, "no table %s; there are none yet", name);
+    err_set_detail(err, ERR_DETAIL_NO_TABLE, name);
+    buf_close(&list);
+    return ERR_NOTFOUND;
+}
+
+int store_find_table(struct store *s,
+                     const char *name,
+                     struct store_table **out,
+                     struct err *err)
+{
+    bool found;
+    size_t i;
+    int rc = 0;
+    mutex_lock(&s->lock);
+    i = store_catalog_find(s, name, &found);
+    *out = found ? store_table_ref(s->tables[i]) : NULL;
+    if (!found)
+        rc = no_table(s, name, err);
+    mutex_unlock(&s->lock);
+    return rc;
+}
+
+void store_table_names(struct store *s, char ***names, size_t *count)
+{
+    mutex_lock(&s->lock);
+    *names = mem_alloc((s->table_count + 1) * sizeof(char *));
+    for (size_t i = 0; i < s->table_count; i++)
+        (*names)[i] = mem_strdup(s->tables[i]->name);
+    *count = s->table_count;
+    mutex_unlock(&s->lock);
+}
+
+static void insert_table(struct store *s, struct store_table *t)
+{
+    bool found;
+    size_t i;
+    mutex_lock(&s->lock);
+    i = store_catalog_find(s, t->name, &found);
+    PRE(!found);
+    s->tables = mem_realloc(s->tables, (s->table_count + 2) *
+                                           sizeof(struct store_table *));
+    memmove(&s->tables[i + 1], &s->tables[i],
+            (s->table_count - i) * sizeof(struct store_table *));
+    s->tables[i] = t;
+    s->table_count++;
+    mutex_unlock(&s->lock);
+}
+
+/* Take @name out; its reference is the caller's. NULL when it is not there. */
+static struct store_table *remove_table(struct store *s, const char *name)
+{
+    struct store_table *t = NULL;
+    bool found;
+    size_t i;
+    mutex_lock(&s->lock);
+    i = store_catalog_find(s, name, &found);
+    if (found) {
+        t = s->tables[i];
+        s->table_count--;
+        memmove(&s->tables[i], &s->tables[i + 1],
+                (s->table_count - i) * sizeof(struct store_table *));
+    }
+    mutex_unlock(&s->lock);
+    return t;
+}
+
+/* PRE: the catalog is locked. */
+static int store_catalog_create(struct store *s,
+                                const char *name,
+                                const struct schema *schema,
+                                struct err *err)
+{
+    struct store_table *t = store_table_new(s, s->next_table, name);
+    uint64_t id = atomic_fetch_add(&s->next_tablet, 1);
+    struct buf edit = BUF_INIT;
+    struct tablet *tablet;
+    int rc = tablet_open(s, t, id, SLICE_EMPTY, SLICE_EMPTY, schema, NULL, 0,
+                         &tablet, err);
+    if (rc == 0) {
+        edit_put_table(&edit, t->id, name, schema);
+        edit_put_tablet(&edit, tablet->id, t->id, SLICE_EMPTY, SLICE_EMPTY,
+                        NULL, 0);
+        rc = store_commit(s, tablet->id, &edit, err);
+        if (rc)
+            tablet_unref(tablet);
+    }
+    buf_close(&edit);
+    if (rc) {
+        store_table_unref(t);
+        return rc;
+    }
+    s->next_table++;
+    store_table_set_view(t, store_table_view_new(schema, 1, &tablet, 1));
+    insert_table(s, t);
+    return 0;
+}
+
+static bool table_exists(struct store *s, const char *name)
+{
+    bool found;
+    mutex_lock(&s->lock);
+    store_catalog_find(s, name, &found);
+    mutex_unlock(&s->lock);
+    return found;
+}
+
+int store_create_table(struct store *s,
+                       const char *name,
+                       const struct schema *schema,
+                       struct err *err)
+{
+    int rc = store_check_writable(s, err);
+    if (rc == 0)
+        rc = schema_check_table_name(slice_str(name), err);
+    if (rc)
+        return rc;
+    mutex_lock(&s->catalog_lock);
+    if (table_exists(s, name))
+        rc = err_set(err, ERR_EXISTS, "table %s exists already", name);
+    else
+        rc = store_catalog_create(s, name, schema, err);
+    mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+/* --- tables of snapshots ------------------------------------------------- */
+
+/* The edit that makes table @id of what @r says. */
+static void put_tablets(struct store *s,
+                        uint64_t id,
+                        const char *name,
+                        const struct schema *schema,
+                        const struct snapshot_record *r,
+                        struct buf *edit)
+{
+    edit_put_table(edit, id, name, schema);
+    for (size_t i = 0; i < r->tablet_count; i++) {
+        const struct snapshot_tablet *t = &r->tablets[i];
+        uint64_t tablet = atomic_fetch_add(&s->next_tablet, 1);
+        edit_put_tablet_of(edit, tablet, id, t->start, t->end, t->groups);
+        edit_put_stamp(edit, tablet, t->stamped_us);
+    }
+}
+
+static int open_tablets(struct store *s,
+                        struct store_table *t,
+                        const struct manifest_state *state,
+                        struct tablet **out,
+                        struct err *err)
+{
+    size_t opened = 0;
+    int rc = 0;
+    while (rc == 0 && opened < state->tablet_count) {
+        const struct manifest_tablet *from = &state->tablets[opened];
+        store_table_note_stamp(t, from->stamped_us);
+        rc = tablet_open(s, t, from->id, buf_slice(&from->start),
+                         buf_slice(&from->end), state->tables[0].schema,
+                         from->groups, from->group_count, &out[opened], err);
+        opened += rc == 0;
+    }
+    while (rc && opened > 0)
+        tablet_unref(out[--opened]);
+    return rc;
+}
+
+/* Put the table that @edit makes, and @state has, into the store. */
+static int put_table(struct store *s,
+                     const char *name,
+                     const struct manifest_state *state,
+                     struct buf *edit,
+                     struct err *err)
+{
+    struct store_table *t = store_table_new(s, state->tables[0].id, name);
+    struct tablet **tablets =
+        mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
+    int rc = open_tablets(s, t, state, tablets, err);
+    if (rc == 0) {
+        rc = store_commit(s, 0, edit, err);
+        for (size_t i = 0; rc && i < state->tablet_count; i++)
+            tablet_unref(tablets[i]);
+    }
+    if (rc == 0) {
+        s->next_table++;
+        store_table_set_view(t, store_table_view_new(state->tables[0].schema, 1,
+                                                     tablets,
+                                                     state->tablet_count));
+        insert_table(s, t);
+    } else {
+        store_table_unref(t);
+    }
+    mem_free(tablets);
+    return rc;
+}
+
+int store__make_table(struct store *s,
+                      const char *name,
+                      const struct snapshot_record *r,
+                      struct err *err)
+{
+    struct manifest_state state;
+    struct buf edit = BUF_INIT;
+    struct schema *schema = NULL;
+    int rc = schema_check_table_name(slice_str(name), err);
+    if (rc == 0 && table_exists(s, name))
+        rc = err_set(err, ERR_EXISTS, "table %s exists already", name);
+    if (rc == 0)
+        rc = schema_decode(r->schema, &schema, err);
+    if (rc)
+        return rc;
+    manifest_state_init(&state);
+    put_tablets(s, s->next_table, name, schema, r, &edit);
+    rc = manifest_state_apply(&state, buf_slice(&edit), err);
+    if (rc == 0)
+        rc = put_table(s, name, &state, &edit, err);
+    manifest_state_close(&state);
+    schema_free(schema);
+    buf_close(&edit);
+    return rc;
+}
+
+static void retire_tablets(struct store *s, struct store_table *t)
+{
+    struct store_table_view *v = store_table_get_view(t);
+    for (size_t i = 0; i < v->tablet_count; i++) {
+        tablet_retire(v->tablets[i]);
+        background_pause(s, v->tablets[i]);
+    }
+    store_table_view_unref(v);
+}
+
+/* A flush that ends meanwhile commits before that, or not at all: the manifest
+ * takes nothing about tablets that are gone. */
+static int commit_drop(struct store *s, struct store_table *t, struct err *err)
+{
+    struct store_table_view *v = store_table_get_view(t);
+    struct buf edit = BUF_INIT;
+    int rc;
+    edit_drop_table(&edit, t->id);
+    for (size_t i = 0; i < v->tablet_count; i++)
+        tablet_hold_edits(v->tablets[i]);
+    rc = store_commit(s, 0, &edit, err);
+    for (size_t i = v->tablet_count; i-- > 0;)
+        tablet_release_edits(v->tablets[i], rc == 0);
+    store_table_view_unref(v);
+    buf_close(&edit);
+    return rc;
+}
+
+/* PRE: the catalog is locked. */
+static int store_catalog_drop(struct store *s,
+                              const char *name,
+                              struct store_table *t,
+                              struct err *err)
+{
+    int rc;
+    mutex_lock(&t->change_lock);
+    write_turn_close_table(s, t);
+    rc = commit_drop(s, t, err);
+    if (rc == 0) {
+        retire_tablets(s, t);
+        store_table_unref(remove_table(s, name));
+    }
+    write_turn_open_table(s, t, rc == 0, NULL);
+    mutex_unlock(&t->change_lock);
+    return rc;
+}
+
+int store_drop_table(struct store *s, const char *name, struct err *err)
+{
+    struct store_table *t;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    mutex_lock(&s->catalog_lock);
+    rc = store_find_table(s, name, &t, err);
+    if (rc == 0) {
+        rc = store_catalog_drop(s, name, t, err);
+        store_table_unref(t);
+    }
+    mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+int store_put_schema(struct store *s,
+                     struct store_table *t,
+                     struct store_table_view *v,
+                     const struct schema *schema,
+                     uint64_t generation,
+                     struct err *err)
+{
+    struct tablet **tablets =
+        mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
+    struct buf edit = BUF_INIT;
+    int rc = 0;
+    write_turn_close_table(s, t);
+    for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
+        rc = tablet_add_groups(v->tablets[i], schema, err);
+    if (rc == 0) {
+        edit_put_table(&edit, t->id, t->name, schema);
+        rc = store_commit(s, 0, &edit, err);
+    }
+    for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
+        tablets[i] = tablet_ref(v->tablets[i]);
+        tablet_set_options(tablets[i], schema);
+    }
+    write_turn_open_table(s, t, rc == 0,
+                          rc ? NULL
+                             : store_table_view_new(schema, generation, tablets,
+                                                    v->tablet_count));
+    mem_free(tablets);
+    buf_close(&edit);
+    return rc;
+}
+
+int store_alter_table(struct store *s,
+                      struct store_table *t,
+                      schema_change_fn change,
+                      void *ctx,
+                      struct err *err)
+{
+    struct store_table_view *v;
+    struct schema *schema;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    mutex_lock(&t->change_lock);
+    v = store_table_get_view(t);
+    if (!v) {
+        mutex_unlock(&t->change_lock);
+        return store_table_gone(t, err);
+    }
+    schema = schema_copy(v->schema);
+    rc = change(ctx, schema, err);
+    if (rc == 0)
+        rc = store_put_schema(s, t, v, schema, v->generation + 1, err);
+    schema_free(schema);
+    store_table_view_unref(v);
+    mutex_unlock(&t->change_lock);
+    return rc;
+}

@@ -1,0 +1,727 @@
+/* Applying and encoding the edits of manifest_state.h. */
+#include "bigtable/store/manifest_state.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "bigtable/log/commit_log.h"
+
+enum op {
+    OP_COUNTERS = 1,
+    OP_PUT_TABLE = 2,
+    OP_DROP_TABLE = 3,
+    OP_PUT_TABLET = 4,
+    OP_DROP_TABLET = 5,
+    OP_CHANGE_GROUP = 6,
+    OP_PUT_LOADS = 7,
+    OP_PUT_STAMP = 8,
+    OP_PUT_DONE = 9,
+    OP_PUT_LOG = 10,
+    OP_PUT_SNAPSHOT = 11,
+    OP_DROP_SNAPSHOT = 12,
+    OP_PUT_LOG_FILES = 13,
+};
+
+#define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
+#define GROUP_ENCODED_MIN 3 /* and group. */
+
+void manifest_state_init(struct manifest_state *s)
+{
+    *s = (struct manifest_state){
+        .next_number = 1, .next_table = 1, .next_tablet = 1};
+}
+
+static void file_close(struct lsm_table *f)
+{
+    mem_free((char *)(uintptr_t)f->first_key.data);
+}
+
+static void group_close(struct manifest_group *g)
+{
+    for (size_t i = 0; i < g->file_count; i++)
+        file_close(&g->files[i]);
+    mem_free(g->files);
+}
+
+static void tablet_close(struct manifest_tablet *t)
+{
+    for (size_t i = 0; i < t->group_count; i++)
+        group_close(&t->groups[i]);
+    mem_free(t->groups);
+    buf_close(&t->start);
+    buf_close(&t->end);
+    buf_close(&t->done);
+}
+
+void manifest_state_close(struct manifest_state *s)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        schema_free(s->tables[i].schema);
+    for (size_t i = 0; i < s->tablet_count; i++)
+        tablet_close(&s->tablets[i]);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        mem_free(s->snapshots[i]);
+    mem_free(s->snapshots);
+    mem_free(s->log_segments);
+    mem_free(s->tables);
+    mem_free(s->tablets);
+    manifest_state_init(s);
+}
+
+struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
+                                              uint64_t id)
+{
+    for (size_t i = 0; i < s->tablet_count; i++)
+        if (s->tablets[i].id == id)
+            return &s->tablets[i];
+    return NULL;
+}
+
+struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
+                                             uint32_t id)
+{
+    for (size_t i = 0; i < t->group_count; i++)
+        if (t->groups[i].id == id)
+            return &t->groups[i];
+    return NULL;
+}
+
+/* --- building ---------------------------------------------------------- */
+
+void edit_put_counters(struct buf *edit,
+                       uint64_t next_number,
+                       uint64_t next_table,
+                       uint64_t next_tablet,
+                       uint64_t sequence)
+{
+    buf_put_u8(edit, OP_COUNTERS);
+    buf_put_varint(edit, next_number);
+    buf_put_varint(edit, next_table);
+    buf_put_varint(edit, next_tablet);
+    buf_put_varint(edit, sequence);
+}
+
+void edit_put_table(struct buf *edit,
+                    uint64_t id,
+                    const char *name,
+                    const struct schema *schema)
+{
+    struct buf body = BUF_INIT;
+    buf_put_u8(edit, OP_PUT_TABLE);
+    buf_put_varint(edit, id);
+    buf_put_lslice(edit, slice_str(name));
+    schema_encode(schema, &body);
+    buf_put_lslice(edit, buf_slice(&body));
+    buf_close(&body);
+}
+
+void edit_drop_table(struct buf *edit, uint64_t id)
+{
+    buf_put_u8(edit, OP_DROP_TABLE);
+    buf_put_varint(edit, id);
+}
+
+static void
+put_files(struct buf *edit, const struct lsm_table *files, size_t count)
+{
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct lsm_table *f = &files[i];
+        buf_put_varint(edit, f->number);
+        buf_put_varint(edit, f->bytes);
+        buf_put_varint(edit, f->entry_count);
+        buf_put_varint(edit, f->sequence_min);
+        buf_put_varint(edit, f->sequence_max);
+        buf_put_varint(edit, f->run);
+        buf_put_lslice(edit, f->first_key);
+        buf_put_lslice(edit, f->last_key);
+    }
+}
+
+void edit_put_groups(struct buf *out,
+                     const struct manifest_group *groups,
+                     size_t group_count)
+{
+    buf_put_varint(out, group_count);
+    for (size_t i = 0; i < group_count; i++) {
+        buf_put_varint(out, groups[i].id);
+        buf_put_varint(out, groups[i].flushed_sequence);
+        put_files(out, groups[i].files, groups[i].file_count);
+    }
+}
+
+static void put_tablet_head(struct buf *edit,
+                            uint64_t id,
+                            uint64_t table,
+                            struct slice start,
+                            struct slice end)
+{
+    buf_put_u8(edit, OP_PUT_TABLET);
+    buf_put_varint(edit, id);
+    buf_put_varint(edit, table);
+    buf_put_lslice(edit, start);
+    buf_put_lslice(edit, end);
+}
+
+void edit_put_tablet(struct buf *edit,
+                     uint64_t id,
+                     uint64_t table,
+                     struct slice start,
+                     struct slice end,
+                     const struct manifest_group *groups,
+                     size_t group_count)
+{
+    put_tablet_head(edit, id, table, start, end);
+    edit_put_groups(edit, groups, group_count);
+}
+
+void edit_put_tablet_of(struct buf *edit,
+                        uint64_t id,
+                        uint64_t table,
+                        struct slice start,
+                        struct slice end,
+                        struct slice groups)
+{
+    put_tablet_head(edit, id, table, start, end);
+    if (groups.len)
+        buf_append_slice(edit, groups);
+    else
+        edit_put_groups(edit, NULL, 0);
+}
+
+void edit_put_loads(struct buf *edit,
+                    uint64_t tablet,
+                    const uint64_t *loads,
+                    size_t count)
+{
+    if (count == 0)
+        return;
+    buf_put_u8(edit, OP_PUT_LOADS);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++)
+        buf_put_varint(edit, loads[i]);
+}
+
+void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us)
+{
+    if (stamped_us <= 0)
+        return;
+    buf_put_u8(edit, OP_PUT_STAMP);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, (uint64_t)stamped_us);
+}
+
+void edit_put_done(struct buf *edit,
+                   uint64_t tablet,
+                   struct slice done,
+                   bool fresh)
+{
+    if (fresh && done.len == 0)
+        return;
+    buf_put_u8(edit, OP_PUT_DONE);
+    buf_put_varint(edit, tablet);
+    buf_put_lslice(edit, done);
+}
+
+void edit_drop_tablet(struct buf *edit, uint64_t id)
+{
+    buf_put_u8(edit, OP_DROP_TABLET);
+    buf_put_varint(edit, id);
+}
+
+void edit_change_group(struct buf *edit,
+                       uint64_t tablet,
+                       uint32_t group,
+                       const struct lsm_edit *change)
+{
+    buf_put_u8(edit, OP_CHANGE_GROUP);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, group);
+    buf_put_varint(edit, change->flushed_sequence);
+    buf_put_varint(edit, change->removed_count);
+    for (size_t i = 0; i < change->removed_count; i++)
+        buf_put_varint(edit, change->removed[i]);
+    put_files(edit, change->added, change->added_count);
+}
+
+void edit_put_log(struct buf *edit,
+                  const struct log_named_segment *segments,
+                  size_t count,
+                  uint64_t position)
+{
+    buf_put_u8(edit, OP_PUT_LOG_FILES);
+    buf_put_varint(edit, position);
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++) {
+        buf_put_varint(edit, segments[i].number);
+        buf_put_varint(edit, segments[i].bytes);
+    }
+}
+
+void edit_put_snapshot(struct buf *edit, const char *name)
+{
+    buf_put_u8(edit, OP_PUT_SNAPSHOT);
+    buf_put_lslice(edit, slice_str(name));
+}
+
+void edit_drop_snapshot(struct buf *edit, const char *name)
+{
+    buf_put_u8(edit, OP_DROP_SNAPSHOT);
+    buf_put_lslice(edit, slice_str(name));
+}
+
+void manifest_state_encode(const struct manifest_state *s, struct buf *out)
+{
+    edit_put_counters(out, s->next_number, s->next_table, s->next_tablet,
+                      s->sequence);
+    for (size_t i = 0; i < s->table_count; i++)
+        edit_put_table(out, s->tables[i].id, s->tables[i].name,
+                       s->tables[i].schema);
+    for (size_t i = 0; i < s->tablet_count; i++) {
+        const struct manifest_tablet *t = &s->tablets[i];
+        edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
+                        buf_slice(&t->end), t->groups, t->group_count);
+        edit_put_loads(out, t->id, t->loads, t->load_count);
+        edit_put_stamp(out, t->id, t->stamped_us);
+        edit_put_done(out, t->id, buf_slice(&t->done), true);
+    }
+    if (s->log_segment_count)
+        edit_put_log(out, s->log_segments, s->log_segment_count,
+                     s->log_position);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        edit_put_snapshot(out, s->snapshots[i]);
+}
+
+/* --- applying ---------------------------------------------------------- */
+
+/* One file; its keys are copied into one allocation, borrowed by last_key. */
+static void read_file(struct cursor *c, struct lsm_table *f)
+{
+    struct slice first;
+    struct slice last;
+    uint64_t run;
+    char *keys;
+    f->number = cursor_varint(c);
+    f->bytes = cursor_varint(c);
+    f->entry_count = cursor_varint(c);
+    f->sequence_min = cursor_varint(c);
+    f->sequence_max = cursor_varint(c);
+    run = cursor_varint(c);
+    c->bad |= run > UINT32_MAX;
+    f->run = (uint32_t)run;
+    first = cursor_lslice(c);
+    last = cursor_lslice(c);
+    keys = mem_alloc(first.len + last.len + 1);
+    if (first.len)
+        memcpy(keys, first.data, first.len);
+    if (last.len)
+        memcpy(keys + first.len, last.data, last.len);
+    f->first_key = slice_make(keys, first.len);
+    f->last_key = slice_make(keys + first.len, last.len);
+}
+
+static void note_file(struct manifest_state *s, const struct lsm_table *f)
+{
+    if (f->number >= s->next_number)
+        s->next_number = f->number + 1;
+    if (f->sequence_max > s->sequence)
+        s->sequence = f->sequence_max;
+}
+
+static void
+read_files(struct manifest_state *s, struct cursor *c, struct manifest_group *g)
+{
+    size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    if (c->bad || count == 0)
+        return;
+    g->files =
+        mem_realloc(g->files, (g->file_count + count) * sizeof(*g->files));
+    for (size_t i = 0; i < count && !c->bad; i++) {
+        read_file(c, &g->files[g->file_count]);
+        note_file(s, &g->files[g->file_count]);
+        g->file_count++;
+    }
+}
+
+static struct manifest_table *find_table(struct manifest_state *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        if (s->tables[i].id == id)
+            return &s->tables[i];
+    return NULL;
+}
+
+static int
+apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
+{
+    uint64_t id = cursor_varint(c);
+    struct slice name = cursor_lslice(c);
+    struct slice bytes = cursor_lslice(c);
+    struct manifest_table *t = find_table(s, id);
+    struct schema *schema;
+    int rc;
+    if (c->bad || schema_check_table_name(name, NULL) != 0) {
+        c->bad = true;
+        return 0;
+    }
+    rc = schema_decode(bytes, &schema, err);
+    if (rc)
+        return rc;
+    if (!t) {
+        s->tables =
+            mem_realloc(s->tables, (s->table_count + 1) * sizeof(*s->tables));
+        t = &s->tables[s->table_count++];
+        *t = (struct manifest_table){.id = id};
+    }
+    memcpy(t->name, name.data, name.len);
+    t->name[name.len] = '\0';
+    schema_free(t->schema);
+    t->schema = schema;
+    if (id >= s->next_table)
+        s->next_table = id + 1;
+    return 0;
+}
+
+static void remove_tablet(struct manifest_state *s, size_t i)
+{
+    tablet_close(&s->tablets[i]);
+    s->tablets[i] = s->tablets[--s->tablet_count];
+}
+
+static void apply_drop_table(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t id = cursor_varint(c);
+    struct manifest_table *t = find_table(s, id);
+    if (c->bad || !t) {
+        c->bad = true;
+        return;
+    }
+    schema_free(t->schema);
+    *t = s->tables[--s->table_count];
+    for (size_t i = s->tablet_count; i > 0; i--)
+        if (s->tablets[i - 1].table == id)
+            remove_tablet(s, i - 1);
+}
+
+static void read_groups(struct manifest_state *s,
+                        struct cursor *c,
+                        struct manifest_tablet *t)
+{
+    size_t count = cursor_count(c, GROUP_ENCODED_MIN);
+    c->bad |= count > GROUP_COUNT_MAX;
+    if (c->bad)
+        return;
+    t->groups = mem_zalloc(count + 1, sizeof(*t->groups));
+    while (t->group_count < count && !c->bad) {
+        struct manifest_group *g = &t->groups[t->group_count++];
+        uint64_t id = cursor_varint(c);
+        c->bad |= id > UINT32_MAX;
+        g->id = (uint32_t)id;
+        g->flushed_sequence = cursor_varint(c);
+        read_files(s, c, g);
+    }
+}
+
+static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t id = cursor_varint(c);
+    struct manifest_tablet t = {.id = id, .table = cursor_varint(c)};
+    buf_append_slice(&t.start, cursor_lslice(c));
+    buf_append_slice(&t.end, cursor_lslice(c));
+    c->bad |= !find_table(s, t.table) || manifest_state_tablet(s, id) != NULL;
+    read_groups(s, c, &t);
+    if (c->bad) {
+        tablet_close(&t);
+        return;
+    }
+    s->tablets =
+        mem_realloc(s->tablets, (s->tablet_count + 1) * sizeof(*s->tablets));
+    s->tablets[s->tablet_count++] = t;
+    if (id >= s->next_tablet)
+        s->next_tablet = id + 1;
+}
+
+static void apply_put_loads(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    size_t count = cursor_count(c, 1);
+    c->bad |= !t || count > TABLET_LOADS_MAX;
+    if (c->bad)
+        return;
+    for (size_t i = 0; i < count; i++)
+        t->loads[i] = cursor_varint(c);
+    t->load_count = count;
+}
+
+static void apply_put_stamp(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    uint64_t us = cursor_varint(c);
+    c->bad |= !t || us > INT64_MAX;
+    if (!c->bad)
+        t->stamped_us = MAX_OF(t->stamped_us, (int64_t)us);
+}
+
+static void apply_put_done(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    struct slice done = cursor_lslice(c);
+    c->bad |= !t;
+    if (c->bad)
+        return;
+    buf_clear(&t->done);
+    buf_append_slice(&t->done, done);
+}
+
+static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    if (c->bad || !t)
+        c->bad = true;
+    else
+        remove_tablet(s, (size_t)(t - s->tablets));
+}
+
+static void
+remove_file(struct manifest_group *g, uint64_t number, struct cursor *c)
+{
+    for (size_t i = 0; i < g->file_count; i++) {
+        if (g->files[i].number != number)
+            continue;
+        file_close(&g->files[i]);
+        g->file_count--;
+        memmove(&g->files[i], &g->files[i + 1],
+                (g->file_count - i) * sizeof(*g->files));
+        return;
+    }
+    c->bad = true;
+}
+
+/* The group with @id of @t, made when it is not there yet. */
+static struct manifest_group *need_group(struct manifest_tablet *t, uint32_t id)
+{
+    struct manifest_group *g = manifest_tablet_group(t, id);
+    if (g)
+        return g;
+    t->groups =
+        mem_realloc(t->groups, (t->group_count + 1) * sizeof(*t->groups));
+    g = &t->groups[t->group_count++];
+    *g = (struct manifest_group){.id = id};
+    return g;
+}
+
+static void apply_change_group(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    uint64_t id = cursor_varint(c);
+    uint64_t flushed = cursor_varint(c);
+    struct manifest_group *g;
+    size_t removed;
+    if (c->bad || !t || id > UINT32_MAX || t->group_count > GROUP_COUNT_MAX) {
+        c->bad = true;
+        return;
+    }
+    g = need_group(t, (uint32_t)id);
+    removed = cursor_count(c, 1);
+    for (size_t i = 0; i < removed && !c->bad; i++)
+        remove_file(g, cursor_varint(c), c);
+    read_files(s, c, g);
+    if (flushed > g->flushed_sequence)
+        g->flushed_sequence = flushed;
+    if (flushed > s->sequence)
+        s->sequence = flushed;
+}
+
+static void apply_counters(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t number = cursor_varint(c);
+    uint64_t table = cursor_varint(c);
+    uint64_t tablet = cursor_varint(c);
+    uint64_t sequence = cursor_varint(c);
+    s->next_number = MAX_OF(s->next_number, number);
+    s->next_table = MAX_OF(s->next_table, table);
+    s->next_tablet = MAX_OF(s->next_tablet, tablet);
+    s->sequence = MAX_OF(s->sequence, sequence);
+}
+
+static void
+apply_put_log(struct manifest_state *s, struct cursor *c, bool has_bytes)
+{
+    struct log_named_segment *n;
+    s->log_position = cursor_varint(c);
+    s->log_segment_count = cursor_count(c, has_bytes ? 2 : 1);
+    n = s->log_segments =
+        mem_realloc(s->log_segments, (s->log_segment_count + 1) * sizeof(*n));
+    for (size_t i = 0; i < s->log_segment_count; i++) {
+        n[i].number = cursor_varint(c);
+        n[i].bytes = has_bytes ? cursor_varint(c) : 0;
+        c->bad |= i > 0 && n[i].number <= n[i - 1].number;
+    }
+}
+
+/* Index of snapshot @name; the count when it is not there. */
+static size_t find_snapshot(const struct manifest_state *s, struct slice name)
+{
+    size_t i = 0;
+    while (i < s->snapshot_count && !slice_eq_str(name, s->snapshots[i]))
+        i++;
+    return i;
+}
+
+static void apply_put_snapshot(struct manifest_state *s, struct cursor *c)
+{
+    struct slice name = cursor_lslice(c);
+    c->bad |= name.len == 0 || name.len > TABLE_NAME_BYTES_MAX;
+    if (c->bad || find_snapshot(s, name) < s->snapshot_count)
+        return;
+    s->snapshots = mem_realloc(s->snapshots,
+                               (s->snapshot_count + 1) * sizeof(*s->snapshots));
+    s->snapshots[s->snapshot_count++] = mem_strndup(name.data, name.len);
+}
+
+static void apply_drop_snapshot(struct manifest_state *s, struct cursor *c)
+{
+    size_t i = find_snapshot(s, cursor_lslice(c));
+    if (c->bad || i == s->snapshot_count)
+        return;
+    mem_free(s->snapshots[i]);
+    s->snapshots[i] = s->snapshots[--s->snapshot_count];
+}
+
+int manifest_state_apply(struct manifest_state *s,
+                         struct slice edit,
+                         struct err *err)
+{
+    struct cursor c = cursor_make(edit);
+    int rc = 0;
+    while (rc == 0 && !c.bad && c.p < c.end) {
+        enum op op = (enum op)cursor_u8(&c);
+        switch (op) {
+        case OP_COUNTERS: apply_counters(s, &c); break;
+        case OP_PUT_TABLE: rc = apply_put_table(s, &c, err); break;
+        case OP_DROP_TABLE: apply_drop_table(s, &c); break;
+        case OP_PUT_TABLET: apply_put_tablet(s, &c); break;
+        case OP_DROP_TABLET: apply_drop_tablet(s, &c); break;
+        case OP_CHANGE_GROUP: apply_change_group(s, &c); break;
+        case OP_PUT_LOADS: apply_put_loads(s, &c); break;
+        case OP_PUT_STAMP: apply_put_stamp(s, &c); break;
+        case OP_PUT_DONE: apply_put_done(s, &c); break;
+        case OP_PUT_LOG: apply_put_log(s, &c, false); break;
+        case OP_PUT_LOG_FILES: apply_put_log(s, &c, true); break;
+        case OP_PUT_SNAPSHOT: apply_put_snapshot(s, &c); break;
+        case OP_DROP_SNAPSHOT: apply_drop_snapshot(s, &c); break;
+        default: c.bad = true;
+        }
+    }
+    if (rc == 0 && c.bad)
+        rc = err_set(err, ERR_CORRUPT,
+                     "an edit does not fit what came before it");
+    return rc;
+}
+
+/* --- looking into edits ------------------------------------------------ */
+
+static void
+each_file(struct cursor *c, void (*fn)(void *ctx, uint64_t number), void *ctx)
+{
+    size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    for (size_t i = 0; i < count && !c->bad; i++) {
+        uint64_t number = cursor_varint(c);
+        for (int field = 0; field < 5; field++)
+            cursor_varint(c);
+        cursor_lslice(c);
+        cursor_lslice(c);
+        if (fn)
+            fn(ctx, number);
+    }
+}
+
+static void skip_varints(struct cursor *c, size_t count)
+{
+    for (size_t i = 0; i < count && !c->bad; i++)
+        cursor_varint(c);
+}
+
+static void each_file_of_tablet(struct cursor *c,
+                                void (*fn)(void *ctx, uint64_t number),
+                                void *ctx)
+{
+    size_t groups;
+    skip_varints(c, 2);
+    cursor_lslice(c);
+    cursor_lslice(c);
+    groups = cursor_count(c, GROUP_ENCODED_MIN);
+    for (size_t i = 0; i < groups && !c->bad; i++) {
+        skip_varints(c, 2);
+        each_file(c, fn, ctx);
+    }
+}
+
+/* Skip what follows @op. Calls @fn, unless NULL, for each file it adds. */
+static void skip_op(struct cursor *c,
+                    enum op op,
+                    void (*fn)(void *ctx, uint64_t number),
+                    void *ctx)
+{
+    switch (op) {
+    case OP_COUNTERS: skip_varints(c, 4); break;
+    case OP_PUT_TABLE:
+        skip_varints(c, 1);
+        cursor_lslice(c);
+        cursor_lslice(c);
+        break;
+    case OP_DROP_TABLE:
+    case OP_DROP_TABLET: skip_varints(c, 1); break;
+    case OP_PUT_TABLET: each_file_of_tablet(c, fn, ctx); break;
+    case OP_CHANGE_GROUP:
+        skip_varints(c, 3);
+        skip_varints(c, cursor_count(c, 1));
+        each_file(c, fn, ctx);
+        break;
+    case OP_PUT_LOADS:
+        skip_varints(c, 1);
+        skip_varints(c, cursor_count(c, 1));
+        break;
+    case OP_PUT_STAMP: skip_varints(c, 2); break;
+    case OP_PUT_DONE:
+        skip_varints(c, 1);
+        cursor_lslice(c);
+        break;
+    case OP_PUT_LOG:
+        skip_varints(c, 1);
+        skip_varints(c, cursor_count(c, 1));
+        break;
+    case OP_PUT_LOG_FILES:
+        skip_varints(c, 1);
+        skip_varints(c, 2 * cursor_count(c, 2));
+        break;
+    case OP_PUT_SNAPSHOT:
+    case OP_DROP_SNAPSHOT: cursor_lslice(c); break;
+    default: c->bad = true; break;
+    }
+}
+
+void edit_added_files(struct slice edit,
+                      void (*fn)(void *ctx, uint64_t number),
+                      void *ctx)
+{
+    struct cursor c = cursor_make(edit);
+    while (!c.bad && c.p < c.end)
+        skip_op(&c, (enum op)cursor_u8(&c), fn, ctx);
+}
+
+bool edit_keeps_rows(struct slice edit)
+{
+    struct cursor c = cursor_make(edit);
+    while (!c.bad && c.p < c.end) {
+        enum op op = (enum op)cursor_u8(&c);
+        if (op != OP_COUNTERS && op != OP_CHANGE_GROUP && op != OP_PUT_STAMP &&
+            op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_LOG_FILES &&
+            op != OP_PUT_SNAPSHOT && op != OP_DROP_SNAPSHOT)
+            return false;
+        skip_op(&c, op, NULL, NULL);
+    }
+    return !c.bad;
+}

@@ -1,0 +1,152 @@
+/* A tablet: the rows [start, end) of one table, one lsm per locality group.
+ *
+ * A tablet never changes its range. A split makes two new tablets over the same
+ * files and retires the old one, which lives on while a reader holds it.
+ *
+ * Threads
+ *     References and snapshots: any thread. Entries are inserted and memtables
+ *     frozen by the leader of the write queue alone (write_queue.h); flushes
+ * and compactions are the background's (background.h).
+ *
+ * Invariants
+ *     I1. groups[i] stores the families of the schema's group number i; groups
+ *         are added, never removed.
+ *     I2. A group is clean when last_sequence <= flushed_sequence; otherwise
+ * all its entries that are in no table have numbers from low_sequence on.
+ */
+#ifndef BIGTABLE_STORE_TABLET_H
+#define BIGTABLE_STORE_TABLET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/store/load_meter.h"
+
+struct manifest_group;
+struct skip_batch;
+struct store;
+struct store_table;
+
+struct tablet_file {
+    uint64_t number;
+    bool crossing; /* It holds rows outside of the tablet: a split left it. */
+};
+
+struct tablet_group {
+    struct tablet *tablet; /* That it belongs to. */
+    uint32_t id;           /* Of the schema's group. */
+    struct lsm *lsm;
+    uint64_t memtable_bytes;        /* Freeze at this size. */
+    atomic_ullong flushed_sequence; /* At or below: in tables of `lsm`. */
+    atomic_ullong low_sequence;     /* See I2. */
+    atomic_ullong last_sequence;    /* Newest entry inserted. */
+    struct mutex edit_lock;         /* Of the three below; over a commit. */
+    struct tablet_file *files;      /* It refers to. Owned. */
+    size_t file_count;
+    atomic_size_t crossing_count; /* Of them. */
+    atomic_bool retired;          /* No edit is committed any more. */
+    /* Under the background's lock: */
+    bool flushing;
+    bool compacting;
+    bool broken; /* A compaction met damage: none is tried again. */
+};
+
+struct tablet {
+    atomic_uint references;
+    struct store *store;       /* Borrowed. */
+    struct store_table *table; /* Referenced. */
+    uint64_t id;
+    uint64_t life;    /* Another for each time that it is opened. */
+    struct buf start; /* Plain row names; an empty end is no bound. */
+    struct buf end;
+    struct buf start_key; /* The same as encoded keys; empty: no bound. */
+    struct buf end_key;
+    atomic_size_t group_count;
+    struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
+    struct load_meter load;
+    atomic_bool lost; /* It is another server's, or the server ends: no jobs any
+                         more. */
+    /* Under the background's lock: */
+    unsigned paused;   /* No new jobs while above 0. */
+    bool split_failed; /* A split was tried: it stays one tablet. */
+};
+
+/* Open the groups of @schema with the files of @groups (those of the manifest;
+ * a group it does not name is empty). Parks. One reference, the caller's. */
+MUST_CHECK int tablet_open(struct store *store,
+                           struct store_table *table,
+                           uint64_t id,
+                           struct slice start,
+                           struct slice end,
+                           const struct schema *schema,
+                           const struct manifest_group *groups,
+                           size_t group_count,
+                           struct tablet **out,
+                           struct err *err);
+struct tablet *tablet_ref(struct tablet *t);
+/* The last one closes it. Parks. NULL is allowed. */
+void tablet_unref(struct tablet *t);
+
+/* Open the groups @schema has beyond those of @t. PRE: its table is closed to
+ * writers. Parks. */
+MUST_CHECK int tablet_add_groups(struct tablet *t,
+                                 const struct schema *schema,
+                                 struct err *err);
+
+/* Let the groups take over the options of @schema: for files they begin from
+ * now on. PRE: its table is closed to writers. */
+void tablet_set_options(struct tablet *t, const struct schema *schema);
+
+/* From now on its flushes and compactions fail with ERR_CANCELLED. Parks. */
+void tablet_retire(struct tablet *t);
+/* Between the two none of them commits anything; @retired: nor afterwards.
+ * Parks.
+ */
+void tablet_hold_edits(struct tablet *t);
+void tablet_release_edits(struct tablet *t, bool retired);
+
+bool tablet_contains(const struct tablet *t, struct slice row);
+
+static inline bool tablet_group_is_clean(const struct tablet_group *g)
+{
+    return atomic_load(&g->last_sequence) <= atomic_load(&g->flushed_sequence);
+}
+
+/* Put one entry into the memtable, in the course of @batch, or at once (NULL).
+ * PRE: the write turn is held, until the batch ends. */
+void tablet_group_insert(struct tablet_group *g,
+                         struct skip_batch *batch,
+                         struct slice key,
+                         struct slice value,
+                         uint64_t sequence);
+/* Freeze its memtable, if it holds anything. PRE: the write turn is held, and
+ * every entry so far has at most @sequence. */
+void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
+
+/* Bytes of its SSTables; one that a split left counts as half. */
+uint64_t tablet_table_bytes(const struct tablet *t);
+/* Does it still refer to files that hold rows of others? */
+bool tablet_has_crossing_files(const struct tablet *t);
+
+/* One consistent state of all groups. */
+struct tablet_snapshot {
+    struct tablet *tablet; /* Referenced. */
+    uint64_t sequence;     /* Entries above it are not seen. */
+    size_t group_count;
+    struct lsm_snapshot *groups[GROUP_COUNT_MAX];
+};
+
+/* Any thread; never waits long. */
+void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s);
+void tablet_snapshot_drop(struct tablet_snapshot *s);
+
+#endif /* BIGTABLE_STORE_TABLET_H */

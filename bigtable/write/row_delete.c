@@ -1,0 +1,80 @@
+/* Deleting a range of rows, one by one. */
+#include "bigtable/write/row_delete.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/read/scan.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
+#include "bigtable/write/write_queue.h"
+
+#define BATCH_ROWS 1024
+
+struct deletion {
+    struct quarry_mutation rows[BATCH_ROWS];
+    const struct quarry_mutation *list[BATCH_ROWS];
+    size_t count;
+};
+
+static int write_batch(struct store *s,
+                       struct store_table *t,
+                       struct deletion *d,
+                       struct err *err)
+{
+    int rc = store_write(s, t, d->list, d->count, WRITE_SYNCED,
+                         (int64_t)world_now_us(s->world), NULL, NULL, err);
+    d->count = 0;
+    return rc;
+}
+
+static int delete_found(struct store *s,
+                        struct store_table *t,
+                        struct scan *scan,
+                        struct deletion *d,
+                        struct err *err)
+{
+    const struct quarry_row *row;
+    int rc;
+    while ((rc = scan_next(scan, &row, err)) == 0 && row) {
+        struct quarry_mutation *m = &d->rows[d->count];
+        mutation_reset(m, row->key);
+        mutation_delete_row(m);
+        d->list[d->count++] = m;
+        if (d->count == BATCH_ROWS) {
+            rc = write_batch(s, t, d, err);
+            if (rc)
+                return rc;
+        }
+    }
+    return rc == 0 && d->count ? write_batch(s, t, d, err) : rc;
+}
+
+int delete_rows(struct store *s,
+                struct store_table *t,
+                struct slice start,
+                struct slice end,
+                struct err *err)
+{
+    struct read_spec spec = {.keys_only = true, .versions = 1};
+    struct store_table_view *v = store_table_get_view(t);
+    struct deletion *d;
+    struct scan *scan;
+    int rc;
+    if (!v)
+        return store_table_gone(t, err);
+    read_spec_add_range(&spec, start, end);
+    read_spec_finish(&spec);
+    rc = scan_new(v, &spec, store_age_us(s), &scan, err);
+    if (rc == 0) {
+        d = mem_zalloc(1, sizeof(*d));
+        rc = delete_found(s, t, scan, d, err);
+        for (size_t i = 0; i < BATCH_ROWS; i++)
+            mutation_close(&d->rows[i]);
+        mem_free(d);
+        scan_free(scan);
+    }
+    read_spec_close(&spec);
+    store_table_view_unref(v);
+    return rc;
+}

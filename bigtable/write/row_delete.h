@@ -1,0 +1,23 @@
+/* Deleting a range of rows, one by one: where whole tablets cannot be dropped.
+ *
+ * Threads: any. Parks.
+ */
+#ifndef BIGTABLE_WRITE_ROW_DELETE_H
+#define BIGTABLE_WRITE_ROW_DELETE_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct store;
+struct store_table;
+
+/* Delete the rows [start, end) that there are (an empty @end: no bound); those
+ * written meanwhile may stay. */
+MUST_CHECK int delete_rows(struct store *s,
+                           struct store_table *t,
+                           struct slice start,
+                           struct slice end,
+                           struct err *err);
+
+#endif /* BIGTABLE_WRITE_ROW_DELETE_H */

@@ -1,0 +1,81 @@
+/* Row transactions: see row_update.h. */
+#include "bigtable/write/row_update.h"
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/read/scan.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/store_table.h"
+
+/* Is @view not in force any more? What was written since may be in tablets it
+ * does not know, with numbers that a snapshot taken through it covers. */
+static bool is_outdated(struct store_table *t,
+                        const struct store_table_view *view)
+{
+    struct store_table_view *now = store_table_get_view(t);
+    bool outdated = now != view;
+    store_table_view_unref(now);
+    return outdated;
+}
+
+/* Once through: read, decide, write if the row is still the same. */
+static int try_once(struct store *s,
+                    struct store_table *t,
+                    const struct read_spec *spec,
+                    struct slice row,
+                    row_decide_fn decide,
+                    void *ctx,
+                    enum write_durability durability,
+                    struct err *err)
+{
+    struct write_condition condition = {row, 0};
+    struct store_table_view *view = store_table_get_view(t);
+    const struct quarry_mutation *m = NULL;
+    const struct quarry_row *found;
+    int64_t now_us = store_table_stamp_us(t, (int64_t)world_now_us(s->world));
+    struct scan *scan;
+    int rc;
+    if (!view)
+        return store_table_gone(t, err);
+    rc = scan_new(view, spec, store_age_us(s), &scan, err);
+    if (rc) {
+        store_table_view_unref(view);
+        return rc;
+    }
+    condition.sequence = scan_sequence(scan);
+    rc = is_outdated(t, view) ? ERR_ABORTED : 0;
+    store_table_view_unref(view);
+    if (rc == 0)
+        rc = scan_next(scan, &found, err);
+    if (rc == 0)
+        rc = decide(ctx, found, now_us, &m, err);
+    scan_free(scan);
+    if (rc == 0 && m)
+        rc =
+            store_write(s, t, &m, 1, durability, now_us, &condition, NULL, err);
+    return rc;
+}
+
+int row_update(struct store *s,
+               struct store_table *t,
+               struct read_spec *spec,
+               struct slice row,
+               row_decide_fn decide,
+               void *ctx,
+               enum write_durability durability,
+               struct err *err)
+{
+    struct mutex *latch =
+        &s->row_latches[t->is_system][hash64_slice(row) % STORE_ROW_LATCHES];
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    read_spec_set_row(spec, row);
+    mutex_lock(latch);
+    do {
+        rc = try_once(s, t, spec, row, decide, ctx, durability, err);
+    } while (rc == ERR_ABORTED);
+    mutex_unlock(latch);
+    return rc;
+}

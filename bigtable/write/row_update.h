@@ -1,0 +1,43 @@
+/* Row transactions: read a row, decide, write it, as if nothing came between.
+ *
+ * The write is queued on condition that the row was not written since it was
+ * read, and all is done again when it was. Transactions of one row take turns,
+ * so that a hot counter does not burn its retries; after some, the write turn
+ * is held over the read, which cannot fail.
+ *
+ * Threads: any. Parks.
+ */
+#ifndef BIGTABLE_WRITE_ROW_UPDATE_H
+#define BIGTABLE_WRITE_ROW_UPDATE_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/write/write_queue.h"
+
+struct quarry_mutation;
+struct quarry_row;
+struct read_spec;
+struct store;
+struct store_table;
+
+/* Decide by @row (NULL: nothing is there) what to write: *@m is borrowed until
+ * the next call, NULL for nothing. @now_us: the stamp for its cells. Called
+ * again for each try. */
+typedef int (*row_decide_fn)(void *ctx,
+                             const struct quarry_row *row,
+                             int64_t now_us,
+                             const struct quarry_mutation **m,
+                             struct err *err);
+
+/* @spec says how the row is read; its rows are replaced by @row. */
+MUST_CHECK int row_update(struct store *s,
+                          struct store_table *t,
+                          struct read_spec *spec,
+                          struct slice row,
+                          row_decide_fn decide,
+                          void *ctx,
+                          enum write_durability durability,
+                          struct err *err);
+
+#endif /* BIGTABLE_WRITE_ROW_UPDATE_H */

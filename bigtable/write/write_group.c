@@ -1,0 +1,375 @@
+/* One group of the write queue: gathered, numbered, logged, inserted. See
+ * write_queue.h. */
+#include "bigtable/write/write_group.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "bigtable/log/write_log.h"
+#include "bigtable/lsm/skip_batch.h"
+#include "bigtable/lsm/skip_list.h" /* SKIP_LINE_BYTES */
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+#include "bigtable/write/done_changes.h"
+#include "bigtable/write/write_insert.h"
+#include "bigtable/write/write_queue.h"
+#include "bigtable/write/writer.h"
+
+/* A group ends when it has so many bytes, so that the first of it does not wait
+ * for ever; a small leader takes less, for its own sake. */
+#define GROUP_BYTES_MAX ((size_t)1 << 20)
+/* The disk takes so many in about the time that a sync costs anyway. With more
+ * in one group all that is under way would be in it, and nobody had anything to
+ * do while it waits: two that take turns keep everybody busy. */
+#define GROUP_OVERLAPPING_BYTES_MAX ((size_t)560 << 10)
+/* Where the log has one at a time, what a sync costs is shared by more. */
+#define GROUP_SYNCED_BYTES_MAX  ((size_t)1120 << 10)
+#define GROUP_COUNT_WRITERS_MAX 256
+/* More of a large mutation is asked for by the CPU itself. */
+#define ASK_FOR_BYTES_MAX ((size_t)1024)
+
+struct write_group {
+    struct write_group *next; /* Under way, behind it. */
+    struct writer *first;
+    struct writer *last;
+    size_t count;
+    bool log;      /* Some of it goes into the log, */
+    bool sync;     /* which is synced. */
+    bool overlaps; /* Others may be under way with it. */
+    uint64_t last_sequence;
+    int rc; /* Of the log. */
+    struct err err;
+};
+
+static size_t group_limit(const struct writer *leader, unsigned writes_max)
+{
+    if (leader->durability != WRITE_SYNCED)
+        return MIN_OF(GROUP_BYTES_MAX, leader->bytes + GROUP_BYTES_MAX / 8);
+    return writes_max > 1 ? GROUP_OVERLAPPING_BYTES_MAX
+                          : GROUP_SYNCED_BYTES_MAX;
+}
+
+/* The writers the leader writes for. PRE: the lock is held. */
+static void write_group_gather(struct write_queue *q,
+                               unsigned writes_max,
+                               struct write_group *g)
+{
+    struct writer *w = q->head;
+    size_t limit = group_limit(w, writes_max);
+    size_t bytes = 0;
+    bool alone = q->groups == NULL;
+    g->first = w;
+    do {
+        bytes += w->bytes;
+        g->last = w;
+        g->count++;
+        g->log |= w->durability != WRITE_DEFERRED;
+        g->sync |= w->durability == WRITE_SYNCED;
+        w = w->next;
+    } while (w && !w->exclusive && (alone || !w->condition) &&
+             bytes + w->bytes <= limit && g->count < GROUP_COUNT_WRITERS_MAX);
+}
+
+static struct writer *next_in(const struct write_group *g,
+                              const struct writer *w)
+{
+    return w == g->last ? NULL : w->next;
+}
+
+/* May @w still be applied? Its table may have changed, or its row. */
+static int check_writer(struct store *s, struct writer *w)
+{
+    if (w->table->closed) {
+        w->stale = true;
+        return err_set(&w->err, ERR_ABORTED, "the table is being changed");
+    }
+    if (!store_table_view_is_current(w->table, w->view)) {
+        struct store_table_view *v = store_table_get_view(w->table);
+        if (!v)
+            return store_table_gone(w->table, &w->err);
+        if (v->generation != w->view->generation) {
+            store_table_view_unref(v);
+            w->stale = true;
+            return err_set(&w->err, ERR_ABORTED, "the schema changed");
+        }
+        store_table_view_unref(w->view);
+        w->view = v;
+    }
+    if (w->condition &&
+        atomic_load(write_queue__stamp(&s->queue, w->condition->row)) >
+            w->condition->sequence)
+        return err_set(&w->err, ERR_ABORTED, "the row was written meanwhile");
+    return 0;
+}
+
+/* Give numbers to all entries of the group, and stamps to its rows. */
+static void number_group(struct store *s, struct write_group *g)
+{
+    struct write_queue *q = &s->queue;
+    for (struct writer *w = g->first; w; w = next_in(g, w)) {
+        w->rc = check_writer(s, w);
+        if (w->rc)
+            continue;
+        writer_stamp(w);
+        w->sequence = q->last_sequence + 1;
+        q->last_sequence += w->op_count;
+        for (size_t i = 0; i < w->count; i++)
+            atomic_store_explicit(
+                write_queue__stamp(q, buf_slice(&w->mutations[i]->row)),
+                q->last_sequence, memory_order_relaxed);
+    }
+    g->last_sequence = q->last_sequence;
+}
+
+/* What the log gets of @g. */
+static size_t make_records(const struct write_group *g,
+                           struct log_record records[GROUP_COUNT_WRITERS_MAX])
+{
+    size_t count = 0;
+    for (const struct writer *w = g->first; w; w = next_in(g, w)) {
+        if (w->rc || w->durability == WRITE_DEFERRED)
+            continue;
+        records[count++] = (struct log_record){
+            w->sequence, w->sequence + w->op_count - 1, (uint32_t)w->op_count,
+            (const struct slice *)(const void *)w->parts.data,
+            w->parts.len / sizeof(struct slice)};
+    }
+    return count;
+}
+
+/* The log has begun on @g, which overlaps: let the next leader go on. */
+static void hand_over(struct write_queue *q, const struct write_group *g)
+{
+    mutex_lock(&q->lock);
+    write_queue__leave(q, g->last);
+    mutex_unlock(&q->lock);
+}
+
+/* Write @g, which leaves the queue when it overlaps. */
+static int log_group(struct store *s, struct write_group *g, struct err *err)
+{
+    struct log_record records[GROUP_COUNT_WRITERS_MAX];
+    struct write_ticket t = {
+        .records = records, .count = make_records(g, records), .sync = g->sync};
+    uint64_t start_ns = g->sync ? world_mono_ns(s->world) : 0;
+    int rc = 0;
+    if (t.count == 0 || !g->overlaps) {
+        if (t.count)
+            rc = write_log_write(s->log, records, t.count, g->sync, err);
+        if (g->overlaps)
+            hand_over(&s->queue, g);
+    } else {
+        rc = write_log_begin(s->log, &t, err);
+        hand_over(&s->queue, g);
+        if (rc == 0)
+            rc = write_log_end(s->log, &t, err);
+    }
+    if (g->sync && t.count)
+        write_queue__count_wait(s, start_ns, &s->queue.sync_count,
+                                &s->queue.sync_us);
+    /* The log was taken away; not that a row changed, which is tried again. */
+    if (rc == ERR_ABORTED && err)
+        rc = err->code = ERR_CLOSED;
+    return rc;
+}
+
+/* Put one mutation into the memtables of its tablet. Returns the bytes. */
+static uint64_t insert_mutation(struct store *s,
+                                const struct tablet *t,
+                                struct slice row,
+                                struct slice ops,
+                                const struct resolved *resolved,
+                                int64_t now_us,
+                                uint64_t *sequence)
+{
+    struct cursor c = cursor_make(ops);
+    struct mutation_op op;
+    uint64_t bytes = 0;
+    size_t row_length;
+    buf_clear(&s->queue.key);
+    cell_key_append_row(&s->queue.key, row);
+    row_length = s->queue.key.len;
+    while (mutation_next(&c, &op))
+        bytes += write_insert_op(s->queue.batch, &s->queue.key, t, row_length,
+                                 &op, resolved++, now_us, (*sequence)++);
+    return bytes;
+}
+
+/* The next of @w's mutations, if there is one, will be copied: the CPU may get
+ * it meanwhile. */
+static void ask_for_mutation(const struct writer *w, size_t i)
+{
+    const struct buf *ops = i < w->count ? &w->mutations[i]->ops : NULL;
+    size_t bytes = ops ? MIN_OF(ops->len, ASK_FOR_BYTES_MAX) : 0;
+    for (size_t at = 0; at < bytes; at += SKIP_LINE_BYTES)
+        __builtin_prefetch(ops->data + at);
+}
+
+/* What was put into one tablet after the other. */
+struct written {
+    struct tablet *tablet; /* NULL: none yet. */
+    uint64_t rows;
+    uint64_t bytes;
+    uint64_t now_ns;
+};
+
+static void write_group_meter_rows(const struct written *in)
+{
+    if (in->tablet)
+        load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows, in->bytes,
+                       in->now_ns);
+}
+
+static void insert_writer(struct store *s, const struct writer *w)
+{
+    const struct resolved *resolved = (const void *)w->resolved.data;
+    struct written in = {.now_ns = world_mono_ns(s->world)};
+    uint64_t sequence = w->sequence;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct quarry_mutation *m = w->mutations[i];
+        struct slice row = buf_slice(&m->row);
+        ask_for_mutation(w, i + 1);
+        if (!in.tablet || !tablet_contains(in.tablet, row)) {
+            write_group_meter_rows(&in);
+            in.tablet = store_table_view_find(w->view, row, NULL);
+            in.rows = in.bytes = 0;
+        }
+        bytes += insert_mutation(s, in.tablet, row, buf_slice(&m->ops),
+                                 resolved, w->now_us, &sequence);
+        in.rows++;
+        in.bytes += row.len + m->ops.len;
+        resolved += m->count;
+    }
+    write_group_meter_rows(&in);
+    if (w->table->done)
+        done_changes_note(w->table->done, w->mutations, w->count);
+    atomic_fetch_add(&s->memory_bytes, bytes);
+    if (w->durability == WRITE_DEFERRED)
+        atomic_store(&s->deferred, true);
+}
+
+/* Freeze what @w filled. Only once its entries are visible: a flush drops what
+ * newer entries hide, and a reader who does not see those yet would find
+ * neither. */
+static void freeze_filled(struct store *s, const struct writer *w)
+{
+    const struct tablet *t = NULL;
+    for (size_t i = 0; i < w->count; i++) {
+        struct slice row = buf_slice(&w->mutations[i]->row);
+        if (t && tablet_contains(t, row))
+            continue;
+        t = store_table_view_find(w->view, row, NULL);
+        write_freeze_full(s, t);
+    }
+}
+
+static void
+fail_group(const struct write_group *g, int rc, const struct err *err)
+{
+    for (struct writer *w = g->first; w; w = next_in(g, w))
+        if (w->rc == 0) {
+            w->rc = rc;
+            err_copy(&w->err, err);
+        }
+}
+
+/* Fibers of this loop that are ready to write, too, join the group: one sync
+ * for all whose requests came together. PRE: the queue's lock is held. */
+static void let_others_join(struct write_queue *q, const struct writer *self)
+{
+    if (self->durability != WRITE_SYNCED || !fiber_self())
+        return;
+    mutex_unlock(&q->lock);
+    fiber_yield();
+    mutex_lock(&q->lock);
+}
+
+/* May a group led by @w, the head, begin? PRE: the queue's lock is held. */
+static bool
+may_begin(const struct store *s, const struct writer *w, unsigned writes_max)
+{
+    const struct write_queue *q = &s->queue;
+    if (!q->groups)
+        return true;
+    return w->durability == WRITE_SYNCED && !w->condition &&
+           q->group_under_way < writes_max;
+}
+
+/* Begin the group of the writers that wait. PRE: the queue's lock is held. */
+static void
+begin_group(struct store *s, struct writer *self, struct write_group *g)
+{
+    struct write_queue *q = &s->queue;
+    unsigned writes_max = s->log ? write_log_writes_max(s->log) : 1;
+    *g = (struct write_group){.next = NULL};
+    let_others_join(q, self);
+    while (!may_begin(s, self, writes_max))
+        cond_wait(&q->ended, &q->lock);
+    write_group_gather(q, writes_max, g);
+    g->overlaps = g->sync && writes_max > 1;
+    *q->last_group = g;
+    q->last_group = &g->next;
+    q->group_under_way++;
+}
+
+/* Put what was written of @g, before which all has ended, into the memtables,
+ * and make it visible. */
+static void insert_group(struct store *s, const struct write_group *g)
+{
+    INVARIANT(atomic_load(&s->visible) <= g->last_sequence);
+    for (struct writer *w = g->first; w; w = next_in(g, w))
+        if (w->rc == 0)
+            insert_writer(s, w);
+    skip_batch_end(s->queue.batch);
+    atomic_store(&s->visible, g->last_sequence);
+    for (struct writer *w = g->first; w; w = next_in(g, w))
+        if (w->rc == 0)
+            freeze_filled(s, w);
+    atomic_fetch_add(&s->queue.group_count, 1);
+    atomic_fetch_add(&s->queue.write_count, g->count);
+}
+
+/* Its writers are done. PRE: the queue's lock is held, and no group is before
+ * it. */
+static void
+end_group(struct write_queue *q, struct write_group *g, struct writer *self)
+{
+    struct writer *w = g->first;
+    if (!g->overlaps)
+        write_queue__leave(q, g->last);
+    q->groups = g->next;
+    if (!q->groups)
+        q->last_group = &q->groups;
+    q->group_under_way--;
+    while (w) {
+        struct writer *next = next_in(g, w);
+        w->done = true;
+        if (w != self)
+            cond_signal(&w->woken);
+        w = next;
+    }
+    cond_broadcast(&q->ended);
+}
+
+void write_group__lead(struct store *s, struct writer *self)
+{
+    struct write_queue *q = &s->queue;
+    struct write_group g;
+    begin_group(s, self, &g);
+    mutex_unlock(&q->lock);
+    number_group(s, &g);
+    if (g.log)
+        g.rc = log_group(s, &g, &g.err);
+    if (g.rc)
+        fail_group(&g, g.rc, &g.err);
+    mutex_lock(&q->lock);
+    while (q->groups != &g)
+        cond_wait(&q->ended, &q->lock);
+    mutex_unlock(&q->lock);
+    insert_group(s, &g);
+    mutex_lock(&q->lock);
+    end_group(q, &g, self);
+    mutex_unlock(&q->lock);
+}

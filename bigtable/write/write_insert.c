@@ -1,0 +1,56 @@
+/* Entries into memtables: see write_insert.h. */
+#include "bigtable/write/write_insert.h"
+
+#include "base/core/buf.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/lsm/skip_batch.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+#include "bigtable/write/writer.h"
+
+uint64_t write_insert_op(struct skip_batch *batch,
+                         struct buf *bytes,
+                         const struct tablet *t,
+                         size_t row_length,
+                         const struct mutation_op *op,
+                         const struct resolved *r,
+                         int64_t now_us,
+                         uint64_t sequence)
+{
+    struct cell_key key = {.sequence = sequence};
+    struct slice value;
+    char range[16];
+    size_t first = r->group;
+    size_t end = first + 1;
+    mutation_entry(op, r->family, now_us, &key, &value, range);
+    buf_truncate(bytes, row_length);
+    cell_key_append_rest(bytes, &key);
+    if (op->kind == MUTATION_DELETE_ROW) {
+        first = 0;
+        end = atomic_load(&t->group_count);
+    }
+    for (size_t i = first; i < end; i++)
+        if (LIKELY(sequence >
+                   atomic_load_explicit(&t->groups[i]->flushed_sequence,
+                                        memory_order_relaxed)))
+            tablet_group_insert(t->groups[i], batch, buf_slice(bytes), value,
+                                sequence);
+    return (bytes->len + value.len + 48) * (end - first);
+}
+
+void write_freeze_full(struct store *s, const struct tablet *t)
+{
+    bool any = false;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct tablet_group *g = t->groups[i];
+        if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
+            continue;
+        skip_batch_end(s->queue.batch); /* A replay's goes on. */
+        tablet_group_freeze(g, atomic_load(&g->last_sequence));
+        any = true;
+    }
+    if (any)
+        background_wake(s);
+}

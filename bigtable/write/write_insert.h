@@ -1,0 +1,35 @@
+/* Putting operations into the memtables of a tablet, for those who write and
+ * for recovery.
+ *
+ * Threads: who holds the write turn.
+ */
+#ifndef BIGTABLE_WRITE_WRITE_INSERT_H
+#define BIGTABLE_WRITE_WRITE_INSERT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct mutation_op;
+struct resolved;
+struct skip_batch;
+struct store;
+struct tablet;
+
+/* Put @op into the groups it concerns, but for those that have it in tables:
+ * only a replay meets such. @batch: as of tablet_group_insert(). @bytes holds
+ * the row part, @row_length bytes of it. Returns about how many bytes of memory
+ * it takes. */
+uint64_t write_insert_op(struct skip_batch *batch,
+                         struct buf *bytes,
+                         const struct tablet *t,
+                         size_t row_length,
+                         const struct mutation_op *op,
+                         const struct resolved *r,
+                         int64_t now_us,
+                         uint64_t sequence);
+
+/* Freeze what has grown over its size. */
+void write_freeze_full(struct store *s, const struct tablet *t);
+
+#endif /* BIGTABLE_WRITE_WRITE_INSERT_H */

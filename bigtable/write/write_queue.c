@@ -1,0 +1,376 @@
+/* Group commit: see write_queue.h. */
+#include "bigtable/write/write_queue.h"
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/skip_batch.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+#include "bigtable/write/write_group.h"
+#include "bigtable/write/writer.h"
+
+void write_queue_init(struct write_queue *q, uint64_t last_sequence)
+{
+    *q = (struct write_queue){.last_sequence = last_sequence};
+    mutex_init(&q->lock);
+    cond_init(&q->ended);
+    q->last_group = &q->groups;
+    q->batch = skip_batch_new();
+    q->stamps = mem_zalloc(WRITE_STAMP_COUNT, sizeof(*q->stamps));
+}
+
+void write_queue_close(struct write_queue *q)
+{
+    PRE(q->head == NULL && q->groups == NULL);
+    while (q->spare) {
+        struct writer *w = q->spare;
+        q->spare = w->next;
+        writer_free(w);
+    }
+    mem_free(q->stamps);
+    buf_close(&q->key);
+    skip_batch_free(q->batch);
+    cond_close(&q->ended);
+    mutex_close(&q->lock);
+}
+
+/* --- the queue ----------------------------------------------------------- */
+
+static struct writer *take_writer(struct write_queue *q)
+{
+    struct writer *w;
+    mutex_lock(&q->lock);
+    w = q->spare;
+    if (w)
+        q->spare = w->next;
+    mutex_unlock(&q->lock);
+    if (!w)
+        w = writer_new();
+    return w;
+}
+
+static void give_writer(struct write_queue *q, struct writer *w)
+{
+    mutex_lock(&q->lock);
+    w->next = q->spare;
+    q->spare = w;
+    mutex_unlock(&q->lock);
+}
+
+/* PRE: the lock is held. */
+static void write_queue_enqueue(struct write_queue *q, struct writer *w)
+{
+    w->next = NULL;
+    w->done = false;
+    if (q->tail)
+        q->tail->next = w;
+    else
+        q->head = w;
+    q->tail = w;
+}
+
+/* Wait until this writer, which is queued, leads, or until another has done its
+ * work. True when it leads. PRE: the lock is held; it is then, and only then,
+ * held afterwards. */
+static bool wait_queued(struct write_queue *q, struct writer *w)
+{
+    while (!w->done && q->head != w)
+        cond_wait(&w->woken, &q->lock);
+    if (!w->done)
+        return true;
+    mutex_unlock(&q->lock);
+    return false;
+}
+
+static bool wait_for_turn(struct write_queue *q, struct writer *w)
+{
+    mutex_lock(&q->lock);
+    write_queue_enqueue(q, w);
+    return wait_queued(q, w);
+}
+
+/* Take the writers from the head to @last out of the queue, and wake the next
+ * leader. PRE: the lock is held. */
+void write_queue__leave(struct write_queue *q, struct writer *last)
+{
+    q->head = last->next;
+    if (q->head)
+        cond_signal(&q->head->woken);
+    else
+        q->tail = NULL;
+}
+
+/* Groups are under way no more. PRE: the lock is held, by the head. */
+static void await_groups(struct write_queue *q)
+{
+    while (q->groups)
+        cond_wait(&q->ended, &q->lock);
+}
+
+void write_turn_take(struct store *s, struct writer **turn)
+{
+    struct writer *w = take_writer(&s->queue);
+    w->exclusive = true;
+    if (!wait_for_turn(&s->queue, w))
+        PANIC("an exclusive writer was written for");
+    await_groups(&s->queue);
+    mutex_unlock(&s->queue.lock);
+    s->queue.turn_began_ns = world_mono_ns(s->world);
+    *turn = w;
+}
+
+uint64_t write_turn_close_table(struct store *s, struct store_table *t)
+{
+    struct writer *turn;
+    uint64_t sequence;
+    write_turn_take(s, &turn);
+    store_table_close_writes(t);
+    sequence = s->queue.last_sequence;
+    write_turn_give(s, turn);
+    return sequence;
+}
+
+void write_turn_open_table(struct store *s,
+                           struct store_table *t,
+                           bool replace,
+                           struct store_table_view *view)
+{
+    struct writer *turn;
+    write_turn_take(s, &turn);
+    if (replace)
+        store_table_set_view(t, view);
+    store_table_open_writes(t);
+    write_turn_give(s, turn);
+}
+
+/* Somebody waited since @start_ns. */
+void write_queue__count_wait(struct store *s,
+                             uint64_t start_ns,
+                             atomic_ullong *count,
+                             atomic_ullong *us)
+{
+    atomic_fetch_add(count, 1);
+    atomic_fetch_add(us, (world_mono_ns(s->world) - start_ns) / 1000);
+}
+
+void write_turn_give(struct store *s, struct writer *turn)
+{
+    write_queue__count_wait(s, s->queue.turn_began_ns, &s->queue.turn_count,
+                            &s->queue.turn_us);
+    mutex_lock(&s->queue.lock);
+    INVARIANT(s->queue.head == turn);
+    write_queue__leave(&s->queue, turn);
+    mutex_unlock(&s->queue.lock);
+    turn->exclusive = false;
+    give_writer(&s->queue, turn);
+}
+
+atomic_ullong *write_queue__stamp(const struct write_queue *q, struct slice row)
+{
+    return &q->stamps[hash64_slice(row) % WRITE_STAMP_COUNT];
+}
+
+const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
+{
+    return write_queue__stamp(q, row);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+/* Memory first, and whether it is let in at all. */
+static int
+wait_for_entry(struct store *s, struct store_table *t, struct err *err)
+{
+    return t->is_system ? 0 : background_wait_for_room(s, err);
+}
+
+static int write_once(struct store *s,
+                      struct writer *w,
+                      size_t *failed_index,
+                      struct err *err)
+{
+    struct err mistake = ERR_INIT;
+    int bad = writer_prepare(w, &mistake);
+    int rc = 0;
+    w->stale = false;
+    if (w->count > 0) {
+        rc = wait_for_entry(s, w->table, err);
+        if (rc) {
+            *failed_index = 0;
+            return rc;
+        }
+        if (wait_for_turn(&s->queue, w))
+            write_group__lead(s, w);
+        rc = w->rc;
+        if (rc) {
+            err_copy(err, &w->err);
+            *failed_index = 0;
+        }
+    }
+    if (rc == 0 && bad) {
+        *failed_index = w->count;
+        rc = err_copy(err, &mistake);
+    }
+    return rc;
+}
+
+int store_write(struct store *s,
+                struct store_table *t,
+                const struct quarry_mutation *const *mutations,
+                size_t count,
+                enum write_durability durability,
+                int64_t now_us,
+                const struct write_condition *condition,
+                size_t *failed_index,
+                struct err *err)
+{
+    size_t ignored;
+    struct writer *w;
+    int rc = store_check_writable(s, err);
+    if (!failed_index)
+        failed_index = &ignored;
+    *failed_index = 0;
+    if (rc || count == 0)
+        return rc;
+    w = take_writer(&s->queue);
+    for (;;) {
+        writer_start(w, t, mutations, count, durability, now_us, condition);
+        rc = w->view ? write_once(s, w, failed_index, err)
+                     : store_table_gone(t, err);
+        store_table_view_unref(w->view);
+        w->view = NULL;
+        if (LIKELY(rc != ERR_ABORTED) || !w->stale)
+            break;
+        store_table_wait_open(t);
+    }
+    give_writer(&s->queue, w);
+    return rc;
+}
+
+/* --- several at once ----------------------------------------------------- */
+
+/* Prepare @r. NULL when it is decided already: r->rc. */
+static struct writer *prepare_request(struct store *s,
+                                      struct store_write_request *r,
+                                      enum write_durability durability,
+                                      int64_t now_us)
+{
+    struct writer *w = take_writer(&s->queue);
+    writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
+    w->stale = false;
+    r->rc = w->view ? writer_prepare(w, &r->err)
+                    : store_table_gone(r->table, &r->err);
+    if (w->view && w->count > 0 && wait_for_entry(s, r->table, &w->err) == 0)
+        return w;
+    if (w->view && w->count > 0)
+        r->rc = err_copy(&r->err, &w->err);
+    r->failed_index = 0;
+    store_table_view_unref(w->view);
+    w->view = NULL;
+    give_writer(&s->queue, w);
+    return NULL;
+}
+
+/* @w was written: what became of @r. True when it is to be tried again. */
+static bool
+finish_request(struct store *s, struct store_write_request *r, struct writer *w)
+{
+    bool again = w->rc == ERR_ABORTED && w->stale;
+    if (w->rc) {
+        r->rc = err_copy(&r->err, &w->err);
+        r->failed_index = 0;
+    } else {
+        r->failed_index = w->count;
+    }
+    store_table_view_unref(w->view);
+    w->view = NULL;
+    give_writer(&s->queue, w);
+    return again;
+}
+
+void store_write_all(struct store *s,
+                     struct store_write_request *requests,
+                     size_t count,
+                     enum write_durability durability,
+                     int64_t now_us)
+{
+    struct write_queue *q = &s->queue;
+    struct writer **writers = mem_zalloc(count + 1, sizeof(struct writer *));
+    for (size_t i = 0; i < count; i++)
+        writers[i] = prepare_request(s, &requests[i], durability, now_us);
+    mutex_lock(&q->lock);
+    for (size_t i = 0; i < count; i++)
+        if (writers[i])
+            write_queue_enqueue(q, writers[i]);
+    mutex_unlock(&q->lock);
+    for (size_t i = 0; i < count; i++) {
+        if (!writers[i])
+            continue;
+        mutex_lock(&q->lock);
+        if (wait_queued(q, writers[i]))
+            write_group__lead(s, writers[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct store_write_request *r = &requests[i];
+        if (!writers[i] || !finish_request(s, r, writers[i]))
+            continue;
+        store_table_wait_open(r->table);
+        r->rc = store_write(s, r->table, r->mutations, r->count, durability,
+                            now_us, NULL, &r->failed_index, &r->err);
+    }
+    mem_free(writers);
+}
+
+void write_queue_raise(struct store *s, uint64_t sequence)
+{
+    struct writer *turn;
+    write_turn_take(s, &turn);
+    if (sequence > s->queue.last_sequence) {
+        s->queue.last_sequence = sequence;
+        atomic_store(&s->visible, sequence);
+    }
+    write_turn_give(s, turn);
+}
+
+/* The number is one that no entry has, and is visible at once. */
+uint64_t write_turn_stamp_all(struct store *s)
+{
+    return write_turn_stamp_many(s, 1);
+}
+
+uint64_t write_turn_stamp_many(struct store *s, uint64_t count)
+{
+    struct writer *turn;
+    uint64_t first;
+    uint64_t sequence;
+    write_turn_take(s, &turn);
+    first = s->queue.last_sequence + 1;
+    sequence = s->queue.last_sequence += count;
+    for (size_t i = 0; i < WRITE_STAMP_COUNT; i++)
+        atomic_store_explicit(&s->queue.stamps[i], sequence,
+                              memory_order_relaxed);
+    atomic_store(&s->visible, sequence);
+    write_turn_give(s, turn);
+    return first;
+}
+
+static void freeze_tablet(struct store *s, const struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
+}
+
+void write_turn_freeze(struct store *s, struct store_table *t)
+{
+    size_t count;
+    struct store_table_view **views = store_views(s, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < views[i]->tablet_count; k++)
+            if (!t || views[i]->tablets[k]->table == t)
+                freeze_tablet(s, views[i]->tablets[k]);
+    store_views_free(views, count);
+    background_wake(s);
+}

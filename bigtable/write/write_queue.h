@@ -1,0 +1,182 @@
+/* Group commit: writers queue up, the first one writes for all who wait.
+ *
+ * The head of the queue is the leader. It takes the batches behind it, up to a
+ * limit, gives them sequence numbers, appends them to the commit log with one
+ * write and, if one of them asks for it, one sync; puts them into the
+ * memtables, makes them visible all at once, and wakes their writers. Meanwhile
+ * the next group gathers. "The write turn" is being the head with no group
+ * under way: changes of tables take it for a moment, to close a table to
+ * writers, to freeze memtables or to put a new state in force.
+ *
+ * Where the log takes several writes at once, groups that are synced overlap:
+ * the head is the next group's leader once the log has begun on the one before.
+ * They end in the order of their numbers, so that what is visible has no holes;
+ * when one fails, those under way with it do. A group with a condition waits
+ * for all before it, for these may write to its row.
+ *
+ * Writers wait for memory before they queue up, so that those of system tables,
+ * without which nothing is flushed, never stand behind one who waits.
+ *
+ * Row transactions are optimistic: one reads the row, decides, and queues its
+ * writes on condition that the row was not written since. Each write stamps the
+ * slot its row hashes to; the leader compares.
+ */
+#ifndef BIGTABLE_WRITE_WRITE_QUEUE_H
+#define BIGTABLE_WRITE_WRITE_QUEUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+
+struct quarry_mutation;
+struct skip_batch;
+struct store;
+struct store_table;
+struct store_table_view;
+struct write_group;
+struct writer;
+
+/* Slots for stamps. Two rows of one slot conflict without need, and outdate
+ * each other's entries in the scan cache: at 100,000 writes a second one second
+ * after they were made, on the average. */
+#define WRITE_STAMP_COUNT ((size_t)131072)
+
+enum write_durability {
+    WRITE_SYNCED,
+    WRITE_LOGGED,
+    WRITE_DEFERRED
+};
+
+struct write_queue {
+    struct mutex lock;
+    struct writer *head;
+    struct writer *tail;
+    struct writer *spare;       /* Writers kept for reuse. */
+    uint64_t last_sequence;     /* Given; the leader's. */
+    struct write_group *groups; /* Under way, in order. */
+    struct write_group **last_group;
+    unsigned group_under_way; /* Their number. */
+    struct cond ended;        /* One has ended. */
+    atomic_ullong *stamps;    /* Last sequence written, by hash of the row. */
+    struct buf key;           /* Scratch of the group that ends, */
+    struct skip_batch *batch; /* and what it inserts. */
+    /* What made writers wait, how often, and for how long in all: */
+    atomic_ullong stall_count; /* memory, */
+    atomic_ullong stall_us;
+    atomic_ullong sync_count; /* the disk, for synced writes, */
+    atomic_ullong sync_us;
+    atomic_ullong turn_count; /* a split or a change of schema. */
+    atomic_ullong turn_us;
+    uint64_t turn_began_ns;    /* Of the one who holds the turn. */
+    atomic_ullong group_count; /* Groups written, */
+    atomic_ullong write_count; /* and batches in them. */
+};
+
+void write_queue_init(struct write_queue *q, uint64_t last_sequence);
+void write_queue_close(struct write_queue *q);
+
+/* Condition of an optimistic write: the row was not written after @sequence. */
+struct write_condition {
+    struct slice row;
+    uint64_t sequence;
+};
+
+/* Apply @mutations, in order, each atomically. @now_us is what the machine's
+ * clock says: QUARRY_NOW becomes it, or the newest stamp that the table gave
+ * before, if that is later. Parks. With @condition (NULL: none) ERR_ABORTED
+ * means that it did not hold. On error *@failed_index (may be NULL) is the
+ * first that was not applied.
+ */
+MUST_CHECK int store_write(struct store *s,
+                           struct store_table *t,
+                           const struct quarry_mutation *const *mutations,
+                           size_t count,
+                           enum write_durability durability,
+                           int64_t now_us,
+                           const struct write_condition *condition,
+                           size_t *failed_index,
+                           struct err *err);
+
+/* One of several writes made together. */
+struct store_write_request {
+    struct store_table *table; /* Borrowed. */
+    const struct quarry_mutation *const *mutations;
+    size_t count;
+    size_t failed_index; /* As of store_write(). */
+    int rc;
+    struct err err;
+};
+
+/* Each as store_write() without condition, on tables of its own, but queued
+ * together: they share what the log costs. Parks. */
+void store_write_all(struct store *s,
+                     struct store_write_request *requests,
+                     size_t count,
+                     enum write_durability durability,
+                     int64_t now_us);
+
+/* Give no number up to @sequence any more. Parks. */
+void write_queue_raise(struct store *s, uint64_t sequence);
+
+/* The slot that writes to @row (a plain name) stamp: the number of the last
+ * one's last entry, or of a later one that shares the slot. Whoever sees
+ * numbers up to N finds it no lower than that of any write up to N. Any thread.
+ */
+const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row);
+
+/* From now on, every row counts as just written. Returns the number they got,
+ * which no entry has. Parks. */
+uint64_t write_turn_stamp_all(struct store *s);
+/* The same with @count numbers, of which the first is returned. */
+uint64_t write_turn_stamp_many(struct store *s, uint64_t count);
+
+/* Take and give back the write turn. Parks. */
+void write_turn_take(struct store *s, struct writer **turn);
+void write_turn_give(struct store *s, struct writer *turn);
+
+/* Close @t to writers. Returns the number of the last entry there is. */
+uint64_t write_turn_close_table(struct store *s, struct store_table *t);
+/* Open it again, with @view (moved in; NULL: dropped) in force if @replace. */
+void write_turn_open_table(struct store *s,
+                           struct store_table *t,
+                           bool replace,
+                           struct store_table_view *view);
+
+/* Freeze every memtable of @t, or of the whole store (NULL). PRE: the write
+ * turn is held. */
+void write_turn_freeze(struct store *s, struct store_table *t);
+
+/* Put one record of the log into the memtables, where it is not in tables
+ * already, by write_replay_end() at the latest. For recovery, before anybody
+ * writes. */
+MUST_CHECK int write_replay(struct store *s,
+                            uint64_t sequence,
+                            uint32_t count,
+                            struct slice payload,
+                            struct err *err);
+/* All records are in the memtables. */
+void write_replay_end(struct store *s);
+
+struct logged_mutation;
+struct tablet;
+
+/* Put the operations of @m, a mutation of @t that a log holds, numbered from
+ * @sequence on, into the memtables of those groups that do not have them in
+ * tables yet. @v's schema says where families are. Returns about how many bytes
+ * these are. @batch: as of tablet_group_insert(); NULL is best for rows that
+ * come in order. PRE: nobody else writes to @t. */
+uint64_t write_replay_mutation(const struct store_table_view *v,
+                               const struct tablet *t,
+                               const struct logged_mutation *m,
+                               uint64_t sequence,
+                               struct skip_batch *batch,
+                               struct buf *scratch);
+
+#endif /* BIGTABLE_WRITE_WRITE_QUEUE_H */

@@ -1,0 +1,325 @@
+/* Plain, gzip and zstd files as streams of bytes. */
+#define _GNU_SOURCE /* memmem */
+
+#include "mapreduce/records/byte_source.h"
+
+#include <limits.h>
+#include <zlib.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/records/files.h"
+#include "mapreduce/records/packer.h"
+
+/* Packed bytes read at a time. */
+#define PACKED_BYTES ((size_t)256 << 10)
+/* Damage may be noticed so far behind the next member's start. */
+#define OVERRUN_BYTES ((uint64_t)64 << 10)
+/* Unpacked to see whether a place where a member might begin is one: garbage
+ * does not last so long. */
+#define TRIAL_BYTES       ((size_t)32 << 10)
+#define TRIAL_PLAIN_BYTES ((uint64_t)1 << 20)
+/* Places tried behind one damage: bounds the work on hostile files. */
+#define TRIALS_MAX 10000u
+
+struct byte_source {
+    struct job_file *file;
+    char *path; /* For messages. */
+    enum input_packing packing;
+    uint64_t offset;    /* Of the next byte to read from the file. */
+    char *packed;       /* Read, [packed_begin, packed_end) not unpacked yet. */
+    struct slice input; /* That part. */
+    bool file_ended;
+    bool at_border;  /* Between members: the file may end here. */
+    uint64_t member; /* Where the present one begins. */
+    struct err why;  /* To be told when what came before it has been read. */
+    z_stream gzip;
+    struct packer_stream *zstd;
+};
+
+static int unpack_start(struct byte_source *s, struct err *err)
+{
+    if (s->packing == INPUT_PLAIN)
+        return 0;
+    s->packed = mem_alloc(PACKED_BYTES);
+    s->at_border = true;
+    if (s->packing == INPUT_ZSTD)
+        s->zstd = packer_stream_new();
+    /* 15 + 16: the largest window, with a gzip header. */
+    else if (inflateInit2(&s->gzip, 15 + 16) != Z_OK)
+        return err_set(err, ERR_NOMEM, "no memory to unpack gzip");
+    return 0;
+}
+
+int byte_source_open(const struct job_files *files,
+                     const char *path,
+                     enum input_packing packing,
+                     uint64_t offset,
+                     struct byte_source **out,
+                     struct err *err)
+{
+    struct byte_source *s = mem_zalloc(1, sizeof(*s));
+    int code;
+    *out = NULL;
+    s->path = mem_strdup(path);
+    s->packing = packing;
+    s->offset = offset;
+    code = job_file_open(files, path, &s->file, err);
+    if (code == 0)
+        code = unpack_start(s, err);
+    if (code)
+        byte_source_close(s);
+    else
+        *out = s;
+    return code;
+}
+
+void byte_source_close(struct byte_source *s)
+{
+    if (!s)
+        return;
+    if (s->packing == INPUT_GZIP && s->packed)
+        inflateEnd(&s->gzip);
+    packer_stream_free(s->zstd);
+    mem_free(s->packed);
+    mem_free(s->path);
+    job_file_close(s->file);
+    mem_free(s);
+}
+
+uint64_t byte_source_offset(const struct byte_source *s)
+{
+    return s->offset - s->input.len;
+}
+
+/* Have some packed bytes, unless the file has ended. */
+static int input_fill(struct byte_source *s, struct err *err)
+{
+    size_t got = 0;
+    int code;
+    if (s->input.len > 0 || s->file_ended)
+        return 0;
+    code = job_file_read_at(s->file, s->offset, s->packed, PACKED_BYTES, &got,
+                            err);
+    s->offset += got;
+    s->input = slice_make(s->packed, got);
+    s->file_ended = got < PACKED_BYTES;
+    return code;
+}
+
+static int gzip_step(struct byte_source *s,
+                     char *dst,
+                     size_t len,
+                     size_t *got,
+                     struct err *err)
+{
+    int z;
+    s->gzip.next_in = (unsigned char *)(uintptr_t)s->input.data;
+    s->gzip.avail_in = (unsigned)s->input.len;
+    s->gzip.next_out = (unsigned char *)dst;
+    s->gzip.avail_out = (unsigned)MIN_OF(len, (size_t)INT_MAX);
+    z = inflate(&s->gzip, Z_NO_FLUSH);
+    *got = (size_t)((char *)s->gzip.next_out - dst);
+    s->input = slice_make(s->gzip.next_in, s->gzip.avail_in);
+    s->at_border = z == Z_STREAM_END;
+    if (z == Z_STREAM_END)
+        z = inflateReset(&s->gzip);
+    if (z != Z_OK && z != Z_BUF_ERROR)
+        return err_set(err, ERR_CORRUPT, "gzip: %s",
+                       s->gzip.msg ? s->gzip.msg : "damaged");
+    return 0;
+}
+
+static int unpack_step(struct byte_source *s,
+                       char *dst,
+                       size_t len,
+                       size_t *got,
+                       struct err *err)
+{
+    if (s->at_border)
+        s->member = byte_source_offset(s);
+    if (s->packing == INPUT_GZIP)
+        return gzip_step(s, dst, len, got, err);
+    return packer_stream_step(s->zstd, &s->input, dst, len, got, &s->at_border,
+                              err);
+}
+
+static int byte_source_unpack(struct byte_source *s,
+                              char *dst,
+                              size_t len,
+                              size_t *got,
+                              struct err *err)
+{
+    struct err why = ERR_INIT;
+    int code = 0;
+    *got = 0;
+    if (s->why.code) {
+        code = err_copy(err, &s->why);
+        s->why.code = 0;
+        return code;
+    }
+    while (code == 0 && *got == 0) {
+        size_t before;
+        code = input_fill(s, &why);
+        before = s->input.len;
+        if (code == 0 && before == 0 && s->at_border)
+            break;
+        if (code == 0)
+            code = unpack_step(s, dst, len, got, &why);
+        if (code == 0 && *got == 0 && before == 0)
+            code = err_set(&why, ERR_CORRUPT, "packed file ends too early");
+    }
+    if (code == 0)
+        return 0;
+    err_wrap(&why, "%s: near offset %llu", s->path,
+             (unsigned long long)byte_source_offset(s));
+    if (*got == 0)
+        return err_copy(err, &why);
+    s->why = why;
+    return 0;
+}
+
+int byte_source_read(struct byte_source *s,
+                     char *dst,
+                     size_t len,
+                     size_t *got,
+                     struct err *err)
+{
+    int code;
+    if (s->packing != INPUT_PLAIN)
+        return byte_source_unpack(s, dst, len, got, err);
+    code = job_file_read_at(s->file, s->offset, dst, len, got, err);
+    s->offset += *got;
+    return code;
+}
+
+/* --- behind damage ------------------------------------------------------- */
+
+static void decoder_reset(struct byte_source *s)
+{
+    if (s->packing == INPUT_GZIP) {
+        inflateReset(&s->gzip);
+    } else {
+        packer_stream_free(s->zstd);
+        s->zstd = packer_stream_new();
+    }
+    s->at_border = true;
+}
+
+static size_t
+find_magic(enum input_packing packing, struct slice s, size_t from)
+{
+    struct slice magic = packing == INPUT_GZIP ? SLICE_LIT("\x1f\x8b\x08")
+                                               : SLICE_LIT("\x28\xb5\x2f\xfd");
+    const char *p = from < s.len ? memmem(s.data + from, s.len - from,
+                                          magic.data, magic.len)
+                                 : NULL;
+    return p ? (size_t)(p - s.data) : s.len;
+}
+
+/* Does what begins at @offset unpack, as far as a trial tells? */
+static int try_at(struct byte_source *s,
+                  uint64_t offset,
+                  char *packed,
+                  bool *good,
+                  struct err *err)
+{
+    char *plain = mem_alloc(TRIAL_BYTES);
+    uint64_t made = 0;
+    size_t got = 0;
+    int code =
+        job_file_read_at(s->file, offset, packed, TRIAL_BYTES, &got, err);
+    *good = code == 0;
+    decoder_reset(s);
+    s->input = slice_make(packed, got);
+    while (*good && s->input.len > 0) {
+        size_t before = s->input.len;
+        size_t n;
+        *good = unpack_step(s, plain, TRIAL_BYTES, &n, NULL) == 0;
+        made += n;
+        if (s->at_border || made > TRIAL_PLAIN_BYTES ||
+            (n == 0 && s->input.len == before))
+            break;
+    }
+    decoder_reset(s);
+    s->input = SLICE_EMPTY;
+    mem_free(plain);
+    return code;
+}
+
+/* Where the next member that unpacks begins, from @from on; UINT64_MAX when
+ * none does. */
+static int
+find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
+{
+    char *trial = mem_alloc(TRIAL_BYTES);
+    uint64_t window = from;
+    unsigned tried = 0;
+    size_t got = PACKED_BYTES;
+    bool good = false;
+    int code = 0;
+    *at = UINT64_MAX;
+    while (code == 0 && !good && got == PACKED_BYTES && tried < TRIALS_MAX) {
+        size_t i;
+        code = job_file_read_at(s->file, window, s->packed, PACKED_BYTES, &got,
+                                err);
+        i = find_magic(s->packing, slice_make(s->packed, got), 0);
+        while (code == 0 && i < got && tried++ < TRIALS_MAX) {
+            code = try_at(s, window + i, trial, &good, err);
+            if (good)
+                break;
+            i = find_magic(s->packing, slice_make(s->packed, got), i + 1);
+        }
+        if (good)
+            *at = window + i;
+        window += got - 3; /* A magic may lie across. */
+    }
+    mem_free(trial);
+    return code;
+}
+
+int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
+{
+    uint64_t stop = byte_source_offset(s);
+    /* A member that was cut shows only inside the next one; but never take up
+     * the damaged member again. */
+    uint64_t from = MAX_OF(stop - MIN_OF(stop, OVERRUN_BYTES), s->member + 1);
+    uint64_t size = 0;
+    uint64_t at = 0;
+    int code = job_file_size(s->file, &size, err);
+    PRE(s->packing != INPUT_PLAIN);
+    if (code == 0)
+        code = find_member(s, from, &at, err);
+    if (code)
+        return code;
+    at = MIN_OF(at, size);
+    s->offset = at;
+    s->input = SLICE_EMPTY;
+    s->file_ended = at == size;
+    *bytes = at - MIN_OF(stop, at);
+    return 0;
+}
+
+int byte_source_probe(const struct job_files *files,
+                      const char *path,
+                      enum input_packing *packing,
+                      uint64_t *bytes,
+                      struct err *err)
+{
+    static const unsigned char zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
+    unsigned char head[4] = {0};
+    size_t got = 0;
+    struct job_file *f = NULL;
+    int code = job_file_open(files, path, &f, err);
+    if (code)
+        return code;
+    code = job_file_read_at(f, 0, head, sizeof(head), &got, err);
+    if (code == 0)
+        code = job_file_size(f, bytes, err);
+    *packing = INPUT_PLAIN;
+    if (got >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
+        *packing = INPUT_GZIP;
+    if (got == 4 && memcmp(head, zstd_magic, 4) == 0)
+        *packing = INPUT_ZSTD;
+    job_file_close(f);
+    return code;
+}

@@ -1,0 +1,42 @@
+/* A file's bytes in order, unpacked if they are gzip or zstd. One thread. */
+#ifndef MAPREDUCE_RECORDS_BYTE_SOURCE_H
+#define MAPREDUCE_RECORDS_BYTE_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "mapreduce/input/input.h"
+
+struct byte_source;
+
+/* Read @path from byte @offset on (0 unless @packing is INPUT_PLAIN). */
+MUST_CHECK int byte_source_open(const struct job_files *files,
+                                const char *path,
+                                enum input_packing packing,
+                                uint64_t offset,
+                                struct byte_source **out,
+                                struct err *err);
+/* Up to @len bytes; *@got is 0 only at the end. Parks. ERR_CORRUPT. */
+MUST_CHECK int byte_source_read(struct byte_source *s,
+                                char *dst,
+                                size_t len,
+                                size_t *got,
+                                struct err *err);
+/* After ERR_CORRUPT: go on with the next gzip member or zstd frame that
+ * unpacks, or the end. What comes next does not join what came before. *@bytes
+ * of the file were passed over. */
+MUST_CHECK int
+byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err);
+/* Bytes of the file used so far. */
+uint64_t byte_source_offset(const struct byte_source *s);
+void byte_source_close(struct byte_source *s); /* NULL is allowed. */
+
+/* How the file is packed, by its first bytes; its size. */
+MUST_CHECK int byte_source_probe(const struct job_files *files,
+                                 const char *path,
+                                 enum input_packing *packing,
+                                 uint64_t *bytes,
+                                 struct err *err);
+
+#endif /* MAPREDUCE_RECORDS_BYTE_SOURCE_H */

@@ -1,0 +1,56 @@
+/* What an attempt may not do: limits of the kernel on its process and a filter
+ * of system calls, both inherited by whatever it starts.
+ *
+ * The code of a job is somebody's first try as often as it is a program of
+ * years. What is kept from it is what no job needs and what would hurt others:
+ *
+ *     the network           unless the job asks for it: results come from the
+ *                           inputs, and an attempt may run twice
+ *     other processes       tracing them, reading their memory, signals to the
+ *                           runtime or to everybody
+ *     its own limits        raising them; what would slip out of its filter
+ *     the machine           mounts, namespaces, modules, clocks, keys, devices,
+ *                           and kernel interfaces known for their holes
+ *
+ * A call of these fails with EPERM (sockets: EACCES), or ENOSYS where programs
+ * know another way; nothing is killed for trying. Files are not in it: of those
+ * a cage (cage.h) shows some.
+ *
+ * One thread: of the zygote, then of the attempt.
+ */
+#ifndef MAPREDUCE_SANDBOX_SANDBOX_H
+#define MAPREDUCE_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct sandbox;
+
+struct sandbox_rules {
+    uint64_t data_bytes; /* Of one process: heap and private mappings. */
+    uint64_t file_bytes; /* Of one file it writes. */
+    uint64_t cpu_us;     /* Of one process; 0: any. */
+    bool network;        /* Sockets are allowed. */
+    bool open;           /* No filter of system calls. */
+    bool user_code;      /* Somebody's, and not the runtime's, which may need
+                            connections of its own and memory to share. */
+    bool runtime; /* The runtime is in the same process, and writes files for
+                     it: links are refused; its connections are not. */
+    pid_t supervisors[2]; /* May not be sent signals; 0: none. */
+};
+
+/* Build the filter, once for many attempts. *@out is owned. */
+MUST_CHECK int sandbox_new(const struct sandbox_rules *rules,
+                           struct sandbox **out,
+                           struct err *err);
+void sandbox_free(struct sandbox *s); /* NULL is allowed. */
+
+/* Put the calling process into it, for good. ERR_UNSUPPORTED: this kernel has
+ * no filters. */
+MUST_CHECK int sandbox_enter(const struct sandbox *s, struct err *err);
+
+#endif /* MAPREDUCE_SANDBOX_SANDBOX_H */

@@ -1,0 +1,18 @@
+/* The compiler: a checked tree to code. */
+#ifndef SAWZALL_LITE_GENERATOR_COMPILE_H
+#define SAWZALL_LITE_GENERATOR_COMPILE_H
+
+#include "base/core/arena.h"
+#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/generator/opcodes.h"
+#include "sawzall-lite/sawzall.h"
+
+/* Compile @u, which is free of errors, into @out; memory from @a. False, with
+ * an error in @d, when a function is larger than the machine can take. */
+bool saw_compile_unit(struct arena *a,
+                      const struct saw_unit *u,
+                      const struct saw_compile_options *opts,
+                      struct saw_diag *d,
+                      struct saw_code_pool *out);
+
+#endif /* SAWZALL_LITE_GENERATOR_COMPILE_H */

@@ -1,0 +1,55 @@
+/* A run from the inside: run.c (life, records), emit.c (what emit does),
+ * results.c (states and results of tables). */
+#ifndef SAWZALL_LITE_MACHINE_RUN_H
+#define SAWZALL_LITE_MACHINE_RUN_H
+
+#include "sawzall-lite/machine/vm.h"
+#include "sawzall-lite/program.h"
+#include "sawzall-lite/tables/table.h"
+
+/* Where the values emitted to a table go. */
+enum saw_route {
+    SAW_ROUTE_TABLE, /* Aggregated; results at the end. */
+    SAW_ROUTE_PRINT, /* Printed at once, as `emit t[k] <- v;`. */
+    SAW_ROUTE_LINE,  /* Printed as `t[k] = v`, in the order of emits. */
+    SAW_ROUTE_FILE,  /* Written at once to the file named. */
+    SAW_ROUTE_KEEP,  /* Rows handed to the caller. */
+};
+
+struct saw_run_table {
+    enum saw_route route;
+    const struct saw_table_site *site;
+    const struct saw_table_traits *traits;
+    struct saw_table_decl decl;
+    struct saw_table *table; /* Of SAW_ROUTE_TABLE; made when first needed. */
+    const char *name;        /* NUL-terminated; of the program's arena. */
+    const char **index_names;
+};
+
+struct saw_run {
+    struct saw_program *program;
+    struct saw_run_options opts; /* table_output is owned. */
+    struct saw_vm vm;
+    struct saw_table_budget budget;
+    struct saw_run_table *tables; /* One per table of the program. */
+    struct arena names;
+    struct buf key; /* Of one emit: scratch. */
+    struct buf element;
+    struct buf weight;
+    struct buf text;
+    struct buf output;  /* What was written, while there is no write(). */
+    uint64_t origin;    /* Of the emits of this record. */
+    bool counted_undef; /* _undef_cnt was emitted for this record. */
+    const union saw_slot *kept_row; /* The value of `r: Row = input`. */
+    union saw_slot row_value;
+};
+
+/* Write @text to @path by the caller's hook or into the run. */
+int saw_run_write(struct saw_run *r,
+                  const char *path,
+                  struct slice text,
+                  struct err *err);
+/* The aggregate behind a table of SAW_ROUTE_TABLE. */
+struct saw_table *saw_run_table(struct saw_run *r, uint32_t index);
+
+#endif /* SAWZALL_LITE_MACHINE_RUN_H */

@@ -1,0 +1,172 @@
+/* The seam between the compiler and the intrinsic functions of builtins/.
+ *
+ * Each family file of builtins/ has a constant table of struct saw_builtin; the
+ * compiler looks names up once per use (saw_builtin_find) and emits one CALL
+ * instruction with a pointer to a struct saw_call, the facts of that call site.
+ *
+ * The compiler itself does what needs its own syntax or lvalues: def, convert
+ * and T(x), new, regex, len, haskey, lookup(map), inproto, clearproto,
+ * ___undefine, DEBUG. What they compute on values is below ("Provided").
+ */
+#ifndef SAWZALL_LITE_VALUES_BUILTIN_H
+#define SAWZALL_LITE_VALUES_BUILTIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "sawzall-lite/values/types.h"
+#include "sawzall-lite/values/value.h"
+
+struct regex;
+
+#define SAW_CALL_ARGS_MAX 64
+
+/* Words before an argument of saw() and its like. */
+enum saw_arg_flag {
+    ARG_PLAIN,
+    ARG_SKIP,
+    ARG_REST,
+    ARG_SUBMATCH,
+};
+
+/* One call site. Belongs to the program: shared by runs in several threads,
+ * constant after compilation. */
+struct saw_call {
+    const struct saw_builtin *builtin;
+    size_t arg_count;
+    const struct saw_type *const *arg_types; /* arg_count of them. */
+    const struct saw_type *result_type;      /* &saw_type_void: none. */
+    void *prepared; /* Of builtin->prepare; NULL otherwise. */
+    /* Of saw, sawn and sawzall: the word before each argument; else NULL. */
+    const enum saw_arg_flag *flags;
+    bool once;              /* saw() rather than sawzall(). */
+    const char *source;     /* Of a conversion: the expression converted. */
+    uint64_t unread_fields; /* Of one to a proto tuple: fields, by bit, that
+                             * need not be decoded. */
+};
+
+/* Compute. @args are call->arg_count slots in the order written. *@result is
+ * set if and only if SAW_OK is returned and there is a result. Objects of the
+ * arguments may be shared into the result (saw_share() for composites). */
+typedef enum saw_status (*saw_builtin_fn)(struct saw_ctx *ctx,
+                                          const struct saw_call *call,
+                                          const union saw_slot *args,
+                                          union saw_slot *result);
+
+/* What a check function sees of a call while it is compiled. */
+struct saw_check {
+    const struct saw_type *const *arg_types;
+    /* Value of an argument that is a constant, else NULL. */
+    const union saw_slot *const *constants;
+    size_t arg_count;
+    struct arena *arena; /* For types made by the check. */
+    /* Filled by the check when it returns NULL: which argument (-1: the call as
+     * a whole) and what was expected. */
+    int bad_arg;
+    char message[200];
+    /* A warning, if any: e.g. a constant pattern that cannot match. */
+    char warning[200];
+};
+
+enum {
+    /* Same arguments, same result, nothing else happens: constants fold. */
+    SAW_BUILTIN_PURE = 1,
+    /* Can return SAW_UNDEF. Without it the result is known to be defined. */
+    SAW_BUILTIN_UNDEF = 2,
+    /* Refused when compiled with `restricted`: file, environment, process. */
+    SAW_BUILTIN_OUTSIDE = 4,
+};
+
+struct saw_builtin {
+    const char *name;
+    /* Either a signature in the language's own syntax, "function(t: time, n:
+     * int, tz: string): time", of which the last arguments may be left out down
+     * to @args_min; or NULL and @check decides. */
+    const char *signature;
+    size_t args_min;
+    unsigned flags;
+    saw_builtin_fn fn;
+    /* The result type of a call with these arguments; NULL with c->bad_arg and
+     * c->message set ("expected an array, not int") when they do not fit. For
+     * functions with a signature it is optional, is called after the arguments
+     * were matched, and can refuse constants ("bad regular expression: …"). */
+    const struct saw_type *(*check)(struct saw_check *c);
+    /* Once per call site, after the check: what can be computed beforehand from
+     * constant arguments (@constants as in struct saw_check), such as a
+     * compiled regex. NULL result: nothing. @release frees it with the program.
+     */
+    void *(*prepare)(const struct saw_call *call,
+                     const union saw_slot *const *constants);
+    void (*release)(void *prepared);
+    /* Static text: one line of help, shown by the shell. */
+    const char *help;
+};
+
+/* --- provided by builtins/ ------------------------------------------------ */
+
+/* What `+` is for fingerprints: the compiler calls it. */
+extern const struct saw_builtin saw_builtin_fingerprint_cat;
+
+/* The function called @name, or NULL. Any thread. */
+const struct saw_builtin *saw_builtin_find(struct slice name);
+/* All of them, for help and completion; NULL past the end. */
+const struct saw_builtin *saw_builtin_at(size_t index);
+
+/* Can a value of @from be converted to @to with @extra_count further arguments
+ * of @extra_types (a base, a time zone, an encoding)? False with the reason in
+ * @message. *@may_be_undef: some values have no conversion. */
+bool saw_convert_check(const struct saw_type *from,
+                       const struct saw_type *to,
+                       const struct saw_type *const *extra_types,
+                       size_t extra_count,
+                       bool *may_be_undef,
+                       char message[200]);
+/* Convert args[0]; args[1…] are the further arguments. call->arg_types[0] is
+ * the type converted from, call->result_type the type wanted. Pure. */
+enum saw_status saw_convert(struct saw_ctx *ctx,
+                            const struct saw_call *call,
+                            const union saw_slot *args,
+                            union saw_slot *result);
+
+/* @data as a string: what is no part of valid UTF-8, and each zero, becomes
+ * U+FFFD. NULL at the memory limit. */
+MUST_CHECK const struct saw_str *saw_string_repair(struct saw_ctx *ctx,
+                                                   struct slice data);
+
+/* The pattern `regex(T, base)` stands for, or NULL when T has none. Borrowed
+ * from constants or, if it depends on the base, from @a. */
+const char *saw_regex_for_type(struct arena *a,
+                               const struct saw_type *t,
+                               int64_t base,
+                               char message[200]);
+
+/* The type the argument @index behind @format must have; NULL: there is none,
+ * or any will do. */
+const struct saw_type *saw_format_arg_type(struct slice format, size_t index);
+
+/* How a value is written. */
+enum saw_print_mode {
+    SAW_PRINT_SOURCE, /* As a literal of the language: "a\n", 3.0, {1, 2}. */
+    SAW_PRINT_RESULT, /* As tables print it: strings raw, floats %.15g, … */
+};
+
+void saw_value_print(const struct saw_type *t,
+                     union saw_slot v,
+                     enum saw_print_mode mode,
+                     struct buf *out);
+
+/* The language's fingerprintof(). */
+uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v);
+
+/* A value as bytes, for the state of tables: self-delimiting for its type.
+ * Equal values have equal bytes if they have equal order of maps. */
+void saw_value_encode(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out);
+/* Free what ctx->regexes and ctx->extra hold. */
+void saw_builtins_close(struct saw_ctx *ctx);
+
+#endif /* SAWZALL_LITE_VALUES_BUILTIN_H */

@@ -1,0 +1,236 @@
+/* Splits and drops of ranges: the tablets of a table cover all rows without gap
+ * or overlap, and each row is what was written last, or gone if it was dropped.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/rand.h"
+#include "base/runtime/world.h"
+#include "bigtable/read/scan.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/store/maintain.h"
+#include "bigtable/store/split.h"
+#include "bigtable/store/store.h"
+#include "bigtable/store/tablet.h"
+#include "tests/lib/check_main.h"
+
+/* --- Fixture ------------------------------------------------------------- */
+
+enum {
+    ROWS = 200,
+    STEPS = 400
+};
+
+static struct err err;
+static struct world *world;
+static struct store *store;
+static struct store_table *table;
+static char dir[300];
+static unsigned model[ROWS]; /* Number written last; 0: none. */
+
+#define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
+
+static void open_all(void)
+{
+    const struct store_options opts = {.memtable_bytes = 4 << 20,
+                                       .cache_bytes = 4 << 20};
+    OK(store_open(world, dir, &opts, &store, &err));
+}
+
+static void close_all(void)
+{
+    store_table_unref(table);
+    store_close(store);
+}
+
+static void setup(void)
+{
+    struct schema *s = schema_new();
+    world = world_real_new();
+    snprintf(dir, sizeof(dir), "%s/s", test_tmpdir());
+    memset(model, 0, sizeof(model));
+    open_all();
+    OK(schema_add_family(s, "f", "versions=1", &err));
+    OK(store_create_table(store, "t", s, &err));
+    OK(store_find_table(store, "t", &table, &err));
+    schema_free(s);
+}
+
+static struct slice name_of(char room[16], size_t row)
+{
+    return slice_make(room,
+                      (size_t)snprintf(room, 16, "row%03u", (unsigned)row));
+}
+
+/* --- Operations ---------------------------------------------------------- */
+
+static void write_row(size_t row, unsigned n)
+{
+    const struct quarry_mutation *list[1];
+    struct quarry_mutation m;
+    char name[16];
+    char value[32];
+    snprintf(value, sizeof(value), "%u", n);
+    mutation_init(&m, name_of(name, row));
+    mutation_set(&m, SLICE_LIT("f"), SLICE_LIT("q"), 1, slice_str(value));
+    list[0] = &m;
+    OK(store_write(store, table, list, 1, WRITE_LOGGED, 1, NULL, NULL, &err));
+    mutation_close(&m);
+    model[row] = n;
+}
+
+static void drop_some(struct rand_gen *r)
+{
+    size_t first = rand_below(r, ROWS);
+    size_t end = first + 1 + rand_below(r, 30);
+    char a[16];
+    char b[16];
+    OK(drop_rows(store, table, name_of(a, first),
+                 end < ROWS ? name_of(b, end) : SLICE_EMPTY, &err));
+    for (size_t i = first; i < end && i < ROWS; i++)
+        model[i] = 0;
+}
+
+static void change(struct rand_gen *r, unsigned n)
+{
+    char name[16];
+    switch (rand_below(r, 12)) {
+    case 0:
+        OK(split_at(store, table, name_of(name, rand_below(r, ROWS)), &err));
+        break;
+    case 1: drop_some(r); break;
+    case 2:
+        if (rand_one_in(r, 4))
+            OK(compact_table(store, table, &err));
+        break;
+    case 3:
+        if (rand_one_in(r, 8)) {
+            close_all();
+            open_all();
+            OK(store_find_table(store, "t", &table, &err));
+        }
+        break;
+    default: write_row(rand_below(r, ROWS), n); break;
+    }
+}
+
+/* --- Expectations -------------------------------------------------------- */
+
+static void check_cover(void)
+{
+    struct store_table_view *v = store_table_get_view(table);
+    ck_assert_uint_eq(v->tablets[0]->start.len, 0);
+    for (size_t i = 0; i < v->tablet_count; i++) {
+        const struct tablet *t = v->tablets[i];
+        if (i + 1 == v->tablet_count) {
+            ck_assert_uint_eq(t->end.len, 0);
+            break;
+        }
+        ck_assert(slice_cmp(buf_slice(&t->start), buf_slice(&t->end)) < 0);
+        ck_assert(
+            slice_eq(buf_slice(&t->end), buf_slice(&v->tablets[i + 1]->start)));
+    }
+    store_table_view_unref(v);
+}
+
+static void check_rows(void)
+{
+    struct buf value = BUF_INIT;
+    for (size_t i = 0; i < ROWS; i++) {
+        char name[16];
+        char want[32];
+        int64_t time;
+        bool found;
+        buf_clear(&value);
+        OK(read_cell(table, name_of(name, i), SLICE_LIT("f"), SLICE_LIT("q"),
+                     &value, &time, &found, &err));
+        ck_assert_int_eq(found, model[i] != 0);
+        snprintf(want, sizeof(want), "%u", model[i]);
+        ck_assert(!found || slice_eq_str(buf_slice(&value), want));
+    }
+    buf_close(&value);
+}
+
+/* --- Tests --------------------------------------------------------------- */
+
+/* Whatever is written, split, dropped, compacted and reopened. */
+START_TEST(test_random_splits)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    setup();
+    for (unsigned i = 1; i <= STEPS; i++) {
+        change(&r, i);
+        check_cover();
+        if (i % 20 == 0)
+            check_rows();
+    }
+    check_rows();
+    close_all();
+    world_free(world);
+}
+
+END_TEST
+
+/* A split where there is a cut changes nothing, and readers of the tablet that
+ * was split finish on it. */
+START_TEST(test_split_twice)
+{
+    struct store_table_view *before;
+    struct store_table_view *after;
+    setup();
+    for (unsigned i = 0; i < ROWS; i++)
+        write_row(i, i + 1);
+    before = store_table_get_view(table);
+    ck_assert_uint_eq(before->tablet_count, 1);
+    for (int i = 0; i < 2; i++) {
+        OK(split_at(store, table, SLICE_LIT("row100"), &err));
+        after = store_table_get_view(table);
+        ck_assert_uint_eq(after->tablet_count, 2);
+        store_table_view_unref(after);
+    }
+    {
+        struct read_spec spec = {.spans = NULL};
+        const struct quarry_row *row;
+        struct scan *scan;
+        size_t count = 0;
+        OK(scan_new(before, &spec, 1, &scan, &err));
+        for (;;) {
+            OK(scan_next(scan, &row, &err));
+            if (!row)
+                break;
+            count++;
+        }
+        ck_assert_uint_eq(count, ROWS);
+        scan_free(scan);
+        read_spec_close(&spec);
+    }
+    store_table_view_unref(before);
+    check_rows();
+    close_all();
+    world_free(world);
+}
+
+END_TEST
+
+/* Mistakes are told, and change nothing. */
+START_TEST(test_mistakes)
+{
+    setup();
+    write_row(5, 1);
+    ck_assert_int_ne(split_at(store, table, SLICE_EMPTY, &err), 0);
+    ck_assert_int_eq(
+        drop_rows(store, table, SLICE_LIT("b"), SLICE_LIT("a"), &err),
+        ERR_INVALID);
+    ck_assert_str_eq(err.text, "the range of rows is empty");
+    check_cover();
+    check_rows();
+    close_all();
+    world_free(world);
+}
+
+END_TEST
+
+TEST_MAIN("split", test_random_splits, test_split_twice, test_mistakes)
