@@ -270,8 +270,8 @@ MUST_CHECK int mr_run(const struct mr_options *opts,
                       struct err *err);
 void mr_report_free(struct mr_report *r); /* NULL is allowed. */
 
-/* An id for a job: "20261121-030500-1a2b". Sorts by time, and is unique on a
- * machine. Owned. */
+/* An id for a job: "20261121-030500-1a2b", the time to 1/256 of a second and 8
+ * random bits. Sorts by time. Owned. */
 char *mr_make_id(struct world *w);
 
 /* Go on with a job whose process has died, from its journal: tasks that were

@@ -75,8 +75,10 @@ char *mr_make_id(struct world *w)
     size_t n;
     gmtime_r(&seconds, &tm);
     n = strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm);
-    snprintf(text + n, sizeof(text) - n, "-%04x",
-             (unsigned)(hash_mix(now ^ world_random(w)) & 0xffff));
+    /* The fraction of the second, so that ids sort by time within it. */
+    snprintf(text + n, sizeof(text) - n, "-%02x%02x",
+             (unsigned)(now % 1000000 * 256 / 1000000),
+             (unsigned)(hash_mix(now ^ world_random(w)) & 0xff));
     return mem_strdup(text);
 }
 

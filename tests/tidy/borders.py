@@ -158,8 +158,9 @@ HOMES = [
 
 
 def allowed_for(path):
-    best = max((d for d in ALLOWED if path.startswith((d + "/", d + "_", d + "."))), key=len,
-               default=None)
+    best = max((d for d in ALLOWED
+                if path.startswith((d + "/", d + "_", d + "."))),
+               key=len, default=None)
     return ALLOWED[best] if best else []
 
 

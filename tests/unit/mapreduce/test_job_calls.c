@@ -1,8 +1,13 @@
 /* What clients and the job master say to each other arrives as it was said, and
  * what is cut or longer than its bounds is refused. */
+#include <string.h>
+
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "base/sim/sim.h"
 #include "mapreduce/cluster/job_calls.h"
+#include "mapreduce/job.h"
 #include "tests/lib/check_main.h"
 
 static struct buf b;
@@ -16,6 +21,37 @@ static struct slice said(void)
 #define EXPECT_CUT(get, what)                                                  \
     for (size_t n = 0; n < b.len; n++)                                         \
     ck_assert_int_eq(get(slice_make(b.data, n), what, NULL), ERR_CORRUPT)
+
+struct ids {
+    struct world *world;
+    char *id[300];
+};
+
+static void make_ids(void *arg)
+{
+    struct ids *ids = arg;
+    for (int i = 0; i < 300; i++) {
+        ids->id[i] = mr_make_id(ids->world);
+        world_sleep_us(ids->world, 10000);
+    }
+}
+
+/* Ids of jobs that begin a hundredth of a second apart sort by time. */
+START_TEST(test_ids_sort_by_time)
+{
+    struct ids ids = {sim_world_new(&(struct sim_options){.seed = 7}), {NULL}};
+    sim_run(ids.world, make_ids, &ids);
+    for (int i = 0; i < 300; i++) {
+        ck_assert_uint_eq(strlen(ids.id[i]), strlen("20260101-000000-0001"));
+        if (i > 0)
+            ck_assert_str_lt(ids.id[i - 1], ids.id[i]);
+    }
+    for (int i = 0; i < 300; i++)
+        mem_free(ids.id[i]);
+    world_free(ids.world);
+}
+
+END_TEST
 
 /* A submission, with all it says. */
 START_TEST(test_submission)
@@ -113,4 +149,8 @@ START_TEST(test_lists)
 
 END_TEST
 
-TEST_MAIN("job_calls", test_submission, test_news, test_lists)
+TEST_MAIN("job_calls",
+          test_ids_sort_by_time,
+          test_submission,
+          test_news,
+          test_lists)
