@@ -1,0 +1,134 @@
+"""The figures of the review table in HACKING.md, for each component:
+
+    python3 tests/tidy/review.py [FOLDER...]
+
+As a test (--check) it holds the limits that are set below.
+"""
+
+import re
+import sys
+
+import tree
+
+COMPONENTS = [
+    "base/core", "base/runtime", "base/sim", "base/rpc", "base/crypt",
+    "base/http", "base/replica", "base/session", "chubby-lite",
+    "gfs-lite/namenode", "gfs-lite/chunkserver", "gfs-lite",
+    "bigtable/row", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
+    "bigtable/write", "bigtable/read", "bigtable/store", "bigtable/wire",
+    "bigtable/tablet_server", "bigtable/master", "bigtable/client",
+    "bigtable/gateway", "sawzall-lite", "mapreduce", "jobs", "cli",
+]
+
+# Where state is kept, asserts are dense.
+STATEFUL = {
+    "base/replica", "chubby-lite", "gfs-lite/namenode", "gfs-lite/chunkserver",
+    "bigtable/lsm", "bigtable/sstable", "bigtable/log", "bigtable/write",
+    "bigtable/read", "bigtable/store", "bigtable/tablet_server",
+    "bigtable/master",
+}
+ASSERTS_MIN = 0.5
+DOCUMENTED_MIN = 0.9
+
+FUNCTION = re.compile(r"\)\s*\n\{", re.M)
+ASSERT = re.compile(r"\b(?:PRE|POST|INVARIANT|ASSERT_SLOW)\(")
+PROTOTYPE = re.compile(
+    r"^(?!typedef|static|enum|#|extern|\s|[/}*])"
+    r"[A-Za-z_][\w \t*\n(),.\[\]]*?\b(\w+)\((?:[^;{}]|\n)*?\);", re.M)
+
+
+def prologue_lines(text):
+    match = re.match(r"\s*/\*.*?\*/", text, re.S)
+    return match.group(0).strip().count("\n") + 1 if match else 0
+
+
+def comment_lines(text):
+    return sum(match.group(0).count("\n") + 1
+               for match in tree.TOKEN.finditer(text)
+               if match.group(0).startswith("/"))
+
+
+def prototypes(text):
+    """(name, is documented): a comment right above, on its last line, or at the
+    head of a paragraph of its kind."""
+    for match in PROTOTYPE.finditer(tree.code_of(text)):
+        before = text[:match.start()]
+        paragraph = re.split(r"\n[ \t]*\n", before)[-1]
+        rest = text[match.end():].split("\n", 1)[0]
+        # MUST_CHECK and the like may stand on a line of their own.
+        yield match.group(1), "/*" in paragraph or "/*" in rest
+
+
+class Figures:
+    def __init__(self):
+        self.files = self.lines = self.comments = self.short = 0
+        self.functions = self.asserts = 0
+        self.prototypes = self.documented = 0
+        self.bare = []
+
+    def add(self, path):
+        text = tree.read(path)
+        if path.endswith(".h"):
+            for name, documented in prototypes(text):
+                self.prototypes += 1
+                self.documented += documented
+                if not documented:
+                    self.bare.append("%s: %s()" % (path, name))
+            return
+        self.files += 1
+        self.lines += text.count("\n")
+        self.comments += comment_lines(text)
+        self.short += prologue_lines(text) < 2
+        code = tree.code_of(text)
+        self.functions += len(FUNCTION.findall(code))
+        self.asserts += len(ASSERT.findall(code))
+
+    def share(self, part, whole):
+        return part / whole if whole else 0.0
+
+    def text(self, name):
+        return ("%-24s %4d .c, %3d with a prologue of one line, %4.1f %% comment,"
+                " %5.2f asserts a function, %3.0f %% of %4d prototypes documented"
+                % (name, self.files, self.short,
+                   100 * self.share(self.comments, self.lines),
+                   self.share(self.asserts, self.functions),
+                   100 * self.share(self.documented, self.prototypes),
+                   self.prototypes))
+
+
+def component_of(path, names):
+    fitting = [name for name in names if path.startswith(name + "/")]
+    return max(fitting, key=len) if fitting else None
+
+
+def main():
+    arguments = sys.argv[1:]
+    check = "--check" in arguments
+    wanted = [a.rstrip("/") for a in arguments if not a.startswith("-")]
+    names = wanted or COMPONENTS
+    figures = {name: Figures() for name in names}
+    for path in tree.sources(".c", ".h"):
+        name = component_of(path, names)
+        if name:
+            figures[name].add(path)
+    found = tree.Findings()
+    for name, f in figures.items():
+        if not f.files:
+            continue
+        print(f.text(name))
+        if wanted:
+            for bare in f.bare:
+                print("    no comment: " + bare)
+        asserts = f.share(f.asserts, f.functions)
+        if name in STATEFUL and asserts < ASSERTS_MIN:
+            found.add(name, 0, "%.2f asserts a function; at least %.1f"
+                      % (asserts, ASSERTS_MIN))
+        if f.prototypes and f.share(f.documented, f.prototypes) < DOCUMENTED_MIN:
+            found.add(name, 0, "%.0f %% of the prototypes have a comment; at "
+                      "least %.0f %%" % (100 * f.documented / f.prototypes,
+                                         100 * DOCUMENTED_MIN))
+    if check:
+        found.finish()
+
+
+main()
