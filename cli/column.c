@@ -39,6 +39,13 @@ int assignment_parse(const char *text, struct assignment *out, struct err *err)
     r = column_parse(slice_sub(s, 0, equals), &out->column, err);
     if (r)
         return r;
+    if (out->column.whole_family) {
+        column_close(&out->column);
+        return err_set(err, ERR_INVALID,
+                       "'%s' has no qualifier: write FAMILY:QUALIFIER=VALUE, "
+                       "or %.*s:=VALUE for the empty qualifier",
+                       text, (int)equals, text);
+    }
     argument_unescape(&out->value, slice_sub(s, equals + 1, s.len));
     return ERR_OK;
 }

@@ -50,7 +50,7 @@ static int check_paths(struct run *run, struct err *err)
         struct file_info info;
         int code = world_stat(run->world, run->paths[i], &info, err);
         if (code) {
-            err_wrap(err, "import %s", run->paths[i]);
+            err_wrap(err, "import"); /* The cause names the file. */
             return code;
         }
         if (info.kind == FILE_KIND_DIRECTORY) {

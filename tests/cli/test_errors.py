@@ -47,6 +47,9 @@ class Usage(CliTest):
                       self.fails(2, "table", "describe", "t", "x"))
         self.assertIn("has no value", self.fails(2, "put", "t", "r", "f:q"))
         self.assertIn("is no column", self.fails(2, "put", "t", "r", ":q=1"))
+        self.assertIn("'f=1' has no qualifier: write FAMILY:QUALIFIER=VALUE, "
+                      "or f:=VALUE for the empty qualifier",
+                      self.fails(2, "put", "t", "r", "f=1"))
 
     def test_options_before_a_command(self):
         self.assertEqual(self.fails(2, "-t"),
@@ -339,6 +342,11 @@ class BadInput(CliTest):
                                   stderr=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
+
+    def test_import_of_no_file(self):
+        """The file that is not there is named once."""
+        said = self.fails(1, "import", "csv", "nofile.csv", "--into", "t")
+        self.assertEqual(said.count("nofile.csv"), 1, said)
 
     def test_export_is_whole_or_absent(self):
         """An export that fails leaves no file of its name."""
