@@ -1,4 +1,4 @@
-# What the scripts share; sourced, not run.
+# Functions that the scripts share; sourced, not run.
 set -euo pipefail
 
 # A script's first comment says what it does and how it is called.

@@ -162,7 +162,7 @@ static int reduce(struct mr_task *t,
 
 static const struct mr_param params[] = {
     {"gap_s", "1800", "Seconds without a request that end a session."},
-    {"long_s", "3600", "What is longer goes to the output \"long\"."},
+    {"long_s", "3600", "Longer sessions go to the output \"long\"."},
 };
 
 static const struct mr_job sessions = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users of a search engine did: `make_actions.py KIND USERS` prints CSV of
+"""Actions of a search engine's users: `make_actions.py KIND USERS` prints CSV of
 the queries, or of the clicks, the same every time. The row is the user; the
 time of an action is the time of its cell."""
 

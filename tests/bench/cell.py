@@ -129,7 +129,7 @@ class Cell:
                               text=True).stdout
 
     def said(self, role):
-        """What each node that answers says of @role: {node: {key: value}}."""
+        """The state of @role on each node that answers: {node: {key: value}}."""
         out = {}
         text = self.quarry("cluster", "status", "--format", "json", "--data",
                            self.data)

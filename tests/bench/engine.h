@@ -21,7 +21,7 @@ struct engine_config {
     bool direct_reads; /* Past the page cache, where the store can. */
 };
 
-struct engine_thread; /* What one thread needs. */
+struct engine_thread; /* The state of one thread. */
 
 extern const char *const engine_name;
 

@@ -1,5 +1,6 @@
 /* RocksDB under measurement: level compaction, direct I/O for flush and
- * compaction (its best setting where page allocation is dear), zstd level 1.
+ * compaction (its best setting where page allocation is expensive), zstd
+ * level 1.
  */
 #include <rocksdb/c.h>
 #include <stdio.h>

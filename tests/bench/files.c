@@ -264,8 +264,8 @@ static double append_plain(size_t count, const char *record)
     return (double)(count * RECORD_BYTES) / took / 1e6;
 }
 
-/* What the turn before left for the disk and the servers to do is done: no turn
- * pays for another. */
+/* Wait until the disk and the servers have finished the work of the turn
+ * before, so that no turn pays for another. */
 static void settle(void)
 {
     world_sleep_us(world, 1000000); /* Removed chunks are deleted. */

@@ -1,4 +1,4 @@
-/* What the benchmarks of the cluster's file system share. */
+/* The frame of the benchmarks of the cluster's file system. */
 #ifndef TESTS_BENCH_FILES_H
 #define TESTS_BENCH_FILES_H
 

@@ -17,7 +17,7 @@
 #include "tests/bench/files.h"
 
 #define MAKERS 64
-/* What was removed is freed meanwhile. */
+/* Time for the servers to free removed chunks. */
 #define FREEING_US 8000000
 
 /* A namenode in this process, and fibers beside it on its loop. */

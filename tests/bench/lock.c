@@ -43,7 +43,7 @@ static void tell(const struct bench_cell *c, const char *line)
         _exit(1);
 }
 
-int bench_goes_on(const struct bench_cell *c)
+int bench_continues(const struct bench_cell *c)
 {
     char line[1024];
     double now = bench_now();
@@ -63,7 +63,7 @@ int bench_goes_on(const struct bench_cell *c)
     return 0;
 }
 
-void bench_tell_leader(const struct bench_cell *c)
+void bench_report_leader(const struct bench_cell *c)
 {
     char line[64];
     snprintf(line, sizeof(line), "%d\n", (int)getpid());

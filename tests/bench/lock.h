@@ -1,4 +1,4 @@
-/* What the replicated logs that are measured beside each other share: three
+/* The frame of the replicated logs that are measured beside each other: three
  * processes over loopback, of which the one that leads takes commands from
  * within and says how fast they were committed.
  *
@@ -33,9 +33,9 @@ void bench_serve(const struct bench_cell *c, unsigned id);
 /* A commit took @us; keeps it once the warm-up is over. */
 void bench_commit(double us);
 double bench_now(void); /* Seconds. */
-/* Shall the leader go on? Prints the result when not. */
-int bench_goes_on(const struct bench_cell *c);
+/* True until the leader has committed enough; then it prints the result. */
+int bench_continues(const struct bench_cell *c);
 /* This member leads and has committed a command. */
-void bench_tell_leader(const struct bench_cell *c);
+void bench_report_leader(const struct bench_cell *c);
 
 #endif /* TESTS_BENCH_LOCK_H */

@@ -64,11 +64,11 @@ static void on_applied(struct raft_apply *req, int status, void *result)
         return;
     if (cell->in_flight == 0 && !told) {
         told = 1;
-        bench_tell_leader(cell);
+        bench_report_leader(cell);
     }
     for (unsigned i = 0; i < cell->in_flight; i++)
         bench_commit(us);
-    if (cell->in_flight && bench_goes_on(cell))
+    if (cell->in_flight && bench_continues(cell))
         send_batch();
 }
 
@@ -89,7 +89,7 @@ static void look(uv_timer_t *timer)
     (void)timer;
     if (raft_state(&raft) != RAFT_LEADER || busy || told)
         return;
-    if (cell->in_flight == 0 || bench_goes_on(cell))
+    if (cell->in_flight == 0 || bench_continues(cell))
         send_batch();
 }
 

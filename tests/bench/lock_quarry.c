@@ -52,7 +52,7 @@ static void run_client(void *arg)
 {
     struct member *m = arg;
     char command[BENCH_COMMAND_BYTES] = {0};
-    while (bench_goes_on(m->cell)) {
+    while (bench_continues(m->cell)) {
         double from = bench_now();
         if (replica_propose(m->replica, slice_make(command, sizeof(command)),
                             NULL, NULL) == 0)
@@ -69,7 +69,7 @@ static void run_teller(void *arg)
     while (replica_propose(m->replica, slice_make(command, sizeof(command)),
                            NULL, NULL))
         world_sleep_us(m->world, 1000);
-    bench_tell_leader(m->cell);
+    bench_report_leader(m->cell);
 }
 
 static void lead(void *ctx, bool leading, uint64_t term)

@@ -1,5 +1,5 @@
 /* Plain C beside word_count: what a program of two hundred lines does with all
- * CPUs and as much memory as it likes.
+ * CPUs and no limit of memory.
  *
  *     bench_mapreduce FILE OUTPUT [THREADS]
  *

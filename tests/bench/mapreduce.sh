@@ -11,7 +11,7 @@
 # of them if none is named.
 #
 # Each program runs BENCH_RUNS times (3), in turn with its peer, and the best
-# run of each counts: the first touch of memory is dear on virtual machines and
+# run of each counts: the first touch of memory is slow on virtual machines and
 # other load only ever adds. The text and the records are made by the
 # programs in ../shared/bench/mapreduce, without which there is nothing to
 # measure. DuckDB is installed with npm into build/bench, Hadoop's jars with Maven;

@@ -1,4 +1,4 @@
-/* What both echo benchmarks share. */
+/* The frame of both echo benchmarks. */
 #define _GNU_SOURCE
 
 #include "tests/bench/rpc.h"

@@ -1,4 +1,4 @@
-/* What both echo benchmarks share: arguments, and the figures they print.
+/* The frame of both echo benchmarks: arguments, and the figures they print.
  *
  *     bench_rpc_NAME BYTES IN_FLIGHT CALLS
  *

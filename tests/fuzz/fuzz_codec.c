@@ -46,7 +46,8 @@ static void copy_value(struct codec_reader *r, struct buf *out, unsigned depth)
         for (uint32_t i = 0; i < count && !r->bad; i++)
             copy_value(r, out, depth + 1);
         break;
-    case CODEC_FLOAT: /* What nothing of ours writes is copied as it is. */
+    case CODEC_FLOAT: /* Kinds that Quarry never writes are copied as they are.
+                       */
     case CODEC_MAP:
     case CODEC_NIL:
         s.data = r->p;

@@ -52,7 +52,7 @@ static void check_escapes(struct slice in)
     buf_close(&back);
 }
 
-/* What parses prints as a text that parses to the same value. */
+/* A value that parses is printed as a text that parses to the same value. */
 static void check_values(struct slice in)
 {
     struct buf b = BUF_INIT;

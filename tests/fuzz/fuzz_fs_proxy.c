@@ -1,6 +1,6 @@
-/* What a hostile process asks the proxy server of a file system: an answer each
- * time, and no file but those it names, nor, in a session that is limited, any
- * but its own. The file system holds one file, in memory. */
+/* Hostile requests to the proxy server of a file system: each gets an answer,
+ * none reaches a file that it does not name, nor, in a limited session, a file
+ * outside of the session's list. The file system holds one file, in memory. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What clients ask of the job master and what it answers, from hostile bytes:
- * the first byte chooses the reader. What reads well is written and read again,
- * to the same bytes. */
+/* The job master's requests and responses, from hostile bytes: the first byte
+ * chooses the reader. A message that parses is written and parsed again, to the
+ * same bytes. */
 #include <stdlib.h>
 #include <string.h>
 

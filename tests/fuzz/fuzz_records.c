@@ -22,7 +22,7 @@
 #include "mapreduce/shuffle/spill.h"
 #include "mapreduce/task/task_spec.h"
 
-/* What a block says of itself is kept small enough to be tried often. */
+/* Sizes in a block's header stay small enough for many tries. */
 #define RAW_BYTES_MAX ((uint32_t)1 << 20)
 
 static void walk(struct buf *raw, uint32_t entries)

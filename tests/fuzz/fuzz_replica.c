@@ -35,7 +35,7 @@ static void write_file(struct world *w, const char *path, struct slice bytes)
 /* --- logs ------------------------------------------------------------------
  */
 
-/* What was read is what is read again, after it was opened for writing. */
+/* A log reads the same again after it was opened for writing. */
 static void read_log(struct world *w)
 {
     const struct replica_log_options o = {.world = w, .directory = "/log"};
@@ -89,8 +89,8 @@ static void run_records(void *arg)
 }
 
 /* A log of three records, and beside it slots that say anything of it, with
- * right checksums; then single bytes are set. What refuses does so by a
- * sentence, and what is taken is taken again. */
+ * right checksums; then single bytes are set. A refusal
+ * has a sentence, and a log that was accepted once is accepted again. */
 static void run_synced(void *arg)
 {
     const struct input *in = arg;

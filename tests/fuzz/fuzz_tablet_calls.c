@@ -1,5 +1,5 @@
-/* What is written down about tablets and asked about them, from hostile bytes:
- * the first byte chooses the reader. What reads well is written and read again,
+/* Records of tablets and requests about them, from hostile bytes: the first
+ * byte chooses the reader. A message that parses is written and parsed again,
  * to the same bytes. */
 #include <stdlib.h>
 #include <string.h>

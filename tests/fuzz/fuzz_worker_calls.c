@@ -1,5 +1,5 @@
-/* What the job master, workers and other workers say to a worker and of it,
- * from hostile bytes: the first byte chooses the reader. Packages, tasks and
+/* Messages of the job master and of workers to a worker and about it, from
+ * hostile bytes: the first byte chooses the reader. Packages, tasks and
  * reports get a checksum that fits, so that what is inside is reached. */
 #include <stdlib.h>
 

@@ -26,7 +26,7 @@ BANNED = [
      ["base/runtime/world_", "base/runtime/log.c",
       "base/runtime/audit.c", "cli/",
       "mapreduce/worker/zygote.c", "mapreduce/sandbox/process_tree.c",
-      # What the kernel is asked for by name, and the files of a cage.
+      # Files of /proc and /sys, and the files of a cage.
       "mapreduce/sandbox/cage", "mapreduce/sandbox/landlock.c"],
      "files of base/runtime/world.h"),
     ("opendir scandir rename unlink mkdir rmdir ftw nftw",

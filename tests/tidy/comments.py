@@ -1,11 +1,11 @@
 """Every file begins with what it is for, every header has its guard, and every
-prototype in a door header has its comment."""
+prototype in a public header has its comment."""
 
 import re
 
 import tree
 
-DOORS = {
+PUBLIC = {
     "base/runtime/world.h", "base/runtime/sync.h", "base/regex/regex.h",
     "base/replica/replica.h",
     "gfs-lite/fs.h", "gfs-lite/gfs.h", "bigtable/quarry.h", "sawzall-lite/sawzall.h",
@@ -36,7 +36,7 @@ PROTOTYPE = re.compile(
     r"(?:\(\d+, \d+\))?;", re.M)
 
 
-def check_door(found, path, text):
+def check_public_header(found, path, text):
     """A prototype is explained right above, in its paragraph, or by a comment
     that opens its section."""
     section_has_text = False
@@ -59,8 +59,8 @@ def main():
         check_prologue(found, path, text)
         if path.endswith(".h"):
             check_guard(found, path, text)
-        if path in DOORS:
-            check_door(found, path, text)
+        if path in PUBLIC:
+            check_public_header(found, path, text)
     found.finish()
 
 

@@ -1,4 +1,4 @@
-"""What the documentation points at exists: files behind its links, commands in
+"""Everything that the documentation points at exists: files behind its links, commands in
 its examples."""
 
 import os

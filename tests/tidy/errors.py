@@ -1,5 +1,5 @@
 """The text of an error is for people: nothing in the product compares it or
-looks into it. What a program has to know is the code, and the detail of
+looks into it. A program branches on the code, and on the detail of
 base/core/err.h."""
 
 import re
@@ -18,7 +18,7 @@ DECLARED = re.compile(r"\bstruct err (?:\*\s*(?:const )?)?(\w+)")
 
 
 def arguments(text, begin):
-    """What stands between the parenthesis at @begin and its partner."""
+    """The text between the parenthesis at @begin and its partner."""
     depth = 0
     for at in range(begin, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)

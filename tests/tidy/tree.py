@@ -1,4 +1,4 @@
-"""What the tidy tests share: the files of the tree, code without comments, and
+"""The frame of the tidy tests: the files of the tree, code without comments, and
 the way a test ends."""
 
 import os

@@ -1,6 +1,6 @@
-"""What no program of the project uses goes: functions, objects and macros that
-nothing leads to from the product's entry points, and headers that no product
-source includes. Tests alone do not keep product code.
+"""Unused code fails the test: functions, objects and macros that cannot be
+reached from the product's entry points, and headers that no product source
+includes. Tests alone do not keep product code.
 
 The tree is read as text: each definition at the first column is a name that
 leads to the names in it. Equal names of several files count as one, so what is
@@ -11,7 +11,7 @@ import re
 
 import tree
 
-# What stays although the product does not reach it, and why: patterns of names.
+# Names that stay although the product does not reach them, and why.
 ALLOWED = {
     "_*_SOURCE": "asks the C library's headers for more",
     "XXH_INLINE_ALL": "is for xxhash.h",
