@@ -3,7 +3,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "sawzall-lite/front/dump_tree.h"
+#include "sawzall-lite/checker/dump_tree.h"
 #include "sawzall-lite/front/parser.h"
 #include "sawzall-lite/generator/compile.h"
 

@@ -5,12 +5,10 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 
+#define TABLE(name) saw_builtins_##name,
+
 static const struct saw_builtin *const families[] = {
-    saw_builtins_core,  saw_builtins_array,  saw_builtins_string,
-    saw_builtins_match, saw_builtins_format, saw_builtins_math,
-    saw_builtins_time,  saw_builtins_codec,  saw_builtins_outside,
-    saw_builtins_proto,
-};
+    SAW_BUILTIN_FAMILIES(TABLE)};
 
 const struct saw_builtin *saw_builtin_at(size_t index)
 {

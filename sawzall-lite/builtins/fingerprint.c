@@ -3,7 +3,6 @@
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
-#include "sawzall-lite/generator/opcodes.h"
 
 static uint64_t
 fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth);
@@ -39,10 +38,10 @@ of_map(const struct saw_type *t, const struct saw_map *m, unsigned depth)
  * the program on the same record. */
 static uint64_t of_function(const struct saw_closure *c)
 {
-    uint64_t fp = saw_fingerprint_word(c->code->index);
+    uint64_t fp = saw_fingerprint_word(c->callee->index);
 
     return saw_fingerprint_cat(
-        fp, saw_fingerprint_word(c->code->uses_env ? c->env + 1 : 0));
+        fp, saw_fingerprint_word(c->callee->uses_env ? c->env + 1 : 0));
 }
 
 static uint64_t

@@ -7,18 +7,27 @@
 #include <stdint.h>
 
 #include "sawzall-lite/values/builtin.h"
+#include "sawzall-lite/values/print.h"
 
-/* A family: a table that ends with a NULL name. */
-extern const struct saw_builtin saw_builtins_array[];
-extern const struct saw_builtin saw_builtins_codec[];
-extern const struct saw_builtin saw_builtins_core[];
-extern const struct saw_builtin saw_builtins_format[];
-extern const struct saw_builtin saw_builtins_match[];
-extern const struct saw_builtin saw_builtins_math[];
-extern const struct saw_builtin saw_builtins_outside[];
-extern const struct saw_builtin saw_builtins_proto[];
-extern const struct saw_builtin saw_builtins_string[];
-extern const struct saw_builtin saw_builtins_time[];
+/* The register of families, in the order of help: a family is a file that
+ * defines saw_builtins_NAME, a table that ends with a NULL name, and a line
+ * here. A function is a line of its family's table. */
+#define SAW_BUILTIN_FAMILIES(FAMILY)                                           \
+    FAMILY(core)                                                               \
+    FAMILY(array)                                                              \
+    FAMILY(string)                                                             \
+    FAMILY(match)                                                              \
+    FAMILY(format)                                                             \
+    FAMILY(math)                                                               \
+    FAMILY(time)                                                               \
+    FAMILY(codec)                                                              \
+    FAMILY(outside)                                                            \
+    FAMILY(proto)
+
+#define SAW_FAMILY_DECLARE(name)                                               \
+    extern const struct saw_builtin saw_builtins_##name[];
+SAW_BUILTIN_FAMILIES(SAW_FAMILY_DECLARE)
+#undef SAW_FAMILY_DECLARE
 
 /* Things a run keeps between calls, made when first needed: ctx->extra. */
 struct saw_extra {
@@ -48,20 +57,9 @@ saw_check_fail(struct saw_check *c, int i, const char *fmt, ...)
 /* Append a type for a message; borrowed until the next call with @b. */
 const char *saw_type_name(const struct saw_type *t, struct buf *b);
 
-/* Append @x as the language writes floats: %.15g, with ".0" if it would look
- * like an int. */
-void saw_print_float(double x, struct buf *out);
-/* Append a quoted string with escapes, at most @chars_max code points of it. */
-void saw_print_quoted(struct slice s,
-                      size_t chars_max,
-                      char quote,
-                      bool ascii_only,
-                      struct buf *out);
 /* As string() of a composite writes it: "{ 1, 2 }", times as dates. */
 void saw_value_format(const struct saw_type *t,
                       union saw_slot v,
                       struct buf *out);
-/* Append an integer in a base from 2 to 36, lower case. */
-void saw_print_uint(uint64_t v, unsigned base, struct buf *out);
 
 #endif /* SAWZALL_LITE_BUILTINS_PRIVATE_H */

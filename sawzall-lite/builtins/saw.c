@@ -1,11 +1,10 @@
-/* saw(): see saw.h. */
-#include "sawzall-lite/builtins/saw.h"
-
+/* saw(): see values/builtin.h. */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 #include "sawzall-lite/builtins/regexes.h"
+#include "sawzall-lite/values/builtin.h"
 
 #define GROUPS_MAX   100
 #define PATTERNS_MAX 64

@@ -330,7 +330,7 @@ static void select_field(struct saw_checker *c, struct saw_expr *e)
             return;
         }
     }
-    m = t->members ? saw_scope_find(t->members, field) : NULL;
+    m = t->scope ? saw_scope_find(t->scope, field) : NULL;
     if (m && m->kind == DECL_VAR)
         become_member(e, m);
     else

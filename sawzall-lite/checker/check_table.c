@@ -1,6 +1,7 @@
 /* Table types and emit; see check_internal.h. */
 #include <stdio.h>
 
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 #include "sawzall-lite/tables/table.h"
 
@@ -281,10 +282,10 @@ static void check_table_weight(struct saw_checker *c,
 static const char *unfit_element(const struct saw_table_traits *traits,
                                  const struct saw_type *type)
 {
-    if (traits->kind == SAW_TABLE_TEXT && type->kind != SAW_STRING &&
+    if (traits->element_text && type->kind != SAW_STRING &&
         type->kind != SAW_BYTES)
         return "string or bytes";
-    if (traits->kind == SAW_TABLE_RECORDIO && !saw_kind_is_basic(type->kind))
+    if (traits->element_basic && !saw_kind_is_basic(type->kind))
         return "of a basic type";
     if (traits->element_int && type->kind != SAW_INT)
         return "int";
@@ -325,14 +326,14 @@ static void unknown_kind(struct saw_checker *c,
 {
     char kinds[300] = "";
     size_t n = 0;
-    int k;
+    const struct saw_table_traits *kind;
 
     if (table->kind.len == 0)
         return; /* Reported by the parser. */
-    for (k = SAW_TABLE_COLLECTION; k <= SAW_TABLE_RECORDIO; k++)
+    for (size_t i = 0; (kind = saw_table_traits_at(i)) != NULL; i++)
         n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s%s",
-                              k > SAW_TABLE_COLLECTION ? ", " : "",
-                              saw_table_traits((enum saw_table_kind)k)->name);
+                              i > 0 ? ", " : "", kind->name);
+    INVARIANT(n < sizeof(kinds));
     saw_error(c->diag, table->kind_pos,
               "there is no kind of table called '%.*s'; the kinds are %s",
               SLICE_ARG(table->kind), kinds);
@@ -411,6 +412,10 @@ static void check_table_outputs(struct saw_checker *c,
     if (x->has_format)
         x->format_site = format_args(c, x, t->index_count, t->index_count + 1,
                                      &x->format, x->format_pos);
+    t->file =
+        (struct saw_type_list){check_types_of(c, &x->file), x->file.count};
+    t->format =
+        (struct saw_type_list){check_types_of(c, &x->format), x->format.count};
     t->uses_vars = c->nonstatic_use;
     c->nonstatic_use |= nonstatic;
     t->to_file = x->has_file;
@@ -423,7 +428,7 @@ static void check_table_outputs(struct saw_checker *c,
                   "%s(…) is not allowed here: tables of "
                   "this program are kept in memory",
                   x->is_proc ? "proc" : "file");
-    else if (traits->kind != SAW_TABLE_COLLECTION)
+    else if (!traits->to_files)
         saw_error(c->diag, x->file_pos, "%s(…) works with 'collection' only",
                   x->is_proc ? "proc" : "file");
     else if (!x->has_format && t->element.type->kind != SAW_BYTES &&

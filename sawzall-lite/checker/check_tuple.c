@@ -177,8 +177,28 @@ static void declare_field(struct saw_checker *c, const struct saw_field_expr *x)
 
 /* --- the whole ----------------------------------------------------------- */
 
-static void
-check_tuple_member(struct saw_checker *c, struct saw_stmt *s, bool named)
+/* Enter what @s declared among the @members of @t. */
+static void tuple_add_member(struct saw_type *t,
+                             struct saw_member *members,
+                             const struct saw_stmt *s)
+{
+    const struct saw_decl *d = s->u.decl;
+
+    if (!d->type)
+        return;
+    members[t->member_count++] =
+        (struct saw_member){.name = d->name,
+                            .type = d->type,
+                            .constant = d->constant,
+                            .is_type = d->kind == DECL_TYPE,
+                            .before = t->field_count};
+}
+
+static void check_tuple_member(struct saw_checker *c,
+                               struct saw_stmt *s,
+                               bool named,
+                               struct saw_type *t,
+                               struct saw_member *members)
 {
     if (!named)
         saw_error(c->diag, s->pos,
@@ -189,6 +209,8 @@ check_tuple_member(struct saw_checker *c, struct saw_stmt *s, bool named)
     else
         check_var_decl(c, s->u.decl, s->pos);
     s->u.decl->used = true;
+    if (named)
+        tuple_add_member(t, members, s);
 }
 
 static void check_tuple_field(struct saw_checker *c,
@@ -301,6 +323,8 @@ static struct saw_type *check_tuple_type(struct saw_checker *c,
     struct saw_type *t = type_new(c);
     struct saw_field *f =
         arena_zalloc(c->arena, (x->fields.count + 1) * sizeof(*f));
+    struct saw_member *members =
+        arena_zalloc(c->arena, (x->members.count + 1) * sizeof(*members));
     struct slice outer = c->tuple_name;
     size_t m = 0;
     size_t i;
@@ -313,16 +337,17 @@ static struct saw_type *check_tuple_type(struct saw_checker *c,
     check_open_scope(c);
     if (name_of) {
         name_of->members = c->scope;
-        t->members = c->scope;
+        t->scope = c->scope;
+        t->members = members;
         c->tuple_name = t->name;
     }
     for (i = 0; i < x->fields.count; i++) {
         for (; m < x->fields.at[i].members_before; m++)
-            check_tuple_member(c, x->members.at[m], name_of);
+            check_tuple_member(c, x->members.at[m], name_of, t, members);
         check_tuple_field(c, x, i, t, f);
     }
     for (; m < x->members.count; m++)
-        check_tuple_member(c, x->members.at[m], name_of);
+        check_tuple_member(c, x->members.at[m], name_of, t, members);
     check_tags(c, x, t);
     t->open = false;
     check_size(c, x->pos, t);

@@ -2,7 +2,7 @@
 #include "sawzall-lite/front/ast.h"
 
 #include "base/core/panic.h"
-#include "sawzall-lite/values/builtin.h"
+#include "sawzall-lite/values/print.h"
 
 /* Room for one more of @size bytes in a list; the old memory stays in @a. */
 static void *

@@ -113,11 +113,12 @@ compile_generate(struct gen_unit *u, struct saw_function *f, bool far)
     ok = compile_resolve(&g);
     if (ok) {
         code->name = f->name;
-        code->text = saw_function_text(u->arena, f);
-        code->index = (uint32_t)f->index;
+        code->callee =
+            (struct saw_callee){.text = saw_function_text(u->arena, f),
+                                .index = f->index,
+                                .uses_env = f->context_level > 0};
         code->param_count = (uint32_t)f->params.count;
         code->fuel = g.count;
-        code->uses_env = f->context_level > 0;
         code->has_value =
             f->type->kind == SAW_FUNCTION && f->type->elem->kind != SAW_VOID;
         u->pool->codes[f->index] = compile_finish(&g, code);

@@ -44,7 +44,7 @@ static void dump_code(const struct saw_code *code, struct buf *out)
     buf_printf(out, "function %.*s: %u registers%s\n",
                code->name.len ? (int)code->name.len : 9,
                code->name.len ? code->name.data : "(program)", code->reg_count,
-               code->uses_env ? ", uses the frame around it" : "");
+               code->callee.uses_env ? ", uses the frame around it" : "");
     for (i = 0; i < code->insn_count; i++) {
         const struct saw_insn *insn = &code->insns[i];
         const char *f = ops[insn->op].format;

@@ -2,7 +2,7 @@
  * text, a statement a line. */
 #include "sawzall-lite/generator/function_text.h"
 
-#include "sawzall-lite/generator/opcodes.h"
+#include "sawzall-lite/front/ast.h"
 
 static void
 function_text_stmt(const struct saw_stmt *s, unsigned level, struct buf *out);
@@ -164,9 +164,4 @@ struct slice saw_function_text(struct arena *a, const struct saw_function *f)
     text = arena_dup(a, buf_slice(&b));
     buf_close(&b);
     return text;
-}
-
-struct slice saw_closure_text(const struct saw_closure *c)
-{
-    return c->code->text;
 }

@@ -5,14 +5,10 @@
 #include "base/core/arena.h"
 #include "base/core/slice.h"
 
-struct saw_closure;
 struct saw_function;
 
 /* The name of @f or, of a function literal, its text; in @a or borrowed from
  * the program. PRE: @f was checked. */
 struct slice saw_function_text(struct arena *a, const struct saw_function *f);
-
-/* The same of the function of @c; belongs to the program. */
-struct slice saw_closure_text(const struct saw_closure *c);
 
 #endif /* SAWZALL_LITE_GENERATOR_FUNCTION_TEXT_H */

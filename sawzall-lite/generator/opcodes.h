@@ -20,11 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sawzall-lite/front/ast.h"
 #include "sawzall-lite/front/diag.h"
 #include "sawzall-lite/values/builtin.h"
 #include "sawzall-lite/values/types.h"
 #include "sawzall-lite/values/value.h"
+
+struct saw_decl;
+struct saw_expr;
+struct saw_stmt;
 
 /* name, format. Formats: letters of the operands for the disassembler
  *   a b c   registers        i   c as a signed number   j   c as a jump
@@ -233,7 +236,7 @@ struct saw_inlined {
 /* A compiled function. */
 struct saw_code {
     struct slice name;
-    struct slice text; /* What string() gives of it. */
+    struct saw_callee callee;
     const struct saw_insn *insns;
     const struct saw_pos *pos; /* One per instruction. */
     uint32_t insn_count;
@@ -243,9 +246,8 @@ struct saw_code {
     uint32_t inlined_count;
     uint32_t reg_count;
     uint32_t param_count;
-    uint32_t index; /* Of its function in the program. */
-    uint32_t fuel;  /* Of a call: what a loop of that length would burn. */
-    bool uses_env;  /* Register param_count holds the frame around it. */
+    uint32_t fuel; /* Of a call: what a loop of that length would burn. */
+    /* With callee.uses_env, register param_count holds the frame around it. */
     bool has_value; /* Calls leave a value. */
 };
 

@@ -2,6 +2,8 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/run.h"
+#include "sawzall-lite/values/datum.h"
+#include "sawzall-lite/values/print.h"
 
 int saw_run_write(struct saw_run *r,
                   const char *path,

@@ -40,11 +40,9 @@ static enum saw_route run_route(const struct saw_run *r,
         return SAW_ROUTE_FILE;
     if (!r->opts.table_output)
         return SAW_ROUTE_TABLE;
-    if (!is_listed(r, t) || t->traits->kind == SAW_TABLE_TEXT ||
-        t->traits->kind == SAW_TABLE_RECORDIO)
+    if (!is_listed(r, t) || t->traits->never_listed)
         return SAW_ROUTE_PRINT;
-    if (t->traits->kind == SAW_TABLE_COLLECTION ||
-        t->traits->kind == SAW_TABLE_MRCOUNTER)
+    if (t->traits->in_order)
         return SAW_ROUTE_LINE;
     return SAW_ROUTE_TABLE;
 }
@@ -72,7 +70,7 @@ static void init_table(struct saw_run *r,
         t->index_names[i] = name_of(r, &type->indices[i]);
     t->decl =
         (struct saw_table_decl){.name = t->name,
-                                .kind = t->traits->kind,
+                                .kind = t->traits,
                                 .param = type->param < 0 ? 0 : type->param,
                                 .index_count = type->index_count,
                                 .index_names = t->index_names,

@@ -120,7 +120,7 @@ bool saw_vm__closure_alive(const struct saw_vm *vm, const struct saw_closure *c)
 {
     const struct saw_vm_frame *f;
 
-    if (!c->code->uses_env)
+    if (!c->callee->uses_env)
         return true;
     f = saw_vm__frame_at(vm, c->env);
     return f && f->serial == c->serial;

@@ -487,7 +487,7 @@ op_CALLC : {
     if (!saw_vm__push_frame(vm, c->code, pc + 1, base))
         goto fail;
     R = vm->stack + base;
-    if (c->code->uses_env)
+    if (c->callee->uses_env)
         R[c->code->param_count].u = c->env;
     pc = c->code->insns;
     DISPATCH;
@@ -497,8 +497,9 @@ op_CLOSURE : {
     if (!c)
         goto fail;
     c->code = pool->codes[pc[1].u.k];
-    c->env = c->code->uses_env ? B.u : 0;
-    c->serial = c->code->uses_env ? saw_vm__frame_at(vm, c->env)->serial : 0;
+    c->callee = &c->code->callee;
+    c->env = c->callee->uses_env ? B.u : 0;
+    c->serial = c->callee->uses_env ? saw_vm__frame_at(vm, c->env)->serial : 0;
     A.c = c;
     NEXT2;
 }

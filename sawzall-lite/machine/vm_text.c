@@ -1,7 +1,7 @@
 /* Operations of the machine on text; see vm.h. */
 #include "base/core/panic.h"
-#include "sawzall-lite/builtins/saw.h"
 #include "sawzall-lite/machine/vm.h"
+#include "sawzall-lite/values/builtin.h"
 
 static enum saw_status slice_string(struct saw_ctx *ctx,
                                     const struct saw_str *s,

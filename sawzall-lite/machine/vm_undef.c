@@ -1,5 +1,6 @@
 /* Where there is no value: handlers, reasons and traces; see vm.h. */
 #include "base/core/panic.h"
+#include "sawzall-lite/front/ast.h"
 #include "sawzall-lite/machine/vm_internal.h"
 
 /* What skipping a statement costs: it is looked up, counted and told. */

@@ -45,8 +45,7 @@ static struct slice item_element(const struct item *i)
 
 static bool largest_wins(const struct saw_table *t)
 {
-    enum saw_table_kind kind = saw_table_decl(t)->kind;
-    return kind == SAW_TABLE_MAXIMUM || kind == SAW_TABLE_WEIGHTEDSAMPLE;
+    return saw_table__ops(t)->greatest_best;
 }
 
 /* <0 when a is better than b. Ties: the smaller element is better. */
@@ -254,6 +253,15 @@ sample_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_maximum = {
+    .traits = {.name = "maximum",
+               .number = 3,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .weight_ordered = true},
+    .keys_alone = true,
+    .greatest_best = true,
     .state_bytes = sizeof(struct best),
     .close = best_close,
     .add = best_add,
@@ -264,6 +272,14 @@ const struct saw_kind_ops saw_ops_maximum = {
 };
 
 const struct saw_kind_ops saw_ops_minimum = {
+    .traits = {.name = "minimum",
+               .number = 4,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .weight_ordered = true},
+    .keys_alone = true,
     .state_bytes = sizeof(struct best),
     .close = best_close,
     .add = best_add,
@@ -274,6 +290,12 @@ const struct saw_kind_ops saw_ops_minimum = {
 };
 
 const struct saw_kind_ops saw_ops_sample = {
+    .traits = {.name = "sample",
+               .number = 9,
+               .param = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true},
+    .keys_alone = true,
     .state_bytes = sizeof(struct best),
     .wants_origin = true,
     .close = best_close,
@@ -287,6 +309,15 @@ const struct saw_kind_ops saw_ops_sample = {
 static const char *const weightedsample_columns[] = {NULL, "tag"};
 
 const struct saw_kind_ops saw_ops_weightedsample = {
+    .traits = {.name = "weightedsample",
+               .number = 10,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_min = 1,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .weight_scalar = true},
+    .greatest_best = true,
     .state_bytes = sizeof(struct best),
     .wants_origin = true,
     .close = best_close,

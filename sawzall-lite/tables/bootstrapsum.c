@@ -154,6 +154,14 @@ bootstrap_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_bootstrapsum = {
+    .traits = {.name = "bootstrapsum",
+               .number = 13,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = 10000,
+               .indexed = true,
+               .element_number = true,
+               .weight_fingerprint = true},
     .wants_origin = true,
     .state_bytes = sizeof(struct bootstrap),
     .close = bootstrap_close,

@@ -65,6 +65,43 @@ collection_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_collection = {
+    .traits = {.name = "collection",
+               .number = 1,
+               .indexed = true,
+               .to_files = true,
+               .in_order = true},
+    .state_bytes = sizeof(struct collection),
+    .close = collection_close,
+    .add = collection_add,
+    .encode = collection_encode,
+    .merge = collection_merge,
+    .results = collection_results,
+    .column_count = 1,
+};
+
+/* Files of lines: they collect where a run does not write them. */
+const struct saw_kind_ops saw_ops_text = {
+    .traits = {.name = "text",
+               .number = 15,
+               .element_text = true,
+               .never_listed = true},
+    .state_bytes = sizeof(struct collection),
+    .close = collection_close,
+    .add = collection_add,
+    .encode = collection_encode,
+    .merge = collection_merge,
+    .results = collection_results,
+    .column_count = 1,
+};
+
+/* Files of records, as text above. */
+const struct saw_kind_ops saw_ops_recordio = {
+    .traits = {.name = "recordio",
+               .number = 16,
+               .param = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .element_basic = true,
+               .never_listed = true},
     .state_bytes = sizeof(struct collection),
     .close = collection_close,
     .add = collection_add,

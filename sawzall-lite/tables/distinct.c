@@ -254,6 +254,15 @@ static void inversehistogram_results(struct saw_table *t,
 }
 
 const struct saw_kind_ops saw_ops_distinctsample = {
+    .traits = {.name = "distinctsample",
+               .number = 11,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .weight_ordered = true,
+               .weight_addable = true},
+    .keys_alone = true,
     .state_bytes = sizeof(struct distinct),
     .close = distinct_close,
     .add = distinct_add,
@@ -266,6 +275,14 @@ const struct saw_kind_ops saw_ops_distinctsample = {
 static const char *const histogram_columns[] = {"weight", "fraction"};
 
 const struct saw_kind_ops saw_ops_inversehistogram = {
+    .traits = {.name = "inversehistogram",
+               .number = 12,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .weight_ordered = true,
+               .weight_addable = true},
     .state_bytes = sizeof(struct distinct),
     .close = distinct_close,
     .add = distinct_add,

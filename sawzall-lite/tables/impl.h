@@ -12,8 +12,8 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/err.h"
-#include "sawzall-lite/tables/datum.h"
 #include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/values/datum.h"
 
 /* Where the results of one key go, a line at a time. */
 struct saw_lines {
@@ -25,8 +25,11 @@ struct saw_lines {
  * which is a valid empty state. What it owns besides comes from
  * saw_table__resize(), so that it is counted. */
 struct saw_kind_ops {
+    struct saw_table_traits traits; /* Name, number, declaration. */
     size_t state_bytes;
     bool wants_origin;
+    bool keys_alone;    /* A key without results is printed all the same. */
+    bool greatest_best; /* Of kinds that keep the best: the largest weights. */
     /* Adding to a key that exists needs no more memory: never refused. */
     bool fixed_size;
     void (*close)(struct saw_table *t, void *state);
@@ -49,20 +52,35 @@ struct saw_kind_ops {
     const char *const *columns; /* Names; NULL entries: from declaration. */
 };
 
-extern const struct saw_kind_ops saw_ops_collection;
-extern const struct saw_kind_ops saw_ops_sum;
-extern const struct saw_kind_ops saw_ops_maximum;
-extern const struct saw_kind_ops saw_ops_minimum;
-extern const struct saw_kind_ops saw_ops_top;
-extern const struct saw_kind_ops saw_ops_unique;
-extern const struct saw_kind_ops saw_ops_quantile;
-extern const struct saw_kind_ops saw_ops_set;
-extern const struct saw_kind_ops saw_ops_sample;
-extern const struct saw_kind_ops saw_ops_weightedsample;
-extern const struct saw_kind_ops saw_ops_distinctsample;
-extern const struct saw_kind_ops saw_ops_inversehistogram;
-extern const struct saw_kind_ops saw_ops_bootstrapsum;
+STATIC_ASSERT(offsetof(struct saw_kind_ops, traits) == 0,
+              "the traits of a kind lead to its operations");
 
+/* The register of kinds, by number: an aggregator is a file that defines
+ * saw_ops_NAME, and a line here. */
+#define SAW_TABLE_KINDS(KIND)                                                  \
+    KIND(collection)                                                           \
+    KIND(sum)                                                                  \
+    KIND(maximum)                                                              \
+    KIND(minimum)                                                              \
+    KIND(top)                                                                  \
+    KIND(unique)                                                               \
+    KIND(quantile)                                                             \
+    KIND(set)                                                                  \
+    KIND(sample)                                                               \
+    KIND(weightedsample)                                                       \
+    KIND(distinctsample)                                                       \
+    KIND(inversehistogram)                                                     \
+    KIND(bootstrapsum)                                                         \
+    KIND(mrcounter)                                                            \
+    KIND(text)                                                                 \
+    KIND(recordio)
+
+#define SAW_KIND_DECLARE(name) extern const struct saw_kind_ops saw_ops_##name;
+SAW_TABLE_KINDS(SAW_KIND_DECLARE)
+#undef SAW_KIND_DECLARE
+
+/* Of the kind of @t. */
+const struct saw_kind_ops *saw_table__ops(const struct saw_table *t);
 /* Resize memory a state owns from @old to @bytes (0 frees), counting it. */
 void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes);
 /* The (n) of the declaration, at least 0. */

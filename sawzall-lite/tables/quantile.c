@@ -274,6 +274,12 @@ quantile_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_quantile = {
+    .traits = {.name = "quantile",
+               .number = 7,
+               .param = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true,
+               .element_ordered = true},
     .state_bytes = sizeof(struct quantile),
     .close = quantile_close,
     .add = quantile_add,

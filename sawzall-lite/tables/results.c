@@ -70,11 +70,9 @@ text_line(struct saw_lines *l, const struct slice *data, size_t count)
  * interpreter prints their keys. An overflowed set is left out. */
 static void text_none(struct saw_walk *w)
 {
-    enum saw_table_kind kind = w->table->decl.kind;
     struct buf *out = text_of(w);
 
-    if (kind != SAW_TABLE_MAXIMUM && kind != SAW_TABLE_MINIMUM &&
-        kind != SAW_TABLE_SAMPLE && kind != SAW_TABLE_DISTINCTSAMPLE)
+    if (!w->table->ops->keys_alone)
         return;
     text_key(w, out);
     buf_append_byte(out, '\n');

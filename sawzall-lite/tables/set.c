@@ -90,6 +90,11 @@ static void set_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_set = {
+    .traits = {.name = "set",
+               .number = 8,
+               .param = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true},
     .state_bytes = sizeof(struct set),
     .close = set_close,
     .add = set_add,

@@ -219,6 +219,26 @@ static void sum_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_sum = {
+    .traits = {.name = "sum",
+               .number = 2,
+               .indexed = true,
+               .element_addable = true},
+    .state_bytes = sizeof(struct sum),
+    .fixed_size = true,
+    .close = sum_close,
+    .add = sum_add,
+    .encode = sum_encode,
+    .merge = sum_merge,
+    .results = sum_results,
+    .column_count = 1,
+};
+
+/* A counter of the job: a sum without keys. */
+const struct saw_kind_ops saw_ops_mrcounter = {
+    .traits = {.name = "mrcounter",
+               .number = 14,
+               .element_int = true,
+               .in_order = true},
     .state_bytes = sizeof(struct sum),
     .fixed_size = true,
     .close = sum_close,

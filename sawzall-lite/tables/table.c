@@ -18,29 +18,6 @@
 
 #define SLOT_COUNT_MIN 16
 
-static const struct saw_kind_ops *ops_of(enum saw_table_kind kind)
-{
-    switch (kind) {
-    case SAW_TABLE_TEXT:
-    case SAW_TABLE_RECORDIO:
-    case SAW_TABLE_COLLECTION: return &saw_ops_collection;
-    case SAW_TABLE_MRCOUNTER:
-    case SAW_TABLE_SUM: return &saw_ops_sum;
-    case SAW_TABLE_MAXIMUM: return &saw_ops_maximum;
-    case SAW_TABLE_MINIMUM: return &saw_ops_minimum;
-    case SAW_TABLE_TOP: return &saw_ops_top;
-    case SAW_TABLE_UNIQUE: return &saw_ops_unique;
-    case SAW_TABLE_QUANTILE: return &saw_ops_quantile;
-    case SAW_TABLE_SET: return &saw_ops_set;
-    case SAW_TABLE_SAMPLE: return &saw_ops_sample;
-    case SAW_TABLE_WEIGHTEDSAMPLE: return &saw_ops_weightedsample;
-    case SAW_TABLE_DISTINCTSAMPLE: return &saw_ops_distinctsample;
-    case SAW_TABLE_INVERSEHISTOGRAM: return &saw_ops_inversehistogram;
-    case SAW_TABLE_BOOTSTRAPSUM: return &saw_ops_bootstrapsum;
-    }
-    PANIC("table kind %d", (int)kind);
-}
-
 /* --- memory --------------------------------------------------------------- */
 
 void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes)
@@ -61,6 +38,11 @@ static void *arena_take(struct saw_table *t, size_t bytes)
     void *p = arena_alloc(&t->arena, bytes);
     t->budget->bytes += t->arena.reserved_bytes - before;
     return p;
+}
+
+const struct saw_kind_ops *saw_table__ops(const struct saw_table *t)
+{
+    return t->ops;
 }
 
 size_t saw_table__param(const struct saw_table *t)
@@ -86,7 +68,7 @@ struct saw_table *saw_table_new(const struct saw_table_decl *decl,
 {
     struct saw_table *t = mem_zalloc(1, sizeof(*t));
     t->decl = *decl;
-    t->ops = ops_of(decl->kind);
+    t->ops = (const struct saw_kind_ops *)decl->kind;
     t->own_budget.bytes_max = SIZE_MAX;
     t->budget = budget ? budget : &t->own_budget;
     arena_init(&t->arena);
@@ -287,7 +269,7 @@ void saw_table_encode(struct saw_table *t, struct buf *out)
     struct saw_sorted *v = sorted_entries(t);
     struct buf state = BUF_INIT;
 
-    buf_put_u8(out, (uint8_t)t->decl.kind);
+    buf_put_u8(out, t->decl.kind->number);
     buf_put_varint(out, saw_table__param(t));
     buf_put_varint(out, t->decl.index_count);
     buf_put_varint(out, t->count);
@@ -342,7 +324,7 @@ int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)
 
     if (c->bad)
         return saw_table__corrupt(t, err);
-    if (kind != t->decl.kind || param != saw_table__param(t) ||
+    if (kind != t->decl.kind->number || param != saw_table__param(t) ||
         index_count != t->decl.index_count)
         return err_set(err, ERR_INVALID,
                        "table %s: state of another declaration", t->decl.name);

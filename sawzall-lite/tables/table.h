@@ -32,37 +32,19 @@ struct saw_result_sink;
 struct saw_text_sink;
 struct saw_table;
 
-/* Values are part of the encoded state: never renumber. */
-enum saw_table_kind {
-    SAW_TABLE_COLLECTION = 1,
-    SAW_TABLE_SUM = 2,
-    SAW_TABLE_MAXIMUM = 3,
-    SAW_TABLE_MINIMUM = 4,
-    SAW_TABLE_TOP = 5,
-    SAW_TABLE_UNIQUE = 6,
-    SAW_TABLE_QUANTILE = 7,
-    SAW_TABLE_SET = 8,
-    SAW_TABLE_SAMPLE = 9,
-    SAW_TABLE_WEIGHTEDSAMPLE = 10,
-    SAW_TABLE_DISTINCTSAMPLE = 11,
-    SAW_TABLE_INVERSEHISTOGRAM = 12,
-    SAW_TABLE_BOOTSTRAPSUM = 13,
-    SAW_TABLE_MRCOUNTER = 14,
-    SAW_TABLE_TEXT = 15,
-    SAW_TABLE_RECORDIO = 16,
-};
-
 enum saw_table_need {
     SAW_TABLE_NEVER,
     SAW_TABLE_MAY,
     SAW_TABLE_MUST
 };
 
-/* What a kind asks of its declaration; for the checker. */
+/* A kind of tables: what it asks of its declaration, for the checker, and how
+ * its results are printed. The kind's file in tables/ has the one of the kind.
+ */
 struct saw_table_traits {
-    const char *name;
-    enum saw_table_kind kind;
-    enum saw_table_need param; /* The (n) behind the name. */
+    const char *name;          /* The word in the source: "top". */
+    uint8_t number;            /* Part of encoded states: never changed. */
+    enum saw_table_need param; /* The (n) after the name. */
     enum saw_table_need weight;
     int64_t param_min;
     int64_t param_max;
@@ -71,21 +53,29 @@ struct saw_table_traits {
     bool element_addable; /* int, float, time, tuples and maps of them. */
     bool element_number;  /* int, float, tuples of them. */
     bool element_int;     /* Must be int (mrcounter). */
+    bool element_text;    /* Must be string or bytes (text). */
+    bool element_basic;   /* Must be of a basic type (recordio). */
     bool weight_number;   /* Weight must be int, float, a tuple of them. */
     bool weight_scalar;   /* Weight must be int or float. */
     bool weight_ordered;  /* Weight must be of an ordered type. */
     bool weight_addable;
     bool weight_fingerprint;
+    bool to_files;     /* May have file(…) or proc(…). */
+    bool in_order;     /* Listed in the order of emits, not of keys. */
+    bool never_listed; /* Printed as emitted, even where tables are listed. */
 };
 
-/* By the word in the source ("top"); NULL when there is no such kind. */
+/* Largest (n) of most kinds. */
+#define SAW_TABLE_PARAM_MAX INT64_C(0x7fffffff)
+
+/* By the word in the source; NULL when there is no such kind. */
 const struct saw_table_traits *saw_table_traits_find(struct slice name);
-/* Of a kind; never NULL. */
-const struct saw_table_traits *saw_table_traits(enum saw_table_kind kind);
+/* All kinds, by number; NULL past the end. */
+const struct saw_table_traits *saw_table_traits_at(size_t index);
 
 struct saw_table_decl {
     const char *name; /* Borrowed, like all below, while the table lives. */
-    enum saw_table_kind kind;
+    const struct saw_table_traits *kind;
     int64_t param;                  /* 0 where the kind has none. */
     size_t index_count;             /* Data in a key. */
     const char *const *index_names; /* NULL or entries NULL: "key1", … */

@@ -386,6 +386,13 @@ static void top_results(struct saw_table *t, void *state, struct saw_lines *out)
 static const char *const top_columns[] = {NULL, NULL, "deviation"};
 
 const struct saw_kind_ops saw_ops_top = {
+    .traits = {.name = "top",
+               .number = 5,
+               .param = SAW_TABLE_MUST,
+               .weight = SAW_TABLE_MUST,
+               .param_max = 1000,
+               .indexed = true,
+               .weight_number = true},
     .state_bytes = sizeof(struct top),
     .close = top_close,
     .add = top_add,

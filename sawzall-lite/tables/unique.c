@@ -199,6 +199,11 @@ unique_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_unique = {
+    .traits = {.name = "unique",
+               .number = 6,
+               .param = SAW_TABLE_MUST,
+               .param_max = SAW_TABLE_PARAM_MAX,
+               .indexed = true},
     .state_bytes = sizeof(struct unique),
     .close = unique_close,
     .add = unique_add,

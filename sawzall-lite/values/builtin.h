@@ -147,25 +147,32 @@ const char *saw_regex_for_type(struct arena *a,
  * or any will do. */
 const struct saw_type *saw_format_arg_type(struct slice format, size_t index);
 
-/* How a value is written. */
-enum saw_print_mode {
-    SAW_PRINT_SOURCE, /* As a literal of the language: "a\n", 3.0, {1, 2}. */
-    SAW_PRINT_RESULT, /* As tables print it: strings raw, floats %.15g, … */
-};
-
-void saw_value_print(const struct saw_type *t,
-                     union saw_slot v,
-                     enum saw_print_mode mode,
-                     struct buf *out);
-
 /* The language's fingerprintof(). */
 uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v);
 
-/* A value as bytes, for the state of tables: self-delimiting for its type.
- * Equal values have equal bytes if they have equal order of maps. */
-void saw_value_encode(const struct saw_type *t,
-                      union saw_slot v,
-                      struct buf *out);
+/* What becomes of the match of one pattern of saw(). */
+enum saw_saw_flag {
+    SAW_SAW_PLAIN,    /* The match is a piece. */
+    SAW_SAW_SKIP,     /* The match is dropped. */
+    SAW_SAW_SUBMATCH, /* The groups are pieces; the match if it has none. */
+};
+
+/* Cut a string into pieces by patterns: saw, sawn and sawzall. The compiler
+ * parses skip, rest and submatch; the patterns between two `rest` make one call
+ * of this, and `rest x` stores what *text has become.
+ *
+ * Apply the patterns in turn, up to @count times over, each where the match
+ * before ended, until one does not match. Pieces are appended to *@result,
+ * which is made when NULL. *@text becomes the rest. Errors: SAW_UNDEF a pattern
+ * is bad; SAW_FAIL the memory limit. */
+enum saw_status saw_saw(struct saw_ctx *ctx,
+                        const struct saw_str **text,
+                        int64_t count,
+                        const struct saw_str *const *patterns,
+                        const uint8_t *flags,
+                        size_t pattern_count,
+                        struct saw_array **result);
+
 /* Free what ctx->regexes and ctx->extra hold. */
 void saw_builtins_close(struct saw_ctx *ctx);
 

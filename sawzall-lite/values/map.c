@@ -1,5 +1,10 @@
-/* Maps: entries in order of insertion, hashed from the ninth on. */
+/* Maps: entries in the order of insertion, which is the order a program sees,
+ * and from the ninth on a hash index over them. Small maps are searched entry
+ * by entry: most maps of programs have a few keys, and an index would cost
+ * more memory than its entries.
+ */
 #include "base/core/hash.h"
+#include "base/core/hash_slots.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/values/value.h"
 
@@ -69,28 +74,32 @@ struct saw_map *saw_map_new(struct saw_ctx *ctx, size_t expect)
     return m;
 }
 
+static inline bool entry_is(const struct saw_map_entry *e,
+                            const struct saw_type *key_type,
+                            union saw_slot key,
+                            uint64_t hash)
+{
+    return e->hash == hash && key_equal(key_type, e->key, key);
+}
+
 static struct saw_map_entry *map_find(const struct saw_map *m,
                                       const struct saw_type *key_type,
                                       union saw_slot key,
                                       uint64_t hash)
 {
-    uint32_t i;
+    size_t i;
 
     if (!m->index) {
         for (i = 0; i < m->count; i++) {
-            if (m->entries[i].hash == hash &&
-                key_equal(key_type, m->entries[i].key, key))
+            if (entry_is(&m->entries[i], key_type, key, hash))
                 return &m->entries[i];
         }
         return NULL;
     }
-    for (i = (uint32_t)hash & m->index_mask; m->index[i];
-         i = (i + 1) & m->index_mask) {
-        struct saw_map_entry *e = &m->entries[m->index[i] - 1];
-        if (e->hash == hash && key_equal(key_type, e->key, key))
-            return e;
-    }
-    return NULL;
+    HASH_SLOTS_SEEK(i, (size_t)m->index_mask + 1, hash,
+                    !m->index[i] || entry_is(&m->entries[m->index[i] - 1],
+                                             key_type, key, hash));
+    return m->index[i] ? &m->entries[m->index[i] - 1] : NULL;
 }
 
 struct saw_map_entry *saw_map_find(const struct saw_map *m,
@@ -102,10 +111,10 @@ struct saw_map_entry *saw_map_find(const struct saw_map *m,
 
 static void index_add(struct saw_map *m, uint32_t position)
 {
-    uint32_t i = (uint32_t)m->entries[position].hash & m->index_mask;
+    size_t i;
 
-    while (m->index[i])
-        i = (i + 1) & m->index_mask;
+    HASH_SLOTS_SEEK(i, (size_t)m->index_mask + 1, m->entries[position].hash,
+                    !m->index[i]);
     m->index[i] = position + 1;
 }
 

@@ -1,9 +1,7 @@
 /* Types: the basic ones, comparison, printing; see types.h. */
 #include "sawzall-lite/values/types.h"
 
-#include "sawzall-lite/front/ast.h"
-#include "sawzall-lite/front/scope.h"
-#include "sawzall-lite/values/builtin.h"
+#include "sawzall-lite/values/print.h"
 
 #define BASIC(id, k, text)                                                     \
     const struct saw_type saw_type_##id = {.kind = (k),                        \
@@ -116,16 +114,14 @@ static bool tuple_types_equal(const struct saw_type *a,
 }
 
 /* The types of what file(…), proc(…) or format(…) prints. */
-static bool format_types_equal(const struct saw_exprs *a,
-                               const struct saw_exprs *b,
+static bool format_types_equal(const struct saw_type_list *a,
+                               const struct saw_type_list *b,
                                const struct pair *in)
 {
-    size_t i;
-
     if (a->count != b->count)
         return false;
-    for (i = 0; i < a->count; i++) {
-        if (!equal_at(a->at[i]->type, b->at[i]->type, in))
+    for (size_t i = 0; i < a->count; i++) {
+        if (!equal_at(a->at[i], b->at[i], in))
             return false;
     }
     return true;
@@ -151,9 +147,8 @@ static bool tables_equal(const struct saw_table_type *a,
         if (!columns_equal(&a->indices[i], &b->indices[i], in))
             return false;
     }
-    if (a->syntax && b->syntax &&
-        (!format_types_equal(&a->syntax->file, &b->syntax->file, in) ||
-         !format_types_equal(&a->syntax->format, &b->syntax->format, in)))
+    if (!format_types_equal(&a->file, &b->file, in) ||
+        !format_types_equal(&a->format, &b->format, in))
         return false;
     return columns_equal(&a->element, &b->element, in) &&
            (!a->weight.type || equal_at(a->weight.type, b->weight.type, in));
@@ -250,23 +245,21 @@ print_field(struct printer *p, const struct saw_field *f, unsigned depth)
     print_at(p, f->type, depth + 1);
 }
 
-/* Members stand in the scope between the fields, as they were declared. */
 static void
-print_member(struct printer *p, const struct saw_decl *d, unsigned depth)
+print_member(struct printer *p, const struct saw_member *m, unsigned depth)
 {
-    if (d->kind == DECL_TYPE) {
-        struct printer inner = {p->out, SAW_TYPE_EXPANDED, p->end};
-        buf_printf(p->out, "type %.*s = ", SLICE_ARG(d->name));
-        if (d->type)
-            print_at(&inner, d->type, depth < PRINT_DEPTH_MAX ? 0 : depth);
+    struct printer inner = {p->out, SAW_TYPE_EXPANDED, p->end};
+
+    if (m->is_type) {
+        buf_printf(p->out, "type %.*s = ", SLICE_ARG(m->name));
+        print_at(&inner, m->type, depth < PRINT_DEPTH_MAX ? 0 : depth);
         return;
     }
-    buf_printf(p->out, "static %.*s: ", SLICE_ARG(d->name));
-    if (d->type)
-        print_at(p, d->type, depth + 1);
-    if (d->type && d->constant) {
+    buf_printf(p->out, "static %.*s: ", SLICE_ARG(m->name));
+    print_at(p, m->type, depth + 1);
+    if (m->constant) {
         buf_append_str(p->out, " = ");
-        saw_value_print(d->type, *d->constant, SAW_PRINT_SOURCE, p->out);
+        saw_value_print(m->type, *m->constant, SAW_PRINT_SOURCE, p->out);
     }
 }
 
@@ -287,25 +280,23 @@ static void print_tuple_field(struct printer *p,
 static void
 print_tuple(struct printer *p, const struct saw_type *t, unsigned depth)
 {
-    const struct saw_scope *s = t->members;
-    size_t field = 0;
-    size_t i;
+    size_t member = 0;
 
     if (t->auto_tags)
         buf_append_str(p->out, "proto ");
     else if (t->message)
         buf_append_str(p->out, "parsedmessage ");
     buf_append_byte(p->out, '{');
-    for (i = 0; s && i < s->decls.count; i++) {
-        if (i)
-            buf_append_str(p->out, ", ");
-        if (s->decls.at[i]->kind != DECL_FIELD)
-            print_member(p, s->decls.at[i], depth);
-        else if (field < t->field_count)
-            print_tuple_field(p, t, &t->fields[field++], depth);
-    }
-    for (; field < t->field_count; field++) {
-        if (field || i)
+    for (size_t field = 0; field <= t->field_count; field++) {
+        for (; member < t->member_count && t->members[member].before <= field;
+             member++) {
+            if (field + member > 0)
+                buf_append_str(p->out, ", ");
+            print_member(p, &t->members[member], depth);
+        }
+        if (field == t->field_count)
+            break;
+        if (field + member > 0)
             buf_append_str(p->out, ", ");
         print_tuple_field(p, t, &t->fields[field], depth);
     }

@@ -82,20 +82,37 @@ struct saw_field {
     const union saw_slot *init; /* Proto: the value when absent; NULL: zero. */
 };
 
+/* A type or a static declared inside of a named tuple type. */
+struct saw_member {
+    struct slice name;
+    const struct saw_type *type;
+    const union saw_slot *constant; /* Of a static of known value; else NULL. */
+    bool is_type;
+    size_t before; /* It stands before the field of this index. */
+};
+
 struct saw_type {
     enum saw_kind kind;
     const struct saw_type *elem; /* Of array and map; result of a function. */
     const struct saw_type *key;  /* Of a map. */
     const struct saw_field *fields; /* Of a tuple; parameters of a function. */
     size_t field_count;
-    const struct saw_scope *members; /* Of a named tuple; the checker's. */
-    bool proto;                      /* A proto tuple: fields can be absent. */
-    bool message;                    /* Inside others a message, no group. */
-    bool auto_tags;                  /* `proto T`: tags by position. */
-    bool open;                       /* Still being declared. */
+    const struct saw_member *members; /* Of a named tuple, in order. */
+    size_t member_count;
+    const struct saw_scope *scope; /* Its names; the checker's. */
+    bool proto;                    /* A proto tuple: fields can be absent. */
+    bool message;                  /* Inside others a message, no group. */
+    bool auto_tags;                /* `proto T`: tags by position. */
+    bool open;                     /* Still being declared. */
     uint32_t size;     /* Of a composite: types it consists of, written out. */
     struct slice name; /* The name it was declared with, or empty. */
     const struct saw_table_type *table; /* Of SAW_TABLE. */
+};
+
+/* Types of some expressions. */
+struct saw_type_list {
+    const struct saw_type *const *at;
+    size_t count;
 };
 
 /* `table kind(param)[indices] of elements weight weights file(..) format(..)`
@@ -106,12 +123,14 @@ struct saw_table_type {
     const struct saw_field *indices;
     size_t index_count;
     struct saw_field element;
-    struct saw_field weight; /* type NULL when there is none. */
-    const char *refusal;     /* Why it cannot be aggregated; NULL: it can. */
-    bool to_file;   /* file(…) or proc(…) given: goes out at once. */
-    bool to_proc;   /* It is proc(…). */
-    bool formatted; /* format(…) given. */
-    bool uses_vars; /* Its arguments use variables that are not static. */
+    struct saw_field weight;   /* type NULL when there is none. */
+    struct saw_type_list file; /* Of the arguments of file(…) or proc(…) */
+    struct saw_type_list format; /* and of format(…). */
+    const char *refusal; /* Why it cannot be aggregated; NULL: it can. */
+    bool to_file;        /* file(…) or proc(…) given: goes out at once. */
+    bool to_proc;        /* It is proc(…). */
+    bool formatted;      /* format(…) given. */
+    bool uses_vars;      /* Its arguments use variables that are not static. */
     struct saw_table_expr *syntax; /* The compiler's. */
 };
 

@@ -94,12 +94,20 @@ struct saw_tuple {
     union saw_slot fields[];
 };
 
+/* What can be learned of a function without its code. */
+struct saw_callee {
+    struct slice text; /* What string() gives of it. */
+    uint32_t index;    /* Among the functions of the program. */
+    bool uses_env;     /* It uses variables of functions around it. */
+};
+
 struct saw_code;
 
 /* A function as a value. */
 struct saw_closure {
-    const struct saw_code *code;
-    uint64_t env;    /* Base of the frame around it, if the code uses it, */
+    const struct saw_code *code;     /* The generator's (opcodes.h). */
+    const struct saw_callee *callee; /* Of that code. */
+    uint64_t env;    /* Base of the frame around it, if it uses one, */
     uint32_t serial; /* and which frame that was. */
 };
 

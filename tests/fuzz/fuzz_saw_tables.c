@@ -6,10 +6,11 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/panic.h"
-#include "sawzall-lite/tables/datum.h"
 #include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/values/datum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +25,7 @@ static void round_trip(const struct saw_table_decl *d, struct saw_table *t)
     c = cursor_make(buf_slice(&once));
     INVARIANT(saw_table_merge(copy, &c, NULL) == 0);
     saw_table_encode(copy, &twice);
-    if (d->kind != SAW_TABLE_QUANTILE)
+    if (strcmp(d->kind->name, "quantile") != 0)
         INVARIANT(slice_eq(buf_slice(&once), buf_slice(&twice)));
     buf_close(&once);
     buf_close(&twice);
@@ -42,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 3)
         return 0;
-    d.kind = (enum saw_table_kind)(data[0] % 16 + 1);
+    d.kind = saw_table_traits_at(data[0] % 16);
     d.param = data[1] % 32;
     d.index_count = data[1] / 128;
     t = saw_table_new(&d, &budget);

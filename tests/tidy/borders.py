@@ -18,6 +18,8 @@ ENGINE_MAY = ENGINE + ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
                        "bigtable/wire/snapshot_record.h",
                        "bigtable/wire/tablet_files.h"]
 
+SAW_BASE = ["base/core/", "sawzall-lite/sawzall.h", "sawzall-lite/values/"]
+
 # Directory of the file (longest prefix counts) -> what it may include.
 ALLOWED = {
     "base/core": ["base/core/"],
@@ -31,7 +33,37 @@ ALLOWED = {
                      "base/crypt/", "base/replica/"],
     "chubby-lite": ["base/", "chubby-lite/"],
     "gfs-lite": ["base/", "gfs-lite/"],
-    "sawzall-lite": ["base/core/", "base/regex/regex.h", "sawzall-lite/"],
+    # The language, from below: sawzall.h is the public header, and the types
+    # of the caller's options and sinks for every room.
+    "sawzall-lite/sawzall": ["base/core/"],
+    "sawzall-lite/explain": ["base/core/", "sawzall-lite/sawzall.h",
+                             "sawzall-lite/values/builtin.h"],
+    "sawzall-lite/values": ["base/core/", "sawzall-lite/values/"],
+    "sawzall-lite/tables": SAW_BASE + ["sawzall-lite/tables/"],
+    "sawzall-lite/builtins": SAW_BASE + ["base/regex/regex.h",
+                                         "sawzall-lite/builtins/"],
+    "sawzall-lite/front": SAW_BASE + ["sawzall-lite/front/"],
+    "sawzall-lite/formatter": SAW_BASE + ["sawzall-lite/front/",
+                                          "sawzall-lite/formatter/"],
+    "sawzall-lite/checker": SAW_BASE + ["sawzall-lite/tables/table.h",
+                                        "sawzall-lite/front/",
+                                        "sawzall-lite/checker/"],
+    "sawzall-lite/generator": SAW_BASE + ["sawzall-lite/front/",
+                                          "sawzall-lite/checker/check.h",
+                                          "sawzall-lite/checker/reads.h",
+                                          "sawzall-lite/generator/"],
+    "sawzall-lite/program": SAW_BASE + ["sawzall-lite/front/",
+                                        "sawzall-lite/checker/check.h",
+                                        "sawzall-lite/checker/dump_tree.h",
+                                        "sawzall-lite/generator/compile.h",
+                                        "sawzall-lite/generator/opcodes.h",
+                                        "sawzall-lite/program.h"],
+    "sawzall-lite/machine": SAW_BASE + ["sawzall-lite/tables/table.h",
+                                        "sawzall-lite/front/ast.h",
+                                        "sawzall-lite/front/diag.h",
+                                        "sawzall-lite/generator/opcodes.h",
+                                        "sawzall-lite/program.h",
+                                        "sawzall-lite/machine/"],
     "bigtable/row": ["base/core/", "base/regex/regex.h", "bigtable/row/"],
     "bigtable/sstable": ["base/", "gfs-lite/fs.h", "bigtable/row/",
                          "bigtable/sstable/"],

@@ -1,6 +1,6 @@
 /* Cutting strings by patterns, and the cache of patterns behind it. */
 #include "sawzall-lite/builtins/regexes.h"
-#include "sawzall-lite/builtins/saw.h"
+#include "sawzall-lite/values/builtin.h"
 #include "tests/unit/sawzall-lite/builtin_call.h"
 
 /* Pieces and, behind a bar, the rest. */

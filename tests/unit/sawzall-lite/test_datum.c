@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/core/rand.h"
-#include "sawzall-lite/tables/datum.h"
+#include "sawzall-lite/values/datum.h"
 #include "tests/lib/check_main.h"
 
 static const char *text_of(struct slice d, struct buf *b)

@@ -9,7 +9,7 @@
 START_TEST(test_budget_is_kept)
 {
     struct saw_table_budget budget = {0, 100000};
-    struct saw_table_decl d = declare(SAW_TABLE_SUM, 0);
+    struct saw_table_decl d = declare("sum", 0);
     struct saw_table *t = saw_table_new(&d, &budget);
     struct buf key = BUF_INIT;
     struct buf one = BUF_INIT;
@@ -108,8 +108,8 @@ END_TEST
 /* The state of another declaration is refused as such. */
 START_TEST(test_state_of_another_declaration)
 {
-    struct saw_table_decl a = declare(SAW_TABLE_TOP, 5);
-    struct saw_table_decl b = declare(SAW_TABLE_TOP, 6);
+    struct saw_table_decl a = declare("top", 5);
+    struct saw_table_decl b = declare("top", 6);
     struct saw_table *from = saw_table_new(&a, NULL);
     struct saw_table *to = saw_table_new(&b, NULL);
     struct buf state = BUF_INIT;
@@ -124,7 +124,8 @@ START_TEST(test_state_of_another_declaration)
 
 END_TEST
 
-/* Every kind is found by its name, and nothing else is. */
+/* Every kind is found by its name and has the number that states of tables
+ * have had since their first version; no other name is found. */
 START_TEST(test_traits)
 {
     static const char *const names[] = {"collection",
@@ -147,8 +148,10 @@ START_TEST(test_traits)
         const struct saw_table_traits *t =
             saw_table_traits_find(slice_str(names[i]));
         ck_assert_ptr_nonnull(t);
-        ck_assert_ptr_eq(saw_table_traits(t->kind), t);
+        ck_assert_uint_eq(t->number, i + 1);
+        ck_assert_ptr_eq(saw_table_traits_at(i), t);
     }
+    ck_assert_ptr_null(saw_table_traits_at(ARRAY_LEN(names)));
     ck_assert_ptr_null(saw_table_traits_find(SLICE_LIT("summ")));
     ck_assert_ptr_null(saw_table_traits_find(SLICE_EMPTY));
 }

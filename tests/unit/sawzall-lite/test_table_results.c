@@ -23,32 +23,32 @@ START_TEST(test_known_results)
     values[2] = (struct value){1, 30, 9, 3};
     values[3] = (struct value){1, 10, 1, 4};
 
-    d = declare(SAW_TABLE_SUM, 0);
+    d = declare("sum", 0);
     expect(&d, 4, "t[1] = 50\nt[2] = 20\n");
     d.index_count = 0;
     expect(&d, 4, "t[] = 70\n");
     expect(&d, 0, "");
-    d = declare(SAW_TABLE_COLLECTION, 0);
+    d = declare("collection", 0);
     expect(&d, 4, "t[1] = 10\nt[1] = 30\nt[1] = 10\nt[2] = 20\n");
-    d = declare(SAW_TABLE_MAXIMUM, 2);
+    d = declare("maximum", 2);
     expect(&d, 4, "t[1] = 30, 9\nt[1] = 10, 5\nt[2] = 20, 7\n");
-    d = declare(SAW_TABLE_MINIMUM, 1);
+    d = declare("minimum", 1);
     expect(&d, 4, "t[1] = 10, 1\nt[2] = 20, 7\n");
-    d = declare(SAW_TABLE_TOP, 1);
+    d = declare("top", 1);
     expect(&d, 4, "t[1] = 30, 9, 0\nt[2] = 20, 7, 0\n");
-    d = declare(SAW_TABLE_TOP, 2);
+    d = declare("top", 2);
     expect(&d, 4, "t[1] = 30, 9, 0\nt[1] = 10, 6, 0\nt[2] = 20, 7, 0\n");
-    d = declare(SAW_TABLE_UNIQUE, 10);
+    d = declare("unique", 10);
     expect(&d, 4, "t[1] = 2\nt[2] = 1\n");
-    d = declare(SAW_TABLE_SET, 1);
+    d = declare("set", 1);
     expect(&d, 4, "t[2] = 20\n");
-    d = declare(SAW_TABLE_SET, 2);
+    d = declare("set", 2);
     expect(&d, 4, "t[1] = 10\nt[1] = 30\nt[2] = 20\n");
-    d = declare(SAW_TABLE_QUANTILE, 3);
+    d = declare("quantile", 3);
     expect(&d, 4,
            "t[1] = 10\nt[1] = 10\nt[1] = 30\n"
            "t[2] = 20\nt[2] = 20\nt[2] = 20\n");
-    d = declare(SAW_TABLE_INVERSEHISTOGRAM, 10);
+    d = declare("inversehistogram", 10);
     expect(&d, 4,
            "t[1] = 0, 2\nt[1] = 6, 0.5\nt[1] = 9, 0.5\n"
            "t[2] = 0, 1\nt[2] = 7, 1\n");
@@ -63,15 +63,15 @@ START_TEST(test_tables_of_nothing_print_their_keys)
     values[0] = (struct value){1, 10, 5, 1};
     values[1] = (struct value){2, 20, 7, 2};
 
-    d = declare(SAW_TABLE_MAXIMUM, 0);
+    d = declare("maximum", 0);
     expect(&d, 2, "t[1] = \nt[2] = \n");
-    d = declare(SAW_TABLE_MINIMUM, 0);
+    d = declare("minimum", 0);
     expect(&d, 2, "t[1] = \nt[2] = \n");
-    d = declare(SAW_TABLE_SAMPLE, 0);
+    d = declare("sample", 0);
     expect(&d, 2, "t[1] = \nt[2] = \n");
-    d = declare(SAW_TABLE_DISTINCTSAMPLE, 0);
+    d = declare("distinctsample", 0);
     expect(&d, 2, "t[1] = \nt[2] = \n");
-    d = declare(SAW_TABLE_SET, 0);
+    d = declare("set", 0);
     expect(&d, 2, "");
 }
 
@@ -84,9 +84,9 @@ START_TEST(test_zeros_have_the_shape_of_the_weight)
     values[0] = (struct value){1, 10, 5, 1};
 
     tuple_weights = true;
-    d = declare(SAW_TABLE_TOP, 1);
+    d = declare("top", 1);
     expect(&d, 1, "t[1] = 10, 5, { 1, 0.5 }, 0, { 0, 0 }\n");
-    d = declare(SAW_TABLE_INVERSEHISTOGRAM, 2);
+    d = declare("inversehistogram", 2);
     expect(&d, 1,
            "t[1] = 0, { 0, 0 }, 1\n"
            "t[1] = 5, { 1, 0.5 }, 1\n");
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(test_keys_ascend)
 {
     struct saw_table_decl d = {
-        .name = "t", .kind = SAW_TABLE_SUM, .index_count = 2};
+        .name = "t", .kind = kind_named("sum"), .index_count = 2};
     struct saw_table *t = saw_table_new(&d, NULL);
     struct buf out = BUF_INIT;
     static const int64_t numbers[] = {10, -3, 9};
@@ -180,7 +180,7 @@ START_TEST(test_quantile_error_is_bounded)
 
     static int64_t sorted[N];
     struct saw_table_decl d = {
-        .name = "t", .kind = SAW_TABLE_QUANTILE, .param = Q};
+        .name = "t", .kind = kind_named("quantile"), .param = Q};
     struct rand_gen r;
     double bound = (double)N * log2(2.0 * N / 4096) / 4096;
     rand_init(&r, test_seed());
@@ -224,7 +224,7 @@ START_TEST(test_top_error_is_bounded)
     enum {
         DISTINCT = 400000
     };
-    struct saw_table_decl d = declare(SAW_TABLE_TOP, 10);
+    struct saw_table_decl d = declare("top", 10);
     struct saw_table *t;
     struct rand_gen r;
     static struct lines l;
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(test_unique_estimate)
 {
     struct saw_table_decl d = {
-        .name = "t", .kind = SAW_TABLE_UNIQUE, .param = 1000};
+        .name = "t", .kind = kind_named("unique"), .param = 1000};
     struct saw_table *t = saw_table_new(&d, NULL);
     static struct lines l;
     for (int64_t i = 0; i < 200000; i++) {
@@ -284,7 +284,7 @@ START_TEST(test_sample_is_fair)
 
     int hits[N] = {0};
     struct saw_table_decl d = {
-        .name = "t", .kind = SAW_TABLE_SAMPLE, .param = TAKEN};
+        .name = "t", .kind = kind_named("sample"), .param = TAKEN};
     struct rand_gen r;
     rand_init(&r, test_seed());
     for (int round = 0; round < ROUNDS; round++) {
@@ -316,7 +316,7 @@ START_TEST(test_weighted_sample_follows_weights)
 
     int heavy = 0;
     struct saw_table_decl d = {.name = "t",
-                               .kind = SAW_TABLE_WEIGHTEDSAMPLE,
+                               .kind = kind_named("weightedsample"),
                                .param = 1,
                                .weighted = true};
     struct rand_gen r;

@@ -26,8 +26,8 @@
  * Reading is safe on bytes nobody vouches for: nesting deeper than
  * SAW_DATUM_DEPTH_MAX and anything cut or malformed is refused.
  */
-#ifndef SAWZALL_LITE_TABLES_DATUM_H
-#define SAWZALL_LITE_TABLES_DATUM_H
+#ifndef SAWZALL_LITE_VALUES_DATUM_H
+#define SAWZALL_LITE_VALUES_DATUM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +36,7 @@
 #include "base/core/coding.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "sawzall-lite/values/value.h"
 
 enum saw_datum_tag {
     SAW_DATUM_END = 0x01,
@@ -67,6 +68,12 @@ void saw_datum_put_float(struct buf *b, double v);
 void saw_datum_put_word(struct buf *b, enum saw_datum_tag tag, uint64_t v);
 /* @tag is SAW_DATUM_STRING or SAW_DATUM_BYTES. */
 void saw_datum_put_text(struct buf *b, enum saw_datum_tag tag, struct slice s);
+/* Any value of the language, by its type. Equal values have equal bytes: a
+ * map's entries are sorted. Parts nested deeper than readers accept become "…".
+ */
+void saw_value_encode(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out);
 /* Begin an array, tuple or map (the writer sorts a map's entries by the bytes
  * of their keys); saw_datum_put_end() closes it. */
 void saw_datum_put_open(struct buf *b, enum saw_datum_tag tag);
@@ -116,4 +123,4 @@ void saw_datum_zero(struct slice d, struct buf *out);
  * PRE: @d is valid. */
 void saw_datum_print(struct slice d, struct buf *out);
 
-#endif /* SAWZALL_LITE_TABLES_DATUM_H */
+#endif /* SAWZALL_LITE_VALUES_DATUM_H */

@@ -5,7 +5,7 @@
  * operands (a + b - c …) is one node, so that neither the text nor the C stack
  * grows with its length squared.
  */
-#include "sawzall-lite/front/dump_tree.h"
+#include "sawzall-lite/checker/dump_tree.h"
 
 struct dump {
     struct buf *out;

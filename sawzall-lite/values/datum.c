@@ -1,5 +1,5 @@
 /* Data: order-preserving, self-describing bytes; see datum.h for the layout. */
-#include "sawzall-lite/tables/datum.h"
+#include "sawzall-lite/values/datum.h"
 
 #include <math.h>
 #include <string.h>

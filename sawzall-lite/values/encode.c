@@ -1,10 +1,10 @@
-/* Values as data for tables. */
+/* Values as data; see datum.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "sawzall-lite/builtins/private.h"
-#include "sawzall-lite/tables/datum.h"
+#include "sawzall-lite/values/datum.h"
+#include "sawzall-lite/values/value.h"
 
 struct entry {
     size_t begin; /* In the unsorted bytes. */
