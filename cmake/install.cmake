@@ -1,4 +1,4 @@
-# What is installed beside the binary: the C library, its headers, pkg-config.
+# Installs, beside the binary, the C library, its headers and pkg-config's file.
 #
 # libquarry.so holds the embedded engine and the client; only what is marked
 # QUARRY_EXPORT can be seen, and of that what begins with quarry_. Headers keep their paths below include/quarry, so

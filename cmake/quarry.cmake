@@ -32,9 +32,9 @@ add_compile_options(-fno-omit-frame-pointer -fstack-protector-strong
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-fno-common>)
 include_directories(${CMAKE_SOURCE_DIR})
 
-# What makes a mistake harder to use: addresses of library functions are
-# resolved at the start and then read-only, calls of the C library that can know
-# the size of a buffer check it, and indirect jumps end where functions begin.
+# Hardening: addresses of library functions are resolved at the start and are
+# read-only from then on (RELRO, BIND_NOW), calls of the C library check buffers
+# whose size is known (FORTIFY), and indirect jumps end where functions begin (CET).
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 if(NOT QUARRY_SANITIZE AND NOT QUARRY_FUZZ AND

@@ -12,20 +12,19 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ROOT=$PWD
 
-# say TEXT: one line of what happens next, on standard error.
+# say TEXT: print a heading on standard error.
 say() { printf '\n== %s\n' "$*" >&2; }
 
-# die TEXT: why it ends here.
+# die TEXT: print TEXT and end with status 1.
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
 }
 
-# skip TEXT: something was left out; nobody should overlook it.
+# skip TEXT: print, so that nobody overlooks it, that something was skipped.
 skip() { printf '!! SKIPPED: %s\n' "$*" >&2; }
 
-# jobs: how many compilers at once. Two gigabytes each would be safe; one is
-# what they need.
+# jobs: how many compilers run at once; each needs one gigabyte.
 jobs() {
     local cpus megabytes
     cpus=$(nproc)
