@@ -80,30 +80,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __cplusplus
-#include <atomic>
-#endif
 
 #include "base/core/buf.h" /* struct buf, for quarry_get */
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/row/cells.h" /* struct quarry_row and quarry_cell */
+#include "bigtable/row/alteration.h"  /* struct quarry_alter */
+#include "bigtable/row/cells.h"       /* struct quarry_row, quarry_cell */
+#include "bigtable/row/row_request.h" /* struct quarry_read_options */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Set by one thread while others look at it. */
-#ifdef __cplusplus
-typedef std::atomic<bool> quarry_flag;
-#else
-typedef _Atomic(bool) quarry_flag;
-#endif
-
 struct master_keys;
 struct quarry;
-struct quarry_filter;
 struct quarry_mutation;
 struct quarry_scanner;
 struct quarry_table;
@@ -246,23 +237,6 @@ quarry_table_create(struct quarry *q,
  * and may be gone later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_drop(struct quarry *q, const char *name, struct err *err);
-
-enum quarry_alter_kind {
-    QUARRY_ADD_FAMILY,    /* name, options as in quarry_family_spec. */
-    QUARRY_UPDATE_FAMILY, /* Its GC rule. */
-    QUARRY_DROP_FAMILY,
-    QUARRY_ADD_GROUP,       /* name, options as in quarry_group_spec. */
-    QUARRY_UPDATE_GROUP,    /* Holds for SSTables written from now on. */
-    QUARRY_SET_REPLICATION, /* Of all groups: the number is in `name`, as text.
-                               Present files of a cluster's table are changed
-                               in the background. */
-};
-
-struct quarry_alter {
-    enum quarry_alter_kind kind;
-    const char *name;
-    const char *options;
-};
 
 /* All changes or none. Errors: ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID, ERR_FULL,
  * ERR_UNKNOWN_OUTCOME: none is in force, and all may be later. */
@@ -526,20 +500,6 @@ quarry_check_and_mutate(struct quarry_table *t,
                         bool *matched,
                         struct err *err);
 
-enum quarry_rmw_kind {
-    QUARRY_RMW_APPEND,
-    QUARRY_RMW_INCREMENT
-};
-
-struct quarry_rmw_rule {
-    enum quarry_rmw_kind kind;
-    const char *family;
-    struct slice qualifier;
-    struct slice append; /* QUARRY_RMW_APPEND. */
-    int64_t increment;   /* QUARRY_RMW_INCREMENT: of an 8-byte big-endian cell;
-                            none counts as 0, overflow wraps. */
-};
-
 /* Read the newest cells, change and write them, atomically, rule after rule.
  * New cells have the current time in whole milliseconds, or the time of the
  * cell they replace when that is later. The new cells are handed to *@out
@@ -555,49 +515,7 @@ quarry_read_modify_write(struct quarry_table *t,
                          struct err *err);
 
 /* --- reading ------------------------------------------------------------- */
-
-struct quarry_range {
-    struct slice start; /* Inclusive; empty: from the first row. */
-    struct slice end;   /* Exclusive; empty: to the last. */
-};
-
-struct quarry_read_options {
-    /* Rows: ranges (overlapping ones give a row once) and single keys. With
-     * neither, all rows. Borrowed until the call returns (scan: copied). */
-    const struct quarry_range *ranges;
-    size_t range_count;
-    const struct slice *keys;
-    size_t key_count;
-
-    const struct quarry_filter *filter; /* Copied; may be NULL. */
-    /* Shorthands, applied before the filter; NULL or 0 for none. */
-    const char *const *families; /* Only these families; ERR_NOTFOUND. */
-    size_t family_count;
-    const char *column_regex; /* RE2 over "family:qualifier". */
-    uint32_t versions;        /* Newest N per column. */
-    int64_t time_min_us;      /* Timestamps in [min, max); max 0: no bound */
-    int64_t time_max_us;
-    uint64_t row_limit; /* 0: none. */
-    bool keys_only;     /* Values are empty. */
-    /* A Sawzall program executed beside the data, row by row: rows for which it
-     * emits to `keep` are returned, as it emitted them. See docs/language.md.
-     * NULL for none. */
-    const char *program;
-    size_t program_len;
-    /* @program's instructions a row; 0: 10 million; at most 1 billion. */
-    uint64_t program_fuel;
-    bool read_ahead_off; /* For scans that will stop soon. */
-    /* quarry_scan: after so many rows in a row with nothing to return, hand out
-     * one without cells, which says how far the scan is; 0: never. A target may
-     * choose not to. */
-    uint32_t progress_rows;
-    /* quarry_run_program: rows in order, one after the other, on the run given:
-     * for runs that print while they go. */
-    bool ordered;
-    /* quarry_run_program: stop with ERR_CANCELLED when it becomes true. NULL:
-     * never. Borrowed until the call returns. */
-    const quarry_flag *cancel;
-};
+/* Ranges and options: bigtable/row/row_request.h. */
 
 /* One row. *@out is NULL when it has no visible cell; else owned. */
 QUARRY_EXPORT MUST_CHECK int

@@ -26,7 +26,9 @@ foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
         bigtable/quarry_access.h
-        bigtable/row/cells.h bigtable/row/quota.h mapreduce/mapreduce.h)
+        bigtable/row/alteration.h bigtable/row/cells.h
+        bigtable/row/quota.h bigtable/row/row_request.h
+        mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)
     install(FILES ${header}
             DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir}

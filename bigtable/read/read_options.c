@@ -3,9 +3,9 @@
 
 #include "base/core/panic.h"
 #include "base/regex/regex.h"
-#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/row/row_request.h"
 #include "bigtable/store/store_table.h"
 
 static int take_families(struct read_spec *out,

@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/store/background.h"
 #include "bigtable/store/manifest_state.h"
 #include "bigtable/store/shared.h"
@@ -13,7 +14,6 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/metadata.h"
 #include "bigtable/write/done_changes.h"
-#include "bigtable/write/writer.h"
 
 /* What was replayed is written to an SSTable when it is this much. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)

@@ -14,7 +14,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/log/log_merge.h"
+#include "bigtable/recovery/log_merge.h"
 
 struct rpc_call;
 struct tablet_origin;

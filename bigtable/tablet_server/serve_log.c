@@ -1,8 +1,8 @@
 /* Sorting segments of dead servers' logs, and handing out what they have of a
  * tablet to the server that loads it. */
 #include "base/core/panic.h"
-#include "bigtable/log/segment_cache.h"
-#include "bigtable/log/sorted_segment.h"
+#include "bigtable/recovery/segment_cache.h"
+#include "bigtable/recovery/sorted_segment.h"
 #include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/log_calls.h"

@@ -1,6 +1,6 @@
 /* Changes of a table's schema: on the wire, and done. */
 #include "base/core/panic.h"
-#include "bigtable/quarry.h"
+#include "bigtable/row/alteration.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"

@@ -3,7 +3,7 @@
 
 #include "base/core/arena.h"
 #include "base/rpc/error_reply.h"
-#include "bigtable/quarry.h"
+#include "bigtable/row/row_request.h"
 #include "bigtable/wire/body.h"
 
 #define READ_FIELDS           6

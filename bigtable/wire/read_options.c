@@ -1,8 +1,8 @@
 /* What to read, on the wire: options with the ranges, keys and names they point
  * to. */
 #include "base/core/arena.h"
-#include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
+#include "bigtable/row/row_request.h"
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"
 

@@ -3,6 +3,7 @@
 #include "base/core/macros.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/store.h"

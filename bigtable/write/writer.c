@@ -1,7 +1,9 @@
 /* Preparing batches for the leader, outside the write turn. */
 #include "bigtable/write/writer.h"
 
+#include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/store_table.h"
@@ -214,45 +216,4 @@ int writer_prepare(struct writer *w, struct err *err)
     }
     lay_out(w);
     return rc;
-}
-
-size_t logged_count_read(struct cursor *c, struct logged_mutation *m)
-{
-    uint64_t n = cursor_varint(c);
-    uint64_t count = n & ~LOGGED_WITH_CHANGE;
-    m->session = m->sequence = 0;
-    m->answer = SLICE_EMPTY;
-    if (n & LOGGED_WITH_CHANGE) {
-        m->session = cursor_le64(c);
-        m->sequence = cursor_varint(c);
-        m->answer = cursor_lslice(c);
-        c->bad |= m->session == 0;
-    }
-    c->bad |= count > cursor_left(c) / 2;
-    return c->bad ? 0 : (size_t)count;
-}
-
-void logged_count_put(struct buf *out, const struct logged_mutation *m)
-{
-    buf_put_varint(out, m->count | (m->session ? LOGGED_WITH_CHANGE : 0));
-    if (m->session == 0)
-        return;
-    buf_put_le64(out, m->session);
-    buf_put_varint(out, m->sequence);
-    buf_put_lslice(out, m->answer);
-}
-
-bool logged_mutation_read(struct cursor *c, struct logged_mutation *m)
-{
-    if (c->bad || c->p == c->end)
-        return false;
-    m->table = cursor_varint(c);
-    m->now_us = (int64_t)cursor_le64(c);
-    m->count = logged_count_read(c, m);
-    m->row = cursor_lslice(c);
-    if (m->count == 0 || m->row.len == 0 || m->count > cursor_left(c) / 2)
-        c->bad = true;
-    m->families = cursor_bytes(c, c->bad ? 0 : 2 * m->count).data;
-    m->ops = cursor_lslice(c);
-    return !c->bad;
 }

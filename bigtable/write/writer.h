@@ -1,15 +1,12 @@
-/* One batch on its way through the write queue, and its form in the log.
+/* One batch of mutations on its way through the write queue.
  *
- *     payload  = mutation…
- *     mutation = table:varint now:le64 count row:lslice
- *                family:le16 × count, ops:lslice
- *     count    = count:varint, or with LOGGED_WITH_CHANGE in it:
- *                count:varint session:le64 sequence:varint answer:lslice
+ * A writer checks its batch, resolves its families and lays out its record of
+ * the log (row/logged_mutation.h) before it has the turn, so that the leader of
+ * its group only stamps and appends.
  *
- * `now` is the stamp of the cells that the table stamps; 0: it stamps none.
+ * Large operations are not copied: the record refers to them where they are.
  *
- * Family ids are logged beside the operations, which carry names: a name may
- * mean another family by the time the log is read.
+ * Threads: the writer's until it is queued; then the leader's, until `done`.
  */
 #ifndef BIGTABLE_WRITE_WRITER_H
 #define BIGTABLE_WRITE_WRITER_H
@@ -19,7 +16,6 @@
 #include <stdint.h>
 
 #include "base/core/buf.h"
-#include "base/core/coding.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
@@ -79,29 +75,5 @@ void writer_start(struct writer *w,
 MUST_CHECK int writer_prepare(struct writer *w, struct err *err);
 /* Give it its stamp, if it needs one. PRE: it is the leader's. */
 void writer_stamp(struct writer *w);
-
-/* In the count of a mutation: which change of which client it is follows
- * (done_changes.h). Counts are smaller. */
-#define LOGGED_WITH_CHANGE (UINT64_C(1) << 17)
-
-/* A mutation as the log has it; slices are borrowed from the log's bytes. */
-struct logged_mutation {
-    uint64_t table;
-    int64_t now_us;
-    size_t count;
-    struct slice row;
-    const char *families; /* le16 × count. */
-    struct slice ops;
-    uint64_t session; /* 0: no client will ask for it again. */
-    uint64_t sequence;
-    struct slice answer;
-};
-
-/* The part of it that is the count, and whose change it is. */
-size_t logged_count_read(struct cursor *c, struct logged_mutation *m);
-void logged_count_put(struct buf *out, const struct logged_mutation *m);
-
-/* The next one; false at the end or when c->bad is set. */
-bool logged_mutation_read(struct cursor *c, struct logged_mutation *m);
 
 #endif /* BIGTABLE_WRITE_WRITER_H */

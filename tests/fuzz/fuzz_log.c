@@ -13,9 +13,9 @@
 #include "bigtable/log/log_format.h"
 #include "bigtable/log/segment_list.h"
 #include "bigtable/log/shared_log.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/manifest_state.h"
-#include "bigtable/write/writer.h"
 #include "gfs-lite/fs.h"
 
 /* The mutations of one record, as recovery takes them apart. */

@@ -1,5 +1,5 @@
 /* Reading and sorting a segment of a dead server's log. */
-#include "bigtable/log/sorted_segment.h"
+#include "bigtable/recovery/sorted_segment.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/core/panic.h"
 #include "bigtable/log/segment_list.h"
 #include "bigtable/log/shared_log.h"
-#include "bigtable/write/writer.h"
+#include "bigtable/row/logged_mutation.h"
 #include "gfs-lite/fs.h"
 
 /* A segment ends when it is full, but its last group may be large. */

@@ -1,16 +1,16 @@
 /* Files of sorted segments. */
-#include "bigtable/log/log_sort.h"
+#include "bigtable/recovery/log_sort.h"
 
 #include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
-#include "bigtable/log/sorted_segment.h"
+#include "bigtable/recovery/sorted_segment.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/reader.h"
 #include "bigtable/sstable/writer.h"
-#include "bigtable/write/writer.h"
 #include "gfs-lite/fs.h"
 
 #define SORTED_FAMILY 1

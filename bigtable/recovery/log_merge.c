@@ -1,13 +1,13 @@
 /* Merging what sorted segments have of one tablet. */
-#include "bigtable/log/log_merge.h"
+#include "bigtable/recovery/log_merge.h"
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "bigtable/log/log_sort.h"
-#include "bigtable/log/sorted_segment.h"
+#include "bigtable/recovery/log_sort.h"
+#include "bigtable/recovery/sorted_segment.h"
+#include "bigtable/row/logged_mutation.h"
 #include "bigtable/sstable/reader.h"
-#include "bigtable/write/writer.h"
 #include "gfs-lite/fs.h"
 
 struct source;

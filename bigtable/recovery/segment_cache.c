@@ -1,5 +1,5 @@
 /* Keeping sorted segments. */
-#include "bigtable/log/segment_cache.h"
+#include "bigtable/recovery/segment_cache.h"
 
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/log/log_sort.h"
-#include "bigtable/log/sorted_segment.h"
+#include "bigtable/recovery/log_sort.h"
+#include "bigtable/recovery/sorted_segment.h"
 
 /* When there is no room, what was not asked for in so long makes some. */
 #define IDLE_US UINT64_C(10000000)

@@ -4,15 +4,16 @@
  *     log/00000012/sorted/00000003.sst   of segment 3: an SSTable (sstable/)
  *     key   = that of a cell: row table:be64 row, family 1, no qualifier, time
  *             0, the sequence number of the mutation's first operation
- *     value = now:le64 count family:le16 × count, ops   (count: writer.h)
+ *     value = now:le64 count family:le16 × count, ops   (count:
+ * row/logged_mutation.h)
  *
  * so in order of table and row, and of each row the newest mutation first. A
  * segment without mutations becomes an empty file.
  *
  * Threads: any. Everything parks.
  */
-#ifndef BIGTABLE_LOG_LOG_SORT_H
-#define BIGTABLE_LOG_LOG_SORT_H
+#ifndef BIGTABLE_RECOVERY_LOG_SORT_H
+#define BIGTABLE_RECOVERY_LOG_SORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,4 +54,4 @@ MUST_CHECK int log_sorted_decode(const struct sstable_iter *it,
                                  uint64_t *sequence,
                                  struct err *err);
 
-#endif /* BIGTABLE_LOG_LOG_SORT_H */
+#endif /* BIGTABLE_RECOVERY_LOG_SORT_H */

@@ -8,8 +8,8 @@
  *
  * Threads: any.
  */
-#ifndef BIGTABLE_LOG_SEGMENT_CACHE_H
-#define BIGTABLE_LOG_SEGMENT_CACHE_H
+#ifndef BIGTABLE_RECOVERY_SEGMENT_CACHE_H
+#define BIGTABLE_RECOVERY_SEGMENT_CACHE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,4 +42,4 @@ MUST_CHECK int segment_cache_get(struct segment_cache *s,
 void segment_cache_expire(struct segment_cache *s, uint64_t idle_us);
 uint64_t segment_cache_bytes(struct segment_cache *s);
 
-#endif /* BIGTABLE_LOG_SEGMENT_CACHE_H */
+#endif /* BIGTABLE_RECOVERY_SEGMENT_CACHE_H */

@@ -3,12 +3,13 @@
  *
  * A segment may lie in a file (log_sort.h), in this process's memory, or in
  * another's, which hands it out in batches:
- *     batch = { sequence:varint mutation }     mutation as in writer.h
+ *     batch = { sequence:varint mutation }     mutation as in
+ * row/logged_mutation.h
  *
  * Threads: one at a time. What takes an @err parks.
  */
-#ifndef BIGTABLE_LOG_LOG_MERGE_H
-#define BIGTABLE_LOG_LOG_MERGE_H
+#ifndef BIGTABLE_RECOVERY_LOG_MERGE_H
+#define BIGTABLE_RECOVERY_LOG_MERGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,4 +77,4 @@ void log_batch_put(const struct sorted_segment *s,
                    uint64_t skip,
                    struct buf *out);
 
-#endif /* BIGTABLE_LOG_LOG_MERGE_H */
+#endif /* BIGTABLE_RECOVERY_LOG_MERGE_H */

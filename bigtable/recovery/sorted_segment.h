@@ -5,8 +5,8 @@
  *
  * Threads: immutable once read; its reference count is atomic.
  */
-#ifndef BIGTABLE_LOG_SORTED_SEGMENT_H
-#define BIGTABLE_LOG_SORTED_SEGMENT_H
+#ifndef BIGTABLE_RECOVERY_SORTED_SEGMENT_H
+#define BIGTABLE_RECOVERY_SORTED_SEGMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ void sorted_segment_get(const struct sorted_segment *s,
                         size_t place,
                         struct logged_mutation *m,
                         uint64_t *sequence);
-/* The same as the log has it (writer.h). */
+/* The same as the log has it (row/logged_mutation.h). */
 struct slice sorted_segment_encoded(const struct sorted_segment *s,
                                     size_t place,
                                     uint64_t *sequence);
@@ -55,4 +55,4 @@ int logged_order(struct slice a_row,
                  struct slice b_row,
                  uint64_t b_sequence);
 
-#endif /* BIGTABLE_LOG_SORTED_SEGMENT_H */
+#endif /* BIGTABLE_RECOVERY_SORTED_SEGMENT_H */

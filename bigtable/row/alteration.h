@@ -1,0 +1,25 @@
+/* One change of a table's schema, as a caller asks for it: to the embedded
+ * engine directly, or to a master by the wire (wire/alter.h). Part of the
+ * public C library: quarry.h includes it.
+ */
+#ifndef BIGTABLE_ROW_ALTERATION_H
+#define BIGTABLE_ROW_ALTERATION_H
+
+enum quarry_alter_kind {
+    QUARRY_ADD_FAMILY,    /* name, options as in quarry_family_spec. */
+    QUARRY_UPDATE_FAMILY, /* Its GC rule. */
+    QUARRY_DROP_FAMILY,
+    QUARRY_ADD_GROUP,       /* name, options as in quarry_group_spec. */
+    QUARRY_UPDATE_GROUP,    /* Holds for SSTables written from now on. */
+    QUARRY_SET_REPLICATION, /* Of all groups: the number is in `name`, as text.
+                               Present files of a cluster's table are changed
+                               in the background. */
+};
+
+struct quarry_alter {
+    enum quarry_alter_kind kind;
+    const char *name;
+    const char *options;
+};
+
+#endif /* BIGTABLE_ROW_ALTERATION_H */
