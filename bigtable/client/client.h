@@ -21,7 +21,7 @@ struct cluster;
 struct cluster_table;
 struct schema;
 struct store;
-struct store_table;
+struct table_part;
 struct target_ops;
 
 struct quarry {
@@ -39,7 +39,7 @@ struct quarry_table {
     struct quarry *quarry; /* Borrowed. */
 
     union {
-        struct store_table *table;    /* Referenced: of a directory, */
+        struct table_part *table;     /* Referenced: of a directory, */
         struct cluster_table *remote; /* of a cluster. */
     };
 };

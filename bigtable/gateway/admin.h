@@ -84,7 +84,7 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(update_backup)                                                           \
     X(delete_backup)                                                           \
     X(copy_backup)                                                             \
-    X(restore_table)                                                           \
+    X(retable_part)                                                            \
     X(snapshot_table)                                                          \
     X(get_snapshot)                                                            \
     X(list_snapshots)                                                          \

@@ -241,7 +241,7 @@ int snapshots_restore(struct master_term *r,
     if (code == 0)
         code = add_list(r, &f.record, &list, err);
     if (code == 0)
-        code = restore_table(r, o->table, principal, &f.record, err);
+        code = retable_part(r, o->table, principal, &f.record, err);
     master_snapshots_end(r);
     close_file(&f);
     buf_close(&list);
@@ -266,7 +266,7 @@ int snapshots_clone(struct master_term *r,
                                          .tablets = t.tablets};
         code = add_list(r, &record, &list, err);
         if (code == 0)
-            code = restore_table(r, o->table, principal, &record, err);
+            code = retable_part(r, o->table, principal, &record, err);
     }
     master_snapshots_end(r);
     table_state_close(&t);

@@ -4,11 +4,11 @@
 #include "base/core/panic.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/visibility.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 
 struct gc_filter {
     struct lsm_filter base;
-    struct store_table_view *view; /* Keeps the schema. */
+    struct table_part_view *view; /* Keeps the schema. */
     struct visibility visibility;
     bool to_bottom;
 };
@@ -40,9 +40,9 @@ static void filter_end(void *ctx)
     (void)ctx;
 }
 
-struct lsm_filter *gc_filter_new(struct store_table *t, int64_t now_us)
+struct lsm_filter *gc_filter_new(struct table_part *t, int64_t now_us)
 {
-    struct store_table_view *view = store_table_get_view(t);
+    struct table_part_view *view = table_part_get_view(t);
     struct gc_filter *f;
     if (!view)
         return NULL;
@@ -57,6 +57,6 @@ void gc_filter_free(struct lsm_filter *base)
 {
     struct gc_filter *f = CONTAINER_OF(base, struct gc_filter, base);
     visibility_close(&f->visibility);
-    store_table_view_unref(f->view);
+    table_part_view_unref(f->view);
     mem_free(f);
 }

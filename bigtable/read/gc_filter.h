@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 struct lsm_filter;
-struct store_table;
+struct table_part;
 
 /* For one compaction of a group of @t, judging age at @now_us. NULL when the
  * table was dropped. Owned. */
-struct lsm_filter *gc_filter_new(struct store_table *t, int64_t now_us);
+struct lsm_filter *gc_filter_new(struct table_part *t, int64_t now_us);
 void gc_filter_free(struct lsm_filter *f);
 
 #endif /* BIGTABLE_READ_GC_FILTER_H */

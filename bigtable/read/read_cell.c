@@ -12,7 +12,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/read_row.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 
 /* Keys of this size are encoded on the stack. */
@@ -21,7 +21,7 @@
 /* What one read is about. */
 struct cell_read {
     struct store *store;
-    struct store_table_view *view;
+    struct table_part_view *view;
     struct tablet *tablet;
     size_t group; /* Index. */
     struct lsm_snapshot *snapshot;
@@ -180,8 +180,8 @@ static int read_in_view(struct cell_read *r,
     size_t value_at = value->len;
     bool large = r->name.len + r->qualifier.len > KEY_BYTES_STACK / 2 - 16;
     int rc;
-    r->tablet = store_table_view_find(r->view, r->name, NULL);
-    r->group = store_table_view_group(r->view, r->family->group);
+    r->tablet = table_part_view_find(r->view, r->name, NULL);
+    r->group = table_part_view_group(r->view, r->family->group);
     if (large)
         key = BUF_INIT;
     cell_key_append_row(&key, r->name);
@@ -200,7 +200,7 @@ static int read_in_view(struct cell_read *r,
     return rc;
 }
 
-int read_cell(struct store_table *t,
+int read_cell(struct table_part *t,
               struct slice row,
               struct slice family,
               struct slice qualifier,
@@ -210,13 +210,13 @@ int read_cell(struct store_table *t,
               struct err *err)
 {
     struct cell_read r = {.store = t->store,
-                          .view = store_table_get_view(t),
+                          .view = table_part_get_view(t),
                           .name = row,
                           .qualifier = qualifier};
     int rc;
     *found = false;
     if (!r.view)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     r.family = schema_family(r.view->schema, family);
     if (!r.family)
         rc = schema_no_family(r.view->schema, family, err);
@@ -224,6 +224,6 @@ int read_cell(struct store_table *t,
         rc = row_name_check(row, err);
     else
         rc = read_in_view(&r, value, timestamp_us, found, err);
-    store_table_view_unref(r.view);
+    table_part_view_unref(r.view);
     return rc;
 }

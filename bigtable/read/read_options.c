@@ -6,7 +6,7 @@
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_request.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 
 static int take_families(struct read_spec *out,
                          const struct schema *schema,
@@ -104,7 +104,7 @@ int read_spec_of_schema(struct read_spec *out,
 }
 
 int read_spec_build(struct read_spec *out,
-                    const struct store_table_view *view,
+                    const struct table_part_view *view,
                     const struct quarry_read_options *opts,
                     struct err *err)
 {

@@ -9,12 +9,12 @@
 
 struct quarry_read_options;
 struct schema;
-struct store_table_view;
+struct table_part_view;
 
 /* @view's schema resolves families; @opts may be NULL. On error nothing is left
  * in @out. Errors: ERR_NOTFOUND (family), ERR_INVALID, those of the filter. */
 MUST_CHECK int read_spec_build(struct read_spec *out,
-                               const struct store_table_view *view,
+                               const struct table_part_view *view,
                                const struct quarry_read_options *opts,
                                struct err *err);
 /* The same for a table of which only the schema is known. */

@@ -9,14 +9,14 @@
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/read_row.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 
 /* --- scans --------------------------------------------------------------- */
 
 struct scan {
     const struct read_spec *spec;
-    struct store_table_view *view; /* Referenced. */
+    struct table_part_view *view; /* Referenced. */
     struct filter_run *filter;
     struct row_reader reader;
     struct tablet_snapshot *snapshots; /* Of the tablets of some span. */
@@ -260,7 +260,7 @@ uint64_t scan_sequence(const struct scan *s)
     return sequence;
 }
 
-int scan_new(struct store_table_view *view,
+int scan_new(struct table_part_view *view,
              const struct read_spec *spec,
              int64_t now_us,
              struct scan **out,
@@ -312,6 +312,6 @@ void scan_free(struct scan *s)
     buf_close(&s->scratch);
     row_reader_close(&s->reader);
     filter_run_free(s->filter);
-    store_table_view_unref(s->view);
+    table_part_view_unref(s->view);
     mem_free(s);
 }

@@ -18,8 +18,8 @@
 struct quarry_filter;
 struct regex;
 struct scan;
-struct store_table;
-struct store_table_view;
+struct table_part;
+struct table_part_view;
 
 /* Rows to read, as encoded keys: [lower, upper); an empty upper is no bound. */
 struct row_span {
@@ -64,7 +64,7 @@ void read_spec_set_row(struct read_spec *spec, struct slice row);
 void read_spec_finish(struct read_spec *spec);
 
 /* Begin a scan of @view (referenced) as @spec (borrowed until close) says. */
-MUST_CHECK int scan_new(struct store_table_view *view,
+MUST_CHECK int scan_new(struct table_part_view *view,
                         const struct read_spec *spec,
                         int64_t now_us,
                         struct scan **out,
@@ -78,7 +78,7 @@ void scan_free(struct scan *s); /* NULL is allowed. */
 
 /* The newest cell of one column of one row: the cheapest read. The value is
  * appended to @value. Errors: ERR_NOTFOUND (family). */
-MUST_CHECK int read_cell(struct store_table *t,
+MUST_CHECK int read_cell(struct table_part *t,
                          struct slice row,
                          struct slice family,
                          struct slice qualifier,

@@ -21,8 +21,8 @@ struct taker {
 
 struct adding {
     struct store *store;
-    struct store_table *table;
-    struct store_table_view *view;
+    struct table_part *table;
+    struct table_part_view *view;
     uint64_t load;
     struct new_file *files;
     size_t count;
@@ -229,11 +229,11 @@ static int open_takers(struct adding *a, struct err *err)
     return rc;
 }
 
-static struct store_table_view *new_view(const struct adding *a)
+static struct table_part_view *new_view(const struct adding *a)
 {
     size_t count = a->view->tablet_count;
     struct tablet **tablets = mem_alloc((count + 1) * sizeof(struct tablet *));
-    struct store_table_view *v;
+    struct table_part_view *v;
     for (size_t i = 0; i < count; i++)
         tablets[i] = a->view->tablets[i];
     for (size_t i = 0; i < a->taker_count; i++)
@@ -244,8 +244,8 @@ static struct store_table_view *new_view(const struct adding *a)
         else
             tablet_ref(tablets[i]);
     }
-    v = store_table_view_new(a->view->schema, a->view->generation, tablets,
-                             count);
+    v = table_part_view_new(a->view->schema, a->view->generation, tablets,
+                            count);
     mem_free(tablets);
     return v;
 }
@@ -309,7 +309,7 @@ static int add_files_change(struct adding *a,
                             uint64_t *files,
                             struct err *err)
 {
-    struct store_table_view *view = NULL;
+    struct table_part_view *view = NULL;
     size_t placed = 0;
     int rc = flush_takers(a, err);
     if (rc)
@@ -355,7 +355,7 @@ static int add_files_run(struct adding *a,
 }
 
 int add_files(struct store *s,
-              struct store_table *t,
+              struct table_part *t,
               uint64_t load,
               struct new_file *files,
               size_t count,
@@ -371,10 +371,10 @@ int add_files(struct store *s,
         return rc;
     choose_runs(&a);
     mutex_lock(&t->change_lock);
-    a.view = store_table_get_view(t);
+    a.view = table_part_get_view(t);
     rc = a.view ? add_files_run(&a, mover, &counts->files, err)
-                : store_table_gone(t, err);
-    store_table_view_unref(a.view);
+                : table_part_gone(t, err);
+    table_part_view_unref(a.view);
     mutex_unlock(&t->change_lock);
     counts->tablets = a.taker_count;
     counts->before = a.before;

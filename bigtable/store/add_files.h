@@ -21,7 +21,7 @@
 struct fs;
 struct schema;
 struct store;
-struct store_table;
+struct table_part;
 
 struct new_file {
     const char *path; /* Where it is now, below the file system's root. */
@@ -62,7 +62,7 @@ MUST_CHECK int check_new_file(struct fs *fs,
  * Without files it only counts the tablets that have taken the load.
  * Parks. On error nothing is added. */
 MUST_CHECK int add_files(struct store *s,
-                         struct store_table *t,
+                         struct table_part *t,
                          uint64_t load,
                          struct new_file *files,
                          size_t count,

@@ -94,7 +94,7 @@ static void propose_split(struct store *s, struct job *best, struct tablet *t)
 /* The best job for a worker, its tablet referenced and marked busy. PRE: the
  * background's lock is held. */
 static struct job background_choose(struct store *s,
-                                    struct store_table_view **views,
+                                    struct table_part_view **views,
                                     size_t count,
                                     bool only_flushes)
 {
@@ -129,7 +129,7 @@ static struct job next_job(struct store *s, bool only_flushes)
 {
     struct background *b = &s->background;
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     struct job job;
     mutex_lock(&b->lock);
     job = background_choose(s, views, count, only_flushes);
@@ -143,7 +143,7 @@ static struct job next_job(struct store *s, bool only_flushes)
 uint64_t background_count_memory(struct store *s)
 {
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     uint64_t active = 0;
     uint64_t frozen = 0;
     for (size_t i = 0; i < count; i++)
@@ -310,7 +310,7 @@ void background_start(struct store *s)
 static void cancel_all(struct store *s)
 {
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
@@ -339,7 +339,7 @@ void background_stop(struct store *s)
 /* --- waiting ------------------------------------------------------------- */
 
 /* The group with the most in its active memtable, if that is worth a flush. */
-static struct tablet_group *largest_active(struct store_table_view **views,
+static struct tablet_group *largest_active(struct table_part_view **views,
                                            size_t count)
 {
     struct tablet_group *best = NULL;
@@ -364,7 +364,7 @@ static void freeze_largest(struct store *s)
 {
     size_t count;
     struct writer *turn;
-    struct store_table_view **views;
+    struct table_part_view **views;
     struct tablet_group *g;
     write_turn_take(s, &turn);
     if (background_count_memory(s) == 0) {

@@ -66,7 +66,7 @@ static int compare_starts(const void *a, const void *b)
 /* --- the moment ---------------------------------------------------------- */
 
 static int
-flush_all(struct store *s, const struct store_table_view *v, struct err *err)
+flush_all(struct store *s, const struct table_part_view *v, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
@@ -76,8 +76,8 @@ flush_all(struct store *s, const struct store_table_view *v, struct err *err)
 
 /* PRE: the table's change_lock is held, and no background job works on it. */
 static int table_capture_view(struct store *s,
-                              struct store_table *t,
-                              const struct store_table_view *v,
+                              struct table_part *t,
+                              const struct table_part_view *v,
                               struct capture *out,
                               struct err *err)
 {
@@ -96,20 +96,20 @@ static int table_capture_view(struct store *s,
 }
 
 int table_capture(struct store *s,
-                  struct store_table *t,
+                  struct table_part *t,
                   struct capture *out,
                   struct err *err)
 {
-    struct store_table_view *v;
+    struct table_part_view *v;
     int rc = store_check_writable(s, err);
     *out = (struct capture){.tablets = NULL};
     if (rc)
         return rc;
     mutex_lock(&t->change_lock);
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (!v) {
         mutex_unlock(&t->change_lock);
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     }
     for (size_t i = 0; i < v->tablet_count; i++)
         background_pause(s, v->tablets[i]);
@@ -117,7 +117,7 @@ int table_capture(struct store *s,
     for (size_t i = 0; i < v->tablet_count; i++)
         background_resume(s, v->tablets[i]);
     schema_encode(v->schema, &out->schema);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     mutex_unlock(&t->change_lock);
     if (rc)
         capture_release(s, out);

@@ -15,7 +15,7 @@
 #include "base/core/macros.h"
 
 struct store;
-struct store_table;
+struct table_part;
 
 struct captured_tablet {
     struct buf start;
@@ -38,7 +38,7 @@ struct capture {
  * Errors: ERR_NOTFOUND: it was dropped; ERR_CANCELLED: it is another server's.
  */
 MUST_CHECK int table_capture(struct store *s,
-                             struct store_table *t,
+                             struct table_part *t,
                              struct capture *out,
                              struct err *err);
 /* Let go of the files; Parks. */

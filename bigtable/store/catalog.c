@@ -38,7 +38,7 @@ static int no_table(const struct store *s, const char *name, struct err *err)
 
 int store_find_table(struct store *s,
                      const char *name,
-                     struct store_table **out,
+                     struct table_part **out,
                      struct err *err)
 {
     bool found;
@@ -46,14 +46,14 @@ int store_find_table(struct store *s,
     int rc = 0;
     mutex_lock(&s->lock);
     i = store_catalog_find(s, name, &found);
-    *out = found ? store_table_ref(s->tables[i]) : NULL;
+    *out = found ? table_part_ref(s->tables[i]) : NULL;
     if (!found)
         rc = no_table(s, name, err);
     mutex_unlock(&s->lock);
     return rc;
 }
 
-void store_table_names(struct store *s, char ***names, size_t *count)
+void table_part_names(struct store *s, char ***names, size_t *count)
 {
     mutex_lock(&s->lock);
     *names = mem_alloc((s->table_count + 1) * sizeof(char *));
@@ -63,26 +63,26 @@ void store_table_names(struct store *s, char ***names, size_t *count)
     mutex_unlock(&s->lock);
 }
 
-static void insert_table(struct store *s, struct store_table *t)
+static void insert_table(struct store *s, struct table_part *t)
 {
     bool found;
     size_t i;
     mutex_lock(&s->lock);
     i = store_catalog_find(s, t->name, &found);
     PRE(!found);
-    s->tables = mem_realloc(s->tables, (s->table_count + 2) *
-                                           sizeof(struct store_table *));
+    s->tables = mem_realloc(s->tables,
+                            (s->table_count + 2) * sizeof(struct table_part *));
     memmove(&s->tables[i + 1], &s->tables[i],
-            (s->table_count - i) * sizeof(struct store_table *));
+            (s->table_count - i) * sizeof(struct table_part *));
     s->tables[i] = t;
     s->table_count++;
     mutex_unlock(&s->lock);
 }
 
 /* Take @name out; its reference is the caller's. NULL when it is not there. */
-static struct store_table *remove_table(struct store *s, const char *name)
+static struct table_part *remove_table(struct store *s, const char *name)
 {
-    struct store_table *t = NULL;
+    struct table_part *t = NULL;
     bool found;
     size_t i;
     mutex_lock(&s->lock);
@@ -91,7 +91,7 @@ static struct store_table *remove_table(struct store *s, const char *name)
         t = s->tables[i];
         s->table_count--;
         memmove(&s->tables[i], &s->tables[i + 1],
-                (s->table_count - i) * sizeof(struct store_table *));
+                (s->table_count - i) * sizeof(struct table_part *));
     }
     mutex_unlock(&s->lock);
     return t;
@@ -103,7 +103,7 @@ static int store_catalog_create(struct store *s,
                                 const struct schema *schema,
                                 struct err *err)
 {
-    struct store_table *t = store_table_new(s, s->next_table, name);
+    struct table_part *t = table_part_new(s, s->next_table, name);
     uint64_t id = atomic_fetch_add(&s->next_tablet, 1);
     struct buf edit = BUF_INIT;
     struct tablet *tablet;
@@ -119,11 +119,11 @@ static int store_catalog_create(struct store *s,
     }
     buf_close(&edit);
     if (rc) {
-        store_table_unref(t);
+        table_part_unref(t);
         return rc;
     }
     s->next_table++;
-    store_table_set_view(t, store_table_view_new(schema, 1, &tablet, 1));
+    table_part_set_view(t, table_part_view_new(schema, 1, &tablet, 1));
     insert_table(s, t);
     return 0;
 }
@@ -176,7 +176,7 @@ static void put_tablets(struct store *s,
 }
 
 static int open_tablets(struct store *s,
-                        struct store_table *t,
+                        struct table_part *t,
                         const struct manifest_state *state,
                         struct tablet **out,
                         struct err *err)
@@ -185,7 +185,7 @@ static int open_tablets(struct store *s,
     int rc = 0;
     while (rc == 0 && opened < state->tablet_count) {
         const struct manifest_tablet *from = &state->tablets[opened];
-        store_table_note_stamp(t, from->stamped_us);
+        table_part_note_stamp(t, from->stamped_us);
         rc = tablet_open(s, t, from->id, buf_slice(&from->start),
                          buf_slice(&from->end), state->tables[0].schema,
                          from->groups, from->group_count, &out[opened], err);
@@ -203,7 +203,7 @@ static int put_table(struct store *s,
                      struct buf *edit,
                      struct err *err)
 {
-    struct store_table *t = store_table_new(s, state->tables[0].id, name);
+    struct table_part *t = table_part_new(s, state->tables[0].id, name);
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     int rc = open_tablets(s, t, state, tablets, err);
@@ -214,12 +214,12 @@ static int put_table(struct store *s,
     }
     if (rc == 0) {
         s->next_table++;
-        store_table_set_view(t, store_table_view_new(state->tables[0].schema, 1,
-                                                     tablets,
-                                                     state->tablet_count));
+        table_part_set_view(t,
+                            table_part_view_new(state->tables[0].schema, 1,
+                                                tablets, state->tablet_count));
         insert_table(s, t);
     } else {
-        store_table_unref(t);
+        table_part_unref(t);
     }
     mem_free(tablets);
     return rc;
@@ -251,21 +251,21 @@ int store__make_table(struct store *s,
     return rc;
 }
 
-static void retire_tablets(struct store *s, struct store_table *t)
+static void retire_tablets(struct store *s, struct table_part *t)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     for (size_t i = 0; i < v->tablet_count; i++) {
         tablet_retire(v->tablets[i]);
         background_pause(s, v->tablets[i]);
     }
-    store_table_view_unref(v);
+    table_part_view_unref(v);
 }
 
 /* A flush that ends meanwhile commits before that, or not at all: the manifest
  * takes nothing about tablets that are gone. */
-static int commit_drop(struct store *s, struct store_table *t, struct err *err)
+static int commit_drop(struct store *s, struct table_part *t, struct err *err)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     struct buf edit = BUF_INIT;
     int rc;
     edit_drop_table(&edit, t->id);
@@ -274,7 +274,7 @@ static int commit_drop(struct store *s, struct store_table *t, struct err *err)
     rc = store_commit(s, 0, &edit, err);
     for (size_t i = v->tablet_count; i-- > 0;)
         tablet_release_edits(v->tablets[i], rc == 0);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     buf_close(&edit);
     return rc;
 }
@@ -282,7 +282,7 @@ static int commit_drop(struct store *s, struct store_table *t, struct err *err)
 /* PRE: the catalog is locked. */
 static int store_catalog_drop(struct store *s,
                               const char *name,
-                              struct store_table *t,
+                              struct table_part *t,
                               struct err *err)
 {
     int rc;
@@ -291,7 +291,7 @@ static int store_catalog_drop(struct store *s,
     rc = commit_drop(s, t, err);
     if (rc == 0) {
         retire_tablets(s, t);
-        store_table_unref(remove_table(s, name));
+        table_part_unref(remove_table(s, name));
     }
     write_turn_open_table(s, t, rc == 0, NULL);
     mutex_unlock(&t->change_lock);
@@ -300,7 +300,7 @@ static int store_catalog_drop(struct store *s,
 
 int store_drop_table(struct store *s, const char *name, struct err *err)
 {
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_check_writable(s, err);
     if (rc)
         return rc;
@@ -308,15 +308,15 @@ int store_drop_table(struct store *s, const char *name, struct err *err)
     rc = store_find_table(s, name, &t, err);
     if (rc == 0) {
         rc = store_catalog_drop(s, name, t, err);
-        store_table_unref(t);
+        table_part_unref(t);
     }
     mutex_unlock(&s->catalog_lock);
     return rc;
 }
 
 int store_put_schema(struct store *s,
-                     struct store_table *t,
-                     struct store_table_view *v,
+                     struct table_part *t,
+                     struct table_part_view *v,
                      const struct schema *schema,
                      uint64_t generation,
                      struct err *err)
@@ -336,38 +336,38 @@ int store_put_schema(struct store *s,
         tablets[i] = tablet_ref(v->tablets[i]);
         tablet_set_options(tablets[i], schema);
     }
-    write_turn_open_table(s, t, rc == 0,
-                          rc ? NULL
-                             : store_table_view_new(schema, generation, tablets,
-                                                    v->tablet_count));
+    write_turn_open_table(
+        s, t, rc == 0,
+        rc ? NULL
+           : table_part_view_new(schema, generation, tablets, v->tablet_count));
     mem_free(tablets);
     buf_close(&edit);
     return rc;
 }
 
 int store_alter_table(struct store *s,
-                      struct store_table *t,
+                      struct table_part *t,
                       schema_change_fn change,
                       void *ctx,
                       struct err *err)
 {
-    struct store_table_view *v;
+    struct table_part_view *v;
     struct schema *schema;
     int rc = store_check_writable(s, err);
     if (rc)
         return rc;
     mutex_lock(&t->change_lock);
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (!v) {
         mutex_unlock(&t->change_lock);
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     }
     schema = schema_copy(v->schema);
     rc = change(ctx, schema, err);
     if (rc == 0)
         rc = store_put_schema(s, t, v, schema, v->generation + 1, err);
     schema_free(schema);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     mutex_unlock(&t->change_lock);
     return rc;
 }

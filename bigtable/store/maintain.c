@@ -9,7 +9,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 
 int flush_tablet(struct store *s, struct tablet *t, struct err *err)
@@ -34,21 +34,21 @@ static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
     return rc;
 }
 
-int compact_table(struct store *s, struct store_table *t, struct err *err)
+int compact_table(struct store *s, struct table_part *t, struct err *err)
 {
-    struct store_table_view *v;
+    struct table_part_view *v;
     int rc = store_flush(s, err);
     if (rc)
         return rc;
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (!v)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
         rc = compact_tablet(s, v->tablets[i], err);
         if (rc == ERR_CANCELLED)
             rc = 0; /* It was split meanwhile: its halves are fresh. */
     }
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     if (rc)
         err_wrap(err, "compact table %s", t->name);
     return rc;
@@ -110,7 +110,7 @@ static int add_inner_points(struct points *p,
     return rc;
 }
 
-static uint64_t view_bytes(const struct store_table_view *v)
+static uint64_t view_bytes(const struct table_part_view *v)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < v->tablet_count; i++)
@@ -119,7 +119,7 @@ static uint64_t view_bytes(const struct store_table_view *v)
 }
 
 static int collect_points(struct points *p,
-                          const struct store_table_view *v,
+                          const struct table_part_view *v,
                           size_t parts,
                           struct err *err)
 {
@@ -150,19 +150,19 @@ static struct slice *lay_out(const struct points *p)
     return keys;
 }
 
-int table_split_points(struct store_table *t,
+int table_split_points(struct table_part *t,
                        size_t parts,
                        struct slice **keys,
                        size_t *count,
                        struct err *err)
 {
     struct points p = {BUF_INIT, BUF_INIT, BUF_INIT, 0};
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     int rc;
     *keys = NULL;
     *count = 0;
     if (!v)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     rc = collect_points(&p, v, parts, err);
     if (rc == 0) {
         *keys = lay_out(&p);
@@ -171,6 +171,6 @@ int table_split_points(struct store_table *t,
     buf_close(&p.bytes);
     buf_close(&p.lengths);
     buf_close(&p.scratch);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return rc;
 }

@@ -10,16 +10,16 @@
 #include "base/core/slice.h"
 
 struct store;
-struct store_table;
+struct table_part;
 struct tablet;
 
 /* Flush @t and merge each group of each tablet into one run. */
 MUST_CHECK int
-compact_table(struct store *s, struct store_table *t, struct err *err);
+compact_table(struct store *s, struct table_part *t, struct err *err);
 
 /* Rows that cut @t into about @parts equal pieces, ascending: *@keys and their
  * bytes are one owned allocation. */
-MUST_CHECK int table_split_points(struct store_table *t,
+MUST_CHECK int table_split_points(struct table_part *t,
                                   size_t parts,
                                   struct slice **keys,
                                   size_t *count,

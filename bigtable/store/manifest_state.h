@@ -147,7 +147,7 @@ void edit_put_loads(struct buf *edit,
                     uint64_t tablet,
                     const uint64_t *loads,
                     size_t count);
-/* The newest stamp that @tablet, which is there, gave (store_table_stamp_us());
+/* The newest stamp that @tablet, which is there, gave (table_part_stamp_us());
  * 0: nothing is appended. */
 void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us);
 /* All changes that @tablet, which is there, remembers, in the place of those

@@ -25,23 +25,23 @@ int store_open_shared(struct world *world,
     atomic_store(&s->next_tablet, sharing->first_id);
     write_queue_init(&s->queue, 0);
     store__make_caches(s);
-    s->tables = mem_zalloc(1, sizeof(struct store_table *));
+    s->tables = mem_zalloc(1, sizeof(struct table_part *));
     background_start(s);
     *out = s;
     return 0;
 }
 
-void store_add_table(struct store *s, struct store_table *t)
+void store_add_table(struct store *s, struct table_part *t)
 {
     mutex_lock(&s->lock);
-    s->tables = mem_realloc(s->tables, (s->table_count + 2) *
-                                           sizeof(struct store_table *));
-    s->tables[s->table_count++] = store_table_ref(t);
+    s->tables = mem_realloc(s->tables,
+                            (s->table_count + 2) * sizeof(struct table_part *));
+    s->tables[s->table_count++] = table_part_ref(t);
     mutex_unlock(&s->lock);
     background_wake(s);
 }
 
-void store_remove_table(struct store *s, struct store_table *t)
+void store_remove_table(struct store *s, struct table_part *t)
 {
     bool found = false;
     mutex_lock(&s->lock);
@@ -52,7 +52,7 @@ void store_remove_table(struct store *s, struct store_table *t)
     }
     mutex_unlock(&s->lock);
     if (found)
-        store_table_unref(t);
+        table_part_unref(t);
 }
 
 static bool is_clean(const struct tablet *t)
@@ -63,9 +63,9 @@ static bool is_clean(const struct tablet *t)
     return true;
 }
 
-void store_give_up(struct store *s, struct store_table *t)
+void store_give_up(struct store *s, struct table_part *t)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     struct tablet *tablet;
     if (!v)
         return;
@@ -76,41 +76,41 @@ void store_give_up(struct store *s, struct store_table *t)
     background_pause(s, tablet);
     if (!is_clean(tablet))
         atomic_store(&s->log_kept, true);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     store_remove_table(s, t);
     write_turn_open_table(s, t, true, NULL);
     background_count_memory(s);
     store_release_log(s);
 }
 
-int store_flush_table(struct store *s, struct store_table *t, struct err *err)
+int store_flush_table(struct store *s, struct table_part *t, struct err *err)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     int rc;
     if (!v)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     rc = flush_tablet(s, v->tablets[0], err);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     if (rc == 0)
         store_release_log(s);
     return rc;
 }
 
-int store_close_table(struct store *s, struct store_table *t, struct err *err)
+int store_close_table(struct store *s, struct table_part *t, struct err *err)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     int rc;
     if (!v)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     write_turn_close_table(s, t);
     rc = flush_tablet(s, v->tablets[0], err);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     if (rc)
         store_reopen_table(s, t);
     return rc;
 }
 
-void store_reopen_table(struct store *s, struct store_table *t)
+void store_reopen_table(struct store *s, struct table_part *t)
 {
     write_turn_open_table(s, t, false, NULL);
 }

@@ -17,7 +17,7 @@
 #include "base/core/macros.h"
 #include "bigtable/store/store.h"
 
-struct store_table;
+struct table_part;
 struct tablet;
 
 /* What the store is given. All is borrowed but where it says otherwise. */
@@ -31,8 +31,8 @@ struct store_sharing {
     /* @old was split into @halves, which are served already; @old is about to
      * be dropped. Must not wait. */
     void (*replaced)(void *ctx,
-                     struct store_table *old,
-                     struct store_table *const *halves,
+                     struct table_part *old,
+                     struct table_part *const *halves,
                      size_t count);
     void *ctx;
 };
@@ -45,25 +45,25 @@ MUST_CHECK int store_open_shared(struct world *world,
                                  struct err *err);
 
 /* Serve @t, which has a view: background work begins. Referenced. */
-void store_add_table(struct store *s, struct store_table *t);
+void store_add_table(struct store *s, struct table_part *t);
 /* Let go of the reference. The table itself stays as it is. */
-void store_remove_table(struct store *s, struct store_table *t);
+void store_remove_table(struct store *s, struct table_part *t);
 
 /* First minor compaction of @t's tablet, beside writers. Parks. */
 MUST_CHECK int
-store_flush_table(struct store *s, struct store_table *t, struct err *err);
+store_flush_table(struct store *s, struct table_part *t, struct err *err);
 /* The next three: PRE: the table's change_lock is held. */
 
 /* Give @t up, whose one tablet is another server's now, or nobody's: writers
  * and new readers are told that the table is gone. If anything of it is only in
  * memory, its next server reads it in the log, of which nothing is let go of
  * from then on. Parks. */
-void store_give_up(struct store *s, struct store_table *t);
+void store_give_up(struct store *s, struct table_part *t);
 
 /* Close @t to writers and flush the rest; on error it is open again. Parks. */
 MUST_CHECK int
-store_close_table(struct store *s, struct store_table *t, struct err *err);
+store_close_table(struct store *s, struct table_part *t, struct err *err);
 /* Open it again. Parks. */
-void store_reopen_table(struct store *s, struct store_table *t);
+void store_reopen_table(struct store *s, struct table_part *t);
 
 #endif /* BIGTABLE_STORE_SHARED_H */

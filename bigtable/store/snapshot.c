@@ -244,12 +244,12 @@ static int capture_named(struct store *s,
                          struct capture *c,
                          struct err *err)
 {
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(s, name, &t, err);
     if (rc)
         return rc;
     rc = table_capture(s, t, c, err);
-    store_table_unref(t);
+    table_part_unref(t);
     return rc;
 }
 

@@ -28,8 +28,8 @@ struct piece {
  * the table is closed to writers. */
 struct replacement {
     struct store *store;
-    struct store_table *table;
-    struct store_table_view *view;
+    struct table_part *table;
+    struct table_part_view *view;
     size_t first;
     size_t end;
     const struct piece *pieces;
@@ -40,7 +40,7 @@ struct replacement {
     struct buf edit;   /* and the one that replaces the old ones. */
     /* Whose the pieces are: the table, or, where each tablet has one of its
      * own, new ones. Referenced. */
-    struct store_table *owners[PIECES_MAX];
+    struct table_part *owners[PIECES_MAX];
 };
 
 /* --- the edit ------------------------------------------------------------ */
@@ -166,12 +166,12 @@ open_pieces(struct replacement *r, struct tablet **out, struct err *err)
 }
 
 /* The view with the new tablets (moved in) in place of the old ones. */
-static struct store_table_view *new_view(const struct replacement *r,
-                                         struct tablet *const *pieces)
+static struct table_part_view *new_view(const struct replacement *r,
+                                        struct tablet *const *pieces)
 {
     size_t count = r->view->tablet_count - (r->end - r->first) + r->piece_count;
     struct tablet **tablets = mem_alloc(count * sizeof(struct tablet *));
-    struct store_table_view *v;
+    struct table_part_view *v;
     size_t n = 0;
     for (size_t i = 0; i < r->first; i++)
         tablets[n++] = tablet_ref(r->view->tablets[i]);
@@ -180,8 +180,8 @@ static struct store_table_view *new_view(const struct replacement *r,
     for (size_t i = r->end; i < r->view->tablet_count; i++)
         tablets[n++] = tablet_ref(r->view->tablets[i]);
     INVARIANT(n == count);
-    v = store_table_view_new(r->view->schema, r->view->generation, tablets,
-                             count);
+    v = table_part_view_new(r->view->schema, r->view->generation, tablets,
+                            count);
     mem_free(tablets);
     return v;
 }
@@ -189,9 +189,9 @@ static struct store_table_view *new_view(const struct replacement *r,
 static void make_owners(struct replacement *r)
 {
     for (size_t i = 0; i < r->piece_count; i++)
-        r->owners[i] = come_apart(r) ? store_table_new(r->store, r->table->id,
-                                                       r->table->name)
-                                     : store_table_ref(r->table);
+        r->owners[i] = come_apart(r) ? table_part_new(r->store, r->table->id,
+                                                      r->table->name)
+                                     : table_part_ref(r->table);
 }
 
 /* Each half's table beside the others, and the one that was split away. */
@@ -201,12 +201,12 @@ static void put_apart(struct replacement *r, struct tablet *const *pieces)
     for (size_t i = 0; i < r->piece_count; i++) {
         r->owners[i]->is_system = r->table->is_system;
         done_changes_copy(r->owners[i]->done, r->table->done);
-        store_table_note_stamp(r->owners[i],
-                               (int64_t)atomic_load(&r->table->stamped_us));
-        store_table_set_view(r->owners[i],
-                             store_table_view_new(r->view->schema,
-                                                  r->view->generation,
-                                                  &pieces[i], 1));
+        table_part_note_stamp(r->owners[i],
+                              (int64_t)atomic_load(&r->table->stamped_us));
+        table_part_set_view(r->owners[i],
+                            table_part_view_new(r->view->schema,
+                                                r->view->generation, &pieces[i],
+                                                1));
         store_add_table(r->store, r->owners[i]);
     }
     sharing->replaced(sharing->ctx, r->table, r->owners, r->piece_count);
@@ -218,7 +218,7 @@ static void put_apart(struct replacement *r, struct tablet *const *pieces)
  * table is open afterwards. */
 static int split_replace(struct replacement *r, struct err *err)
 {
-    struct store_table_view *view = NULL;
+    struct table_part_view *view = NULL;
     struct tablet *pieces[PIECES_MAX];
     uint64_t old = r->view->tablets[r->first]->id;
     int rc;
@@ -243,7 +243,7 @@ static int split_replace(struct replacement *r, struct err *err)
         view = new_view(r, pieces);
     write_turn_open_table(r->store, r->table, rc == 0, view);
     for (size_t i = 0; i < r->piece_count; i++)
-        store_table_unref(r->owners[i]);
+        table_part_unref(r->owners[i]);
     buf_close(&r->fresh);
     buf_close(&r->edit);
     return rc;
@@ -252,9 +252,8 @@ static int split_replace(struct replacement *r, struct err *err)
 /* --- splitting ----------------------------------------------------------- */
 
 /* Index of @t in the view in force; false when it is not in it any more. */
-static bool index_of(const struct store_table_view *v,
-                     const struct tablet *t,
-                     size_t *index)
+static bool
+index_of(const struct table_part_view *v, const struct tablet *t, size_t *index)
 {
     for (size_t i = 0; v && i < v->tablet_count; i++)
         if (v->tablets[i] == t) {
@@ -267,7 +266,7 @@ static bool index_of(const struct store_table_view *v,
 /* Without writers: flush the rest, and replace @t by its halves. */
 static int split_now(struct store *s,
                      struct tablet *t,
-                     struct store_table_view *view,
+                     struct table_part_view *view,
                      size_t index,
                      struct slice row,
                      struct err *err)
@@ -300,7 +299,7 @@ static int split_tablet(struct store *s,
                         bool *did,
                         struct err *err)
 {
-    struct store_table_view *view = store_table_get_view(t->table);
+    struct table_part_view *view = table_part_get_view(t->table);
     size_t index = 0;
     int rc = 0;
     *did = index_of(view, t, &index);
@@ -311,7 +310,7 @@ static int split_tablet(struct store *s,
             rc = split_now(s, t, view, index, row, err);
         background_resume(s, t);
     }
-    store_table_view_unref(view);
+    table_part_view_unref(view);
     if (rc)
         err_wrap(err, "split of table %s", t->table->name);
     return rc;
@@ -319,18 +318,18 @@ static int split_tablet(struct store *s,
 
 /* PRE: the table's change_lock is held. */
 static int split_cut(struct store *s,
-                     struct store_table *t,
+                     struct table_part *t,
                      struct slice row,
                      struct err *err)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     struct tablet *tablet;
     bool did;
     int rc = 0;
     if (!v)
-        return store_table_gone(t, err);
-    tablet = tablet_ref(store_table_view_find(v, row, NULL));
-    store_table_view_unref(v);
+        return table_part_gone(t, err);
+    tablet = tablet_ref(table_part_view_find(v, row, NULL));
+    table_part_view_unref(v);
     if (!slice_eq(buf_slice(&tablet->start), row))
         rc = split_tablet(s, tablet, row, &did, err);
     tablet_unref(tablet);
@@ -338,7 +337,7 @@ static int split_cut(struct store *s,
 }
 
 int split_at(struct store *s,
-             struct store_table *t,
+             struct table_part *t,
              struct slice row,
              struct err *err)
 {
@@ -405,16 +404,16 @@ int split_in_middle(struct store *s,
 
 /* The tablets of @v that lie in [start, end). PRE: there are cuts at both, or
  * they are the ends of the view. */
-static void find_range(const struct store_table_view *v,
+static void find_range(const struct table_part_view *v,
                        struct slice start,
                        struct slice end,
                        size_t *first,
                        size_t *behind)
 {
-    store_table_view_find(v, start, first);
+    table_part_view_find(v, start, first);
     *behind = v->tablet_count;
     if (end.len) {
-        const struct tablet *t = store_table_view_find(v, end, behind);
+        const struct tablet *t = table_part_view_find(v, end, behind);
         if (!slice_eq(buf_slice(&t->start), end))
             ++*behind; /* The view, of one tablet, ends there. */
     }
@@ -422,16 +421,16 @@ static void find_range(const struct store_table_view *v,
 
 /* PRE: the table's change_lock is held, there are cuts at both ends. */
 static int drop_now(struct store *s,
-                    struct store_table *t,
+                    struct table_part *t,
                     const struct piece *empty,
                     struct err *err)
 {
     struct replacement r = {
         .store = s, .table = t, .pieces = empty, .piece_count = 1};
     int rc;
-    r.view = store_table_get_view(t);
+    r.view = table_part_get_view(t);
     if (!r.view)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     find_range(r.view, empty->start, empty->end, &r.first, &r.end);
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
@@ -441,12 +440,12 @@ static int drop_now(struct store *s,
     rc = split_replace(&r, err);
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
-    store_table_view_unref(r.view);
+    table_part_view_unref(r.view);
     return rc;
 }
 
 int drop_rows(struct store *s,
-              struct store_table *t,
+              struct table_part *t,
               struct slice start,
               struct slice end,
               struct err *err)
@@ -472,22 +471,22 @@ int drop_rows(struct store *s,
     return rc;
 }
 
-int drop_tablet_rows(struct store *s, struct store_table *t, struct err *err)
+int drop_tablet_rows(struct store *s, struct table_part *t, struct err *err)
 {
-    struct store_table_view *v;
+    struct table_part_view *v;
     struct piece empty = {.empty = true};
     int rc;
     PRE(s->sharing);
     mutex_lock(&t->change_lock);
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (v) {
         empty.start = buf_slice(&v->tablets[0]->start);
         empty.end = buf_slice(&v->tablets[0]->end);
         rc = drop_now(s, t, &empty, err);
     } else {
-        rc = store_table_gone(t, err);
+        rc = table_part_gone(t, err);
     }
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     mutex_unlock(&t->change_lock);
     return rc;
 }

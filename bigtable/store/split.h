@@ -20,13 +20,13 @@
 #include "base/core/slice.h"
 
 struct store;
-struct store_table;
+struct table_part;
 struct tablet;
 
 /* Cut the tablet of @t that holds @row there; no-op where there is a cut
  * already. Parks. */
 MUST_CHECK int split_at(struct store *s,
-                        struct store_table *t,
+                        struct table_part *t,
                         struct slice row,
                         struct err *err);
 
@@ -38,7 +38,7 @@ split_in_middle(struct store *s, struct tablet *t, bool *did, struct err *err);
 /* Delete all rows in [start, end): few by deletions of rows, many by replacing
  * their tablets by empty ones. Parks. */
 MUST_CHECK int drop_rows(struct store *s,
-                         struct store_table *t,
+                         struct table_part *t,
                          struct slice start,
                          struct slice end,
                          struct err *err);
@@ -46,6 +46,6 @@ MUST_CHECK int drop_rows(struct store *s,
 /* Delete all rows of the only tablet of @t, which stays what it is for others.
  * Parks. PRE: the store is shared. */
 MUST_CHECK int
-drop_tablet_rows(struct store *s, struct store_table *t, struct err *err);
+drop_tablet_rows(struct store *s, struct table_part *t, struct err *err);
 
 #endif /* BIGTABLE_STORE_SPLIT_H */

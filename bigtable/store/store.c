@@ -71,14 +71,14 @@ void store_drop_file(struct store *s, uint64_t number)
     }
 }
 
-struct store_table_view **store_views(struct store *s, size_t *count)
+struct table_part_view **store_views(struct store *s, size_t *count)
 {
-    struct store_table_view **views;
+    struct table_part_view **views;
     size_t n = 0;
     mutex_lock(&s->lock);
-    views = mem_alloc((s->table_count + 1) * sizeof(struct store_table_view *));
+    views = mem_alloc((s->table_count + 1) * sizeof(struct table_part_view *));
     for (size_t i = 0; i < s->table_count; i++) {
-        views[n] = store_table_get_view(s->tables[i]);
+        views[n] = table_part_get_view(s->tables[i]);
         n += views[n] != NULL;
     }
     mutex_unlock(&s->lock);
@@ -86,16 +86,16 @@ struct store_table_view **store_views(struct store *s, size_t *count)
     return views;
 }
 
-void store_views_free(struct store_table_view **views, size_t count)
+void store_views_free(struct table_part_view **views, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        store_table_view_unref(views[i]);
+        table_part_view_unref(views[i]);
     mem_free(views);
 }
 
 /* The lowest sequence number that only the log has, and the group that has it
  * (@oldest, which may be NULL; borrowed from @views). */
-static uint64_t lowest_needed(struct store_table_view **views,
+static uint64_t lowest_needed(struct table_part_view **views,
                               size_t count,
                               struct tablet_group **oldest)
 {
@@ -124,7 +124,7 @@ void store_release_log(struct store *s)
 {
     uint64_t visible = atomic_load(&s->visible);
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     uint64_t low = lowest_needed(views, count, NULL);
     store_views_free(views, count);
     if (s->log && !atomic_load(&s->log_kept))
@@ -136,7 +136,7 @@ void store_release_log(struct store *s)
 void store_limit_log(struct store *s)
 {
     struct tablet_group *oldest = NULL;
-    struct store_table_view **views;
+    struct table_part_view **views;
     struct writer *turn;
     size_t count;
     if (!s->sharing || atomic_load(&s->log_kept) ||
@@ -156,13 +156,13 @@ void store_limit_log(struct store *s)
 /* --- opening ------------------------------------------------------------- */
 
 static int open_tablet(struct store *s,
-                       struct store_table *t,
+                       struct table_part *t,
                        const struct schema *schema,
                        const struct manifest_tablet *from,
                        struct tablet **out,
                        struct err *err)
 {
-    store_table_note_stamp(t, from->stamped_us);
+    table_part_note_stamp(t, from->stamped_us);
     return tablet_open(s, t, from->id, buf_slice(&from->start),
                        buf_slice(&from->end), schema, from->groups,
                        from->group_count, out, err);
@@ -202,7 +202,7 @@ static int open_table(struct store *s,
                       const struct manifest_table *from,
                       struct err *err)
 {
-    struct store_table *t = store_table_new(s, from->id, from->name);
+    struct table_part *t = table_part_new(s, from->id, from->name);
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     size_t count = 0;
@@ -217,8 +217,8 @@ static int open_table(struct store *s,
     }
     if (rc == 0)
         rc = check_cover(tablets, count, from->name, err);
-    store_table_set_view(t,
-                         store_table_view_new(from->schema, 1, tablets, count));
+    table_part_set_view(t,
+                        table_part_view_new(from->schema, 1, tablets, count));
     mem_free(tablets);
     s->tables[s->table_count++] = t; /* Also on error: closed with the rest. */
     return rc;
@@ -226,8 +226,8 @@ static int open_table(struct store *s,
 
 static int compare_tables(const void *a, const void *b)
 {
-    return strcmp((*(struct store_table *const *)a)->name,
-                  (*(struct store_table *const *)b)->name);
+    return strcmp((*(struct table_part *const *)a)->name,
+                  (*(struct table_part *const *)b)->name);
 }
 
 static int open_tables(struct store *s, struct err *err)
@@ -235,10 +235,10 @@ static int open_tables(struct store *s, struct err *err)
     const struct manifest_state *state = manifest_state(s->manifest);
     int rc = 0;
     s->tables =
-        mem_alloc((state->table_count + 1) * sizeof(struct store_table *));
+        mem_alloc((state->table_count + 1) * sizeof(struct table_part *));
     for (size_t i = 0; i < state->table_count && rc == 0; i++)
         rc = open_table(s, state, &state->tables[i], err);
-    qsort(s->tables, s->table_count, sizeof(struct store_table *),
+    qsort(s->tables, s->table_count, sizeof(struct table_part *),
           compare_tables);
     return rc;
 }
@@ -504,7 +504,7 @@ struct awaited {
 static void freeze_all(struct store *s, struct buf *list)
 {
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     write_turn_freeze(s, NULL);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
@@ -553,8 +553,8 @@ int store_flush(struct store *s, struct err *err)
 static void free_tables(struct store *s)
 {
     for (size_t i = 0; i < s->table_count; i++) {
-        store_table_set_view(s->tables[i], NULL);
-        store_table_unref(s->tables[i]);
+        table_part_set_view(s->tables[i], NULL);
+        table_part_unref(s->tables[i]);
     }
     mem_free(s->tables);
 }

@@ -40,7 +40,7 @@
 #include "bigtable/store/file_numbers.h"
 #include "bigtable/store/file_refs.h"
 #include "bigtable/store/snapshot.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/write/write_queue.h"
 
 struct block_cache;
@@ -114,8 +114,8 @@ struct store {
                                   snapshots. */
     uint64_t next_table;
     struct held_snapshots snapshots;
-    struct mutex lock;           /* Of what follows. */
-    struct store_table **tables; /* References. Embedded: by name. */
+    struct mutex lock;          /* Of what follows. */
+    struct table_part **tables; /* References. Embedded: by name. */
     size_t table_count;
     uint64_t *pinned; /* Files the pins hold. */
     size_t pinned_count;
@@ -141,7 +141,7 @@ void store_close(struct store *s);
 /* The table @name, referenced. Errors: ERR_NOTFOUND, naming those there are. */
 MUST_CHECK int store_find_table(struct store *s,
                                 const char *name,
-                                struct store_table **out,
+                                struct table_part **out,
                                 struct err *err);
 MUST_CHECK int store_create_table(struct store *s,
                                   const char *name,
@@ -161,12 +161,12 @@ typedef int (*schema_change_fn)(void *ctx,
                                 struct schema *schema,
                                 struct err *err);
 MUST_CHECK int store_alter_table(struct store *s,
-                                 struct store_table *t,
+                                 struct table_part *t,
                                  schema_change_fn change,
                                  void *ctx,
                                  struct err *err);
 /* Names, sorted. *@names and each are owned: world_names_free() of world.h. */
-void store_table_names(struct store *s, char ***names, size_t *count);
+void table_part_names(struct store *s, char ***names, size_t *count);
 
 /* --- durability (store.c, pin.c) ----------------------------------------- */
 
@@ -194,8 +194,8 @@ MUST_CHECK int store_commit(struct store *s,
 /* Put @schema, number @generation, in force for @t. PRE: its change_lock is
  * held, and @v is its view. Parks. */
 MUST_CHECK int store_put_schema(struct store *s,
-                                struct store_table *t,
-                                struct store_table_view *v,
+                                struct table_part *t,
+                                struct table_part_view *v,
                                 const struct schema *schema,
                                 uint64_t generation,
                                 struct err *err);
@@ -211,7 +211,7 @@ void store_release_log(struct store *s);
  * waited longest. PRE: the write turn is not held. Parks. */
 void store_limit_log(struct store *s);
 /* All views, referenced, in an owned array. */
-struct store_table_view **store_views(struct store *s, size_t *count);
-void store_views_free(struct store_table_view **views, size_t count);
+struct table_part_view **store_views(struct store *s, size_t *count);
+void store_views_free(struct table_part_view **views, size_t count);
 
 #endif /* BIGTABLE_STORE_STORE_H */

@@ -222,7 +222,7 @@ static void set_bounds(struct tablet *t, struct slice start, struct slice end)
 }
 
 int tablet_open(struct store *store,
-                struct store_table *table,
+                struct table_part *table,
                 uint64_t id,
                 struct slice start,
                 struct slice end,
@@ -236,7 +236,7 @@ int tablet_open(struct store *store,
     int rc = 0;
     atomic_init(&t->references, 1);
     t->store = store;
-    t->table = store_table_ref(table);
+    t->table = table_part_ref(table);
     t->id = id;
     t->life = atomic_fetch_add(&store->next_life, 1) + 1;
     set_bounds(t, start, end);
@@ -285,7 +285,7 @@ void tablet_unref(struct tablet *t)
         return;
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         close_group(t->store, t->groups[i]);
-    store_table_unref(t->table);
+    table_part_unref(t->table);
     buf_close(&t->start);
     buf_close(&t->end);
     buf_close(&t->start_key);

@@ -34,7 +34,7 @@
 struct manifest_group;
 struct skip_batch;
 struct store;
-struct store_table;
+struct table_part;
 
 struct tablet_file {
     uint64_t number;
@@ -62,8 +62,8 @@ struct tablet_group {
 
 struct tablet {
     atomic_uint references;
-    struct store *store;       /* Borrowed. */
-    struct store_table *table; /* Referenced. */
+    struct store *store;      /* Borrowed. */
+    struct table_part *table; /* Referenced. */
     uint64_t id;
     uint64_t life;    /* Another for each time that it is opened. */
     struct buf start; /* Plain row names; an empty end is no bound. */
@@ -83,7 +83,7 @@ struct tablet {
 /* Open the groups of @schema with the files of @groups (those of the manifest;
  * a group it does not name is empty). Parks. One reference, the caller's. */
 MUST_CHECK int tablet_open(struct store *store,
-                           struct store_table *table,
+                           struct table_part *table,
                            uint64_t id,
                            struct slice start,
                            struct slice end,

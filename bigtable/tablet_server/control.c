@@ -59,17 +59,17 @@ enum job_kind {
 struct job {
     struct tablet_server *server;
     enum job_kind kind;
-    struct store_table *table;
+    struct table_part *table;
     const struct tablet_order *order;
     struct err err;
     int rc;
 };
 
-static struct tablet *only_tablet(struct store_table *t)
+static struct tablet *only_tablet(struct table_part *t)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     struct tablet *tablet = v ? tablet_ref(v->tablets[0]) : NULL;
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return tablet;
 }
 
@@ -250,8 +250,7 @@ order_schema(struct tablet_server *s, struct rpc_call *call, struct err *err)
 
 static void fill_load(const struct served *t, struct tablet_load *out)
 {
-    struct store_table_view *v =
-        t->table ? store_table_get_view(t->table) : NULL;
+    struct table_part_view *v = t->table ? table_part_get_view(t->table) : NULL;
     *out = (struct tablet_load){.id = t->id,
                                 .table = t->table_id,
                                 .epoch = t->epoch,
@@ -263,7 +262,7 @@ static void fill_load(const struct served *t, struct tablet_load *out)
         out->bytes = tablet_table_bytes(v->tablets[0]);
         out->memory_bytes = tablet_memory_bytes(v->tablets[0], v->schema);
     }
-    store_table_view_unref(v);
+    table_part_view_unref(v);
 }
 
 static void put_status(struct tablet_server *s,

@@ -25,8 +25,8 @@ struct load {
     struct tablet_server *server;
     const struct tablet_order *order;
     struct tablet_origin origin;
-    struct store_table *table;
-    struct store_table_view *view; /* Its schema, without tablets. */
+    struct table_part *table;
+    struct table_part_view *view; /* Its schema, without tablets. */
     struct tablet *tablet;
     uint64_t sequence; /* Highest that was replayed. */
     uint64_t bytes;    /* In memtables: served before they are in files. */
@@ -46,7 +46,7 @@ static void open_files(void *ctx, const struct manifest_state *state)
         l->rc = err_set(&l->err, ERR_CANCELLED, "it was given up");
         return;
     }
-    store_table_note_stamp(l->table, t->stamped_us);
+    table_part_note_stamp(l->table, t->stamped_us);
     l->rc = done_changes_decode(l->table->done, buf_slice(&t->done), &l->err);
     if (l->rc)
         return;
@@ -137,9 +137,9 @@ static void close_load(struct load *l)
 {
     tablet_unref(l->tablet);
     if (l->table)
-        store_table_set_view(l->table, NULL);
-    store_table_view_unref(l->view);
-    store_table_unref(l->table);
+        table_part_set_view(l->table, NULL);
+    table_part_view_unref(l->view);
+    table_part_unref(l->table);
     tablet_origin_close(&l->origin);
     buf_close(&l->scratch);
 }
@@ -222,15 +222,15 @@ static void tablet_load_serve(struct load *l, struct served *t)
 {
     struct tablet_server *s = l->server;
     uint64_t id = l->tablet->id;
-    store_table_set_view(l->table, store_table_view_new(l->view->schema,
-                                                        l->view->generation,
-                                                        &l->tablet, 1));
+    table_part_set_view(l->table, table_part_view_new(l->view->schema,
+                                                      l->view->generation,
+                                                      &l->tablet, 1));
     if (t->is_root)
         l->tablet->split_failed = true; /* It never is. */
     l->tablet = NULL;
     store_add_table(s->store, l->table);
     served_start(&s->served, t, l->table);
-    store_table_unref(l->table);
+    table_part_unref(l->table);
     l->table = NULL;
     if (l->bytes == 0)
         return;
@@ -254,17 +254,17 @@ static int load_row(struct tablet_server *s,
         rc = schemas_find(s, b.table, &schema, err);
     if (rc)
         return rc;
-    l.table = store_table_new(s->store, b.table, schema.name);
+    l.table = table_part_new(s->store, b.table, schema.name);
     l.table->is_system = b.table == METADATA_TABLE_ID;
-    l.view = store_table_view_new(schema.schema, schema.generation, NULL, 0);
+    l.view = table_part_view_new(schema.schema, schema.generation, NULL, 0);
     rc = tablet_registry_add(s->registry, o->key, row, schema.name,
                              schema.schema, &l.origin, err);
     table_schema_close(&schema);
     if (rc == 0) {
         t->table_id = b.table;
-        store_table_set_view(
+        table_part_set_view(
             l.table,
-            store_table_view_new(l.view->schema, l.view->generation, NULL, 0));
+            table_part_view_new(l.view->schema, l.view->generation, NULL, 0));
         rc = open_tablet(&l, err);
         if (rc == 0)
             tablet_load_serve(&l, t);

@@ -6,7 +6,7 @@
 
 struct capturing {
     struct tablet_server *server;
-    struct store_table *table;
+    struct table_part *table;
     struct capture capture;
     struct err err;
     int rc;

@@ -5,7 +5,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/read/family_use.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
@@ -141,10 +141,10 @@ static void find_largest(struct tablet_server *s,
     uint64_t most = 0;
     r->largest[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        struct store_table_view *v = store_table_get_view(list[i]->table);
+        struct table_part_view *v = table_part_get_view(list[i]->table);
         if (v)
             family_use_add(v->tablets[0], schema, false, sum);
-        store_table_view_unref(v);
+        table_part_view_unref(v);
     }
     for (size_t i = 0; i < schema->family_count; i++) {
         uint64_t n = of_memory ? sum[i].memory_bytes : sum[i].stored_bytes;

@@ -147,18 +147,18 @@ int schemas_find(struct tablet_server *s,
 }
 
 int schemas_apply(struct tablet_server *s,
-                  struct store_table *t,
+                  struct table_part *t,
                   const struct schema *schema,
                   uint64_t generation,
                   struct err *err)
 {
-    struct store_table_view *v;
+    struct table_part_view *v;
     int rc = 0;
     mutex_lock(&t->change_lock);
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (v && v->generation < generation)
         rc = store_put_schema(s->store, t, v, schema, generation, err);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     mutex_unlock(&t->change_lock);
     return rc;
 }

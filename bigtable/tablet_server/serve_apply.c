@@ -19,7 +19,7 @@
 struct part {
     uint64_t tablet;
     struct served *served; /* Referenced. */
-    struct store_table_view *view;
+    struct table_part_view *view;
     const struct quarry_mutation **list; /* In the arena. */
     uint32_t *index;                     /* Of each among all changes. */
     uint64_t *sequences;                 /* Of those that were begun. */
@@ -210,7 +210,7 @@ static void open_part(struct apply *a, struct part *p)
         rc =
             rules_may_go(a->server, p->served, a->principal, RATE_WRITES, &err);
     if (rc == 0) {
-        p->view = store_table_get_view(p->served->table);
+        p->view = table_part_get_view(p->served->table);
         rc = p->view ? 0 : not_here(p->tablet, &err);
     }
     if (rc) {
@@ -241,14 +241,14 @@ static void close_part(struct apply *a, struct part *p)
     if (p->begun)
         done_changes_end(p->served->table->done, a->origin.session,
                          p->sequences, p->count);
-    store_table_view_unref(p->view);
+    table_part_view_unref(p->view);
     served_unref(p->served);
 }
 
-static bool is_gone(struct store_table *t)
+static bool is_gone(struct table_part *t)
 {
-    struct store_table_view *v = store_table_get_view(t);
-    store_table_view_unref(v);
+    struct table_part_view *v = table_part_get_view(t);
+    table_part_view_unref(v);
     return v == NULL;
 }
 

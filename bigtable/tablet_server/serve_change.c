@@ -4,7 +4,7 @@
 #include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -80,10 +80,10 @@ static int serve_change_settle(const struct serving *v,
     if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
     if (rc == ERR_NOTFOUND) {
-        struct store_table_view *now = store_table_get_view(v->served->table);
+        struct table_part_view *now = table_part_get_view(v->served->table);
         if (!now)
             return not_here(tablet, err);
-        store_table_view_unref(now);
+        table_part_view_unref(now);
     }
     return rc;
 }

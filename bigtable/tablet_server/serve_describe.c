@@ -6,7 +6,7 @@
 #include "bigtable/read/family_use.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
@@ -14,7 +14,7 @@
 #include "bigtable/tablet_server/serving.h"
 
 struct cuts_job {
-    struct store_table *table;
+    struct table_part *table;
     uint32_t parts;
     struct slice *keys; /* Owned. */
     size_t count;
@@ -62,7 +62,7 @@ struct describe_job {
 static void run_describe(void *arg)
 {
     struct describe_job *j = arg;
-    const struct store_table_view *v = j->serving->view;
+    const struct table_part_view *v = j->serving->view;
     j->uses = mem_zalloc(v->schema->family_count + 1, sizeof(*j->uses));
     family_use_add(v->tablets[0], v->schema, true, j->uses);
 }

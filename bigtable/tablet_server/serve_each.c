@@ -16,7 +16,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"

@@ -9,7 +9,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/store/add_files.h"
 #include "bigtable/store/manifest.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -98,7 +98,7 @@ static void run_load(void *arg)
     struct load_job *j = arg;
     struct tablet_server *s = j->server;
     const struct file_mover mover = {serve_load_place, take_back, s};
-    struct store_table *t = j->serving->served->table;
+    struct table_part *t = j->serving->served->table;
     uint64_t load = load_number(j->id);
     /* Does it have the load, so that the files need not be there? */
     j->rc =

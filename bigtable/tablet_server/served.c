@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/tablet_server/server.h"
 
 void served_set_init(struct served_set *s)
@@ -46,7 +46,7 @@ void served_unref(struct served *t)
 {
     if (!t || atomic_fetch_sub(&t->references, 1) != 1)
         return;
-    store_table_unref(t->table);
+    table_part_unref(t->table);
     mem_free(t);
 }
 
@@ -142,10 +142,10 @@ bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch)
 
 void served_start(struct served_set *s,
                   struct served *t,
-                  struct store_table *table)
+                  struct table_part *table)
 {
     mutex_lock(&s->lock);
-    t->table = store_table_ref(table);
+    t->table = table_part_ref(table);
     atomic_store(&t->phase, TABLET_SERVING);
     cond_broadcast(&s->changed);
     mutex_unlock(&s->lock);

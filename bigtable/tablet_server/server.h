@@ -31,9 +31,9 @@ struct rule_book;
 struct schema;
 struct segment_cache;
 struct store;
-struct store_table;
+struct table_part;
 struct table_rules;
-struct store_table_view;
+struct table_part_view;
 struct write_log;
 
 /* --- served tablets (served.c) ------------------------------------------- */
@@ -47,7 +47,7 @@ struct served {
     uint64_t epoch;
     uint64_t table_id;
     bool is_root;
-    struct store_table *table; /* Referenced; NULL until it is loaded. */
+    struct table_part *table;  /* Referenced; NULL until it is loaded. */
     struct table_rules *rules; /* Of its table; NULL: not looked for yet. Of the
                                   loop alone. */
     atomic_ullong reads;       /* Rows. */
@@ -82,7 +82,7 @@ bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
 /* It is served: as @table (referenced by it). */
 void served_start(struct served_set *s,
                   struct served *t,
-                  struct store_table *table);
+                  struct table_part *table);
 /* All, referenced, in order of their ids. Owned. */
 struct served **served_list(struct served_set *s, size_t *count);
 
@@ -161,8 +161,8 @@ MUST_CHECK int unload_tablet(struct tablet_server *s,
 void give_up_tablet(struct tablet_server *s, uint64_t id);
 /* For store_sharing. */
 void tablet_was_split(void *ctx,
-                      struct store_table *old,
-                      struct store_table *const *halves,
+                      struct table_part *old,
+                      struct table_part *const *halves,
                       size_t count);
 
 /* --- schemas (schemas.c) ------------------------------------------------- */
@@ -183,7 +183,7 @@ MUST_CHECK int schemas_find(struct tablet_server *s,
 void table_schema_close(struct table_schema *t);
 /* Put it in force for @t if that has an older one. Parks. */
 MUST_CHECK int schemas_apply(struct tablet_server *s,
-                             struct store_table *t,
+                             struct table_part *t,
                              const struct schema *schema,
                              uint64_t generation,
                              struct err *err);

@@ -6,7 +6,7 @@
 #include "base/runtime/audit.h"
 #include "bigtable/quarry.h"
 #include "bigtable/read/read_options.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -96,7 +96,7 @@ int serving_begin(struct tablet_server *s,
         rc = rules_refresh(s, out->served, err);
     if (rc)
         return rc;
-    out->view = store_table_get_view(out->served->table);
+    out->view = table_part_get_view(out->served->table);
     if (!out->view)
         return not_here(id, err);
     if (generation <= out->view->generation)
@@ -136,7 +136,7 @@ int serving_may_read(struct tablet_server *s,
 void serving_end(struct serving *v)
 {
     read_spec_close(&v->spec);
-    store_table_view_unref(v->view);
+    table_part_view_unref(v->view);
     served_unref(v->served);
 }
 

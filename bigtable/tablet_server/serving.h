@@ -11,13 +11,13 @@
 
 struct quarry_read_options;
 struct served;
-struct store_table_view;
+struct table_part_view;
 struct rpc_call;
 struct tablet_server;
 
 struct serving {
-    struct served *served;         /* Referenced. */
-    struct store_table_view *view; /* Referenced. */
+    struct served *served;        /* Referenced. */
+    struct table_part_view *view; /* Referenced. */
     struct read_spec spec;
 };
 

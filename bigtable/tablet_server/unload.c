@@ -29,9 +29,9 @@ static void run_close(void *arg)
 
 static bool is_there(struct served *t)
 {
-    struct store_table_view *v = store_table_get_view(t->table);
+    struct table_part_view *v = table_part_get_view(t->table);
     bool there = v != NULL;
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return there;
 }
 
@@ -164,17 +164,17 @@ static void report_split(struct tablet_server *s, uint64_t parent)
     buf_close(&body);
 }
 
-static uint64_t only_tablet(struct store_table *t)
+static uint64_t only_tablet(struct table_part *t)
 {
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     uint64_t id = v->tablets[0]->id;
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return id;
 }
 
 void tablet_was_split(void *ctx,
-                      struct store_table *old,
-                      struct store_table *const *halves,
+                      struct table_part *old,
+                      struct table_part *const *halves,
                       size_t count)
 {
     struct tablet_server *s = ctx;

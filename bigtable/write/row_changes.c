@@ -10,7 +10,7 @@
 #include "bigtable/row/row_copy.h"
 #include "bigtable/row/row_request.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/write/done_changes.h"
 #include "bigtable/write/row_update.h"
 
@@ -48,7 +48,7 @@ check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
 
 /* One with a row, checked: see row_update(). */
 static int update_row(struct store *s,
-                      struct store_table *t,
+                      struct table_part *t,
                       struct slice row,
                       const struct quarry_read_options *read,
                       row_decide_fn decide_row,
@@ -56,13 +56,13 @@ static int update_row(struct store *s,
                       enum write_durability durability,
                       struct err *err)
 {
-    struct store_table_view *view = store_table_get_view(t);
+    struct table_part_view *view = table_part_get_view(t);
     struct read_spec spec;
     int rc;
     if (!view)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     rc = read_spec_build(&spec, view, read, err);
-    store_table_view_unref(view);
+    table_part_view_unref(view);
     if (rc)
         return rc;
     rc = row_update(s, t, &spec, row, decide_row, ctx, durability, err);
@@ -71,7 +71,7 @@ static int update_row(struct store *s,
 }
 
 int store_check_and_mutate(struct store *s,
-                           struct store_table *t,
+                           struct table_part *t,
                            struct slice row,
                            const struct quarry_filter *predicate,
                            const struct quarry_mutation *if_true,
@@ -229,7 +229,7 @@ static int row_changes_modify(void *ctx,
 }
 
 int store_read_modify_write(struct store *s,
-                            struct store_table *t,
+                            struct table_part *t,
                             struct slice row,
                             const struct quarry_rmw_rule *rules,
                             size_t rule_count,

@@ -19,11 +19,11 @@ struct quarry_mutation;
 struct quarry_rmw_rule;
 struct quarry_row;
 struct store;
-struct store_table;
+struct table_part;
 
 /* As quarry_check_and_mutate(). @matched may be NULL. */
 MUST_CHECK int store_check_and_mutate(struct store *s,
-                                      struct store_table *t,
+                                      struct table_part *t,
                                       struct slice row,
                                       const struct quarry_filter *predicate,
                                       const struct quarry_mutation *if_true,
@@ -43,7 +43,7 @@ struct row_change_id {
 /* As quarry_read_modify_write(). @id may be NULL. *@out (@out may be NULL) is
  * owned, one allocation: mem_free(). */
 MUST_CHECK int store_read_modify_write(struct store *s,
-                                       struct store_table *t,
+                                       struct table_part *t,
                                        struct slice row,
                                        const struct quarry_rmw_rule *rules,
                                        size_t rule_count,

@@ -6,7 +6,7 @@
 #include "bigtable/read/scan.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/write/write_queue.h"
 
 #define BATCH_ROWS 1024
@@ -18,7 +18,7 @@ struct deletion {
 };
 
 static int write_batch(struct store *s,
-                       struct store_table *t,
+                       struct table_part *t,
                        struct deletion *d,
                        struct err *err)
 {
@@ -29,7 +29,7 @@ static int write_batch(struct store *s,
 }
 
 static int delete_found(struct store *s,
-                        struct store_table *t,
+                        struct table_part *t,
                         struct scan *scan,
                         struct deletion *d,
                         struct err *err)
@@ -51,18 +51,18 @@ static int delete_found(struct store *s,
 }
 
 int delete_rows(struct store *s,
-                struct store_table *t,
+                struct table_part *t,
                 struct slice start,
                 struct slice end,
                 struct err *err)
 {
     struct read_spec spec = {.keys_only = true, .versions = 1};
-    struct store_table_view *v = store_table_get_view(t);
+    struct table_part_view *v = table_part_get_view(t);
     struct deletion *d;
     struct scan *scan;
     int rc;
     if (!v)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     read_spec_add_range(&spec, start, end);
     read_spec_finish(&spec);
     rc = scan_new(v, &spec, store_age_us(s), &scan, err);
@@ -75,6 +75,6 @@ int delete_rows(struct store *s,
         scan_free(scan);
     }
     read_spec_close(&spec);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return rc;
 }

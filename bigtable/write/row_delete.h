@@ -10,12 +10,12 @@
 #include "base/core/slice.h"
 
 struct store;
-struct store_table;
+struct table_part;
 
 /* Delete the rows [start, end) that there are (an empty @end: no bound); those
  * written meanwhile may stay. */
 MUST_CHECK int delete_rows(struct store *s,
-                           struct store_table *t,
+                           struct table_part *t,
                            struct slice start,
                            struct slice end,
                            struct err *err);

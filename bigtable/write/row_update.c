@@ -6,22 +6,22 @@
 #include "base/runtime/world.h"
 #include "bigtable/read/scan.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 
 /* Is @view not in force any more? What was written since may be in tablets it
  * does not know, with numbers that a snapshot taken through it covers. */
-static bool is_outdated(struct store_table *t,
-                        const struct store_table_view *view)
+static bool is_outdated(struct table_part *t,
+                        const struct table_part_view *view)
 {
-    struct store_table_view *now = store_table_get_view(t);
+    struct table_part_view *now = table_part_get_view(t);
     bool outdated = now != view;
-    store_table_view_unref(now);
+    table_part_view_unref(now);
     return outdated;
 }
 
 /* Once through: read, decide, write if the row is still the same. */
 static int try_once(struct store *s,
-                    struct store_table *t,
+                    struct table_part *t,
                     const struct read_spec *spec,
                     struct slice row,
                     row_decide_fn decide,
@@ -30,22 +30,22 @@ static int try_once(struct store *s,
                     struct err *err)
 {
     struct write_condition condition = {row, 0};
-    struct store_table_view *view = store_table_get_view(t);
+    struct table_part_view *view = table_part_get_view(t);
     const struct quarry_mutation *m = NULL;
     const struct quarry_row *found;
-    int64_t now_us = store_table_stamp_us(t, (int64_t)world_now_us(s->world));
+    int64_t now_us = table_part_stamp_us(t, (int64_t)world_now_us(s->world));
     struct scan *scan;
     int rc;
     if (!view)
-        return store_table_gone(t, err);
+        return table_part_gone(t, err);
     rc = scan_new(view, spec, store_age_us(s), &scan, err);
     if (rc) {
-        store_table_view_unref(view);
+        table_part_view_unref(view);
         return rc;
     }
     condition.sequence = scan_sequence(scan);
     rc = is_outdated(t, view) ? ERR_ABORTED : 0;
-    store_table_view_unref(view);
+    table_part_view_unref(view);
     if (rc == 0)
         rc = scan_next(scan, &found, err);
     if (rc == 0)
@@ -58,7 +58,7 @@ static int try_once(struct store *s,
 }
 
 int row_update(struct store *s,
-               struct store_table *t,
+               struct table_part *t,
                struct read_spec *spec,
                struct slice row,
                row_decide_fn decide,

@@ -19,7 +19,7 @@ struct quarry_mutation;
 struct quarry_row;
 struct read_spec;
 struct store;
-struct store_table;
+struct table_part;
 
 /* Decide by @row (NULL: nothing is there) what to write: *@m is borrowed until
  * the next call, NULL for nothing. @now_us: the stamp for its cells. Called
@@ -32,7 +32,7 @@ typedef int (*row_decide_fn)(void *ctx,
 
 /* @spec says how the row is read; its rows are replaced by @row. */
 MUST_CHECK int row_update(struct store *s,
-                          struct store_table *t,
+                          struct table_part *t,
                           struct read_spec *spec,
                           struct slice row,
                           row_decide_fn decide,

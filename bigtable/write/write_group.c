@@ -84,16 +84,16 @@ static int check_writer(struct store *s, struct writer *w)
         w->stale = true;
         return err_set(&w->err, ERR_ABORTED, "the table is being changed");
     }
-    if (!store_table_view_is_current(w->table, w->view)) {
-        struct store_table_view *v = store_table_get_view(w->table);
+    if (!table_part_view_is_current(w->table, w->view)) {
+        struct table_part_view *v = table_part_get_view(w->table);
         if (!v)
-            return store_table_gone(w->table, &w->err);
+            return table_part_gone(w->table, &w->err);
         if (v->generation != w->view->generation) {
-            store_table_view_unref(v);
+            table_part_view_unref(v);
             w->stale = true;
             return err_set(&w->err, ERR_ABORTED, "the schema changed");
         }
-        store_table_view_unref(w->view);
+        table_part_view_unref(w->view);
         w->view = v;
     }
     if (w->condition &&
@@ -233,7 +233,7 @@ static void insert_writer(struct store *s, const struct writer *w)
         ask_for_mutation(w, i + 1);
         if (!in.tablet || !tablet_contains(in.tablet, row)) {
             write_group_meter_rows(&in);
-            in.tablet = store_table_view_find(w->view, row, NULL);
+            in.tablet = table_part_view_find(w->view, row, NULL);
             in.rows = in.bytes = 0;
         }
         bytes += insert_mutation(s, in.tablet, row, buf_slice(&m->ops),
@@ -260,7 +260,7 @@ static void freeze_filled(struct store *s, const struct writer *w)
         struct slice row = buf_slice(&w->mutations[i]->row);
         if (t && tablet_contains(t, row))
             continue;
-        t = store_table_view_find(w->view, row, NULL);
+        t = table_part_view_find(w->view, row, NULL);
         write_freeze_full(s, t);
     }
 }

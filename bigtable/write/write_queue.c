@@ -121,27 +121,27 @@ void write_turn_take(struct store *s, struct writer **turn)
     *turn = w;
 }
 
-uint64_t write_turn_close_table(struct store *s, struct store_table *t)
+uint64_t write_turn_close_table(struct store *s, struct table_part *t)
 {
     struct writer *turn;
     uint64_t sequence;
     write_turn_take(s, &turn);
-    store_table_close_writes(t);
+    table_part_close_writes(t);
     sequence = s->queue.last_sequence;
     write_turn_give(s, turn);
     return sequence;
 }
 
 void write_turn_open_table(struct store *s,
-                           struct store_table *t,
+                           struct table_part *t,
                            bool replace,
-                           struct store_table_view *view)
+                           struct table_part_view *view)
 {
     struct writer *turn;
     write_turn_take(s, &turn);
     if (replace)
-        store_table_set_view(t, view);
-    store_table_open_writes(t);
+        table_part_set_view(t, view);
+    table_part_open_writes(t);
     write_turn_give(s, turn);
 }
 
@@ -181,7 +181,7 @@ const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
 
 /* Memory first, and whether it is let in at all. */
 static int
-wait_for_entry(struct store *s, struct store_table *t, struct err *err)
+wait_for_entry(struct store *s, struct table_part *t, struct err *err)
 {
     return t->is_system ? 0 : background_wait_for_room(s, err);
 }
@@ -217,7 +217,7 @@ static int write_once(struct store *s,
 }
 
 int store_write(struct store *s,
-                struct store_table *t,
+                struct table_part *t,
                 const struct quarry_mutation *const *mutations,
                 size_t count,
                 enum write_durability durability,
@@ -238,12 +238,12 @@ int store_write(struct store *s,
     for (;;) {
         writer_start(w, t, mutations, count, durability, now_us, condition);
         rc = w->view ? write_once(s, w, failed_index, err)
-                     : store_table_gone(t, err);
-        store_table_view_unref(w->view);
+                     : table_part_gone(t, err);
+        table_part_view_unref(w->view);
         w->view = NULL;
         if (LIKELY(rc != ERR_ABORTED) || !w->stale)
             break;
-        store_table_wait_open(t);
+        table_part_wait_open(t);
     }
     give_writer(&s->queue, w);
     return rc;
@@ -261,13 +261,13 @@ static struct writer *prepare_request(struct store *s,
     writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
     w->stale = false;
     r->rc = w->view ? writer_prepare(w, &r->err)
-                    : store_table_gone(r->table, &r->err);
+                    : table_part_gone(r->table, &r->err);
     if (w->view && w->count > 0 && wait_for_entry(s, r->table, &w->err) == 0)
         return w;
     if (w->view && w->count > 0)
         r->rc = err_copy(&r->err, &w->err);
     r->failed_index = 0;
-    store_table_view_unref(w->view);
+    table_part_view_unref(w->view);
     w->view = NULL;
     give_writer(&s->queue, w);
     return NULL;
@@ -284,7 +284,7 @@ finish_request(struct store *s, struct store_write_request *r, struct writer *w)
     } else {
         r->failed_index = w->count;
     }
-    store_table_view_unref(w->view);
+    table_part_view_unref(w->view);
     w->view = NULL;
     give_writer(&s->queue, w);
     return again;
@@ -316,7 +316,7 @@ void store_write_all(struct store *s,
         struct store_write_request *r = &requests[i];
         if (!writers[i] || !finish_request(s, r, writers[i]))
             continue;
-        store_table_wait_open(r->table);
+        table_part_wait_open(r->table);
         r->rc = store_write(s, r->table, r->mutations, r->count, durability,
                             now_us, NULL, &r->failed_index, &r->err);
     }
@@ -363,10 +363,10 @@ static void freeze_tablet(struct store *s, const struct tablet *t)
             tablet_group_freeze(t->groups[i], s->queue.last_sequence);
 }
 
-void write_turn_freeze(struct store *s, struct store_table *t)
+void write_turn_freeze(struct store *s, struct table_part *t)
 {
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < views[i]->tablet_count; k++)
             if (!t || views[i]->tablets[k]->table == t)

@@ -38,8 +38,8 @@
 struct quarry_mutation;
 struct skip_batch;
 struct store;
-struct store_table;
-struct store_table_view;
+struct table_part;
+struct table_part_view;
 struct write_group;
 struct writer;
 
@@ -95,7 +95,7 @@ struct write_condition {
  * first that was not applied.
  */
 MUST_CHECK int store_write(struct store *s,
-                           struct store_table *t,
+                           struct table_part *t,
                            const struct quarry_mutation *const *mutations,
                            size_t count,
                            enum write_durability durability,
@@ -106,7 +106,7 @@ MUST_CHECK int store_write(struct store *s,
 
 /* One of several writes made together. */
 struct store_write_request {
-    struct store_table *table; /* Borrowed. */
+    struct table_part *table; /* Borrowed. */
     const struct quarry_mutation *const *mutations;
     size_t count;
     size_t failed_index; /* As of store_write(). */
@@ -142,16 +142,16 @@ void write_turn_take(struct store *s, struct writer **turn);
 void write_turn_give(struct store *s, struct writer *turn);
 
 /* Close @t to writers. Returns the number of the last entry there is. */
-uint64_t write_turn_close_table(struct store *s, struct store_table *t);
+uint64_t write_turn_close_table(struct store *s, struct table_part *t);
 /* Open it again, with @view (moved in; NULL: dropped) in force if @replace. */
 void write_turn_open_table(struct store *s,
-                           struct store_table *t,
+                           struct table_part *t,
                            bool replace,
-                           struct store_table_view *view);
+                           struct table_part_view *view);
 
 /* Freeze every memtable of @t, or of the whole store (NULL). PRE: the write
  * turn is held. */
-void write_turn_freeze(struct store *s, struct store_table *t);
+void write_turn_freeze(struct store *s, struct table_part *t);
 
 /* Put one record of the log into the memtables, where it is not in tables
  * already, by write_replay_end() at the latest. For recovery, before anybody
@@ -172,7 +172,7 @@ struct tablet;
  * tables yet. @v's schema says where families are. Returns about how many bytes
  * these are. @batch: as of tablet_group_insert(); NULL is best for rows that
  * come in order. PRE: nobody else writes to @t. */
-uint64_t write_replay_mutation(const struct store_table_view *v,
+uint64_t write_replay_mutation(const struct table_part_view *v,
                                const struct tablet *t,
                                const struct logged_mutation *m,
                                uint64_t sequence,

@@ -14,7 +14,7 @@
 #include "bigtable/write/writer.h"
 
 /* Drops the operations that tables have already, and applies the others. */
-uint64_t write_replay_mutation(const struct store_table_view *v,
+uint64_t write_replay_mutation(const struct table_part_view *v,
                                const struct tablet *t,
                                const struct logged_mutation *m,
                                uint64_t sequence,
@@ -25,7 +25,7 @@ uint64_t write_replay_mutation(const struct store_table_view *v,
     struct mutation_op op;
     uint64_t bytes = 0;
     size_t row_length;
-    store_table_note_stamp(t->table, m->now_us);
+    table_part_note_stamp(t->table, m->now_us);
     if (m->session && t->table->done)
         done_changes_note_one(t->table->done, m->session, m->sequence,
                               m->answer);
@@ -39,7 +39,7 @@ uint64_t write_replay_mutation(const struct store_table_view *v,
         if (!whole_row && !f)
             continue; /* Of a family that was dropped since. */
         if (!whole_row)
-            r.group = (uint16_t)store_table_view_group(v, f->group);
+            r.group = (uint16_t)table_part_view_group(v, f->group);
         bytes += write_insert_op(batch, scratch, t, row_length, &op, &r,
                                  m->now_us, sequence + i);
     }
@@ -51,17 +51,17 @@ static int replay_mutation(struct store *s,
                            uint64_t sequence)
 {
     for (size_t i = 0; i < s->table_count; i++) {
-        struct store_table_view *v;
+        struct table_part_view *v;
         const struct tablet *t;
         if (s->tables[i]->id != m->table)
             continue;
-        v = store_table_get_view(s->tables[i]);
-        t = store_table_view_find(v, m->row, NULL);
+        v = table_part_get_view(s->tables[i]);
+        t = table_part_view_find(v, m->row, NULL);
         atomic_fetch_add(&s->memory_bytes,
                          write_replay_mutation(v, t, m, sequence,
                                                s->queue.batch, &s->queue.key));
         write_freeze_full(s, t);
-        store_table_view_unref(v);
+        table_part_view_unref(v);
         break; /* Not found: the table was dropped. */
     }
     return 0;

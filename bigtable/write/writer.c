@@ -6,7 +6,7 @@
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 
 /* Operations from this size on are written from where they are. */
 #define SCATTER_BYTES_MIN ((size_t)512)
@@ -45,7 +45,7 @@ static void reset_buf(struct buf *b)
 }
 
 void writer_start(struct writer *w,
-                  struct store_table *t,
+                  struct table_part *t,
                   const struct quarry_mutation *const *mutations,
                   size_t count,
                   enum write_durability durability,
@@ -53,7 +53,7 @@ void writer_start(struct writer *w,
                   const struct write_condition *condition)
 {
     w->table = t;
-    w->view = store_table_get_view(t);
+    w->view = table_part_get_view(t);
     w->mutations = mutations;
     w->count = count;
     w->durability = durability;
@@ -101,7 +101,7 @@ static int writer_resolve(struct writer *w,
             if (!f)
                 return schema_no_family(w->view->schema, op.family, err);
             r = (struct resolved){
-                f->id, (uint16_t)store_table_view_group(w->view, f->group)};
+                f->id, (uint16_t)table_part_view_group(w->view, f->group)};
         }
         buf_append(&w->resolved, &r, sizeof(r));
     }
@@ -178,8 +178,8 @@ void writer_stamp(struct writer *w)
     const size_t *at = (const void *)w->stamped.data;
     if (!w->stamps)
         return;
-    w->now_us = store_table_stamp_us(w->table, w->now_us);
-    store_table_note_stamp(w->table, w->now_us);
+    w->now_us = table_part_stamp_us(w->table, w->now_us);
+    table_part_note_stamp(w->table, w->now_us);
     for (size_t i = 0; i < w->stamped.len / sizeof(*at); i++)
         put_le64(w->payload.data + at[i], (uint64_t)w->now_us);
 }

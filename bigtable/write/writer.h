@@ -23,7 +23,7 @@
 #include "bigtable/row/cell_key.h" /* family_id */
 #include "bigtable/write/write_queue.h"
 
-struct store_table_view;
+struct table_part_view;
 
 /* What an operation's family name means. */
 struct resolved {
@@ -40,8 +40,8 @@ struct writer {
                        again. */
     int rc;
     struct err err;
-    struct store_table *table; /* Borrowed. */
-    struct store_table_view *view;
+    struct table_part *table; /* Borrowed. */
+    struct table_part_view *view;
     const struct quarry_mutation *const *mutations; /* Borrowed. */
     size_t count;    /* Of those, how many are in order. */
     size_t op_count; /* Operations of all of them. */
@@ -62,7 +62,7 @@ struct writer *writer_new(void);
 void writer_free(struct writer *w);
 
 void writer_start(struct writer *w,
-                  struct store_table *t,
+                  struct table_part *t,
                   const struct quarry_mutation *const *mutations,
                   size_t count,
                   enum write_durability durability,

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/server.h"
 #include "tests/sim/storm.h"
@@ -42,7 +42,7 @@ static void add_served(const struct tables_server *s,
     size_t at = 0;
     while ((slot = hash_map_next(map, &at)) != NULL) {
         const struct served *h = slot->value.pointer;
-        const struct store_table_view *v = h->table ? h->table->view : NULL;
+        const struct table_part_view *v = h->table ? h->table->view : NULL;
         if (atomic_load(&h->phase) != TABLET_SERVING || !v ||
             atomic_load(&h->reads_stopped))
             continue;

@@ -15,7 +15,7 @@ DUMP = ENGINE + ["base/", "gfs-lite/fs.h", "cli/", "bigtable/row/cell_key.h",
                  "gfs-lite/chunk_format.h", "gfs-lite/namenode/catalog.h"]
 
 LOG_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/log/"]
-ENGINE_STATE = ["bigtable/store/store.h", "bigtable/store/store_table.h",
+ENGINE_STATE = ["bigtable/store/store.h", "bigtable/store/table_part.h",
                 "bigtable/store/tablet.h"]
 LSM_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/sstable/",
            "bigtable/lsm/"]

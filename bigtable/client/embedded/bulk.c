@@ -45,7 +45,7 @@ static void embedded_bulk_look(void *ctx, const struct manifest_state *state)
 }
 
 static int check_new(struct quarry *q,
-                     const struct store_table *t,
+                     const struct table_part *t,
                      const char *id,
                      const char *dir,
                      struct err *err)
@@ -62,8 +62,8 @@ static int check_new(struct quarry *q,
 }
 
 static void put_ticket(struct quarry *q,
-                       const struct store_table *t,
-                       const struct store_table_view *v,
+                       const struct table_part *t,
+                       const struct table_part_view *v,
                        const char *id,
                        struct buf *out)
 {
@@ -94,12 +94,12 @@ int embedded_bulk_lend(struct quarry *q,
 {
     struct keyring *keys = fs_keyring(q->store->fs);
     unsigned char lent[KEYRING_SALT_BYTES];
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, table, &t, err);
     if (rc)
         return rc;
     load_loan_name(t->id, SLICE_EMPTY, slice_str(id), lent);
-    store_table_unref(t);
+    table_part_unref(t);
     return keys ? keyring_lend(keys, lent, out, err) : 0;
 }
 
@@ -110,20 +110,20 @@ int embedded_bulk_begin(struct quarry *q,
                         struct err *err)
 {
     char dir[LOAD_PATH_BYTES];
-    struct store_table_view *v;
-    struct store_table *t;
+    struct table_part_view *v;
+    struct table_part *t;
     int rc = store_check_writable(q->store, err);
     if (rc == 0)
         rc = store_find_table(q->store, table, &t, err);
     if (rc)
         return rc;
     load_path(slice_str(id), SLICE_EMPTY, dir);
-    v = store_table_get_view(t);
-    rc = v ? check_new(q, t, id, dir, err) : store_table_gone(t, err);
+    v = table_part_get_view(t);
+    rc = v ? check_new(q, t, id, dir, err) : table_part_gone(t, err);
     if (rc == 0)
         put_ticket(q, t, v, id, ticket);
-    store_table_view_unref(v);
-    store_table_unref(t);
+    table_part_view_unref(v);
+    table_part_unref(t);
     return rc;
 }
 
@@ -177,21 +177,21 @@ static struct new_file *take_list(const struct load_ticket *t,
 }
 
 static int check_all(struct quarry *q,
-                     struct store_table *t,
+                     struct table_part *t,
                      const struct new_file *files,
                      size_t count,
                      struct err *err)
 {
-    struct store_table_view *v = store_table_get_view(t);
-    int rc = v ? 0 : store_table_gone(t, err);
+    struct table_part_view *v = table_part_get_view(t);
+    int rc = v ? 0 : table_part_gone(t, err);
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = check_new_file(q->store->fs, &files[i], v->schema, err);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return rc;
 }
 
 static int add_all(struct quarry *q,
-                   struct store_table *t,
+                   struct table_part *t,
                    const struct load_ticket *ticket,
                    const struct load_list *l,
                    struct add_counts *counts,
@@ -226,7 +226,7 @@ int embedded_bulk_commit(struct quarry *q,
 {
     char name[TABLE_NAME_BYTES_MAX + 1];
     struct add_counts counts;
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_check_writable(q->store, err);
     if (rc)
         return rc;
@@ -239,7 +239,7 @@ int embedded_bulk_commit(struct quarry *q,
     else
         rc = err_set(err, ERR_ABORTED,
                      "table %s was dropped: another has its name now", name);
-    store_table_unref(t);
+    table_part_unref(t);
     if (rc)
         return rc;
     result->tablets = counts.tablets;

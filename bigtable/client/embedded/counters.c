@@ -81,7 +81,7 @@ static void add_files(struct list *l, struct store *s)
     uint64_t compacted = 0;
     uint64_t memory = 0;
     size_t count;
-    struct store_table_view **views = store_views(s, &count);
+    struct table_part_view **views = store_views(s, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < views[i]->tablet_count; k++) {
             struct tablet *t = views[i]->tablets[k];

@@ -5,7 +5,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/family_use.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 
 static void add_stats(struct quarry_group_info *g, const struct lsm *l)
@@ -19,7 +19,7 @@ static void add_stats(struct quarry_group_info *g, const struct lsm *l)
 }
 
 static void describe_groups(struct owned_info *o,
-                            const struct store_table_view *v)
+                            const struct table_part_view *v)
 {
     for (size_t i = 0; i < o->info.group_count; i++)
         for (size_t t = 0; t < v->tablet_count; t++)
@@ -27,7 +27,7 @@ static void describe_groups(struct owned_info *o,
 }
 
 static void describe_families(struct owned_info *o,
-                              const struct store_table_view *v)
+                              const struct table_part_view *v)
 {
     struct family_use *uses =
         arena_zalloc(&o->arena, (o->info.family_count + 1) * sizeof(*uses));
@@ -49,7 +49,7 @@ static void add_rates(struct quarry_tablet_info *out, const struct tablet *t)
 }
 
 static void describe_tablets(struct owned_info *o,
-                             const struct store_table_view *v)
+                             const struct table_part_view *v)
 {
     struct quarry_tablet_info *t =
         arena_zalloc(&o->arena, v->tablet_count * sizeof(*t));
@@ -68,14 +68,14 @@ int embedded_table_describe(struct quarry *q,
                             struct quarry_table_info **out,
                             struct err *err)
 {
-    struct store_table_view *v = NULL;
+    struct table_part_view *v = NULL;
     struct owned_info *o;
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     *out = NULL;
     if (rc)
         return rc;
-    v = store_table_get_view(t);
+    v = table_part_get_view(t);
     if (v) {
         o = table_info_new(t->name, v->schema);
         describe_groups(o, v);
@@ -83,9 +83,9 @@ int embedded_table_describe(struct quarry *q,
         describe_tablets(o, v);
         *out = &o->info;
     } else {
-        rc = store_table_gone(t, err);
+        rc = table_part_gone(t, err);
     }
-    store_table_view_unref(v);
-    store_table_unref(t);
+    table_part_view_unref(v);
+    table_part_unref(t);
     return rc;
 }

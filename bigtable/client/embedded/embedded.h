@@ -17,8 +17,8 @@ MUST_CHECK int embedded_target_open(struct quarry *q,
 
 /* A read whose options have been understood: it may outlive them. */
 struct prepared_read {
-    struct quarry_table *table;    /* Borrowed. */
-    struct store_table_view *view; /* Referenced; NULL after an error. */
+    struct quarry_table *table;   /* Borrowed. */
+    struct table_part_view *view; /* Referenced; NULL after an error. */
     struct read_spec spec;
     struct err err; /* Of the preparation. */
 };

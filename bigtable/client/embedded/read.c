@@ -5,20 +5,20 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 
 void prepared_read_init(struct prepared_read *r,
                         struct quarry_table *t,
                         const struct quarry_read_options *opts)
 {
     *r = (struct prepared_read){.table = t};
-    r->view = store_table_get_view(t->table);
+    r->view = table_part_get_view(t->table);
     if (!r->view) {
-        store_table_gone(t->table, &r->err);
+        table_part_gone(t->table, &r->err);
         return;
     }
     if (read_spec_build(&r->spec, r->view, opts, &r->err)) {
-        store_table_view_unref(r->view);
+        table_part_view_unref(r->view);
         r->view = NULL;
     }
 }
@@ -26,7 +26,7 @@ void prepared_read_init(struct prepared_read *r,
 void prepared_read_close(struct prepared_read *r)
 {
     read_spec_close(&r->spec);
-    store_table_view_unref(r->view);
+    table_part_view_unref(r->view);
 }
 
 int prepared_read_row(struct prepared_read *r,

@@ -14,7 +14,7 @@
 #include "bigtable/read/script.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "sawzall-lite/sawzall.h"
 
 #define PIECES_PER_TASK 4

@@ -4,7 +4,7 @@
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/store_table.h"
+#include "bigtable/store/table_part.h"
 #include "bigtable/wire/data_calls.h"
 
 /* --- creating and changing ----------------------------------------------- */
@@ -54,14 +54,14 @@ int embedded_table_alter(struct quarry *q,
                          struct err *err)
 {
     struct changes c = {changes, change_count};
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = store_alter_table(q->store, t, make_changes, &c, err);
     if (rc)
         err_wrap(err, "alter table %s", name);
-    store_table_unref(t);
+    table_part_unref(t);
     return rc;
 }
 
@@ -73,7 +73,7 @@ int embedded_table_list(struct quarry *q,
                         struct err *err)
 {
     (void)err; /* The list is in memory. */
-    store_table_names(q->store, names, count);
+    table_part_names(q->store, names, count);
     return 0;
 }
 
@@ -86,12 +86,12 @@ int embedded_table_open(struct quarry_table *t,
 
 void embedded_table_hold(struct quarry_table *t)
 {
-    store_table_ref(t->table);
+    table_part_ref(t->table);
 }
 
 void embedded_table_release(struct quarry_table *t)
 {
-    store_table_unref(t->table);
+    table_part_unref(t->table);
 }
 
 /* --- maintaining --------------------------------------------------------- */
@@ -101,12 +101,12 @@ int embedded_table_split(struct quarry *q,
                          struct slice row,
                          struct err *err)
 {
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = split_at(q->store, t, row, err);
-    store_table_unref(t);
+    table_part_unref(t);
     return rc;
 }
 
@@ -130,12 +130,12 @@ int embedded_table_move_tablet(struct quarry *q,
 
 int embedded_table_compact(struct quarry *q, const char *name, struct err *err)
 {
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = compact_table(q->store, t, err);
-    store_table_unref(t);
+    table_part_unref(t);
     return rc;
 }
 
@@ -145,12 +145,12 @@ int embedded_table_drop_rows(struct quarry *q,
                              struct slice end,
                              struct err *err)
 {
-    struct store_table *t;
+    struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
     rc = drop_rows(q->store, t, start, end, err);
-    store_table_unref(t);
+    table_part_unref(t);
     return rc;
 }
 

@@ -17,7 +17,7 @@
 static struct err err;
 static struct world *world;
 static struct store *store;
-static struct store_table *table;
+static struct table_part *table;
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
 
@@ -36,7 +36,7 @@ static void open_store(void)
 
 static void close_store(void)
 {
-    store_table_unref(table);
+    table_part_unref(table);
     store_close(store);
 }
 
@@ -56,12 +56,12 @@ static void write_row(void)
 /* What merging would read, of all groups. */
 static uint64_t compaction_debt(void)
 {
-    struct store_table_view *v = store_table_get_view(table);
+    struct table_part_view *v = table_part_get_view(table);
     uint64_t debt = 0;
     for (size_t i = 0; i < v->tablet_count; i++)
         for (size_t g = 0; g < atomic_load(&v->tablets[i]->group_count); g++)
             debt += lsm_compaction_debt(v->tablets[i]->groups[g]->lsm);
-    store_table_view_unref(v);
+    table_part_view_unref(v);
     return debt;
 }
 

@@ -26,7 +26,7 @@ enum {
 static struct err err;
 static struct world *world;
 static struct store *store;
-static struct store_table *table;
+static struct table_part *table;
 static char dir[300];
 static unsigned model[ROWS]; /* Number written last; 0: none. */
 
@@ -41,7 +41,7 @@ static void open_all(void)
 
 static void close_all(void)
 {
-    store_table_unref(table);
+    table_part_unref(table);
     store_close(store);
 }
 
@@ -120,7 +120,7 @@ static void change(struct rand_gen *r, unsigned n)
 
 static void check_cover(void)
 {
-    struct store_table_view *v = store_table_get_view(table);
+    struct table_part_view *v = table_part_get_view(table);
     ck_assert_uint_eq(v->tablets[0]->start.len, 0);
     for (size_t i = 0; i < v->tablet_count; i++) {
         const struct tablet *t = v->tablets[i];
@@ -132,7 +132,7 @@ static void check_cover(void)
         ck_assert(
             slice_eq(buf_slice(&t->end), buf_slice(&v->tablets[i + 1]->start)));
     }
-    store_table_view_unref(v);
+    table_part_view_unref(v);
 }
 
 static void check_rows(void)
@@ -178,18 +178,18 @@ END_TEST
  * was split finish on it. */
 START_TEST(test_split_twice)
 {
-    struct store_table_view *before;
-    struct store_table_view *after;
+    struct table_part_view *before;
+    struct table_part_view *after;
     setup();
     for (unsigned i = 0; i < ROWS; i++)
         write_row(i, i + 1);
-    before = store_table_get_view(table);
+    before = table_part_get_view(table);
     ck_assert_uint_eq(before->tablet_count, 1);
     for (int i = 0; i < 2; i++) {
         OK(split_at(store, table, SLICE_LIT("row100"), &err));
-        after = store_table_get_view(table);
+        after = table_part_get_view(table);
         ck_assert_uint_eq(after->tablet_count, 2);
-        store_table_view_unref(after);
+        table_part_view_unref(after);
     }
     {
         struct read_spec spec = {.spans = NULL};
@@ -207,7 +207,7 @@ START_TEST(test_split_twice)
         scan_free(scan);
         read_spec_close(&spec);
     }
-    store_table_view_unref(before);
+    table_part_view_unref(before);
     check_rows();
     close_all();
     world_free(world);
