@@ -14,8 +14,8 @@
 #include "gfs-lite/gfs.h"
 #include "gfs-lite/routed.h"
 #include "jobs/jobs.h"
+#include "mapreduce/attempt/exec.h"
 #include "mapreduce/cluster/job_paths.h"
-#include "mapreduce/worker/exec.h"
 
 struct attempts {
     char *const *words;

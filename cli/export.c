@@ -139,7 +139,7 @@ static int export_archive(struct cli *cli,
     const char *slash = to->path ? strrchr(to->path, '/') : NULL;
     const char *name = slash ? slash + 1 : to->path ? to->path : "-";
     struct export_options o = {
-        .packing = export_packing_of(name),
+        .compression = export_compression_of(name),
         .file_name = name,
         .time_us = (int64_t)world_now_us(cli->world),
         .write = write_records,

@@ -58,11 +58,13 @@ struct world;
 
 /* --- SPECs --------------------------------------------------------------- */
 
+/* Numbers travel in packages of jobs: only append. */
 enum mr_spec_kind {
     MR_SPEC_FILE,
     MR_SPEC_RECORDS,
     MR_SPEC_WARC,
     MR_SPEC_TABLE,
+    MR_SPEC_KINDS, /* How many there are. */
 };
 
 struct mr_spec {
@@ -200,7 +202,7 @@ struct mr_options {
     unsigned attempts_max;  /* Per task; 0: 4. */
     unsigned skips_max;     /* What may be skipped in the whole job: records on
                                which its code died, damaged places of record
-                               files and packed text; 0: 16. Archives may
+                               files and compressed text; 0: 16. Archives may
                                have any number. */
     bool no_backups;        /* Never run a task twice at a time. */
     bool skip_none;         /* Skip nothing: fail instead. */

@@ -10,7 +10,7 @@
 #include "mapreduce/cluster/pool_state.h"
 #include "mapreduce/cluster/share.h"
 #include "mapreduce/master/schedule.h"
-#include "mapreduce/worker/job_package.h"
+#include "mapreduce/task/job_package.h"
 
 #define LOOK_US UINT64_C(100000)
 

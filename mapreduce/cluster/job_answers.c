@@ -99,7 +99,7 @@ static int job_answers_submit(struct job_master_term *r,
                               struct err *err)
 {
     struct job_submission s;
-    struct replay options = {.job_id = NULL};
+    struct saved_job options = {.job_id = NULL};
     int code = job_submission_get(call->body, &s, err);
     if (code)
         return code;
@@ -109,13 +109,13 @@ static int job_answers_submit(struct job_master_term *r,
                        SLICE_ARG(s.id));
     if (find_kept(r, s.id))
         return 0;
-    code = replay_decode_begin(&options, s.options, err);
+    code = saved_job_decode(&options, s.options, err);
     if (code == 0)
         code = job_caps_check(&r->options->caps, &options.options, err);
     if (code == 0)
         code = job_paths_check(r->options->roles, s.principal, s.id,
                                &options.options, r->world, err);
-    replay_close(&options);
+    saved_job_close(&options);
     return code ? code : add_submitted(r, &s, err);
 }
 

@@ -45,7 +45,7 @@ enum job_method {
 
 struct job_submission {
     struct slice id;
-    struct slice options;   /* replay_encode_begin() */
+    struct slice options;   /* saved_job_encode() */
     int64_t priority;       /* Higher goes first. */
     uint32_t weight;        /* Of its share; 0: 1. */
     uint32_t slots_max;     /* Attempts at a time; 0: any number. */

@@ -10,8 +10,8 @@
 #include "gfs-lite/fs.h"
 #include "mapreduce/input/glob.h"
 #include "mapreduce/mapreduce.h"
-#include "mapreduce/master/replay.h"
 #include "mapreduce/records/files.h"
+#include "mapreduce/task/saved_job.h"
 
 #define TIMEOUT_US UINT64_C(30000000)
 /* Between tries, while nobody is master. */
@@ -133,7 +133,7 @@ int job_client_submit(struct job_client *c,
      * time. */
     all.workers = 0;
     all.target = NULL;
-    replay_encode_begin(&all, id, (int64_t)world_now_us(c->world), &options);
+    saved_job_encode(&all, id, (int64_t)world_now_us(c->world), &options);
     s.id = slice_str(id);
     s.options = buf_slice(&options);
     job_submission_put(&s, &body);

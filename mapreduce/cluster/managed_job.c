@@ -17,6 +17,7 @@
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/journal.h"
+#include "mapreduce/master/replay.h"
 #include "mapreduce/output/dirs.h"
 
 /* Memory of an attempt for pairs, if a worker has so much for it. */
@@ -109,7 +110,7 @@ static void on_told(void *ctx, const struct job_summary *s)
 {
     struct managed_job *j = ctx;
     struct job_summary one = *s;
-    struct replay *o = &j->submitted;
+    struct saved_job *o = &j->submitted;
     struct buf json = BUF_INIT;
     one.id = j->id;
     one.principal = j->principal;
@@ -220,7 +221,7 @@ static int finish_part(struct managed_job *j,
                        struct mr_report **report,
                        struct err *err)
 {
-    struct replay log = {.job_id = NULL};
+    struct replay log = {.planned = false};
     struct buf path = BUF_INIT;
     int code;
     journal_path(&path, o->history_dir, name);
@@ -229,8 +230,8 @@ static int finish_part(struct managed_job *j,
     if (code == 0)
         code = replay_read(&log, err);
     if (code == 0 &&
-        !(log.committing &&
-          writes_outputs(j, log.options.outputs, log.options.output_count)))
+        !(log.committing && writes_outputs(j, log.begin.options.outputs,
+                                           log.begin.options.output_count)))
         code = err_set(err, ERR_NOTFOUND, "a part that is not the last");
     if (code == 0)
         code = mr_resume(o, name, j->term->options->find, report, err);
@@ -442,7 +443,7 @@ int managed_job_add(struct job_master_term *r,
                     struct err *err)
 {
     struct managed_job *j = mem_zalloc(1, sizeof(*j));
-    int code = replay_decode_begin(&j->submitted, s->options, err);
+    int code = saved_job_decode(&j->submitted, s->options, err);
     *j = (struct managed_job){
         .term = r,
         .submitted = j->submitted,
@@ -470,7 +471,7 @@ int managed_job_add(struct job_master_term *r,
 
 void managed_job_free(struct managed_job *j)
 {
-    replay_close(&j->submitted);
+    saved_job_close(&j->submitted);
     buf_close(&j->summary);
     mem_free(j->id);
     mem_free(j->principal);
@@ -537,7 +538,7 @@ void managed_jobs_end(struct job_master_term *r)
 /* What it is called, before it has a summary too. */
 static const char *name_of(const struct managed_job *j)
 {
-    const struct replay *s = &j->submitted;
+    const struct saved_job *s = &j->submitted;
     if (s->options.label)
         return s->options.label;
     return s->job_name ? s->job_name : "job";

@@ -13,8 +13,8 @@
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/cluster/job_master.h"
 #include "mapreduce/job_history.h"
-#include "mapreduce/master/replay.h"
 #include "mapreduce/records/files.h"
+#include "mapreduce/task/saved_job.h"
 
 struct task;
 struct worker_pool;
@@ -45,9 +45,9 @@ enum managed_state {
 struct managed_job {
     struct job_master_term *term; /* Borrowed. */
     struct managed_job *next;
-    struct replay submitted; /* Options. Owned. */
-    char *id;                /* Owned. */
-    char *principal;         /* Who submitted it. Owned; "": not known. */
+    struct saved_job submitted; /* Options. Owned. */
+    char *id;                   /* Owned. */
+    char *principal;            /* Who submitted it. Owned; "": not known. */
     int priority;
     uint32_t weight;
     uint32_t slots_max;

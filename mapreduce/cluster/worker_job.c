@@ -10,6 +10,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
 #include "gfs-lite/routed.h"
+#include "mapreduce/attempt/process_host.h"
 #include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/output/dirs.h"

@@ -7,6 +7,7 @@
  */
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
+#include "mapreduce/attempt/process_host.h"
 #include "mapreduce/cluster/worker_state.h"
 
 #define AFTER_US UINT64_C(300000)

@@ -24,7 +24,7 @@
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/cluster/worker.h"
 #include "mapreduce/task/host.h"
-#include "mapreduce/worker/job_package.h"
+#include "mapreduce/task/job_package.h"
 
 struct channel_set;
 struct chubby;

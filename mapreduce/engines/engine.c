@@ -7,15 +7,16 @@
 #include "mapreduce/task/task.h"
 #include "sawzall-lite/sawzall.h"
 
+#define ENGINE_ADDRESS(name) &engine_##name,
+static const struct engine_kind *const engine_kinds[] = {
+    ENGINES(ENGINE_ADDRESS)};
+#undef ENGINE_ADDRESS
+
 static int engine_load_program(struct engine *e, struct err *err)
 {
-    const struct mr_program *p = e->program;
-    if (p->job || p->object)
-        return native_load(e, err);
-    if (p->mapper || p->reducer)
-        return streaming_load(e, err);
-    if (p->saw)
-        return sawzall_load(e, err);
+    for (size_t i = 0; i < ARRAY_LEN(engine_kinds); i++)
+        if (engine_kinds[i]->takes(e->program))
+            return engine_kinds[i]->load(e, err);
     return err_set(err, ERR_INVALID, "no program to run");
 }
 
@@ -31,6 +32,7 @@ int engine_load(const struct mr_program *program,
         engine_free(e);
         e = NULL;
     }
+    POST(code != 0 || e->job != NULL);
     *out = e;
     return code;
 }

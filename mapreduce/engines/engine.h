@@ -7,7 +7,10 @@
 #ifndef MAPREDUCE_ENGINES_ENGINE_H
 #define MAPREDUCE_ENGINES_ENGINE_H
 
+#include <stdbool.h>
+
 #include "base/core/err.h"
+#include "base/core/macros.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 
@@ -22,7 +25,19 @@ MUST_CHECK int engine_load(const struct mr_program *program,
 const struct mr_job *engine_job(const struct engine *e);
 void engine_free(struct engine *e); /* NULL is allowed. */
 
-/* --- the engines: each fills in the job of a zeroed engine ---------------- */
+/* The engine that made up the job of @t. */
+const struct engine *mr_task_engine(const struct mr_task *t);
+
+/* --- the engines: one file and one line of ENGINES each ------------------- */
+
+/* One kind of program. */
+struct engine_kind {
+    /* Is @program of this kind? */
+    bool (*takes)(const struct mr_program *program);
+    /* Set the job of a zeroed engine with its program. engine_free() releases
+     * what it made, also after failure. */
+    int (*load)(struct engine *e, struct err *err);
+};
 
 struct engine {
     const struct mr_program *program; /* Borrowed. */
@@ -33,11 +48,13 @@ struct engine {
     char *mapper;                     /* streaming: with its combiner. Owned. */
 };
 
-/* The engine that made up the job of @t. */
-const struct engine *mr_task_engine(const struct mr_task *t);
+#define ENGINES(X)                                                             \
+    X(native)                                                                  \
+    X(streaming)                                                               \
+    X(sawzall)
 
-MUST_CHECK int native_load(struct engine *e, struct err *err);
-MUST_CHECK int streaming_load(struct engine *e, struct err *err);
-MUST_CHECK int sawzall_load(struct engine *e, struct err *err);
+#define ENGINE_DECLARE(name) extern const struct engine_kind engine_##name;
+ENGINES(ENGINE_DECLARE)
+#undef ENGINE_DECLARE
 
 #endif /* MAPREDUCE_ENGINES_ENGINE_H */

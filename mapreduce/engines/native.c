@@ -24,7 +24,7 @@ check_job(const struct mr_job *job, const char *where, struct err *err)
     return 0;
 }
 
-int native_load(struct engine *e, struct err *err)
+static int native_load(struct engine *e, struct err *err)
 {
     const struct mr_job *const *found;
     const char *path = e->program->object;
@@ -44,3 +44,10 @@ int native_load(struct engine *e, struct err *err)
     e->job = *found;
     return check_job(e->job, path, err);
 }
+
+static bool native_takes(const struct mr_program *p)
+{
+    return p->job || p->object;
+}
+
+const struct engine_kind engine_native = {native_takes, native_load};

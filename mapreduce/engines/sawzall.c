@@ -220,7 +220,7 @@ static const struct mr_param params[] = {
     {"seed", "0", "Of rand() and nrand()."},
 };
 
-int sawzall_load(struct engine *e, struct err *err)
+static int sawzall_load(struct engine *e, struct err *err)
 {
     const struct mr_program *p = e->program;
     struct saw_compile_options o = {.restricted = true};
@@ -250,3 +250,10 @@ int sawzall_load(struct engine *e, struct err *err)
     e->job = &e->made;
     return code;
 }
+
+static bool sawzall_takes(const struct mr_program *p)
+{
+    return p->saw != NULL;
+}
+
+const struct engine_kind engine_sawzall = {sawzall_takes, sawzall_load};

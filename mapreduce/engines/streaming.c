@@ -290,7 +290,7 @@ static int streaming_reduce(struct mr_task *t,
     return code;
 }
 
-int streaming_load(struct engine *e, struct err *err)
+static int streaming_load(struct engine *e, struct err *err)
 {
     const struct mr_program *p = e->program;
     bool reduces = p->reducer && p->reducer[0] != '\0';
@@ -314,3 +314,10 @@ int streaming_load(struct engine *e, struct err *err)
     e->job = &e->made;
     return 0;
 }
+
+static bool streaming_takes(const struct mr_program *p)
+{
+    return p->mapper || p->reducer;
+}
+
+const struct engine_kind engine_streaming = {streaming_takes, streaming_load};

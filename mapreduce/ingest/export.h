@@ -20,14 +20,14 @@
 struct quarry_read_options;
 struct quarry_table;
 
-enum export_packing {
+enum export_compression {
     EXPORT_PLAIN,
     EXPORT_GZIP, /* A member per record, so that readers can seek. */
     EXPORT_ZSTD, /* A frame per record. */
 };
 
 /* How @file_name asks to be packed: .gz, .zst, else not at all. */
-enum export_packing export_packing_of(const char *file_name);
+enum export_compression export_compression_of(const char *file_name);
 
 struct export_report {
     uint64_t row_count; /* Rows that had a record. */
@@ -38,7 +38,7 @@ struct export_report {
 };
 
 struct export_options {
-    enum export_packing packing;
+    enum export_compression compression;
     const char *file_name; /* For the file's first record. */
     int64_t time_us;       /* Likewise: now. */
     /* Take the next bytes of the file, at most a record or 1 MiB more; told

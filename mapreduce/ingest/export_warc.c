@@ -33,7 +33,7 @@ struct export
     struct buf headers; /* Of the record, beyond what every one has. */
 };
 
-enum export_packing export_packing_of(const char *file_name)
+enum export_compression export_compression_of(const char *file_name)
 {
     struct slice name = slice_str(file_name);
     if (slice_ends_with(name, SLICE_LIT(".gz")))
@@ -428,11 +428,11 @@ int export_warc(struct quarry_table *table,
     /* Anchors are made again of the pages that have them. */
     narrowed.families = families;
     narrowed.family_count = ARRAY_LEN(families);
-    x.writer =
-        warc_writer_new(opts->packing == EXPORT_GZIP   ? WARC_GZIP
-                        : opts->packing == EXPORT_ZSTD ? WARC_ZSTD
-                                                       : WARC_PLAIN,
-                        opts->packing == EXPORT_GZIP ? GZIP_LEVEL : ZSTD_LEVEL);
+    x.writer = warc_writer_new(opts->compression == EXPORT_GZIP   ? WARC_GZIP
+                               : opts->compression == EXPORT_ZSTD ? WARC_ZSTD
+                                                                  : WARC_PLAIN,
+                               opts->compression == EXPORT_GZIP ? GZIP_LEVEL
+                                                                : ZSTD_LEVEL);
     warc_writer_put_info(x.writer, opts->file_name, opts->time_us, &x.out);
     code = put_rows(&x, table, &narrowed, err);
     if (code == 0)

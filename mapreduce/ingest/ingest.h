@@ -173,8 +173,9 @@ typedef int (*ingest_fn)(const struct ingest_job *job,
                          struct ingest_report *report,
                          struct err *err);
 
-/* WARC or ARC in any packing, told by content, not name, into a Webtable. Also
- * ERR_CORRUPT: some files are neither WARC nor ARC; the others have been read.
+/* WARC or ARC in any compression, told by content, not name, into a Webtable.
+ * Also ERR_CORRUPT: some files are neither WARC nor ARC; the others have been
+ * read.
  */
 MUST_CHECK int ingest_warc(const struct ingest_job *job,
                            struct ingest_report *report,

@@ -1,42 +1,38 @@
-/* From SPECs to splits, and from splits to readers. */
+/* From SPECs to splits, and from splits to readers: patterns are expanded here,
+ * everything else is left to the format (formats.h). */
 #include "mapreduce/input/input.h"
 
 #include <string.h>
 
+#include "base/core/macros.h"
+#include "base/core/panic.h"
+#include "mapreduce/input/formats.h"
 #include "mapreduce/input/glob.h"
 
-static int warc_plan(const struct input_context *ctx,
-                     unsigned input,
-                     const char *path,
-                     struct input_splits *splits,
-                     struct err *err)
+#define INPUT_FORMAT_ADDRESS(name) &input_format_##name,
+static const struct input_format *const formats[] = {
+    INPUT_FORMATS(INPUT_FORMAT_ADDRESS)};
+#undef INPUT_FORMAT_ADDRESS
+
+const struct input_format *input_format_at(unsigned index)
 {
-    struct files_info info;
-    struct input_split *s;
-    int code = files_stat(&ctx->files, path, &info, err);
-    if (code)
-        return code;
-    s = input_splits_add(splits, input, path);
-    s->end = info.size_bytes;
-    s->bytes = info.size_bytes;
-    return input_splits_locate(splits, splits->count - 1, &ctx->files, path,
-                               err);
+    return index < ARRAY_LEN(formats) ? formats[index] : NULL;
 }
 
-static int plan_file(const struct input_context *ctx,
-                     unsigned input,
-                     const char *path,
-                     struct input_splits *splits,
-                     struct err *err)
+const struct input_format *input_format_find(enum mr_spec_kind kind)
 {
-    switch (ctx->specs[input].kind) {
-    case MR_SPEC_RECORDS:
-        return input_records_plan(ctx, input, path, splits, err);
-    case MR_SPEC_WARC: return warc_plan(ctx, input, path, splits, err);
-    case MR_SPEC_FILE:
-    case MR_SPEC_TABLE: break;
-    }
-    return input_text_plan(ctx, input, path, splits, err);
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        if (formats[i]->kind == kind)
+            return formats[i];
+    return NULL;
+}
+
+const struct input_format *input_format_of_text(const char *text)
+{
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        if (strncmp(text, formats[i]->prefix, strlen(formats[i]->prefix)) == 0)
+            return formats[i];
+    return NULL;
 }
 
 /* A table is easily named as if it were a file. */
@@ -52,24 +48,35 @@ static int refuse_path(const char *path, struct err *err)
     return ERR_NOTFOUND;
 }
 
+static int plan_files(const struct input_format *format,
+                      const struct input_context *ctx,
+                      unsigned input,
+                      struct input_splits *splits,
+                      struct err *err)
+{
+    const char *pattern = ctx->specs[input].path;
+    char **paths = NULL;
+    size_t count = 0;
+    int code = glob_files(&ctx->files, pattern, &paths, &count, err);
+    if (code == 0 && count == 0)
+        code = refuse_path(pattern, err);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = format->plan(ctx, input, paths[i], splits, err);
+    files_names_free(paths, count);
+    return code;
+}
+
 int input_plan(const struct input_context *ctx,
                unsigned input,
                struct input_splits *splits,
                struct err *err)
 {
     const struct mr_spec *spec = &ctx->specs[input];
-    char **paths = NULL;
-    size_t count = 0;
-    int code;
-    if (spec->kind == MR_SPEC_TABLE)
-        return input_table_plan(ctx, input, splits, err);
-    code = glob_files(&ctx->files, spec->path, &paths, &count, err);
-    if (code == 0 && count == 0)
-        code = refuse_path(spec->path, err);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = plan_file(ctx, input, paths[i], splits, err);
-    files_names_free(paths, count);
-    return code;
+    const struct input_format *format = input_format_find(spec->kind);
+    PRE(format != NULL);
+    if (format->is_glob)
+        return plan_files(format, ctx, input, splits, err);
+    return format->plan(ctx, input, spec->path, splits, err);
 }
 
 int input_open(const struct input_context *ctx,
@@ -77,15 +84,11 @@ int input_open(const struct input_context *ctx,
                struct input_reader **out,
                struct err *err)
 {
-    if (ctx->specs[split->input].kind == MR_SPEC_TABLE && ctx->open_rows)
-        return ctx->open_rows(ctx->rows_ctx, split, out, err);
-    switch (ctx->specs[split->input].kind) {
-    case MR_SPEC_FILE: return input_text_open(ctx, split, out, err);
-    case MR_SPEC_RECORDS: return input_records_open(ctx, split, out, err);
-    case MR_SPEC_WARC: return input_warc_open(ctx, split, out, err);
-    case MR_SPEC_TABLE: return input_table_open(ctx, split, out, err);
-    }
-    return err_set(err, ERR_INVALID, "input of an unknown kind");
+    const struct input_format *format =
+        input_format_find(ctx->specs[split->input].kind);
+    PRE(format != NULL);
+    PRE(split->begin <= split->end);
+    return format->open(ctx, split, out, err);
 }
 
 void input_reader_close(struct input_reader *r)

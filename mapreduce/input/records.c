@@ -2,6 +2,7 @@
  * read are passed over; of a file without its index all are one split. */
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
+#include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/records/record_reader.h"
 
@@ -32,11 +33,11 @@ static int plan_unindexed(const struct input_context *ctx,
                                err);
 }
 
-int input_records_plan(const struct input_context *ctx,
-                       unsigned input,
-                       const char *path,
-                       struct input_splits *splits,
-                       struct err *err)
+static int records_plan(const struct input_context *ctx,
+                        unsigned input,
+                        const char *path,
+                        struct input_splits *splits,
+                        struct err *err)
 {
     struct record_reader r;
     uint64_t at = 8;
@@ -115,7 +116,7 @@ static int open_scratch(struct records_input *r,
                         struct err *err)
 {
     struct keyring *keys = keyring_new_of(ctx->files.world, ctx->scratch_key);
-    int code = packer_encrypt(&r->reader.packer, keys, err);
+    int code = block_codec_encrypt(&r->reader.codec, keys, err);
     keyring_unref(keys);
     return code;
 }
@@ -145,10 +146,10 @@ static int open_file(struct records_input *r,
     return 0;
 }
 
-int input_records_open(const struct input_context *ctx,
-                       const struct input_split *split,
-                       struct input_reader **out,
-                       struct err *err)
+static int records_open(const struct input_context *ctx,
+                        const struct input_split *split,
+                        struct input_reader **out,
+                        struct err *err)
 {
     struct records_input *r = mem_zalloc(1, sizeof(*r));
     int code;
@@ -163,3 +164,13 @@ int input_records_open(const struct input_context *ctx,
         *out = &r->base;
     return code;
 }
+
+const struct input_format input_format_records = {
+    .kind = MR_SPEC_RECORDS,
+    .prefix = "records:",
+    .usage = "records:GLOB",
+    .output = "records:DIR",
+    .is_glob = true,
+    .plan = records_plan,
+    .open = records_open,
+};

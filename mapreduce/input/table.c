@@ -3,7 +3,9 @@
 #include "base/core/panic.h"
 #include "bigtable/client/place.h"
 #include "bigtable/quarry.h"
+#include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"
+#include "mapreduce/input/table_parameters.h"
 
 /* Row ranges a worker should find: enough to even out what rows cost. */
 #define SPLITS_PER_WORKER 4
@@ -81,12 +83,12 @@ static void cut_range(const struct input_context *ctx,
     add_rows(ctx, splits, input, at, spec->end);
 }
 
-int input_table_plan(const struct input_context *ctx,
-                     unsigned input,
-                     struct input_splits *splits,
-                     struct err *err)
+static int table_plan(const struct input_context *ctx,
+                      unsigned input,
+                      const char *path,
+                      struct input_splits *splits,
+                      struct err *err)
 {
-    const struct mr_spec *spec = &ctx->specs[input];
     struct quarry_table *t = NULL;
     struct slice *keys = NULL;
     size_t count = 0;
@@ -100,7 +102,7 @@ int input_table_plan(const struct input_context *ctx,
         cut_range(ctx, input, keys, count, splits);
         place_all(t, splits, first);
     } else {
-        err_wrap(err, "input table %s", spec->path);
+        err_wrap(err, "input table %s", path);
     }
     mem_free(keys);
     if (t)
@@ -191,10 +193,10 @@ static int scan_open(struct table_input *r,
     return quarry_scan(r->table, &o, &r->scanner, err);
 }
 
-int input_table_open(const struct input_context *ctx,
-                     const struct input_split *split,
-                     struct input_reader **out,
-                     struct err *err)
+static int scan_split(const struct input_context *ctx,
+                      const struct input_split *split,
+                      struct input_reader **out,
+                      struct err *err)
 {
     struct table_input *r = mem_zalloc(1, sizeof(*r));
     int code = quarry_table_open(
@@ -211,3 +213,24 @@ int input_table_open(const struct input_context *ctx,
         *out = &r->base;
     return code;
 }
+
+/* Rows come from the store, or from the worker where the attempt has none. */
+static int table_open(const struct input_context *ctx,
+                      const struct input_split *split,
+                      struct input_reader **out,
+                      struct err *err)
+{
+    if (ctx->open_rows)
+        return ctx->open_rows(ctx->rows_ctx, split, out, err);
+    return scan_split(ctx, split, out, err);
+}
+
+const struct input_format input_format_table = {
+    .kind = MR_SPEC_TABLE,
+    .prefix = "table:",
+    .usage = "table:NAME[?columns=F:Q,…&prefix=P&versions=N]",
+    .output = "table:NAME[?bulk=yes]",
+    .parameters = table_parameters,
+    .plan = table_plan,
+    .open = table_open,
+};

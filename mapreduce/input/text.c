@@ -1,12 +1,13 @@
 /* Lines of text. A line belongs to the split in which it begins, so a split
  * that starts inside the file first drops what is left of the line before.
  *
- * Where a packed file is damaged, the line that breaks off there and the one in
- * whose middle it may go on are dropped: half a line is no record. */
+ * Where a compressed file is damaged, the line that breaks off there and the
+ * one in whose middle it may go on are dropped: half a line is no record. */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "gfs-lite/gfs.h" /* GFS_CHUNK_BYTES */
+#include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/records/byte_source.h"
 #include "mapreduce/records/pair_block.h"
@@ -45,23 +46,23 @@ split_end(const struct input_context *ctx, uint64_t at, uint64_t bytes)
     return ctx->files.fs ? MIN_OF(end, chunk) : end;
 }
 
-int input_text_plan(const struct input_context *ctx,
-                    unsigned input,
-                    const char *path,
-                    struct input_splits *splits,
-                    struct err *err)
+static int text_plan(const struct input_context *ctx,
+                     unsigned input,
+                     const char *path,
+                     struct input_splits *splits,
+                     struct err *err)
 {
-    enum input_packing packing;
+    enum byte_compression compression;
     size_t first = splits->count;
     uint64_t bytes;
-    int code = byte_source_probe(&ctx->files, path, &packing, &bytes, err);
+    int code = byte_source_probe(&ctx->files, path, &compression, &bytes, err);
     if (code)
         return code;
     for (uint64_t at = 0; at < bytes;) {
         uint64_t end =
-            packing == INPUT_PLAIN ? split_end(ctx, at, bytes) : bytes;
+            compression == BYTES_PLAIN ? split_end(ctx, at, bytes) : bytes;
         struct input_split *s = input_splits_add(splits, input, path);
-        s->packing = packing;
+        s->compression = compression;
         s->begin = at;
         s->end = end;
         s->bytes = end - at;
@@ -70,7 +71,7 @@ int input_text_plan(const struct input_context *ctx,
     return input_splits_locate(splits, first, &ctx->files, path, err);
 }
 
-/* Pass over damage of the packing, which @why names. */
+/* Pass over damage of the compression, which @why names. */
 static int
 pass_over(struct text_reader *r, const struct err *why, struct err *err)
 {
@@ -87,7 +88,7 @@ pass_over(struct text_reader *r, const struct err *why, struct err *err)
 }
 
 /* Bytes to ask the source for: not much more than the split, which may be small
- * in a large file. The end of a packed one is known when it is reached. */
+ * in a large file. The end of a compressed one is known when it is reached. */
 static size_t next_read(struct text_reader *r)
 {
     uint64_t at = byte_source_offset(r->source);
@@ -232,13 +233,13 @@ static int drop_partial_line(struct text_reader *r, struct err *err)
     return r->offset == 0 ? 0 : drop_line(r, err);
 }
 
-int input_text_open(const struct input_context *ctx,
-                    const struct input_split *split,
-                    struct input_reader **out,
-                    struct err *err)
+static int text_open(const struct input_context *ctx,
+                     const struct input_split *split,
+                     struct input_reader **out,
+                     struct err *err)
 {
     struct text_reader *r = mem_zalloc(1, sizeof(*r));
-    bool plain = split->packing == INPUT_PLAIN;
+    bool plain = split->compression == BYTES_PLAIN;
     int code;
     *out = NULL;
     r->base.next = text_next;
@@ -250,8 +251,8 @@ int input_text_open(const struct input_context *ctx,
     r->split_end = plain ? split->end : UINT64_MAX - TEXT_READ_BYTES;
     r->tail = TEXT_TAIL_BYTES;
     r->offset = plain && split->begin > 0 ? split->begin - 1 : 0;
-    code = byte_source_open(&ctx->files, split->path, split->packing, r->offset,
-                            &r->source, err);
+    code = byte_source_open(&ctx->files, split->path, split->compression,
+                            r->offset, &r->source, err);
     if (code == 0)
         code = drop_partial_line(r, err);
     if (code)
@@ -260,3 +261,13 @@ int input_text_open(const struct input_context *ctx,
         *out = &r->base;
     return code;
 }
+
+const struct input_format input_format_text = {
+    .kind = MR_SPEC_FILE,
+    .prefix = "file:",
+    .usage = "file:GLOB",
+    .output = "file:DIR",
+    .is_glob = true,
+    .plan = text_plan,
+    .open = text_open,
+};

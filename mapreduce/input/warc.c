@@ -1,6 +1,7 @@
 /* Web archives as input: a file is one split, since members can be found only
  * by reading. Damage is passed over and told, as the reader reports it. */
 #include "base/core/panic.h"
+#include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/warc/reader.h"
 
@@ -11,6 +12,24 @@ struct warc_input {
     uint64_t offset;  /* Of the next byte to read. */
     struct warc_reader *reader;
 };
+
+static int warc_plan(const struct input_context *ctx,
+                     unsigned input,
+                     const char *path,
+                     struct input_splits *splits,
+                     struct err *err)
+{
+    struct files_info info;
+    struct input_split *s;
+    int code = files_stat(&ctx->files, path, &info, err);
+    if (code)
+        return code;
+    s = input_splits_add(splits, input, path);
+    s->end = info.size_bytes;
+    s->bytes = info.size_bytes;
+    return input_splits_locate(splits, splits->count - 1, &ctx->files, path,
+                               err);
+}
 
 static int
 warc_read(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
@@ -57,10 +76,10 @@ static void warc_close(struct input_reader *base)
     mem_free(r);
 }
 
-int input_warc_open(const struct input_context *ctx,
-                    const struct input_split *split,
-                    struct input_reader **out,
-                    struct err *err)
+static int warc_open(const struct input_context *ctx,
+                     const struct input_split *split,
+                     struct input_reader **out,
+                     struct err *err)
 {
     struct warc_input *r = mem_zalloc(1, sizeof(*r));
     struct warc_reader_options o = {.read = warc_read,
@@ -81,3 +100,12 @@ int input_warc_open(const struct input_context *ctx,
     *out = &r->base;
     return 0;
 }
+
+const struct input_format input_format_warc = {
+    .kind = MR_SPEC_WARC,
+    .prefix = "warc:",
+    .usage = "warc:GLOB",
+    .is_glob = true,
+    .plan = warc_plan,
+    .open = warc_open,
+};

@@ -29,7 +29,7 @@ static void copy_split(struct task_spec *s, const struct input_split *from)
     struct input_split *to =
         input_splits_add(&s->splits, from->input, from->path);
     to->snapshot = from->snapshot ? mem_strdup(from->snapshot) : NULL;
-    to->packing = from->packing;
+    to->compression = from->compression;
     to->unindexed = from->unindexed;
     to->begin = from->begin;
     to->end = from->end;

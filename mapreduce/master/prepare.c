@@ -9,6 +9,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
+#include "mapreduce/attempt/inline_host.h"
+#include "mapreduce/attempt/process_host.h"
 #include "mapreduce/master/input_snapshots.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/job_run.h"
@@ -17,6 +19,7 @@
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
 #include "mapreduce/sandbox/job_cage.h"
+#include "mapreduce/shuffle/collector.h"
 
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)
@@ -248,11 +251,11 @@ static void fill_setup(struct job_run *r)
     s->output_count = o->output_count;
     s->user_files = !o->open_host;
     if (r->replay)
-        s->job_id = mem_strdup(r->replay->job_id);
+        s->job_id = mem_strdup(r->replay->begin.job_id);
     else
         s->job_id = o->id ? mem_strdup(o->id) : mr_make_id(s->world);
-    s->job_time_us =
-        r->replay ? r->replay->job_time_us : (int64_t)world_now_us(s->world);
+    s->job_time_us = r->replay ? r->replay->begin.job_time_us
+                               : (int64_t)world_now_us(s->world);
     s->encrypts = o->encrypts;
     if (s->encrypts)
         world_random_bytes(s->world, s->spill_key, sizeof(s->spill_key));
@@ -569,8 +572,7 @@ static int begin_journal(struct job_run *r, struct err *err)
     if (code == 0 && r->replay) {
         code = journal_append(&r->journal, JOURNAL_RESUME, SLICE_EMPTY, err);
     } else if (code == 0) {
-        replay_encode_begin(r->opts, r->setup.job_id, r->setup.job_time_us,
-                            &text);
+        saved_job_encode(r->opts, r->setup.job_id, r->setup.job_time_us, &text);
         code =
             journal_append(&r->journal, JOURNAL_BEGIN, buf_slice(&text), err);
     }

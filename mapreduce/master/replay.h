@@ -11,7 +11,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "mapreduce/job.h"
+#include "mapreduce/task/saved_job.h"
 #include "mapreduce/task/task_spec.h"
 
 /* A task that was done. */
@@ -26,10 +26,7 @@ struct replay {
     struct buf bytes; /* The journal. */
     uint64_t end;     /* Of its last whole record. */
     uint64_t length;  /* Of the file up to there. */
-    char *job_id;     /* Owned. */
-    int64_t job_time_us;
-    struct mr_options options; /* With what was saved; its strings are owned. */
-    char *job_name;            /* Of a built-in job, or NULL. Owned. */
+    struct saved_job begin;
     bool planned;
     bool cut;
     struct task_spec plan;
@@ -39,16 +36,6 @@ struct replay {
     bool committing;
     unsigned resumes; /* So far. */
 };
-
-/* The body of JOURNAL_BEGIN. */
-void replay_encode_begin(const struct mr_options *o,
-                         const char *job_id,
-                         int64_t job_time_us,
-                         struct buf *out);
-
-/* The same back: job_id, job_time_us, options and job_name of a zeroed @r. */
-MUST_CHECK int
-replay_decode_begin(struct replay *r, struct slice body, struct err *err);
 
 /* Take @r->bytes apart. ERR_CORRUPT: they do not begin as a journal does. Close
  * it in any case. */

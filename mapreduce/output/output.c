@@ -87,7 +87,7 @@ static int records_open(struct mr_output *o,
     int code =
         record_writer_open(&s->record, &ctx->files, path, ctx->level, err);
     if (code == 0 && keys)
-        code = packer_encrypt(&s->record.packer, keys, err);
+        code = block_codec_encrypt(&s->record.codec, keys, err);
     keyring_unref(keys);
     return code;
 }

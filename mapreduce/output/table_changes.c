@@ -139,7 +139,7 @@ int table_changes_apply(const struct job_files *files,
     if (code)
         goto fail_batch;
     if (keys)
-        code = packer_encrypt(&r.packer, keys, err);
+        code = block_codec_encrypt(&r.codec, keys, err);
     if (code == 0)
         code = quarry_table_open(store, table, &b->table, err);
     if (code)

@@ -7,11 +7,11 @@
 #include <zlib.h>
 
 #include "base/core/panic.h"
+#include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/files.h"
-#include "mapreduce/records/packer.h"
 
 /* Packed bytes read at a time. */
-#define PACKED_BYTES ((size_t)256 << 10)
+#define COMPRESSED_BYTES ((size_t)256 << 10)
 /* Damage may be noticed so far behind the next member's start. */
 #define OVERRUN_BYTES ((uint64_t)64 << 10)
 /* Unpacked to see whether a place where a member might begin is one: garbage
@@ -24,26 +24,27 @@
 struct byte_source {
     struct job_file *file;
     char *path; /* For messages. */
-    enum input_packing packing;
-    uint64_t offset;    /* Of the next byte to read from the file. */
-    char *packed;       /* Read, [packed_begin, packed_end) not unpacked yet. */
+    enum byte_compression compression;
+    uint64_t offset;  /* Of the next byte to read from the file. */
+    char *compressed; /* Read, [input.data, +input.len) is not decompressed yet.
+                       */
     struct slice input; /* That part. */
     bool file_ended;
     bool at_border;  /* Between members: the file may end here. */
     uint64_t member; /* Where the present one begins. */
     struct err why;  /* To be told when what came before it has been read. */
     z_stream gzip;
-    struct packer_stream *zstd;
+    struct zstd_stream *zstd;
 };
 
 static int unpack_start(struct byte_source *s, struct err *err)
 {
-    if (s->packing == INPUT_PLAIN)
+    if (s->compression == BYTES_PLAIN)
         return 0;
-    s->packed = mem_alloc(PACKED_BYTES);
+    s->compressed = mem_alloc(COMPRESSED_BYTES);
     s->at_border = true;
-    if (s->packing == INPUT_ZSTD)
-        s->zstd = packer_stream_new();
+    if (s->compression == BYTES_ZSTD)
+        s->zstd = zstd_stream_new();
     /* 15 + 16: the largest window, with a gzip header. */
     else if (inflateInit2(&s->gzip, 15 + 16) != Z_OK)
         return err_set(err, ERR_NOMEM, "no memory to unpack gzip");
@@ -52,7 +53,7 @@ static int unpack_start(struct byte_source *s, struct err *err)
 
 int byte_source_open(const struct job_files *files,
                      const char *path,
-                     enum input_packing packing,
+                     enum byte_compression compression,
                      uint64_t offset,
                      struct byte_source **out,
                      struct err *err)
@@ -61,7 +62,7 @@ int byte_source_open(const struct job_files *files,
     int code;
     *out = NULL;
     s->path = mem_strdup(path);
-    s->packing = packing;
+    s->compression = compression;
     s->offset = offset;
     code = job_file_open(files, path, &s->file, err);
     if (code == 0)
@@ -77,10 +78,10 @@ void byte_source_close(struct byte_source *s)
 {
     if (!s)
         return;
-    if (s->packing == INPUT_GZIP && s->packed)
+    if (s->compression == BYTES_GZIP && s->compressed)
         inflateEnd(&s->gzip);
-    packer_stream_free(s->zstd);
-    mem_free(s->packed);
+    zstd_stream_free(s->zstd);
+    mem_free(s->compressed);
     mem_free(s->path);
     job_file_close(s->file);
     mem_free(s);
@@ -91,18 +92,18 @@ uint64_t byte_source_offset(const struct byte_source *s)
     return s->offset - s->input.len;
 }
 
-/* Have some packed bytes, unless the file has ended. */
+/* Have some compressed bytes, unless the file has ended. */
 static int input_fill(struct byte_source *s, struct err *err)
 {
     size_t got = 0;
     int code;
     if (s->input.len > 0 || s->file_ended)
         return 0;
-    code = job_file_read_at(s->file, s->offset, s->packed, PACKED_BYTES, &got,
-                            err);
+    code = job_file_read_at(s->file, s->offset, s->compressed, COMPRESSED_BYTES,
+                            &got, err);
     s->offset += got;
-    s->input = slice_make(s->packed, got);
-    s->file_ended = got < PACKED_BYTES;
+    s->input = slice_make(s->compressed, got);
+    s->file_ended = got < COMPRESSED_BYTES;
     return code;
 }
 
@@ -137,10 +138,10 @@ static int unpack_step(struct byte_source *s,
 {
     if (s->at_border)
         s->member = byte_source_offset(s);
-    if (s->packing == INPUT_GZIP)
+    if (s->compression == BYTES_GZIP)
         return gzip_step(s, dst, len, got, err);
-    return packer_stream_step(s->zstd, &s->input, dst, len, got, &s->at_border,
-                              err);
+    return zstd_stream_step(s->zstd, &s->input, dst, len, got, &s->at_border,
+                            err);
 }
 
 static int byte_source_unpack(struct byte_source *s,
@@ -166,7 +167,7 @@ static int byte_source_unpack(struct byte_source *s,
         if (code == 0)
             code = unpack_step(s, dst, len, got, &why);
         if (code == 0 && *got == 0 && before == 0)
-            code = err_set(&why, ERR_CORRUPT, "packed file ends too early");
+            code = err_set(&why, ERR_CORRUPT, "compressed file ends too early");
     }
     if (code == 0)
         return 0;
@@ -185,7 +186,7 @@ int byte_source_read(struct byte_source *s,
                      struct err *err)
 {
     int code;
-    if (s->packing != INPUT_PLAIN)
+    if (s->compression != BYTES_PLAIN)
         return byte_source_unpack(s, dst, len, got, err);
     code = job_file_read_at(s->file, s->offset, dst, len, got, err);
     s->offset += *got;
@@ -196,20 +197,21 @@ int byte_source_read(struct byte_source *s,
 
 static void decoder_reset(struct byte_source *s)
 {
-    if (s->packing == INPUT_GZIP) {
+    if (s->compression == BYTES_GZIP) {
         inflateReset(&s->gzip);
     } else {
-        packer_stream_free(s->zstd);
-        s->zstd = packer_stream_new();
+        zstd_stream_free(s->zstd);
+        s->zstd = zstd_stream_new();
     }
     s->at_border = true;
 }
 
 static size_t
-find_magic(enum input_packing packing, struct slice s, size_t from)
+find_magic(enum byte_compression compression, struct slice s, size_t from)
 {
-    struct slice magic = packing == INPUT_GZIP ? SLICE_LIT("\x1f\x8b\x08")
-                                               : SLICE_LIT("\x28\xb5\x2f\xfd");
+    struct slice magic = compression == BYTES_GZIP
+                             ? SLICE_LIT("\x1f\x8b\x08")
+                             : SLICE_LIT("\x28\xb5\x2f\xfd");
     const char *p = from < s.len ? memmem(s.data + from, s.len - from,
                                           magic.data, magic.len)
                                  : NULL;
@@ -219,7 +221,7 @@ find_magic(enum input_packing packing, struct slice s, size_t from)
 /* Does what begins at @offset unpack, as far as a trial tells? */
 static int try_at(struct byte_source *s,
                   uint64_t offset,
-                  char *packed,
+                  char *compressed,
                   bool *good,
                   struct err *err)
 {
@@ -227,10 +229,10 @@ static int try_at(struct byte_source *s,
     uint64_t made = 0;
     size_t got = 0;
     int code =
-        job_file_read_at(s->file, offset, packed, TRIAL_BYTES, &got, err);
+        job_file_read_at(s->file, offset, compressed, TRIAL_BYTES, &got, err);
     *good = code == 0;
     decoder_reset(s);
-    s->input = slice_make(packed, got);
+    s->input = slice_make(compressed, got);
     while (*good && s->input.len > 0) {
         size_t before = s->input.len;
         size_t n;
@@ -254,20 +256,22 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
     char *trial = mem_alloc(TRIAL_BYTES);
     uint64_t window = from;
     unsigned tried = 0;
-    size_t got = PACKED_BYTES;
+    size_t got = COMPRESSED_BYTES;
     bool good = false;
     int code = 0;
     *at = UINT64_MAX;
-    while (code == 0 && !good && got == PACKED_BYTES && tried < TRIALS_MAX) {
+    while (code == 0 && !good && got == COMPRESSED_BYTES &&
+           tried < TRIALS_MAX) {
         size_t i;
-        code = job_file_read_at(s->file, window, s->packed, PACKED_BYTES, &got,
-                                err);
-        i = find_magic(s->packing, slice_make(s->packed, got), 0);
+        code = job_file_read_at(s->file, window, s->compressed,
+                                COMPRESSED_BYTES, &got, err);
+        i = find_magic(s->compression, slice_make(s->compressed, got), 0);
         while (code == 0 && i < got && tried++ < TRIALS_MAX) {
             code = try_at(s, window + i, trial, &good, err);
             if (good)
                 break;
-            i = find_magic(s->packing, slice_make(s->packed, got), i + 1);
+            i = find_magic(s->compression, slice_make(s->compressed, got),
+                           i + 1);
         }
         if (good)
             *at = window + i;
@@ -286,7 +290,7 @@ int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
     uint64_t size = 0;
     uint64_t at = 0;
     int code = job_file_size(s->file, &size, err);
-    PRE(s->packing != INPUT_PLAIN);
+    PRE(s->compression != BYTES_PLAIN);
     if (code == 0)
         code = find_member(s, from, &at, err);
     if (code)
@@ -301,7 +305,7 @@ int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
 
 int byte_source_probe(const struct job_files *files,
                       const char *path,
-                      enum input_packing *packing,
+                      enum byte_compression *compression,
                       uint64_t *bytes,
                       struct err *err)
 {
@@ -315,11 +319,11 @@ int byte_source_probe(const struct job_files *files,
     code = job_file_read_at(f, 0, head, sizeof(head), &got, err);
     if (code == 0)
         code = job_file_size(f, bytes, err);
-    *packing = INPUT_PLAIN;
+    *compression = BYTES_PLAIN;
     if (got >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
-        *packing = INPUT_GZIP;
+        *compression = BYTES_GZIP;
     if (got == 4 && memcmp(head, zstd_magic, 4) == 0)
-        *packing = INPUT_ZSTD;
+        *compression = BYTES_ZSTD;
     job_file_close(f);
     return code;
 }

@@ -6,14 +6,23 @@
 #include <stdint.h>
 
 #include "base/core/err.h"
-#include "mapreduce/input/input.h"
+#include "base/core/macros.h"
 
 struct byte_source;
+struct job_files;
 
-/* Read @path from byte @offset on (0 unless @packing is INPUT_PLAIN). */
+/* How the bytes of a file are compressed. Numbers travel in task specs: only
+ * append. */
+enum byte_compression {
+    BYTES_PLAIN,
+    BYTES_GZIP,
+    BYTES_ZSTD
+};
+
+/* Read @path from byte @offset on (0 unless @compression is BYTES_PLAIN). */
 MUST_CHECK int byte_source_open(const struct job_files *files,
                                 const char *path,
-                                enum input_packing packing,
+                                enum byte_compression compression,
                                 uint64_t offset,
                                 struct byte_source **out,
                                 struct err *err);
@@ -32,10 +41,10 @@ byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err);
 uint64_t byte_source_offset(const struct byte_source *s);
 void byte_source_close(struct byte_source *s); /* NULL is allowed. */
 
-/* How the file is packed, by its first bytes; its size. */
+/* How the file is compressed, by its first bytes; its size. */
 MUST_CHECK int byte_source_probe(const struct job_files *files,
                                  const char *path,
-                                 enum input_packing *packing,
+                                 enum byte_compression *compression,
                                  uint64_t *bytes,
                                  struct err *err);
 

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
 #include "mapreduce/mapreduce.h"
-#include "mapreduce/records/packer.h"
+#include "mapreduce/records/block_codec.h"
 
 STATIC_ASSERT(BLOCK_BYTES_MAX + UNIT_BYTES_MORE < BLOCK_SEALED,
               "lengths leave the flag alone");
@@ -68,19 +68,20 @@ void pair_block_builder_add(struct pair_block_builder *b,
 }
 
 /* Seal the @bytes at the end of @out; returns how many they are then. */
-static size_t seal_payload(struct packer *packer, size_t bytes, struct buf *out)
+static size_t
+seal_payload(struct block_codec *codec, size_t bytes, struct buf *out)
 {
     char *unit;
     buf_extend(out, UNIT_BYTES_MORE);
     unit = out->data + out->len - bytes - UNIT_BYTES_MORE;
     memmove(unit + UNIT_HEAD_BYTES, unit, bytes);
-    unit_seal(packer->sealer, SLICE_EMPTY,
+    unit_seal(codec->sealer, SLICE_EMPTY,
               slice_make(unit + UNIT_HEAD_BYTES, bytes), unit);
     return bytes + UNIT_BYTES_MORE;
 }
 
 void pair_block_builder_finish(struct pair_block_builder *b,
-                               struct packer *packer,
+                               struct block_codec *codec,
                                struct buf *out)
 {
     size_t at = out->len;
@@ -88,15 +89,15 @@ void pair_block_builder_finish(struct pair_block_builder *b,
     size_t stored;
     char *p;
     buf_extend(out, BLOCK_HEADER_BYTES);
-    stored = packer_compress(packer, raw, out);
+    stored = block_codec_compress(codec, raw, out);
     if (stored == 0) {
         stored = raw.len;
         buf_append_slice(out, raw);
     }
-    if (packer->sealer)
-        stored = seal_payload(packer, stored, out);
+    if (codec->sealer)
+        stored = seal_payload(codec, stored, out);
     p = out->data + at;
-    put_le32(p, (uint32_t)stored | (packer->sealer ? BLOCK_SEALED : 0));
+    put_le32(p, (uint32_t)stored | (codec->sealer ? BLOCK_SEALED : 0));
     put_le32(p + 4, (uint32_t)raw.len);
     put_le32(p + 8, b->count);
     put_le32(p + 12,
@@ -124,24 +125,24 @@ int pair_block_header_decode(const char *p,
     return 0;
 }
 
-/* Let @stored be what is sealed in it, in the packer's memory. */
+/* Let @stored be what is sealed in it, in the codec's memory. */
 static int
-unseal_payload(struct packer *packer, struct slice *stored, struct err *err)
+unseal_payload(struct block_codec *codec, struct slice *stored, struct err *err)
 {
     struct slice unit = *stored;
-    if (!packer->opener)
+    if (!codec->opener)
         return err_set(err, ERR_DENIED,
                        "a block is encrypted, and there is no key for it");
-    buf_clear(&packer->scratch);
-    buf_extend(&packer->scratch, unit.len - UNIT_BYTES_MORE);
-    *stored = buf_slice(&packer->scratch);
-    return unit_open(packer->opener, SLICE_EMPTY, unit, packer->scratch.data,
+    buf_clear(&codec->scratch);
+    buf_extend(&codec->scratch, unit.len - UNIT_BYTES_MORE);
+    *stored = buf_slice(&codec->scratch);
+    return unit_open(codec->opener, SLICE_EMPTY, unit, codec->scratch.data,
                      err);
 }
 
 int pair_block_open(const char *p,
                     const struct pair_block_header *h,
-                    struct packer *packer,
+                    struct block_codec *codec,
                     struct buf *raw,
                     struct err *err)
 {
@@ -149,7 +150,7 @@ int pair_block_open(const char *p,
     if (crc32c_extend(crc32c(p, 12), stored.data, stored.len) != h->crc)
         return err_set(err, ERR_CORRUPT, "block with a wrong checksum");
     if (h->is_sealed) {
-        int code = unseal_payload(packer, &stored, err);
+        int code = unseal_payload(codec, &stored, err);
         if (code)
             return code;
     }
@@ -167,8 +168,8 @@ int pair_block_open(const char *p,
         buf_append_slice(raw, stored);
         return 0;
     }
-    return packer_decompress(packer, stored, buf_extend(raw, h->raw_bytes),
-                             h->raw_bytes, err);
+    return block_codec_decompress(codec, stored, buf_extend(raw, h->raw_bytes),
+                                  h->raw_bytes, err);
 }
 
 void pair_cursor_init(struct pair_cursor *c)

@@ -26,7 +26,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 
-struct packer;
+struct block_codec;
 
 #define BLOCK_HEADER_BYTES 16
 #define BLOCK_SEALED       (UINT32_C(1) << 31)
@@ -51,7 +51,7 @@ void pair_block_builder_add(struct pair_block_builder *b,
                             struct slice value);
 /* Append the block, header first, to @out and start the next one. */
 void pair_block_builder_finish(struct pair_block_builder *b,
-                               struct packer *packer,
+                               struct block_codec *codec,
                                struct buf *out);
 
 struct pair_block_header {
@@ -70,7 +70,7 @@ MUST_CHECK int pair_block_header_decode(const char *p,
  * @raw. ERR_CORRUPT, ERR_NOMEM. */
 MUST_CHECK int pair_block_open(const char *p,
                                const struct pair_block_header *h,
-                               struct packer *packer,
+                               struct block_codec *codec,
                                struct buf *raw,
                                struct err *err);
 

@@ -12,10 +12,10 @@ void pair_reader_init(struct pair_reader *r,
                       uint64_t offset,
                       uint64_t end,
                       size_t read_bytes,
-                      struct packer *packer)
+                      struct block_codec *codec)
 {
     *r = (struct pair_reader){
-        .file = file, .packer = packer, .offset = offset, .end = end};
+        .file = file, .codec = codec, .offset = offset, .end = end};
     r->read_bytes =
         (read_bytes + FILE_DIRECT_ALIGN - 1) & ~(FILE_DIRECT_ALIGN - 1);
     pair_cursor_init(&r->cursor);
@@ -111,7 +111,7 @@ static int open_block(struct pair_reader *r, bool *more, struct err *err)
     code = pair_reader_fill(r, bytes, err);
     if (code)
         return code;
-    code = pair_block_open(r->buf + r->begin, &h, r->packer, &r->raw, err);
+    code = pair_block_open(r->buf + r->begin, &h, r->codec, &r->raw, err);
     r->begin += bytes;
     if (code)
         buf_clear(&r->raw);

@@ -12,12 +12,12 @@
 #include "base/core/slice.h"
 #include "mapreduce/records/pair_block.h"
 
-struct packer;
+struct block_codec;
 struct job_file;
 
 struct pair_reader {
     struct job_file *file; /* Borrowed. */
-    struct packer *packer;
+    struct block_codec *codec;
     uint64_t offset; /* Of the next byte to read from the file. */
     uint64_t end;    /* Of the run. */
     char *buf;       /* Aligned. Owned. */
@@ -37,7 +37,7 @@ void pair_reader_init(struct pair_reader *r,
                       uint64_t offset,
                       uint64_t end,
                       size_t read_bytes,
-                      struct packer *packer);
+                      struct block_codec *codec);
 void pair_reader_close(struct pair_reader *r);
 
 /* The next pair, in r->cursor; *@more false at the end. ERR_CORRUPT names the

@@ -117,7 +117,7 @@ static int open_with(struct record_reader *r,
 {
     int code;
     *r = (struct record_reader){.path = mem_strdup(path)};
-    packer_init(&r->packer, 0);
+    block_codec_init(&r->codec, 0);
     code = job_file_open(files, path, &r->file, err);
     if (code == 0) {
         code = load_it(r, err);
@@ -151,7 +151,7 @@ void record_reader_close(struct record_reader *r)
 {
     if (r->open)
         pair_reader_close(&r->blocks);
-    packer_close(&r->packer);
+    block_codec_close(&r->codec);
     buf_close(&r->index);
     job_file_close(r->file);
     mem_free(r->path);
@@ -164,8 +164,7 @@ void record_reader_limit(struct record_reader *r, uint64_t begin, uint64_t end)
     if (r->open)
         pair_reader_close(&r->blocks);
     pair_reader_init(&r->blocks, r->file, begin, end,
-                     (size_t)MIN_OF(end - begin, RECORD_READ_BYTES),
-                     &r->packer);
+                     (size_t)MIN_OF(end - begin, RECORD_READ_BYTES), &r->codec);
     r->open = true;
     r->limit = end;
     r->block_records = 0;

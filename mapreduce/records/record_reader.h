@@ -9,7 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/records/packer.h"
+#include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/pair_reader.h"
 
 struct job_file;
@@ -18,7 +18,7 @@ struct job_files;
 struct record_reader {
     struct job_file *file;
     char *path; /* For messages. Owned. */
-    struct packer packer;
+    struct block_codec codec;
     struct pair_reader blocks;
     struct buf index; /* Its varints, without the footer. */
     uint32_t block_count;

@@ -13,7 +13,7 @@ int record_writer_open(struct record_writer *r,
     char magic[8];
     int code;
     *r = (struct record_writer){.block_count = 0};
-    packer_init(&r->packer, level);
+    block_codec_init(&r->codec, level);
     pair_block_builder_init(&r->block);
     code = stream_writer_open(&r->out, files, path, err);
     if (code)
@@ -29,7 +29,7 @@ static void block_flush(struct record_writer *r)
     if (entries == 0)
         return;
     buf_clear(&r->stored);
-    pair_block_builder_finish(&r->block, &r->packer, &r->stored);
+    pair_block_builder_finish(&r->block, &r->codec, &r->stored);
     stream_writer_append(&r->out, r->stored.data, r->stored.len);
     buf_put_varint(&r->index, r->stored.len);
     buf_put_varint(&r->index, entries);
@@ -65,7 +65,7 @@ int record_writer_finish(struct record_writer *r, bool sync, struct err *err)
 void record_writer_close(struct record_writer *r)
 {
     stream_writer_close(&r->out);
-    packer_close(&r->packer);
+    block_codec_close(&r->codec);
     pair_block_builder_close(&r->block);
     buf_close(&r->stored);
     buf_close(&r->index);

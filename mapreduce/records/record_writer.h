@@ -18,7 +18,7 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/records/packer.h"
+#include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/pair_block.h"
 #include "mapreduce/records/stream_writer.h"
 
@@ -29,7 +29,7 @@ struct job_files;
 
 struct record_writer {
     struct stream_writer out;
-    struct packer packer;
+    struct block_codec codec;
     struct pair_block_builder block;
     struct buf stored;
     struct buf index;

@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/sandbox/cage.h"
 #include "mapreduce/sandbox/sandbox.h"
-#include "mapreduce/task/task.h"
+#include "mapreduce/task/job_setup.h"
 #include "mapreduce/task/task_spec.h"
 
 /* Bounds how long a kernel mounts for a command with many words. */

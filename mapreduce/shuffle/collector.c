@@ -24,9 +24,9 @@ void collector_init(struct collector *c, const struct collector_options *opts)
     size_t bytes = MIN_OF(opts->memory_bytes, (size_t)UINT32_MAX);
     PRE(opts->memory_bytes >= COLLECTOR_BYTES_MIN);
     *c = (struct collector){.opts = *opts, .kind = kind_of(opts->job)};
-    packer_init(&c->packer, opts->level);
+    block_codec_init(&c->codec, opts->level);
     if (opts->keyring)
-        c->code = packer_encrypt(&c->packer, opts->keyring, &c->err);
+        c->code = block_codec_encrypt(&c->codec, opts->keyring, &c->err);
     if (c->kind == COLLECT_COUNTS)
         count_table_init(&c->counts, opts->memory, opts->memory_bytes);
     else
@@ -38,7 +38,7 @@ void collector_close(struct collector *c)
 {
     spill_writer_close(&c->spill);
     pair_store_close(&c->pairs);
-    packer_close(&c->packer);
+    block_codec_close(&c->codec);
 }
 
 static unsigned cut_partition(const struct collector *c, struct slice key)
@@ -183,7 +183,7 @@ static void spill_memory(struct collector *c)
 {
     if (c->code == 0 && !c->spilled) {
         collector_fail(c, spill_writer_open(&c->spill, c->opts.world,
-                                            c->opts.spill_path, &c->packer,
+                                            c->opts.spill_path, &c->codec,
                                             &c->err));
         c->spilled = c->code == 0;
     }

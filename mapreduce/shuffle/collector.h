@@ -46,7 +46,7 @@ struct collector {
     enum collector_kind kind;
     struct count_table counts;
     struct pair_store pairs;
-    struct packer packer;
+    struct block_codec codec;
     struct spill_writer spill;
     bool spilled;          /* The spill file is open. */
     struct sort_ref *refs; /* After collector_finish: what is in memory. */

@@ -13,12 +13,12 @@
 int spill_writer_open(struct spill_writer *s,
                       struct world *w,
                       const char *path,
-                      struct packer *packer,
+                      struct block_codec *codec,
                       struct err *err)
 {
     char magic[8];
     int code;
-    *s = (struct spill_writer){.packer = packer};
+    *s = (struct spill_writer){.codec = codec};
     pair_block_builder_init(&s->block);
     code =
         stream_writer_open(&s->out, &(struct job_files){.world = w}, path, err);
@@ -41,7 +41,7 @@ static void block_flush(struct spill_writer *s)
         return;
     buf_clear(&s->stored);
     s->raw_bytes += s->block.raw.len;
-    pair_block_builder_finish(&s->block, s->packer, &s->stored);
+    pair_block_builder_finish(&s->block, s->codec, &s->stored);
     stream_writer_append(&s->out, s->stored.data, s->stored.len);
     last->bytes = stream_writer_offset(&s->out) - last->offset;
 }

@@ -20,7 +20,7 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/records/packer.h"
+#include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/pair_block.h"
 #include "mapreduce/records/stream_writer.h"
 
@@ -41,8 +41,8 @@ struct spill_segment {
 struct spill_writer {
     struct stream_writer out;
     struct pair_block_builder block;
-    struct packer *packer; /* Borrowed. */
-    struct buf stored;     /* The block being written. */
+    struct block_codec *codec; /* Borrowed. */
+    struct buf stored;         /* The block being written. */
     struct spill_segment *segments;
     size_t segment_count;
     size_t segment_cap;
@@ -53,7 +53,7 @@ struct spill_writer {
 MUST_CHECK int spill_writer_open(struct spill_writer *s,
                                  struct world *w,
                                  const char *path,
-                                 struct packer *packer,
+                                 struct block_codec *codec,
                                  struct err *err);
 /* The pairs that follow form a new run: partitions ascend in it, and keys in a
  * partition. */

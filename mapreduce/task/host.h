@@ -12,35 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mapreduce/task/task.h"
+#include "mapreduce/task/job_setup.h"
+#include "mapreduce/task/job_traits.h"
+#include "mapreduce/task/status.h"
 #include "mapreduce/task/task_spec.h"
 
-struct quarry;
 struct sched;
-
-/* What the job master must know of the job's code, which it may not be able to
- * look at itself. */
-struct job_traits {
-    char *name;
-    bool has_reduce;
-    bool combines;
-    bool total_order;
-    bool partitions; /* By a function of its own. */
-    bool single_reducer;
-    bool descending;
-    bool no_table_output;
-    bool any_params;         /* Takes parameters it does not declare. */
-    struct mr_param *params; /* Strings owned. */
-    size_t param_count;
-    char **families; /* mr_job.output_families; owned. */
-    size_t family_count;
-};
-
-void job_traits_of(struct job_traits *t, const struct mr_job *job);
-void job_traits_close(struct job_traits *t);
-void job_traits_encode(const struct job_traits *t, struct buf *out);
-MUST_CHECK int
-job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err);
 
 /* The end of an attempt, or of a worker. */
 struct attempt_event {
@@ -106,44 +83,5 @@ struct attempt_host {
     unsigned slot_count;
     struct job_traits traits; /* Known once the host is open. */
 };
-
-/* Processes forked from a small process that is itself forked here, before the
- * caller makes threads or opens much. @setup must stay as it is meanwhile.
- * Errors: ERR_NOTFOUND, ERR_INVALID: the job's code cannot be loaded. */
-MUST_CHECK int process_host_open(const struct job_setup *setup,
-                                 unsigned slots,
-                                 struct attempt_host **out,
-                                 struct err *err);
-
-/* The same where this process has threads: the small process is this program,
- * run again by @command (ends with NULL), which is to call attempts_main()
- * (worker/exec.h). host->wake() may be called on any thread. */
-MUST_CHECK int process_host_exec(const struct job_setup *setup,
-                                 const char *const *command,
-                                 unsigned slots,
-                                 struct attempt_host **out,
-                                 struct err *err);
-
-/* The two halves of that, since to load the program takes longer than a small
- * task: one that waits for its job, whose processes take up no more than the
- * memory of a program at rest; closed as any host. Then, once, the job: the
- * host is to be closed after failure, too. It ends with the thread that made
- * it. */
-MUST_CHECK int process_host_spare(const char *const *command,
-                                  unsigned slots,
-                                  struct attempt_host **out,
-                                  struct err *err);
-MUST_CHECK int process_host_begin(struct attempt_host *h,
-                                  const struct job_setup *setup,
-                                  struct err *err);
-/* Is the program of a spare host still there? */
-bool process_host_is_alive(struct attempt_host *h);
-
-/* Attempts run inside start(), one after the other. */
-MUST_CHECK int inline_host_open(const struct job_setup *setup,
-                                struct attempt_host **out,
-                                struct err *err);
-/* The store that attempts of an inline host read tables from. Borrowed. */
-void inline_host_set_store(struct attempt_host *h, struct quarry *store);
 
 #endif /* MAPREDUCE_TASK_HOST_H */

@@ -1,14 +1,12 @@
-/* The functions of mapreduce.h that need no more than the task itself. */
+/* The functions of mapreduce.h that need no more than the task itself: its
+ * parameters, counters and place in the job, and values that are counts. */
 #include "mapreduce/task/task.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/coding.h"
-#include "base/core/panic.h"
-#include "mapreduce/output/output.h"
-
-/* --- about the task ------------------------------------------------------ */
 
 const char *mr_param(const struct mr_task *t, const char *name)
 {
@@ -103,58 +101,21 @@ void mr_note(struct mr_task *t, struct slice where)
     status_note(t->status, where);
 }
 
-static void task_misuse(struct mr_task *t, const char *what)
+void task_misuse(struct mr_task *t, const char *did)
 {
     if (t->code == 0)
-        t->code = err_set(&t->err, ERR_INVALID, "the job %s", what);
+        t->code = err_set(&t->err, ERR_INVALID, "the job %s", did);
 }
 
-int task_error(const struct mr_task *t, struct err *err)
+bool mr_has_output(const struct mr_task *t, const char *name)
 {
-    if (t->code)
-        return err_copy(err, &t->err);
-    if (t->collector && t->collector->code)
-        return err_copy(err, &t->collector->err);
-    return t->outputs ? output_set_error(t->outputs, err) : 0;
-}
-
-/* --- emitting ------------------------------------------------------------ */
-
-/* Pairs of a sampling task, and of one that has no reducers. */
-static void
-emit_elsewhere(struct mr_task *t, struct slice key, struct slice value)
-{
-    if (!t->is_map) {
-        task_misuse(t, "emitted from a reducer: reducers write");
-    } else if (t->sample) {
-        if (t->sample_left < key.len + 8)
-            return;
-        t->sample_left -= key.len + 8;
-        buf_put_lslice(t->sample, key);
-    } else {
-        mr_write(mr_output(t, NULL), key, value);
+    for (size_t i = 0; i < t->setup->output_count; i++) {
+        const char *n = t->setup->outputs[i].name;
+        if (n && strcmp(n, name) == 0)
+            return true;
     }
+    return false;
 }
-
-void mr_emit(struct mr_task *t, struct slice key, struct slice value)
-{
-    if (LIKELY(t->collector != NULL))
-        collector_add(t->collector, key, value);
-    else
-        emit_elsewhere(t, key, value);
-}
-
-void mr_emit_count(struct mr_task *t, struct slice key, int64_t count)
-{
-    if (LIKELY(t->collector != NULL))
-        collector_add_count(t->collector, key, count);
-    else if (t->is_map && !t->sample)
-        mr_write_count(mr_output(t, NULL), key, count);
-    else
-        emit_elsewhere(t, key, SLICE_EMPTY);
-}
-
-/* --- values -------------------------------------------------------------- */
 
 int64_t mr_value_count(struct slice value)
 {
@@ -176,100 +137,4 @@ void mr_combine_sum(struct mr_task *t,
     (void)key;
     buf_clear(acc);
     buf_put_zigzag(acc, (int64_t)sum);
-}
-
-static struct slice group_of(struct mr_task *t, struct slice key)
-{
-    const struct mr_job *job = t->setup->job;
-    if (!job->group)
-        return key;
-    return slice_sub(key, 0, job->group(t, key));
-}
-
-void values_start(struct mr_values *v)
-{
-    struct slice key = run_merge_current(v->merge)->key;
-    buf_clear(&v->group);
-    buf_append_slice(&v->group, group_of(v->task, key));
-    v->key = key;
-    v->first = true;
-    v->ended = false;
-}
-
-/* Step to the next pair; the group ends where its key changes. */
-static void values_advance(struct mr_values *v)
-{
-    bool more = false;
-    v->code = run_merge_next(v->merge, &more, &v->err);
-    v->more = more;
-    if (v->code || !more ||
-        !slice_eq(group_of(v->task, run_merge_current(v->merge)->key),
-                  buf_slice(&v->group)))
-        v->ended = true;
-}
-
-bool mr_values_next(struct mr_values *v, struct slice *value)
-{
-    if (!v->ended && !v->first)
-        values_advance(v);
-    v->first = false;
-    if (v->ended)
-        return false;
-    v->key = run_merge_current(v->merge)->key;
-    *value = run_merge_current(v->merge)->value;
-    v->count++;
-    STATUS_SET(v->task->status, values, v->count);
-    return true;
-}
-
-struct slice mr_values_key(const struct mr_values *v)
-{
-    return v->key;
-}
-
-int64_t mr_values_sum(struct mr_values *v)
-{
-    uint64_t sum = 0;
-    struct slice value;
-    while (mr_values_next(v, &value))
-        sum += (uint64_t)mr_value_count(value);
-    return (int64_t)sum;
-}
-
-void values_drain(struct mr_values *v)
-{
-    struct slice value;
-    while (mr_values_next(v, &value)) {
-    }
-}
-
-void values_close(struct mr_values *v)
-{
-    buf_close(&v->group);
-}
-
-/* --- outputs ------------------------------------------------------------- */
-
-struct mr_output *mr_output(struct mr_task *t, const char *name)
-{
-    struct mr_output *o = NULL;
-    bool maps = t->is_map && t->collector;
-    if (t->outputs && !maps)
-        o = output_set_find(t->outputs, name);
-    if (!o)
-        task_misuse(t, t->outputs && !maps
-                           ? "wrote to an output it was not given"
-                           : "wrote from a map function, though it has a "
-                             "reducer: map functions emit");
-    return o;
-}
-
-bool mr_has_output(const struct mr_task *t, const char *name)
-{
-    for (size_t i = 0; i < t->setup->output_count; i++) {
-        const char *n = t->setup->outputs[i].name;
-        if (n && strcmp(n, name) == 0)
-            return true;
-    }
-    return false;
 }

@@ -10,8 +10,9 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/crypt/keyring.h" /* struct key_loan */
-#include "mapreduce/input/input.h"
+#include "mapreduce/records/damage.h"
 #include "mapreduce/task/counters.h"
+#include "mapreduce/task/input_split.h"
 
 enum task_kind {
     TASK_SAMPLE, /* Run map over the beginnings of the splits, keep keys. */

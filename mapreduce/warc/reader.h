@@ -1,7 +1,8 @@
 /* Records of web archives: WARC 0.17 to 1.1 and ARC 1 and 2, from a stream of
- * bytes in any packing: gzip with a member per record, one member for all or
- * members cut anywhere, zstd with and without a dictionary frame, lz4 frames,
- * or none. The packing and the format are told by the bytes, never by a name.
+ * bytes in any compression: gzip with a member per record, one member for all
+ * or members cut anywhere, zstd with and without a dictionary frame, lz4
+ * frames, or none. The compression and the format are told by the bytes, never
+ * by a name.
  *
  *     struct warc_reader *r = warc_reader_new(&options);
  *     while ((code = warc_reader_next(r, &rec, &err)) == 0 && rec)

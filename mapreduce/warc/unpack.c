@@ -1,5 +1,6 @@
-/* The packing of an archive file: which one, its input window and its output
- * buffer. Members are the business of unpack_gzip.c and unpack_frames.c. */
+/* The compression of an archive file: which one, its input window and its
+ * output buffer. Members are the business of unpack_gzip.c and unpack_frames.c.
+ */
 #include "mapreduce/warc/unpack.h"
 
 #include <stdarg.h>
@@ -257,8 +258,8 @@ static enum unpack_kind kind_of(const char *p, size_t n)
     return UNPACK_PLAIN;
 }
 
-/* The first bytes are of no packing and no record. If they are those of a
- * member that was damaged, a good one follows: *@kind is its packing. */
+/* The first bytes are of no compression and no record. If they are those of a
+ * member that was damaged, a good one follows: *@kind is its compression. */
 static enum unpack_kind kind_behind_damage(struct unpack *u)
 {
     const char *p = u->in + u->in_begin;
@@ -279,7 +280,7 @@ static enum unpack_kind kind_behind_damage(struct unpack *u)
     return UNPACK_PLAIN;
 }
 
-/* Tell the packing by the first bytes of a member. */
+/* Tell the compression by the first bytes of a member. */
 static int unpack_sniff(struct unpack *u, struct err *err)
 {
     struct slice s;

@@ -1,4 +1,4 @@
-/* The packing of an archive file undone: a stream of plain bytes with a map
+/* The compression of an archive file undone: a stream of plain bytes with a map
  * back to the file, for reader.c.
  *
  * Bytes are made on demand into one buffer, whole gzip members or frames of
@@ -10,8 +10,8 @@
  * file, whether the bytes before it join (a gap: something was lost there) and
  * whether the member failed its checksum (suspect).
  *
- * Damage of the packing is reported here, through report(); after it the next
- * member is sought whose first bytes unpack to something like a record.
+ * Damage of the compression is reported here, through report(); after it the
+ * next member is sought whose first bytes unpack to something like a record.
  *
  * One thread. Waits only where the input's read does. Only reader.c and the
  * unpack_*.c files include this.

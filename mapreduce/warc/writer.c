@@ -28,14 +28,15 @@ static ZSTD_CCtx *zstd_new(int level)
     return z;
 }
 
-struct warc_writer *warc_writer_new(enum warc_packing packing, int level)
+struct warc_writer *warc_writer_new(enum warc_compression compression,
+                                    int level)
 {
     struct warc_writer *w = mem_zalloc(1, sizeof(*w));
-    if (packing == WARC_GZIP) {
+    if (compression == WARC_GZIP) {
         w->gzip = libdeflate_alloc_compressor(level);
         INVARIANT(w->gzip);
     }
-    if (packing == WARC_ZSTD)
+    if (compression == WARC_ZSTD)
         w->zstd = zstd_new(level);
     return w;
 }

@@ -10,7 +10,7 @@
 
 struct warc_writer;
 
-enum warc_packing {
+enum warc_compression {
     WARC_PLAIN,
     WARC_GZIP,
     WARC_ZSTD,
@@ -29,7 +29,8 @@ struct warc_write_record {
 };
 
 /* @level: of gzip 1 to 12, of zstd 1 to 19; plain takes none. Owned. */
-struct warc_writer *warc_writer_new(enum warc_packing packing, int level);
+struct warc_writer *warc_writer_new(enum warc_compression compression,
+                                    int level);
 void warc_writer_free(struct warc_writer *w); /* NULL is allowed. */
 
 /* Append one record to @out. */

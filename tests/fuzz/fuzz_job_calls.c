@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/job_history.h"
-#include "mapreduce/master/replay.h"
+#include "mapreduce/task/saved_job.h"
 #include "tests/lib/fuzz_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,10 +35,10 @@ static void read_workers(struct slice in)
 
 static void read_options(struct slice in)
 {
-    struct replay r = {.job_id = NULL};
-    if (replay_decode_begin(&r, in, NULL) == 0 && !r.job_id)
+    struct saved_job r = {.job_id = NULL};
+    if (saved_job_decode(&r, in, NULL) == 0 && !r.job_id)
         abort();
-    replay_close(&r);
+    saved_job_close(&r);
 }
 
 static void read_summary(struct slice in)

@@ -14,11 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_journal(struct slice bytes)
 {
-    struct replay log = {.job_id = NULL};
+    struct replay log = {.planned = false};
     buf_append_slice(&log.bytes, bytes);
     if (replay_read(&log, NULL) == 0) {
         struct buf again = BUF_INIT;
-        replay_encode_begin(&log.options, log.job_id, log.job_time_us, &again);
+        saved_job_encode(&log.begin.options, log.begin.job_id,
+                         log.begin.job_time_us, &again);
         buf_close(&again);
     }
     replay_close(&log);

@@ -1,5 +1,6 @@
-/* Bytes as pair blocks, record files, packed text, spills, tasks and reports:
- * none makes a reader crash, hang or take memory that the bytes do not pay for.
+/* Bytes as pair blocks, record files, compressed text, spills, tasks and
+ * reports: none makes a reader crash, hang or take memory that the bytes do not
+ * pay for.
  */
 #define _GNU_SOURCE
 
@@ -42,7 +43,7 @@ static void walk(struct buf *raw, uint32_t entries)
 /* A block whose checksum is right, so that what is behind it is reached. */
 static void fuzz_block(struct slice in)
 {
-    struct packer packer;
+    struct block_codec codec;
     struct buf block = BUF_INIT;
     struct buf raw = BUF_INIT;
     struct pair_block_header h;
@@ -54,11 +55,11 @@ static void fuzz_block(struct slice in)
     put_le32(block.data + 12, crc32c_extend(crc32c(block.data, 12),
                                             block.data + BLOCK_HEADER_BYTES,
                                             in.len - BLOCK_HEADER_BYTES));
-    packer_init(&packer, 0);
+    block_codec_init(&codec, 0);
     if (pair_block_header_decode(block.data, &h, NULL) == 0 &&
-        pair_block_open(block.data, &h, &packer, &raw, NULL) == 0)
+        pair_block_open(block.data, &h, &codec, &raw, NULL) == 0)
         walk(&raw, h.entry_count);
-    packer_close(&packer);
+    block_codec_close(&codec);
     buf_close(&block);
     buf_close(&raw);
 }
@@ -120,7 +121,7 @@ static void fuzz_record_file(struct world *w, struct slice in)
 
 /* Packed text, read on behind every damage. */
 static void
-fuzz_packed(struct world *w, struct slice in, enum input_packing how)
+fuzz_packed(struct world *w, struct slice in, enum byte_compression how)
 {
     char path[64];
     char plain[4096];
@@ -188,8 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2: fuzz_spill(w, in); break;
     case 3: fuzz_messages(in); break;
     case 4:
-    case 5: fuzz_packed(w, in, INPUT_GZIP); break;
-    default: fuzz_packed(w, in, INPUT_ZSTD); break;
+    case 5: fuzz_packed(w, in, BYTES_GZIP); break;
+    default: fuzz_packed(w, in, BYTES_ZSTD); break;
     }
     return 0;
 }

@@ -8,8 +8,8 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "mapreduce/cluster/wire.h"
+#include "mapreduce/task/job_package.h"
 #include "mapreduce/task/status.h"
-#include "mapreduce/worker/job_package.h"
 #include "tests/lib/fuzz_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

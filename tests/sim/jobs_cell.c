@@ -11,6 +11,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "gfs-lite/gfs.h"
+#include "mapreduce/attempt/inline_host.h"
 #include "mapreduce/cluster/job_client.h"
 #include "mapreduce/cluster/job_master.h"
 #include "mapreduce/cluster/worker.h"

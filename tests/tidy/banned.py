@@ -25,7 +25,7 @@ BANNED = [
     ("open openat fopen freopen creat pread pwrite preadv pwritev",
      ["base/runtime/world_", "base/runtime/log.c",
       "base/runtime/audit.c", "cli/",
-      "mapreduce/worker/zygote.c", "mapreduce/sandbox/process_tree.c",
+      "mapreduce/attempt/zygote.c", "mapreduce/sandbox/process_tree.c",
       # Files of /proc and /sys, and the files of a cage.
       "mapreduce/sandbox/cage", "mapreduce/sandbox/landlock.c"],
      "files of base/runtime/world.h"),
@@ -36,7 +36,7 @@ BANNED = [
      "world_now_us, world_mono_ns"),
     ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
     ("fork vfork execv execve execvp execl execlp posix_spawn",
-     ["mapreduce/worker/", "mapreduce/sandbox/", "mapreduce/engines/",
+     ["mapreduce/attempt/", "mapreduce/sandbox/", "mapreduce/engines/",
       "cli/cluster", "cli/server_restart.c", "cli/supervisor.c",
       # The administrator's command that prints the master key.
       "base/crypt/master_command.c",
@@ -45,19 +45,19 @@ BANNED = [
     ("printf puts putchar vprintf perror", ["cli/"],
      "an error to the caller, or a struct buf"),
     ("exit _exit abort quick_exit",
-     ["cli/", "base/core/panic.c", "mapreduce/worker/", "mapreduce/sandbox/",
+     ["cli/", "base/core/panic.c", "mapreduce/attempt/", "mapreduce/sandbox/",
       "mapreduce/engines/command.c"],
      "an error to the caller, or PANIC"),
     # $TMPDIR is where work files go that no store has a place for.
     ("getenv setenv putenv", ["cli/", "sawzall-lite/builtins/",
-                              "mapreduce/chain.c", "mapreduce/master/"],
+                              "mapreduce/master/"],
      "an option of the caller"),
     ("setlocale", ["cli/main.c"], "nothing: locales are the command line's"),
-    ("signal sigaction", ["cli/", "mapreduce/worker/", "mapreduce/sandbox/",
+    ("signal sigaction", ["cli/", "mapreduce/attempt/", "mapreduce/sandbox/",
                           "mapreduce/engines/", "base/runtime/"],
      "the command line's or the worker's handlers"),
     # Attempts are processes and talk to who started them.
-    ("socket socketpair", ["base/runtime/", "mapreduce/worker/", "mapreduce/sandbox/",
+    ("socket socketpair", ["base/runtime/", "mapreduce/attempt/", "mapreduce/sandbox/",
                            "cli/cluster", "cli/supervisor.c"], "world.h"),
 ]
 

@@ -22,6 +22,21 @@ LSM_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/sstable/",
 
 SAW_BASE = ["base/core/", "sawzall-lite/sawzall.h", "sawzall-lite/values/"]
 
+# The rooms of mapreduce, from the leaves up.
+RECORDS = ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "mapreduce/mapreduce.h",
+           "mapreduce/job.h", "mapreduce/records/"]
+TASK = RECORDS + ["mapreduce/task/"]
+SHUFFLE = TASK + ["mapreduce/shuffle/"]
+SANDBOX = TASK + ["mapreduce/sandbox/"]
+INPUT = TASK + ["bigtable/client/", "bigtable/quarry", "mapreduce/warc/",
+                "mapreduce/input/"]
+OUTPUT = TASK + ["bigtable/client/", "bigtable/quarry", "mapreduce/output/"]
+ENGINES = SANDBOX + ["sawzall-lite/sawzall.h", "bigtable/quarry",
+                     "mapreduce/engines/"]
+ATTEMPT = SHUFFLE + INPUT + OUTPUT + ENGINES + [
+    "gfs-lite/fs_proxy.h", "gfs-lite/routed.h", "mapreduce/attempt/"]
+MASTER = ATTEMPT + ["mapreduce/job_history.h", "mapreduce/master/"]
+
 # Directory of the file (longest prefix counts) -> what it may include.
 ALLOWED = {
     "base/core": ["base/core/"],
@@ -104,10 +119,24 @@ ALLOWED = {
                          "bigtable/row/mutation.h",
                          "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
-    "mapreduce": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
-                  "gfs-lite/gfs.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
-                  "sawzall-lite/sawzall.h",
-                  "bigtable/client/", "bigtable/quarry", "mapreduce/"],
+    # The rooms of mapreduce: each may include those above it in this list.
+    "mapreduce/job": ["base/core/", "mapreduce/job.h"],
+    "mapreduce/mapreduce": ["base/core/"],
+    "mapreduce/records": RECORDS,
+    "mapreduce/task": TASK,
+    "mapreduce/shuffle": SHUFFLE,
+    "mapreduce/sandbox": SANDBOX,
+    "mapreduce/input": INPUT,
+    "mapreduce/output": OUTPUT,
+    "mapreduce/engines": ENGINES,
+    "mapreduce/attempt": ATTEMPT,
+    "mapreduce/master": MASTER,
+    "mapreduce/cluster": MASTER + [
+        "chubby-lite/chubby.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
+        "mapreduce/cluster/"],
+    "mapreduce/ingest": ["base/", "gfs-lite/fs.h", "bigtable/client/",
+                         "bigtable/quarry", "mapreduce/warc/",
+                         "mapreduce/ingest/"],
     "jobs": ["base/core/", "base/runtime/world.h", "bigtable/quarry.h",
              "sawzall-lite/sawzall.h", "mapreduce/mapreduce.h",
              "mapreduce/job.h", "mapreduce/warc/", "jobs/"],
@@ -145,7 +174,7 @@ ALLOWED = {
     "cli/role_worker": ["base/", "gfs-lite/gfs.h", "jobs/jobs.h",
                         "mapreduce/cluster/worker.h", "cli/"],
     "cli/attempts": ["base/", "bigtable/quarry.h", "gfs-lite/gfs.h",
-                     "jobs/jobs.h", "mapreduce/worker/exec.h", "cli/", "gfs-lite/routed.h",
+                     "jobs/jobs.h", "mapreduce/attempt/exec.h", "cli/", "gfs-lite/routed.h",
                      "mapreduce/cluster/job_paths.h"],
     # `load --records` reads what jobs wrote.
     "cli/load": ["base/", "bigtable/client/", "bigtable/quarry",

@@ -22,12 +22,15 @@ static int append(void *ctx,
     return 0;
 }
 
-static struct export_report
-export_all(struct store *s, enum export_packing packing, struct buf *out)
+static struct export_report export_all(struct store *s,
+                                       enum export_compression compression,
+                                       struct buf *out)
 {
     const struct quarry_read_options read = {.ranges = NULL};
-    struct export_options o = {
-        .packing = packing, .file_name = "x.warc", .write = append, .ctx = out};
+    struct export_options o = {.compression = compression,
+                               .file_name = "x.warc",
+                               .write = append,
+                               .ctx = out};
     struct export_report report;
     struct err err = ERR_INIT;
     ck_assert_msg(export_warc(s->t, &read, &o, &report, &err) == 0, "%s",
@@ -92,19 +95,20 @@ static bool differ(struct store *a, struct store *b)
 }
 
 /* Import @from's export into another store and compare. */
-static void there_and_back(struct store *from, enum export_packing packing)
+static void there_and_back(struct store *from,
+                           enum export_compression compression)
 {
     struct store to;
     struct buf file = BUF_INIT;
     struct buf again = BUF_INIT;
-    export_all(from, packing, &file);
+    export_all(from, compression, &file);
     store_open(&to);
     import_text(&to, "back.warc", buf_slice(&file));
     ck_assert_uint_eq(to.report.damage_count, 0);
     ck_assert(!differ(from, &to));
     ck_assert(!differ(&to, from));
     /* The same table is the same file. */
-    export_all(&to, packing, &again);
+    export_all(&to, compression, &again);
     ck_assert(slice_eq(buf_slice(&file), buf_slice(&again)));
     store_close(&to);
     buf_close(&file);
@@ -190,7 +194,7 @@ static void add_all_kinds(struct buf *b)
  * ------------------------------------------------------------------------ */
 
 /* Records of every kind, with odd heads, codings, dates and no ids: their
- * export in each packing gives the table again. */
+ * export in each compression gives the table again. */
 START_TEST(test_every_kind)
 {
     struct store s;
@@ -201,7 +205,7 @@ START_TEST(test_every_kind)
     expect(&s, "com.other/", "meta", "type", "revisit");
     ck_assert_uint_eq(s.report.revisit_filled, 2);
     for (int p = EXPORT_PLAIN; p <= EXPORT_ZSTD; p++)
-        there_and_back(&s, (enum export_packing)p);
+        there_and_back(&s, (enum export_compression)p);
     store_close(&s);
     buf_close(&b);
 }
@@ -463,7 +467,7 @@ START_TEST(test_random_captures)
             add_odd_record(&b, &r, i);
         store_open(&s);
         import_text(&s, "odd.warc", buf_slice(&b));
-        there_and_back(&s, (enum export_packing)(round % 3));
+        there_and_back(&s, (enum export_compression)(round % 3));
         expect_readable(&s);
         store_close(&s);
         buf_close(&b);

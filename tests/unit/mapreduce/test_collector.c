@@ -10,8 +10,8 @@
 #include "base/core/rand.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
+#include "mapreduce/attempt/spill_sources.h"
 #include "mapreduce/shuffle/collector.h"
-#include "mapreduce/worker/spill_sources.h"
 #include "tests/lib/check_main.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Damage in record files and packed text costs what it hit and no more: the
+/* Damage in record files and compressed text costs what it hit and no more: the
  * rest is read, and each place is told with file, offset and reason. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,8 +332,9 @@ static void pack_lines(bool zstd, struct buf *out, size_t at[MEMBERS + 1])
     buf_close(&value);
 }
 
-/* A member of packed text damaged: the others give all their lines, but for the
- * first behind the damage, and what is handed out of it is told. */
+/* Where a member of compressed text is damaged, the others give all their
+ * lines, but for the first after the damage, and each lost place is reported.
+ */
 START_TEST(test_damaged_members)
 {
     struct rand_gen r;
@@ -351,7 +352,7 @@ START_TEST(test_damaged_members)
         uint64_t each = RECORDS / MEMBERS;
         bool cut = i % 3 == 0;
         buf_append_slice(&file, buf_slice(&good[i % 2]));
-        /* Not the first bytes of all: they tell the packing. */
+        /* Not the first bytes of all: they tell the compression. */
         hit += hit == 0;
         if (cut)
             file.len = at[hit] + 1 + rand_below(&r, at[hit + 1] - at[hit] - 1);

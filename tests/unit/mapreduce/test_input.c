@@ -1,5 +1,5 @@
 /* Text is read line by line, each line once, wherever it is cut into splits and
- * however it is packed. */
+ * however it is compressed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +212,7 @@ START_TEST(test_packed)
     struct rand_gen r;
     struct buf text = BUF_INIT;
     struct buf want = BUF_INIT;
-    struct buf packed = BUF_INIT;
+    struct buf compressed = BUF_INIT;
     setup();
     rand_init(&r, test_seed());
     for (int i = 0; i < 20; i++) {
@@ -220,23 +220,23 @@ START_TEST(test_packed)
         random_text(&r, &text);
         model_lines(buf_slice(&text), &want);
         cut = rand_below(&r, text.len + 1);
-        buf_clear(&packed);
-        (i & 1 ? gzip : zstd)(slice_make(text.data, cut), &packed);
+        buf_clear(&compressed);
+        (i & 1 ? gzip : zstd)(slice_make(text.data, cut), &compressed);
         (i & 1 ? gzip : zstd)(slice_make(text.data + cut, text.len - cut),
-                              &packed);
-        store(path, packed.data, packed.len);
+                              &compressed);
+        store(path, compressed.data, compressed.len);
         check_read(10, buf_slice(&want));
     }
     buf_close(&text);
     buf_close(&want);
-    buf_close(&packed);
+    buf_close(&compressed);
     world_free(world);
 }
 
 END_TEST
 
 /* Packed text that is cut or damaged is an error that names file and place. */
-START_TEST(test_damaged_packing)
+START_TEST(test_damaged_compression)
 {
     struct rand_gen r;
     struct buf text = BUF_INIT;
@@ -245,9 +245,9 @@ START_TEST(test_damaged_packing)
     for (int i = 0; i < 2000; i++)
         buf_printf(&text, "line %d %x\n", i, (unsigned)rand_u64(&r));
     for (int i = 0; i < 40; i++) {
-        struct buf packed = BUF_INIT;
-        struct input_split split = {.path = path,
-                                    .packing = i & 1 ? INPUT_GZIP : INPUT_ZSTD};
+        struct buf compressed = BUF_INIT;
+        struct input_split split = {
+            .path = path, .compression = i & 1 ? BYTES_GZIP : BYTES_ZSTD};
         struct mr_spec spec = {.kind = MR_SPEC_FILE, .path = path};
         struct input_context ctx = {.files = {.world = world}, .specs = &spec};
         struct input_reader *reader;
@@ -255,16 +255,16 @@ START_TEST(test_damaged_packing)
         struct err err = ERR_INIT;
         bool more = true;
         int code;
-        (i & 1 ? gzip : zstd)(buf_slice(&text), &packed);
-        packed.len = 20 + rand_below(&r, packed.len - 20);
-        store(path, packed.data, packed.len);
+        (i & 1 ? gzip : zstd)(buf_slice(&text), &compressed);
+        compressed.len = 20 + rand_below(&r, compressed.len - 20);
+        store(path, compressed.data, compressed.len);
         code = input_open(&ctx, &split, &reader, &err);
         while (code == 0 && more)
             code = reader->next(reader, &record, &more, &err);
         ck_assert_int_eq(code, ERR_CORRUPT);
         ck_assert_ptr_nonnull(strstr(err.text, path));
         input_reader_close(reader);
-        buf_close(&packed);
+        buf_close(&compressed);
     }
     buf_close(&text);
     world_free(world);
@@ -321,5 +321,5 @@ TEST_MAIN("input",
           test_splits,
           test_joined,
           test_packed,
-          test_damaged_packing,
+          test_damaged_compression,
           test_globs)

@@ -2,7 +2,7 @@
  * that changed or an end in a block is found. */
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "mapreduce/records/packer.h"
+#include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/pair_check.h"
 #include "tests/lib/check_main.h"
 
@@ -12,9 +12,9 @@ static struct buf run;
 static void write_run(struct rand_gen *r)
 {
     struct pair_block_builder b;
-    struct packer packer;
+    struct block_codec codec;
     unsigned blocks = 1 + (unsigned)rand_below(r, 5);
-    packer_init(&packer, 1);
+    block_codec_init(&codec, 1);
     pair_block_builder_init(&b);
     buf_clear(&run);
     for (unsigned i = 0; i < blocks; i++) {
@@ -29,10 +29,10 @@ static void write_run(struct rand_gen *r)
             pair_block_builder_add(&b, slice_make(key, sizeof(key)),
                                    slice_make(value, sizeof(value)));
         }
-        pair_block_builder_finish(&b, &packer, &run);
+        pair_block_builder_finish(&b, &codec, &run);
     }
     pair_block_builder_close(&b);
-    packer_close(&packer);
+    block_codec_close(&codec);
 }
 
 /* Feed the first @len bytes in pieces of any length. */

@@ -24,6 +24,7 @@
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/records/files.h"
+#include "mapreduce/task/saved_job.h"
 #include "tests/lib/check_main.h"
 
 #define LINES 120
@@ -296,7 +297,7 @@ START_TEST(test_damaged_journal)
                      0);
     buf_close(&path);
     for (int i = 0; i < 2000; i++) {
-        struct replay log = {.job_id = NULL};
+        struct replay log = {.planned = false};
         size_t n = 1 + rand_below(&r, bytes.len);
         buf_append(&log.bytes, bytes.data, i % 2 ? n : bytes.len);
         if (i % 2 == 0)
@@ -304,7 +305,7 @@ START_TEST(test_damaged_journal)
         if (replay_read(&log, NULL) == 0) {
             ck_assert_uint_le(log.end, log.bytes.len);
             ck_assert_uint_le(log.end_count, 16);
-            ck_assert_str_eq(log.job_id, found->id);
+            ck_assert_str_eq(log.begin.job_id, found->id);
         }
         replay_close(&log);
     }
@@ -417,16 +418,16 @@ START_TEST(test_options)
     struct buf body = BUF_INIT;
     for (size_t cut = 0; cut < 3; cut++) {
         static const size_t lengths[] = {0, 1, 6}; /* Of what is cut off. */
-        struct replay r = {.job_id = NULL};
+        struct saved_job r = {.job_id = NULL};
         buf_clear(&body);
-        replay_encode_begin(&o, "id", 1, &body);
+        saved_job_encode(&o, "id", 1, &body);
         ck_assert_int_eq(
-            replay_decode_begin(
-                &r, slice_make(body.data, body.len - lengths[cut]), NULL),
+            saved_job_decode(&r, slice_make(body.data, body.len - lengths[cut]),
+                             NULL),
             0);
         ck_assert(r.options.weak_sandbox == (cut == 0));
         ck_assert((r.options.principal != NULL) == (cut < 2));
-        replay_close(&r);
+        saved_job_close(&r);
     }
     buf_close(&body);
 }

@@ -4,6 +4,7 @@
 
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
+#include "mapreduce/input/formats.h"
 #include "mapreduce/job.h"
 #include "tests/lib/check_main.h"
 
@@ -46,6 +47,30 @@ START_TEST(test_kinds)
     ck_assert_ptr_null(s.name);
     ck_assert_str_eq(s.path, "a=b");
     mr_spec_close(&s);
+}
+
+END_TEST
+
+/* Each format of the table is found by its prefix and its kind, and no two
+ * share either. */
+START_TEST(test_formats)
+{
+    char text[64];
+    unsigned count = 0;
+    for (; input_format_at(count); count++) {
+        const struct input_format *f = input_format_at(count);
+        struct mr_spec s;
+        snprintf(text, sizeof(text), "%sx", f->prefix);
+        s = parse(text, false, 0);
+        ck_assert_int_eq(s.kind, f->kind);
+        ck_assert_str_eq(s.path, "x");
+        mr_spec_close(&s);
+        ck_assert_ptr_eq(input_format_find(f->kind), f);
+        ck_assert_ptr_eq(input_format_of_text(text), f);
+        s = parse(text, true, f->output ? 0 : ERR_INVALID);
+        mr_spec_close(&s);
+    }
+    ck_assert_uint_eq(count, MR_SPEC_KINDS);
 }
 
 END_TEST
@@ -153,8 +178,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_kinds, test_table_options, test_rows,
-                                  test_nonsense, test_random_text};
+    const TTest *const tests[] = {test_kinds, test_formats,  test_table_options,
+                                  test_rows,  test_nonsense, test_random_text};
     world = world_real_new();
-    return check_main("spec", tests, 5);
+    return check_main("spec", tests, 6);
 }

@@ -6,8 +6,8 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "mapreduce/cluster/wire.h"
+#include "mapreduce/task/job_package.h"
 #include "mapreduce/task/status.h"
-#include "mapreduce/worker/job_package.h"
 #include "tests/lib/check_main.h"
 
 static struct buf b;

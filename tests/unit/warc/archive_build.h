@@ -19,7 +19,8 @@
 
 #define UNUSED_HERE __attribute__((unused))
 
-/* --- packing -------------------------------------------------------------- */
+/* --- compression
+ * -------------------------------------------------------------- */
 
 /* Append @s as one gzip member. */
 UNUSED_HERE static void add_gzip(struct buf *out, struct slice s)

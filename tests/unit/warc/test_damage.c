@@ -1,5 +1,5 @@
 /* One damaged byte costs no more than the record it is in: every byte of small
- * archives is changed in turn, in every packing. */
+ * archives is changed in turn, in every compression. */
 #include "mapreduce/warc/digest.h"
 #include "tests/unit/warc/archive_build.h"
 
@@ -297,7 +297,7 @@ START_TEST(test_one_member)
 
 END_TEST
 
-/* A member or frame a record, changed after packing. */
+/* A member or frame a record, changed after compression. */
 START_TEST(test_member_by_record)
 {
     for (size_t way = 0; way < 2 * PACKINGS; way++) {
@@ -320,8 +320,8 @@ START_TEST(test_member_by_record)
 
 END_TEST
 
-/* One member for all, changed after packing: what its digest proves comes out,
- * nothing else, and a loss is told. */
+/* One member for all, changed after compression: what its digest proves comes
+ * out, nothing else, and a loss is told. */
 START_TEST(test_one_member_changed_inside)
 {
     struct sample s;

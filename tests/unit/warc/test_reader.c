@@ -290,7 +290,7 @@ START_TEST(test_cut_anywhere)
 {
     struct rand_gen r;
     rand_init(&r, test_seed());
-    for (int packing = 0; packing < 3; packing++) {
+    for (int compression = 0; compression < 3; compression++) {
         struct corpus c;
         struct buf file = BUF_INIT;
         struct session want = {0};
@@ -300,9 +300,9 @@ START_TEST(test_cut_anywhere)
         session_run(&want, 0);
         for (int i = 0; i < RECORDS; i++) {
             at[i] = file.len;
-            if (packing == 0)
+            if (compression == 0)
                 buf_append_slice(&file, corpus_record(&c, i));
-            else if (packing == 1)
+            else if (compression == 1)
                 add_gzip(&file, corpus_record(&c, i));
             else
                 add_zstd(&file, corpus_record(&c, i), SLICE_EMPTY);
@@ -316,8 +316,9 @@ START_TEST(test_cut_anywhere)
             session_run(&s, 0);
             for (int i = 0; i < RECORDS; i++) {
                 whole += at[i + 1] <= n;
-                between |= at[i + 1] == n || (packing == 0 && n < at[i + 1] &&
-                                              n + 4 >= at[i + 1]);
+                between |=
+                    at[i + 1] == n ||
+                    (compression == 0 && n < at[i + 1] && n + 4 >= at[i + 1]);
             }
             for (size_t i = 0; i < whole; i++)
                 ck_assert_msg(has_record(&s, want.seen[i].hash),

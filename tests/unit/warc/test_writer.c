@@ -7,8 +7,8 @@
  * from plain, gzip and zstd files. */
 START_TEST(test_there_and_back)
 {
-    static const enum warc_packing packings[] = {WARC_PLAIN, WARC_GZIP,
-                                                 WARC_ZSTD};
+    static const enum warc_compression packings[] = {WARC_PLAIN, WARC_GZIP,
+                                                     WARC_ZSTD};
     struct rand_gen r;
     rand_init(&r, test_seed());
     for (size_t p = 0; p < 3; p++) {
