@@ -20,10 +20,12 @@
 #include "bigtable/master/master.h"
 #include "bigtable/master/pending_outputs.h"
 #include "bigtable/master/replication.h"
+#include "bigtable/wire/methods.h"
 #include "chubby-lite/chubby.h"
 
 struct policy_watch;
 struct recovery;
+struct rpc_call;
 struct task_entry;
 
 struct master_term {
@@ -327,6 +329,17 @@ MUST_CHECK int tables_order(struct master_term *r,
 uint64_t tables_count(struct master_term *r);
 
 /* --- calls (service.c) --------------------------------------------------- */
+
+/* Add the methods of wire/methods.h to the master's rpc_server. */
 void service_add(struct master *m);
+
+/* The handlers, for a call that has passed its gate while the master is ready.
+ * They park, and append to call->reply_body. The line of a method in
+ * wire/methods.h names its messages. */
+#define METHOD_HANDLER(NAME, number, name, handler, gate)                      \
+    MUST_CHECK int handler(struct master_term *r, struct rpc_call *call,       \
+                           struct err *err);
+
+MASTER_METHODS(METHOD_HANDLER)
 
 #endif /* BIGTABLE_MASTER_MASTER_TERM_H */

@@ -174,22 +174,20 @@ static bool is_for_job(const struct master_term *r,
            slice_starts_with(name, SLICE_LIT(TABLE_OF_JOB_PREFIX));
 }
 
-/* Of a table that is there, or of a snapshot, whose record says its table. */
+/* A snapshot is taken of a table that may be read. A clone is made of one, by
+ * those who may make tables, or for a job. */
 static int check_snapshot_order(struct master_term *r,
                                 const struct rpc_call *call,
+                                bool is_clone,
                                 struct err *err)
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
-    if (code)
-        return code;
-    if (call->method == MASTER_SNAPSHOT)
-        return policies_check_table(r, call->principal, o.table, ACCESS_READ,
-                                    err);
-    if (!is_for_job(r, call, o.table))
+    if (code == 0 && is_clone && !is_for_job(r, call, o.table))
         code = check_create(r, call->principal, err);
     return code ? code
-                : policies_check_table(r, call->principal, o.name, ACCESS_READ,
+                : policies_check_table(r, call->principal,
+                                       is_clone ? o.name : o.table, ACCESS_READ,
                                        err);
 }
 
@@ -205,36 +203,38 @@ static int check_table_order(struct master_term *r,
     return policies_check_table(r, call->principal, o.name, right, err);
 }
 
-int policies_check(struct master_term *r,
-                   const struct rpc_call *call,
-                   struct err *err)
+static int check_cluster(const struct master_term *r,
+                         struct slice principal,
+                         struct err *err)
 {
-    struct slice who = call->principal;
-    switch (call->method) {
-    case MASTER_POLICY:
-    case MASTER_SET_POLICY: return 0; /* They look themselves. */
-    case MASTER_FLUSH: return 0;      /* Nothing is seen or lost by it. */
-    case MASTER_SNAPSHOT:
-    case MASTER_CLONE: return check_snapshot_order(r, call, err);
-    case MASTER_SNAPSHOT_LIST:
-    case MASTER_SNAPSHOT_SHOW:
-    case MASTER_SNAPSHOT_DROP: return 0; /* It looks itself, at the record. */
-    case MASTER_SNAPSHOT_RESTORE:
-    case MASTER_CREATE_TABLE: return check_create(r, who, err);
-    case MASTER_MOVE: return check_administrator(r, who, err);
-    case MASTER_DROP_ROWS: return check_table_order(r, call, ACCESS_WRITE, err);
-    case MASTER_DROP_TABLE:
-    case MASTER_ALTER_TABLE:
-    case MASTER_SPLIT:
-    case MASTER_COMPACT: return check_table_order(r, call, ACCESS_OWN, err);
-    default: break;
-    }
-    if (cluster_roles_may_order(r->options->roles, who))
+    if (cluster_roles_may_order(r->options->roles, principal))
         return 0;
     return err_set(err, ERR_DENIED,
                    "\"%.*s\" is no role of this cluster, and gives its master "
                    "no such orders",
-                   SLICE_ARG(who));
+                   SLICE_ARG(principal));
+}
+
+int policies_check(struct master_term *r,
+                   enum master_gate gate,
+                   const struct rpc_call *call,
+                   struct err *err)
+{
+    struct slice who = call->principal;
+    switch (gate) {
+    case MASTER_GATE_ANYBODY:
+    case MASTER_GATE_ITSELF:
+    case MASTER_GATE_STATUS: return 0;
+    case MASTER_GATE_CLUSTER: return check_cluster(r, who, err);
+    case MASTER_GATE_ADMIN: return check_administrator(r, who, err);
+    case MASTER_GATE_CREATE: return check_create(r, who, err);
+    case MASTER_GATE_OWN: return check_table_order(r, call, ACCESS_OWN, err);
+    case MASTER_GATE_WRITE:
+        return check_table_order(r, call, ACCESS_WRITE, err);
+    case MASTER_GATE_SNAPSHOT: return check_snapshot_order(r, call, false, err);
+    case MASTER_GATE_CLONE: return check_snapshot_order(r, call, true, err);
+    }
+    PANIC("no gate %d", (int)gate);
 }
 
 /* --- tables that come and go --------------------------------------------- */

@@ -38,8 +38,23 @@ MUST_CHECK int policies_load(struct master_term *r, struct err *err);
 void policies_watch(struct master_term *r);
 void policies_close(struct master_term *r);
 
-/* May the caller give this order? ERR_DENIED. */
+/* What a method asks of its caller, before its handler runs. */
+enum master_gate {
+    MASTER_GATE_ANYBODY = 1, /* Nothing is seen or lost by it. */
+    MASTER_GATE_ITSELF,      /* The handler checks, when it knows more. */
+    MASTER_GATE_STATUS,      /* As ANYBODY, and before the master is ready. */
+    MASTER_GATE_CLUSTER,     /* A role of the cluster. */
+    MASTER_GATE_ADMIN,       /* An administrator. */
+    MASTER_GATE_CREATE,      /* The right to make tables. */
+    MASTER_GATE_OWN,         /* To own the table of a table_order, */
+    MASTER_GATE_WRITE,       /* or to write all of it. */
+    MASTER_GATE_SNAPSHOT,    /* To read the table of a snapshot_order; */
+    MASTER_GATE_CLONE,       /* and to make tables. */
+};
+
+/* May the caller of @call make it? ERR_DENIED; those of a malformed body. */
 MUST_CHECK int policies_check(struct master_term *r,
+                              enum master_gate gate,
                               const struct rpc_call *call,
                               struct err *err);
 /* Has @principal @right to all families of the table @name? So have
@@ -73,11 +88,5 @@ MUST_CHECK int policies_made(struct master_term *r,
                              const struct slice *access,
                              struct err *err);
 void policies_dropped(struct master_term *r, uint64_t table);
-
-/* MASTER_POLICY and MASTER_SET_POLICY. */
-MUST_CHECK int
-policies_show(struct master_term *r, struct rpc_call *call, struct err *err);
-MUST_CHECK int
-policies_change(struct master_term *r, struct rpc_call *call, struct err *err);
 
 #endif /* BIGTABLE_MASTER_POLICIES_H */

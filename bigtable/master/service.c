@@ -1,24 +1,30 @@
-/* Calls to the master: of clients that change tables, of tablet servers that
- * tell what happened, of operators. Answered by the active one alone. */
+/* Calls to the master: of clients that change tables, of operators, and of
+ * tablet servers that report a split. The process that holds the lock answers
+ * them, and only when it knows where every tablet is.
+ *
+ * The tables of wire/methods.h name a gate with every method; policies_check()
+ * runs it before the handler. A call is counted in its term, which ends only
+ * when all calls have returned (master_drain()).
+ */
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/snapshots.h"
-#include "bigtable/wire/policy.h"
+#include "bigtable/wire/methods.h"
 
 /* The term to handle a call with, counted: master_service_leave() afterwards.
- */
-static struct master_term *master_service_enter(struct master *m,
-                                                struct err *err)
+ * @early: also while the master still reads where everything is. */
+static struct master_term *
+master_service_enter(struct master *m, bool early, struct err *err)
 {
     struct master_term *r = m->term;
     if (!r || r->ending) {
         err_set(err, ERR_UNAVAILABLE, "this is not the master");
         return NULL;
     }
-    if (!r->ready) {
+    if (!r->ready && !early) {
         err_set(err, ERR_UNAVAILABLE,
                 "the master is still learning where tablets are: it waits for "
                 "%s",
@@ -31,58 +37,117 @@ static struct master_term *master_service_enter(struct master *m,
 
 static void master_service_leave(struct master_term *r)
 {
+    PRE(r->calls > 0);
     r->calls--;
     master_term_changed(r);
 }
 
 /* --- tables -------------------------------------------------------------- */
 
-static int change_table(struct master_term *r,
-                        const struct rpc_call *call,
-                        const struct table_order *o,
-                        struct err *err)
-{
-    switch (call->method) {
-    case MASTER_CREATE_TABLE: return tables_create(r, o, call->principal, err);
-    case MASTER_DROP_TABLE: return tables_drop(r, o->name, err);
-    case MASTER_ALTER_TABLE: return tables_alter(r, o, err);
-    case MASTER_SPLIT: return tables_order(r, TABLET_SPLIT, o, err);
-    case MASTER_COMPACT: return tables_order(r, TABLET_COMPACT, o, err);
-    case MASTER_FLUSH: return tables_order(r, TABLET_FLUSH, o, err);
-    case MASTER_DROP_ROWS: return tables_order(r, TABLET_DROP_ROWS, o, err);
-    default: PANIC("no method of tables: %u", call->method);
-    }
-}
-
-static int
-on_table(struct master_term *r, struct rpc_call *call, struct err *err)
+int service_create(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err)
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
-    return code ? code : change_table(r, call, &o, err);
+    return code ? code : tables_create(r, &o, call->principal, err);
+}
+
+int service_drop(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    struct table_order o;
+    int code = table_order_get(call->body, &o, err);
+    return code ? code : tables_drop(r, o.name, err);
+}
+
+int service_alter(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    struct table_order o;
+    int code = table_order_get(call->body, &o, err);
+    return code ? code : tables_alter(r, &o, err);
+}
+
+/* Give the order @method to the servers of the tablets that it is about. */
+static int service_forward(struct master_term *r,
+                           const struct rpc_call *call,
+                           uint32_t method,
+                           struct err *err)
+{
+    struct table_order o;
+    int code = table_order_get(call->body, &o, err);
+    return code ? code : tables_order(r, method, &o, err);
+}
+
+int service_split(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    return service_forward(r, call, TABLET_SPLIT, err);
+}
+
+int service_compact(struct master_term *r,
+                    struct rpc_call *call,
+                    struct err *err)
+{
+    return service_forward(r, call, TABLET_COMPACT, err);
+}
+
+int service_flush(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    return service_forward(r, call, TABLET_FLUSH, err);
+}
+
+int service_drop_rows(struct master_term *r,
+                      struct rpc_call *call,
+                      struct err *err)
+{
+    return service_forward(r, call, TABLET_DROP_ROWS, err);
 }
 
 /* --- snapshots ----------------------------------------------------------- */
 
-static int
-on_snapshot(struct master_term *r, struct rpc_call *call, struct err *err)
+int service_snapshot(struct master_term *r,
+                     struct rpc_call *call,
+                     struct err *err)
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
-    if (code)
-        return code;
-    switch (call->method) {
-    case MASTER_SNAPSHOT: return snapshots_take(r, &o, err);
-    case MASTER_SNAPSHOT_LIST: return snapshots_list(r, call->reply_body, err);
-    case MASTER_SNAPSHOT_SHOW:
-        return snapshots_show(r, &o, call->reply_body, err);
-    case MASTER_SNAPSHOT_DROP:
-        return snapshots_drop(r, call->principal, &o, err);
-    case MASTER_SNAPSHOT_RESTORE:
-        return snapshots_restore(r, call->principal, &o, err);
-    case MASTER_CLONE: return snapshots_clone(r, call->principal, &o, err);
-    default: PANIC("no method of snapshots: %u", call->method);
-    }
+    return code ? code : snapshots_take(r, &o, err);
+}
+
+int service_list(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    return snapshots_list(r, call->reply_body, err);
+}
+
+int service_show(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    return code ? code : snapshots_show(r, &o, call->reply_body, err);
+}
+
+int service_forget(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    return code ? code : snapshots_drop(r, call->principal, &o, err);
+}
+
+int service_restore(struct master_term *r,
+                    struct rpc_call *call,
+                    struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    return code ? code : snapshots_restore(r, call->principal, &o, err);
+}
+
+int service_clone(struct master_term *r, struct rpc_call *call, struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    return code ? code : snapshots_clone(r, call->principal, &o, err);
 }
 
 /* --- operators ----------------------------------------------------------- */
@@ -139,8 +204,7 @@ static int move_to(struct master_term *r,
     return move_tablet(r, t, s->number, &reply->unserved_us, err);
 }
 
-static int
-on_move(struct master_term *r, struct rpc_call *call, struct err *err)
+int service_move(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct move_order o;
     struct move_reply reply = {.from = 0};
@@ -154,8 +218,9 @@ on_move(struct master_term *r, struct rpc_call *call, struct err *err)
 
 /* --- tablet servers ------------------------------------------------------ */
 
-static int
-on_split_done(struct master_term *r, struct rpc_call *call, struct err *err)
+int service_note_split(struct master_term *r,
+                       struct rpc_call *call,
+                       struct err *err)
 {
     struct tablet_order o;
     int code = tablet_order_get(call->body, &o, err);
@@ -205,73 +270,55 @@ uint64_t master_count_metadata(const struct master *m)
     return count;
 }
 
-/* --- all of them --------------------------------------------------------- */
-
-static int on_status(struct master *m, struct err *err)
+int service_status(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err)
 {
-    struct master_status s;
-    return master_get_status(m, &s)
-               ? 0
-               : err_set(err, ERR_UNAVAILABLE, "this is not the master");
+    (void)r; /* There is a term: this is the master. */
+    (void)call;
+    (void)err;
+    return 0;
 }
 
-static int master_service_handle(struct master_term *r,
-                                 struct rpc_call *call,
-                                 struct err *err)
-{
-    int code = policies_check(r, call, err);
-    if (code)
-        return code;
-    switch (call->method) {
-    case MASTER_POLICY: return policies_show(r, call, err);
-    case MASTER_SET_POLICY: return policies_change(r, call, err);
-    case MASTER_MOVE: return on_move(r, call, err);
-    case MASTER_REPORT_SPLIT: return on_split_done(r, call, err);
-    case MASTER_SNAPSHOT:
-    case MASTER_SNAPSHOT_LIST:
-    case MASTER_SNAPSHOT_SHOW:
-    case MASTER_SNAPSHOT_DROP:
-    case MASTER_SNAPSHOT_RESTORE:
-    case MASTER_CLONE: return on_snapshot(r, call, err);
-    default: return on_table(r, call, err);
-    }
-}
+/* --- dispatching --------------------------------------------------------- */
+
+struct service_method {
+    enum master_gate gate; /* 0: no method has the number. */
+    int (*handler)(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err);
+};
+
+/* By number, from that of the first on. */
+#define METHOD_ROW(NAME, number, name, handler, gate)                          \
+    [NAME - MASTER_CREATE_TABLE] = {MASTER_GATE_##gate, handler},
+
+static const struct service_method methods[] = {MASTER_METHODS(METHOD_ROW)};
 
 static int on_call(void *ctx, struct rpc_call *call, struct err *err)
 {
+    const struct service_method *m;
     struct master_term *r;
     int code;
-    if (call->method == MASTER_STATUS)
-        return on_status(ctx, err);
-    r = master_service_enter(ctx, err);
+
+    PRE(call->method >= MASTER_CREATE_TABLE &&
+        call->method - MASTER_CREATE_TABLE < ARRAY_LEN(methods));
+    m = &methods[call->method - MASTER_CREATE_TABLE];
+    PRE(m->gate != 0);
+    r = master_service_enter(ctx, m->gate == MASTER_GATE_STATUS, err);
     if (!r)
         return ERR_UNAVAILABLE;
-    code = master_service_handle(r, call, err);
+    code = policies_check(r, m->gate, call, err);
+    if (code == 0)
+        code = m->handler(r, call, err);
     master_service_leave(r);
     return code;
 }
 
+#define RPC_METHOD(NAME, number, name, handler, gate) {NAME, name, on_call},
+
 void service_add(struct master *m)
 {
-    static const struct rpc_method methods[] = {
-        {MASTER_CREATE_TABLE, "master.create_table", on_call},
-        {MASTER_DROP_TABLE, "master.drop_table", on_call},
-        {MASTER_ALTER_TABLE, "master.alter_table", on_call},
-        {MASTER_SPLIT, "master.split", on_call},
-        {MASTER_COMPACT, "master.compact", on_call},
-        {MASTER_FLUSH, "master.flush", on_call},
-        {MASTER_DROP_ROWS, "master.drop_rows", on_call},
-        {MASTER_STATUS, "master.status", on_call},
-        {MASTER_MOVE, "master.move", on_call},
-        {MASTER_POLICY, "master.policy", on_call},
-        {MASTER_SET_POLICY, "master.set_policy", on_call},
-        {MASTER_SNAPSHOT, "master.snapshot", on_call},
-        {MASTER_SNAPSHOT_LIST, "master.snapshot_list", on_call},
-        {MASTER_SNAPSHOT_SHOW, "master.snapshot_show", on_call},
-        {MASTER_SNAPSHOT_DROP, "master.snapshot_drop", on_call},
-        {MASTER_SNAPSHOT_RESTORE, "master.snapshot_restore", on_call},
-        {MASTER_CLONE, "master.clone", on_call},
-        {MASTER_REPORT_SPLIT, "master.report_split", on_call},
-    };
-    rpc_server_add(m->rpc, methods, ARRAY_LEN(methods), m);
+    static const struct rpc_method all[] = {MASTER_METHODS(RPC_METHOD)};
+    rpc_server_add(m->rpc, all, ARRAY_LEN(all), m);
 }

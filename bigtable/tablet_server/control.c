@@ -2,7 +2,6 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "base/rpc/roles.h"
 #include "base/runtime/log.h"
 #include "bigtable/log/write_log.h"
 #include "bigtable/lsm/lsm.h"
@@ -20,46 +19,16 @@
  */
 #define SEGMENT_IDLE_US UINT64_C(60000000)
 
-int check_ready(const struct tablet_server *s, struct err *err)
-{
-    if (atomic_load(&s->over))
-        return err_set(err, ERR_CLOSED, "this tablet server is ending");
-    if (!atomic_load(&s->ready))
-        return err_set(err, ERR_UNAVAILABLE,
-                       "this tablet server has not joined the cluster yet");
-    return 0;
-}
-
-int check_order(struct tablet_server *s,
-                struct slice sequencer,
-                uint64_t number,
-                struct err *err)
-{
-    int rc = check_ready(s, err);
-    if (rc)
-        return rc;
-    if (number != s->number)
-        return err_set(err, ERR_CLOSED, "this is tablet server %llu, not %llu",
-                       (unsigned long long)s->number,
-                       (unsigned long long)number);
-    if (s->stopping)
-        return err_set(err, ERR_UNAVAILABLE, "this tablet server is ending");
-    return session_check_master(s->session, sequencer, err);
-}
-
 /* --- work on one tablet, on a thread ------------------------------------- */
 
-enum job_kind {
-    JOB_SPLIT,
-    JOB_COMPACT,
-    JOB_FLUSH,
-    JOB_DROP_ROWS,
-};
+struct job;
+typedef int (*job_fn)(struct job *j, struct tablet *t, struct err *err);
 
 struct job {
     struct tablet_server *server;
-    enum job_kind kind;
+    job_fn fn;
     struct table_part *table;
+    bool is_root;
     const struct tablet_order *order;
     struct err err;
     int rc;
@@ -77,13 +46,19 @@ static int split_tablet(struct job *j, struct tablet *t, struct err *err)
 {
     struct slice row = j->order->row;
     bool did;
-    int rc;
+    if (j->is_root)
+        return err_set(err, ERR_INVALID, "the root tablet is never split");
     if (row.len == 0)
         return split_in_middle(j->server->store, t, &did, err);
     if (!tablet_contains(t, row) || row.len > SPLIT_ROW_BYTES_MAX)
         return err_set(err, ERR_INVALID, "it cannot be split at that row");
-    rc = split_at(j->server->store, j->table, row, err);
-    return rc;
+    return split_at(j->server->store, j->table, row, err);
+}
+
+static int flush_tablet(struct job *j, struct tablet *t, struct err *err)
+{
+    (void)t;
+    return store_flush_table(j->server->store, j->table, err);
 }
 
 static int compact_tablet(struct job *j, struct tablet *t, struct err *err)
@@ -117,36 +92,25 @@ static void run_job(void *arg)
         j->rc = not_here(j->order->tablet, &j->err);
         return;
     }
-    switch (j->kind) {
-    case JOB_SPLIT: j->rc = split_tablet(j, t, &j->err); break;
-    case JOB_COMPACT: j->rc = compact_tablet(j, t, &j->err); break;
-    case JOB_FLUSH:
-        j->rc = store_flush_table(j->server->store, j->table, &j->err);
-        break;
-    case JOB_DROP_ROWS: j->rc = drop_rows_of(j, t, &j->err); break;
-    }
+    j->rc = j->fn(j, t, &j->err);
     tablet_unref(t);
 }
 
 static int work_on(struct tablet_server *s,
-                   enum job_kind kind,
+                   job_fn fn,
                    const struct tablet_order *o,
                    struct err *err)
 {
-    struct job j = {.server = s, .kind = kind, .order = o};
+    struct job j = {.server = s, .fn = fn, .order = o};
     struct served *t;
     int rc = find_tablet(s, o->tablet, &t, err);
     if (rc)
         return rc;
-    if (kind == JOB_SPLIT && t->is_root) {
-        rc = err_set(err, ERR_INVALID, "the root tablet is never split");
-    } else {
-        j.table = t->table;
-        server_in_thread(s, run_job, &j);
-        rc = j.rc ? err_copy(err, &j.err) : 0;
-    }
+    j.table = t->table;
+    j.is_root = t->is_root;
+    server_in_thread(s, run_job, &j);
     served_unref(t);
-    return rc;
+    return j.rc ? err_copy(err, &j.err) : 0;
 }
 
 /* Flush all tablets, one after the other. */
@@ -158,7 +122,7 @@ static int flush_all(struct tablet_server *s, struct err *err)
     for (size_t i = 0; i < count; i++) {
         struct tablet_order o = {.tablet = list[i]->id};
         if (rc == 0 && atomic_load(&list[i]->phase) == TABLET_SERVING)
-            rc = work_on(s, JOB_FLUSH, &o, err);
+            rc = work_on(s, flush_tablet, &o, err);
         if (rc == ERR_NOTFOUND || rc == ERR_CANCELLED)
             rc = 0; /* It went. */
         served_unref(list[i]);
@@ -167,50 +131,105 @@ static int flush_all(struct tablet_server *s, struct err *err)
     return rc;
 }
 
-/* An order that was begun is finished, whoever still waits for it. */
-struct ordered {
+/* An order on a fiber of its own: once begun it is finished, although the call
+ * that brought it may be cancelled. */
+struct order_task {
     struct tablet_server *server;
-    uint32_t method;
     struct tablet_order order;
+    int (*obey)(struct order_task *t);
+    job_fn fn;          /* Of orders that are jobs. */
     uint64_t closed_us; /* Of an unload. */
     struct err *err;
     int rc;
 };
 
-static int control_obey(struct ordered *x)
+static void run_order(void *arg)
 {
-    struct tablet_server *s = x->server;
-    const struct tablet_order *o = &x->order;
-    switch (x->method) {
-    case TABLET_LOAD: return load_tablet(s, o, x->err);
-    case TABLET_UNLOAD: return unload_tablet(s, o, &x->closed_us, x->err);
-    case TABLET_SPLIT: return work_on(s, JOB_SPLIT, o, x->err);
-    case TABLET_COMPACT: return work_on(s, JOB_COMPACT, o, x->err);
-    case TABLET_DROP_ROWS: return work_on(s, JOB_DROP_ROWS, o, x->err);
-    default: break;
-    }
-    return o->tablet ? work_on(s, JOB_FLUSH, o, x->err) : flush_all(s, x->err);
+    struct order_task *t = arg;
+    t->rc = t->obey(t);
 }
 
-static void run_ordered(void *arg)
+static int take_order(struct tablet_server *s,
+                      const struct rpc_call *call,
+                      struct order_task *t,
+                      struct err *err)
 {
-    struct ordered *x = arg;
-    x->rc = control_obey(x);
-}
-
-static int
-order_tablet(struct tablet_server *s, struct rpc_call *call, struct err *err)
-{
-    struct ordered x = {.server = s, .method = call->method, .err = err};
-    int rc = tablet_order_get(call->body, &x.order, err);
-    if (rc == 0)
-        rc = check_order(s, x.order.sequencer, x.order.server, err);
+    int rc = tablet_order_get(call->body, &t->order, err);
     if (rc)
         return rc;
-    loop_task_run(&s->loop_tasks, run_ordered, &x);
-    if (x.rc == 0 && call->method == TABLET_UNLOAD)
-        unload_reply_put(&(struct unload_reply){x.closed_us}, call->reply_body);
-    return x.rc;
+    t->server = s;
+    t->err = err;
+    loop_task_run(&s->loop_tasks, run_order, t);
+    return t->rc;
+}
+
+static int obey_load(struct order_task *t)
+{
+    return load_tablet(t->server, &t->order, t->err);
+}
+
+static int obey_unload(struct order_task *t)
+{
+    return unload_tablet(t->server, &t->order, &t->closed_us, t->err);
+}
+
+static int obey_job(struct order_task *t)
+{
+    return work_on(t->server, t->fn, &t->order, t->err);
+}
+
+static int obey_flush(struct order_task *t)
+{
+    return t->order.tablet ? obey_job(t) : flush_all(t->server, t->err);
+}
+
+int handle_load(struct tablet_server *s, struct rpc_call *call, struct err *err)
+{
+    struct order_task t = {.obey = obey_load};
+    return take_order(s, call, &t, err);
+}
+
+int handle_unload(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err)
+{
+    struct order_task t = {.obey = obey_unload};
+    int rc = take_order(s, call, &t, err);
+    if (rc == 0)
+        unload_reply_put(&(struct unload_reply){t.closed_us}, call->reply_body);
+    return rc;
+}
+
+int handle_split(struct tablet_server *s,
+                 struct rpc_call *call,
+                 struct err *err)
+{
+    struct order_task t = {.obey = obey_job, .fn = split_tablet};
+    return take_order(s, call, &t, err);
+}
+
+int handle_compact(struct tablet_server *s,
+                   struct rpc_call *call,
+                   struct err *err)
+{
+    struct order_task t = {.obey = obey_job, .fn = compact_tablet};
+    return take_order(s, call, &t, err);
+}
+
+int handle_flush(struct tablet_server *s,
+                 struct rpc_call *call,
+                 struct err *err)
+{
+    struct order_task t = {.obey = obey_flush, .fn = flush_tablet};
+    return take_order(s, call, &t, err);
+}
+
+int handle_drop_rows(struct tablet_server *s,
+                     struct rpc_call *call,
+                     struct err *err)
+{
+    struct order_task t = {.obey = obey_job, .fn = drop_rows_of};
+    return take_order(s, call, &t, err);
 }
 
 /* --- schemas ------------------------------------------------------------- */
@@ -236,13 +255,12 @@ static int apply_schema(struct tablet_server *s,
     return rc;
 }
 
-static int
-order_schema(struct tablet_server *s, struct rpc_call *call, struct err *err)
+int handle_schema(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err)
 {
     struct schema_order o;
     int rc = schema_order_get(call->body, &o, err);
-    if (rc == 0)
-        rc = check_order(s, o.sequencer, o.server, err);
     return rc ? rc : apply_schema(s, &o.table, err);
 }
 
@@ -293,38 +311,17 @@ static void put_status(struct tablet_server *s,
     mem_free(list);
 }
 
-static int
-order_status(struct tablet_server *s, struct rpc_call *call, struct err *err)
+int handle_status(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err)
 {
     struct status_order o;
     int rc = status_order_get(call->body, &o, err);
     if (rc == 0)
-        rc = check_ready(s, err);
-    if (rc == 0 && o.server != s->number)
-        rc = err_set(err, ERR_CLOSED, "this is tablet server %llu, not %llu",
-                     (unsigned long long)s->number,
-                     (unsigned long long)o.server);
-    if (rc == 0) {
-        segment_cache_expire(s->segments, SEGMENT_IDLE_US);
-        put_status(s, &o, call->reply_body);
-    }
-    return rc;
-}
-
-int handle_control(void *ctx, struct rpc_call *call, struct err *err)
-{
-    struct tablet_server *s = ctx;
-    if (!cluster_roles_may_order(s->options.roles, call->principal))
-        return err_set(err, ERR_DENIED,
-                       "\"%.*s\" is no role of this cluster, and gives its "
-                       "tablet servers no orders",
-                       SLICE_ARG(call->principal));
-    switch (call->method) {
-    case TABLET_SCHEMA: return order_schema(s, call, err);
-    case TABLET_STATUS: return order_status(s, call, err);
-    case TABLET_CAPTURE: return order_capture(s, call, err);
-    case TABLET_LOG_SORT: return order_log_sort(s, call, err);
-    case TABLET_LOG_READ: return order_log_read(s, call, err);
-    default: return order_tablet(s, call, err);
-    }
+        rc = check_number(s, o.server, err);
+    if (rc)
+        return rc;
+    segment_cache_expire(s->segments, SEGMENT_IDLE_US);
+    put_status(s, &o, call->reply_body);
+    return 0;
 }

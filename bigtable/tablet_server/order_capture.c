@@ -26,16 +26,14 @@ static void put_tablet(const struct captured_tablet *t, struct buf *out)
     snapshot_tablet_put(&s, out);
 }
 
-int order_capture(struct tablet_server *s,
-                  struct rpc_call *call,
-                  struct err *err)
+int handle_capture(struct tablet_server *s,
+                   struct rpc_call *call,
+                   struct err *err)
 {
     struct capturing c = {.server = s};
     struct tablet_order o;
     struct served *t;
     int rc = tablet_order_get(call->body, &o, err);
-    if (rc == 0)
-        rc = check_order(s, o.sequencer, o.server, err);
     if (rc == 0)
         rc = find_tablet(s, o.tablet, &t, err);
     if (rc)

@@ -33,12 +33,6 @@ MUST_CHECK int replay_logs(struct tablet_server *s,
                            void *ctx,
                            struct err *err);
 
-/* serve_log.c: TABLET_LOG_SORT and TABLET_LOG_READ. */
-MUST_CHECK int
-order_log_sort(struct tablet_server *s, struct rpc_call *call, struct err *err);
-MUST_CHECK int
-order_log_read(struct tablet_server *s, struct rpc_call *call, struct err *err);
-
 #define LOG_DIR_BYTES 64
 /* The directory of the log of server @number. */
 void replay_log_dir(uint64_t number, char out[LOG_DIR_BYTES]);

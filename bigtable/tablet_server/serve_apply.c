@@ -322,14 +322,14 @@ serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
     return rc ? rc : check_answer(a->server, err);
 }
 
-int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
+int handle_apply(struct tablet_server *s,
+                 struct rpc_call *call,
+                 struct err *err)
 {
-    struct apply a = {.server = ctx, .principal = call->principal};
+    struct apply a = {.server = s, .principal = call->principal};
     struct apply_request r;
     size_t held = call->attachment.len;
     int rc = apply_request_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_ready(a.server, err);
     if (rc == 0)
         rc = admit_request(a.server, held, err);
     if (rc)

@@ -193,13 +193,12 @@ static int serve_change_check(struct tablet_server *s,
     return rc;
 }
 
-int handle_check(void *ctx, struct rpc_call *call, struct err *err)
+int handle_check(struct tablet_server *s,
+                 struct rpc_call *call,
+                 struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct check_request r;
     int rc = check_request_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_ready(s, err);
     if (rc == 0)
         rc = serve_change_check(s, call, &r, err);
     return rc ? rc : check_answer(s, err);
@@ -254,16 +253,15 @@ static int serve_change_modify(struct tablet_server *s,
     return rc;
 }
 
-int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
+int handle_modify(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct modify_request r;
     struct arena a;
     int rc;
     arena_init(&a);
     rc = modify_request_get(call->body, &a, &r, err);
-    if (rc == 0)
-        rc = check_ready(s, err);
     if (rc == 0)
         rc = serve_change_modify(s, call, &r, err);
     if (rc == 0)

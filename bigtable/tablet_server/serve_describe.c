@@ -29,9 +29,8 @@ static void run_cuts(void *arg)
         table_split_points(j->table, j->parts, &j->keys, &j->count, &j->err);
 }
 
-int handle_cuts(void *ctx, struct rpc_call *call, struct err *err)
+int handle_cuts(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct cuts_request r;
     struct serving v;
     int rc = cuts_request_get(call->body, &r, err);
@@ -122,9 +121,10 @@ static void serve_describe_families(const struct serving *v,
     mem_free(r.families);
 }
 
-int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
+int handle_describe(struct tablet_server *s,
+                    struct rpc_call *call,
+                    struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct cuts_request r;
     struct serving v;
     struct describe_job j = {.serving = &v};

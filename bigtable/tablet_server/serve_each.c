@@ -359,16 +359,16 @@ static void begin_each(struct each *e, uint32_t count)
     e->codes = arena_zalloc(&e->arena, count * sizeof(*e->codes));
 }
 
-int handle_read_each(void *ctx, struct rpc_call *call, struct err *err)
+int handle_read_each(struct tablet_server *s,
+                     struct rpc_call *call,
+                     struct err *err)
 {
-    struct each e = {.server = ctx,
+    struct each e = {.server = s,
                      .principal = call->principal,
                      .deadline_ns = fiber_deadline(),
                      .context = fiber_context()};
     struct each_request r;
     int rc = each_request_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_ready(ctx, err);
     if (rc)
         return rc;
     if (r.count == 0 || r.count > EACH_LOOKUPS_MAX)

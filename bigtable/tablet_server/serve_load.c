@@ -164,14 +164,13 @@ static void run_call(void *arg)
         c->rc = not_here(c->request->tablet, c->err);
 }
 
-int handle_load(void *ctx, struct rpc_call *call, struct err *err)
+int handle_load_files(struct tablet_server *s,
+                      struct rpc_call *call,
+                      struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct load_request r;
     struct load_call c = {.server = s, .call = call, .request = &r, .err = err};
     int rc = load_request_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_ready(s, err);
     if (rc)
         return rc;
     loop_task_run(&s->loop_tasks, run_call, &c);
@@ -216,14 +215,11 @@ static int serve_load_lend(struct tablet_server *s,
     return rc;
 }
 
-int handle_lend(void *ctx, struct rpc_call *call, struct err *err)
+int handle_lend(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
-    struct tablet_server *s = ctx;
     struct load_request r;
     struct serving v;
     int rc = load_request_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_ready(s, err);
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);

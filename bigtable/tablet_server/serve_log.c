@@ -44,15 +44,13 @@ static int get_segment(struct tablet_server *s,
     return j.rc ? err_copy(err, &j.err) : 0;
 }
 
-int order_log_sort(struct tablet_server *s,
-                   struct rpc_call *call,
-                   struct err *err)
+int handle_log_sort(struct tablet_server *s,
+                    struct rpc_call *call,
+                    struct err *err)
 {
     struct sorted_segment *segment = NULL;
     struct log_order o;
     int rc = log_order_get(call->body, &o, err);
-    if (rc == 0)
-        rc = check_order(s, o.sequencer, o.server, err);
     if (rc == 0)
         rc = get_segment(s, o.log, o.segment, &segment, err);
     if (rc == 0)
@@ -62,15 +60,13 @@ int order_log_sort(struct tablet_server *s,
     return rc;
 }
 
-int order_log_read(struct tablet_server *s,
-                   struct rpc_call *call,
-                   struct err *err)
+int handle_log_read(struct tablet_server *s,
+                    struct rpc_call *call,
+                    struct err *err)
 {
     struct sorted_segment *segment = NULL;
     struct log_read r;
     int rc = log_read_get(call->body, &r, err);
-    if (rc == 0)
-        rc = check_order(s, r.sequencer, r.server, err);
     if (rc == 0)
         rc = get_segment(s, r.log, r.segment, &segment, err);
     if (rc == 0 && !segment)

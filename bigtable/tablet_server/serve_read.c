@@ -177,9 +177,9 @@ static int serve_read_prepare(struct read_job *j,
     return rc;
 }
 
-int handle_read(void *ctx, struct rpc_call *call, struct err *err)
+int handle_read(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
-    struct read_job j = {.server = ctx, .rows = call->reply_attachment};
+    struct read_job j = {.server = s, .rows = call->reply_attachment};
     struct arena a;
     int rc = read_request_get(call->body, &j.request, err);
     if (rc)

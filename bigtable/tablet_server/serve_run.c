@@ -152,9 +152,9 @@ static void close_job(struct run_job *j)
     buf_close(&j->next);
 }
 
-int handle_run(void *ctx, struct rpc_call *call, struct err *err)
+int handle_run(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
-    struct run_job j = {.server = ctx, .tables = call->reply_attachment};
+    struct run_job j = {.server = s, .tables = call->reply_attachment};
     uint64_t start_ns = world_mono_ns(j.server->world);
     struct arena a;
     int rc = run_request_get(call->body, &j.request, err);

@@ -19,14 +19,15 @@
 #include "bigtable/tablet_server/session.h"
 #include "bigtable/tablet_server/tablet_registry.h"
 #include "bigtable/tablet_server/tablet_server.h"
-#include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/data_calls.h"
+#include "bigtable/wire/methods.h"
 
 struct channel_set;
 struct fiber;
 struct loop;
 struct program_cache;
 struct reader_pool;
+struct rpc_call;
 struct rule_book;
 struct schema;
 struct segment_cache;
@@ -191,11 +192,6 @@ void schemas_close(struct tablet_server *s);
 
 /* --- handlers ------------------------------------------------------------ */
 
-/* Every call of the master begins with it: ready, ours, and of the master. */
-MUST_CHECK int check_order(struct tablet_server *s,
-                           struct slice sequencer,
-                           uint64_t number,
-                           struct err *err);
 /* May requests be served? ERR_UNAVAILABLE. */
 MUST_CHECK int check_ready(const struct tablet_server *s, struct err *err);
 /* The tablet @id, with a table, that may be read (and written): referenced.
@@ -217,21 +213,22 @@ MUST_CHECK int
 admit_request(struct tablet_server *s, size_t bytes, struct err *err);
 void release_request(struct tablet_server *s, size_t bytes);
 
-/* order_capture.c */
-int order_capture(struct tablet_server *s,
-                  struct rpc_call *call,
-                  struct err *err);
+/* Add the methods of wire/methods.h to the server's rpc_server; each passes its
+ * gate before its handler runs (methods.c). */
+void methods_add(struct tablet_server *s);
 
-int handle_control(void *ctx, struct rpc_call *call, struct err *err);
-int handle_read(void *ctx, struct rpc_call *call, struct err *err);
-int handle_read_each(void *ctx, struct rpc_call *call, struct err *err);
-int handle_apply(void *ctx, struct rpc_call *call, struct err *err);
-int handle_check(void *ctx, struct rpc_call *call, struct err *err);
-int handle_modify(void *ctx, struct rpc_call *call, struct err *err);
-int handle_run(void *ctx, struct rpc_call *call, struct err *err);
-int handle_cuts(void *ctx, struct rpc_call *call, struct err *err);
-int handle_load(void *ctx, struct rpc_call *call, struct err *err);
-int handle_lend(void *ctx, struct rpc_call *call, struct err *err);
-int handle_describe(void *ctx, struct rpc_call *call, struct err *err);
+/* Is the server of @number meant, and not an earlier incarnation? ERR_CLOSED.
+ * PRE: it has joined. */
+MUST_CHECK int
+check_number(const struct tablet_server *s, uint64_t number, struct err *err);
+
+/* The handlers, on a fiber of the loop, for a call that has passed its gate.
+ * They park, and append to call->reply_body and reply_attachment. The line of a
+ * method in wire/methods.h names its messages and errors. */
+#define METHOD_HANDLER(NAME, number, name, handler, gate)                      \
+    MUST_CHECK int handler(struct tablet_server *s, struct rpc_call *call,     \
+                           struct err *err);
+
+TABLET_METHODS(METHOD_HANDLER)
 
 #endif /* BIGTABLE_TABLET_SERVER_SERVER_H */

@@ -281,35 +281,6 @@ static void run_starter(void *arg)
 
 /* --- opening and closing ------------------------------------------------- */
 
-static void add_methods(struct tablet_server *s)
-{
-    static const struct rpc_method methods[] = {
-        {TABLET_LOAD, "tablet.load", handle_control},
-        {TABLET_UNLOAD, "tablet.unload", handle_control},
-        {TABLET_SPLIT, "tablet.split", handle_control},
-        {TABLET_COMPACT, "tablet.compact", handle_control},
-        {TABLET_FLUSH, "tablet.flush", handle_control},
-        {TABLET_SCHEMA, "tablet.schema", handle_control},
-        {TABLET_STATUS, "tablet.status", handle_control},
-        {TABLET_LOG_SORT, "tablet.log_sort", handle_control},
-        {TABLET_LOG_READ, "tablet.log_read", handle_control},
-        {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
-        {TABLET_CAPTURE, "tablet.capture", handle_control},
-        {TABLET_READ, "tablet.read", handle_read},
-        {TABLET_READ_EACH, "tablet.read_each", handle_read_each},
-        {TABLET_APPLY, "tablet.apply", handle_apply},
-        {TABLET_CHECK, "tablet.check", handle_check},
-        {TABLET_MODIFY, "tablet.modify", handle_modify},
-        {TABLET_RUN, "tablet.run", handle_run},
-        {TABLET_CUTS, "tablet.cuts", handle_cuts},
-        {TABLET_DESCRIBE, "tablet.describe", handle_describe},
-        {TABLET_LOAD_FILES, "tablet.load_files", handle_load},
-        {TABLET_LEND, "tablet.lend", handle_lend},
-    };
-    struct rpc_server *rpc = s->rpc;
-    rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);
-}
-
 int tablet_server_open(struct world *w,
                        struct rpc_server *rpc,
                        const struct tablet_server_options *opts,
@@ -341,7 +312,7 @@ int tablet_server_open(struct world *w,
     /* The survivors together have room for the log of one that died. */
     s->segments = segment_cache_new(w, log_bytes_max(s));
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
-    add_methods(s);
+    methods_add(s);
     *out = s;
     return 0;
 }

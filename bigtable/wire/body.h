@@ -1,6 +1,6 @@
-/* Fields of bodies that the calls of rows need beside those of message.h:
- * what may be absent, small numbers, and text for C. Private to bigtable/wire.
- */
+/* Kinds of fields that only the calls of rows have, beside those of message.h:
+ * fields that may be absent, small numbers, and text for C. Private to
+ * bigtable/wire. */
 #ifndef BIGTABLE_WIRE_BODY_H
 #define BIGTABLE_WIRE_BODY_H
 
@@ -44,5 +44,20 @@ static inline struct slice message_text(struct codec_reader *r)
     r->bad |= has_nul(s);
     return s;
 }
+
+#define PUT_U8(member) codec_put_u64(out, m->member);
+#define GET_U8(member) m->member = message_u8(&in.r);
+
+/* The member has_MEMBER says whether it is there. */
+#define PUT_MAYBE(member) message_put_maybe(out, m->has_##member, m->member);
+#define GET_MAYBE(member) m->member = message_maybe(&in.r, &m->has_##member);
+
+/* The output of a program's tables, in struct run_settings @member. */
+#define PUT_OUTPUT(member)                                                     \
+    message_put_maybe(out, m->member.has_table_output, m->member.table_output);
+#define GET_OUTPUT(member)                                                     \
+    m->member.table_output =                                                   \
+        message_maybe(&in.r, &m->member.has_table_output);                     \
+    in.r.bad |= has_nul(m->member.table_output);
 
 #endif /* BIGTABLE_WIRE_BODY_H */

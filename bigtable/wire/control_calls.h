@@ -15,51 +15,80 @@
 #ifndef BIGTABLE_WIRE_CONTROL_CALLS_H
 #define BIGTABLE_WIRE_CONTROL_CALLS_H
 
+#include "bigtable/wire/call_tables.h"
 #include "bigtable/wire/metadata.h"
 
-enum control_method {
-    /* Master to tablet server. */
-    TABLET_LOAD = 0x501,      /* struct tablet_order. Answers once it is served.
-                                 ERR_EXISTS: is served already (fine). */
-    TABLET_UNLOAD = 0x502,    /* struct tablet_order; struct unload_reply. Two
-                                 minor compactions; then t:location is emptied;
-                                 answers when that is written down.
-                                 ERR_NOTFOUND: is not here, and will not be
-                                 loaded in that epoch any more. */
-    TABLET_SPLIT = 0x503,     /* struct tablet_order with row; empty: middle. */
-    TABLET_COMPACT = 0x504,   /* struct tablet_order: major compaction. */
-    TABLET_FLUSH = 0x505,     /* struct tablet_order; tablet 0: all of them. */
-    TABLET_SCHEMA = 0x506,    /* struct schema_order: a table's new schema.
-                                 Answers when every tablet here obeys it. */
-    TABLET_STATUS = 0x507,    /* struct status_order; struct server_status */
-    TABLET_LOG_SORT = 0x508,  /* struct log_order; struct log_sorted
-                                 (log_calls.h): take a segment of a dead
-                                 server's log from it and sort it, into memory
-                                 or, without room, into its directory `sorted`.
-                               */
-    TABLET_DROP_ROWS = 0x509, /* struct tablet_order with row and row_end. */
-    TABLET_CAPTURE = 0x50A,   /* struct tablet_order; struct snapshot_tablet:
-                                 what it consists of now. */
-    /* Tablet server to tablet server, on the order of the master. */
-    TABLET_LOG_READ = 0x50B, /* struct log_read (log_calls.h): what a segment
-                                that was sorted has of a tablet. ERR_EXISTS: it
-                                is in its directory `sorted`. */
-    /* Anybody to the master; ERR_UNAVAILABLE when it is another one. Changes
-     * of tables. */
-    MASTER_CREATE_TABLE = 0x521, /* struct table_order */
-    MASTER_DROP_TABLE = 0x522,   /* struct table_order without schema */
-    MASTER_ALTER_TABLE = 0x523,  /* struct table_order with the changes, as
-                                    alter_put() of data_calls.h wrote them, in
-                                    `schema` */
-    MASTER_SPLIT = 0x524,        /* struct table_order with row */
-    MASTER_COMPACT = 0x525,      /* struct table_order */
-    MASTER_FLUSH = 0x526,        /* struct table_order; name "": all */
-    MASTER_DROP_ROWS = 0x527,    /* struct table_order with row and row_end */
-    MASTER_STATUS = 0x528,       /* nothing; nothing: it is the master */
-    MASTER_MOVE = 0x529,         /* struct move_order; struct move_reply: by
-                                    an operator */
-    /* Tablet server to master; a hint, may be lost. */
-    MASTER_REPORT_SPLIT = 0x531, /* struct tablet_order: the parent's id */
+/* From the master to tablet servers. */
+#define TABLET_ORDER_METHODS(METHOD)                                           \
+    /* struct tablet_order. Answers once the tablet is served.                 \
+     * ERR_EXISTS: it is served already. */                                    \
+    METHOD(TABLET_LOAD, 0x501, "tablet.load", handle_load, ORDER)              \
+    /* struct tablet_order; struct unload_reply. Two minor compactions,        \
+     * then t:location is emptied; answers when that is written.               \
+     * ERR_NOTFOUND: the tablet is not here, and will not be loaded in         \
+     * that epoch any more. */                                                 \
+    METHOD(TABLET_UNLOAD, 0x502, "tablet.unload", handle_unload, ORDER)        \
+    /* struct tablet_order with row; empty: in the middle. */                  \
+    METHOD(TABLET_SPLIT, 0x503, "tablet.split", handle_split, ORDER)           \
+    /* struct tablet_order: a major compaction. */                             \
+    METHOD(TABLET_COMPACT, 0x504, "tablet.compact", handle_compact, ORDER)     \
+    /* struct tablet_order; tablet 0: all of them. */                          \
+    METHOD(TABLET_FLUSH, 0x505, "tablet.flush", handle_flush, ORDER)           \
+    /* struct schema_order. Answers when every tablet here has the             \
+     * schema. */                                                              \
+    METHOD(TABLET_SCHEMA, 0x506, "tablet.schema", handle_schema, ORDER)        \
+    /* struct status_order; struct server_status. */                           \
+    METHOD(TABLET_STATUS, 0x507, "tablet.status", handle_status, CLUSTER)      \
+    /* struct log_order; struct log_sorted (log_calls.h). Takes a segment      \
+     * of a dead server's log from it and sorts it, into memory or,            \
+     * without room, into the log's directory `sorted`. */                     \
+    METHOD(TABLET_LOG_SORT, 0x508, "tablet.log_sort", handle_log_sort, ORDER)  \
+    /* struct tablet_order with row and row_end. */                            \
+    METHOD(TABLET_DROP_ROWS, 0x509, "tablet.drop_rows", handle_drop_rows,      \
+           ORDER)                                                              \
+    /* struct tablet_order; struct snapshot_tablet: the tablet as it is        \
+     * now. */                                                                 \
+    METHOD(TABLET_CAPTURE, 0x50a, "tablet.capture", handle_capture, ORDER)     \
+    /* From tablet server to tablet server, with the master's sequencer.       \
+     * struct log_read (log_calls.h); a batch of the tablet's rows in a        \
+     * sorted segment. ERR_EXISTS: it is in the log's directory `sorted`. */   \
+    METHOD(TABLET_LOG_READ, 0x50b, "tablet.log_read", handle_log_read, ORDER)
+
+enum tablet_order_method {
+    TABLET_ORDER_METHODS(METHOD_NUMBER)
+};
+
+/* From anybody to the master; ERR_UNAVAILABLE where it is another process. */
+#define MASTER_TABLE_METHODS(METHOD)                                           \
+    /* struct table_order. */                                                  \
+    METHOD(MASTER_CREATE_TABLE, 0x521, "master.create_table", service_create,  \
+           CREATE)                                                             \
+    /* struct table_order without schema. */                                   \
+    METHOD(MASTER_DROP_TABLE, 0x522, "master.drop_table", service_drop, OWN)   \
+    /* struct table_order with the changes, as alter_put() of                  \
+     * data_calls.h wrote them, in `schema`. */                                \
+    METHOD(MASTER_ALTER_TABLE, 0x523, "master.alter_table", service_alter,     \
+           OWN)                                                                \
+    /* struct table_order with row. */                                         \
+    METHOD(MASTER_SPLIT, 0x524, "master.split", service_split, OWN)            \
+    /* struct table_order. */                                                  \
+    METHOD(MASTER_COMPACT, 0x525, "master.compact", service_compact, OWN)      \
+    /* struct table_order; name "": all tables. */                             \
+    METHOD(MASTER_FLUSH, 0x526, "master.flush", service_flush, ANYBODY)        \
+    /* struct table_order with row and row_end. */                             \
+    METHOD(MASTER_DROP_ROWS, 0x527, "master.drop_rows", service_drop_rows,     \
+           WRITE)                                                              \
+    /* No body: is this the master? */                                         \
+    METHOD(MASTER_STATUS, 0x528, "master.status", service_status, STATUS)      \
+    /* struct move_order; struct move_reply. */                                \
+    METHOD(MASTER_MOVE, 0x529, "master.move", service_move, ADMIN)             \
+    /* From a tablet server: struct tablet_order with the parent's id. A       \
+     * hint, which may be lost. */                                             \
+    METHOD(MASTER_REPORT_SPLIT, 0x531, "master.report_split",                  \
+           service_note_split, CLUSTER)
+
+enum master_table_method {
+    MASTER_TABLE_METHODS(METHOD_NUMBER)
 };
 
 struct tablet_order {
@@ -156,34 +185,84 @@ struct move_reply {
 
 struct arena;
 
-void tablet_order_put(const struct tablet_order *o, struct buf *out);
-MUST_CHECK int
-tablet_order_get(struct slice in, struct tablet_order *o, struct err *err);
-void schema_order_put(const struct schema_order *o, struct buf *out);
-MUST_CHECK int
-schema_order_get(struct slice in, struct schema_order *o, struct err *err);
-void status_order_put(const struct status_order *o, struct buf *out);
-MUST_CHECK int
-status_order_get(struct slice in, struct status_order *o, struct err *err);
-void log_order_put(const struct log_order *o, struct buf *out);
-MUST_CHECK int
-log_order_get(struct slice in, struct log_order *o, struct err *err);
 void server_status_put(const struct server_status *s, struct buf *out);
 MUST_CHECK int server_status_get(struct slice in,
                                  struct arena *a,
                                  struct server_status *s,
                                  struct err *err);
-void table_order_put(const struct table_order *o, struct buf *out);
-MUST_CHECK int
-table_order_get(struct slice in, struct table_order *o, struct err *err);
-void move_order_put(const struct move_order *o, struct buf *out);
-MUST_CHECK int
-move_order_get(struct slice in, struct move_order *o, struct err *err);
-void move_reply_put(const struct move_reply *r, struct buf *out);
-MUST_CHECK int
-move_reply_get(struct slice in, struct move_reply *r, struct err *err);
-void unload_reply_put(const struct unload_reply *r, struct buf *out);
-MUST_CHECK int
-unload_reply_get(struct slice in, struct unload_reply *r, struct err *err);
+
+/* --- on the wire --------------------------------------------------------- */
+
+/* Every order to a tablet server begins with these two fields. */
+struct order_head {
+    struct slice sequencer;
+    uint64_t server;
+};
+
+#define ORDER_HEAD(FIELD)                                                      \
+    FIELD(SEQUENCER, sequencer)                                                \
+    FIELD(U64, server)
+
+#define TABLET_ORDER(FIELD)                                                    \
+    FIELD(SEQUENCER, sequencer)                                                \
+    FIELD(U64, server)                                                         \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U64, epoch)                                                          \
+    FIELD(ROW, key)                                                            \
+    FIELD(ROW, row)                                                            \
+    FIELD(ROW, row_end)                                                        \
+    FIELD(HOLDERS, holders)
+
+#define SCHEMA_ORDER(FIELD)                                                    \
+    FIELD(SEQUENCER, sequencer)                                                \
+    FIELD(U64, server)                                                         \
+    FIELD(U64, table.id)                                                       \
+    FIELD(U64, table.generation)                                               \
+    FIELD(SCHEMA, table.schema)                                                \
+    FIELD(FLAG, table.dropping)
+
+#define STATUS_ORDER(FIELD)                                                    \
+    FIELD(U64, server)                                                         \
+    FIELD(U64, after)                                                          \
+    FIELD(U32, max)
+
+#define LOG_ORDER(FIELD)                                                       \
+    FIELD(SEQUENCER, sequencer)                                                \
+    FIELD(U64, server)                                                         \
+    FIELD(U64, log)                                                            \
+    FIELD(FILE_NAME, segment)
+
+#define TABLE_ORDER(FIELD)                                                     \
+    FIELD(NAME, name)                                                          \
+    FIELD(SCHEMA, schema)                                                      \
+    FIELD(ROW, row)                                                            \
+    FIELD(ROW, row_end)
+
+#define MOVE_ORDER(FIELD)                                                      \
+    FIELD(U64, tablet)                                                         \
+    FIELD(NAME, table)                                                         \
+    FIELD(ROW, row)                                                            \
+    FIELD(ADDRESS, server)
+
+#define MOVE_REPLY(FIELD)                                                      \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U64, from)                                                           \
+    FIELD(U64, to)                                                             \
+    FIELD(U64, unserved_us)
+
+#define UNLOAD_REPLY(FIELD) FIELD(U64, closed_us)
+
+#define CONTROL_MESSAGES(MESSAGE)                                              \
+    MESSAGE(order_head, ORDER_HEAD, "order")                                   \
+    MESSAGE(tablet_order, TABLET_ORDER, "order about a tablet")                \
+    MESSAGE(schema_order, SCHEMA_ORDER, "order about a schema")                \
+    MESSAGE(status_order, STATUS_ORDER, "question for the state of a server")  \
+    MESSAGE(log_order, LOG_ORDER, "order about a log")                         \
+    MESSAGE(table_order, TABLE_ORDER, "order about a table")                   \
+    MESSAGE(move_order, MOVE_ORDER, "order to move a tablet")                  \
+    MESSAGE(move_reply, MOVE_REPLY, "outcome of a move")                       \
+    MESSAGE(unload_reply, UNLOAD_REPLY, "outcome of an unload")
+
+CONTROL_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_CONTROL_CALLS_H */

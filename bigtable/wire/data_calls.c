@@ -6,18 +6,9 @@
 #include "bigtable/row/row_request.h"
 #include "bigtable/wire/body.h"
 
-#define READ_FIELDS           6
-#define READ_REPLY_FIELDS     3
-#define EACH_FIELDS           1
-#define APPLY_FIELDS          4
 #define APPLY_REPLY_FIELDS    3 /* And more where the error has a detail. */
-#define CHECK_FIELDS          9
-#define CHECK_REPLY_FIELDS    1
 #define MODIFY_FIELDS         7
 #define RULE_FIELDS           5
-#define RUN_FIELDS            13
-#define RUN_REPLY_FIELDS      4
-#define CUTS_FIELDS           2
 #define DESCRIBE_FIELDS       6
 #define DESCRIBE_FIELDS_MIN   3 /* Without rates. */
 #define GROUP_FIELDS          5
@@ -25,61 +16,7 @@
 #define DESCRIBE_FAMILIES_MAX 4096
 #define FAMILY_LOAD_FIELDS    3
 
-/* --- reading rows -----------------------------------------------------------
- */
-
-void read_request_put(const struct read_request *r, struct buf *out)
-{
-    codec_put_array(out, READ_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_u64(out, r->generation);
-    codec_put_bin(out, r->options);
-    codec_put_bin(out, r->from);
-    codec_put_u64(out, r->row_limit);
-    codec_put_u64(out, r->bytes_max);
-}
-
-int read_request_get(struct slice in, struct read_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, READ_FIELDS);
-    r->tablet = codec_get_u64(&b.r);
-    r->generation = codec_get_u64(&b.r);
-    r->options = codec_get_bytes(&b.r);
-    r->from = codec_get_bytes(&b.r);
-    r->row_limit = codec_get_u64(&b.r);
-    r->bytes_max = message_u32(&b.r);
-    return message_end(&b, "request to read rows", err);
-}
-
-void read_reply_put(const struct read_reply *r, struct buf *out)
-{
-    codec_put_array(out, READ_REPLY_FIELDS);
-    codec_put_bool(out, r->done);
-    codec_put_bin(out, r->next);
-    codec_put_u64(out, r->row_count);
-}
-
-int read_reply_get(struct slice in, struct read_reply *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, READ_REPLY_FIELDS);
-    r->done = codec_get_bool(&b.r);
-    r->next = codec_get_bytes(&b.r);
-    r->row_count = codec_get_u64(&b.r);
-    return message_end(&b, "answer with rows", err);
-}
-
-void each_request_put(const struct each_request *r, struct buf *out)
-{
-    codec_put_array(out, EACH_FIELDS);
-    codec_put_u64(out, r->count);
-}
-
-int each_request_get(struct slice in, struct each_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, EACH_FIELDS);
-    r->count = message_u32(&b.r);
-    return message_end(&b, "request to read single rows", err);
-}
+DATA_MESSAGES(MESSAGE_CODE)
 
 /* --- writing rows -----------------------------------------------------------
  */
@@ -94,23 +31,6 @@ static void get_origin(struct codec_reader *r, struct change_origin *o)
 {
     o->session = codec_get_u64(r);
     o->floor = codec_get_u64(r);
-}
-
-void apply_request_put(const struct apply_request *r, struct buf *out)
-{
-    codec_put_array(out, APPLY_FIELDS);
-    codec_put_u64(out, r->durability);
-    codec_put_u64(out, r->count);
-    put_origin(&r->origin, out);
-}
-
-int apply_request_get(struct slice in, struct apply_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, APPLY_FIELDS);
-    r->durability = message_u8(&b.r);
-    r->count = message_u32(&b.r);
-    get_origin(&b.r, &r->origin);
-    return message_end(&b, "request to change rows", err);
 }
 
 void apply_reply_put(const struct apply_reply *r, struct buf *out)
@@ -146,46 +66,6 @@ int apply_reply_get(struct slice in,
 
 /* --- checking and modifying -------------------------------------------------
  */
-
-void check_request_put(const struct check_request *r, struct buf *out)
-{
-    codec_put_array(out, CHECK_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_u64(out, r->durability);
-    codec_put_bin(out, r->row);
-    message_put_maybe(out, r->has_filter, r->filter);
-    codec_put_bool(out, r->has_true);
-    codec_put_bool(out, r->has_false);
-    put_origin(&r->origin, out);
-    codec_put_u64(out, r->sequence);
-}
-
-int check_request_get(struct slice in, struct check_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, CHECK_FIELDS);
-    r->tablet = codec_get_u64(&b.r);
-    r->durability = message_u8(&b.r);
-    r->row = codec_get_bytes(&b.r);
-    r->filter = message_maybe(&b.r, &r->has_filter);
-    r->has_true = codec_get_bool(&b.r);
-    r->has_false = codec_get_bool(&b.r);
-    get_origin(&b.r, &r->origin);
-    r->sequence = codec_get_u64(&b.r);
-    return message_end(&b, "request to check a row", err);
-}
-
-void check_reply_put(const struct check_reply *r, struct buf *out)
-{
-    codec_put_array(out, CHECK_REPLY_FIELDS);
-    codec_put_bool(out, r->matched);
-}
-
-int check_reply_get(struct slice in, struct check_reply *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, CHECK_REPLY_FIELDS);
-    r->matched = codec_get_bool(&b.r);
-    return message_end(&b, "answer to a check", err);
-}
 
 void modify_request_put(const struct modify_request *r, struct buf *out)
 {
@@ -241,85 +121,8 @@ int modify_request_get(struct slice in,
     return message_end(&b, "request to modify a row", err);
 }
 
-/* --- programs ---------------------------------------------------------------
- */
-
-void run_request_put(const struct run_request *r, struct buf *out)
-{
-    const struct run_settings *s = &r->settings;
-    codec_put_array(out, RUN_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_u64(out, r->generation);
-    codec_put_bin(out, r->options);
-    codec_put_bin(out, r->source);
-    codec_put_bin(out, r->from);
-    codec_put_u64(out, r->fuel);
-    codec_put_u64(out, r->memory_max);
-    codec_put_u64(out, r->limit_us);
-    codec_put_bool(out, s->ignore_undefs);
-    codec_put_bool(out, s->defer_tables);
-    codec_put_u64(out, s->depth_max);
-    codec_put_u64(out, s->seed);
-    message_put_maybe(out, s->has_table_output, s->table_output);
-}
-
-int run_request_get(struct slice in, struct run_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, RUN_FIELDS);
-    struct run_settings *s = &r->settings;
-    r->tablet = codec_get_u64(&b.r);
-    r->generation = codec_get_u64(&b.r);
-    r->options = codec_get_bytes(&b.r);
-    r->source = codec_get_bytes(&b.r);
-    r->from = codec_get_bytes(&b.r);
-    r->fuel = codec_get_u64(&b.r);
-    r->memory_max = codec_get_u64(&b.r);
-    r->limit_us = message_u32(&b.r);
-    s->ignore_undefs = codec_get_bool(&b.r);
-    s->defer_tables = codec_get_bool(&b.r);
-    s->depth_max = message_u32(&b.r);
-    s->seed = codec_get_u64(&b.r);
-    s->table_output = message_maybe(&b.r, &s->has_table_output);
-    b.r.bad |= has_nul(s->table_output);
-    return message_end(&b, "request to run a program", err);
-}
-
-void run_reply_put(const struct run_reply *r, struct buf *out)
-{
-    codec_put_array(out, RUN_REPLY_FIELDS);
-    codec_put_bool(out, r->done);
-    codec_put_bin(out, r->next);
-    codec_put_u64(out, r->row_count);
-    codec_put_u64(out, r->undefined_count);
-}
-
-int run_reply_get(struct slice in, struct run_reply *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, RUN_REPLY_FIELDS);
-    r->done = codec_get_bool(&b.r);
-    r->next = codec_get_bytes(&b.r);
-    r->row_count = codec_get_u64(&b.r);
-    r->undefined_count = codec_get_u64(&b.r);
-    return message_end(&b, "answer of a program", err);
-}
-
 /* --- about a tablet ---------------------------------------------------------
  */
-
-void cuts_request_put(const struct cuts_request *r, struct buf *out)
-{
-    codec_put_array(out, CUTS_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_u64(out, r->parts);
-}
-
-int cuts_request_get(struct slice in, struct cuts_request *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, CUTS_FIELDS);
-    r->tablet = codec_get_u64(&b.r);
-    r->parts = message_u32(&b.r);
-    return message_end(&b, "request for cuts", err);
-}
 
 void keys_put(const struct slice *keys, size_t count, struct buf *out)
 {

@@ -30,18 +30,30 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h"
+#include "bigtable/wire/call_tables.h"
 
-enum data_method {
-    TABLET_READ = 0x511,   /* struct read_request; read_reply + rows. */
-    TABLET_APPLY = 0x512,  /* struct apply_request + changes; apply_reply. */
-    TABLET_CHECK = 0x513,  /* struct check_request + changes; check_reply. */
-    TABLET_MODIFY = 0x514, /* struct modify_request; one row attached. */
-    TABLET_RUN = 0x515,    /* struct run_request; run_reply + partial tables. */
-    TABLET_CUTS = 0x516,   /* struct cuts_request; row keys that cut the tablet
-                              into pieces: keys_put(), attached. */
-    TABLET_DESCRIBE = 0x517, /* struct cuts_request (parts 0); describe_reply */
-    TABLET_READ_EACH = 0x51a, /* struct each_request + look-ups; apply_reply +
-                                 an answer to each. */
+#define TABLET_DATA_METHODS(METHOD)                                            \
+    /* struct read_request; struct read_reply with rows attached. */           \
+    METHOD(TABLET_READ, 0x511, "tablet.read", handle_read, READY)              \
+    /* struct apply_request with changes attached; struct apply_reply. */      \
+    METHOD(TABLET_APPLY, 0x512, "tablet.apply", handle_apply, READY)           \
+    /* struct check_request with changes attached; struct check_reply. */      \
+    METHOD(TABLET_CHECK, 0x513, "tablet.check", handle_check, READY)           \
+    /* struct modify_request; one row attached. */                             \
+    METHOD(TABLET_MODIFY, 0x514, "tablet.modify", handle_modify, READY)        \
+    /* struct run_request; struct run_reply with partial tables attached. */   \
+    METHOD(TABLET_RUN, 0x515, "tablet.run", handle_run, READY)                 \
+    /* struct cuts_request; row keys that cut the tablet into pieces,          \
+     * attached (keys_put()). */                                               \
+    METHOD(TABLET_CUTS, 0x516, "tablet.cuts", handle_cuts, READY)              \
+    /* struct cuts_request (parts 0); struct describe_reply. */                \
+    METHOD(TABLET_DESCRIBE, 0x517, "tablet.describe", handle_describe, READY)  \
+    /* struct each_request with look-ups attached; struct apply_reply          \
+     * with an answer to each attached. */                                     \
+    METHOD(TABLET_READ_EACH, 0x51a, "tablet.read_each", handle_read_each, READY)
+
+enum tablet_data_method {
+    TABLET_DATA_METHODS(METHOD_NUMBER)
 };
 
 /* --- what to read -----------------------------------------------------------
@@ -317,46 +329,91 @@ MUST_CHECK int alter_schema(struct schema *schema,
                             size_t count,
                             struct err *err);
 
-/* --- coding
- * -------------------------------------------------------------------- */
+/* --- on the wire --------------------------------------------------------- */
 
-void read_request_put(const struct read_request *r, struct buf *out);
-MUST_CHECK int
-read_request_get(struct slice in, struct read_request *r, struct err *err);
-void read_reply_put(const struct read_reply *r, struct buf *out);
-MUST_CHECK int
-read_reply_get(struct slice in, struct read_reply *r, struct err *err);
-void each_request_put(const struct each_request *r, struct buf *out);
-MUST_CHECK int
-each_request_get(struct slice in, struct each_request *r, struct err *err);
-void apply_request_put(const struct apply_request *r, struct buf *out);
-MUST_CHECK int
-apply_request_get(struct slice in, struct apply_request *r, struct err *err);
+#define READ_REQUEST(FIELD)                                                    \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U64, generation)                                                     \
+    FIELD(BYTES, options)                                                      \
+    FIELD(BYTES, from)                                                         \
+    FIELD(U64, row_limit)                                                      \
+    FIELD(U32, bytes_max)
+
+#define READ_REPLY(FIELD)                                                      \
+    FIELD(FLAG, done)                                                          \
+    FIELD(BYTES, next)                                                         \
+    FIELD(U64, row_count)
+
+#define EACH_REQUEST(FIELD) FIELD(U32, count)
+
+#define APPLY_REQUEST(FIELD)                                                   \
+    FIELD(U8, durability)                                                      \
+    FIELD(U32, count)                                                          \
+    FIELD(U64, origin.session)                                                 \
+    FIELD(U64, origin.floor)
+
+#define CHECK_REQUEST(FIELD)                                                   \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U8, durability)                                                      \
+    FIELD(BYTES, row)                                                          \
+    FIELD(MAYBE, filter)                                                       \
+    FIELD(FLAG, has_true)                                                      \
+    FIELD(FLAG, has_false)                                                     \
+    FIELD(U64, origin.session)                                                 \
+    FIELD(U64, origin.floor)                                                   \
+    FIELD(U64, sequence)
+
+#define CHECK_REPLY(FIELD) FIELD(FLAG, matched)
+
+#define RUN_REQUEST(FIELD)                                                     \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U64, generation)                                                     \
+    FIELD(BYTES, options)                                                      \
+    FIELD(BYTES, source)                                                       \
+    FIELD(BYTES, from)                                                         \
+    FIELD(U64, fuel)                                                           \
+    FIELD(U64, memory_max)                                                     \
+    FIELD(U32, limit_us)                                                       \
+    FIELD(FLAG, settings.ignore_undefs)                                        \
+    FIELD(FLAG, settings.defer_tables)                                         \
+    FIELD(U32, settings.depth_max)                                             \
+    FIELD(U64, settings.seed)                                                  \
+    FIELD(OUTPUT, settings)
+
+#define RUN_REPLY(FIELD)                                                       \
+    FIELD(FLAG, done)                                                          \
+    FIELD(BYTES, next)                                                         \
+    FIELD(U64, row_count)                                                      \
+    FIELD(U64, undefined_count)
+
+#define CUTS_REQUEST(FIELD)                                                    \
+    FIELD(U64, tablet)                                                         \
+    FIELD(U32, parts)
+
+#define DATA_MESSAGES(MESSAGE)                                                 \
+    MESSAGE(read_request, READ_REQUEST, "request to read rows")                \
+    MESSAGE(read_reply, READ_REPLY, "answer with rows")                        \
+    MESSAGE(each_request, EACH_REQUEST, "request to read single rows")         \
+    MESSAGE(apply_request, APPLY_REQUEST, "request to change rows")            \
+    MESSAGE(check_request, CHECK_REQUEST, "request to check a row")            \
+    MESSAGE(check_reply, CHECK_REPLY, "answer to a check")                     \
+    MESSAGE(run_request, RUN_REQUEST, "request to run a program")              \
+    MESSAGE(run_reply, RUN_REPLY, "answer of a program")                       \
+    MESSAGE(cuts_request, CUTS_REQUEST, "request for cuts")
+
+DATA_MESSAGES(MESSAGE_PROTOTYPES)
+
+/* Messages with lists in them: as above; the lists are in @a. */
 void apply_reply_put(const struct apply_reply *r, struct buf *out);
 MUST_CHECK int apply_reply_get(struct slice in,
                                struct arena *a,
                                struct apply_reply *r,
                                struct err *err);
-void check_request_put(const struct check_request *r, struct buf *out);
-MUST_CHECK int
-check_request_get(struct slice in, struct check_request *r, struct err *err);
-void check_reply_put(const struct check_reply *r, struct buf *out);
-MUST_CHECK int
-check_reply_get(struct slice in, struct check_reply *r, struct err *err);
 void modify_request_put(const struct modify_request *r, struct buf *out);
 MUST_CHECK int modify_request_get(struct slice in,
                                   struct arena *a,
                                   struct modify_request *r,
                                   struct err *err);
-void run_request_put(const struct run_request *r, struct buf *out);
-MUST_CHECK int
-run_request_get(struct slice in, struct run_request *r, struct err *err);
-void run_reply_put(const struct run_reply *r, struct buf *out);
-MUST_CHECK int
-run_reply_get(struct slice in, struct run_reply *r, struct err *err);
-void cuts_request_put(const struct cuts_request *r, struct buf *out);
-MUST_CHECK int
-cuts_request_get(struct slice in, struct cuts_request *r, struct err *err);
 void keys_put(const struct slice *keys, size_t count, struct buf *out);
 MUST_CHECK int keys_get(struct slice in,
                         struct arena *a,

@@ -11,13 +11,11 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/message.h"
 
-#define TICKET_FIELDS  6 /* Of older tickets; one more now. */
-#define FILE_FIELDS    6
-#define REQUEST_FIELDS 2
-#define REPLY_FIELDS   1
-#define LEND_FIELDS    3
-#define TARGET_BYTES   4096
-#define SCHEMA_BYTES   ((size_t)256 << 10)
+#define TICKET_FIELDS 6 /* Of older tickets; one more now. */
+#define FILE_FIELDS   6
+#define LEND_FIELDS   3
+#define TARGET_BYTES  4096
+#define SCHEMA_BYTES  ((size_t)256 << 10)
 /* A row and a qualifier, every byte escaped, and change. */
 #define KEY_BYTES_MAX (2 * (ROW_NAME_BYTES_MAX + QUALIFIER_BYTES_MAX) + 64)
 
@@ -171,34 +169,12 @@ int load_list_get(struct slice in,
 
 /* --- the call ------------------------------------------------------------ */
 
-void load_request_put(const struct load_request *r, struct buf *out)
-{
-    codec_put_array(out, REQUEST_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_str(out, r->id);
-}
+#define PUT_LOAD_ID(member) codec_put_str(out, m->member);
+#define GET_LOAD_ID(member)                                                    \
+    m->member = message_bytes(&in.r, LOAD_NAME_BYTES_MAX);                     \
+    in.r.bad |= !is_name(m->member);
 
-int load_request_get(struct slice in, struct load_request *r, struct err *err)
-{
-    struct message_reader m = message_begin(in, REQUEST_FIELDS);
-    r->tablet = codec_get_u64(&m.r);
-    r->id = message_bytes(&m.r, LOAD_NAME_BYTES_MAX);
-    m.r.bad |= !is_name(r->id);
-    return message_end(&m, "request to load files", err);
-}
-
-void load_reply_put(const struct load_reply *r, struct buf *out)
-{
-    codec_put_array(out, REPLY_FIELDS);
-    codec_put_bool(out, r->before);
-}
-
-int load_reply_get(struct slice in, struct load_reply *r, struct err *err)
-{
-    struct message_reader m = message_begin(in, REPLY_FIELDS);
-    r->before = codec_get_bool(&m.r);
-    return message_end(&m, "outcome of loading files", err);
-}
+LOAD_MESSAGES(MESSAGE_CODE)
 
 /* --- keys ---------------------------------------------------------------- */
 

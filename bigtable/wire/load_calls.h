@@ -18,6 +18,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/crypt/keyring.h" /* struct key_loan */
+#include "bigtable/wire/call_tables.h"
 
 struct arena;
 
@@ -32,13 +33,17 @@ struct arena;
 #define LOAD_PATH_BYTES                                                        \
     (sizeof(LOADS_DIR) + LOAD_NAME_BYTES_MAX + LOAD_FILE_NAME_BYTES_MAX + 4)
 
-enum load_method {
-    /* Anybody to a tablet server: struct load_request + the list of files with
-     * rows of the tablet; struct load_reply. */
-    TABLET_LOAD_FILES = 0x519,
-    /* Who may write the table to a tablet server: struct load_request; struct
-     * lend_reply: the key to encrypt the load's files with. */
-    TABLET_LEND = 0x51b,
+#define TABLET_LOAD_METHODS(METHOD)                                            \
+    /* struct load_request with the list of files that have rows of the        \
+     * tablet attached; struct load_reply. */                                  \
+    METHOD(TABLET_LOAD_FILES, 0x519, "tablet.load_files", handle_load_files,   \
+           READY)                                                              \
+    /* struct load_request; struct lend_reply: the key to encrypt the          \
+     * load's files with. Needs the right to write the table. */               \
+    METHOD(TABLET_LEND, 0x51b, "tablet.lend", handle_lend, READY)
+
+enum tablet_load_method {
+    TABLET_LOAD_METHODS(METHOD_NUMBER)
 };
 
 /* The load's directory, and the path of its file @name (empty: the directory).
@@ -100,12 +105,17 @@ struct load_reply {
     bool before; /* It had taken the load already. */
 };
 
-void load_request_put(const struct load_request *r, struct buf *out);
-MUST_CHECK int
-load_request_get(struct slice in, struct load_request *r, struct err *err);
-void load_reply_put(const struct load_reply *r, struct buf *out);
-MUST_CHECK int
-load_reply_get(struct slice in, struct load_reply *r, struct err *err);
+#define LOAD_REQUEST(FIELD)                                                    \
+    FIELD(U64, tablet)                                                         \
+    FIELD(LOAD_ID, id)
+
+#define LOAD_REPLY(FIELD) FIELD(FLAG, before)
+
+#define LOAD_MESSAGES(MESSAGE)                                                 \
+    MESSAGE(load_request, LOAD_REQUEST, "request to load files")               \
+    MESSAGE(load_reply, LOAD_REPLY, "outcome of loading files")
+
+LOAD_MESSAGES(MESSAGE_PROTOTYPES)
 
 struct lend_reply {
     struct key_loan loan; /* Of no key: the cluster is not encrypted. */

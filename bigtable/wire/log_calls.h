@@ -17,6 +17,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "bigtable/wire/call_tables.h"
 
 struct cursor;
 
@@ -39,10 +40,6 @@ struct log_sorted {
     bool held; /* In memory, to be read; otherwise it is in its file. */
 };
 
-void log_sorted_put(const struct log_sorted *s, struct buf *out);
-MUST_CHECK int
-log_sorted_get(struct slice in, struct log_sorted *s, struct err *err);
-
 /* TABLET_LOG_READ; answered with a batch (tablet/log_merge.h), as an
  * attachment. */
 struct log_read {
@@ -56,8 +53,22 @@ struct log_read {
     uint64_t skip; /* Mutations that were read before. */
 };
 
-void log_read_put(const struct log_read *r, struct buf *out);
-MUST_CHECK int
-log_read_get(struct slice in, struct log_read *r, struct err *err);
+#define LOG_SORTED(FIELD) FIELD(FLAG, held)
+
+#define LOG_READ(FIELD)                                                        \
+    FIELD(SEQUENCER, sequencer)                                                \
+    FIELD(U64, server)                                                         \
+    FIELD(U64, log)                                                            \
+    FIELD(FILE_NAME, segment)                                                  \
+    FIELD(TABLE, table)                                                        \
+    FIELD(ROW, start)                                                          \
+    FIELD(ROW, end)                                                            \
+    FIELD(U64, skip)
+
+#define LOG_MESSAGES(MESSAGE)                                                  \
+    MESSAGE(log_sorted, LOG_SORTED, "answer about a sorted segment")           \
+    MESSAGE(log_read, LOG_READ, "question for a sorted segment")
+
+LOG_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_LOG_CALLS_H */

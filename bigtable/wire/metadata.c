@@ -13,15 +13,11 @@
 #define STATE_FIELDS_LOADS 5 /* and of those who know of no stamps, */
 #define STATE_FIELDS_STAMP 6 /* and of no changes. */
 #define RECORD_FIELDS      4
-#define TABLE_FIELDS       4
-#define SERVER_FIELDS      2
-#define COUNTERS_FIELDS    2
 
 /* Opaque groups of a tablet, at most: thousands of files. */
 #define GROUPS_BYTES_MAX ((size_t)16 << 20)
 /* Of changes for clients, opaque too. */
-#define DONE_BYTES_MAX   ((size_t)64 << 20)
-#define SCHEMA_BYTES_MAX ((size_t)256 << 10)
+#define DONE_BYTES_MAX ((size_t)64 << 20)
 
 /* Behind the table's number: a tablet with an end, and the last one. */
 #define KEY_HAS_END '\1'
@@ -260,53 +256,4 @@ int tablet_record_get(struct slice in, struct tablet_record *r, struct err *err)
 
 /* --- files of the lock service ------------------------------------------ */
 
-void table_record_put(const struct table_record *r, struct buf *out)
-{
-    codec_put_array(out, TABLE_FIELDS);
-    codec_put_u64(out, r->id);
-    codec_put_u64(out, r->generation);
-    codec_put_bin(out, r->schema);
-    codec_put_bool(out, r->dropping);
-}
-
-int table_record_get(struct slice in, struct table_record *r, struct err *err)
-{
-    struct message_reader m = message_begin(in, TABLE_FIELDS);
-    r->id = codec_get_u64(&m.r);
-    r->generation = codec_get_u64(&m.r);
-    r->schema = message_bytes(&m.r, SCHEMA_BYTES_MAX);
-    r->dropping = codec_get_bool(&m.r);
-    return message_end(&m, "record of a table", err);
-}
-
-void server_record_put(const struct server_record *r, struct buf *out)
-{
-    codec_put_array(out, SERVER_FIELDS);
-    codec_put_u64(out, r->number);
-    codec_put_str(out, r->address);
-}
-
-int server_record_get(struct slice in, struct server_record *r, struct err *err)
-{
-    struct message_reader m = message_begin(in, SERVER_FIELDS);
-    r->number = codec_get_u64(&m.r);
-    r->address = message_bytes(&m.r, ADDRESS_BYTES_MAX);
-    return message_end(&m, "record of a tablet server", err);
-}
-
-void cluster_counters_put(const struct cluster_counters *c, struct buf *out)
-{
-    codec_put_array(out, COUNTERS_FIELDS);
-    codec_put_u64(out, c->table);
-    codec_put_u64(out, c->server);
-}
-
-int cluster_counters_get(struct slice in,
-                         struct cluster_counters *c,
-                         struct err *err)
-{
-    struct message_reader m = message_begin(in, COUNTERS_FIELDS);
-    c->table = codec_get_u64(&m.r);
-    c->server = codec_get_u64(&m.r);
-    return message_end(&m, "counters of the cluster", err);
-}
+METADATA_MESSAGES(MESSAGE_CODE)

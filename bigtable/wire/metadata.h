@@ -54,6 +54,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "bigtable/wire/call_tables.h"
 
 struct schema;
 
@@ -179,16 +180,27 @@ tablet_state_get(struct slice in, struct tablet_state *s, struct err *err);
 void tablet_record_put(const struct tablet_record *r, struct buf *out);
 MUST_CHECK int
 tablet_record_get(struct slice in, struct tablet_record *r, struct err *err);
-void table_record_put(const struct table_record *r, struct buf *out);
-MUST_CHECK int
-table_record_get(struct slice in, struct table_record *r, struct err *err);
-void server_record_put(const struct server_record *r, struct buf *out);
-MUST_CHECK int
-server_record_get(struct slice in, struct server_record *r, struct err *err);
-void cluster_counters_put(const struct cluster_counters *c, struct buf *out);
-MUST_CHECK int cluster_counters_get(struct slice in,
-                                    struct cluster_counters *c,
-                                    struct err *err);
+
+#define TABLE_RECORD(FIELD)                                                    \
+    FIELD(U64, id)                                                             \
+    FIELD(U64, generation)                                                     \
+    FIELD(SCHEMA, schema)                                                      \
+    FIELD(FLAG, dropping)
+
+#define SERVER_RECORD(FIELD)                                                   \
+    FIELD(U64, number)                                                         \
+    FIELD(ADDRESS, address)
+
+#define CLUSTER_COUNTERS(FIELD)                                                \
+    FIELD(U64, table)                                                          \
+    FIELD(U64, server)
+
+#define METADATA_MESSAGES(MESSAGE)                                             \
+    MESSAGE(table_record, TABLE_RECORD, "record of a table")                   \
+    MESSAGE(server_record, SERVER_RECORD, "record of a tablet server")         \
+    MESSAGE(cluster_counters, CLUSTER_COUNTERS, "counters of the cluster")
+
+METADATA_MESSAGES(MESSAGE_PROTOTYPES)
 
 /* Ids made by the server or master number @server, without asking: of tablets
  * and of SSTables; its @n-th. */

@@ -19,7 +19,6 @@
 #define POLICY_FIELDS_MIN    5 /* Of those that knew no shares. */
 #define QUOTA_FIELDS         QUOTA_COUNT
 #define USE_FIELDS           3
-#define POLICY_ORDER_FIELDS  1
 #define POLICY_CHANGE_FIELDS 7
 
 #define SHARE_BYTES          16 /* server:be64 part:be64 */
@@ -138,18 +137,11 @@ bool table_policy_share(const struct table_policy *p,
 
 /* --- calls ---------------------------------------------------------------- */
 
-void policy_order_put(const struct policy_order *o, struct buf *out)
-{
-    codec_put_array(out, POLICY_ORDER_FIELDS);
-    codec_put_bin(out, o->table);
-}
+#define PUT_TABLE_NAME(member) codec_put_bin(out, m->member);
+#define GET_TABLE_NAME(member)                                                 \
+    m->member = message_bytes(&in.r, TABLE_NAME_BYTES_MAX);
 
-int policy_order_get(struct slice in, struct policy_order *o, struct err *err)
-{
-    struct message_reader m = message_begin(in, POLICY_ORDER_FIELDS);
-    o->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
-    return message_end(&m, "question about a policy", err);
-}
+POLICY_MESSAGES(MESSAGE_CODE)
 
 void policy_change_put(const struct policy_change *c, struct buf *out)
 {

@@ -28,6 +28,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "bigtable/row/quota.h"
+#include "bigtable/wire/call_tables.h"
 
 #define BIGTABLE_LOCK_POLICIES "/bigtable/policies"
 #define POLICY_CLUSTER         "cluster"
@@ -77,10 +78,15 @@ table_policy_get(struct slice in, struct table_policy *p, struct err *err);
 /* --- calls of the master --------------------------------------------------
  */
 
-enum policy_method {
-    MASTER_POLICY = 0x541,     /* struct policy_order; struct table_policy, with
-                                  the use of now. */
-    MASTER_SET_POLICY = 0x542, /* struct policy_change */
+#define MASTER_POLICY_METHODS(METHOD)                                          \
+    /* struct policy_order; struct table_policy, with the use of now. */       \
+    METHOD(MASTER_POLICY, 0x541, "master.policy", policies_show, ITSELF)       \
+    /* struct policy_change. */                                                \
+    METHOD(MASTER_SET_POLICY, 0x542, "master.set_policy", policies_change,     \
+           ITSELF)
+
+enum master_policy_method {
+    MASTER_POLICY_METHODS(METHOD_NUMBER)
 };
 
 struct policy_order {
@@ -110,9 +116,13 @@ struct policy_change {
     struct quarry_quota quota;
 };
 
-void policy_order_put(const struct policy_order *o, struct buf *out);
-MUST_CHECK int
-policy_order_get(struct slice in, struct policy_order *o, struct err *err);
+#define POLICY_ORDER(FIELD) FIELD(TABLE_NAME, table)
+
+#define POLICY_MESSAGES(MESSAGE)                                               \
+    MESSAGE(policy_order, POLICY_ORDER, "question about a policy")
+
+POLICY_MESSAGES(MESSAGE_PROTOTYPES)
+
 void policy_change_put(const struct policy_change *c, struct buf *out);
 MUST_CHECK int
 policy_change_get(struct slice in, struct policy_change *c, struct err *err);

@@ -5,27 +5,13 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/message.h"
 
-#define ORDER_FIELDS   3
 #define SUMMARY_FIELDS 7
 
-void snapshot_order_put(const struct snapshot_order *o, struct buf *out)
-{
-    codec_put_array(out, ORDER_FIELDS);
-    codec_put_str(out, o->name);
-    codec_put_str(out, o->table);
-    codec_put_u64(out, o->ttl_us);
-}
+#define PUT_TABLE_NAME(member) codec_put_str(out, m->member);
+#define GET_TABLE_NAME(member)                                                 \
+    m->member = message_bytes(&in.r, TABLE_NAME_BYTES_MAX);
 
-int snapshot_order_get(struct slice in,
-                       struct snapshot_order *o,
-                       struct err *err)
-{
-    struct message_reader m = message_begin(in, ORDER_FIELDS);
-    o->name = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
-    o->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
-    o->ttl_us = codec_get_u64(&m.r);
-    return message_end(&m, "order about a snapshot", err);
-}
+SNAPSHOT_MESSAGES(MESSAGE_CODE)
 
 void snapshot_summary_put(const struct snapshot_summary *s, struct buf *out)
 {

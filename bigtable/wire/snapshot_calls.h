@@ -8,17 +8,31 @@
 #ifndef BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 #define BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 
+#include "bigtable/wire/call_tables.h"
 #include "bigtable/wire/snapshot_record.h"
 
+#define MASTER_SNAPSHOT_METHODS(METHOD)                                        \
+    /* struct snapshot_order: of the table. */                                 \
+    METHOD(MASTER_SNAPSHOT, 0x551, "master.snapshot", service_snapshot,        \
+           SNAPSHOT)                                                           \
+    /* No body; a list of summaries. */                                        \
+    METHOD(MASTER_SNAPSHOT_LIST, 0x552, "master.snapshot_list", service_list,  \
+           ITSELF)                                                             \
+    /* struct snapshot_order; the record, its tablets without their            \
+     * groups. */                                                              \
+    METHOD(MASTER_SNAPSHOT_SHOW, 0x553, "master.snapshot_show", service_show,  \
+           ITSELF)                                                             \
+    /* struct snapshot_order. */                                               \
+    METHOD(MASTER_SNAPSHOT_DROP, 0x554, "master.snapshot_drop",                \
+           service_forget, ITSELF)                                             \
+    /* struct snapshot_order: to the table. */                                 \
+    METHOD(MASTER_SNAPSHOT_RESTORE, 0x555, "master.snapshot_restore",          \
+           service_restore, CREATE)                                            \
+    /* struct snapshot_order: the table `name` to a new one, `table`. */       \
+    METHOD(MASTER_CLONE, 0x556, "master.clone", service_clone, CLONE)
+
 enum snapshot_method {
-    MASTER_SNAPSHOT = 0x551,         /* struct snapshot_order: of the table */
-    MASTER_SNAPSHOT_LIST = 0x552,    /* nothing; a list of summaries */
-    MASTER_SNAPSHOT_SHOW = 0x553,    /* struct snapshot_order; the record, its
-                                        tablets without their groups */
-    MASTER_SNAPSHOT_DROP = 0x554,    /* struct snapshot_order */
-    MASTER_SNAPSHOT_RESTORE = 0x555, /* struct snapshot_order: to the table */
-    MASTER_CLONE = 0x556,            /* struct snapshot_order: the table named
-                                        `name` to a new one, `table` */
+    MASTER_SNAPSHOT_METHODS(METHOD_NUMBER)
 };
 
 /* Tables that jobs read instead of those they are of, as they were when the job
@@ -31,9 +45,15 @@ struct snapshot_order {
     uint64_t ttl_us; /* 0: for ever. */
 };
 
-void snapshot_order_put(const struct snapshot_order *o, struct buf *out);
-MUST_CHECK int
-snapshot_order_get(struct slice in, struct snapshot_order *o, struct err *err);
+#define SNAPSHOT_ORDER(FIELD)                                                  \
+    FIELD(TABLE_NAME, name)                                                    \
+    FIELD(TABLE_NAME, table)                                                   \
+    FIELD(U64, ttl_us)
+
+#define SNAPSHOT_MESSAGES(MESSAGE)                                             \
+    MESSAGE(snapshot_order, SNAPSHOT_ORDER, "order about a snapshot")
+
+SNAPSHOT_MESSAGES(MESSAGE_PROTOTYPES)
 
 /* On the wire, summaries one after the other. */
 struct snapshot_list {

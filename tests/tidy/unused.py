@@ -74,7 +74,9 @@ def without_comments(text):
         token = match.group(0)
         if token[0] in "\"'":
             return token[0] * 2
-        return " " + "\n" * token.count("\n")
+        # A comment inside of a macro does not end the macro.
+        return " " + "".join("\\\n" if line.endswith("\\") else "\n"
+                             for line in token.split("\n")[:-1])
     return tree.TOKEN.sub(empty, text)
 
 

@@ -1,5 +1,6 @@
 /* Tablet servers load, serve, split and unload tablets as the master orders,
  * and what they acknowledged is found wherever a tablet goes. */
+#include "bigtable/wire/methods.h"
 #include "tests/unit/tablet_server/fixture.h"
 
 static void run(task_fn scenario)
@@ -104,6 +105,64 @@ static void wrong_orders(void *arg)
 START_TEST(test_wrong_orders)
 {
     run(wrong_orders);
+}
+
+END_TEST
+
+/* The gate of a method refuses a call before the handler reads its body: the
+ * bodies here have the head of an order and nothing else. */
+enum gate_tried {
+    TRIED_ORDER,
+    TRIED_CLUSTER,
+    TRIED_READY
+};
+
+static const struct tried_method {
+    uint32_t number;
+    enum gate_tried gate;
+} tried_methods[] = {
+
+#define TRIED(NAME, number, name, handler, gate) {NAME, TRIED_##gate},
+    TABLET_METHODS(TRIED)};
+
+static int try_head(struct node *n,
+                    uint32_t method,
+                    const char *sequencer,
+                    uint64_t number)
+{
+    const struct order_head h = {slice_str(sequencer), number};
+    struct buf body = BUF_INIT;
+    int rc;
+    order_head_put(&h, &body);
+    rc = call(n, method, &body, SLICE_EMPTY, NULL, NULL, NULL);
+    buf_close(&body);
+    return rc;
+}
+
+static void gates(void *arg)
+{
+    struct node *a = &nodes[0];
+    (void)arg;
+    begin();
+    boot(a);
+    for (size_t i = 0; i < ARRAY_LEN(tried_methods); i++) {
+        const struct tried_method *m = &tried_methods[i];
+        int passed = try_head(a, m->number, master_sequencer, a->number);
+        ck_assert_msg(passed == ERR_CORRUPT || passed == ERR_INVALID,
+                      "method 0x%x: %s", m->number, err_name(passed));
+        if (m->gate != TRIED_ORDER)
+            continue;
+        ck_assert_int_eq(
+            try_head(a, m->number, master_sequencer, a->number + 1),
+            ERR_CLOSED);
+        ck_assert_int_eq(try_head(a, m->number, "none", a->number), ERR_DENIED);
+    }
+    end();
+}
+
+START_TEST(test_gates)
+{
+    run(gates);
 }
 
 END_TEST
@@ -328,6 +387,7 @@ TEST_MAIN("tablet_server serve",
           test_root_moves,
           test_unauthenticated,
           test_wrong_orders,
+          test_gates,
           test_split,
           test_moves_under_writes,
           test_increments_once,
