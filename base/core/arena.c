@@ -1,5 +1,8 @@
-/* Bump allocation: blocks double from 4 KiB to 1 MiB; bigger ones stand alone.
- */
+/* Bump allocation. Blocks double from 4 KiB to 1 MiB, so that a small arena
+ * costs little and a large one calls malloc() rarely; a request that exceeds
+ * the block to come gets a block of its own size. reset() keeps up to 1 MiB
+ * of blocks, because the record or call after it needs about as much memory
+ * as the one before. */
 #include "base/core/arena.h"
 
 #include <stdarg.h>
@@ -14,7 +17,7 @@
 
 struct arena_block {
     struct arena_block *older; /* Next in `block` or `spare`. */
-    size_t bytes;              /* Usable bytes behind this header. */
+    size_t bytes;              /* Usable bytes that follow this header. */
 };
 
 STATIC_ASSERT(sizeof(struct arena_block) % 8 == 0, "blocks keep alignment");
@@ -46,6 +49,7 @@ static void use_block(struct arena *a, struct arena_block *b)
     a->block = b;
     a->next = (char *)(b + 1);
     a->end = a->next + b->bytes;
+    INVARIANT(a->bytes <= a->reserved_bytes); /* INV-2 */
 }
 
 void arena_reset(struct arena *a)
@@ -101,6 +105,7 @@ void *arena_alloc_block(struct arena *a, size_t size)
     p = a->next;
     a->next += n;
     a->bytes += n;
+    POST(a->next <= a->end); /* INV-1 */
     return p;
 }
 

@@ -1,7 +1,11 @@
-/* Memory that dies together: bump allocation from growing blocks.
+/* Memory that is freed together: bump allocation from growing blocks.
  *
- * arena_reset() keeps the blocks for the next use, which is what a per-record
- * arena wants; arena_close() gives them back. Not thread-safe.
+ * arena_reset() keeps the blocks for the next use, as a per-record arena needs;
+ * arena_close() frees them. Not thread-safe.
+ *
+ * Invariants, kept by every function here
+ *     INV-1. next <= end; both lie in `block`, or are NULL with it.
+ *     INV-2. bytes <= reserved_bytes.
  */
 #ifndef BASE_CORE_ARENA_H
 #define BASE_CORE_ARENA_H
@@ -21,7 +25,10 @@ struct arena {
     size_t reserved_bytes;     /* Held from the system, spare included. */
 };
 
+/* An arena without memory: nothing fails, and nothing needs closing before
+ * the first allocation. */
 void arena_init(struct arena *a);
+/* Free everything; @a may be used again. */
 void arena_close(struct arena *a);
 
 /* Everything handed out becomes invalid; at most 1 MiB of blocks is kept. */
@@ -43,9 +50,11 @@ static inline void *arena_alloc(struct arena *a, size_t size)
     return arena_alloc_block(a, size);
 }
 
+/* As arena_alloc(), zeroed. */
 void *arena_zalloc(struct arena *a, size_t size);
 
-/* A copy of @s in the arena, NUL-terminated behind its end. */
+/* Copies in the arena, of a slice, a string and a formatted text; a NUL
+ * follows each. */
 struct slice arena_dup(struct arena *a, struct slice s);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -1,4 +1,6 @@
-/* A growable byte buffer: doubles, never shrinks by itself. */
+/* A growable byte buffer. Capacity doubles, so that appending costs
+ * amortised constant time, and never shrinks by itself: buffers are reused
+ * for records of about the same size. */
 #include "base/core/buf.h"
 
 #include <stdio.h>
@@ -29,6 +31,7 @@ char *buf_reserve(struct buf *b, size_t extra)
         b->data = mem_realloc(b->data, cap);
         b->cap = cap;
     }
+    INVARIANT(b->len <= b->cap); /* INV-1 */
     return b->data + b->len;
 }
 

@@ -1,4 +1,9 @@
-/* A growable byte buffer owned by whoever holds the struct. One thread. */
+/* A growable byte buffer, owned by the holder of the struct. One thread.
+ *
+ * Invariants, kept by every function here
+ *     INV-1. len <= cap.
+ *     INV-2. data is NULL if and only if cap is 0.
+ */
 #ifndef BASE_CORE_BUF_H
 #define BASE_CORE_BUF_H
 
@@ -28,6 +33,7 @@ struct buf {
 #define BUF_INIT ((struct buf){NULL, 0, 0})
 #endif
 
+/* An empty buffer; it owns no memory until something is appended. */
 QUARRY_EXPORT void buf_init(struct buf *b) QUARRY_SYMBOL(buf_init);
 QUARRY_EXPORT void buf_close(struct buf *b)
     QUARRY_SYMBOL(buf_close); /* Frees; the struct may be used again. */
@@ -40,6 +46,8 @@ QUARRY_EXPORT char *buf_reserve(struct buf *b, size_t extra)
 QUARRY_EXPORT char *buf_extend(struct buf *b, size_t count)
     QUARRY_SYMBOL(buf_extend);
 
+/* Append bytes, a string, one byte repeated, or formatted text. The
+ * source must not lie in @b itself: the buffer may move. */
 QUARRY_EXPORT void buf_append(struct buf *b, const void *data, size_t len)
     QUARRY_SYMBOL(buf_append);
 QUARRY_EXPORT void buf_append_str(struct buf *b, const char *s)
@@ -83,7 +91,7 @@ static inline struct slice buf_slice(const struct buf *b)
     return slice_make(b->data ? b->data : "", b->len);
 }
 
-/* NUL-terminate behind the contents (not counted in len); borrowed. */
+/* The contents with a NUL after them, which len does not count; borrowed. */
 QUARRY_EXPORT const char *buf_cstr(struct buf *b) QUARRY_SYMBOL(buf_cstr);
 
 /* Hand the memory, NUL-terminated, to the caller and reset @b. Owned. */

@@ -1,4 +1,7 @@
-/* The out-of-line half of integer coding, and the checked cursor. */
+/* The out-of-line half of integer coding, and the checked cursor. Fast paths
+ * are inline in coding.h; here is what is rare (long varints) or checked
+ * (every read of a cursor). Integers are stored by memcpy(), so this builds
+ * on little-endian machines only. */
 #include "base/core/coding.h"
 
 #include "base/core/panic.h"
@@ -72,7 +75,8 @@ void buf_put_text(struct buf *b, const char *s)
         buf_put_lslice(b, slice_str(s));
 }
 
-/* The address of @len checked bytes, or NULL when the cursor is or goes bad. */
+/* The address of @len checked bytes, or NULL when the cursor is or becomes
+ * bad. */
 static const char *cursor_take_bytes(struct cursor *c, size_t len)
 {
     const char *p = c->p;

@@ -1,5 +1,5 @@
 /* Integers as bytes: fixed little and big endian, LEB128 varints, zigzag, and
- * a bounds-checked cursor to read them back from bytes nobody vouches for.
+ * a bounds-checked cursor to read them from untrusted bytes.
  *
  * Reading never goes past cursor.end: a short or malformed input sets `bad`
  * once, every later read gives zeros, and the caller tests `bad` at the end.
@@ -19,7 +19,8 @@
 
 static inline void put_le16(char *p, uint16_t v)
 {
-    memcpy(p, &v, sizeof(v)); /* Little-endian hosts only: see core_check(). */
+    memcpy(p, &v, sizeof(v)); /* Little-endian hosts only: asserted in
+                                 coding.c. */
 }
 
 static inline void put_le32(char *p, uint32_t v)
@@ -117,6 +118,7 @@ get_varint(const char *p, const char *end, uint64_t *v)
     return get_varint_slow(p, end, v);
 }
 
+/* Append one integer, or the bytes of a double, in the form of its name. */
 void buf_put_u8(struct buf *b, uint8_t v);
 void buf_put_le32(struct buf *b, uint32_t v);
 void buf_put_le64(struct buf *b, uint64_t v);
@@ -145,6 +147,7 @@ static inline size_t cursor_left(const struct cursor *c)
     return (size_t)(c->end - c->p);
 }
 
+/* The next value of each form; 0 when the cursor is or becomes bad. */
 uint8_t cursor_u8(struct cursor *c);
 uint32_t cursor_le32(struct cursor *c);
 uint64_t cursor_le64(struct cursor *c);
@@ -153,7 +156,7 @@ uint64_t cursor_varint(struct cursor *c);
 int64_t cursor_zigzag(struct cursor *c);
 double cursor_double(struct cursor *c);
 
-/* cursor_varint() where nearly all have one byte or two. */
+/* cursor_varint() for values that nearly always take one or two bytes. */
 static inline uint64_t cursor_short_varint(struct cursor *c)
 {
     const unsigned char *p = (const unsigned char *)c->p;
@@ -171,11 +174,12 @@ static inline uint64_t cursor_short_varint(struct cursor *c)
 
 /* @len bytes; borrowed from the cursor's memory. Empty when bad. */
 struct slice cursor_bytes(struct cursor *c, size_t len);
-/* What buf_put_lslice wrote. */
+/* Reads what buf_put_lslice() wrote. */
 struct slice cursor_lslice(struct cursor *c);
-/* What buf_put_text wrote, up to a NUL. Owned; NULL also when bad. */
+/* Reads what buf_put_text() wrote, up to a NUL. Owned; NULL also when bad. */
 char *cursor_text(struct cursor *c);
-/* A count of things of at least @each_bytes that must still fit. */
+/* A count of items of at least @each_bytes each. The cursor becomes bad when
+ * that many cannot follow, so that a hostile count reserves no memory. */
 size_t cursor_count(struct cursor *c, size_t each_bytes);
 
 #endif /* BASE_CORE_CODING_H */

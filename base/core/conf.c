@@ -1,4 +1,7 @@
-/* Configuration files, line by line. */
+/* Configuration files, parsed line by line into one list in the order of the
+ * file. Files are small, so looking up a key walks the list. Each look-up is
+ * also recorded: the keys that the program asked for are the known ones, and
+ * conf_check_known() needs no second list of them. */
 #include "base/core/conf.h"
 
 #include <string.h>
@@ -13,7 +16,7 @@ struct entry {
     const char *key;
     const char *value;
     unsigned line; /* From 1. */
-    bool known;    /* Somebody asked for it. */
+    bool known;    /* The program asked for it. */
 };
 
 struct conf {
@@ -22,7 +25,7 @@ struct conf {
     struct entry *entries; /* Owned; in the order of the file. */
     size_t count;
     size_t cap;
-    const char **asked; /* Keys that were asked for; in the arena. */
+    const char **asked; /* Keys that the program asked for; in the arena. */
     size_t asked_count;
     size_t asked_cap;
 };
@@ -192,7 +195,7 @@ void conf_free(struct conf *c)
     mem_free(c);
 }
 
-/* --- asking -------------------------------------------------------------- */
+/* --- look-ups ------------------------------------------------------------ */
 
 static void note_asked(struct conf *c, const char *key)
 {
@@ -206,7 +209,7 @@ static void note_asked(struct conf *c, const char *key)
     c->asked[c->asked_count++] = arena_strdup(&c->arena, key);
 }
 
-/* The last one counts when @nth is SIZE_MAX. */
+/* SIZE_MAX as @nth finds the last one, which is in force. */
 static struct entry *conf_find_entry(struct conf *c,
                                      const char *section,
                                      const char *key,

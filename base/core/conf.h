@@ -5,9 +5,10 @@
  *     [server]
  *     listen = "0.0.0.0:7000"       # quotes allow #, spaces and C escapes
  *
- * Errors name file, line and what would be right. Getters leave *out alone when
- * the key is absent, so that it holds the default. Asking for keys is what
- * makes them known: conf_check_known() refuses the rest, with a suggestion.
+ * Errors name the file, the line and the expected form. Getters leave *out
+ * alone when the key is absent, so that it keeps the default. A key is known
+ * once a getter was called for it; conf_check_known() refuses the others, with
+ * a suggestion.
  *
  * One thread.
  */
@@ -22,7 +23,7 @@
 
 struct conf;
 
-/* Longest text accepted: far beyond what anybody writes. */
+/* Longest text accepted: far more than anybody writes. */
 #define CONF_BYTES_MAX ((size_t)1 << 20)
 
 /* Parse @text; @name (copied) is for messages. *@out is owned.
@@ -36,7 +37,8 @@ void conf_free(struct conf *c); /* NULL is allowed. */
 /* The value, or NULL when it is absent. Borrowed from @c. */
 const char *conf_get(struct conf *c, const char *section, const char *key);
 
-/* Errors of all: ERR_INVALID with file and line. */
+/* The value of a key in one of four forms (those of text.h). Errors:
+ * ERR_INVALID, with file and line. */
 MUST_CHECK int conf_get_u64(struct conf *c,
                             const char *section,
                             const char *key,
@@ -58,8 +60,8 @@ MUST_CHECK int conf_get_bool(struct conf *c,
                              bool *out,
                              struct err *err);
 
-/* ERR_INVALID when the file sets something that was never asked for; in
- * @section alone. */
+/* ERR_INVALID when the file, or @section of it, sets a key that no getter
+ * was called for. */
 MUST_CHECK int conf_check_known(struct conf *c, struct err *err);
 MUST_CHECK int
 conf_check_section(struct conf *c, const char *section, struct err *err);

@@ -97,7 +97,7 @@ static uint32_t shift_crc(uint32_t (*table)[256], uint32_t crc)
 
 uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len)
 {
-    if (crc == 0) /* It stays 0 however far it is advanced. */
+    if (crc == 0) /* Zero bytes do not change a CRC of 0. */
         return next;
     pthread_once(&tables_once, make_tables);
     for (; len >= LONG_BYTES; len -= LONG_BYTES)
@@ -162,7 +162,7 @@ three_streams(uint32_t crc,
     return shift_crc(table, crc) ^ (uint32_t)c;
 }
 
-/* The same while copying them to @to, each word read once. */
+/* The same while copying the streams to @to; each word is read once. */
 __attribute__((target("sse4.2"))) static uint32_t
 copy_three_streams(uint32_t crc,
                    unsigned char *to,

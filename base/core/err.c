@@ -1,4 +1,6 @@
-/* Error messages that are built from the leaf upwards, without allocating. */
+/* Error messages that are built from the leaf upwards. A struct err has a
+ * fixed size, so that reporting a failure never fails itself; a text that is
+ * too long is cut at its end. */
 #include "base/core/err.h"
 
 #include <errno.h>
@@ -6,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Put ": " and @s behind the first @at bytes of e->text, cutting at the end. */
+/* Put ": " and @s after the first @at bytes of e->text, cutting at the end. */
 static void add_text(struct err *e, int at, const char *s)
 {
     size_t n = at < 0 ? 0 : (size_t)at;

@@ -41,7 +41,7 @@ extern "C" {
     X(UNAVAILABLE, -15, "unavailable")                                         \
     X(CLOSED, -16, "closed")                                                   \
     X(ABORTED, -17, "aborted")                                                 \
-    /* It may or may not be there after the next open. */                      \
+    /* The change may or may not be there after the next open. */              \
     X(UNKNOWN_OUTCOME, -18, "outcome unknown")
 
 enum err_code {
@@ -57,18 +57,19 @@ enum err_code {
 /* Longest subject, its NUL included. */
 #define ERR_SUBJECT_BYTES 256
 
-/* What a code alone does not say, for a program that acts on it: nothing looks
- * into the text. Values travel beside the codes: never renumber. */
+/* The part of a failure that a program acts on and the code does not tell;
+ * programs never parse the text. Values travel beside the codes: never
+ * renumber. */
 enum err_detail {
     ERR_DETAIL_NONE = 0,
-    /* ERR_UNAVAILABLE: the host answers, and nobody listens there. */
+    /* ERR_UNAVAILABLE: the host answers, but nothing listens at the port. */
     ERR_DETAIL_REFUSED = 1,
-    /* ERR_UNAVAILABLE: another member leads; the subject is its address, or ""
-     * while nobody knows. */
+    /* ERR_UNAVAILABLE: another member leads; the subject is its address, or
+     * "" while it is unknown. */
     ERR_DETAIL_NOT_LEADER = 2,
-    /* ERR_NOTFOUND: the tablet is not at this server; METADATA says where. */
+    /* ERR_NOTFOUND: another server has the tablet; METADATA says which. */
     ERR_DETAIL_ELSEWHERE = 3,
-    /* ERR_EXHAUSTED: over a rate; it may be tried again after retry_us. */
+    /* ERR_EXHAUSTED: over a rate; the caller may retry after retry_us. */
     ERR_DETAIL_RATE = 4,
     /* ERR_ABORTED: a program that writes cannot run beside the rows. */
     ERR_DETAIL_PROGRAM_WRITES = 5,
@@ -78,17 +79,17 @@ enum err_detail {
     ERR_DETAIL_NO_INPUT = 7,
     /* ERR_CORRUPT: a block of an SSTable; others can be read. */
     ERR_DETAIL_TABLE_FILE = 8,
-    /* ERR_DENIED: what listens there is no server of Quarry. */
+    /* ERR_DENIED: the listener is not a server of Quarry. */
     ERR_DETAIL_OTHER_PROTOCOL = 9,
-    /* ERR_UNAVAILABLE: the server hung up before both had proved themselves, as
-     * it does where keys differ. */
+    /* ERR_UNAVAILABLE: the server hung up before both sides were
+     * authenticated, as it does when their keys differ. */
     ERR_DETAIL_HUNG_UP = 10,
     /* A program failed; the subject is where: SOURCE:LINE:COLUMN. */
     ERR_DETAIL_PLACE = 11,
     ERR_DETAIL_COUNT
 };
 
-/* Longest time that an error may ask somebody to wait. */
+/* Longest delay that an error may ask a caller for. */
 #define ERR_RETRY_US_MAX UINT64_C(60000000)
 
 struct err {
@@ -96,8 +97,9 @@ struct err {
     enum err_detail detail; /* err_set() makes it ERR_DETAIL_NONE. */
     uint64_t retry_us;      /* See the details; else 0. */
     char subject[ERR_SUBJECT_BYTES];
-    char text[ERR_TEXT_BYTES]; /* What and why; cut at the end when long. */
-    char hint[ERR_HINT_BYTES]; /* What to do about it, or "". */
+    char text[ERR_TEXT_BYTES]; /* The failure and its cause; cut at the end
+                                  when long. */
+    char hint[ERR_HINT_BYTES]; /* The advice to the user, or "". */
 };
 
 #ifdef __cplusplus
@@ -136,17 +138,17 @@ QUARRY_EXPORT int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
 QUARRY_EXPORT void err_wrap(struct err *e, const char *fmt, ...)
     QUARRY_SYMBOL(err_wrap) PRINTF_LIKE(2, 3);
 
-/* Say what the user can do: printed in parentheses behind the text. The first
- * hint, the one nearest to the cause, stays. */
+/* Say what the user can do, printed in parentheses after the text. The first
+ * hint, which is the nearest to the cause, stays. */
 QUARRY_EXPORT void err_hint(struct err *e, const char *fmt, ...)
     QUARRY_SYMBOL(err_hint) PRINTF_LIKE(2, 3);
 
-/* Say what err_set() said for programs, too. @e may be NULL; @subject is
- * copied, and none where it is too long. */
+/* Add to err_set() what programs act on. @e may be NULL; @subject is copied,
+ * and left empty when it is too long. */
 QUARRY_EXPORT void
 err_set_detail(struct err *e, enum err_detail detail, const char *subject)
     QUARRY_SYMBOL(err_set_detail);
-/* ERR_DETAIL_RATE: what was asked for may be asked again after @retry_us. */
+/* ERR_DETAIL_RATE: the caller may repeat its request after @retry_us. */
 QUARRY_EXPORT void err_set_retry(struct err *e, uint64_t retry_us)
     QUARRY_SYMBOL(err_set_retry);
 

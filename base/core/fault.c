@@ -1,4 +1,6 @@
-/* Fault points: a small table that is empty outside tests. */
+/* Fault points: a small table that is empty outside tests. A spin lock
+ * guards it, because a hit may come from any thread and from below the
+ * allocator, where nothing may sleep. */
 #include "base/core/fault.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@ struct point {
     char name[FAULT_NAME_BYTES]; /* "": the slot is free. */
     uint64_t hits;
     uint64_t nth;    /* The first hit that fails. */
-    uint64_t count;  /* Hits that shall fail. */
+    uint64_t count;  /* Hits that are to fail. */
     uint64_t failed; /* Hits that did. */
 };
 
@@ -66,6 +68,7 @@ uint64_t fault_disarm(const char *name)
     p = fault_find_point(name);
     if (p) {
         failed = p->failed;
+        INVARIANT(atomic_load(&fault__armed_count) > 0);
         p->name[0] = '\0';
         atomic_fetch_sub(&fault__armed_count, 1);
     }

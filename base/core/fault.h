@@ -4,13 +4,13 @@
  *         return err_set(err, ERR_IO, "injected");
  *
  * Unarmed, a fault point is one load and a predictable branch. A sweep arms the
- * 1st hit, then the 2nd, and so on until a run meets no fault any more:
+ * 1st hit, then the 2nd, and so on until a run meets no fault:
  *
  *     for (uint64_t n = 1; ; n++) {
  *         fault_arm(FAULT_ALLOC, n, 1);
  *         run();
  *         if (fault_disarm(FAULT_ALLOC) == 0)
- *             break;                        // it was never hit that often
+ *             break; // the run has fewer hits
  *     }
  *
  * Every mem_try_alloc() is a hit of FAULT_ALLOC and returns NULL when it fails.
@@ -31,19 +31,20 @@
 #define FAULT_NAME_BYTES 48
 #define FAULT_POINTS_MAX 16
 
-/* Let the @nth hit from now (1 is the next) of point @name fail, and the hits
- * after it up to @count in all; UINT64_MAX: all of them. */
+/* Make @count hits of point @name fail, from the @nth hit from now on (1 is
+ * the next). UINT64_MAX: all of them. */
 void fault_arm(const char *name, uint64_t nth, uint64_t count);
-/* Take it back; how many hits failed. */
+/* Disarm it; returns how many hits failed. */
 uint64_t fault_disarm(const char *name);
 void fault_disarm_all(void);
-/* Hits since it was armed, failed or not; 0 when it is not. */
+/* Hits since it was armed, failed or not; 0 when it is not armed. */
 uint64_t fault_hit_count(const char *name);
 
+/* For fault_hit() alone: points armed, and the look-up while there are any. */
 extern atomic_uint fault__armed_count;
 bool fault__hit_slow(const char *name);
 
-/* Shall the caller fail here? */
+/* True when the caller must fail here. */
 static inline bool fault_hit(const char *name)
 {
     return UNLIKELY(atomic_load_explicit(&fault__armed_count,

@@ -1,4 +1,6 @@
-/* XXH3, compiled once, here. */
+/* XXH3 in one place. libxxhash is inlined here, so that the rest of the tree
+ * does not compile its header, and so that all values come from one version
+ * of it: they are on disk. */
 #include "base/core/hash.h"
 
 #define XXH_INLINE_ALL

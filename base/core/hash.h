@@ -1,4 +1,4 @@
-/* Hashing that is not cryptographic: XXH3 through libxxhash, inlined.
+/* Non-cryptographic hashing: XXH3 through libxxhash, inlined.
  *
  * hash64() is stable: its values are stored in Bloom filters and fingerprints.
  */
@@ -10,6 +10,8 @@
 
 #include "base/core/slice.h"
 
+/* XXH3's 64-bit hash of @len bytes. An attacker who knows @seed can make
+ * collisions. */
 uint64_t hash64(const void *data, size_t len, uint64_t seed);
 
 static inline uint64_t hash64_slice(struct slice s)

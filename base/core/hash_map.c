@@ -1,5 +1,6 @@
 /* Open addressing with linear probing; a removal moves later entries of the run
- * back, so that no search ever walks over graves. */
+ * back instead of leaving a tombstone, so that searches stay short however
+ * many entries came and went. Keeps at least a quarter of the slots free. */
 #include "base/core/hash_map.h"
 
 #include "base/core/hash.h"
@@ -77,6 +78,7 @@ static void hash_map_grow(struct hash_map *m)
     m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
     map_slots_move(old, old_cap, m->slots, m->cap);
     mem_free(old);
+    POST(m->count + 1 <= m->cap / 4 * 3); /* INV-1: a search ends. */
 }
 
 union hash_value *hash_map_get(const struct hash_map *m, struct slice key)
@@ -119,6 +121,7 @@ bool hash_map_remove(struct hash_map *m,
     if (old)
         *old = s->value;
     free_key(m, s);
+    INVARIANT(m->count > 0); /* INV-2 */
     m->count--;
     map_slots_take_out(m->slots, m->cap, (size_t)(s - m->slots));
     return true;

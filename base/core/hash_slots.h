@@ -1,6 +1,6 @@
 /* Hash tables with open addressing and linear probing, over an array of any
- * kind of slots. Whoever has the array says when it grows and where its memory
- * comes from; here is how slots are found, moved and taken out.
+ * kind of slots. The owner of the array decides when it grows and where its
+ * memory comes from; this header finds, moves and removes slots.
  *
  *     HASH_SLOTS_DEFINE(word_slots, struct word *, word_is_free, word_hash)
  *
@@ -9,12 +9,12 @@
  *     word_slots_move(from, from_cap, to, to_cap)   all of them, to free slots
  *     word_slots_take_out(slots, cap, at)           one; later ones move up
  *
- * and a search, for what it is told to stop at:
+ * and a search with a condition to stop at:
  *
  *     HASH_SLOTS_SEEK(at, cap, hash, !slots[at] || is(slots[at], key));
  *
- * is_free(const type *) says whether a slot has nothing, hash(const type *) the
- * hash of what it has. Free slots are all zeros.
+ * is_free(const type *) says whether a slot is empty, hash(const type *) is the
+ * hash of its item. Free slots are all zeros.
  *
  * Invariants, for arrays of @cap slots, a power of two
  *     INV-1. Between the home of an item (its hash modulo cap) and its slot no
@@ -31,8 +31,8 @@
 
 #include "base/core/macros.h"
 
-/* Let @at, a size_t, be the first slot from the home of @hash on where @stop,
- * which may name it, is true. */
+/* Set @at, a size_t, to the first slot, from the home of @hash on, for which
+ * @stop (an expression that may use @at) is true. */
 #define HASH_SLOTS_SEEK(at, cap, hash, stop)                                   \
     do {                                                                       \
         (at) = (size_t)(hash) & ((size_t)(cap)-1);                             \

@@ -1,4 +1,4 @@
-/* Binary heaps over an array of anything: its first item is before all others.
+/* Binary heaps over an array of any type: the first item is before all others.
  *
  *     static bool timer_before(struct loop *l, struct fiber *const *a, …)
  *     HEAP_DEFINE(timer_heap, struct fiber *, struct loop *, timer_before)
@@ -11,8 +11,8 @@
  *     timer_heap_take_out(l, items, &count, at)   any item; the order stays
  *
  * @before(ctx, a, b) is a strict order and is inlined. HEAP_DEFINE_PLACED also
- * calls @placed(ctx, item, at) wherever an item comes to lie, for items that
- * know their place.
+ * calls @placed(ctx, item, at) whenever an item moves, for items that record
+ * their own index.
  *
  * Invariants
  *     INV-1. No items[i] is before items[(i - 1) / 2].

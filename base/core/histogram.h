@@ -1,8 +1,12 @@
 /* Distribution of non-negative integers: log-linear buckets, 32 to each power
  * of two, so that any percentile is exact to about 3 %.
  *
- * Fixed size, no allocation; merging adds counts. One thread; keep one per
- * thread and merge.
+ * Fixed size, no allocation; merging adds counts. One thread: keep a histogram
+ * per thread and merge.
+ *
+ * Invariants, kept by add and merge
+ *     INV-1. count is the sum of all buckets.
+ *     INV-2. min <= max, unless count is 0.
  */
 #ifndef BASE_CORE_HISTOGRAM_H
 #define BASE_CORE_HISTOGRAM_H
@@ -22,13 +26,15 @@ struct histogram {
     uint64_t buckets[HISTOGRAM_BUCKET_COUNT];
 };
 
+/* An empty histogram. */
 void histogram_init(struct histogram *h);
+/* Count @value once, or @times times. */
 void histogram_add(struct histogram *h, uint64_t value);
 void histogram_add_many(struct histogram *h, uint64_t value, uint64_t times);
 /* Add what @from holds. */
 void histogram_merge(struct histogram *h, const struct histogram *from);
-/* The value below or at which @percent (0 to 100) of the values lie; 0 when
- * empty. Between min and max. */
+/* The value that @percent (0 to 100) of the values do not exceed; between
+ * min and max, 0 when empty. */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 
 /* The bucket of @value, and the lowest value of bucket @index. */

@@ -1,11 +1,15 @@
-/* Ranges of keys. */
+/* Ranges of keys. An empty end means "to the last key", so comparing two ends
+ * treats an empty one as the greatest. */
 #include "base/core/key_range.h"
+
+#include "base/core/panic.h"
 
 struct key_range key_range_of_prefix(struct slice prefix, struct buf *end)
 {
     size_t n = prefix.len;
     while (n > 0 && (unsigned char)prefix.data[n - 1] == 0xff)
         n--;
+    PRE(!end->data || end->data != prefix.data);
     buf_clear(end);
     buf_append(end, prefix.data, n);
     if (n > 0)
@@ -13,7 +17,7 @@ struct key_range key_range_of_prefix(struct slice prefix, struct buf *end)
     return (struct key_range){prefix, buf_slice(end)};
 }
 
-/* The smaller of two ends, of which an empty one is the greatest. */
+/* The smaller of two ends; an empty one is greater than all others. */
 static struct slice smaller_end(struct slice a, struct slice b)
 {
     if (a.len == 0 || b.len == 0)

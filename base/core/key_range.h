@@ -1,9 +1,9 @@
-/* Half-open ranges of keys in memcmp order, and what several of them have in
- * common. Pure; nothing is owned.
+/* Half-open ranges of keys in memcmp order, and their intersection. Pure;
+ * nothing is owned.
  *
- * Whoever narrows rows by several options (a prefix, a start, an end) means
- * the rows that satisfy all of them: one intersection for all commands, specs
- * and calls.
+ * Several options that narrow rows (a prefix, a start, an end) mean the rows
+ * that satisfy all of them: one intersection serves all commands, specs and
+ * calls.
  */
 #ifndef BASE_CORE_KEY_RANGE_H
 #define BASE_CORE_KEY_RANGE_H
@@ -18,7 +18,7 @@ struct key_range {
     struct slice end;   /* Exclusive; empty: to the last key. Borrowed. */
 };
 
-/* Has no key, and stays so whatever it is intersected with. */
+/* Contains no key, and neither does its intersection with any range. */
 #define KEY_RANGE_NONE                                                         \
     ((struct key_range){SLICE_LIT("\xff\xff"), SLICE_LIT("\0")})
 
@@ -30,6 +30,7 @@ struct key_range key_range_of_prefix(struct slice prefix, struct buf *end);
 struct key_range key_range_intersect(struct key_range a, struct key_range b);
 
 bool key_range_is_empty(struct key_range r);
+/* True if @key lies in @r: start <= key < end. */
 bool key_range_has(struct key_range r, struct slice key);
 
 #endif /* BASE_CORE_KEY_RANGE_H */

@@ -1,4 +1,4 @@
-/* Compiler attributes and small macros every file may use. */
+/* Compiler attributes and small macros for every file. */
 #ifndef BASE_CORE_MACROS_H
 #define BASE_CORE_MACROS_H
 
@@ -14,12 +14,13 @@
 
 /* Symbols of the installed C libraries; everything else stays hidden. */
 #define QUARRY_EXPORT __attribute__((visibility("default")))
-/* Behind the declarator of what is exported and has no prefix in C: the symbol
- * of buf_append is quarry_buf_append, and so meets no other library's. */
+/* Follows the declarator of an exported function whose C name has no prefix:
+ * the symbol of buf_append is quarry_buf_append, which cannot collide with
+ * another library's. */
 #define QUARRY_SYMBOL(name) __asm__("quarry_" #name)
 
-/* 1 where AddressSanitizer watches: memory is not kept for reuse there, so that
- * use after release is noticed. */
+/* 1 under AddressSanitizer: memory is not kept for reuse then, so that a use
+ * after release is found. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define BUILT_WITH_ASAN 1

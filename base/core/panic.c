@@ -1,4 +1,7 @@
-/* How a process ends when something that cannot be has happened. */
+/* How a process ends after something that cannot happen has happened, and
+ * the allocators that end it that way. The message goes to standard error
+ * without the logger and without allocating: neither can be trusted any
+ * more. */
 #include "base/core/panic.h"
 
 #include <execinfo.h>
@@ -12,7 +15,8 @@
 
 #define BACKTRACE_FRAMES_MAX 48
 
-/* No honest size is beyond; sanitizers' allocators end the process there. */
+/* No legitimate size is larger, and sanitizers' allocators end the process
+ * for larger ones. */
 #define MEM_TRY_BYTES_MAX ((size_t)1 << 38)
 
 void panic_at(const char *file, int line, const char *fmt, ...)

@@ -1,16 +1,16 @@
-/* The end of the process, for what must not happen, and assertions in three
- * grades.
+/* The end of the process, for states that must not occur, and assertions.
  *
  * PRE, POST and INVARIANT are always on: they cost a predictable branch and
- * guard what is stored. ASSERT_SLOW is for checks that walk a structure; it is
- * compiled only into debug builds (QUARRY_SLOW_ASSERTS). Never with side
- * effects, one fact each.
+ * guard the data that is stored. ASSERT_SLOW is for checks that walk a
+ * structure; only debug builds (QUARRY_SLOW_ASSERTS) have it. Conditions have
+ * no side effects and state one fact each. They guard against defects of this
+ * program: bytes from disk, network or users get errors.
  *
  * Memory: mem_alloc and its family never return NULL. Linux overcommits, so a
- * small allocation that fails means a process that is being killed anyway; the
- * process says so and ends, and its log makes that harmless. A size that comes
- * from outside (a file, a peer, a user) is bounded first and then allocated
- * with mem_try_alloc, which returns NULL, and becomes ERR_NOMEM.
+ * process whose small allocation fails is about to be killed anyway; it reports
+ * that and ends, and recovers from its log at the next start. A size from
+ * outside (a file, a peer, a user) is bounded first and then allocated with
+ * mem_try_alloc, whose NULL becomes ERR_NOMEM.
  */
 #ifndef BASE_CORE_PANIC_H
 #define BASE_CORE_PANIC_H
@@ -52,9 +52,10 @@ MUST_CHECK void *mem_try_alloc(size_t size);
 
 /* A NUL-terminated copy of the @len bytes at @p. Owned. */
 char *mem_strndup(const char *p, size_t len);
+/* A copy of the string @s. Owned. */
 char *mem_strdup(const char *s);
 
-/* Give back what any of the above returned; NULL is allowed. */
+/* Free what any of the above returned; NULL is allowed. */
 QUARRY_EXPORT void mem_free(void *p) QUARRY_SYMBOL(mem_free);
 
 #endif /* BASE_CORE_PANIC_H */

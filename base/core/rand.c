@@ -1,4 +1,6 @@
-/* xoshiro256** by Blackman and Vigna, seeded through SplitMix64. */
+/* xoshiro256** by Blackman and Vigna, seeded through SplitMix64, so that
+ * similar seeds give unrelated sequences. Own code, because the sequence of
+ * a seed must never change: the simulator's failures are reported by seed. */
 #include "base/core/rand.h"
 
 #include "base/core/hash.h"
@@ -55,5 +57,6 @@ double rand_double(struct rand_gen *r)
 
 bool rand_one_in(struct rand_gen *r, uint64_t n)
 {
+    PRE(n > 0);
     return rand_below(r, n) == 0;
 }

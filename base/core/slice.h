@@ -1,6 +1,7 @@
 /* A borrowed run of bytes: pointer and length, never NUL-terminated by rule.
  *
- * A slice owns nothing. Whoever returns one says until when its bytes live.
+ * A slice owns nothing. A function that returns one documents how long its
+ * bytes live.
  */
 #ifndef BASE_CORE_SLICE_H
 #define BASE_CORE_SLICE_H
@@ -18,7 +19,7 @@ struct slice {
 /* For printf: "%.*s", SLICE_ARG(s). */
 #define SLICE_ARG(s) ((int)(s).len), ((s).data ? (s).data : "")
 
-/* A slice over a string literal, without its NUL; and one of nothing. */
+/* A slice of a string literal, without its NUL; and an empty one. */
 #ifdef __cplusplus
 #define SLICE_LIT(s) (slice_make("" s, sizeof(s) - 1))
 #define SLICE_EMPTY  (slice_make("", 0))
@@ -86,7 +87,7 @@ static inline size_t slice_find_byte(struct slice s, char c)
     return p ? (size_t)(p - s.data) : s.len;
 }
 
-/* Without spaces, tabs, CR and LF at both ends. */
+/* @s without the spaces, tabs, CR and LF at its ends. */
 static inline struct slice slice_trim(struct slice s)
 {
     while (s.len > 0 && strchr(" \t\r\n", s.data[0]) && s.data[0] != '\0') {

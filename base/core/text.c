@@ -1,4 +1,7 @@
-/* Numbers, sizes and durations as people write them. */
+/* Numbers, sizes and durations as people write them. Own parsers, because
+ * strtol() and its family skip spaces, accept signs and hexadecimal, and
+ * depend on the locale. Sums and products are checked for overflow; the
+ * integer part never passes through a double. */
 #include "base/core/text.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 
-/* Longest number text_parse_double() looks at: beyond any that makes sense. */
+/* Longest number text_parse_double() looks at: longer than any sensible one. */
 #define NUMBER_BYTES_MAX 128
 
 static int text_malformed(struct err *err,
@@ -30,7 +33,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Take the digits at the start of *s; false when there are none or too many. */
+/* Consume the digits at the start of *s; false when there are none or too
+ * many. */
 static bool take_digits(struct slice *s, uint64_t *out)
 {
     uint64_t v = 0;
@@ -99,8 +103,8 @@ struct unit {
     uint64_t factor;
 };
 
-/* Take "12" or "12.5"; the fraction comes apart because a double would lose the
- * low digits of the whole. */
+/* Consume "12" or "12.5"; the fraction is separate because a double would
+ * lose the low digits of the integer part. */
 static bool take_decimal(struct slice *s, uint64_t *whole, double *fraction)
 {
     double scale = 0.1;
@@ -226,7 +230,7 @@ static const struct unit time_units[] = {
     {"w", 7 * 86400 * US_PER_S},
 };
 
-/* Take one "90m" and add it to *sum. */
+/* Consume one "90m" and add it to *sum. */
 static bool take_duration(struct slice *s, uint64_t *sum)
 {
     const struct unit *u;

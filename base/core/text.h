@@ -1,8 +1,8 @@
-/* Text for people and from people: numbers, sizes, durations, times, UTF-8,
+/* Text that people read and write: numbers, sizes, durations, times, UTF-8,
  * escapes.
  *
  * Parsers take all of the slice or fail with ERR_INVALID and a message that
- * quotes the text and says what would be right; *out is untouched then. Nothing
+ * quotes the text and names the accepted forms; *out is untouched then. Nothing
  * depends on the locale. Printers append to a buffer.
  */
 #ifndef BASE_CORE_TEXT_H
@@ -21,7 +21,7 @@ struct buf;
 
 /* Decimal digits alone: no sign, no spaces. */
 MUST_CHECK int text_parse_u64(struct slice s, uint64_t *out, struct err *err);
-/* The same with an optional '-' or '+'. */
+/* As text_parse_u64(), with an optional '-' or '+'. */
 MUST_CHECK int text_parse_i64(struct slice s, int64_t *out, struct err *err);
 /* on, off, true, false, yes, no, 1, 0. */
 MUST_CHECK int text_parse_bool(struct slice s, bool *out, struct err *err);
@@ -34,7 +34,7 @@ void text_put_count(struct buf *b, uint64_t n);
 /* Bytes: "4096", "64KiB", "1.5GiB", "10MB"; units B, kB (1000), KiB (1024) to
  * E and Ei, letter case ignored, one space allowed; "64k" is 64 KiB. */
 MUST_CHECK int text_parse_bytes(struct slice s, uint64_t *out, struct err *err);
-/* As text_parse_bytes reads it and people like it: "64 KiB", "1.5 GiB". */
+/* A form that text_parse_bytes() reads: "64 KiB", "1.5 GiB". */
 void text_put_bytes(struct buf *b, uint64_t bytes);
 
 /* Microseconds: "7d", "1h30m", "250ms", "0.5s"; units us, ms, s, m, h, d, w.
@@ -55,7 +55,7 @@ MUST_CHECK int text_parse_time(struct slice s, int64_t *us, struct err *err);
 void text_put_time(struct buf *b, int64_t us);
 
 /* Days since 1970-01-01 of a day of the Gregorian calendar, and back. Months
- * are 1 to 12; a day past the month's end runs on into the next. */
+ * are 1 to 12; a day past the month's end counts into the next. */
 int64_t text_days_from_date(int64_t year, unsigned month, unsigned day);
 void text_date_from_days(int64_t days,
                          int64_t *year,
@@ -64,16 +64,17 @@ void text_date_from_days(int64_t days,
 
 /* --- UTF-8 ------------------------------------------------------------- */
 
-/* What stands for bytes that are not UTF-8. */
+/* Replaces bytes that are not UTF-8. */
 #define UTF8_REPLACEMENT UINT32_C(0xfffd)
 
 /* Decode one code point of [p, end), p < end. Returns the bytes it takes; for
  * bytes that are not UTF-8 (RFC 3629: no surrogates, no overlong forms) that is
  * 1, with *code UTF8_REPLACEMENT. */
 size_t utf8_decode(const char *p, const char *end, uint32_t *code);
-/* Write @code (any value; what is no code point becomes U+FFFD) to @p with room
- * for 4; returns the bytes written. */
+/* Write @code (a value that is no code point becomes U+FFFD) to @p, which
+ * has room for 4 bytes; returns the bytes written. */
 size_t utf8_encode(char *p, uint32_t code);
+/* True if all of @s is UTF-8. */
 bool utf8_valid(struct slice s);
 /* Columns @s takes on a terminal: wide East Asian characters and emoji take
  * two, combining marks and control characters none. */
@@ -81,8 +82,9 @@ size_t utf8_columns(struct slice s);
 
 /* --- escapes ----------------------------------------------------------- */
 
-/* Printable UTF-8 as it is; \\ \n \r \t and \xHH for the rest, and a backslash
- * before @quote (0 for none). text_unescape() gives the same bytes back. */
+/* Printable UTF-8 unchanged; \\ \n \r \t and \xHH for the rest, and a
+ * backslash before @quote (0 for none). text_unescape() gives the same bytes
+ * back. */
 void text_put_escaped(struct buf *b, struct slice s, char quote);
 /* Append the bytes @s stands for: \\ \n \r \t \0 \" \' and \xHH, \uHHHH.
  * Errors: ERR_INVALID with the position of a broken escape. */
@@ -94,8 +96,9 @@ void text_put_csv(struct buf *b, struct slice s);
 
 /* --- misspelt names ---------------------------------------------------- */
 
-/* The entry of @names nearest to @word, or NULL when none is near (more than a
- * third of its letters, at least one, changed, added, lost or swapped). */
+/* The entry of @names nearest to @word, for messages about misspelt names;
+ * NULL when none is near (more than a third of its letters, at least one,
+ * changed, added, lost or swapped). */
 const char *
 text_nearest(struct slice word, const char *const *names, size_t count);
 

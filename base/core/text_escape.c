@@ -1,5 +1,6 @@
-/* Bytes made visible, and back: C escapes, JSON strings, CSV fields; and names
- * that somebody misspelt. */
+/* Bytes made printable, and back: C escapes, JSON strings and CSV fields;
+ * and the suggestion for a misspelt name. Bytes that are not UTF-8 never
+ * reach a terminal or a JSON reader unescaped. */
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -7,7 +8,7 @@
 
 /* --- C escapes --------------------------------------------------------- */
 
-/* Codes that a terminal shows as themselves. */
+/* True for code points that a terminal shows as they are. */
 static bool is_printable(uint32_t code)
 {
     return code >= 0x20 && code != 0x7f && (code < 0x80 || code >= 0xa0) &&
@@ -52,7 +53,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* @count hexadecimal digits at @p; false when they are not there. */
+/* Parse @count hexadecimal digits at @p; false when they are missing. */
 static bool get_hex(const char *p, const char *end, size_t count, uint32_t *out)
 {
     uint32_t v = 0;
@@ -68,8 +69,8 @@ static bool get_hex(const char *p, const char *end, size_t count, uint32_t *out)
     return true;
 }
 
-/* Append what the escape at @p (behind the backslash) stands for; returns the
- * bytes it takes, 0 when it is broken. */
+/* Append what the escape at @p (which follows the backslash) stands for;
+ * returns the bytes it takes, 0 when it is broken. */
 static size_t unescape_one(const char *p, const char *end, struct buf *out)
 {
     static const char letters[] = "nrt0abfve\\\"'";
@@ -169,7 +170,8 @@ void text_put_csv(struct buf *b, struct slice s)
 
 /* --- misspelt names ---------------------------------------------------- */
 
-/* Longest name compared: three rows of the distance table lie on the stack. */
+/* Longest name compared; bounds the three rows of the distance table, which
+ * are on the stack. */
 #define NAME_BYTES_MAX 63
 
 /* One row of the edit distance (with swaps of neighbours) between the first

@@ -1,4 +1,6 @@
-/* Points in time as text: RFC 3339 and its calendar. */
+/* Points in time as text: RFC 3339, and the proleptic Gregorian calendar by
+ * arithmetic on days (Howard Hinnant's algorithms). gmtime() and mktime()
+ * are not used: they depend on the time zone and on the width of time_t. */
 #include <stdlib.h>
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* A ring of the last things that happened. */
+/* A ring of fixed lines: adding never allocates, so that a trace can stay on
+ * in every simulation, and a failure prints the newest lines. The hash
+ * covers the lines that were overwritten too. */
 #include "base/core/trace.h"
 
 #include <stdarg.h>
@@ -16,6 +18,7 @@ struct trace_line {
 
 void trace_init(struct trace *t, size_t cap)
 {
+    PRE(cap <= SIZE_MAX / sizeof(*t->lines));
     *t = (struct trace){.cap = cap};
     if (cap)
         t->lines = mem_zalloc(cap, sizeof(*t->lines));

@@ -1,4 +1,4 @@
-/* The last things that happened: a ring of short lines with a time each.
+/* The latest events: a ring of short lines with a time each.
  *
  * Old lines are overwritten; the hash covers all that were ever added, so that
  * two runs can be compared. One thread.

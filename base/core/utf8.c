@@ -1,4 +1,7 @@
-/* UTF-8 (RFC 3629) and the width of its characters on a terminal. */
+/* UTF-8 (RFC 3629), and the width of its characters on a terminal. wcwidth()
+ * is not used: it depends on the locale, and servers run in "C". The tables
+ * hold blocks, not single characters; a rare character may be misaligned by
+ * one column. */
 #include "base/core/macros.h"
 #include "base/core/text.h"
 
@@ -7,7 +10,7 @@ static bool is_tail(const char *p)
     return ((unsigned char)*p & 0xc0) == 0x80;
 }
 
-/* Length by the first byte, 0 for bytes that start nothing. */
+/* Length of a sequence by its first byte; 0 for bytes that start none. */
 static size_t sequence_bytes(unsigned char first)
 {
     if (first < 0x80)
