@@ -1,4 +1,7 @@
-/* A queue of lines, and the thread that writes them. */
+/* A queue of lines, and the thread that writes them. Events become JSON
+ * before they enter the queue, so that nothing they borrow must live longer
+ * than audit_note(). The thread takes the whole queue at once and writes it
+ * in one call; writers of events never touch the disk. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/runtime/audit.h"
@@ -15,7 +18,7 @@
 #include "base/runtime/world.h"
 #include "base/runtime/world_ops.h"
 
-/* Its owner alone, and a group that the administrator may give it to. */
+/* The owner, and a group that the administrator may give the file to. */
 #define AUDIT_MODE 0640
 
 struct audit {
@@ -26,7 +29,7 @@ struct audit {
     struct mutex mutex;
     struct cond work;
     struct buf queue;    /* Lines that wait. */
-    uint64_t unreported; /* Dropped since that was last said. */
+    uint64_t unreported; /* Dropped and not reported in a line yet. */
     bool closing;
     struct task *writer;
     atomic_uint_fast64_t dropped;
@@ -102,7 +105,7 @@ void audit_note(struct world *w, const struct audit_event *e)
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* False: the disk does not take it; a line may be there in part. */
+/* False if the disk refuses it; a part of a line may have been written. */
 static bool write_all(int fd, struct slice bytes)
 {
     while (bytes.len) {
@@ -124,13 +127,14 @@ static uint64_t count_lines(struct slice s)
     return count;
 }
 
-/* Take what waits; false when there will be nothing more. */
+/* Wait for lines and take all of them; false once there will be no more. */
 static bool take_lines(struct audit *a, struct buf *out)
 {
     uint64_t unreported;
     mutex_lock(&a->mutex);
     while (a->queue.len == 0 && a->unreported == 0 && !a->closing)
         cond_wait(&a->work, &a->mutex);
+    INVARIANT(a->queue.len <= AUDIT_QUEUE_BYTES_MAX); /* INV-1 */
     *out = a->queue;
     a->queue = BUF_INIT;
     unreported = a->unreported;
@@ -145,7 +149,7 @@ static void lose_lines(struct audit *a, uint64_t count)
 {
     atomic_fetch_add(&a->dropped, count);
     mutex_lock(&a->mutex);
-    /* Said with the next line: trying at once would try for ever. */
+    /* Reported with the next line: a report at once would fail as well. */
     a->unreported += a->closing ? 0 : count;
     mutex_unlock(&a->mutex);
 }
@@ -208,7 +212,8 @@ void audit_close(struct audit *a)
     mem_free(a);
 }
 
-/* The thread may be writing: the number stays, what is behind it changes. */
+/* The thread may be writing, so the descriptor's number stays and dup2()
+ * replaces the file that it refers to. */
 int audit_reopen(struct audit *a, struct err *err)
 {
     int fd;

@@ -1,4 +1,5 @@
-/* The audit log: who did what, from where, on what, and whether it was allowed.
+/* The audit log: who did what, from where, to which object, and whether it was
+ * allowed.
  *
  * One JSON object a line, in a file of its own:
  *
@@ -6,14 +7,19 @@
  *      "from":"10.0.0.9:4711","what":"master.drop_table","on":"webtable",
  *      "allowed":false,"outcome":"permission denied","why":"…"}
  *
- * Whoever notes something does not wait for the disk: lines go to a bounded
- * queue that a thread empties. When it is full, or the disk is, lines are
- * dropped, and the next one written says how many ("what":"audit.dropped").
+ * audit_note() does not wait for the disk: lines enter a bounded queue, which a
+ * thread writes out. When the queue or the disk is full, lines are dropped, and
+ * the next line that is written counts them ("what":"audit.dropped").
  *
- * The log belongs to a world, as the logger does, so that every component has
- * it; without one nothing is noted.
+ * The log belongs to a world, as the logger does, so that every component
+ * reaches it; without one nothing is noted.
  *
- * Threads: any, but where said.
+ * Invariants
+ *     INV-1. The queue holds at most AUDIT_QUEUE_BYTES_MAX (audit_note()).
+ *     INV-2. Lines reach the file whole and in the order of the notes; a
+ *            dropped line is counted (the writer's thread).
+ *
+ * Threads: any, unless a function says otherwise.
  */
 #ifndef BASE_RUNTIME_AUDIT_H
 #define BASE_RUNTIME_AUDIT_H
@@ -32,10 +38,10 @@ struct world;
 /* Longest text of one field; the rest is cut. */
 #define AUDIT_TEXT_BYTES_MAX ((size_t)512)
 
-/* What happened. All is borrowed; empty fields are left out. */
+/* One event. Everything is borrowed; empty fields are left out. */
 struct audit_event {
     struct slice who;  /* Principal. */
-    struct slice by;   /* Who acted for it, if another. */
+    struct slice by;   /* The principal that acted for it, or empty. */
     struct slice from; /* Address. */
     struct slice what; /* "master.drop_table". */
     struct slice on;   /* Table, path, job, member. */
@@ -52,18 +58,18 @@ MUST_CHECK int audit_open(struct world *w,
                           const char *node,
                           struct audit **out,
                           struct err *err);
-/* Write what waits, and close. PRE: no world has it. NULL is allowed. */
+/* Write the queue and close. PRE: no world uses it. NULL is allowed. */
 void audit_close(struct audit *a);
-/* The file was renamed: go on in a new one. Where that cannot be opened the old
- * one is kept. NULL is allowed. */
+/* Continue in a new file after the old one was renamed. If it cannot be
+ * opened, the old one stays in use. NULL is allowed. */
 MUST_CHECK int audit_reopen(struct audit *a, struct err *err);
-/* Lines that were dropped, ever. */
+/* Lines dropped since it was opened. */
 uint64_t audit_dropped(const struct audit *a);
 
-/* Let @w note to @a (borrowed), or nowhere when it is NULL. Before other
- * threads use @w. */
+/* Make @w note to @a (borrowed), or nowhere when it is NULL. Call it before
+ * other threads use @w. */
 void world_set_audit(struct world *w, struct audit *a);
-/* Has @w an audit log? */
+/* True if @w has an audit log. */
 bool world_is_audited(const struct world *w);
 /* Note @e. Does not park. */
 void audit_note(struct world *w, const struct audit_event *e);

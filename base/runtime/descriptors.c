@@ -1,11 +1,13 @@
-/* The limit on descriptors, and who gets how many of them. */
+/* The limit on descriptors, and its division. Nothing is counted: the kernel
+ * hands out the lowest free number, so comparing the number of a new
+ * descriptor with a threshold is enough. */
 #include "base/runtime/descriptors.h"
 
 #include <sys/resource.h>
 
 #include "base/core/macros.h"
 
-/* Where the system does not tell. */
+/* Used if the system does not report a limit. */
 #define LIMIT_GUESS 1024
 
 static size_t limit_of(rlim_t n)

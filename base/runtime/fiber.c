@@ -1,4 +1,8 @@
-/* Fibers: their life, the switch, parking and waking. */
+/* Fibers: starting and ending them, the switch, parking and waking. A
+ * fiber's struct and stack are pooled by its loop, because every request of
+ * a server starts one. The only state per thread is the running fiber; all
+ * else belongs to a loop and is touched by its thread alone, except for the
+ * atomics by which other threads wake and cancel. */
 #include "base/runtime/fiber.h"
 
 #include <string.h>
@@ -14,7 +18,7 @@
 /* Stacks kept for reuse by one loop: 256 MiB of address space, as much of it in
  * memory as was ever touched. */
 #define FIBER_POOL_MAX 1024
-/* What is left of a sleep that begins when its fiber is cancelled already. */
+/* How long a sleep lasts if its fiber is cancelled before it begins. */
 #define CANCELLED_SLEEP_NS UINT64_C(100000)
 
 /* Boost.Context's C ABI. A context is a stack pointer; jumping to one returns,
@@ -27,7 +31,7 @@ struct context_transfer jump_fcontext(void *to, void *data);
 void *
 make_fcontext(void *top, size_t bytes, void (*fn)(struct context_transfer t));
 
-/* The one piece of state per thread: who runs on it. */
+/* The one piece of state per thread: the fiber that runs on it. */
 static _Thread_local struct fiber *running;
 static _Thread_local struct loop *running_loop;
 static _Thread_local const void *thread_home;
@@ -66,7 +70,7 @@ const void *loop__enter(const void *home)
 
 /* --- the switch ---------------------------------------------------------- */
 
-/* From the scheduler to @f, until that parks or ends. */
+/* Switch from the scheduler to @f, until it parks or ends. */
 static void switch_in(struct fiber *f)
 {
     struct loop *l = f->loop;
@@ -79,7 +83,7 @@ static void switch_in(struct fiber *f)
     f->context = t.from;
 }
 
-/* From @f back to the scheduler; returns when it is switched to again. */
+/* Switch from @f to the scheduler; returns when @f is switched to again. */
 static void switch_out(struct fiber *f, bool for_good)
 {
     struct context_transfer t;
@@ -100,10 +104,10 @@ static void fiber_main(struct context_transfer t)
     f->fn(f->arg);
     f->state = FIBER_ENDED;
     switch_out(f, true);
-    PANIC("fiber %s went on after its end", f->name);
+    PANIC("fiber %s ran after its end", f->name);
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------- */
 
 static struct fiber *take_free(struct loop *l)
 {
@@ -122,6 +126,7 @@ static struct fiber *take_free(struct loop *l)
         atomic_init(&f->cancelled, false);
         atomic_init(&f->posted, false);
     }
+    INVARIANT(f->state == FIBER_FREE && f->timer_index == SIZE_MAX); /* INV-1 */
     if (!f->stack)
         f->stack = fiber_stack_map();
     asan_fresh_stack(f->stack, FIBER_STACK_BYTES);
@@ -146,11 +151,12 @@ static void unlink_live(struct loop *l, struct fiber *f)
         l->live = f->next_live;
     if (f->next_live)
         f->next_live->prev_live = f->prev_live;
+    INVARIANT(l->live_count > 0); /* INV-2 */
     l->live_count--;
 }
 
-/* Cut to what there is room for. Every call of a server starts a fiber: no
- * printf here. */
+/* Copy @name, cut to the room there is. No printf() here: every call of a
+ * server starts a fiber. */
 static void copy_name(struct fiber *f, const char *name)
 {
     size_t len = strnlen(name, FIBER_NAME_BYTES - 1);
@@ -181,11 +187,13 @@ fiber_start(struct loop *loop, const char *name, fiber_fn fn, void *arg)
     return f;
 }
 
-/* The struct stays until its loop is freed, also past the pool's bound: another
- * thread may still be about to wake it. Only the stack goes. */
+/* The struct stays until its loop is freed, even beyond the pool's bound,
+ * because another thread may still be about to wake it. Only the stack is
+ * freed. */
 static void fiber_recycle(struct fiber *f)
 {
     struct loop *l = f->loop;
+    PRE(f->state == FIBER_ENDED);
     unlink_live(l, f);
     f->state = FIBER_FREE;
     if (l->pool_count >= FIBER_POOL_MAX) {
@@ -202,6 +210,7 @@ static void fiber_recycle(struct fiber *f)
 
 static void end_fiber(struct fiber *f)
 {
+    INVARIANT(f->timer_index == SIZE_MAX); /* INV-1 */
     tsan_free(f->tsan_fiber);
     f->tsan_fiber = NULL;
     if (f->joiner)
@@ -227,7 +236,7 @@ void loop__run_fiber(struct fiber *f)
 
 void fiber_detach(struct fiber *f)
 {
-    PRE(!f->joiner);
+    PRE(!f->joiner && !f->detached);
     f->detached = true;
     if (f->state == FIBER_ENDED)
         fiber_recycle(f);
@@ -236,8 +245,8 @@ void fiber_detach(struct fiber *f)
 void fiber_join(struct fiber *f)
 {
     struct sync_waiter w;
-    PRE(!f->detached);
-    PRE(!f->joiner);
+    PRE(f != running);
+    PRE(!f->detached && !f->joiner);
     if (f->state != FIBER_ENDED) {
         waiter_init(&w);
         f->joiner = &w;
@@ -256,9 +265,10 @@ void fiber_park(void)
         f->notified = false;
         return;
     }
+    INVARIANT(f->state == FIBER_RUNNING);
     f->state = FIBER_PARKED;
     switch_out(f, false);
-    f->notified = false; /* What came since is seen by the caller's test. */
+    f->notified = false; /* The caller's test sees what changed since. */
 }
 
 void fiber_yield(void)
@@ -294,6 +304,7 @@ HEAP_DEFINE_PLACED(timer_heap,
 static void add_timer(struct fiber *f, uint64_t at_ns)
 {
     struct loop *l = f->loop;
+    PRE(f->timer_index == SIZE_MAX);
     if (l->timer_count == l->timer_cap) {
         l->timer_cap = l->timer_cap ? l->timer_cap * 2 : 16;
         l->timers = mem_realloc(l->timers, l->timer_cap * sizeof(*l->timers));
@@ -309,6 +320,7 @@ static void remove_timer(struct fiber *f)
     size_t at = f->timer_index;
     if (at == SIZE_MAX)
         return;
+    INVARIANT(at < l->timer_count && l->timers[at] == f); /* INV-3 */
     f->timer_index = SIZE_MAX;
     timer_heap_take_out(l, l->timers, &l->timer_count, at);
 }
@@ -347,7 +359,7 @@ void loop__expire_timers(struct loop *l, uint64_t now_ns)
 void fiber_wake(struct fiber *f)
 {
     struct loop *l = f->loop;
-    if (thread_home == l->home) /* Its own thread. */
+    if (thread_home == l->home) /* The loop's own thread. */
         fiber__wake_here(f);
     else if (!atomic_exchange(&f->posted, true))
         loop__push(l, &f->post);
@@ -386,7 +398,8 @@ void fiber_sleep_us(uint64_t us)
         us > (UINT64_MAX - now) / 1000 ? UINT64_MAX : now + us * 1000;
     if (us == 0)
         fiber_yield();
-    if (atomic_load(&f->cancelled)) /* Who sleeps in a loop waits for others. */
+    if (atomic_load(&f->cancelled)) /* A caller that polls in a loop must let
+                                       others run. */
         fiber_park_until(MIN_OF(until, now + CANCELLED_SLEEP_NS));
     while (now < until && !atomic_load(&f->cancelled)) {
         fiber_park_until(until);
@@ -442,7 +455,7 @@ int fiber_check(struct err *err)
     return 0;
 }
 
-/* --- what there is ------------------------------------------------------- */
+/* --- dump ---------------------------------------------------------------- */
 
 static const char *state_name(enum fiber_state s)
 {

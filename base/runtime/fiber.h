@@ -3,8 +3,8 @@
  * A loop (loop.h) runs many fibers on one thread, one at a time; a fiber runs
  * until it parks or returns, so what belongs to one loop needs no lock. Stacks
  * are pooled and end in a guard page; the switch is Boost.Context's
- * jump_fcontext (make_fcontext/jump_fcontext, its stable C ABI). ASan and TSan
- * are told of each switch.
+ * jump_fcontext (make_fcontext/jump_fcontext, its stable C ABI). Each switch is
+ * announced to ASan and TSan.
  *
  * Cancellation and deadlines arrive as ERR_CANCELLED or ERR_DEADLINE from the
  * next parking call that returns an error; code unwinds as from any other.
@@ -34,19 +34,21 @@ typedef void (*fiber_fn)(void *arg);
  * valid until fiber_join() or fiber_detach(). */
 struct fiber *
 fiber_start(struct loop *loop, const char *name, fiber_fn fn, void *arg);
+/* Have @f freed when it returns; the handle is invalid from now on. */
 void fiber_detach(struct fiber *f);
 void fiber_join(struct fiber *f); /* Parks until it has returned; frees it. */
 
 /* The running fiber, or NULL on a plain thread. Any thread. */
 struct fiber *fiber_self(void);
-/* Who runs: the fiber, or what stands for the plain thread. No two that live
- * have the same. Any thread. */
+/* The identity of the caller: its fiber, or a unique address of the plain
+ * thread. Any thread. */
 const void *fiber_or_thread(void);
+/* The name and the loop of @f. Borrowed. Any thread that keeps @f valid. */
 const char *fiber_name(const struct fiber *f);
 struct loop *fiber_loop(const struct fiber *f);
 
-/* Park until fiber_wake(). A wake that came first makes this return at once.
- * Wakes may be spurious: test the condition again. */
+/* Park until fiber_wake(); returns at once if that was called before. Wakes
+ * may be spurious: test the condition again. */
 void fiber_park(void);
 /* The same until monotonic @mono_ns of the loop's world; false when that time
  * came first. */
@@ -54,13 +56,14 @@ bool fiber_park_until(uint64_t mono_ns);
 /* The same until the fiber's own deadline or its cancellation, with an error
  * then: for calls that return errors. */
 MUST_CHECK int fiber_park_checked(struct err *err);
-/* Any thread. The fiber must not have returned: the caller knows because it is
- * on some list the fiber put itself on. */
+/* Make a parked fiber run again. Any thread. The fiber must not have
+ * returned; callers find it on a list that it put itself on. */
 void fiber_wake(struct fiber *f);
-/* Let others run, then go on. */
+/* Let the other fibers that are ready run first. Parks. */
 void fiber_yield(void);
 
-/* Ask @f to stop: its parking calls fail with ERR_CANCELLED. Any thread. */
+/* Request that @f stop: its parking calls fail with ERR_CANCELLED. Any
+ * thread. */
 void fiber_cancel(struct fiber *f);
 /* Deadline of the running fiber in monotonic ns, 0 for none; returns the old
  * one, so that scopes nest. */
@@ -69,9 +72,9 @@ uint64_t fiber_deadline(void); /* 0: none, also on a plain thread. */
 /* 0, ERR_CANCELLED or ERR_DEADLINE. On a plain thread always 0. */
 MUST_CHECK int fiber_check(struct err *err);
 
-/* A pointer that goes with the running fiber: what the work it does belongs to
- * (base/rpc keeps the call being handled there). NULL at first and on a plain
- * thread, where setting it does nothing. Setting returns the old one. */
+/* A pointer that belongs to the running fiber; base/rpc keeps the call that
+ * is being handled there. NULL at first and on a plain thread, where setting
+ * it does nothing. Setting returns the old one. */
 void *fiber_context(void);
 void *fiber_set_context(void *context);
 

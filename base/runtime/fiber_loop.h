@@ -1,4 +1,4 @@
-/* What fibers, loops and waiters know of each other. Private to base/runtime.
+/* The state that fibers, loops and waiters share. Private to base/runtime.
  *
  * A loop implementation (world_uv_loop.c, world_sim.c) embeds struct loop first
  * and drives it: loop__drain_posts(), loop__expire_timers(), loop__run_fiber().
@@ -8,6 +8,12 @@
  *     READY -> RUNNING   the loop switches to it
  *     RUNNING -> PARKED  it waits; a wake or its timer makes it READY
  *     RUNNING -> ENDED   its function returned; joined or detached: FREE
+ *
+ * Invariants, while the loop runs no fiber (kept by fiber.c)
+ *     INV-1. Only a PARKED fiber has a timer, and is then in `timers`.
+ *     INV-2. `live` holds the fibers that are not FREE, live_count of them.
+ *     INV-3. timers[f->timer_index] is f, for every fiber in the heap.
+ *     INV-4. Fibers in `pool` have a stack, those in `bare` have none.
  */
 #ifndef BASE_RUNTIME_FIBER_LOOP_H
 #define BASE_RUNTIME_FIBER_LOOP_H
@@ -23,7 +29,7 @@ struct sync_waiter;
 #define LOOP_NAME_BYTES  32
 #define FIBER_NAME_BYTES 32
 
-/* Something for a loop to do, on its lock-free queue. */
+/* A function for a loop to call, on its lock-free queue. */
 struct loop_post {
     struct loop_post *next;
     loop_fn fn; /* NULL: wake `fiber`, which embeds this node. */
@@ -46,7 +52,7 @@ struct fiber {
     struct fiber *next_live;  /* In the loop's list of live fibers. */
     struct fiber *prev_live;
     char *stack;   /* Lowest usable byte; the guard page is below. */
-    void *context; /* Where to go on, while it does not run. */
+    void *context; /* Where to continue, while it does not run. */
     void *back;    /* The scheduler's context, while it runs. */
     fiber_fn fn;
     void *arg;
@@ -57,12 +63,12 @@ struct fiber {
     atomic_bool cancelled;
     atomic_bool posted; /* `post` is on the loop's queue. */
     struct loop_post post;
-    uint64_t deadline_ns;       /* Of the work it does; 0: none. */
+    uint64_t deadline_ns;       /* Of its work; 0: none. */
     void *owner_context;        /* See fiber_context(). */
     uint64_t wake_at_ns;        /* Key in the loop's heap of timers. */
     size_t timer_index;         /* In that heap; SIZE_MAX when not there. */
     uint64_t started_ns;        /* For the dump. */
-    struct sync_waiter *joiner; /* Who waits for its end. */
+    struct sync_waiter *joiner; /* The waiter in fiber_join(), or NULL. */
     char name[FIBER_NAME_BYTES];
     void *asan_fake_stack; /* Sanitizers' view; NULL without them. */
     const void *asan_back_stack;
@@ -77,7 +83,7 @@ struct loop_ops {
     uint64_t (*now_ns)(struct loop *l);
     /* Something was posted. Any thread. */
     void (*wakeup)(struct loop *l);
-    /* @f became READY: run it some time. */
+    /* @f became READY: run it later. */
     void (*ready)(struct loop *l, struct fiber *f);
     /* offload() on a fiber. */
     void (*offload)(struct loop *l, loop_fn fn, void *arg);
@@ -86,12 +92,12 @@ struct loop_ops {
 struct loop {
     const struct loop_ops *ops;
     struct world *world;
-    const void *home; /* Who drives it: equal for loops of one thread. */
+    const void *home; /* Its driver: equal for loops of one thread. */
     char name[LOOP_NAME_BYTES];
     _Atomic(struct loop_post *) posts; /* Newest first. */
     atomic_uint holders;               /* See loop_hold(). */
     atomic_bool stop_asked;
-    bool stopping;      /* Fibers were told to end; no new ones. */
+    bool stopping;      /* Fibers were cancelled, and new ones are refused. */
     struct fiber *live; /* All fibers neither FREE nor joined. */
     size_t live_count;
     struct fiber *pool; /* FREE fibers with their stacks, */
@@ -110,27 +116,29 @@ void loop__init(struct loop *l,
                 const struct loop_ops *ops,
                 struct world *w,
                 const char *name);
+/* Free its timers and pooled fibers. */
 void loop__close(struct loop *l); /* PRE: no live fiber. */
 
-/* Loops with this home are driven by the calling thread from now on; returns
- * the home before. */
+/* The calling thread drives the loops with this home from now on; returns
+ * its previous home. */
 const void *loop__enter(const void *home);
 
-/* Run what was posted; true if there was something. */
+/* Call the posted functions; true if there were any. */
 bool loop__drain_posts(struct loop *l);
 /* Earliest timer, UINT64_MAX when none. */
 uint64_t loop__next_timer_ns(const struct loop *l);
-/* Make the fibers whose time has come ready. */
+/* Make READY the fibers whose timers expired. */
 void loop__expire_timers(struct loop *l, uint64_t now_ns);
 /* Switch to the READY @f until it parks or ends. */
 void loop__run_fiber(struct fiber *f);
 /* Cancel all live fibers and take no new ones. */
 void loop__cancel_fibers(struct loop *l);
+/* Queue @post and wake the loop. Any thread. */
 void loop__push(struct loop *l, struct loop_post *post);
 
-/* --- for what parks ---------------------------------------------------- */
+/* --- for parking calls ------------------------------------------------- */
 
-/* Keep @l from being freed while another thread is about to wake something on
+/* Keep @l from being freed while another thread is about to wake a fiber of
  * it. Any thread. */
 void loop_hold(struct loop *l);
 void loop_unhold(struct loop *l);
@@ -145,6 +153,7 @@ void fiber__wake_here(struct fiber *f);
 
 /* Lowest usable byte of FIBER_STACK_BYTES above a guard page. */
 char *fiber_stack_map(void);
+/* Unmap a stack of fiber_stack_map(). */
 void fiber_stack_unmap(char *stack);
 
 #endif /* BASE_RUNTIME_FIBER_LOOP_H */

@@ -25,8 +25,8 @@ char *fiber_stack_map(void)
 
 void fiber_stack_unmap(char *stack)
 {
-    /* What is mapped here next must not inherit the poison of frames that
-     * never returned. */
+    /* The next mapping at this address must not inherit the poison of frames
+     * that never returned. */
     asan_fresh_stack(stack, FIBER_STACK_BYTES);
     munmap(stack - GUARD_BYTES, GUARD_BYTES + FIBER_STACK_BYTES);
 }

@@ -1,4 +1,6 @@
-/* Log lines, and what keeps a repeated one from flooding. */
+/* Log lines, and the limiter that keeps a repeated one from flooding. A line
+ * is formatted on the caller's stack and written by one write(2) to a file
+ * opened with O_APPEND, so that threads need no lock and lines never mix. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/runtime/log.h"
@@ -18,7 +20,8 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world_ops.h"
 
-/* Keys a limiter remembers; then it forgets them all: they come from outside.
+/* Keys a limiter remembers. Keys may come from peers, so the number is bounded:
+ * a full limiter forgets them all.
  */
 #define LIMITER_KEYS_MAX 4096
 
@@ -65,7 +68,8 @@ void logger_close(struct logger *l)
     mem_free(l);
 }
 
-/* Others may be writing: the number stays, and what is behind it changes. */
+/* Other threads may be writing, so the descriptor's number stays and dup2()
+ * replaces the file that it refers to. */
 void logger_reopen(struct logger *l)
 {
     int fd = l->path ? open_file(l->path) : -1;
@@ -97,8 +101,8 @@ bool log_level_parse(struct slice text, enum log_level *out)
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Copy @from to @out, at most @room bytes, with what is not printable as \xHH.
- * Bytes over 0x7f are left: names of any script are printed. */
+/* Copy @from to @out, at most @room bytes, with bytes that are not printable
+ * as \xHH. Bytes over 0x7f are left: names of any script are printed. */
 static size_t put_safely(char *out, size_t room, const char *from)
 {
     static const char digits[] = "0123456789abcdef";
@@ -154,7 +158,7 @@ void log_write(struct world *w,
         w->ops->log_line(w, line);
 }
 
-/* --- now and then -------------------------------------------------------- */
+/* --- limited lines ------------------------------------------------------- */
 
 struct log_limiter {
     struct world *world;
@@ -164,7 +168,7 @@ struct log_limiter {
 };
 
 struct seen {
-    uint64_t at_us; /* When it passed last. */
+    uint64_t at_us; /* When it was last admitted. */
     uint64_t held_back;
 };
 

@@ -29,26 +29,26 @@ enum log_level {
     LOG_LEVEL_ERROR,
 };
 
-/* Append to the file @path, or to standard error when it is NULL, what is at
- * @least or above. *@out is owned. Errors: those of open(2). */
+/* Log lines of level @least or above, appended to the file @path, or to
+ * standard error when it is NULL. *@out is owned. Errors: those of open(2). */
 MUST_CHECK int logger_open(const char *path,
                            enum log_level least,
                            struct logger **out,
                            struct err *err);
 void logger_close(struct logger *l); /* NULL is allowed. */
-/* Open the file again: after it was moved away. */
+/* Open the file again after it was renamed. */
 void logger_reopen(struct logger *l);
 
-/* Let @w log to @l (borrowed), or nowhere when it is NULL. Once, before other
- * threads use @w. */
+/* Make @w log to @l (borrowed), or nowhere when it is NULL. Call it once,
+ * before other threads use @w. */
 void world_set_logger(struct world *w, struct logger *l);
 
 /* "debug", "info", "warn" or "error"; false for anything else. */
 bool log_level_parse(struct slice text, enum log_level *out);
 
-/* Write "<time> <LEVEL> <component> <message>" and a line feed: one write, cut
- * at LOG_LINE_BYTES. Bytes that are not printable are escaped, so that hostile
- * text stays within its line. Does not park. */
+/* Write "<time> <LEVEL> <component> <message>" and a line feed, cut at
+ * LOG_LINE_BYTES, by one system call. Bytes that are not printable are
+ * escaped, so that hostile text stays within its line. Does not park. */
 void log_write(struct world *w,
                enum log_level level,
                const char *component,
@@ -62,15 +62,16 @@ void log_write(struct world *w,
 #define log_warn(w, ...)  log_write(w, LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(w, ...) log_write(w, LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* --- now and then -------------------------------------------------------- */
+/* --- limited lines ------------------------------------------------------- */
 
 struct log_limiter;
 
-/* Lets each key through once per @period_us, and counts what it holds back. */
+/* Admits each key once per @period_us, and counts the lines held back. */
 struct log_limiter *log_limiter_new(struct world *w, uint64_t period_us);
+/* NULL is allowed. */
 void log_limiter_free(struct log_limiter *l);
-/* May a line about @key be written now? *@held_back: how many were not since
- * the last that was. */
+/* True if a line about @key may be written now; *@held_back is then how many
+ * were held back since the last one. Any thread. */
 bool log_limiter_pass(struct log_limiter *l,
                       struct slice key,
                       uint64_t *held_back);

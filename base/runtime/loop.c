@@ -1,5 +1,7 @@
-/* What loops of all worlds have in common: the queue of posts, calls from other
- * threads, the end. */
+/* The part that loops of all worlds share: the queue of posts, calls from
+ * other threads, and the end. The queue is a lock-free stack that its loop
+ * takes whole and reverses, so that posting is one compare-and-swap and
+ * posts run in order. */
 #include "base/runtime/loop.h"
 
 #include <stdio.h>
@@ -34,7 +36,7 @@ static void free_fibers(struct fiber *list)
 void loop__close(struct loop *l)
 {
     PRE(l->live_count == 0);
-    /* Whoever woke a fiber of ours last may still be inside loop_unhold(). */
+    /* The thread that woke the last fiber may still be inside loop_unhold(). */
     while (atomic_load(&l->holders))
         cpu_relax();
     loop__drain_posts(l);
@@ -55,8 +57,8 @@ void loop_unhold(struct loop *l)
 
 /* --- posts ------------------------------------------------------------- */
 
-/* The queue is a stack that the loop takes whole: no node is taken while
- * another thread looks at it. */
+/* The loop takes the stack whole, never a single node, so that there is no
+ * ABA problem. */
 void loop__push(struct loop *l, struct loop_post *post)
 {
     struct loop_post *old = atomic_load(&l->posts);
@@ -64,7 +66,7 @@ void loop__push(struct loop *l, struct loop_post *post)
     do {
         post->next = old;
     } while (!atomic_compare_exchange_weak(&l->posts, &old, post));
-    if (!old) /* Else somebody has called it and it has not looked yet. */
+    if (!old) /* Else an earlier post has woken it. */
         l->ops->wakeup(l);
     loop_unhold(l);
 }
@@ -155,7 +157,7 @@ void offload(loop_fn fn, void *arg)
         fn(arg);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- start and end ----------------------------------------------------- */
 
 int loop_new(struct world *w,
              const char *name,

@@ -33,11 +33,14 @@ void loop_post(struct loop *l, loop_fn fn, void *arg);
  * a plain callback of @l itself. */
 void loop_call(struct loop *l, const char *name, loop_fn fn, void *arg);
 
+/* The loop of the calling thread, or NULL; and the world of a loop.
+ * Borrowed. */
 struct loop *loop_self(void); /* The loop of this thread, or NULL. */
 struct world *loop_world(const struct loop *l);
 
-/* Run fn(arg) on a pool thread and park until it is done: for work that would
- * keep the loop busy. On a plain thread it is a plain call. Parks. */
+/* Run fn(arg) on a thread of the pool and park until it has returned: for
+ * work that would block the loop. On a plain thread it is a plain call.
+ * Parks. */
 void offload(loop_fn fn, void *arg);
 
 #endif /* BASE_RUNTIME_LOOP_H */

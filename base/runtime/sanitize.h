@@ -1,5 +1,5 @@
-/* What the sanitizers must be told about stacks; nothing without them. Private
- * to base/runtime. */
+/* Announcements of stack switches to the sanitizers; empty functions without
+ * them. Private to base/runtime. */
 #ifndef BASE_RUNTIME_SANITIZE_H
 #define BASE_RUNTIME_SANITIZE_H
 
@@ -41,7 +41,7 @@ static inline void asan_leave(void **save, const void *bottom, size_t bytes)
 #endif
 }
 
-/* First thing on the stack arrived at; tells which stack was left. */
+/* The first call on the new stack; returns which stack was left. */
 static inline void
 asan_arrive(void *saved, const void **old_bottom, size_t *old_bytes)
 {
@@ -54,7 +54,7 @@ asan_arrive(void *saved, const void **old_bottom, size_t *old_bytes)
 #endif
 }
 
-/* A stack is used afresh, or is one no more: frames that never returned left
+/* A stack is reused or unmapped: frames that never returned have left
  * poison. */
 static inline void asan_fresh_stack(const void *bottom, size_t bytes)
 {

@@ -1,4 +1,6 @@
-/* Memory that two processes of one machine see. */
+/* Memory that two processes of one machine share: a sealed memfd. The seals
+ * forbid shrinking, so a reader never gets SIGBUS; the receiver checks that
+ * they are set and that the size is the agreed one before it maps anything. */
 #define _GNU_SOURCE
 
 #include "base/runtime/shared_memory.h"
@@ -17,13 +19,13 @@
 #include "base/runtime/world.h"
 #include "base/runtime/world_uv.h"
 
-/* It stays as large as it is: reading cannot fault. */
+/* The size is fixed, so that reading cannot fault. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct shared_memory {
     void *bytes;
     size_t len;
-    int fd;   /* -1: it came from elsewhere, or was passed on. */
+    int fd;   /* -1: it was received, or has been sent. */
     bool own; /* May be written. */
 };
 
@@ -72,7 +74,7 @@ int shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err)
     return rc;
 }
 
-/* What is mapped stays without its descriptor. */
+/* The mapping stays valid without the descriptor. */
 int shared_memory_send(struct shared_memory *m,
                        struct stream *s,
                        struct err *err)

@@ -1,4 +1,6 @@
-/* Streams: what holds for sockets and simulated ones alike. */
+/* Streams: the part that is common to sockets and simulated ones. Calls loop
+ * around the implementation's non-blocking operations and park between them,
+ * and each holds the stream, so that another fiber may close it at any time. */
 #include "base/runtime/stream.h"
 
 #include "base/core/panic.h"
@@ -137,7 +139,7 @@ int stream_read_full(struct stream *s, void *dst, size_t len, struct err *err)
     return 0;
 }
 
-/* Go @done bytes forward in the parts at *@at. */
+/* Advance *@at by @done bytes of the parts. */
 static size_t stream_advance_parts(const struct slice *parts,
                                    size_t count,
                                    size_t *at,
@@ -206,7 +208,8 @@ int stream_write_file(struct stream *s,
 
 static int no_files(const struct stream *s, struct err *err)
 {
-    return err_set(err, ERR_UNSUPPORTED, "%s: no files pass over it", s->peer);
+    return err_set(err, ERR_UNSUPPORTED, "%s: it cannot transfer open files",
+                   s->peer);
 }
 
 int stream_send_file(struct stream *s, struct file *f, struct err *err)

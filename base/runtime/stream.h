@@ -2,18 +2,18 @@
  * fibers.
  *
  * Addresses: "host:port" with a name or an IPv4 or [IPv6] literal, port 0 for
- * any free one; "unix:/path"; "unix:@name" outside the file system, where only
- * a server of the same user, or root's, is connected to. In the simulated world
- * any such text names a meeting point in memory, and bytes take
+ * any free one; "unix:/path"; "unix:@name" outside the file system, for which
+ * stream_connect() accepts only a server of the same user or of root. In the
+ * simulated world any such text names a listener in memory, and bytes take
  * options.network_us to arrive.
  *
  * A stream belongs to the loop of the fiber that made it. At most one fiber
  * reads it and one writes it at a time; they may be two. Reads and writes try
- * the socket first and park only when it is empty or full; nothing is queued
- * behind the caller's back, so a writer is held to its reader's pace.
+ * the socket first and park only when it is empty or full; nothing is queued in
+ * between, so a slow reader slows its writer down.
  *
  * Deadlines and cancellation of the calling fiber end every call that parks. A
- * write that ended so may have sent a part: close the stream then.
+ * write that was ended in this way may have sent a part: close the stream then.
  */
 #ifndef BASE_RUNTIME_STREAM_H
 #define BASE_RUNTIME_STREAM_H
@@ -28,9 +28,9 @@
 struct stream;
 struct stream_listener;
 
-/* Listen on @address for the loop of the running fiber. *@out is owned. A Unix
- * socket's path that nobody serves any more is taken over.
- * Errors: ERR_INVALID (the address), ERR_BUSY (in use), ERR_DENIED, ERR_IO. */
+/* Listen on @address for the loop of the running fiber. *@out is owned. A
+ * Unix socket's path that no process serves any more is reused. Errors:
+ * ERR_INVALID (the address), ERR_BUSY (in use), ERR_DENIED, ERR_IO. */
 MUST_CHECK int stream_listen(const char *address,
                              struct stream_listener **out,
                              struct err *err);
@@ -62,8 +62,8 @@ MUST_CHECK int stream_read(struct stream *s,
 MUST_CHECK int
 stream_read_full(struct stream *s, void *dst, size_t len, struct err *err);
 
-/* Read what is there without waiting: *@got 0 when that is nothing; *@end true
- * (and *@got 0) at the end of the stream. */
+/* Read the bytes that have arrived, without waiting: *@got 0 when there are
+ * none; *@end true (and *@got 0) at the end of the stream. */
 MUST_CHECK int stream_try_read(struct stream *s,
                                void *dst,
                                size_t len,
@@ -73,36 +73,35 @@ MUST_CHECK int stream_try_read(struct stream *s,
 /* Park until stream_try_read() may have something. Wakes may be spurious. */
 MUST_CHECK int stream_wait_readable(struct stream *s, struct err *err);
 
-/* Write all parts. Parks while the peer does not take them. The array @parts is
- * read again after each wait: whoever holds it may meanwhile replace the data
- * of a part by an equal copy of it. Errors: ERR_CLOSED (the peer is gone),
- * ERR_IO. */
+/* Write all parts. Parks while the peer does not take them. The array @parts
+ * is read again after each wait, so its owner may meanwhile replace the data
+ * of a part by an equal copy. Errors: ERR_CLOSED (the peer is gone), ERR_IO. */
 MUST_CHECK int stream_write(struct stream *s,
                             const struct slice *parts,
                             size_t part_count,
                             struct err *err);
 
 /* Write [@offset, @offset + @len) of @f, from the page cache without a copy
- * through the program's memory. What is not there is read from the disk, and
- * the loop waits for it: see file_is_cached(). Parks. PRE:
- * stream_can_write_files(). Errors: as stream_write(); ERR_IO also when the
- * file is shorter. */
+ * through the program's memory. The loop blocks for pages that must come
+ * from the disk: see file_is_cached(). Parks. PRE: stream_can_write_files().
+ * Errors: as stream_write(); ERR_IO also when the file is shorter. */
 struct file;
 MUST_CHECK int stream_write_file(struct stream *s,
                                  struct file *f,
                                  uint64_t offset,
                                  size_t len,
                                  struct err *err);
+/* True if stream_write_file() works on @s. */
 bool stream_can_write_files(const struct stream *s);
 
-/* Pass the open file @f to the process at the other end of a Unix socket, which
- * takes it with stream_receive_file() at the same place of the stream: one byte
- * goes with it. @f stays the caller's. Parks. ERR_UNSUPPORTED: not over this
- * stream. */
+/* Pass the open file @f to the process at the other end of a Unix socket,
+ * which receives it with stream_receive_file() at the same place of the
+ * stream; one byte travels with it. @f stays the caller's. Parks.
+ * ERR_UNSUPPORTED: not over this stream. */
 MUST_CHECK int
 stream_send_file(struct stream *s, struct file *f, struct err *err);
-/* *@out is owned. Parks. Errors: ERR_CORRUPT (no file came), ERR_CLOSED,
- * ERR_UNSUPPORTED. */
+/* Receive a file that stream_send_file() sent. *@out is owned. Parks.
+ * Errors: ERR_CORRUPT (no file came), ERR_CLOSED, ERR_UNSUPPORTED. */
 MUST_CHECK int
 stream_receive_file(struct stream *s, struct file **out, struct err *err);
 
@@ -110,11 +109,13 @@ stream_receive_file(struct stream *s, struct file **out, struct err *err);
  * the end of the stream. Reading continues. Does not park. */
 void stream_end_writing(struct stream *s);
 
-/* The other side, for messages. Borrowed. */
+/* The other side's address, for messages. Borrowed. */
 const char *stream_peer(const struct stream *s);
-/* Bytes taken by the system, ever: does the other side read? */
+/* Bytes that the system has accepted since the stream was opened; tells
+ * whether the other side reads. */
 uint64_t stream_written(const struct stream *s);
-/* Does it stay within this machine: loopback, a Unix socket, the simulation? */
+/* True if it stays within this machine: loopback, a Unix socket, the
+ * simulation. */
 bool stream_is_local(const struct stream *s);
 bool stream_listener_is_local(const struct stream_listener *l);
 

@@ -1,4 +1,5 @@
-/* What an implementation of streams provides. Private to base/runtime. */
+/* The operations that an implementation of streams provides. Private to
+ * base/runtime. */
 #ifndef BASE_RUNTIME_STREAM_OPS_H
 #define BASE_RUNTIME_STREAM_OPS_H
 
@@ -14,20 +15,20 @@ enum stream_side {
     STREAM_WRITING
 };
 
-/* None of these but wait and accept parks. stream.c loops around them, sees to
- * it that a stream lives while a fiber is inside a call on it, and lets nothing
- * through once it is closed. */
+/* Only wait and accept park. stream.c loops around the others, keeps a
+ * stream alive while a fiber is inside a call on it, and calls nothing but
+ * free once it is closed. */
 struct stream_ops {
-    /* Read what is there: *@got 0 with *@end false when there is nothing yet,
-     * with *@end true at the end of the stream. */
+    /* Read the bytes that have arrived: *@got 0 with *@end false when there
+     * are none yet, with *@end true at the end of the stream. */
     int (*read)(struct stream *s,
                 void *dst,
                 size_t len,
                 size_t *got,
                 bool *end,
                 struct err *err);
-    /* Write what there is room for, from byte @skip of the first part on;
-     * *@done may be 0. PRE: there is at least one byte. */
+    /* Write as much as there is room for, from byte @skip of the first part
+     * on; *@done may be 0. PRE: there is at least one byte. */
     int (*write)(struct stream *s,
                  const struct slice *parts,
                  size_t part_count,
@@ -42,9 +43,9 @@ struct stream_ops {
                       size_t len,
                       size_t *done,
                       struct err *err);
-    /* May files be passed over it? NULL: never. */
+    /* True if it can transfer open files. NULL: never. */
     bool (*passes_files)(const struct stream *s);
-    /* Pass an open file; *@done false: there is no room yet. NULL: it cannot.
+    /* Send an open file; *@done false: there is no room yet. NULL: unsupported.
      */
     int (*send_file)(struct stream *s,
                      struct file *f,
@@ -56,8 +57,10 @@ struct stream_ops {
      * Wakes may be spurious. */
     int (*wait)(struct stream *s, enum stream_side side, struct err *err);
     void (*end_writing)(struct stream *s);
-    void (*close)(struct stream *s); /* Wakes who waits. Once. */
-    void (*free)(struct stream *s);  /* Closed, and nobody is inside. */
+    void (*close)(struct stream *s); /* Wakes the fibers that wait. Called
+                                        once. */
+    void (*free)(struct stream *s);  /* It is closed, and no fiber is inside
+                                        a call. */
     bool (*is_local)(const struct stream *s);
     int (*accept)(struct stream_listener *l,
                   struct stream **out,
@@ -70,15 +73,16 @@ struct stream {
     struct loop *loop;
     unsigned users; /* The owner, fibers inside calls, the implementation. */
     bool closed;
-    uint64_t written; /* Bytes that the implementation took, ever. */
+    uint64_t written; /* Bytes that the implementation has accepted. */
     char peer[STREAM_ADDRESS_BYTES];
 };
 
-/* One user less; the last one frees it. */
+/* Release one user's hold; the last one frees it. */
 void stream__drop(struct stream *s);
 /* Park until @side may do something. Parks. */
 MUST_CHECK int
 stream__wait(struct stream *s, enum stream_side side, struct err *err);
+/* Set ERR_CLOSED, with the peer's name; returns it. */
 int stream__closed_error(const struct stream *s, struct err *err);
 
 struct stream_listener {

@@ -10,7 +10,8 @@
  * waiting.
  *
  * A signalled waiter whose mutex is held moves to the mutex's list instead of
- * waking up only to sleep again; not so fibers of the signaller's own loop.
+ * waking up only to sleep again, except for fibers of the signaller's own loop
+ * (runs_later()).
  *
  * Lock order: a condition's guard is never held together with a mutex's guard.
  */
@@ -121,8 +122,8 @@ bool mutex_try_lock(struct mutex *m)
     return false;
 }
 
-/* Spinning helps where the holder runs on another CPU; the holder a fiber would
- * spin for may be waiting on its own loop. */
+/* Spinning helps only if the holder runs on another CPU. Fibers do not spin:
+ * the holder may be a fiber of the same loop. */
 static bool spin_lock(struct mutex *m)
 {
     if (fiber_self())
@@ -135,7 +136,7 @@ static bool spin_lock(struct mutex *m)
     return false;
 }
 
-/* Take @m, or put @w on its list; true if taken. */
+/* Lock @m, or put @w on its list; true if locked. */
 static bool lock_or_queue(struct mutex *m, struct sync_waiter *w)
 {
     bool taken;
@@ -153,7 +154,8 @@ static bool lock_or_queue(struct mutex *m, struct sync_waiter *w)
     return taken;
 }
 
-/* Queue until @m is ours. @w is fresh or was woken from the mutex's list. */
+/* Wait until @m is locked by the caller. @w is fresh or was woken from the
+ * mutex's list. */
 static void lock_queued(struct mutex *m, struct sync_waiter *w)
 {
     while (!w->owner && !lock_or_queue(m, w)) {
@@ -284,9 +286,10 @@ bool cond_wait_us(struct cond *c, struct mutex *m, struct world *w, uint64_t us)
     return true;
 }
 
-/* Does @w run only once the running fiber, which may hold the mutex, has parked
- * or ended? Then it finds the mutex free most often, and all who are woken
- * together run together, rather than one after the other as they unlock. */
+/* True if @w can run only after the running fiber, which may hold the mutex,
+ * has parked or ended. It then usually finds the mutex free, and waiters
+ * that are woken together run together instead of one after another as each
+ * unlocks. */
 static bool runs_later(const struct sync_waiter *w)
 {
     const struct fiber *self = fiber_self();
@@ -348,7 +351,7 @@ void cond_broadcast(struct cond *c)
         each->queued = false;
     guard_give(&c->guard);
     for (; w; w = next) {
-        next = w->next; /* sync_waiter_release() may be the end of @w. */
+        next = w->next; /* sync_waiter_release() may free @w. */
         sync_waiter_release(w);
     }
 }

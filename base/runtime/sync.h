@@ -1,12 +1,12 @@
 /* Mutexes and condition variables for fibers and threads alike.
  *
- * A fiber that must wait parks and its loop goes on; a plain thread sleeps in
+ * A fiber that must wait parks and its loop continues; a plain thread sleeps in
  * the kernel. One lock may be shared by both. Uncontended lock and unlock are
  * one atomic operation each.
  *
- * A fiber may hold a mutex over a parking call; that is allowed and means that
- * others wait for as long. Locks are not recursive. Fair enough: waiters are
- * served in order, a running thread may overtake them once.
+ * A fiber may hold a mutex across a parking call; the others wait for as long.
+ * Locks are not recursive. Waiters are served in order; a running thread may
+ * overtake the oldest of them once.
  */
 #ifndef BASE_RUNTIME_SYNC_H
 #define BASE_RUNTIME_SYNC_H
@@ -31,12 +31,16 @@ struct cond {
     struct sync_waiter *tail;
 };
 
+/* An unlocked mutex. */
 void mutex_init(struct mutex *m);
 void mutex_close(struct mutex *m); /* PRE: free, nobody waits. */
 void mutex_lock(struct mutex *m);  /* Parks. */
+/* Lock it if it is free; never waits. */
 bool mutex_try_lock(struct mutex *m);
+/* PRE: the caller holds it. */
 void mutex_unlock(struct mutex *m);
 
+/* A condition nobody waits for. */
 void cond_init(struct cond *c);
 void cond_close(struct cond *c); /* PRE: nobody waits. */
 /* Release @m, wait for a signal, take @m again. Parks. Wakes may be spurious.

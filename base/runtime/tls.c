@@ -1,9 +1,9 @@
 /* TLS 1.3 over a stream, with OpenSSL working in memory.
  *
- * What comes from the stream below is fed into one memory BIO, what OpenSSL
- * wants sent is taken from another. Plain bytes count as written once their
- * cipher text is with the stream below, so that a writer is held to its
- * reader's pace here too.
+ * Bytes from the stream below are fed into one memory BIO; bytes for it are
+ * taken from another. Plain bytes count as written only once the stream below
+ * has accepted their cipher text, so that a slow reader slows its writer down
+ * here too.
  */
 #include "base/runtime/tls.h"
 
@@ -28,7 +28,7 @@
 
 struct tls_context {
     SSL_CTX *ssl;
-    bool nameless;        /* Peers may show no certificate. */
+    bool nameless;        /* Peers need no certificate. */
     const char *protocol; /* By ALPN; NULL: any. */
     char name[NAME_BYTES];
 };
@@ -39,8 +39,8 @@ struct tls_stream {
     SSL *ssl;             /* Owned, with the two below. */
     BIO *in;              /* Cipher text from the stream below, */
     BIO *out;             /* and for it. */
-    size_t unreported;    /* Plain bytes encrypted, whose cipher text was not
-                             yet all taken. */
+    size_t unreported;    /* Plain bytes encrypted whose cipher text the
+                             stream below has not accepted completely. */
     char peer_name[NAME_BYTES];
 };
 
@@ -120,7 +120,7 @@ static int use_certificates(struct tls_context *c, BIO *pem, struct err *err)
             X509_free(cert);
             return bad_pem("chain of certificates", err);
         }
-    ERR_clear_error(); /* That there is no further one. */
+    ERR_clear_error(); /* The error that says there is no further one. */
     return 0;
 }
 
@@ -274,7 +274,7 @@ static struct tls_stream *tls_stream(struct stream *s)
     return (struct tls_stream *)s;
 }
 
-/* Hand to the stream below what it takes without waiting. */
+/* Give the stream below as much as it accepts without waiting. */
 static int tls_flush(struct tls_stream *t, struct err *err)
 {
     int rc = 0;
@@ -289,7 +289,7 @@ static int tls_flush(struct tls_stream *t, struct err *err)
         rc = t->lower->ops->write(t->lower, &part, 1, 0, &done, err);
         if (rc || done == 0)
             break;
-        /* A memory BIO gives up what is read from it. */
+        /* Reading is the way to discard bytes of a memory BIO. */
         for (char dropped[1024]; done;) {
             int n =
                 BIO_read(t->out, dropped, (int)MIN_OF(done, sizeof(dropped)));
@@ -300,7 +300,8 @@ static int tls_flush(struct tls_stream *t, struct err *err)
     return rc;
 }
 
-/* Feed what has come; *@fed is false when that is nothing. *@end at the end. */
+/* Feed the bytes that have arrived; *@fed is false when there are none.
+ * *@end is true at the end of the stream. */
 static int tls_feed(struct tls_stream *t, bool *fed, bool *end, struct err *err)
 {
     char bytes[STEP_BYTES];
@@ -315,7 +316,7 @@ static int tls_feed(struct tls_stream *t, bool *fed, bool *end, struct err *err)
 static int tls_failed(struct tls_stream *t, struct err *err)
 {
     long verify = SSL_get_verify_result(t->ssl);
-    (void)tls_flush(t, NULL); /* The alert that tells the peer. */
+    (void)tls_flush(t, NULL); /* Sends the alert with the reason to the peer. */
     if (verify != X509_V_OK) {
         ERR_clear_error();
         return err_set(err, ERR_DENIED, "%s: its certificate: %s", t->base.peer,
@@ -407,7 +408,7 @@ static int wait_tls(struct stream *base, enum stream_side side, struct err *err)
     return stream__wait(tls_stream(base)->lower, side, err);
 }
 
-/* The alert that says so goes first. */
+/* The close_notify alert is sent first. */
 static void end_writing(struct stream *base)
 {
     struct tls_stream *t = tls_stream(base);
@@ -427,7 +428,7 @@ static void close_tls(struct stream *base)
         (void)tls_flush(t, NULL);
     }
     ERR_clear_error();
-    stream_close(t->lower); /* Whoever waits in it has a hold on it. */
+    stream_close(t->lower); /* A fiber that waits in it keeps it alive. */
     t->lower = NULL;
 }
 
@@ -532,8 +533,8 @@ static int check_peer(struct tls_stream *t, struct err *err)
                         t->base.peer);
 }
 
-/* Whoever has a certificate of the authority, as every client has, could pose
- * as a server otherwise. */
+/* Every client has a certificate of the authority, and could pose as a
+ * server without this check. */
 static int check_server(const struct tls_stream *t,
                         const char *host,
                         const char *group,
@@ -544,7 +545,7 @@ static int check_server(const struct tls_stream *t,
               X509_check_host(cert, host, 0, 0, NULL) == 1 ||
               X509_check_host(cert, group, 0, 0, NULL) == 1;
     X509_free(cert);
-    ERR_clear_error(); /* That a name is no address. */
+    ERR_clear_error(); /* The error that says the name is not an address. */
     if (ok)
         return 0;
     err_set(err, ERR_DENIED,
@@ -554,7 +555,7 @@ static int check_server(const struct tls_stream *t,
     return ERR_DENIED;
 }
 
-/* What a handshake came to: @rc. */
+/* Finish a handshake whose outcome is @rc. */
 static int tls_secured(struct tls_stream *t, struct stream **s, int rc)
 {
     *s = rc ? NULL : &t->base;

@@ -1,7 +1,7 @@
 /* TLS 1.3 over a stream, with certificates on both sides.
  *
- * A stream that was wrapped is used like any other (stream.h) and closes the
- * one below it. OpenSSL sees only memory; all waiting is the stream's.
+ * A wrapped stream is used like any other (stream.h) and closes the one below
+ * it. OpenSSL works in memory only; all waiting happens in stream.h.
  *
  * Threads: a context is immutable and shared by all; a stream is its loop's.
  */
@@ -18,16 +18,17 @@ struct stream;
 struct tls_context;
 
 /* PEM texts: our certificate with its chain, its key, the authority that signed
- * the peers' certificates. *@out is owned. ERR_INVALID says which is wrong. */
+ * the peers' certificates. *@out is owned. Errors: ERR_INVALID, which says
+ * which of them is wrong. */
 MUST_CHECK int tls_context_new(struct slice certificate,
                                struct slice key,
                                struct slice authority,
                                struct tls_context **out,
                                struct err *err);
-/* The same for servers of a public protocol: clients need no certificate where
- * @authority is empty, and may do without one where @optional. @protocol (a
- * literal, such as "h2") is what both sides must speak if the client says what
- * it speaks (ALPN). For tls_accept() alone. */
+/* The same for servers of a public protocol: clients need no certificate if
+ * @authority is empty or @optional is set. @protocol (a literal, such as
+ * "h2") must be among the protocols that the client offers by ALPN, if it
+ * offers any. For tls_accept() alone. */
 MUST_CHECK int tls_public_context_new(struct slice certificate,
                                       struct slice key,
                                       struct slice authority,
@@ -40,13 +41,14 @@ void tls_context_free(struct tls_context *c); /* NULL is allowed. */
 /* The first DNS name of our certificate, or its common name. Borrowed. */
 const char *tls_context_name(const struct tls_context *c);
 
-/* Shake hands over *@s as client or server and replace it by the encrypted
- * stream; on failure *@s is closed and NULL. Both sides must show a certificate
- * that the authority signed, that is for this side and in date by the world's
- * clock. A server's must also be for @host, the name or the IP address that was
- * called, or for @group, a name that all servers of a kind share: by its
- * subjectAltName, or by its common name if that has no DNS names. Parks.
- * Errors: ERR_DENIED says what is wrong; those of the stream. */
+/* Perform the handshake over *@s as client or server and replace it by the
+ * encrypted stream; on failure *@s is closed and NULL. Both sides must show
+ * a certificate that the authority signed, that is for this side and in date
+ * by the world's clock. A server's must also be for @host, the name or the
+ * IP address that was called, or for @group, a name that all servers of a
+ * cluster share: by its subjectAltName, or by its common name if that has no
+ * DNS names. Parks. Errors: ERR_DENIED, with the reason; those of the
+ * stream. */
 MUST_CHECK int tls_connect(const struct tls_context *c,
                            const char *host,
                            const char *group,

@@ -1,4 +1,6 @@
-/* Waiting, for threads by futex and for fibers by parking. */
+/* Waiting: threads by futex, fibers by parking. A thread spins, then polls
+ * (busy_poll.h), and only then sleeps: most waits for a mutex or an answer
+ * from another thread are shorter than going to sleep and waking up. */
 #define _GNU_SOURCE
 
 #include "base/runtime/waiter.h"
@@ -11,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber_loop.h"
 
-/* Looks at the flag at a time, before others get a turn. */
+/* Reads of the flag in a row before other threads get a turn. */
 #define WAIT_SPIN_COUNT 100
 
-/* What sync_waiter.woken says. */
+/* Values of sync_waiter.woken. */
 enum {
     WAITING = 0,
     WOKEN = 1,
@@ -33,8 +36,8 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC stops while the machine is suspended: a lease would be valid
- * there when it had long run out for everybody else. */
+/* CLOCK_MONOTONIC stops while the machine is suspended: a lease would still
+ * be valid there after it had expired everywhere else. */
 uint64_t real_mono_ns(void)
 {
     return clock_ns(CLOCK_BOOTTIME);
@@ -58,6 +61,8 @@ void waiter_init(struct sync_waiter *w)
 
 void waiter_rearm(struct sync_waiter *w)
 {
+    PRE(atomic_load_explicit(&w->woken, memory_order_relaxed) == WOKEN);
+    PRE(!w->queued);
     atomic_store_explicit(&w->woken, WAITING, memory_order_relaxed);
 }
 
@@ -103,7 +108,7 @@ static bool futex_sleep(struct sync_waiter *w, const struct timespec *until)
     return true;
 }
 
-/* Look, then sleep; false when @until came first. */
+/* Poll, then sleep; false when @until came first. */
 static bool thread_wait(struct sync_waiter *w, const struct timespec *until)
 {
     bool caught;

@@ -1,9 +1,9 @@
-/* Whoever waits: a fiber that parks or a plain thread that sleeps in the
- * kernel, behind one face. Private to base/runtime.
+/* A waiter: a fiber that parks, or a plain thread that sleeps in the kernel,
+ * behind one interface. Private to base/runtime.
  *
- * A waiter lives on the stack of the one who waits. It is put on some list, and
- * whoever takes it off that list wakes it, once. After waiter_wake() the waiter
- * may be gone.
+ * A waiter lives on the stack of the caller that waits. It is put on a list,
+ * and the thread that removes it from that list wakes it, once. After
+ * waiter_wake() the waiter may be gone.
  */
 #ifndef BASE_RUNTIME_WAITER_H
 #define BASE_RUNTIME_WAITER_H
@@ -24,12 +24,12 @@ struct sync_waiter {
     atomic_uint woken;        /* Of waiter.c; a futex for threads. */
     struct mutex *mutex;      /* Of cond_wait: to be taken again. */
     bool queued;              /* On a condition's list. */
-    bool overtaken;           /* Was woken and lost the race: next time the
-                                 mutex is handed over. */
-    bool owner;               /* The mutex was handed over. */
+    bool overtaken;           /* It was woken and lost the race: next time it
+                                 is handed the mutex. */
+    bool owner;               /* It was handed the mutex. */
 };
 
-/* For the calling fiber or thread. */
+/* Prepare @w for the calling fiber or thread. */
 void waiter_init(struct sync_waiter *w);
 /* Make it wait once more. PRE: it was woken and is on no list. */
 void waiter_rearm(struct sync_waiter *w);
@@ -39,6 +39,7 @@ void waiter_wait(struct sync_waiter *w);
  * came first: then the waiter may still be on its list. Parks. */
 bool waiter_wait_until(struct sync_waiter *w, uint64_t mono_ns);
 /* Any thread. */
+/* Wake it, once; @w may be gone afterwards. Any thread. */
 void waiter_wake(struct sync_waiter *w);
 
 /* Monotonic clock of the real world. */

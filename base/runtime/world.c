@@ -1,5 +1,7 @@
-/* The door of the world: checks what holds for every implementation, and calls
- * the one at hand. */
+/* The calls of world.h: checks the rules that hold for every implementation
+ * and calls the one that @w is. Operations that are compositions of others
+ * (making parents, syncing names) are here, so that the simulator runs the
+ * same code. */
 #include "base/runtime/world.h"
 
 #include <stdlib.h>
@@ -218,7 +220,7 @@ char *world_directory_of(const char *path)
     return mem_strndup(path, len > 1 ? len - 1 : 1);
 }
 
-/* Where we may not look, what is there was made by somebody else. */
+/* A directory that cannot be read exists: somebody else made it. */
 static int
 sync_name(struct world *w, const char *path, bool made, struct err *err)
 {
@@ -237,7 +239,7 @@ int world_make_dir(struct world *w, const char *path, struct err *err)
     if (rc == 0)
         return sync_name(w, path, false, err);
     rc = world_mkdir(w, path, err);
-    if (rc && rc != ERR_EXISTS) /* Another was faster. */
+    if (rc && rc != ERR_EXISTS) /* Another process was faster. */
         return rc;
     return sync_name(w, path, true, err);
 }

@@ -1,17 +1,17 @@
-/* The world: everything a program meets outside its own memory.
+/* The world: everything a program reaches outside its own memory.
  *
- * Clock, randomness, files, threads and sockets are reached through this door
+ * Clock, randomness, files, threads and sockets are reached through this header
  * alone. It has two implementations: world_uv.c, the real one, and world_sim.c,
  * a whole machine (or many) in one thread with virtual time and seeded faults.
  * No state is global, so that many nodes fit into one process.
  *
  * Waiting
- *     A function that may wait says "Parks." Called on a fiber it parks the
- *     fiber and the loop goes on; called on a plain thread (a user's thread, a
- *     task) it blocks that thread. The code above is the same in both cases,
- *     and reads top to bottom. In the simulated world everything is a fiber.
- *     Calls on files do not heed a fiber's deadline or cancellation: what was
- *     begun on a disk is finished.
+ *     A function that may wait says "Parks." Called on a fiber, it parks the
+ *     fiber and the loop continues; called on a plain thread (a user's thread,
+ *     a task), it blocks that thread. Callers are the same sequential code in
+ *     both cases. In the simulated world everything is a fiber. Calls on files
+ *     ignore a fiber's deadline and cancellation: an operation that began is
+ *     finished.
  *
  * Threads
  *     Any thread, unless a function says otherwise. A struct file may be read
@@ -41,14 +41,17 @@ void world_free(struct world *w); /* PRE: no file or task of it is open. */
 
 /* --- time and chance -------------------------------------------------- */
 
+/* The wall clock may jump in either direction: for people and file times,
+ * never for order. */
 uint64_t world_now_us(struct world *w); /* Wall clock, µs since 1970. */
 /* Never goes back, and counts the time that the machine is suspended: leases
- * are measured by it. How far two machines' may drift apart is said where a
- * lease counts on it (replica.h). */
+ * are measured by it. Code that relies on two machines' clocks states the
+ * drift it tolerates (replica.h). */
 uint64_t world_mono_ns(struct world *w);
 uint64_t world_random(struct world *w); /* 64 random bits; no secret. */
 /* Random bytes that nobody can guess: for keys and challenges. */
 void world_random_bytes(struct world *w, void *dst, size_t len);
+/* CPUs that this process may use; at least 1. */
 unsigned world_cpu_count(struct world *w);
 void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
 
@@ -62,8 +65,8 @@ enum file_flags {
     FILE_TRUNCATE = 16, /* Start empty. */
     FILE_DIRECT = 32,   /* Past the page cache where the file system can;
                            buffers, offsets and lengths in FILE_DIRECT_ALIGN. */
-    FILE_SHARED = 64,   /* With FILE_CREATE: others may have it, as the umask
-                           says. Else a new file is its owner's alone. */
+    FILE_SHARED = 64,   /* With FILE_CREATE: others get access as the umask
+                           allows. Else a new file is its owner's alone. */
 };
 
 #define FILE_DIRECT_ALIGN ((size_t)4096)
@@ -97,8 +100,8 @@ MUST_CHECK int file_read_at(struct file *f,
                             size_t *got,
                             struct err *err);
 
-/* Does the page cache hold all of [offset, offset + len)? True also where that
- * cannot be told. Never waits, never parks. */
+/* Does the page cache hold all of [offset, offset + len)? True also if the
+ * system cannot tell. Never waits, never parks. */
 bool file_is_cached(struct file *f, uint64_t offset, uint64_t len);
 
 /* Write all parts, one after the other, at @offset. Parks. On error any prefix
@@ -109,8 +112,8 @@ MUST_CHECK int file_write_at(struct file *f,
                              size_t part_count,
                              struct err *err);
 
-/* Data and size are on the disk afterwards (fdatasync). Parks. After a failed
- * sync nothing is known about unsynced bytes: give the file up. */
+/* Data and size are on the disk afterwards (fdatasync). Parks. After a
+ * failed sync the state of unsynced bytes is unknown: stop using the file. */
 MUST_CHECK int file_sync(struct file *f, struct err *err);
 /* file_write_at(), then file_sync(): together they cost a fiber one turn of
  * another thread. Parks. */
@@ -128,11 +131,11 @@ MUST_CHECK int file_truncate(struct file *f, uint64_t bytes, struct err *err);
 /* Reserve disk space without changing the size (a hint; never an error). */
 void file_allocate(struct file *f, uint64_t bytes);
 
-/* Have the disk take what [offset, offset+len) has in the page cache alone, so
- * that a sync later finds less to wait for, and wait for it, as far as that can
- * be told: who asks for a piece after the other has one under way, and others
- * need not wait behind all of them. A hint; says nothing of what has reached
- * the disk. Parks, for a second at most. */
+/* Write the dirty pages of [offset, offset+len) to the disk and wait for
+ * that, as far as the system can tell, so that a later sync has less to do.
+ * A caller that does this piece by piece keeps one write under way, and
+ * requests of others do not queue after all of them. A hint: durability
+ * needs file_sync(). Parks, for a second at most. */
 void file_write_back(struct file *f, uint64_t offset, uint64_t len);
 
 enum file_advice {
@@ -140,7 +143,7 @@ enum file_advice {
     FILE_WONT_NEED, /* Drop it. */
 };
 
-/* Tell the page cache what [offset, offset+len) is for. A hint. */
+/* Tell the page cache how [offset, offset+len) will be used. A hint. */
 void file_advise(struct file *f,
                  uint64_t offset,
                  uint64_t len,
@@ -148,47 +151,54 @@ void file_advise(struct file *f,
 
 void file_close(struct file *f); /* NULL is allowed. Syncs nothing. */
 
+/* Give @from the name @to, which is replaced if it exists; or remove a file.
+ * Durable after world_sync_dir(). Parks. Errors: ERR_NOTFOUND and those of
+ * rename(2) and unlink(2). */
 MUST_CHECK int world_rename(struct world *w,
                             const char *from,
                             const char *to,
                             struct err *err);
 MUST_CHECK int world_remove(struct world *w, const char *path, struct err *err);
-/* The new directory is its owner's alone. */
+/* Make a directory that only its owner may access. Durable after
+ * world_sync_dir(). Parks. ERR_EXISTS, ERR_NOTFOUND (no parent). */
 MUST_CHECK int world_mkdir(struct world *w, const char *path, struct err *err);
-/* The same, for this user alone. ERR_EXISTS also if it is his already. */
+/* The same; ERR_EXISTS even if the existing directory is this user's alone. */
 MUST_CHECK int
 world_mkdir_private(struct world *w, const char *path, struct err *err);
-/* Others may have it, as the umask says. */
+/* The same, with access for others as the umask allows. */
 MUST_CHECK int
 world_mkdir_shared(struct world *w, const char *path, struct err *err);
-/* See to it that nobody but its owner gets into directory @path, which may be
- * one that an older program made. ERR_DENIED: it is another's, and others get
- * in. */
+/* Take away everybody's access but the owner's from directory @path, which
+ * an older version may have made. Parks. ERR_DENIED: it belongs to another
+ * user, and others have access. */
 MUST_CHECK int
 world_make_private(struct world *w, const char *path, struct err *err);
+/* Remove the empty directory @path. Parks. Errors: those of rmdir(2). */
 MUST_CHECK int world_rmdir(struct world *w, const char *path, struct err *err);
+/* The kind, size and times of @path, following symbolic links. Parks.
+ * ERR_NOTFOUND. */
 MUST_CHECK int world_stat(struct world *w,
                           const char *path,
                           struct file_info *info,
                           struct err *err);
-/* Names created, renamed or removed in directory @path are on the disk. */
+/* Make names that were created, renamed or removed in directory @path
+ * durable. Parks. */
 MUST_CHECK int
 world_sync_dir(struct world *w, const char *path, struct err *err);
 
-/* The directory that has the name @path in it; "." if none is said. Owned:
- * mem_free(). */
+/* The directory part of @path; "." if it has none. Owned: mem_free(). */
 char *world_directory_of(const char *path);
-/* Make the directory @path, if it is not there, and have its name on the disk:
- * one that is there may have been made by a process that was killed before it
- * was. ERR_INVALID: it is something else. Parks. */
+/* Make the directory @path unless it exists, and make its name durable in
+ * either case: an existing one may come from a process that was killed
+ * before it did so. ERR_INVALID: it is not a directory. Parks. */
 MUST_CHECK int
 world_make_dir(struct world *w, const char *path, struct err *err);
-/* The same, with what is missing above it. ERR_TOOBIG: that is too much. */
+/* The same, with its missing parents. ERR_TOOBIG: too many are missing. */
 MUST_CHECK int
 world_make_dirs(struct world *w, const char *path, struct err *err);
 
-/* How large the disk that holds @path is, and how much of it a file could still
- * take. Parks. */
+/* The size of the disk that holds @path, and the space that files of this
+ * user could still take. Parks. */
 MUST_CHECK int world_space(struct world *w,
                            const char *path,
                            uint64_t *capacity_bytes,
@@ -205,18 +215,19 @@ MUST_CHECK int world_list(struct world *w,
 void world_names_free(char **names, size_t count);
 
 /* Take the lock file @path for this process, creating it; ERR_BUSY names the
- * process that holds it. Held until file_unlock() or the end of the process. */
+ * process that holds it. Held until file_unlock() or the end of the process.
+ * Parks. */
 MUST_CHECK int file_lock(struct world *w,
                          const char *path,
                          struct file_lock **out,
                          struct err *err);
 void file_unlock(struct file_lock *l); /* NULL is allowed. */
 
-/* Lock the directory @path, with others or @alone, without waiting. It excludes
- * within a process too, writes nothing, and needs the right to read only. *@out
- * is NULL where directories cannot be locked (the simulator, some network file
- * systems). Held until dir_unlock() or the end of the process. Errors:
- * ERR_BUSY, ERR_NOTFOUND, ERR_IO. */
+/* Lock the directory @path, with others or @alone, without waiting. Locks
+ * conflict within a process too. Writes nothing, and needs only the right to
+ * read. *@out is NULL if directories cannot be locked (the simulator, some
+ * network file systems). Held until dir_unlock() or the end of the process.
+ * Errors: ERR_BUSY, ERR_NOTFOUND, ERR_IO. */
 MUST_CHECK int dir_lock(struct world *w,
                         const char *path,
                         bool alone,

@@ -1,4 +1,4 @@
-/* What an implementation of the world provides: the table behind world.h.
+/* The operations that an implementation of the world provides.
  *
  * Private to base/runtime and to worlds that tests build. Each implementation
  * embeds the base structs below as its first member. The meaning of each entry
@@ -37,7 +37,7 @@ struct world_ops {
                         size_t len,
                         size_t *got,
                         struct err *err);
-    /* NULL: it cannot be told. */
+    /* NULL: unknown. */
     bool (*file_is_cached)(struct file *f, uint64_t offset, uint64_t len);
     int (*file_write_at)(struct file *f,
                          uint64_t offset,
@@ -126,7 +126,7 @@ struct world_ops {
 struct world {
     const struct world_ops *ops;
     struct logger *logger; /* Borrowed; NULL: none. See log.h. */
-    struct audit *audit;   /* The same. See audit.h. */
+    struct audit *audit;   /* Borrowed; NULL: none. See audit.h. */
 };
 
 struct file {
@@ -152,6 +152,7 @@ struct name_list {
     size_t cap;
 };
 
+/* Add a copy of @name. */
 void name_list_add(struct name_list *l, const char *name);
 
 #endif /* BASE_RUNTIME_WORLD_OPS_H */

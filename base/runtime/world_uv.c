@@ -1,5 +1,6 @@
-/* The real world: Linux's clocks, randomness and CPUs; its files, names, locks,
- * tasks and loops are in the files beside this one. */
+/* The real world: Linux's clocks, randomness and CPUs. Its files, names,
+ * locks, tasks and loops are in the other world_uv_*.c. Creating one starts
+ * nothing: the embedded engine opens a world for every database. */
 #define _GNU_SOURCE
 
 #include "base/runtime/world_uv.h"

@@ -10,8 +10,9 @@ struct real_world {
     struct world base;
     atomic_uint_least64_t random_state;  /* Counter mixed into numbers. */
     struct offload_pool *pool;           /* Threads for work off the loops. */
-    atomic_uint_least64_t slow_until_ns; /* Writes to the page cache may wait
-                                            for the disk until then. */
+    atomic_uint_least64_t slow_until_ns; /* Until then, writes to the page
+                                            cache are expected to wait for
+                                            the disk. */
 };
 
 static inline struct real_world *real_world(struct world *w)
@@ -19,7 +20,9 @@ static inline struct real_world *real_world(struct world *w)
     return (struct real_world *)w;
 }
 
-/* world_uv_file.c */
+/* The entries of world_ops, by file; their contracts are those of world.h.
+ *
+ * world_uv_file.c */
 int real_file_open(struct world *w,
                    const char *path,
                    unsigned flags,
@@ -52,8 +55,8 @@ void real_file_advise(struct file *f,
                       uint64_t len,
                       enum file_advice advice);
 void real_file_close(struct file *f);
-/* For passing it to another process: the descriptor, borrowed, and a file for
- * one that came, which it owns from then on. */
+/* For transfers between processes: the descriptor of @f, borrowed, and a
+ * file for a received descriptor, which it owns from then on. */
 int real_file_descriptor(const struct file *f);
 struct file *real_file_adopt(struct world *w, int fd, const char *path);
 
@@ -114,7 +117,7 @@ int real_loop_new(struct world *w,
                   struct loop **out,
                   struct err *err);
 
-/* world_uv_stream.c */
+/* world_uv_stream.c: the entries `listen` and `connect`. */
 int real_listen(struct loop *l,
                 const char *address,
                 struct stream_listener **out,

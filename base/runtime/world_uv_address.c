@@ -1,4 +1,7 @@
-/* Texts like "host:port" and "unix:/path" to socket addresses and back. */
+/* Texts like "host:port" and "unix:/path" to socket addresses and back.
+ * Names are resolved on the thread pool, because getaddrinfo() blocks. A
+ * Unix path that is too long for sockaddr_un is reached through
+ * /proc/self/fd and its directory, so that deep data directories work. */
 #define _GNU_SOURCE
 
 #include "base/runtime/world_uv_address.h"
@@ -21,8 +24,8 @@
 /* Digits of a port and the NUL, with some to spare. */
 #define PORT_BYTES 8
 
-/* A path that is longer than an address may be, by way of its directory, which
- * the process holds open meanwhile. */
+/* Reach a path that is longer than an address may be through a descriptor of
+ * its directory, which stays open until address_release(). */
 static int world_uv_address_shorten(const char *path,
                                     bool passive,
                                     struct sockaddr_un *un,
@@ -64,7 +67,7 @@ static int resolve_unix(const char *path,
         memcpy(un->sun_path, path, strlen(path) + 1);
     else
         rc = world_uv_address_shorten(path, passive, un, out, err);
-    if (path[0] == '@') { /* Not in the file system; without a NUL. */
+    if (path[0] == '@') { /* An abstract name: no NUL ends it. */
         un->sun_path[0] = '\0';
         out->len =
             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
@@ -93,7 +96,7 @@ static void do_lookup(void *arg)
     l->rc = getaddrinfo(l->host, l->port, &l->hints, &l->found);
 }
 
-/* "host:port" or "[v6]:port" into its two parts. */
+/* Split "host:port" or "[v6]:port" into its two parts. */
 static int world_uv_address_split(const char *address,
                                   char *host,
                                   size_t host_bytes,

@@ -3,10 +3,10 @@
  * On a plain thread a call is the system call. On a fiber, a read tries the
  * page cache first (preadv2 with RWF_NOWAIT) and only what would sleep goes to
  * the thread pool. A small write goes to the page cache at once, because a
- * thread of the pool would take longer to wake than the write takes; should one
- * have been slow (the system holds back who has written much that is not on the
- * disk yet), the pool does them for a while. Everything that reaches the disk
- * goes to the pool.
+ * thread of the pool would take longer to wake than the write takes; after a
+ * slow one (the kernel throttles processes that have many dirty pages), the
+ * pool does them for a while. Everything that reaches the disk goes to the
+ * pool.
  */
 #define _GNU_SOURCE
 
@@ -22,14 +22,14 @@
 #include "base/runtime/waiter.h"
 #include "base/runtime/world_uv.h"
 
-/* Parts given to one pwritev: the kernel takes up to 1024, more than a few
+/* Parts of one pwritev(2): the kernel takes up to 1024, but more than a few
  * dozen save nothing. */
 #define WRITE_PARTS_MAX 64
 
-/* A write of at most so much is done on the loop, */
+/* Largest write that is done on the loop. */
 #define QUICK_WRITE_BYTES_MAX ((size_t)256 << 10)
-/* unless one took longer than this, less than so long ago, or so many times as
- * long as it took. */
+/* After a write that took longer than SLOW_WRITE_NS, the pool does them for
+ * the larger of the next two: a fixed time, and a multiple of what it took. */
 #define SLOW_WRITE_NS         UINT64_C(20000000)
 #define SLOW_WRITE_PAUSE_NS   UINT64_C(1000000000)
 #define SLOW_WRITE_PAUSE_PART 50
@@ -155,7 +155,7 @@ struct io_call {
     size_t done;               /* Bytes transferred. */
     const struct slice *parts; /* Writing. */
     size_t part_count;
-    bool written; /* Before a sync: what failed is that. */
+    bool written; /* Of a synced write: the write succeeded, the sync failed. */
     int errnum;   /* 0 or what went wrong. */
 };
 
@@ -231,7 +231,7 @@ int real_file_read_at(struct file *base,
  * a read with RWF_NOWAIT would begin to read what is not there. */
 #define CACHESTAT_NUMBER 451
 
-/* Looks whether the disk has taken what it was told to, and between two. */
+/* Checks whether the disk has finished, and the pause between two. */
 #define WRITE_BACK_LOOKS   1000
 #define WRITE_BACK_LOOK_US 1000
 
@@ -248,7 +248,7 @@ struct cached_pages {
     uint64_t recently_evicted;
 };
 
-/* False: the system cannot say. */
+/* False if the system cannot tell. */
 static bool look_at_cache(const struct real_file *f,
                           uint64_t offset,
                           uint64_t len,
@@ -341,7 +341,7 @@ static void write_quickly(struct io_call *c, uint64_t now)
             now + MAX_OF(SLOW_WRITE_PAUSE_NS, took * SLOW_WRITE_PAUSE_PART));
 }
 
-/* Returns their bytes. */
+/* Check the alignment that direct I/O needs; returns the bytes of all parts. */
 static size_t check_parts(const struct real_file *f,
                           uint64_t offset,
                           const struct slice *parts,
@@ -453,7 +453,7 @@ static void do_allocate(void *arg)
 {
     struct io_call *c = arg;
     if (fallocate(c->file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)c->offset) < 0)
-        c->errnum = errno; /* A hint: nobody looks. */
+        c->errnum = errno; /* A hint: the caller ignores it. */
 }
 
 void real_file_allocate(struct file *base, uint64_t bytes)
@@ -466,10 +466,11 @@ void real_file_allocate(struct file *base, uint64_t bytes)
 static void do_write_back(void *arg)
 {
     struct io_call *c = arg;
-    /* Without waiting: that would take note of errors a sync is to report. */
+    /* Without SYNC_FILE_RANGE_WAIT_*: waiting would consume errors that a
+     * sync must report. */
     if (sync_file_range(c->file->fd, (off_t)c->offset, (off_t)c->len,
                         SYNC_FILE_RANGE_WRITE) < 0)
-        c->errnum = errno; /* A hint: nobody looks. */
+        c->errnum = errno; /* A hint: the caller ignores it. */
 }
 
 void real_file_write_back(struct file *base, uint64_t offset, uint64_t len)

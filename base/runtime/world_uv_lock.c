@@ -2,16 +2,16 @@
  *
  * A lock file's lock is a POSIX record lock on the whole file: it belongs to
  * the process alone, so a forked child neither holds it nor can release it, and
- * the kernel tells who has it. Its weak points are met here: a process never
- * conflicts with itself, and closing any descriptor of the file drops the lock.
- * A table of this process's locks refuses the second open before a descriptor
- * exists. And a file that somebody removed while it was locked is made again,
- * and would lock nothing: so the directory is locked, too (flock, which needs
- * no write access), and released in forked children. That table is per process
- * because the locks are; it is the one such global.
+ * the kernel reports the holder. Two weaknesses are handled here: a process
+ * never conflicts with itself, and closing any descriptor of the file drops the
+ * lock. A table of this process's locks refuses the second open before a
+ * descriptor exists. A lock file that was removed while locked would be created
+ * again and lock nothing, so the directory is locked as well (flock, which
+ * needs no write access) and released in forked children. The table is a global
+ * because the locks belong to the process.
  *
- * What is written into the file is for people, and for those who are refused:
- * two lines, the process, and since when it has the lock.
+ * The file has two lines, for people and for the message to a process that is
+ * refused: the holder's process id, and when it took the lock.
  */
 #define _GNU_SOURCE
 
@@ -36,7 +36,7 @@ struct real_lock {
     pid_t owner; /* A forked child inherits the table but not the lock. */
     dev_t device;
     ino_t inode;
-    int dir_fd; /* Locked; -1: the file system cannot do that. */
+    int dir_fd; /* Locked; -1: the file system cannot lock it. */
     dev_t dir_device;
     ino_t dir_inode;
 };
@@ -63,7 +63,7 @@ static struct real_lock *held_beside(const struct stat *dir)
     return NULL;
 }
 
-/* The lock of a directory lives as long as any descriptor of it. */
+/* A flock() lasts as long as any process has the descriptor. */
 static void release_in_child(void)
 {
     for (struct real_lock *l = held; l; l = l->next)
@@ -89,7 +89,7 @@ static int open_parent(const char *path)
 }
 
 /* Lock the directory of @path for @l, unless a lock beside it has done so.
- * ERR_BUSY: another process has it, whose lock file is gone. */
+ * ERR_BUSY: another process has it, and its lock file was removed. */
 static int lock_parent(const char *path, struct real_lock *l, struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -130,21 +130,22 @@ static int set_lock(int fd, int command, struct flock *fl)
     return rc;
 }
 
-/* --- who has it ---------------------------------------------------------- */
+/* --- the holder ---------------------------------------------------------- */
 
-/* Of a command line, what is kept. */
+/* Longest part of a command line that is kept. */
 #define COMMAND_BYTES_MAX 160
 #define SINCE_BYTES       32
-/* The file has no more: a command line has rows and values. */
+/* Longest contents of a lock file. Command lines are not in it, because they
+ * may contain users' rows and values. */
 #define HOLDER_BYTES_MAX (SINCE_BYTES + 32)
 
 struct holder {
     long pid;
     char since[SINCE_BYTES];         /* "2026-03-01T12:00:00Z". */
-    char command[COMMAND_BYTES_MAX]; /* Without the directory it is in. */
+    char command[COMMAND_BYTES_MAX]; /* Without the directory of the program. */
 };
 
-/* The command of @pid. Empty where the system does not tell. */
+/* The command of @pid; empty if the system does not tell. */
 static void command_of(long pid, char out[COMMAND_BYTES_MAX])
 {
     char path[64];
@@ -160,7 +161,7 @@ static void command_of(long pid, char out[COMMAND_BYTES_MAX])
     if (fd >= 0)
         close(fd);
     line[n > 0 ? n : 0] = '\0';
-    slash = strrchr(line, '/'); /* Of the first word: a NUL ends it. */
+    slash = strrchr(line, '/'); /* In the first word, which a NUL ends. */
     from = slash ? slash + 1 : line;
     n -= from - line;
     for (ssize_t i = 0; i + 1 < n && i + 1 < COMMAND_BYTES_MAX; i++) {
@@ -190,8 +191,8 @@ static void take_line(const char **text, char *out, size_t size)
     *text += len + ((*text)[len] == '\n');
 }
 
-/* What the holder wrote, nothing if it has not, yet, or was not @pid; and its
- * command, which the system knows. */
+/* Read the holder's lines (nothing if it has not written them yet, or was
+ * not @pid), and its command from the system. */
 static void read_holder(int fd, long pid, struct holder *out)
 {
     char text[HOLDER_BYTES_MAX];
@@ -359,8 +360,8 @@ int real_lock_dir(struct world *w,
     return 0;
 }
 
-/* Children that were forked meanwhile have the descriptor: closing it here
- * would leave the lock to them. */
+/* Unlock explicitly: children that were forked meanwhile have the
+ * descriptor, so closing it would leave the lock to them. */
 void real_unlock_dir(struct dir_lock *base)
 {
     struct real_dir_lock *l = (struct real_dir_lock *)base;

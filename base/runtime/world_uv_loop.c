@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/waiter.h"
 
-/* Fibers that run between two looks at the sockets. */
+/* Fibers that run between two polls of the sockets. */
 #define BATCH_FIBERS_MAX 256
 
 struct uv_loop *uv_loop_of(struct loop *l)
@@ -50,8 +50,8 @@ static uint64_t now_ns(struct loop *base)
     return real_mono_ns();
 }
 
-/* A loop that is awake looks at its queue before it sleeps: `asleep` goes up
- * before that look, so a poster either is seen or sees it. */
+/* A loop sets `asleep` before it checks its queue for the last time, so
+ * either it sees a post or the poster sees `asleep`. */
 static void world_uv_loop_wakeup(struct loop *base)
 {
     struct uv_loop *l = uv_loop_of(base);
@@ -100,7 +100,7 @@ static bool must_look(struct uv_loop *l)
            (atomic_load(&l->base.stop_asked) && !l->base.stopping);
 }
 
-/* Look for events without sleeping, as long as that is worth it. */
+/* Poll for events without sleeping, as long as busy_poll.h allows. */
 static bool look_for_events(struct uv_loop *l)
 {
     if (!busy_poll_begin(&l->busy_poll))
@@ -126,7 +126,7 @@ static void sleep_for_events(struct uv_loop *l)
     atomic_store(&l->asleep, false);
 }
 
-/* Let uv deliver what has come, waiting for it when there is nothing to do. */
+/* Let uv deliver events, and wait for them when no fiber is ready. */
 static void poll_events(struct uv_loop *l)
 {
     bool caught;
@@ -177,7 +177,7 @@ static void run_offload(struct loop *base, loop_fn fn, void *arg)
     offload_pool_run(real_world(base->world)->pool, fn, arg);
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------- */
 
 static void free_loop(struct loop *base)
 {

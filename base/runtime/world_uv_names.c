@@ -1,4 +1,6 @@
-/* Directories and names of the real world. */
+/* Directories and names of the real world. Every call may wait for a disk,
+ * so each runs on the thread pool when a fiber makes it; one struct
+ * describes all of them. */
 #define _GNU_SOURCE
 
 #include <dirent.h>
@@ -14,7 +16,8 @@
 #include "base/runtime/fiber_loop.h"
 #include "base/runtime/world_uv.h"
 
-/* A directory that only its owner gets into, and what it must not have. */
+/* The mode of a directory for its owner alone, and the bits it must not
+ * have. */
 #define PRIVATE_DIR 0700
 #define OTHERS_MODE 077
 
@@ -234,7 +237,7 @@ static void do_list(void *arg)
         return;
     }
     do {
-        errno = 0; /* Which alone tells the end from an error. */
+        errno = 0; /* Only errno tells the end from an error. */
         e = readdir(d);
         if (e && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             name_list_add(&c->names, e->d_name);

@@ -1,6 +1,6 @@
-/* Threads for what would keep a loop from its other fibers: disk calls that
- * sleep, and long computations. Started one by one as work piles up; uv's own
- * pool is left to uv. */
+/* Threads for work that would block a loop: disk calls that sleep, and long
+ * computations. Started one by one as work piles up; uv's own pool is left
+ * to uv. */
 #include "base/core/panic.h"
 #include "base/runtime/fiber_loop.h"
 #include "base/runtime/sync.h"
@@ -39,6 +39,7 @@ static struct job *world_uv_pool_take(struct offload_pool *p)
         p->first = j->next;
         if (!p->first)
             p->last = &p->first;
+        INVARIANT(p->waiting_count > 0);
         p->waiting_count--;
     }
     return j;
@@ -78,7 +79,7 @@ struct offload_pool *offload_pool_new(struct world *w)
 void offload_pool_free(struct offload_pool *p)
 {
     mutex_lock(&p->mutex);
-    PRE(!p->first);
+    PRE(!p->first && p->waiting_count == 0);
     p->stopping = true;
     cond_broadcast(&p->changed);
     mutex_unlock(&p->mutex);

@@ -1,13 +1,13 @@
-/* Streams of the real world: non-blocking sockets, with uv telling when they
- * are ready.
+/* Streams of the real world: non-blocking sockets; uv reports when they are
+ * ready.
  *
- * A call tries the socket first. When that would block, the fiber notes that it
- * waits for reading or writing and parks; uv's callback wakes it. The watch is
- * left on, because a fiber that was woken nearly always reads until the socket
- * is empty and waits again; it is taken off when it fires and nobody waits.
+ * A call tries the socket first. When that would block, the fiber registers as
+ * reader or writer and parks; uv's callback wakes it. The watch stays on,
+ * because a woken fiber nearly always reads until the socket is empty and waits
+ * again; it is removed when it fires and no fiber waits.
  *
- * A socket is freed when it is closed, uv has let go of it, and no fiber is
- * inside a call on it any more.
+ * A socket is freed once it is closed, uv has released it, and no fiber is
+ * inside a call on it.
  */
 #define _GNU_SOURCE
 
@@ -30,7 +30,8 @@
 
 #define LISTEN_BACKLOG  512
 #define WRITE_PARTS_MAX 64
-/* Pause after accept failed for want of descriptors: others may close some. */
+/* Pause after accept() failed for lack of descriptors: others may close
+ * some. */
 #define ACCEPT_RETRY_US 50000
 #define TELL_NS         UINT64_C(60000000000)
 
@@ -38,7 +39,8 @@
 struct sock {
     int fd;
     uv_poll_t poll;
-    int watched;          /* UV_READABLE, UV_WRITABLE: what uv looks for. */
+    int watched;          /* UV_READABLE, UV_WRITABLE: the events uv watches
+                             for. */
     struct fiber *reader; /* Parked until it is readable, */
     struct fiber *writer; /* or writable. */
     bool closed;
@@ -55,8 +57,8 @@ struct uv_sock_listener {
     struct sock sock;
     unsigned users; /* The owner, uv, a fiber in accept. */
     bool is_unix;
-    uint64_t turned_away; /* Connections, for want of descriptors, */
-    uint64_t told_ns;     /* as the log was told then. */
+    uint64_t turned_away; /* Connections refused for lack of descriptors, */
+    uint64_t told_ns;     /* and when the log last reported it. */
     char *unix_path;      /* To remove at the end; NULL for TCP. Owned. */
 };
 
@@ -97,7 +99,8 @@ static void on_ready(uv_poll_t *handle, int status, int events)
     world_uv_stream_watch(k, keep & k->watched);
 }
 
-/* Park until the socket may be read or written, whichever @side is of. */
+/* Park until the socket may be read or written; @side is its `reader` or
+ * `writer`. */
 static int
 wait_ready(struct sock *k, struct fiber **side, int event, struct err *err)
 {
@@ -239,7 +242,7 @@ static void on_stream_closed(uv_handle_t *handle)
 
 static void close_stream(struct stream *s)
 {
-    s->users++; /* uv's, until it has let go. */
+    s->users++; /* uv's, until its close callback. */
     close_sock(stream_sock(s), on_stream_closed);
 }
 
@@ -387,7 +390,7 @@ static void drop_listener(struct uv_sock_listener *l)
         mem_free(l);
 }
 
-/* Tell that connections are turned away, once a minute. */
+/* Log that connections are refused, once a minute. */
 static void note_shortage(struct uv_sock_listener *l, const char *why)
 {
     uint64_t now_ns = world_mono_ns(loop_world(l->base.loop));
@@ -402,8 +405,8 @@ static void note_shortage(struct uv_sock_listener *l, const char *why)
     l->told_ns = now_ns;
 }
 
-/* Accept failed: connections that are gone already are no matter, the want of
- * descriptors or memory passes. Parks. */
+/* Accept failed: connections that are gone already are ignored, and a lack
+ * of descriptors or memory is temporary. Parks. */
 static int pass_failure(struct uv_sock_listener *l, int errnum, struct err *err)
 {
     switch (errnum) {
@@ -487,7 +490,7 @@ static bool is_abstract(const struct resolved *a)
            ((const struct sockaddr_un *)&a->addr)->sun_path[0] == '\0';
 }
 
-/* A path left by a process that is gone: nobody answers there. */
+/* Remove the path of a process that is gone: connecting to it fails. */
 static void remove_stale(const struct resolved *a)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -581,7 +584,8 @@ static int connect_error(const char *address, int errnum, struct err *err)
     }
 }
 
-/* Park until the connection stands or has failed. Nobody else has it yet. */
+/* Park until the connection is established or has failed. No other fiber
+ * uses it yet. */
 static int
 await_connected(struct stream *s, const char *address, struct err *err)
 {
@@ -601,8 +605,8 @@ await_connected(struct stream *s, const char *address, struct err *err)
     return rc;
 }
 
-/* A name outside the file system is whose comes first: only this user and root
- * are believed. */
+/* Any user can bind a name outside the file system, so only servers of this
+ * user and of root are trusted. */
 static int check_owner(struct stream *s, struct err *err)
 {
     struct ucred peer;
@@ -614,7 +618,7 @@ static int check_owner(struct stream *s, struct err *err)
     return err_set(err, ERR_DENIED, "%s is served by another user", s->peer);
 }
 
-/* Begin to connect: *@out is the socket, @a where to. */
+/* Begin to connect: *@out is the socket, @a the address. */
 static int begin_connecting(const char *address,
                             struct resolved *a,
                             int *out,

@@ -1,4 +1,5 @@
-/* Tasks of the real world: a thread each. */
+/* Tasks of the real world: a thread each, with the task's name, which
+ * debuggers and perf show. */
 #define _GNU_SOURCE
 
 #include <pthread.h>
@@ -52,8 +53,8 @@ real_task_start(struct world *w, const char *name, task_fn fn, void *arg)
     return &t->base;
 }
 
-/* Waiting for `ended` lets a fiber park; what pthread_join() waits for after
- * that is the thread's last few instructions. */
+/* Waiting for `ended` lets a fiber park; pthread_join() after it waits only
+ * for the thread's last few instructions. */
 void real_task_join(struct task *base)
 {
     struct real_task *t = (struct real_task *)base;
