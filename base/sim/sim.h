@@ -9,22 +9,22 @@
  *     world_free(w);
  *
  * Everything that runs is a fiber: sim_run() starts one, task_start() one more
- * each. Whenever the running one waits, one of those that can run is drawn by
- * the seed; when none can, the clock jumps to the next timer. The same seed and
- * the same code give the same run, instruction for instruction. Computing takes
- * no time, except that each look at a clock costs 100 ns, so that loops that
- * watch the clock end.
+ * each. Whenever the running one waits, the seed draws one of those that can
+ * run; when none can, the clock jumps to the next timer. The same seed and the
+ * same code give the same run, instruction for instruction. Computing takes no
+ * time, except that reading a clock costs 100 ns, so that loops that watch the
+ * clock end.
  *
  * The disk. Durable after
  *     file_sync       the file's bytes and size, whatever directory it is in
  *     world_sync_dir  the names in that directory: created, renamed, removed
  * and nothing else: a synced file whose name was not synced is lost. At power
- * loss each unsynced write is kept, dropped or torn into sectors that made it
- * and sectors that did not; each unsynced change of a name is kept or dropped,
- * a rename within a directory as a whole. A failed sync leaves its bytes in
- * doubt for good: a later sync does not save them.
+ * loss each unsynced write is kept, dropped, or torn into sectors that reached
+ * the disk and sectors that did not; each unsynced change of a name is kept or
+ * dropped, a rename within a directory as a whole. After a failed sync its
+ * bytes stay uncertain: a later sync does not make them durable.
  *
- * Paths: absolute or relative, both below one root, "." and ".." not known. The
+ * Paths: absolute or relative, both below one root, without "." and "..". The
  * root directory exists. Files opened with FILE_DIRECT must keep its alignment,
  * or the world panics.
  *
@@ -59,12 +59,12 @@ struct sim_options {
     uint32_t read_error_rate;  /* ERR_IO from a read, */
     uint32_t write_error_rate; /* from a write, a truncate or a name, */
     uint32_t sync_error_rate;  /* from a sync. */
-    uint32_t read_flip_rate;   /* One bit of what a read returns is wrong; the
-                                  disk itself stays right. */
+    uint32_t read_flip_rate;   /* One bit of the bytes that a read returns is
+                                  wrong; the disk stays right. */
     uint64_t disk_bytes;       /* Size of the disk; 0: endless. */
 };
 
-/* A fresh machine with an empty disk. Owned: world_free(). @o is copied. */
+/* A new machine with an empty disk. Owned: world_free(). @o is copied. */
 struct world *sim_world_new(const struct sim_options *o);
 
 /* Run fn(arg) in a fiber and drive the world until it and all tasks started
@@ -76,28 +76,29 @@ void sim_run(struct world *w, task_fn fn, void *arg);
 
 /* Cut the power in the @n-th sync (file or directory; 1 is the next), write, or
  * operation of any kind from now: it and every later operation on files fails
- * with ERR_IO "power lost". 0 takes the order back. */
+ * with ERR_IO "power lost". 0 cancels that. */
 void sim_power_off_at_sync(struct world *w, uint64_t n);
 void sim_power_off_at_write(struct world *w, uint64_t n);
 void sim_power_off_at_op(struct world *w, uint64_t n);
 void sim_power_off(struct world *w); /* Now. */
 bool sim_is_off(const struct world *w);
-/* Apply the loss (also when the power was on: a reset) and serve again. Files
- * and locks from before stay dead: their calls fail until they are closed. */
+/* Apply the loss (also when the power was on: a reset) and serve again.
+ * Calls on files and locks from before fail; they can only be closed. */
 void sim_power_on(struct world *w);
 
 /* --- faults ------------------------------------------------------------ */
 
-/* Let the @n-th operation from now (1 is the next; 0: none) fail with ERR_IO,
- * once. For sweeps over every operation of a scenario. */
+/* Make the @n-th operation from now (1 is the next; 0: none) fail with
+ * ERR_IO, once. For sweeps over every operation of a scenario. */
 void sim_fail_at_op(struct world *w, uint64_t n);
-/* Replace all rates and delays; the seed's sequence goes on. */
+/* Replace all rates and delays; the seed's sequence continues. */
 void sim_set_options(struct world *w, const struct sim_options *o);
+/* Copy the options that are in force. */
 void sim_get_options(const struct world *w, struct sim_options *o);
 /* 0: endless. Less than what is in use: every write that grows a file fails. */
 void sim_set_disk_bytes(struct world *w, uint64_t bytes);
-/* Flip bit @bit (0 to 7) of byte @offset of @path, on the disk for good.
- * Errors: ERR_NOTFOUND, ERR_INVALID (past the end). */
+/* Flip bit @bit (0 to 7) of byte @offset of @path, durably. Errors:
+ * ERR_NOTFOUND, ERR_INVALID (past the end). */
 MUST_CHECK int sim_flip_bit(struct world *w,
                             const char *path,
                             uint64_t offset,
@@ -106,13 +107,14 @@ MUST_CHECK int sim_flip_bit(struct world *w,
 
 /* --- figures ----------------------------------------------------------- */
 
-uint64_t sim_sync_count(const struct world *w); /* Since the beginning. */
+uint64_t sim_sync_count(const struct world *w); /* Since the machine was
+                                                   made; so are the next two. */
 uint64_t sim_write_count(const struct world *w);
 uint64_t sim_op_count(const struct world *w);   /* All kinds. */
 uint64_t sim_disk_bytes(const struct world *w); /* In use. */
 /* A checksum of everything that happened, in order: equal for equal runs. */
 uint64_t sim_trace_hash(const struct world *w);
-/* Append the newest lines of what happened, "time fiber operation outcome". */
+/* Append the newest lines of the trace, "time fiber operation outcome". */
 void sim_trace_print(const struct world *w, struct buf *out);
 
 #endif /* BASE_SIM_SIM_H */

@@ -1,4 +1,8 @@
-/* Files of the simulated disk, and what a loss of power leaves of them. */
+/* Files of the simulated disk, and the effect of a loss of power on them.
+ * Unsynced writes are kept as a list, each with its bytes, and applied to
+ * the durable copy one sector at a time, so that torn writes are as likely
+ * as the seed wants them. Memory per file is twice its size, which is small
+ * in simulations. */
 #include "base/sim/sim_disk.h"
 
 #include <errno.h>
@@ -93,7 +97,7 @@ static void add_write(struct sim_node *n, struct sim_write *w)
     n->writes_end = &w->next;
 }
 
-/* Bytes of [offset, offset+len) the disk has room for. */
+/* How many bytes of [offset, offset+len) the disk has room for. */
 static size_t room_for(const struct sim_disk *d,
                        const struct sim_node *n,
                        uint64_t offset,
@@ -148,7 +152,7 @@ int sim_truncate(struct sim_disk *d, struct sim_node *n, uint64_t bytes)
     return 0;
 }
 
-/* Bring all of @w to the disk. */
+/* Apply all of @w to the disk state. */
 static void sim_disk_apply(struct sim_node *n, const struct sim_write *w)
 {
     if (w->truncate)
@@ -166,7 +170,7 @@ void sim_sync_data(struct sim_node *n)
 
 /* --- loss ---------------------------------------------------------------- */
 
-/* Bring some of the sectors that @w touches to the disk. */
+/* Apply some of the sectors that @w touches to the disk state. */
 static void
 apply_torn(struct sim_node *n, const struct sim_write *w, struct rand_gen *r)
 {
@@ -209,8 +213,8 @@ static void crash_file(struct sim_disk *d, struct sim_node *n)
 
 void sim_disk_crash(struct sim_disk *d, struct rand_gen *r)
 {
-    /* Once in four times all or nothing: the common case of real machines, and
-     * the one that a code under test most easily gets wrong. */
+    /* One time in four everything or nothing is lost: the common cases on
+     * real machines, and those that programs most easily get wrong. */
     uint64_t draw = rand_below(r, 8);
     enum loss loss = draw == 0 ? LOSE_ALL : draw == 1 ? LOSE_NONE : LOSE_SOME;
     uint64_t seed = rand_u64(r);

@@ -1,4 +1,7 @@
-/* The life of a simulated machine: boot, crash, stop, pause; and its damage. */
+/* Boot, crash, stop, pause and bit rot of a simulated machine. A crash
+ * cancels every fiber instead of freeing its stack: the code under test
+ * unwinds through its own error paths, so that its memory is freed and the
+ * sanitizers stay useful, while its disk and network refuse everything. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 #include "base/sim/world_sim.h"
 
 /* A crashed machine whose fibers have not ended after this much virtual time
- * never will: its program waits for what nobody ends. */
+ * never will: its program waits for an event that cannot come. */
 #define UNWIND_NS_MAX UINT64_C(600000000000)
 
 struct world *sim_machine_new(struct sim_cluster *c,
@@ -40,13 +43,15 @@ void sim_note(struct sim_cluster *c, const char *fmt, ...)
 
 /* --- programs ------------------------------------------------------------ */
 
-/* All that still runs on @m unwinds, without a disk and a network. */
+/* Make everything that still runs on @m unwind, without a disk and a
+ * network. */
 static void end_all(struct sim_world *m, enum sim_crash how)
 {
     if (how == SIM_CRASH_POWER)
         m->off = true;
     else
-        m->life++; /* Its open files and locks die; the disk is as it was. */
+        m->life++; /* Its open files and locks become invalid; the disk keeps
+                      its contents. */
     sim__net_crash(m, how);
     m->dead = true;
     for (struct sim_loop *l = m->loops; l; l = l->next)
@@ -94,7 +99,7 @@ void sim_spawn(struct world *m, const char *name, task_fn fn, void *arg)
 
 /* --- boot ---------------------------------------------------------------- */
 
-/* A kill left the disk as it was; loss of power did not. */
+/* A kill left the disk unchanged; a loss of power applies its losses now. */
 static void sim_machine_revive(struct sim_world *m)
 {
     bool was_dead = m->dead;
@@ -204,7 +209,7 @@ struct rot {
     size_t prefix_bytes;
     struct rand_gen *rand;
     uint64_t seen;         /* Files that could rot, so far. */
-    struct sim_node *node; /* The one drawn of them. */
+    struct sim_node *node; /* The file drawn so far. */
     char path[TRACE_LINE_BYTES];
 };
 
@@ -218,7 +223,8 @@ static void look_at(struct rot *r, struct sim_node *dir, const char *path)
             (int)sizeof(below))
             continue;
         if (e->node->is_dir) {
-            look_at(r, e->node, below); /* As deep as the disk's paths. */
+            look_at(r, e->node, below); /* Recursion as deep as the disk's
+                                           paths. */
         } else if (e->node->disk.len && e->node->data.len &&
                    strncmp(below, r->prefix, r->prefix_bytes) == 0 &&
                    rand_one_in(r->rand, ++r->seen)) {

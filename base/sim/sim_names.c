@@ -1,4 +1,6 @@
-/* Names of the simulated disk, and what a loss of power leaves of them. */
+/* Names of the simulated disk, and the effect of a loss of power on them.
+ * Changes of names form groups (a rename within a directory is one), and a
+ * loss keeps or drops a group as a whole, as a journaling file system does. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@ remove_entry(struct sim_disk *d, struct sim_entries *e, struct slice name)
     sim_node_unref(d, old.node);
 }
 
-/* Let @name mean @node, replacing what it meant. */
+/* Set the entry @name to @node, replacing an older one. */
 static void set_entry(struct sim_disk *d,
                       struct sim_entries *e,
                       struct slice name,
@@ -78,7 +80,7 @@ void sim__names_free(struct sim_disk *d, struct sim_node *dir)
 
 /* --- paths --------------------------------------------------------------- */
 
-/* Take the first name of *path; false when none is left. */
+/* Consume the first name of *path; false when none is left. */
 static bool take_name(struct slice *path, struct slice *name)
 {
     while (path->len && path->data[0] == '/')
@@ -140,7 +142,7 @@ struct sim_node *sim_find_parent(struct sim_disk *d,
 
 /* --- changes ------------------------------------------------------------- */
 
-/* @node NULL: the name goes. */
+/* Record a change of @name; @node NULL removes it. */
 static void sim_names_change(struct sim_disk *d,
                              struct sim_node *dir,
                              struct slice name,
@@ -199,7 +201,7 @@ int sim_remove(struct sim_disk *d, const char *path, bool is_dir)
     return 0;
 }
 
-/* May @from replace @to, which may be NULL? */
+/* 0 if @from may replace @to (NULL: nothing), else an errno value. */
 static int check_replace(const struct sim_node *from, const struct sim_node *to)
 {
     if (!to)
@@ -240,7 +242,7 @@ int sim_rename(struct sim_disk *d, const char *from, const char *to)
     return 0;
 }
 
-/* Bring one change to the disk. */
+/* Apply one change to the disk state. */
 static void sim_names_apply(struct sim_disk *d,
                             struct sim_node *dir,
                             const struct sim_change *c)

@@ -1,4 +1,7 @@
-/* A nemesis: draws faults, lets each last a while, and heals. */
+/* A nemesis: draws faults, lets each last a while, and heals. Every draw
+ * comes from one generator and every wait is virtual, so a seed repeats the
+ * whole schedule. The number of machines that are down at once is bounded,
+ * so that a scenario can demand progress of a majority. */
 #include "base/sim/sim_nemesis.h"
 
 #include "base/core/panic.h"
@@ -13,11 +16,11 @@
 #define OFFSET_US_DEFAULT   INT64_C(10000000)
 /* A supervisor's pause before it starts a program that ended. */
 #define REVIVE_US UINT64_C(1000000)
-/* Looks at the machines, between draws. */
+/* Interval of checks of the machines between draws. */
 #define WATCH_US UINT64_C(100000)
 /* Faults that last at once. */
 #define ACTIVE_MAX 16
-/* A slow disk takes so many times as long, and at least so long. */
+/* A slow disk's factor, and its shortest time. */
 #define SLOW_DISK_FACTOR  50
 #define SLOW_DISK_SYNC_US 20000
 
@@ -52,13 +55,14 @@ struct active {
     uint64_t until_us;
 };
 
-/* What is known of a machine. */
+/* The state of one machine. */
 struct victim {
     struct world *machine;
     struct sim_options healthy;
-    bool is_down;      /* A fault holds it; it takes no other. */
+    bool is_down;      /* A fault is active on it; it takes no other. */
     bool wants_boot;   /* Crashed by a fault that lasts. */
-    uint64_t ended_us; /* Since when its program is seen to be gone; 0. */
+    uint64_t ended_us; /* When its program was found to have ended; 0: it
+                          runs. */
 };
 
 struct nemesis {
@@ -82,13 +86,13 @@ static void nemesis_nap(const struct nemesis *n, uint64_t us)
     world_sleep_us(sim_director(n->cluster), us);
 }
 
-/* Around @mean: between a fifth of it and nearly twice as much. */
+/* Draw a time around @mean: a fifth of it to nearly twice as much. */
 static uint64_t nemesis_draw_around(struct nemesis *n, uint64_t mean)
 {
     return mean / 5 + rand_below(&n->rand, mean * 8 / 5 + 1);
 }
 
-/* --- beginnings ---------------------------------------------------------- */
+/* --- starting a fault ---------------------------------------------------- */
 
 static struct world *machine_of(const struct nemesis *n, size_t i)
 {
@@ -111,7 +115,7 @@ static void cut_all(struct nemesis *n, size_t i, bool inbound, bool outbound)
         sim_set_link(n->cluster, machine_of(n, i), NULL, &cut);
 }
 
-/* Clients and others reach it, and it them. */
+/* Cut it off from its peers; clients and others still reach it. */
 static void nemesis_split(struct nemesis *n, size_t i)
 {
     for (size_t j = 0; j < n->o.machine_count; j++)
@@ -198,7 +202,7 @@ static void nemesis_begin_fault(struct nemesis *n, const struct active *a)
     }
 }
 
-/* --- ends ---------------------------------------------------------------- */
+/* --- ending a fault ------------------------------------------------------ */
 
 static void nemesis_boot(struct nemesis *n, struct victim *v)
 {
@@ -291,7 +295,8 @@ static bool draw_fault(struct nemesis *n, enum nemesis_fault *out)
     return false;
 }
 
-/* The far end of a link of victim @i: NULL, for all, when it is drawn itself.
+/* Draw the far end of a link of victim @i: NULL, for all, when the draw is @i
+ * itself.
  */
 static struct world *draw_far(struct nemesis *n, size_t i)
 {
@@ -326,7 +331,7 @@ static void nemesis_strike(struct nemesis *n)
     nemesis_begin_fault(n, &a);
 }
 
-/* Boot what ended by itself. */
+/* Boot programs that ended by themselves. */
 static void nemesis_supervise(struct nemesis *n)
 {
     for (size_t i = 0; i < n->o.machine_count; i++) {
@@ -343,7 +348,7 @@ static void nemesis_supervise(struct nemesis *n)
     }
 }
 
-/* --- the whole ----------------------------------------------------------- */
+/* --- run ----------------------------------------------------------------- */
 
 static void set_defaults(struct nemesis_options *o)
 {

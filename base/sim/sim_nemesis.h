@@ -4,11 +4,10 @@
  *         .seed = seed, .machines = servers, .machine_count = 5,
  *         .duration_us = 60 * 1000000, .down_max = 2}, &report);
  *
- * Every so often one fault begins on one machine or link and lasts a while;
- * several may last at once. At the end everything is healed: links whole, disks
- * fast and roomy, clocks right, machines resumed and booted again. A program
- * that ended by itself (a disk error, say) is booted again too, after a second,
- * as a supervisor would.
+ * Faults begin at random intervals, each on one machine or link, and last a
+ * while; several may overlap. At the end everything is healed: links, disks and
+ * clocks are reset, machines resumed and booted. A program that ended by itself
+ * (after a disk error, say) is booted after a second, as a supervisor would.
  *
  * Threads: one; on a fiber of the director.
  */
@@ -21,14 +20,14 @@
 
 #include "base/sim/sim_cluster.h"
 
-/* name, default weight, does it count for down_max?, text */
+/* name, default weight, whether it counts for down_max, text */
 #define NEMESIS_FAULTS(X)                                                      \
     X(POWER, 8, true, "power loss")                                            \
     X(KILL, 8, true, "kill -9")                                                \
     X(RESTART, 4, true, "orderly restart")                                     \
     X(PAUSE, 6, true, "pause")                                                 \
     X(ISOLATE, 6, true, "cut off, both ways")                                  \
-    X(SPLIT, 4, true, "cut off from its like")                                 \
+    X(SPLIT, 4, true, "cut off from its peers")                                \
     X(DEAF, 4, true, "cut off, inbound")                                       \
     X(MUTE, 4, true, "cut off, outbound")                                      \
     X(CUT, 6, false, "one link cut, one way")                                  \
@@ -54,8 +53,8 @@ struct nemesis_options {
     uint64_t seed;
     struct world *const *machines; /* The victims; borrowed. All are running. */
     size_t machine_count;
-    /* What lies at the far end of links, beside the machines: clients, servers
-     * of other kinds. No fault holds them. Borrowed. */
+    /* Further far ends of links: clients, servers of other kinds. They are
+     * never victims. Borrowed. */
     struct world *const *others;
     size_t other_count;
     uint64_t duration_us; /* How long faults begin; default 60 s. */
@@ -68,7 +67,8 @@ struct nemesis_options {
     const char *rot_prefix; /* Files that may rot; needed for NEMESIS_ROT. */
     int32_t drift_ppm_max;  /* Of clocks; default 200. */
     int64_t offset_us_max;  /* Jumps of wall clocks; default 10 s. */
-    /* May fault @f begin on @m? NULL: yes. If so it begins at once. */
+    /* True if fault @f may begin on @m; it then begins at once. NULL:
+     * always. */
     bool (*allow)(void *ctx, enum nemesis_fault f, struct world *m);
     void *ctx;
 };
@@ -78,11 +78,13 @@ struct nemesis_report {
     uint64_t revived_count; /* Programs that had ended by themselves. */
 };
 
-/* Parks until the last fault is over and all is healed. @report may be NULL. */
+/* Run the schedule. Parks until the last fault is over and all is healed.
+ * @report may be NULL. */
 void nemesis_run(struct sim_cluster *c,
                  const struct nemesis_options *o,
                  struct nemesis_report *report);
 
+/* The text and the default weight in the list above. */
 const char *nemesis_fault_name(enum nemesis_fault f);
 uint32_t nemesis_default_weight(enum nemesis_fault f);
 

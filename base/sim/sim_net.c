@@ -1,5 +1,7 @@
-/* The network of a simulation: links between machines, and what they do to the
- * bytes of a connection. */
+/* The network of a simulation: links between machines, and their effect on
+ * the bytes of a connection. TCP is modelled by what its users see: loss is
+ * a delay that doubles, a cut holds bytes until they get through or the
+ * sender gives up, and a reset may come after the bytes were executed. */
 #include <string.h>
 
 #include "base/core/hash.h"
@@ -9,10 +11,11 @@
 /* TCP's first retransmission; it doubles with each loss. */
 #define RETRANSMIT_NS UINT64_C(200000000)
 #define LOSS_ROW_MAX  5
-/* How long bytes that were held take to set off once the way is free: the
- * sender's timer has backed off meanwhile. */
+/* Longest time until held bytes are sent again after the link is mended: the
+ * sender's timer has backed off. */
 #define RESUME_NS_MAX UINT64_C(800000000)
-/* After a lost answer the server's end lives on so long: time to do the work.
+/* How long the server's end outlives a lost answer: time to execute the
+ * request.
  */
 #define ANSWER_LOST_NS UINT64_C(5000000)
 
@@ -25,7 +28,7 @@ struct sim_link *sim__link(struct sim_cluster *c,
     return &c->links[from->index * c->machine_count + to->index];
 }
 
-/* The table was square with one machine less. */
+/* The table has one row and one column for each machine made before. */
 void sim__links_grow(struct sim_cluster *c)
 {
     size_t n = c->machine_count;
@@ -105,7 +108,7 @@ static bool is_stuck(const struct sim_pipe *p)
     return p->black_hole || sim__is_cut(p->from, p->to);
 }
 
-/* Do acknowledgements of what @p carries not come back? */
+/* True if acknowledgements of the bytes in @p do not get back. */
 static bool is_unacknowledged(const struct sim_pipe *p)
 {
     return is_stuck(p) || sim__is_cut(p->to, p->from);
@@ -127,7 +130,7 @@ void sim__stream_reset(struct sim_stream *s, uint64_t at_ns)
     sim__stream_wake(s);
 }
 
-/* Start or stop the writer's patience. */
+/* Start or stop the time-out of the writer. */
 static void watch_acknowledgements(struct sim_pipe *p)
 {
     struct sim_stream *s = p->writer;
@@ -158,8 +161,7 @@ static uint64_t sim_net_arrival(struct sim_pipe *p, size_t len)
     return MAX_OF(at, p->last_at_ns);
 }
 
-/* Draw whether the connection breaks with the chunk @k, and at which moment of
- * its journey. */
+/* Draw whether the connection breaks with the chunk @k, and when. */
 static void draw_break(struct sim_pipe *p, struct sim_chunk *k)
 {
     struct sim_cluster *c = p->from->cluster;
@@ -211,7 +213,7 @@ void sim__pipe_deafen(struct sim_pipe *p)
     sim__stream_wake(p->writer);
 }
 
-/* The way may be free again: held chunks set off. */
+/* Send the held chunks again if the link allows it. */
 static void sim_net_resume(struct sim_pipe *p)
 {
     struct sim_cluster *c = p->from->cluster;
@@ -228,7 +230,7 @@ static void sim_net_resume(struct sim_pipe *p)
     sim__stream_wake(p->reader);
 }
 
-/* Something changed between two machines: see to every connection. */
+/* A link changed: update every connection. */
 static void sim_net_refresh(struct sim_cluster *c)
 {
     for (struct sim_pipe *p = c->pipes; p; p = p->next) {
@@ -240,8 +242,8 @@ static void sim_net_refresh(struct sim_cluster *c)
 
 /* --- crashes ------------------------------------------------------------- */
 
-/* The system closes what the process had open: with a proper end, or a reset
- * where bytes were left unread. */
+/* Close a connection as the system does for a killed process: with a FIN, or
+ * a reset if bytes were left unread. */
 static void hang_up(struct sim_stream *s)
 {
     struct sim_pipe *out = s->out;
@@ -280,7 +282,7 @@ void sim__net_back(struct sim_world *w)
     sim_net_refresh(w->cluster);
 }
 
-/* --- orders -------------------------------------------------------------- */
+/* --- links as scenarios set them ----------------------------------------- */
 
 static bool sim_net_matches(const struct sim_world *w,
                             const struct world *wanted)

@@ -1,5 +1,7 @@
 /* The scheduler of a simulation: one thread that draws, step by step, which
- * fiber of which machine runs, and lets the clock jump when none can. */
+ * fiber of which machine runs, and advances the clock when none can. All
+ * machines share the run queue, so an interleaving of two machines is drawn
+ * like one of two fibers of the same machine. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 /* True time when a simulation begins: not 0, which means "none" to timers. */
 #define START_NS UINT64_C(1000000000)
 
-/* --- what can run -------------------------------------------------------- */
+/* --- ready fibers -------------------------------------------------------- */
 
 static void sim_ready_push(struct sim_ready *r, struct fiber *f)
 {
@@ -25,8 +27,8 @@ static void sim_ready_push(struct sim_ready *r, struct fiber *f)
     r->items[r->count++] = f;
 }
 
-/* Take out what is at @at. The rest stays in order: who is drawn must depend on
- * nothing but the draw and the order in which fibers became ready. */
+/* Remove the fiber at @at. The rest stays in order: the next fiber must
+ * depend on nothing but the draw and the order in which fibers became ready. */
 static struct fiber *sim_ready_take(struct sim_ready *r, size_t at)
 {
     struct fiber *f = r->items[at];
@@ -62,7 +64,7 @@ void sim__unhold(struct sim_world *w)
     for (size_t i = 0; i < w->held.count; i++)
         sim_ready_push(&w->cluster->ready, w->held.items[i]);
     w->held.count = 0;
-    w->cluster->due_ns = 0; /* Timers may have run out meanwhile. */
+    w->cluster->due_ns = 0; /* Timers may have expired meanwhile. */
     w->cluster->attention = true;
 }
 
@@ -126,7 +128,7 @@ static void serve_loop(struct sim_world *w, struct sim_loop *l)
         fiber__wake_here(l->runner);
 }
 
-/* Deal with posts, timers and requests to stop of every loop. */
+/* Handle the posts, expired timers and stop requests of every loop. */
 static void serve_loops(struct sim_cluster *c)
 {
     c->attention = false;
@@ -136,7 +138,7 @@ static void serve_loops(struct sim_cluster *c)
     c->due_ns = next_timer(c);
 }
 
-/* Run one fiber, and see what that changed. */
+/* Run one fiber and update the clock and the loops after it. */
 static void run_one(struct sim_cluster *c)
 {
     size_t drawn = rand_below(&c->order, c->ready.count);

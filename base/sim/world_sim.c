@@ -1,4 +1,6 @@
-/* One simulated machine: its clocks, tasks and loops. */
+/* One simulated machine: its clocks, tasks and loops. Its clocks are linear
+ * functions of the cluster's true time, so that drift and jumps need no
+ * events; the inverse function places timers on true time. */
 #include "base/sim/world_sim.h"
 
 #include <stdarg.h>
@@ -13,14 +15,14 @@
 
 /* Saturday, 2025-01-04 00:00 UTC: where every simulated run begins. */
 #define EPOCH_US UINT64_C(1735948800000000)
-/* What a look at a clock costs. */
+/* The cost of reading a clock. */
 #define CLOCK_READ_NS 100
 #define CPU_COUNT     2
 #define PPM           1000000
 
 /* --- clocks ---------------------------------------------------------- */
 
-/* What @ns true nanoseconds are on a clock that drifts, less themselves. */
+/* How much a drifting clock gains in @ns true nanoseconds. */
 static int64_t drift_of(int64_t ns, int32_t ppm)
 {
     return ns / PPM * ppm + ns % PPM * ppm / PPM;
@@ -52,8 +54,8 @@ uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns)
     return t;
 }
 
-/* On a slow clock several true nanoseconds share a local one, and its alarm
- * rings at their first. */
+/* On a slow clock several true nanoseconds share a local one, and an alarm
+ * goes off at the first of them. */
 uint64_t sim__alarm_ns(const struct sim_world *w, uint64_t true_ns)
 {
     uint64_t local_ns = sim__local_ns(w, true_ns);
@@ -170,7 +172,7 @@ static void sim_log_line(struct world *base, const char *line)
 {
     struct sim_world *w = sim_world(base);
     char text[TRACE_LINE_BYTES];
-    /* A log's line may be longer; its beginning tells. */
+    /* A log line may be longer; its beginning is enough. */
     if (snprintf(text, sizeof(text), "%s: %s", w->name, line) > 0)
         add_line(w->cluster, text);
 }
@@ -220,7 +222,7 @@ static void loop_wakeup(struct loop *l)
     world_of(l)->cluster->attention = true;
 }
 
-/* Nothing takes CPU time here; others get their turn all the same. */
+/* Work takes no virtual time, but other fibers get their turn. */
 static void loop_offload(struct loop *l, loop_fn fn, void *arg)
 {
     (void)l;
@@ -293,7 +295,7 @@ static int sim_loop_new(struct world *w,
     return 0;
 }
 
-/* --- life ------------------------------------------------------------ */
+/* --- machines -------------------------------------------------------- */
 
 static void leave_cluster(struct sim_world *w)
 {
@@ -361,8 +363,8 @@ struct sim_world *sim__machine_new(struct sim_cluster *c,
 {
     struct sim_world *w = mem_zalloc(1, sizeof(*w));
     struct sim_world **end = &c->machines;
-    /* A machine alone draws from the seed as it is: its runs stay what they
-     * were. */
+    /* A single machine uses the seed unchanged, so that recorded seeds keep
+     * their runs. */
     uint64_t seed =
         c->alone ? c->seed : hash_mix(c->seed + hash64(name, strlen(name), 1));
     PRE(strlen(name) <= SIM_NAME_BYTES_MAX && !strchr(name, ':'));

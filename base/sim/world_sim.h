@@ -1,8 +1,16 @@
 /* The parts of the simulated world, one file each: the cluster that all
- * machines share, and one machine. Private to base/runtime's simulation.
+ * machines share, and one machine. Private to base/sim.
  *
- * Times: the cluster's clock is true time in ns; each machine's clocks are made
- * from it. Timers of fibers are in their machine's monotonic time.
+ * Times: the cluster's clock is true time in ns; each machine's clocks are
+ * functions of it. Timers of fibers are in their machine's monotonic time.
+ *
+ * Invariants
+ *     INV-1. now_ns never goes back, and no timer before due_ns exists unless
+ *            `attention` is set (sim_scheduler.c).
+ *     INV-2. A fiber is in `ready`, or in its machine's `held`, or neither;
+ *            never twice.
+ *     INV-3. The digest depends only on the seed and the code: nothing here
+ *            reads an address, a real clock or the environment.
  */
 #ifndef BASE_SIM_WORLD_SIM_H
 #define BASE_SIM_WORLD_SIM_H
@@ -30,14 +38,14 @@ struct sim_ready {
 struct sim_cluster {
     bool alone; /* Made for one machine, by sim_world_new(). */
     uint64_t seed;
-    struct rand_gen order; /* Draws who runs next, */
-    struct rand_gen net;   /* and what the network does. */
+    struct rand_gen order; /* Draws the next fiber, */
+    struct rand_gen net;   /* and the network's faults. */
     uint64_t now_ns;       /* True time. */
     struct trace trace;
     void (*on_trace)(void *ctx, const char *line);
     void *on_trace_ctx;
     uint64_t event_count;       /* Steps of fibers, */
-    uint64_t digest;            /* and what they were. */
+    uint64_t digest;            /* and a checksum of them. */
     struct sim_world *machines; /* In the order they were made. */
     size_t machine_count;       /* Ever made: their indexes. */
     struct sim_world *director; /* NULL when alone. */
@@ -47,7 +55,8 @@ struct sim_cluster {
     /* Scheduler */
     struct sim_ready ready;
     uint64_t due_ns; /* No timer is due before. */
-    bool attention;  /* Something was posted, stopped or paused: look. */
+    bool attention;  /* A loop has posts or was stopped, or a machine was
+                        paused. */
     bool driving;    /* Inside sim_run(). */
     char who[SIM_NAME_BYTES_MAX + FIBER_NAME_BYTES + 2]; /* sim__who()'s. */
 };
@@ -59,7 +68,8 @@ struct sim_loop {
     struct task *task;     /* Of loop_start(). */
 };
 
-/* A fiber that ends with its machine: the program, or one beside it. */
+/* A fiber that ends with its machine: the program, or one that sim_spawn()
+ * started. */
 struct sim_program {
     struct sim_program *next; /* In the machine's list. */
     struct sim_world *machine;
@@ -69,11 +79,11 @@ struct sim_program {
     bool is_main; /* When it returns, so does the process. */
 };
 
-/* Since when, and how, a machine's clocks differ from true time. */
+/* How a machine's clocks differ from true time, and since when. */
 struct sim_clock {
     uint64_t true_ns;  /* At this true time */
     uint64_t local_ns; /* the monotonic clock showed this, */
-    int32_t drift_ppm; /* and gains so much since. */
+    int32_t drift_ppm; /* and gains this much since. */
     int64_t offset_us; /* Of the wall clock. */
 };
 
@@ -84,8 +94,8 @@ struct sim_world {
     size_t index;
     char name[SIM_NAME_BYTES_MAX + 1]; /* "" when alone. */
     struct sim_options options;
-    struct rand_gen faults; /* Draws what fails and what is lost, */
-    struct rand_gen user;   /* and what world_random() gives. */
+    struct rand_gen faults; /* Draws failures and losses, */
+    struct rand_gen user;   /* and the values of world_random(). */
     struct sim_clock clock;
     struct sim_loop *loops; /* All; the last is the tasks' own, `main`. */
     struct sim_loop *main;
@@ -97,11 +107,11 @@ struct sim_world {
     void *boot_arg;
     bool paused;
     bool dead;              /* Crashed; its fibers unwind. */
-    struct sim_ready held;  /* Would run, but it is paused. */
+    struct sim_ready held;  /* Ready fibers of a paused machine. */
     struct fiber *awaiting; /* Inside sim_await_end(). */
     /* Disk */
     struct sim_disk disk;
-    uint64_t life; /* Power-ups: open files know theirs. */
+    uint64_t life; /* Power-ups; an open file has the number of its own. */
     bool off;
     struct sim_lock *locks;
     uint64_t op_count;
@@ -129,7 +139,7 @@ static inline const struct sim_world *sim_world_const(const struct world *w)
 struct sim_world *sim__machine_new(struct sim_cluster *c,
                                    const char *name,
                                    const struct sim_options *o);
-/* Let virtual time go by; yields at least. Nothing outside sim_run(). */
+/* Let virtual time pass; at least yields. Does nothing outside sim_run(). */
 void sim__delay(struct sim_world *w, uint32_t about_us);
 /* True @rate times in a million. */
 bool sim__chance(struct rand_gen *r, uint32_t rate);
@@ -141,29 +151,33 @@ void sim__trace(struct sim_cluster *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * which it shows at least @local_ns. UINT64_MAX stays. */
 uint64_t sim__local_ns(const struct sim_world *w, uint64_t true_ns);
 uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns);
-/* The local time of an alarm that rings at @true_ns or just after, not before.
+/* The local time of an alarm that goes off at @true_ns or just after it, never
+ * before.
  */
 uint64_t sim__alarm_ns(const struct sim_world *w, uint64_t true_ns);
 
 /* --- sim_scheduler.c ------------------------------------------------- */
 
+/* A cluster without machines; @alone: for one machine without a director. */
 struct sim_cluster *sim__cluster_new(uint64_t seed, bool alone);
 void sim__cluster_free(struct sim_cluster *c);
+/* The `ready` entry of loop_ops. */
 void sim__make_ready(struct loop *l, struct fiber *f);
-/* Live fibers of all loops of @w? */
+/* True if any loop of @w has a live fiber. */
 bool sim__has_live(const struct sim_world *w);
-/* Make what can run of @w wait until it is resumed, and back. */
+/* Move the ready fibers of @w to `held` until it is resumed, and back. */
 void sim__hold(struct sim_world *w);
 void sim__unhold(struct sim_world *w);
 
 /* --- sim_net.c ------------------------------------------------------- */
 
+/* The link's settings, borrowed until a machine is added. */
 struct sim_link *sim__link(struct sim_cluster *c,
                            const struct sim_world *from,
                            const struct sim_world *to);
-/* A machine was added: the table grows. */
+/* Grow the table of links for a new machine. */
 void sim__links_grow(struct sim_cluster *c);
-/* @w crashed or is back: its connections. */
+/* Update the connections of @w after a crash, or after it came back. */
 void sim__net_crash(struct sim_world *w, enum sim_crash how);
 void sim__net_back(struct sim_world *w);
 
@@ -176,9 +190,10 @@ enum sim_op {
     SIM_NAME
 };
 
-/* Every operation begins with this: lets time go by, counts, and fails when the
- * power is off or goes off now, when the operation's turn to fail has come, or
- * when its kind's rate says so. @what and @path are for messages and trace. */
+/* Every operation begins with this: it lets time pass, counts, and fails
+ * when the power is off or goes off now, when this operation was chosen to
+ * fail, or at the rate of its kind. @what and @path are for messages and
+ * trace. */
 MUST_CHECK int sim__begin(struct sim_world *w,
                           enum sim_op op,
                           const char *what,

@@ -1,4 +1,6 @@
-/* Files of the simulated world: faults and delays around the disk in memory. */
+/* Files of the simulated world: faults and delays around the disk in memory.
+ * Every call passes sim__begin(), which counts it, so that a sweep can fail
+ * or cut the power at any operation of a scenario, one after the other. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ static struct sim_file *sim_file(struct file *f)
     return (struct sim_file *)f;
 }
 
-/* --- what every operation begins with ------------------------------------ */
+/* --- the beginning of every operation ------------------------------------ */
 
 static int power_lost(const char *what, const char *path, struct err *err)
 {
@@ -58,8 +60,8 @@ static uint32_t error_rate_of(const struct sim_options *o, enum sim_op op)
     return 0;
 }
 
-/* Does the disk refuse? One whose machine has crashed still serves the
- * director, who looks at it from outside, if there is power. */
+/* True if the disk refuses. The disk of a crashed machine still serves the
+ * director, which inspects it from outside, if there is power. */
 static bool is_off(const struct sim_world *w)
 {
     struct fiber *f = fiber_self();
@@ -99,7 +101,7 @@ int sim__begin(struct sim_world *w,
     return rc;
 }
 
-/* The same for an open file, which may be one from before a loss of power. */
+/* The same for an open file, which may date from before a loss of power. */
 static int begin_file(struct sim_file *f,
                       enum sim_op op,
                       const char *what,
@@ -307,7 +309,7 @@ int sim__file_truncate(struct file *base, uint64_t bytes, struct err *err)
 
 void sim__file_allocate(struct file *base, uint64_t bytes)
 {
-    (void)base; /* A hint, and this disk keeps no room for anybody. */
+    (void)base; /* A hint, which this disk ignores. */
     (void)bytes;
 }
 

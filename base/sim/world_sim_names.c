@@ -1,4 +1,5 @@
-/* Names and locks of the simulated world. */
+/* Names and locks of the simulated world. A lock belongs to the power-up in
+ * which it was taken, as a record lock ends with its process. */
 #include <errno.h>
 
 #include "base/core/panic.h"
@@ -102,7 +103,7 @@ int sim__sync_dir(struct world *base, const char *path, struct err *err)
     return world_sim_names_outcome(errnum, "sync directory", path, err);
 }
 
-/* What an endless disk says that it is. */
+/* Reported size of an endless disk. */
 #define ENDLESS_BYTES (UINT64_C(1) << 40)
 
 int sim__space(struct world *base,

@@ -1,4 +1,6 @@
-/* Streams of the simulated world: the ends of pipes, and who listens where. */
+/* Streams of the simulated world: the ends of pipes, and the listeners.
+ * Connecting goes through the same faults as bytes do: a cut link makes it
+ * wait, a machine without power answers nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +11,10 @@
 
 /* Connections that wait to be accepted. */
 #define BACKLOG_MAX 64
-/* Ports that nobody chose begin here. */
+/* First of the ports that are assigned. */
 #define PORT_FIRST 32768
-/* A machine that is off is noticed by its neighbours after so long, once in two
- * times; else nothing answers at all. */
+/* Half of the connections to a machine that is off fail after this time (no
+ * route to host); the others get no answer. */
 #define NO_ROUTE_NS UINT64_C(3000000000)
 /* Between two tries of a connection that nothing answers. */
 #define SYN_RETRY_US 1000000
@@ -40,7 +42,7 @@ static struct sim_stream *sim_stream(struct stream *s)
 
 /* --- waiting ------------------------------------------------------------- */
 
-/* Park until woken, or true time @at_ns, the deadline, cancellation. */
+/* Park until a wake, true time @at_ns, the deadline or cancellation. */
 static int
 world_sim_stream_park(struct fiber **side, uint64_t at_ns, struct err *err)
 {
@@ -59,7 +61,7 @@ world_sim_stream_park(struct fiber **side, uint64_t at_ns, struct err *err)
     return fiber_check(err);
 }
 
-/* When something happens to @s by itself. */
+/* The time of the next event on @s. */
 static uint64_t next_event(const struct sim_stream *s)
 {
     return MIN_OF(s->reset_ns, s->give_up_ns);
@@ -77,7 +79,7 @@ wait_pipe(struct stream *base, enum stream_side side, struct err *err)
     return world_sim_stream_park(&s->reading, at, err);
 }
 
-/* Is the connection still one? Gives up when its patience has ended. */
+/* 0 while the connection is open; resets it when its time-out has passed. */
 static int world_sim_stream_check(struct sim_stream *s, struct err *err)
 {
     struct sim_world *w = machine_of(s->base.loop);
@@ -201,7 +203,7 @@ static bool is_local(const struct stream *s)
 
 /* --- addresses ----------------------------------------------------------- */
 
-/* Does @address name @w by the part before its last colon? */
+/* True if the part of @address before its last colon is @host. */
 static bool sim_address_names_host(const char *address, const char *host)
 {
     const char *colon = strrchr(address, ':');
@@ -219,8 +221,8 @@ static bool names_itself(const struct sim_world *w, const char *address)
     return sim_address_names_host(address, w->name);
 }
 
-/* The machine that @address names from @w's sight, and its name for the meeting
- * point there: "NAME:port", or the whole text where it is none. */
+/* The machine that @address means on @w, and the listener's name there:
+ * "NAME:port", or the whole text for other forms. */
 static struct sim_world *
 world_sim_stream_resolve(struct sim_world *w,
                          const char *address,
@@ -363,7 +365,7 @@ static struct sim_stream *stream_new(struct loop *l,
     return s;
 }
 
-/* Nobody answers: wait for the way to be free, as long as TCP would. */
+/* Nothing answers: wait for the link to be mended, as long as TCP would. */
 static int await_way(struct sim_world *from,
                      struct sim_world *to,
                      const char *address,
