@@ -1,4 +1,6 @@
-/* What predeclared names are; see sawzall.h. */
+/* Help on predeclared names, for the shell's completion and `explain`; see
+ * sawzall.h. Intrinsics carry their help in builtins/; the functions and
+ * constants of the compiler itself have theirs here. */
 #include "base/core/macros.h"
 #include "sawzall-lite/sawzall.h"
 #include "sawzall-lite/values/builtin.h"
@@ -9,7 +11,7 @@ struct entry {
     const char *help;
 };
 
-/* What the compiler provides itself. */
+/* The names that the compiler provides itself. */
 static const struct entry entries[] = {
     {"bool", "type", "true or false"},
     {"bytes", "type", "a sequence of bytes"},

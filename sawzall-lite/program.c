@@ -1,4 +1,10 @@
-/* Source to program; see sawzall.h. */
+/* Source to program: the stages in order, and queries about the result; see
+ * sawzall.h.
+ *
+ * A prelude in the language declares the predeclared tables and types, so they
+ * need no code of their own. The fingerprint of the tables (names, types,
+ * parameters) decides whether the states of two runs can be merged.
+ */
 #include "sawzall-lite/program.h"
 
 #include "base/core/hash.h"
@@ -7,7 +13,7 @@
 #include "sawzall-lite/front/parser.h"
 #include "sawzall-lite/generator/compile.h"
 
-/* What every program begins with. */
+/* The text before every program. */
 static const char prelude_text[] =
     "output: table collection of bytes file(\"/dev/stdout\");\n"
     "stdout: table collection of s: string file(\"/dev/stdout\")"

@@ -1,4 +1,6 @@
-/* A compiled program from the inside, for run.c and dump.c. */
+/* A compiled program from the inside, for program.c and the machine. It owns
+ * its source, tree, types and code in one arena, and is immutable once
+ * compiled. */
 #ifndef SAWZALL_LITE_PROGRAM_H
 #define SAWZALL_LITE_PROGRAM_H
 

@@ -49,8 +49,8 @@ struct saw_compile_options {
     bool restricted;    /* No file, proc, getenv, load: for servers. */
     bool ignore_undefs; /* --ignore_undefs. */
     bool plain_code;    /* Without optimisation: for tests that compare. */
-    /* A table whose types its kind cannot aggregate is no error: the run says
-     * so, if it is to aggregate it. For runs that print what is emitted. */
+    /* A table whose types its kind cannot aggregate is no error; a run that
+     * would aggregate it reports it. For runs that print emitted values. */
     bool defer_tables;
     unsigned errors_max; /* Printed at most; 0: 200. */
 };
@@ -65,8 +65,8 @@ MUST_CHECK int saw_compile(const struct saw_compile_options *opts,
                            struct buf *diagnostics);
 void saw_program_free(struct saw_program *p); /* NULL is allowed. */
 
-/* The text @p was compiled from, for those who compile it elsewhere, too; what
- * else its meaning depends on goes to @opts. Borrowed. */
+/* The source of @p, for compiling it again elsewhere; the options that its
+ * meaning depends on go to @opts. Borrowed. */
 struct slice saw_program_source(const struct saw_program *p,
                                 struct saw_compile_options *opts);
 
@@ -79,7 +79,7 @@ MUST_CHECK int saw_type_of(const struct saw_compile_options *opts,
                            struct buf *out,
                            struct buf *diagnostics);
 
-/* True if the program says `r: Row = input;`: it wants table rows. */
+/* True if the program has `r: Row = input;`: it reads table rows. */
 bool saw_program_wants_rows(const struct saw_program *p);
 /* True if it emits to the predeclared table `keep`: it filters a scan. */
 bool saw_program_keeps_rows(const struct saw_program *p);
@@ -94,9 +94,9 @@ void saw_program_dump(const struct saw_program *p, struct buf *out);
 void saw_program_dump_tree(const struct saw_program *p, struct buf *out);
 void saw_program_dump_code(const struct saw_program *p, struct buf *out);
 
-/* The names that are there before any declaration; NULL past the end. */
+/* The predeclared names; NULL past the end. */
 const char *saw_predeclared(size_t index);
-/* Append what the predeclared @name is, in two lines; false if it is none. */
+/* Append two lines of help on the predeclared @name; false if it is none. */
 bool saw_explain(struct slice name, struct buf *out);
 
 /* Append @source, called @name in messages, in the usual layout to @out: white
@@ -128,16 +128,16 @@ struct saw_run_options {
     uint64_t memory_bytes_max; /* Record arena + tables; 0: no limit. */
     uint32_t depth_max;        /* Calls; 0: 10,000. */
     const atomic_bool
-        *cancel; /* Borrowed; looked at now and then. NULL: none. */
-    /* Where `emit stdout`, `output`, file(...) tables and unprinted tables go:
-     * @path is "/dev/stdout" and the like. NULL: kept in the run and given out
-     * by saw_run_print(). */
+        *cancel; /* Borrowed; read from time to time. NULL: none. */
+    /* Receives the output of `emit stdout`, `output`, file(…) tables and
+     * unprinted tables: @path is "/dev/stdout" and the like. NULL: it stays in
+     * the run, for saw_run_print(). */
     int (*write)(void *ctx,
                  const char *path,
                  struct slice text,
                  struct err *err);
-    /* The same for proc(…) tables: @command is one for the shell, which reads
-     * all that is emitted to it. NULL: such an emit fails. */
+    /* The same for proc(…) tables: @command is a shell command that reads
+     * everything emitted to it. NULL: such an emit fails. */
     int (*pipe)(void *ctx,
                 const char *command,
                 struct slice text,
@@ -147,54 +147,55 @@ struct saw_run_options {
      * others are printed as they are emitted, as `emit t[k] <- v;`, like the
      * published interpreter does. NULL: aggregate all. */
     const char *table_output;
-    /* What getenv-like intrinsics may not see directly: the clock of now() in
-     * microseconds since 1970 (NULL: it stands at 0) and the files of load()
-     * (NULL: refused). */
+    /* The world of intrinsics: the clock of now() in microseconds since 1970
+     * (NULL: it stands at 0) and the files of load() (NULL: refused). */
     int64_t (*now_us)(void *ctx);
     int (*read_file)(void *ctx,
                      struct slice path,
                      struct buf *out,
                      struct err *err);
     void *world_ctx;
-    /* Of rand() and nrand(). Each record draws numbers of its own from it, so
-     * that they do not depend on which worker has the record. */
+    /* Seed of rand() and nrand(). Each record draws numbers of its own from
+     * it, so results do not depend on which worker has the record. */
     uint64_t seed;
     /* Called with each row emitted to `keep`; borrowed during the call. */
     int (*keep)(void *ctx, const struct saw_row *row, struct err *err);
     void *keep_ctx;
 };
 
-/* Where time zones with names such as "Europe/Paris" come from, also in
+/* Set the source of time zones with names such as "Europe/Paris", also for
  * restricted programs: @read appends the system's file of that name, which is
- * a path without "." at its beginning. Set once, before the first run of the
- * process; any thread may call it from then on. Runs with a read_file hook use
- * that if none is set; without either such zones are unknown. */
+ * a path without "." at its beginning. Call once, before the first run of the
+ * process; any thread may call @read from then on. Without it, runs with a
+ * read_file hook use that hook; without either such zones are unknown. */
 void saw_zones_from(int (*read)(const char *name,
                                 struct buf *out,
                                 struct err *err));
 
-/* @p must outlive the run. */
+/* Start a run of @p, which must outlive it. On success *@out is owned. Errors:
+ * those of initialising the statics, as for saw_run_record(). */
 MUST_CHECK int saw_run_new(struct saw_program *p,
                            const struct saw_run_options *opts,
                            struct saw_run **out,
                            struct err *err);
 void saw_run_free(struct saw_run *r); /* NULL is allowed. */
 struct saw_program *saw_run_program(const struct saw_run *r);
-/* As they were given; for runs that do a part of the work of @r. Borrowed. */
+/* The options of saw_run_new(), for runs that do a part of the work of @r.
+ * Borrowed. */
 const struct saw_run_options *saw_run_options(const struct saw_run *r);
 
-/* Run once over @input with @key (`input`, `input_key`). Errors: ERR_INVALID a
- * program that wants rows, an undefined value, a failed assert, a run-time
- * error (with a trace of the program in the text); ERR_EXHAUSTED fuel, memory
- * or depth; ERR_CANCELLED. The run may go on with the next record after any of
- * them. */
+/* Run once over @input with @key (`input`, `input_key`). After any error the
+ * run may continue with the next record. Errors: ERR_INVALID a program that
+ * reads rows, an undefined value, a failed assert, a run-time error (with a
+ * trace of the program in the text); ERR_EXHAUSTED fuel, memory or depth;
+ * ERR_CANCELLED. */
 MUST_CHECK int saw_run_record(struct saw_run *r,
                               struct slice input,
                               struct slice key,
                               struct err *err);
-/* The same where keys do not tell records of equal contents apart, such as
- * lines of a file whose numbers are not known: @place does. What is drawn by
- * chance, samples and rand(), depends on input and place alone. */
+/* The same where keys do not distinguish records of equal contents, such as
+ * lines of a file whose numbers are not known: @place does. Samples and rand()
+ * depend on input and place alone. */
 MUST_CHECK int saw_run_record_at(struct saw_run *r,
                                  struct slice input,
                                  struct slice key,
@@ -217,18 +218,19 @@ saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err);
  * (strings bytewise, numbers by value), tables in order of declaration. */
 void saw_run_print(struct saw_run *r, struct buf *out);
 
-/* The same a piece at a time, which is borrowed for the call: quantile(n) has n
+/* Receives text a piece at a time, borrowed for the call: quantile(n) has n
  * lines, however little was emitted. False: no more is wanted. */
 struct saw_text_sink {
     void *ctx;
     bool (*write)(void *ctx, struct slice text);
 };
 
-/* Returns what the last write() did. */
+/* As saw_run_print(), to @sink. Returns the result of the last write(). */
 bool saw_run_print_to(struct saw_run *r, const struct saw_text_sink *sink);
 
-/* The same as structure, for other formats (JSON, CSV, a printer of aligned
- * columns). Names are borrowed from the program, values from the call. */
+/* Receives results as structure, for other formats (JSON, CSV, a printer of
+ * aligned columns). Names are borrowed from the program, values from the call.
+ */
 struct saw_result_sink {
     void *ctx;
     /* A table begins: names of its key and value columns. */
@@ -236,8 +238,8 @@ struct saw_result_sink {
                   const char *name,
                   const char *const *columns,
                   size_t column_count);
-    /* One line of it: values as text; @numeric[i] tells which are numbers.
-     * False: no more is wanted. */
+    /* One line of it: values as text; @numeric[i] is set for numbers. False:
+     * no more is wanted. */
     bool (*line)(void *ctx,
                  const struct slice *values,
                  const bool *numeric,

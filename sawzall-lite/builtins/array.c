@@ -1,4 +1,5 @@
-/* sort and sortx: arrays in ascending order. */
+/* sort and sortx: arrays in ascending order, by a merge sort that is stable
+ * and bounded for any input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Bytes in other forms: base64, zlib, gzip, comma-separated values. */
+/* Bytes in other forms: base64, zlib, gzip, comma-separated values. Sizes of
+ * decompressed bytes come from the input, so they are bounded by the run's
+ * memory limit and by a constant. */
 #include <ctype.h>
 #include <string.h>
 #include <zlib.h>
@@ -48,7 +50,7 @@ static int base64_value(char c, const char *digits)
     return p ? (int)(p - digits) : -1;
 }
 
-/* Spaces are passed over; padding may be missing, but where it stands it must
+/* Spaces are skipped; padding may be missing, but where it is present it must
  * be right, and nothing may follow. */
 static bool
 decode_base64(struct slice s, const char *digits, char *out, size_t *length)
@@ -102,7 +104,7 @@ static enum saw_status fn_frombase64(struct saw_ctx *ctx,
 #define WINDOW_ZLIB 15
 #define WINDOW_GZIP (15 + 16)
 #define CHUNK_BYTES 65536
-/* What one call may unpack to, whatever the run's memory limit. */
+/* Largest result of one call, whatever the memory limit of the run. */
 #define UNPACKED_BYTES_MAX ((size_t)1 << 30)
 
 typedef int (*zlib_step)(z_stream *z, int flush);
@@ -152,7 +154,7 @@ static enum saw_status compress_bytes(struct saw_ctx *ctx,
     return saw_give_text(saw_bytes_dup(ctx, buf_slice(&ctx->scratch)), result);
 }
 
-/* @exact: bytes behind the end are an error. */
+/* @exact: bytes after the end are an error. */
 static enum saw_status uncompress_bytes(struct saw_ctx *ctx,
                                         struct slice in,
                                         int window,
@@ -167,7 +169,7 @@ static enum saw_status uncompress_bytes(struct saw_ctx *ctx,
     if (status == SAW_OK && (rc != Z_STREAM_END || (exact && z.avail_in > 0)))
         status = saw_undef(ctx, "failed to decompress data: %s",
                            z.msg                ? z.msg
-                           : rc == Z_STREAM_END ? "bytes behind the end"
+                           : rc == Z_STREAM_END ? "bytes after the end"
                                                 : "the data is cut short");
     inflateEnd(&z);
     if (status != SAW_OK)
@@ -233,7 +235,7 @@ static void add_field(struct fields *f, struct slice s)
     f->v[f->count++] = s;
 }
 
-/* The quoted field that begins behind @p; returns where it ends. Quotes doubled
+/* The quoted field that begins after @p; returns its end. Doubled quotes
  * inside stand for one, for which the text is copied. */
 static const char *
 quoted_field(struct fields *f, const char *p, const char *end)
@@ -254,7 +256,7 @@ quoted_field(struct fields *f, const char *p, const char *end)
     return p ? p : end;
 }
 
-/* Fields of one line: blanks around them do not count. */
+/* Split one line into fields; blanks around them are dropped. */
 static void split_line(struct fields *f, struct slice line)
 {
     const char *p = line.data;
@@ -298,8 +300,8 @@ static enum saw_status fn_splitcsvline(struct saw_ctx *ctx,
     return give_fields(&f, result);
 }
 
-/* The fields numbered in @which, from 1, of @line to @all; one that a line has
- * not is empty. */
+/* Move the fields numbered in @which, from 1, to @all; a field that the line
+ * does not have is empty. */
 static bool pick_fields(struct fields *all,
                         struct slice line,
                         const struct saw_array *which)

@@ -1,4 +1,9 @@
-/* Conversions: T(x), convert(T, x) and implicit ones of initialisers. */
+/* Conversions: T(x), convert(T, x) and the implicit ones of initialisers.
+ *
+ * Basic conversions are a table from kind to kind (convert_internal.h); this
+ * file has those of composites, which convert part by part, and reads the
+ * extra arguments once per conversion.
+ */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -243,7 +248,7 @@ static void default_extra(struct saw_conversion *c)
     c->zone = SLICE_EMPTY;
 }
 
-/* From the arguments behind the value. */
+/* Read the arguments after the value. */
 static enum saw_status take_extra(struct saw_ctx *ctx,
                                   const struct saw_call *call,
                                   const union saw_slot *args,

@@ -1,4 +1,5 @@
-/* Which conversions there are, for the checker. */
+/* Which conversions exist, for the checker: the same table and the same rules
+ * as convert.c runs by, without values. */
 #include <stdio.h>
 
 #include "base/core/panic.h"

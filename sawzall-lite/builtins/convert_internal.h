@@ -1,7 +1,6 @@
 /* Conversions between basic types, each on one value. Private to builtins/.
  *
- * Extra arguments are interpreted once per conversion, also where it is one of
- * a whole array.
+ * Extra arguments are interpreted once per conversion, even for a whole array.
  */
 #ifndef SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
 #define SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
@@ -23,7 +22,7 @@ enum saw_encoding {
     SAW_ENCODING_NONE,
 };
 
-/* What a conversion was given besides the value. */
+/* The extra arguments of a conversion, and its types. */
 struct saw_conversion {
     const struct saw_type *from;
     const struct saw_type *to;
@@ -31,7 +30,8 @@ struct saw_conversion {
     enum saw_encoding encoding;
     struct slice zone;
     const char *source; /* The expression converted, or NULL. */
-    uint64_t unread;    /* Fields of a proto tuple that nobody looks at. */
+    uint64_t unread; /* Bits of fields of a proto tuple that the program never
+                        reads. */
 };
 
 typedef enum saw_status (*saw_convert_fn)(struct saw_ctx *ctx,
@@ -97,7 +97,7 @@ enum saw_status saw_int_to_bytes(struct saw_ctx *ctx,
 enum saw_encoding saw_encoding_find(struct slice name);
 
 /* Proto tuples to and from the wire format of protocol buffers. Fields whose
- * bit is in @unread keep their defaults: nobody looks at them. */
+ * bit is in @unread keep their defaults: the program never reads them. */
 enum saw_status saw_proto_decode(struct saw_ctx *ctx,
                                  const struct saw_type *t,
                                  uint64_t unread,

@@ -1,4 +1,6 @@
-/* Numbers to and from text and bytes. */
+/* Numbers to and from text and bytes, with the rules of the published
+ * interpreter: what C's strtoull and strtod accept, all of the text, no
+ * overflow. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,7 @@
-/* Strings to and from bytes, in the encodings the language knows. */
+/* Strings to and from bytes, in the encodings the language knows: UTF-8,
+ * latin-1, hexadecimal, the array literals and "unicode" escapes of the
+ * published interpreter. Integers have encodings of their own
+ * (convert_number.c). */
 #include <string.h>
 #include <strings.h>
 

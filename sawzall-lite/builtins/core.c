@@ -1,4 +1,5 @@
-/* abs, min, max, assert, fingerprintof, highbit, and what maps need. */
+/* abs, min, max, assert, fingerprintof, highbit, keys: intrinsics whose types
+ * depend on their arguments, and a few without another home. */
 #include <math.h>
 
 #include "sawzall-lite/builtins/fingerprint.h"
@@ -60,8 +61,8 @@ static const struct saw_type *check_minmax(struct saw_check *c)
     return NULL;
 }
 
-/* The first unless the second is less. A NaN is compared like a number is: the
- * comparison is false. */
+/* The first unless the second is less. Comparisons with NaN are false, as for
+ * numbers. */
 static enum saw_status fn_min(struct saw_ctx *ctx,
                               const struct saw_call *call,
                               const union saw_slot *args,

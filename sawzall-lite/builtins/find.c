@@ -1,4 +1,5 @@
-/* The intrinsics by name. */
+/* The intrinsics by name, and the helpers of all families. The search is
+ * linear: the checker asks once for each name of a program. */
 #include <stdarg.h>
 #include <stdio.h>
 

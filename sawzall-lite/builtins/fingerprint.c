@@ -1,4 +1,5 @@
-/* fingerprintof(): see fingerprint.h. */
+/* fingerprintof(): a walk by type; see fingerprint.h for the definition, which
+ * is part of stored data and never changes. */
 #include "sawzall-lite/builtins/fingerprint.h"
 
 #include "base/core/panic.h"

@@ -72,14 +72,14 @@ static struct spec next_spec(struct slice *fmt)
         p = number_at(p + 1, end, &s.precision);
     s.verb = p < end ? *p++ : '?';
     if (s.verb == '%')
-        s.literal.len += 1; /* The '%' itself stands right behind. */
+        s.literal.len += 1; /* The '%' itself is the next byte. */
     *fmt = slice_make(p, (size_t)(end - p));
     return s;
 }
 
 /* --- checking ------------------------------------------------------------- */
 
-/* What @verb takes, as a kind; SAW_BAD any, SAW_VOID unknown. */
+/* The kind of argument @verb takes; SAW_BAD any, SAW_VOID unknown. */
 static enum saw_kind verb_kind(char verb)
 {
     if (!verb)
@@ -234,8 +234,8 @@ static void c_directive(const struct spec *s, const char *length, char *out)
 /* Digits of %e that say all about a double. */
 #define DIGITS_MAX 17
 
-/* %f of a number so large, or to so many places, that C would print digits
- * which the double does not hold: 0 in their stead. */
+/* %f where C would print digits that a double does not hold, because the
+ * number is large or many places are wanted: 0 in their place. */
 static void print_fixed(const struct spec *s, double v, struct buf *out)
 {
     int places = s->precision < 0 ? 6 : s->precision;
@@ -262,7 +262,7 @@ static void print_fixed(const struct spec *s, double v, struct buf *out)
     pad_text(&as, slice_make(text, n), n, out);
 }
 
-/* More digits asked for than a double has? */
+/* Whether more digits are wanted than a double has. */
 static bool beyond_double(const struct spec *s, double v)
 {
     int places = s->precision < 0 ? 6 : s->precision;

@@ -76,7 +76,7 @@ static enum saw_status fn_match(struct saw_ctx *ctx,
     return outcome == REGEX_TOO_DEAR ? SAW_FAIL : SAW_OK;
 }
 
-/* Search, and cut the groups behind the last that took part. False: too much
+/* Search, and drop the groups after the last that took part. False: too much
  * work, the error is set. */
 static bool match_search(struct saw_ctx *ctx,
                          const struct regex *r,

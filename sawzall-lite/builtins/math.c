@@ -1,4 +1,5 @@
-/* Functions on floats, as the C library computes them. */
+/* Functions on floats, as the C library computes them. Results outside of
+ * their domain are NaN, not undefined, as in the published interpreter. */
 #include <math.h>
 
 #include "sawzall-lite/builtins/private.h"

@@ -1,5 +1,10 @@
-/* What reaches outside the program: files, the environment, randomness, and the
- * inputs a host or another function put beside the record. */
+/* Intrinsics that reach outside of the program: files, the environment,
+ * randomness, and inputs that a host or another function added to the record.
+ *
+ * They go through hooks of the run's options, and `restricted` programs are
+ * refused all of them when they are compiled. Random numbers are drawn from
+ * the record, so a retried record draws the same.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +85,7 @@ static enum saw_status fn_nrand(struct saw_ctx *ctx,
 
 /* --- additional inputs ---------------------------------------------------- */
 
-/* Kept with the run; they outlive the record they came with. */
+/* Kept with the run; they outlive the record that set them. */
 struct saw_input {
     struct saw_input *next;
     char *label;

@@ -1,4 +1,6 @@
-/* Possessive quantifiers; see possessive.h. */
+/* Possessive quantifiers, rewritten as greedy ones where both match the same;
+ * see possessive.h. Patterns are scanned atom by atom, without a parser of the
+ * whole syntax: where in doubt, the answer is no. */
 #include "sawzall-lite/builtins/possessive.h"
 
 #include <string.h>
@@ -10,7 +12,7 @@ struct atom {
     unsigned char literal; /* The byte it stands for; 0: something else. */
 };
 
-/* Behind the class that begins at @at with '['. */
+/* The offset after the class that begins at @at with '['. */
 static size_t class_end(struct slice p, size_t at)
 {
     size_t i = at + 1;
@@ -41,7 +43,7 @@ static struct atom atom_at(struct slice p, size_t at)
     return a;
 }
 
-/* Behind the quantifier at @at; @at if there is none. */
+/* The offset after the quantifier at @at; @at if there is none. */
 static size_t quantifier_end(struct slice p, size_t at)
 {
     size_t i = at;
@@ -59,8 +61,8 @@ static size_t quantifier_end(struct slice p, size_t at)
     return at;
 }
 
-/* May the class @a, in brackets, match the ASCII character @c? Named classes
- * and escapes count as yes. */
+/* Whether the class @a, in brackets, may match the ASCII character @c. Named
+ * classes and escapes count as yes. */
 static bool class_may_match(struct slice p, const struct atom *a, char c)
 {
     size_t i = a->begin + 1;
@@ -89,8 +91,9 @@ static bool may_match(struct slice p, const struct atom *a, char c)
     return p.data[a->begin] != '[' || class_may_match(p, a, c);
 }
 
-/* What follows at @at cannot begin with what @a repeats, so that giving some of
- * it back never helps: the end, or another literal that must come. */
+/* Whether the pattern at @at cannot begin with the characters that @a repeats,
+ * so that giving some of them back never helps: it is at its end, or another
+ * literal must follow. */
 static bool never_gives_back(struct slice p, size_t at, const struct atom *a)
 {
     struct atom next;

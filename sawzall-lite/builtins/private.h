@@ -1,5 +1,4 @@
-/* What the families of intrinsics share. Private to builtins/.
- */
+/* Shared by the families of intrinsics. Private to builtins/. */
 #ifndef SAWZALL_LITE_BUILTINS_PRIVATE_H
 #define SAWZALL_LITE_BUILTINS_PRIVATE_H
 
@@ -36,7 +35,9 @@ struct saw_extra {
     bool inputs_locked;
 };
 
+/* That of @ctx, made on first use; saw_builtins_close() frees it. */
 struct saw_extra *saw_extra_of(struct saw_ctx *ctx);
+/* Free the parts of an extra and the cache; NULL is allowed. */
 void saw_zones_free(struct saw_zone *z);
 void saw_inputs_free(struct saw_input *i);
 void saw_regexes_free(struct saw_regex_cache *c);

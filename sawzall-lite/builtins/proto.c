@@ -1,9 +1,9 @@
 /* Proto tuples to and from the wire format of protocol buffers.
  *
- * Reading passes over fields the tuple does not have. A field of another wire
- * type than its own is passed over too, as the published interpreter does; a
- * malformed message gives no value. Repeated fields become arrays, packed ones
- * also. Absent fields have their defaults and are not in inproto().
+ * Reading skips fields that the tuple does not have, and fields of another
+ * wire type than their own, as the published interpreter does; a malformed
+ * message gives no value. Repeated fields become arrays, packed ones too.
+ * Absent fields have their defaults and are not in inproto().
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ struct reader {
     struct saw_ctx *ctx;
     struct cursor c;
     int depth;
-    uint64_t unread; /* Fields of the outermost tuple to be passed over. */
+    uint64_t unread; /* Bits of fields of the outermost tuple to skip. */
 };
 
 static bool skip_field(struct reader *r, uint64_t tag, int depth)
@@ -148,7 +148,7 @@ static enum saw_status read_message(struct reader *r,
     return r->c.bad ? SAW_UNDEF : read_tuple(&sub, t, 0, out);
 }
 
-/* SAW_UNDEF with the cursor good: of another wire type, to be passed over. */
+/* SAW_UNDEF with the cursor good: of another wire type, to be skipped. */
 static enum saw_status read_item(struct reader *r,
                                  const struct saw_type *t,
                                  uint8_t proto,

@@ -1,4 +1,6 @@
-/* The run's cache of compiled patterns; see regexes.h. */
+/* The run's cache of compiled patterns; see regexes.h. Set-associative: a
+ * pattern belongs to one small set of places by its hash, so a lookup compares
+ * a few texts and replacement needs no list of all. */
 #include "sawzall-lite/builtins/regexes.h"
 
 #include "base/core/hash.h"
@@ -9,7 +11,7 @@
 #define SET_COUNT 32 /* Sets of WAYS entries; a pattern belongs to one set. */
 #define WAYS      4
 
-/* What refusing a pattern costs, in instructions: it may be a large one. */
+/* Cost of refusing a pattern, in instructions: it may be a large one. */
 #define REGEX_REFUSED_WORK 20000
 
 struct entry {
@@ -132,7 +134,8 @@ enum regex_outcome saw_search(struct saw_ctx *ctx,
     enum regex_outcome outcome;
 
     if (!ctx->work_max) {
-        /* Also who may burn all there is looks up to be cancelled. */
+        /* A program without a fuel limit must still notice that it is
+         * cancelled. */
         ctx->work += regex_search_steps(r, text.len);
         return regex_search(r, text, 0, groups, count) ? REGEX_FOUND
                                                        : REGEX_ABSENT;

@@ -1,9 +1,9 @@
 /* Patterns met while a program runs: compiled once and kept, in bounds.
  *
- * A constant pattern is compiled with the program and never comes here. A
+ * A constant pattern is compiled with the program and is not in this cache. A
  * pattern that a program computes is looked up by its text in a cache of the
- * run, which keeps REGEX_COUNT_MAX of them; when it is full, the least recently
- * used of the few places the new one may take goes.
+ * run, which keeps REGEX_COUNT_MAX of them; when it is full, the least
+ * recently used of the few places the new one may take is replaced.
  */
 #ifndef SAWZALL_LITE_BUILTINS_REGEXES_H
 #define SAWZALL_LITE_BUILTINS_REGEXES_H

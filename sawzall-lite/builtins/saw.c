@@ -1,4 +1,5 @@
-/* saw(): see values/builtin.h. */
+/* saw(), sawn() and sawzall(): see values/builtin.h. Pieces are collected as
+ * slices of the text and become one array at the end, in two allocations. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -48,9 +49,9 @@ static void advance_to(struct sawing *w, const char *p)
     w->rest = slice_make(p, w->rest.len - (size_t)(p - w->rest.data));
 }
 
-/* Match @r at the beginning of the rest or further on. False: no match. With a
+/* Match @r at the beginning of the rest or later. False: no match. With a
  * single pattern, an empty match where the last one ended is not progress: one
- * character is passed over and the search repeated. */
+ * character is skipped and the search repeated. */
 static bool sawing_cut(struct sawing *w,
                        const struct regex *r,
                        enum saw_saw_flag flag,
@@ -104,7 +105,7 @@ static void saw_rounds(struct sawing *w,
     }
 }
 
-/* Put the pieces behind those of *@result. */
+/* Append the pieces to *@result. */
 static enum saw_status sawing_give(struct sawing *w, struct saw_array **result)
 {
     struct saw_array *fresh =

@@ -5,7 +5,7 @@
 #include "sawzall-lite/builtins/private.h"
 
 #define US_PER_SECOND 1000000
-/* As in the published interpreter, programs of which test for it. */
+/* As in the published interpreter; programs test for it. */
 #define FORMATTED_BYTES_MAX 200
 
 /* The time zone argument at @i, or the default. */
@@ -22,7 +22,7 @@ bad_zone(struct saw_ctx *ctx, const char *function, struct slice tz)
                      SLICE_ARG(tz));
 }
 
-/* Give @c as a time in the zone it was taken from; @dst as it was then. */
+/* Return @c as a time in the zone it was taken from; @dst as it was then. */
 static enum saw_status time_builtin_give(struct saw_ctx *ctx,
                                          const char *function,
                                          const struct saw_civil *c,

@@ -1,4 +1,4 @@
-/* Times as people write them. */
+/* Times as people write them: local times of a zone, and text. */
 #ifndef SAWZALL_LITE_BUILTINS_TIME_H
 #define SAWZALL_LITE_BUILTINS_TIME_H
 
@@ -14,8 +14,8 @@ struct saw_ctx;
 /* First second that is not a valid time: year 10,000. */
 #define SAW_TIME_SECONDS_END INT64_C(253402300800)
 
-/* What clocks in zone @tz show at @t. @ctx NULL: built-in zones only. False: no
- * such zone, or @t is out of range. @at may be NULL. */
+/* The local time in zone @tz at @t. @ctx NULL: built-in zones only. False:
+ * there is no such zone, or @t is out of range. @at may be NULL. */
 bool saw_time_to_local(struct saw_ctx *ctx,
                        uint64_t t,
                        struct slice tz,

@@ -1,4 +1,5 @@
-/* Times to and from text: see time.h. */
+/* Times to and from text in the language's notation, with the leniency of the
+ * published interpreter: weekday and zone may be missing; see time.h. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

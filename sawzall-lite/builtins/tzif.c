@@ -90,7 +90,7 @@ read_types(struct cursor *c, const struct header *h, struct saw_zone *z)
     z->names_bytes = names.len;
 }
 
-/* "\nPST8PDT,M3.2.0,M11.1.0\n" behind the second block. */
+/* "\nPST8PDT,M3.2.0,M11.1.0\n" after the second block. */
 static void read_footer(struct cursor *c, struct saw_zone *z)
 {
     struct slice rest = slice_make(c->p, cursor_left(c));

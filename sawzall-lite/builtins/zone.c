@@ -1,4 +1,6 @@
-/* Finding zones and asking them: see zone.h. */
+/* Finding zones by name and reading clocks in them: see zone.h. Zones of files
+ * are kept with the run, misses too, because programs look one up for every
+ * record. */
 #include "sawzall-lite/builtins/zone.h"
 
 #include <ctype.h>
@@ -213,7 +215,8 @@ static const struct saw_zone *zone_load(struct saw_ctx *ctx, struct slice name)
         return NULL;
     if (read_zone(ctx, name, &text))
         z = saw_zone_parse(name, buf_slice(&text));
-    if (!z) { /* Remember that there is none: programs ask per record. */
+    if (!z) { /* Remember that there is none: programs look it up for every
+                 record. */
         z = mem_zalloc(1, sizeof(*z));
         z->name = mem_strndup(name.data, name.len);
     }

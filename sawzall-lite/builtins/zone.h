@@ -17,7 +17,7 @@ struct saw_zone;
 /* The language's zone where none is named. */
 #define SAW_ZONE_DEFAULT "PST8PDT"
 
-/* A zone as somebody called it. */
+/* A zone, and the name it was found by. */
 struct saw_zone_use {
     const struct saw_zone *zone; /* NULL: a fixed offset. */
     int32_t offset;              /* Of the name, where it says so. */
@@ -30,11 +30,11 @@ struct saw_zone_use {
 bool saw_zone_find(struct saw_ctx *ctx,
                    struct slice name,
                    struct saw_zone_use *use);
-/* What clocks show at @utc seconds. */
+/* The offset of clocks at @utc seconds. */
 struct saw_zone_offset saw_zone_at(const struct saw_zone_use *use, int64_t utc);
-/* UTC seconds when clocks show @local. Where a time comes twice: the one in
- * summer time if @dst is 1, else the other. Where clocks skip it: as if they
- * had not been changed. */
+/* UTC seconds when clocks show @local. Of a time that occurs twice: the one in
+ * summer time if @dst is 1, else the other. Of a time that clocks skip: as if
+ * they had not been changed. */
 int64_t saw_zone_to_utc(const struct saw_zone_use *use, int64_t local, int dst);
 
 /* Parse a TZif file; NULL when it is malformed. Owned: saw_zones_free(). */

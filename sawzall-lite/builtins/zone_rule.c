@@ -1,4 +1,5 @@
-/* POSIX TZ rules: see zone_rule.h. */
+/* POSIX TZ rules: parsing, and the offset at a time; see zone_rule.h. Dates of
+ * change are computed for the year asked about, so the rule holds for ever. */
 #include "sawzall-lite/builtins/zone_rule.h"
 
 #include <ctype.h>

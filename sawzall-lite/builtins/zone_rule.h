@@ -29,7 +29,7 @@ struct saw_zone_rule {
     struct saw_zone_date end;
 };
 
-/* What a clock of a zone shows: UTC + offset. */
+/* The offset of a zone from UTC at a time, and its name. */
 struct saw_zone_offset {
     int32_t seconds;
     bool dst;

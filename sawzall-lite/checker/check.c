@@ -1,4 +1,10 @@
-/* The whole of the checker, and names; see check.h. */
+/* The checker as a whole: scopes, the predeclared names, and the order of the
+ * stages; see check.h.
+ *
+ * Intrinsics are declared on first use, so the universe costs nothing for the
+ * names that a program does not mention. Constants are folded by running the
+ * same intrinsics in a context with little memory and work.
+ */
 #include "sawzall-lite/checker/check.h"
 
 #include <math.h>
@@ -8,7 +14,7 @@
 
 /* Memory intrinsics may use while constants are folded. */
 #define FOLD_BYTES_MAX ((size_t)16 << 20)
-/* And work: what takes longer is left for the run. */
+/* And the work they may do; longer computations are left for the run. */
 #define FOLD_WORK_MAX 20000000
 
 const char *check_type_text(struct saw_checker *c, const struct saw_type *t)
@@ -47,10 +53,10 @@ static void warn_unused(struct saw_checker *c, const struct saw_decl *d)
         return;
     if (d->kind != DECL_VAR || !d->type || d->type->kind == SAW_BAD)
         return;
-    /* It says that the program reads rows. */
+    /* A declaration of type Row marks a program that reads rows. */
     if (c->unit->row_type && d->type == c->unit->row_type)
         return;
-    /* What is wrong makes much look as if it were not used. */
+    /* After an error names can look unused that are not. */
     if (c->diag->error_count > 0)
         return;
     saw_warning(c->diag, d->pos, "%s '%.*s' is never used",

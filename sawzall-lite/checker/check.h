@@ -1,9 +1,14 @@
 /* The checker: names resolved, types computed and compared, constants folded.
  *
- * It goes over the tree once, in the order of the text (names are declared
- * before use), fills the nodes and gathers what the compiler needs: functions,
- * statics in order of initialisation, tables. Errors go to the diagnostics; the
- * tree of a program with errors is never compiled.
+ * It walks the tree once, in the order of the text (names are declared before
+ * use), completes the nodes and gathers the input of the generator: functions,
+ * statics in order of initialisation, tables. Errors go to the diagnostics.
+ *
+ * Invariants of a unit that checked without error
+ *   INV-1. Every expression has a type other than saw_type_bad, and every name
+ *          is resolved.
+ *   INV-2. functions.at[i]->index == i, and main is the first.
+ *   INV-3. A static is declared before the statics whose initialisers use it.
  */
 #ifndef SAWZALL_LITE_CHECKER_CHECK_H
 #define SAWZALL_LITE_CHECKER_CHECK_H
@@ -26,7 +31,7 @@ struct saw_sites {
     size_t cap;
 };
 
-/* What a checked program consists of. */
+/* The parts of a checked program. */
 struct saw_unit {
     struct saw_function *main;
     struct saw_functions functions; /* main is the first. */
@@ -57,7 +62,7 @@ bool saw_check(struct arena *a,
                struct saw_diag *d,
                struct saw_unit *out);
 
-/* Give back what prepared call sites hold. */
+/* Release the memory of prepared call sites. Call once, also after errors. */
 void saw_unit_close(struct saw_unit *u);
 
 #endif /* SAWZALL_LITE_CHECKER_CHECK_H */

@@ -1,4 +1,10 @@
-/* Calls of functions and intrinsics; see check_internal.h. */
+/* Calls of functions and intrinsics; see check_internal.h.
+ *
+ * An intrinsic is matched against its signature, which is written in the
+ * language and parsed once, or asked through its check function; then it may
+ * prepare (compile a constant pattern, say). The checks of format() are those
+ * of any intrinsic.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
@@ -82,7 +88,7 @@ struct saw_call *check_site(struct saw_checker *c,
 
 /* --- intrinsics ---------------------------------------------------------- */
 
-/* Arguments against the signature. */
+/* Match the arguments with the signature. */
 static bool check_call_matches(struct saw_checker *c,
                                struct saw_expr *e,
                                const struct saw_builtin *b,
@@ -118,7 +124,7 @@ static bool check_call_matches(struct saw_checker *c,
     return true;
 }
 
-/* The check function of @b; its result type, or NULL after an error. */
+/* Call the check function of @b; the result type, or NULL after an error. */
 static const struct saw_type *check_call_ask(struct saw_checker *c,
                                              struct saw_pos pos,
                                              const struct saw_builtin *b,
@@ -151,7 +157,7 @@ static void guess_args(struct saw_checker *c, struct saw_exprs *args)
     }
 }
 
-/* Literals { … } take the types the verbs of a format ask for. */
+/* Literals { … } take the types that the verbs of a format need. */
 static bool type_format_args(struct saw_checker *c, struct saw_exprs *args)
 {
     const union saw_slot *fmt =
@@ -276,7 +282,7 @@ static void function_call(struct saw_checker *c, struct saw_expr *e)
     }
 }
 
-/* A call of a name that is not a variable: true if it was one. */
+/* Check a call of a name that is no variable; false if it is one. */
 static bool named_call(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_expr *fn = e->u.call.fn;

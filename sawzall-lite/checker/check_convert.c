@@ -1,5 +1,10 @@
-/* Conversions, written T(x, …) and convert(T, x, …) or put in by the checker;
- * see check_internal.h. */
+/* Conversions, written T(x, …) and convert(T, x, …) or inserted by the
+ * checker; see check_internal.h.
+ *
+ * Which conversions exist is known to builtins/ (saw_convert_check); this file
+ * makes their call sites, and recognises `r: Row = input;`, which makes a
+ * program read rows instead of records.
+ */
 #include "sawzall-lite/checker/check_internal.h"
 
 static struct saw_expr *bad_conversion(struct saw_checker *c,
@@ -104,7 +109,7 @@ static void warn_base(struct saw_checker *c,
                     "no base given: it will depend on the text (0x…, 0…)");
 }
 
-/* Make @e mean @x. Nodes that others point to (an index with its `$`) must not
+/* Turn @e into @x. Nodes that others point to (an index with its `$`) must not
  * be copied: they are wrapped. */
 static void check_convert_become(struct saw_expr *e, struct saw_expr *x)
 {

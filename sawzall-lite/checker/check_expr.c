@@ -1,4 +1,9 @@
-/* Expressions; see check_internal.h. */
+/* Expressions: operators, names, selections, indices; see check_internal.h.
+ *
+ * Operands must have equal types: the language converts nothing implicitly but
+ * in initialisers. The tree is completed in place; a node can change its kind
+ * (`a.b` into a static member, + of fingerprints into a call).
+ */
 #include "sawzall-lite/checker/check_internal.h"
 
 static void
@@ -6,7 +11,7 @@ check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok);
 
 /* --- operators ----------------------------------------------------------- */
 
-/* Does the operator apply to operands of this kind? */
+/* Whether the operator applies to operands of this kind. */
 static bool check_expr_applies(enum saw_op op, enum saw_kind k)
 {
     bool integer = k == SAW_INT || k == SAW_UINT;
@@ -83,7 +88,7 @@ static void fingerprint_cat(struct saw_checker *c, struct saw_expr *e)
     fold_expr(c, e);
 }
 
-/* One binary node whose operands are checked. */
+/* Check one binary node whose operands are checked. */
 static void binary_node(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_expr *l = e->u.binary.left;
@@ -183,7 +188,7 @@ check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
     if (!d)
         return;
     if (d->kind == DECL_FIELD) {
-        saw_error(c->diag, e->pos, "field %.*s may only be used behind a '.'",
+        saw_error(c->diag, e->pos, "field %.*s may only be used after a '.'",
                   SLICE_ARG(e->u.name.text));
         return;
     }
@@ -215,8 +220,8 @@ check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
 
 /* --- fields -------------------------------------------------------------- */
 
-/* What a chain of names means that is not a value: a type (with its package in
- * front, or inside a tuple type). NULL: none. */
+/* The type that a chain of names stands for (with its package in front, or
+ * inside a tuple type). NULL: none. */
 static struct saw_decl *named_type(struct saw_checker *c,
                                    const struct saw_expr *e)
 {
@@ -240,7 +245,7 @@ static struct saw_decl *named_type(struct saw_checker *c,
     return d && d->kind == DECL_TYPE ? d : NULL;
 }
 
-/* Make @e the static @m. */
+/* Turn @e into the static @m. */
 static void become_member(struct saw_expr *e, struct saw_decl *m)
 {
     struct slice member = e->u.select.name;

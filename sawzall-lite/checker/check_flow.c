@@ -1,10 +1,11 @@
-/* Where statements lead: what is never reached, and functions that can end
- * without a result. */
+/* Control flow: statements that are never reached, and functions that can end
+ * without a result. Conditions count only where they are constant, so a
+ * warning is always right. */
 #include "sawzall-lite/checker/check_internal.h"
 
 static bool check_flow_completes(const struct saw_stmt *s);
 
-/* Is there a break in @s that leaves the statement around it? */
+/* Whether a break in @s leaves the statement around it. */
 static bool check_flow_breaks(const struct saw_stmt *s)
 {
     size_t i;
@@ -46,7 +47,7 @@ static bool switch_completes(const struct saw_stmt *s)
     return s->u.select.case_count == 0;
 }
 
-/* Can what follows @s be reached by way of it? */
+/* Whether the statement after @s can be reached through it. */
 static bool check_flow_completes(const struct saw_stmt *s)
 {
     size_t i;
@@ -91,7 +92,7 @@ static void check_flow_block(struct saw_checker *c, const struct saw_stmts *b)
     }
 }
 
-/* Warn about what is never reached in @s. */
+/* Warn about statements in @s that are never reached. */
 static void check_flow_unreachable(struct saw_checker *c,
                                    const struct saw_stmt *s)
 {

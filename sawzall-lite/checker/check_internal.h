@@ -1,17 +1,17 @@
-/* What the files of the checker share:
+/* Shared by the files of the checker:
  *
- *     check.c       the whole, scopes, predeclared names
- *     check_stmt.c  statements and declarations
- *     check_type.c  types as written to types
- *     check_tuple.c  tuple types and proto tuples
- *     check_table.c tables and emit
- *     check_expr.c  expressions
- *     check_call.c  calls of functions and intrinsics
- *     check_special.c  those the compiler provides: def, new, len, saw, …
+ *     check.c          the whole, scopes, predeclared names
+ *     check_stmt.c     statements and declarations
+ *     check_type.c     types as written to types
+ *     check_tuple.c    tuple types and proto tuples
+ *     check_table.c    tables and emit
+ *     check_expr.c     expressions
+ *     check_call.c     calls of functions and intrinsics
+ *     check_special.c  calls that the compiler provides: def, new, len, saw, …
  *     check_convert.c  conversions
- *     check_when.c  what bounds the quantifiers of a when
- *     composite.c   types of literals { … }
- *     fold.c        constant folding
+ *     check_when.c     bounds of the quantifiers of a when
+ *     composite.c      types of literals { … }
+ *     fold.c           constant folding
  */
 #ifndef SAWZALL_LITE_CHECKER_CHECK_INTERNAL_H
 #define SAWZALL_LITE_CHECKER_CHECK_INTERNAL_H
@@ -34,36 +34,39 @@ struct saw_checker {
     struct saw_scope *scope;
     struct saw_function *fn;
     struct saw_expr *statexpr; /* The innermost ?{ }, or NULL. */
-    unsigned loops;            /* Loops a `continue` may mean. */
-    unsigned breakables;       /* The same with switches, for `break`. */
-    struct slice tuple_name;   /* Of the tuple type being declared, or empty. */
+    unsigned loops;      /* Loops around, which a `continue` may refer to. */
+    unsigned breakables; /* Loops and switches around, for `break`. */
+    struct slice tuple_name; /* Of the tuple type being declared, or empty. */
     bool in_prelude;
     bool row_ok;        /* A row may stand here without all its columns. */
     bool nonstatic_use; /* Some variable that is not static was read. */
 };
 
-/* "file.szl" style texts of a type and an expression, for messages; borrowed
- * from the arena. */
+/* A type and an expression as source, for messages; borrowed from the arena. */
 const char *check_type_text(struct saw_checker *c, const struct saw_type *t);
 const char *check_expr_text(struct saw_checker *c, const struct saw_expr *e);
 
-/* Warn about what is never reached in @f, and if it can end without the result
- * it promises. PRE: checked without error. */
+/* Warn about statements of @f that are never reached, and if @f can end
+ * without the result it promises. PRE: checked without error. */
 void check_flow(struct saw_checker *c, const struct saw_function *f);
 
+/* Enter a scope inside of the innermost one. */
 void check_open_scope(struct saw_checker *c);
-/* Warns about what was declared in it and never used. */
+/* Leave the innermost scope, with warnings about its unused declarations. */
 void check_close_scope(struct saw_checker *c);
 /* Enter @d into the innermost scope. */
 void check_declare(struct saw_checker *c, struct saw_decl *d);
-/* What @name means here; NULL, with an error, if nothing. */
+/* The declaration of @name in force here; NULL, with an error, if there is
+ * none. */
 struct saw_decl *
 check_lookup(struct saw_checker *c, struct slice name, struct saw_pos pos);
-/* May the variable be used here? An error if not. Notes the use. */
+/* Note a use of the variable. False, with an error, where it may not be used.
+ */
 bool check_use(struct saw_checker *c, struct saw_decl *d, struct saw_pos pos);
-/* Is code checked now part of the initialiser of a static? */
+/* Whether the code being checked is part of the initialiser of a static. */
 bool check_in_static(const struct saw_checker *c);
 
+/* Check one statement, with everything inside of it. */
 void check_stmt(struct saw_checker *c, struct saw_stmt *s);
 /* The body of a function whose type is known. */
 void check_function(struct saw_checker *c,
@@ -96,8 +99,10 @@ const struct saw_type *check_signature(struct saw_checker *c, const char *text);
 
 const struct saw_type *check_table_type(struct saw_checker *c,
                                         struct saw_type_expr *t);
+/* Check an emit against the declaration of its table. */
 void check_emit(struct saw_checker *c, struct saw_stmt *s);
 
+/* Check @e and its parts; sets e->type, saw_type_bad after an error. */
 void check_expr(struct saw_checker *c, struct saw_expr *e);
 /* The same; a literal { … } may take its type from @hint (NULL: none). */
 void check_expr_hint(struct saw_checker *c,
@@ -105,14 +110,17 @@ void check_expr_hint(struct saw_checker *c,
                      const struct saw_type *hint);
 /* Note that the program can read @column ("family:qualifier"). */
 void check_column(struct saw_checker *c, struct slice column);
+/* The same; an error if the type is not bool. */
 void check_condition(struct saw_checker *c, struct saw_expr *e);
 /* The variable at the root of an lvalue, or NULL. */
 struct saw_decl *check_root(const struct saw_expr *e);
 
+/* Check a call: resolve the callee, then its arguments alone. */
 void check_call(struct saw_checker *c, struct saw_expr *e);
 void check_call_args(struct saw_checker *c, struct saw_expr *e);
+/* Whether one of @args is wrong already, so that nothing more is reported. */
 bool check_any_bad(const struct saw_exprs *args);
-/* Types of expressions; in the arena. */
+/* The types of checked expressions; in the arena. */
 const struct saw_type **check_types_of(struct saw_checker *c,
                                        const struct saw_exprs *args);
 /* A call of a name without declaration: true if the compiler provides it. */
@@ -142,9 +150,11 @@ struct saw_call *check_format(struct saw_checker *c,
                               struct saw_pos pos,
                               const struct saw_exprs *args);
 
+/* Check a when: the bounds of its variables, condition and body. */
 void check_when(struct saw_checker *c, struct saw_stmt *s);
 
-/* Equal types, where a literal { … } takes on @type if it can. */
+/* Whether @e is of @type; a literal { … } takes on @type if it can. The second
+ * does that alone. No error is reported. */
 bool check_compatible(struct saw_checker *c,
                       const struct saw_type *type,
                       struct saw_expr *e);

@@ -1,5 +1,6 @@
-/* Calls of the intrinsics that need more than values, which the compiler
- * provides itself; see check_internal.h. */
+/* Calls that need more than the values of their arguments, such as a type or
+ * an lvalue, and which the compiler therefore provides itself: def, new, len,
+ * haskey, lookup, inproto, clearproto, DEBUG, saw; see check_internal.h. */
 #include "sawzall-lite/checker/check_internal.h"
 
 static struct saw_expr *check_special_arg(const struct saw_expr *call, size_t i)

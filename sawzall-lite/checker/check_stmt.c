@@ -1,4 +1,9 @@
-/* Statements and declarations; see check_internal.h. */
+/* Statements and declarations; see check_internal.h.
+ *
+ * A closure holds the frame of the function around it by position, so it must
+ * not outlive that frame. The obvious cases are errors here; the machine
+ * catches the others, because frames carry serial numbers.
+ */
 #include "sawzall-lite/checker/check_internal.h"
 
 /* --- functions ----------------------------------------------------------- */
@@ -62,9 +67,10 @@ void check_function(struct saw_checker *c,
     c->breakables = breakables;
 }
 
-/* A function that uses variables of the functions around it must not be kept
- * where it outlives them: at a level further out than theirs. @level is that of
- * the keeper. What this cannot see is caught while running. */
+/* A function that uses variables of the functions around it must not be stored
+ * where it outlives them: at a level further out than theirs. @level is that
+ * of the variable or parameter which would hold it. Cases this cannot see are
+ * caught at run time. */
 static void
 check_escape(struct saw_checker *c, const struct saw_expr *e, uint32_t level)
 {
@@ -91,7 +97,7 @@ check_escape(struct saw_checker *c, const struct saw_expr *e, uint32_t level)
 
 /* --- declarations -------------------------------------------------------- */
 
-/* The type written, known before the initialiser is looked at. */
+/* The declared type, known before the initialiser is checked. */
 static const struct saw_type *declared_type(struct saw_checker *c,
                                             struct saw_decl *d)
 {
@@ -139,7 +145,7 @@ static void check_stmt_initialiser(struct saw_checker *c,
 
     if (t && t->kind == SAW_FUNCTION && d->init->kind == EXPR_FUNCTION &&
         d->init->u.function.type) {
-        d->type = t; /* Calls of itself are fine inside. */
+        d->type = t; /* It may call itself. */
         d->fn = d->init->u.function.fn;
         if (d->init->u.function.type == d->type_expr)
             d->init->type = t;
@@ -216,7 +222,7 @@ void check_var_decl(struct saw_checker *c,
 
 /* --- assignment ---------------------------------------------------------- */
 
-/* May @e be changed? Reports why not. */
+/* Whether @e may be assigned to; reports why not. */
 static bool is_target(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_decl *d = check_root(e);
@@ -241,7 +247,7 @@ static bool is_target(struct saw_checker *c, struct saw_expr *e)
     return false;
 }
 
-/* Has the expression a value if @d has one? */
+/* Whether the expression has a value whenever @d has one. */
 static bool always_defined(const struct saw_expr *e, const struct saw_decl *d)
 {
     if (e->constant || e->kind == EXPR_FUNCTION)
@@ -270,7 +276,7 @@ static void check_stmt_assign(struct saw_checker *c, struct saw_stmt *s)
     used = d && d->used;
     check_expr(c, to);
     if (d)
-        d->used = used; /* Being assigned is no use. */
+        d->used = used; /* An assignment is not a use. */
     check_expr(c, e);
     if (!is_target(c, to))
         return;
@@ -307,7 +313,7 @@ static void check_stmt_increment(struct saw_checker *c, struct saw_stmt *s)
 
 /* --- control ------------------------------------------------------------- */
 
-/* A statement in a scope of its own. */
+/* Check a statement in a scope of its own. */
 static void check_stmt_body(struct saw_checker *c, struct saw_stmt *s)
 {
     check_open_scope(c);

@@ -1,4 +1,9 @@
-/* Table types and emit; see check_internal.h. */
+/* Table types and emit; see check_internal.h.
+ *
+ * The demands of a kind on its parameter, element and weight are data (struct
+ * saw_table_traits), so this file knows no kind by name. Values must have a
+ * form as bytes: functions and recursive types are refused.
+ */
 #include <stdio.h>
 
 #include "base/core/panic.h"
@@ -52,14 +57,15 @@ static bool is_addable(const struct saw_type *t, unsigned depth)
     return true;
 }
 
-/* Types being looked at, from the innermost out. */
+/* The types being walked, from the innermost out. */
 struct path {
     const struct saw_type *type;
     const struct path *outer;
     unsigned depth;
 };
 
-/* A function has no bytes that could leave the program. */
+/* Whether values of @t can be stored: a function cannot, it has no bytes that
+ * are valid outside of the program. */
 static bool check_table_storable(const struct saw_type *t,
                                  const struct path *outer)
 {
@@ -68,7 +74,7 @@ static bool check_table_storable(const struct saw_type *t,
     size_t i;
 
     for (p = outer; p; p = p->outer) {
-        if (p->type == t) /* Recursive: looked at already. */
+        if (p->type == t) /* Recursive: being checked further out. */
             return true;
     }
     if (t->kind == SAW_FUNCTION || here.depth > SAW_TYPE_DEPTH_MAX)
@@ -85,7 +91,7 @@ static bool check_table_storable(const struct saw_type *t,
     return true;
 }
 
-/* Does @t contain itself? */
+/* Whether @t contains itself. */
 static bool is_recursive(const struct saw_type *t, const struct path *outer)
 {
     struct path here = {t, outer, outer ? outer->depth + 1 : 0};
@@ -126,8 +132,9 @@ static struct saw_field check_table_column(struct saw_checker *c,
     return f;
 }
 
-/* Such a table cannot be aggregated. Where that is left to the run it can be
- * declared, and its values printed: the run that would aggregate says so. */
+/* Report that such a table cannot be aggregated. With defer_tables it can be
+ * declared all the same, and its values printed: a run that would aggregate it
+ * reports the error. */
 static void PRINTF_LIKE(4, 5) refuse(struct saw_checker *c,
                                      struct saw_table_type *t,
                                      struct saw_pos pos,
@@ -186,7 +193,7 @@ static void check_table_indices(struct saw_checker *c,
     t->index_count = x->indices.count;
 }
 
-/* kind(n): n is static and may be computed when the statics are. */
+/* kind(n): n is static and may be computed with the statics. */
 static void check_table_param(struct saw_checker *c,
                               struct saw_table_expr *x,
                               const struct saw_table_traits *traits,
@@ -231,7 +238,7 @@ static void check_table_param(struct saw_checker *c,
     t->param = v;
 }
 
-/* What the weight has to be, and is not; NULL: it fits. */
+/* The demand that the weight does not meet; NULL: it fits. */
 static const char *unfit_weight(const struct saw_table_traits *traits,
                                 const struct saw_type *type)
 {
@@ -278,7 +285,7 @@ static void check_table_weight(struct saw_checker *c,
                traits->name, what, check_type_text(c, type));
 }
 
-/* What the element has to be, and is not; NULL: it fits. */
+/* The demand that the element does not meet; NULL: it fits. */
 static const char *unfit_element(const struct saw_table_traits *traits,
                                  const struct saw_type *type)
 {

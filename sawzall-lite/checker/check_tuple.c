@@ -1,13 +1,14 @@
 /* Tuple types and proto tuples; see check_internal.h.
  *
  * Fields and members are entered in the order of the text into one scope, so a
- * member sees what stands before it and nothing else. Until its last field is
- * known a type is `open`: it can be named (array of T, function(t: T)) and the
+ * member sees those before it and nothing else. Until its last field is known
+ * a type is `open`: it can be named (array of T, function(t: T)) and the
  * fields so far can be used, but no value of it can be made.
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
-/* Larger tags would make the messages sparse; protocol buffers forbid them. */
+/* The largest tag of protocol buffers. */
 #define PROTO_TAG_MAX ((1 << 29) - 1)
 
 static const struct {
@@ -50,7 +51,7 @@ static struct saw_type *type_new(struct saw_checker *c)
     return t;
 }
 
-/* Would a value of @t contain one of @in, and so be infinite? */
+/* Whether a value of @t would contain one of @in, and so be infinite. */
 static bool check_tuple_contains(const struct saw_type *t,
                                  const struct saw_type *in,
                                  unsigned depth)
@@ -108,8 +109,8 @@ static void wire_type(struct saw_checker *c,
               SLICE_ARG(x->proto));
 }
 
-/* Of a type still open it is not known yet whether it is a proto type; with a
- * tag inside it will be. */
+/* Whether @t is a proto type. That is not known of a type still open; with a
+ * tag inside it will be one. */
 static bool is_proto_type(const struct saw_type *t)
 {
     return saw_kind_is_basic(t->kind) || t->kind == SAW_BAD || t->open ||
@@ -152,8 +153,7 @@ static void default_value(struct saw_checker *c,
         f->init = x->init->constant;
 }
 
-/* Its name in the scope of the tuple: for nothing but to be told from others.
- */
+/* Enter its name in the scope of the tuple, only to find duplicates. */
 static void declare_field(struct saw_checker *c, const struct saw_field_expr *x)
 {
     struct saw_decl *old = saw_scope_find(c->scope, x->name);
@@ -186,6 +186,7 @@ static void tuple_add_member(struct saw_type *t,
 
     if (!d->type)
         return;
+    INVARIANT(t->open); /* Its list has room for all that are declared. */
     members[t->member_count++] =
         (struct saw_member){.name = d->name,
                             .type = d->type,
@@ -237,15 +238,15 @@ static void check_tuple_field(struct saw_checker *c,
     t->field_count = i + 1;
 }
 
-/* A tuple with tags is a proto tuple: of proto types, all with tags of their
- * own. What breaks this is an error at the closing brace. */
+/* A tuple with tags is a proto tuple: its fields are of proto types, each with
+ * a tag of its own. Violations are errors at the closing brace. */
 static void proto_fields(struct saw_checker *c,
                          const struct saw_type_expr *x,
                          const struct saw_type *t,
                          struct saw_pos close)
 {
     const struct saw_field *f = t->fields;
-    struct hash_map tags; /* Of a tag, the first field that has it. */
+    struct hash_map tags; /* From a tag to the first field that has it. */
     size_t i;
 
     hash_map_init(&tags, HASH_KEYS_COPIED);
@@ -299,7 +300,7 @@ check_tags(struct saw_checker *c, struct saw_type_expr *x, struct saw_type *t)
     t->proto = tags > 0 || t->field_count == 0;
 }
 
-/* Named T, or T.U inside of T. */
+/* The name T, or T.U inside of T. */
 static struct slice full_name(struct saw_checker *c, struct slice name)
 {
     if (c->tuple_name.len == 0)
@@ -361,6 +362,7 @@ void check_size(struct saw_checker *c, struct saw_pos pos, struct saw_type *t)
     uint32_t size = 1;
     size_t i;
 
+    PRE(!t->open);
     if (t->key)
         size = saw_type_size_add(size, t->key);
     if (t->elem)
@@ -370,7 +372,7 @@ void check_size(struct saw_checker *c, struct saw_pos pos, struct saw_type *t)
     if (size > SAW_TYPE_SIZE_MAX) {
         saw_error(c->diag, pos, "the type is too large: over %u parts",
                   SAW_TYPE_SIZE_MAX);
-        t->field_count = 0; /* Nothing of it is looked at any more. */
+        t->field_count = 0; /* No part of it is walked again. */
         t->elem = t->key = &saw_type_bad;
         size = 1;
     }

@@ -1,4 +1,6 @@
-/* Types as written to types; see check_internal.h. */
+/* Types as written to types: names resolved, containers and functions built;
+ * see check_internal.h. A named array or map is entered before its parts are
+ * checked, so that it can contain itself. */
 #include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 #include "sawzall-lite/front/parser.h"

@@ -1,10 +1,10 @@
-/* What bounds the variables of a when; see check_internal.h.
+/* The bounds of the variables of a when; see check_internal.h.
  *
  * Each variable must index an array, map or string in the condition, alone or
  * as part of a longer index: its values are those for which all these indices
  * exist. Where an index is more than the variable itself, evaluating the
- * condition may leave the bounds all the same, and is guarded: undefined counts
- * as false.
+ * condition may still leave the bounds; it is guarded then, and undefined
+ * counts as false (Pike et al., "Interpreting the Data", on quantifiers).
  */
 #include "sawzall-lite/checker/check_internal.h"
 
@@ -25,7 +25,8 @@ static bool is_var(const struct saw_expr *e, const struct saw_decl *d)
     return e->kind == EXPR_NAME && e->u.name.decl == d;
 }
 
-/* Quantified variables anywhere in @e; *@ours when the one searched is. */
+/* The number of quantified variables in @e; *@ours is set if the one searched
+ * for is among them. */
 static size_t
 count_vars(const struct search *s, const struct saw_expr *e, bool *ours)
 {
@@ -70,8 +71,8 @@ count_vars(const struct search *s, const struct saw_expr *e, bool *ours)
     return 0;
 }
 
-/* Does @e use a variable that lives only in @block, a ?{ }? What it indexes
- * cannot bound a loop around the block. */
+/* Whether @e uses a variable that lives only in @block, a ?{ }. Containers
+ * found through it cannot bound a loop around the block. */
 static bool lives_in(const struct saw_expr *e, const struct saw_expr *block)
 {
     const struct saw_decl *d;

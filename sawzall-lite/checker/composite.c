@@ -1,4 +1,7 @@
-/* Types of literals { … }: from the context, or guessed from the items. */
+/* Types of literals { … }: from the context, or guessed from the items. The
+ * language has one notation for arrays, maps and tuples (and for strings of
+ * characters), so a literal stays of incomplete type until something decides.
+ */
 #include "sawzall-lite/checker/check_internal.h"
 
 static bool is_untyped(const struct saw_expr *e)

@@ -1,16 +1,16 @@
 /* The checked tree of a program in readable form.
  *
  * A node a line, parts indented below it; expressions carry their type, and
- * what was computed while compiling stands as its value. A spine of left
- * operands (a + b - c …) is one node, so that neither the text nor the C stack
- * grows with its length squared.
+ * constants their value. A spine of left operands (a + b - c …) is one node,
+ * so that neither the text nor the C stack grows with the square of its
+ * length.
  */
 #include "sawzall-lite/checker/dump_tree.h"
 
 struct dump {
     struct buf *out;
     unsigned depth;
-    uint32_t line; /* Shown last. */
+    uint32_t line; /* The line shown last. */
 };
 
 static void dump_expr(struct dump *d, const struct saw_expr *e);

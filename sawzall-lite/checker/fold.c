@@ -1,11 +1,13 @@
 /* Constant folding: operations whose operands are known become literals.
  *
- * What would be undefined (1 / 0) or would fail is left for the run, where it
- * may never be reached.
+ * Operations that would be undefined (1 / 0) or would fail are left for the
+ * run, where they may never be reached. Arithmetic is that of the machine:
+ * integers wrap, floats are computed in double.
  */
 #include "sawzall-lite/checker/check_internal.h"
 
-/* Longer results are computed at run time instead of kept with the program. */
+/* Longer results are computed at run time instead of being stored with the
+ * program. */
 #define FOLD_TEXT_BYTES_MAX 65536
 
 static bool

@@ -1,8 +1,8 @@
-/* Which fields of a proto tuple a program looks at.
+/* The fields of a proto tuple that a program reads.
  *
- * For a variable that holds a converted message, every use is found: fields
- * selected from it, or the variable as a whole. Fields that are never looked at
- * need not be decoded, and the call site of the conversion is told so.
+ * For a variable that holds a converted message, every use is found: a field
+ * selected from it, or the variable as a whole. Fields that are never read
+ * need not be decoded; the call site of the conversion gets their bits.
  */
 #include "sawzall-lite/checker/reads.h"
 
@@ -58,7 +58,7 @@ static void in_expr(const struct saw_expr *e)
     case EXPR_CALL:
         if (e->u.call.kind == CALL_DEF && e->u.call.args.count == 1 &&
             e->u.call.args.at[0]->kind == EXPR_NAME)
-            break; /* Asks whether there is one, not what it holds. */
+            break; /* Reads whether the field is present, not its value. */
         in_expr(e->u.call.fn);
         in_exprs(&e->u.call.args);
         break;

@@ -1,10 +1,11 @@
 /* The formatter: one layout for all programs.
  *
  * It sets white space and nothing else: the tokens of the result are those of
- * the source, comments and include clauses between them included, so the
- * program means the same. Lines are broken where statements and blocks ask for
- * it, and otherwise where the author broke them (fmt_layout.c). Before the text
- * is handed out, its tokens are compared with those of the source. */
+ * the source, with the comments and include clauses between them, so the
+ * program means the same. Lines are broken where statements and blocks need
+ * it, and otherwise where the author broke them (fmt_layout.c). Before the
+ * text is returned, its tokens are compared with those of the source.
+ */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/formatter/fmt_layout.h"
@@ -67,7 +68,7 @@ struct saw_gap_piece saw_gap_next(struct saw_gap *g)
 
 /* --- tokens and what lies between them ----------------------------------- */
 
-/* Included files are somebody else's to format. */
+/* Included files are not read: they are formatted on their own. */
 static int
 no_include(void *ctx, const char *path, struct buf *text, struct err *err)
 {

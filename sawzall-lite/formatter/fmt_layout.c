@@ -1,10 +1,13 @@
 /* Where tokens go: lines, indentation, spaces, comments.
  *
- * The printer goes over the tokens once, with a stack of what is open: lists of
- * statements, statements, brackets. Each says how far a line that begins inside
- * it is indented. Whether a line is broken depends on the structure alone, or
- * on whether the source breaks it there, which the result then does too: that
- * is why formatting twice is formatting once.
+ * The printer walks the tokens once, with a stack of open frames: lists of
+ * statements, statements, brackets. Each frame gives the indentation of a line
+ * that begins inside it. Whether a line is broken depends on the structure
+ * alone, or on a break in the source, which the result then has too: therefore
+ * formatting a formatted text changes nothing.
+ *
+ * Invariant INV-1: the stack holds at least the list of the program's
+ * statements, and is that alone at the end.
  */
 #include "sawzall-lite/formatter/fmt_layout.h"
 
@@ -26,7 +29,8 @@ struct frame {
     bool padded;       /* { a: T }: blanks inside. */
 };
 
-/* A comment behind code, to be aligned with those of the lines around it. */
+/* A comment after code on its line, to be aligned with those of the lines
+ * around it. */
 struct trailing {
     size_t offset; /* In the text without the blanks before comments. */
     size_t line;
@@ -95,7 +99,7 @@ static struct slice layout_gap(const struct layout *l, size_t i)
                      l->tok[i].pos.begin);
 }
 
-/* Does the source break the line right before token @i? */
+/* Whether the source breaks the line right before token @i. */
 static bool layout_broken(const struct layout *l, size_t i)
 {
     struct slice s = layout_gap(l, i);
@@ -154,7 +158,7 @@ static void put_trailing(struct layout *l, struct slice comment)
     layout_put(l, comment);
 }
 
-/* The text, with the comments behind code aligned in runs of lines. */
+/* Append the text, with the comments after code aligned in runs of lines. */
 static void layout_align(const struct layout *l, struct buf *out)
 {
     struct slice text = buf_slice(&l->text);
@@ -256,7 +260,8 @@ static bool blank_before_colon(const struct layout *l, size_t i)
            layout_previous(l, i) != TOK_LBRACE;
 }
 
-/* Is there a blank between token @i and the one before it on its line? */
+/* Whether there is a blank between token @i and the one before it on its line.
+ */
 static bool blank_before(struct layout *l, size_t i)
 {
     enum saw_token_kind k = layout_kind(l, i);
@@ -332,7 +337,7 @@ static bool breaks_before(struct layout *l, size_t i)
 
 /* --- what stands before a token ------------------------------------------ */
 
-static bool behind_opener(const struct layout *l, size_t i)
+static bool follows_opener(const struct layout *l, size_t i)
 {
     enum saw_token_kind p = layout_previous(l, i);
 
@@ -344,7 +349,7 @@ static void
 put_piece(struct layout *l, size_t i, const struct saw_gap_piece *p, bool first)
 {
     bool comment = p->kind == GAP_COMMENT;
-    bool blank = p->newlines > 1 && !(first && behind_opener(l, i));
+    bool blank = p->newlines > 1 && !(first && follows_opener(l, i));
 
     if (comment && p->newlines == 0 && l->text.len > 0 && !l->after_comment)
         put_trailing(l, p->text);
@@ -375,7 +380,7 @@ static void put_gap(struct layout *l, size_t i)
     breaks = l->after_comment || breaks_before(l, i);
     if (l->after_include)
         breaks = layout_kind(l, i) != TOK_SEMICOLON || p.newlines > 0;
-    blank = p.newlines > 1 && !(first && behind_opener(l, i)) &&
+    blank = p.newlines > 1 && !(first && follows_opener(l, i)) &&
             !is_closer(layout_kind(l, i)) && !continues_statement(l, i);
     if (i == 0 && first)
         l->indent = 0;
@@ -402,7 +407,7 @@ static void begin_statement(struct layout *l, size_t i)
     layout_push(l, (struct frame){.kind = FRAME_STATEMENT, .indent = indent});
 }
 
-/* Is there a comment or an include clause between @i - 1 and @i? */
+/* Whether nothing but white space is between @i - 1 and @i. */
 static bool gap_is_blank(const struct layout *l, size_t i)
 {
     struct saw_gap g = {.text = layout_gap(l, i)};

@@ -5,7 +5,7 @@
 #include "sawzall-lite/front/lexer.h"
 #include "sawzall-lite/front/parser.h"
 
-/* What stands between two tokens, piece by piece. */
+/* The gap between two tokens, piece by piece. */
 enum saw_gap_kind {
     GAP_END,
     GAP_COMMENT,
@@ -23,7 +23,7 @@ struct saw_gap_piece {
     struct slice text; /* Without white space at its end. */
 };
 
-/* The next piece. GAP_END is the token behind the gap. */
+/* The next piece. GAP_END is the token after the gap. */
 struct saw_gap_piece saw_gap_next(struct saw_gap *g);
 
 /* Append @tokens, which parsed without error, laid out. */

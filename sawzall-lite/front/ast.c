@@ -1,4 +1,8 @@
-/* Making, listing and printing of the tree; see ast.h. */
+/* The tree: nodes, lists and the source text that messages quote; see ast.h.
+ *
+ * Lists double in the arena and leave the old memory there: the arena is freed
+ * as a whole, and a program is short beside its data.
+ */
 #include "sawzall-lite/front/ast.h"
 
 #include "base/core/panic.h"
@@ -12,6 +16,7 @@ ast_grow(struct arena *a, void *at, size_t count, size_t *cap, size_t size)
 
     if (count < *cap)
         return at;
+    INVARIANT(count == *cap);
     *cap = *cap ? *cap * 2 : 4;
     p = arena_alloc(a, *cap * size);
     if (count)
@@ -79,6 +84,8 @@ struct saw_expr *saw_expr_literal(struct arena *a,
 {
     struct saw_expr *e = saw_expr_new(a, EXPR_LITERAL, pos);
     union saw_slot *v = arena_alloc(a, sizeof(*v));
+
+    PRE(type);
     *v = value;
     e->type = type;
     e->constant = v;
@@ -90,6 +97,7 @@ const char *saw_op_text(enum saw_op op)
     static const char *const texts[] = {
         "+", "-",  "*", "/",  "%",  "<<", ">>",  "&",  "|", "^", "==", "!=",
         "<", "<=", ">", ">=", "&&", "||", "and", "or", "-", "!", "~",  "+"};
+    PRE((size_t)op < ARRAY_LEN(texts));
     return texts[op];
 }
 
@@ -126,7 +134,7 @@ static void print_composite(const struct saw_expr *e, struct buf *out)
     buf_append_byte(out, '}');
 }
 
-/* The spine of left operands is walked in a loop. */
+/* Follows the spine of left operands in a loop (INV-1). */
 static void print_binary(const struct saw_expr *e, struct buf *out)
 {
     const struct saw_expr *left = e;

@@ -1,10 +1,14 @@
 /* The tree of a program, as the parser makes it and the checker completes it.
  *
  * Everything lives in the arena of the program. The checker fills `type`,
- * `constant` and the resolved names; nodes that were wrong have the type
- * saw_type_bad and are never compiled. Depth is bounded by the parser
- * (SAW_NESTING_MAX) except along the left operands of binary operators, which
- * every walk follows in a loop; so a walk may recurse otherwise.
+ * `constant` and the resolved names.
+ *
+ * Invariants
+ *   INV-1. The tree is at most SAW_NESTING_MAX levels deep, except along the
+ * left operands of binary operators, which every walk follows in a loop; so a
+ *          walk may recurse otherwise. Kept by the parser (parser_enter).
+ *   INV-2. `type` is never NULL: saw_type_bad before checking and after an
+ * error. INV-3. A tree with an error is never compiled. Kept by program.c.
  */
 #ifndef SAWZALL_LITE_FRONT_AST_H
 #define SAWZALL_LITE_FRONT_AST_H
@@ -19,7 +23,7 @@
 #include "sawzall-lite/values/types.h"
 #include "sawzall-lite/values/value.h"
 
-/* Statements, expressions and types inside each other. */
+/* Deepest nesting of statements, expressions and types. */
 #define SAW_NESTING_MAX 150
 
 struct saw_builtin;
@@ -96,8 +100,9 @@ struct saw_table_expr {
     bool has_file;
     bool has_format;
     bool is_proc;
-    /* The checker's: a variable per index, then the element, which the
-     * arguments of file() and format() may use; an emit binds them. */
+    /* Filled by the checker: a variable for each index, then one for the
+     * element. The arguments of file() and format() may use them; an emit
+     * binds them. */
     struct saw_decls vars;
     struct saw_call *file_site;
     struct saw_call *format_site;
@@ -134,9 +139,9 @@ enum saw_op {
     OP_LEQ,
     OP_GTR,
     OP_GEQ,
-    OP_LAND, /* && : the right side only when needed. */
+    OP_LAND, /* &&: evaluates the right side only when needed. */
     OP_LOR,
-    OP_AND, /* and: both sides. */
+    OP_AND, /* and: evaluates both sides. */
     OP_OR,
     OP_NEG, /* Unary from here. */
     OP_NOT,
@@ -162,7 +167,7 @@ enum saw_expr_kind {
     EXPR_TYPE,     /* a type where a value may stand: convert(T, x) */
 };
 
-/* What a call of a name turned out to be. */
+/* The callee of a call, as the checker resolved it. */
 enum saw_call_kind {
     CALL_FUNCTION, /* A function of the program. */
     CALL_BUILTIN,
@@ -283,22 +288,22 @@ struct saw_decl {
     bool finished; /* Its type is known: false inside its own declaration. */
     enum saw_quantifier quant;
     bool all_in_body; /* An `all` variable while the body is checked. */
-    struct saw_function *owner; /* Whose frame it lives in. */
+    struct saw_function *owner; /* The function whose frame holds it. */
     struct saw_scope *members;  /* Of a tuple type: its types and statics. */
     const union saw_slot *constant; /* Of a static with a known value. */
     const struct saw_builtin *builtin;
 
-    /* Use, for warnings and for the compiler. */
+    /* Uses, for warnings and for the generator. */
     bool used;
     bool assigned;           /* After its initialiser. */
     bool captured;           /* Used by a function inside its owner. */
     bool undefined_by_call;  /* By ___undefine(), or by an assignment without
                               * value that was ignored. */
     struct saw_function *fn; /* The function it always holds, or NULL. */
-    bool read_whole;         /* Used otherwise than by selecting fields; */
-    uint64_t fields_read;    /* fields that are selected, by bit. */
+    bool read_whole;         /* Used other than by selecting fields; */
+    uint64_t fields_read;    /* the selected fields, by bit. */
 
-    /* The compiler's. */
+    /* Set by the generator. */
     uint32_t reg;        /* Register, or slot among the statics. */
     int32_t defined_reg; /* Register of its "defined" flag; -1: always is. */
     bool known_defined;
@@ -322,7 +327,7 @@ struct saw_function {
     bool returns_undef;         /* A call of it may have no value. */
     bool literal;               /* Written as a value: it has no name. */
     bool compiled;
-    bool inlining;  /* A call of it is being replaced by what it returns. */
+    bool inlining;  /* A call of it is being replaced by its result. */
     uint32_t index; /* Among the functions of the program. */
 };
 
@@ -415,24 +420,26 @@ struct saw_stmt {
     } u;
 };
 
-/* Appending to the lists above; memory from @a. */
+/* Append to a list above; memory from @a. The last two return the new entry,
+ * borrowed until the next call. */
 void saw_exprs_add(struct arena *a, struct saw_exprs *l, struct saw_expr *e);
 void saw_stmts_add(struct arena *a, struct saw_stmts *l, struct saw_stmt *s);
 void saw_decls_add(struct arena *a, struct saw_decls *l, struct saw_decl *d);
 struct saw_field_expr *saw_fields_add(struct arena *a, struct saw_fields *l);
 struct saw_case *saw_cases_add(struct arena *a, struct saw_stmt *s);
 
+/* A node without parts, of type saw_type_bad; in @a. */
 struct saw_expr *
 saw_expr_new(struct arena *a, enum saw_expr_kind kind, struct saw_pos pos);
 struct saw_stmt *
 saw_stmt_new(struct arena *a, enum saw_stmt_kind kind, struct saw_pos pos);
-/* A literal; the slot is copied. */
+/* A literal of @type; @value is copied. */
 struct saw_expr *saw_expr_literal(struct arena *a,
                                   struct saw_pos pos,
                                   const struct saw_type *type,
                                   union saw_slot value);
 
-/* "+", "<=" … */
+/* The operator as source: "+", "<=". */
 const char *saw_op_text(enum saw_op op);
 
 /* Append the expression as source; long ones are cut. For messages. */

@@ -1,9 +1,10 @@
-/* Printing of messages; see diag.h. */
+/* Printing of messages; see diag.h. Lines are found by a binary search over
+ * the offsets that the lexer notes, so a position is only two offsets. */
 #include "sawzall-lite/front/diag.h"
 
 #include <stdio.h>
 
-/* Longer lines are shown around the caret only. */
+/* Of a longer line only the part around the caret is shown. */
 #define LINE_BYTES_SHOWN 160
 
 uint32_t saw_pos_line(struct saw_pos pos)

@@ -1,11 +1,11 @@
-/* Messages of the compiler: file:line:column, what, the line and a caret.
+/* Messages of the compiler: file:line:column, the error, the line and a caret.
  *
  *     hosts.szl:3:9: error: lenght undeclared; did you mean 'len'?
  *         n := lenght(line);
  *              ^~~~~~
  *
- * One error per line of source, because the second is mostly an echo of the
- * first; after errors_max they are only counted.
+ * One error is printed for a line of source, because the second is mostly a
+ * consequence of the first; after errors_max errors the rest is only counted.
  */
 #ifndef SAWZALL_LITE_FRONT_DIAG_H
 #define SAWZALL_LITE_FRONT_DIAG_H
@@ -21,7 +21,7 @@
 
 #define SAW_ERRORS_DEFAULT 200U
 
-/* One text: the program or something it includes. Lives with the program. */
+/* One text: the program or a file it includes. Lives with the program. */
 struct saw_source {
     const char *name;
     struct slice text;
@@ -44,7 +44,7 @@ struct saw_diag {
     unsigned warning_count;
 };
 
-/* 1-based; 0 where @pos has no source. */
+/* Line and column, 1-based; 0 where @pos has no source. */
 uint32_t saw_pos_line(struct saw_pos pos);
 uint32_t saw_pos_column(struct saw_pos pos);
 

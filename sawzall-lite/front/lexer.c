@@ -1,4 +1,9 @@
-/* Tokens; see lexer.h. Literals are decoded by literal.c. */
+/* Tokens; see lexer.h. Literals are decoded by literal.c.
+ *
+ * Every function takes the offset of the first byte of its token and returns
+ * the offset after it. Includes are spliced in by calling the lexer on the
+ * included text, to a bounded depth; a file is included once.
+ */
 #include "sawzall-lite/front/lexer.h"
 
 #include "base/core/panic.h"
@@ -65,7 +70,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The keyword @word is, or TOK_IDENT. */
+/* The kind of @word: a keyword or TOK_IDENT. */
 static enum saw_token_kind lexer_keyword(struct slice word)
 {
     int low = TOK_ALL;
@@ -99,7 +104,7 @@ static struct saw_token *lexer_push(struct lexer *l, struct saw_pos pos)
     return &t->at[t->count++];
 }
 
-/* Where the comment or white space at @at ends. */
+/* The offset after the comment or white space at @at. */
 static size_t skip_blank(struct slice s, size_t at)
 {
     while (at < s.len) {
@@ -150,7 +155,7 @@ static enum saw_token_kind lexer_one(char c)
 
 static void lex_source(struct lexer *l, struct saw_source *s);
 
-/* Is @path, included from @s, the file included before as @name? */
+/* Whether @path, included from @s, is the file that was included as @name. */
 static bool
 same_file(const struct saw_source *s, struct slice path, const char *name)
 {
@@ -163,7 +168,7 @@ same_file(const struct saw_source *s, struct slice path, const char *name)
            memcmp(name + dir, path.data, path.len) == 0;
 }
 
-/* Splice the file named by the string at @at in; returns the end of the
+/* Splice in the file named by the string at @at; returns the end of the
  * clause. */
 static size_t lexer_include(struct lexer *l,
                             struct saw_source *s,

@@ -1,9 +1,9 @@
 /* Source text to tokens.
  *
- * The whole program is turned into one array of tokens, included files spliced
- * in where they are included, so that the parser can look ahead at will. Values
+ * The whole program becomes one array of tokens, with included files spliced
+ * in where they are included, so that the parser can look ahead freely. Values
  * of literals are decoded here. A character that begins no token is reported
- * and skipped; a literal that is wrong is reported and given some value.
+ * and skipped; a malformed literal is reported and given some value.
  */
 #ifndef SAWZALL_LITE_FRONT_LEXER_H
 #define SAWZALL_LITE_FRONT_LEXER_H
@@ -129,7 +129,7 @@ struct saw_tokens {
     size_t count;
 };
 
-/* "'<-'", "identifier": for messages. */
+/* The token in messages: "'<-'", "identifier". Static text. */
 const char *saw_token_name(enum saw_token_kind kind);
 
 static inline bool saw_token_is_keyword(enum saw_token_kind kind)
@@ -137,11 +137,12 @@ static inline bool saw_token_is_keyword(enum saw_token_kind kind)
     return kind >= TOK_ALL;
 }
 
-/* Make a source of @text (copied into @a). */
+/* Make a source of @text (copied into @a), with the offsets of its lines. */
 struct saw_source *
 saw_source_new(struct arena *a, struct slice name, struct slice text);
 
-/* Tokenise @text, called @name. Problems go to @d. */
+/* Split @text, called @name, into tokens. Errors go to @d; *@out is complete
+ * and owned in any case (mem_free of @out->at). */
 void saw_lex(struct arena *a,
              const struct saw_compile_options *opts,
              const char *name,

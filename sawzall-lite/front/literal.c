@@ -1,10 +1,16 @@
-/* Decoding of literals; see literal.h. */
+/* Decoding of literals; see literal.h.
+ *
+ * Rules and messages follow the published compiler's scanner: integers are
+ * decoded with overflow checks, \u and \U give code points, \x and octal
+ * escapes bytes, and a string has neither zeros nor surrogates.
+ */
 #include "sawzall-lite/front/literal.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/core/panic.h"
 #include "sawzall-lite/values/value.h"
 
 /* A position in the text of a source. */
@@ -18,6 +24,7 @@ struct reader {
 static struct reader
 reader_at(struct saw_diag *d, struct saw_source *s, size_t at)
 {
+    PRE(at <= s->text.len);
     return (struct reader){d, s, s->text.data + at, s->text.data + s->text.len};
 }
 
@@ -26,7 +33,7 @@ static size_t literal_offset(const struct reader *r)
     return (size_t)(r->p - r->source->text.data);
 }
 
-/* The stretch from @from to here. */
+/* The source from @from to here. */
 static struct saw_pos literal_here(const struct reader *r, const char *from)
 {
     const char *base = r->source->text.data;
@@ -108,7 +115,7 @@ float_literal(struct reader *r, const char *from, struct saw_token *t)
                   isinf(t->v.real) ? "over" : "under", text);
 }
 
-/* What the letter behind an integer makes of it. */
+/* Read the letter after an integer, which sets its kind. */
 static void literal_suffix(struct reader *r, struct saw_token *t)
 {
     switch (literal_peek(r)) {
@@ -173,7 +180,7 @@ size_t saw_literal_number(struct saw_diag *d,
 
 /* --- characters ---------------------------------------------------------- */
 
-/* @base digits, exactly @count when @exact, at least one. */
+/* Digits of @base: @count of them when @exact, else one to @count. */
 static uint32_t escape_digits(struct reader *r, int base, int count, bool exact)
 {
     const char *from = r->p;
@@ -331,7 +338,8 @@ size_t saw_literal_string(struct arena *a,
     char *out;
     char *p;
 
-    /* Decoding never lengthens, but for \x80: one byte of two from four. */
+    /* Decoding never makes text longer: \x80 takes four bytes of source and
+     * two of result. */
     while (close < r.end && *close != '\n' && *close != quote)
         close += *close == '\\' && quote == '"' && close + 1 < r.end ? 2 : 1;
     p = out = arena_alloc(a, (size_t)(close - r.p) * 2 + 8);
@@ -348,6 +356,7 @@ size_t saw_literal_string(struct arena *a,
         r.p++;
     else
         saw_error(d, literal_here(&r, from), "unterminated string");
+    INVARIANT((size_t)(p - out) <= (size_t)(close - from) * 2 + 8);
     t->v.text = slice_make(out, (size_t)(p - out));
     return literal_offset(&r);
 }
@@ -383,6 +392,7 @@ size_t saw_literal_hex(struct arena *a,
         r.p++;
     else
         saw_error(d, literal_here(&r, from), "unterminated string");
+    INVARIANT(n <= (size_t)(close - from) / 2 + 8);
     t->v.text = slice_make(out, n);
     return literal_offset(&r);
 }

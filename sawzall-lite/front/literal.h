@@ -1,8 +1,9 @@
 /* Decoding of literals for the lexer: numbers, characters, strings, bytes.
  *
  * Each function reads the literal at offset @at of @s, fills the token's value
- * (and, for numbers, its kind) and returns the offset behind it. What is wrong
- * with a literal is reported to @d, and the token gets some value all the same.
+ * (and, for numbers, its kind) and returns the offset after it. An error in a
+ * literal is reported to @d, and the token gets some value all the same, so
+ * that parsing continues.
  */
 #ifndef SAWZALL_LITE_FRONT_LITERAL_H
 #define SAWZALL_LITE_FRONT_LITERAL_H

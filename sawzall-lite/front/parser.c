@@ -1,4 +1,8 @@
-/* Statements, and what all of the parser uses; see parser.h. */
+/* Statements, and the helpers of the whole parser; see parser.h.
+ *
+ * A recursive descent over the grammar of the published compiler. Depth is
+ * counted (parser_enter), because the C stack is a fiber's.
+ */
 #include "sawzall-lite/front/parser.h"
 
 #include "base/core/panic.h"
@@ -79,7 +83,7 @@ bool parser_enter(struct saw_parser *p)
     if (p->nesting >= SAW_NESTING_MAX) {
         saw_error(p->diag, p->tok->pos, "nested too deeply (over %d levels)",
                   SAW_NESTING_MAX);
-        p->tok = p->end; /* Whatever follows would only repeat this. */
+        p->tok = p->end; /* Later errors would only repeat this one. */
         return false;
     }
     p->nesting++;
@@ -88,6 +92,7 @@ bool parser_enter(struct saw_parser *p)
 
 void parser_leave(struct saw_parser *p)
 {
+    INVARIANT(p->nesting > 0); /* INV-2 */
     p->nesting--;
 }
 
@@ -128,7 +133,7 @@ static bool begins_statement(enum saw_token_kind k)
            k == TOK_WHEN || k == TOK_WHILE;
 }
 
-/* Skip to behind the next ';' or before what begins a statement or ends a
+/* Skip past the next ';', or to the beginning of a statement or the end of a
  * block. Brackets opened on the way are skipped as a whole. */
 static void parse_resynchronise(struct saw_parser *p)
 {
@@ -150,8 +155,9 @@ static void parse_resynchronise(struct saw_parser *p)
     }
 }
 
-/* The ';' behind a statement. One that is missing before what clearly begins
- * the next statement is reported where it belongs, and nothing is skipped. */
+/* The ';' after a statement. If it is missing before the clear beginning of
+ * another statement, the error is reported where it belongs and nothing is
+ * skipped. */
 static void parse_semicolon(struct saw_parser *p)
 {
     const struct saw_token *last = p->tok > p->begin ? p->tok - 1 : p->tok;
@@ -171,7 +177,8 @@ static void parse_semicolon(struct saw_parser *p)
 
 /* --- declarations -------------------------------------------------------- */
 
-/* name: T; name: T = e; name := e; name: function(…) {…}; behind `static`. */
+/* A declaration (after `static`, if any): name: T; name: T = e; name := e;
+ * name: function(…) {…}; */
 struct saw_stmt *
 parser_decl(struct saw_parser *p, bool is_static, bool with_semicolon)
 {
@@ -287,7 +294,7 @@ static struct saw_stmt *parse_emit(struct saw_parser *p)
     }
     while (parser_accept(p, TOK_LBRACK)) {
         saw_exprs_add(p->arena, &s->u.emit.indices, parser_expr(p));
-        parser_expect(p, TOK_RBRACK, "behind the index");
+        parser_expect(p, TOK_RBRACK, "after the index");
     }
     if (parser_expect(p, TOK_LARROW, "in emit"))
         s->u.emit.value = parser_expr(p);
@@ -333,7 +340,7 @@ static struct saw_expr *parse_condition(struct saw_parser *p)
 
     parser_expect(p, TOK_LPAREN, "before the condition");
     e = parser_expr(p);
-    parser_expect(p, TOK_RPAREN, "behind the condition");
+    parser_expect(p, TOK_RPAREN, "after the condition");
     return e;
 }
 
@@ -366,7 +373,7 @@ static struct saw_stmt *do_statement(struct saw_parser *p)
     parser_next(p);
     s->u.loop.cond_last = true;
     s->u.loop.body = parse_statement(p);
-    parser_expect(p, TOK_WHILE, "behind the body of do");
+    parser_expect(p, TOK_WHILE, "after the body of do");
     s->u.loop.cond = parse_condition(p);
     parse_semicolon(p);
     return s;
@@ -387,7 +394,7 @@ static struct saw_stmt *for_statement(struct saw_parser *p)
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_LOOP, p->tok->pos);
 
     parser_next(p);
-    parser_expect(p, TOK_LPAREN, "behind for");
+    parser_expect(p, TOK_LPAREN, "after for");
     if (parser_kind(p) != TOK_SEMICOLON)
         s->u.loop.before = for_part(p);
     parser_expect(p, TOK_SEMICOLON, "in for");
@@ -424,21 +431,21 @@ static struct saw_stmt *switch_statement(struct saw_parser *p)
     parser_next(p);
     s->u.select.tag = parse_condition(p);
     parser_mark(p, MARK_BLOCK);
-    parser_expect(p, TOK_LBRACE, "behind switch (…)");
+    parser_expect(p, TOK_LBRACE, "after switch (…)");
     while (parser_accept(p, TOK_CASE)) {
         struct saw_exprs labels = {0};
         do {
             saw_exprs_add(p->arena, &labels, parser_expr(p));
         } while (parser_accept(p, TOK_COMMA));
         parser_mark(p, MARK_LABEL);
-        parser_expect(p, TOK_COLON, "behind case");
+        parser_expect(p, TOK_COLON, "after case");
         c = saw_cases_add(p->arena, s);
         c->labels = labels;
         c->body = case_body(p);
     }
     if (parser_expect(p, TOK_DEFAULT, "at the end of switch")) {
         parser_mark(p, MARK_LABEL);
-        parser_expect(p, TOK_COLON, "behind default");
+        parser_expect(p, TOK_COLON, "after default");
         c = saw_cases_add(p->arena, s);
         c->body = case_body(p);
     }
@@ -466,7 +473,7 @@ static void parse_quantifier(struct saw_parser *p, struct saw_stmt *s)
                   "'all', 'each' or 'some' expected; found %s",
                   parser_found(p));
     d->type_expr = parser_type(p);
-    parser_expect(p, TOK_SEMICOLON, "behind the quantifier");
+    parser_expect(p, TOK_SEMICOLON, "after the quantifier");
     saw_decls_add(p->arena, &s->u.when.vars, d);
 }
 
@@ -475,14 +482,14 @@ static struct saw_stmt *when_statement(struct saw_parser *p)
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_WHEN, p->tok->pos);
 
     parser_next(p);
-    parser_expect(p, TOK_LPAREN, "behind when");
+    parser_expect(p, TOK_LPAREN, "after when");
     while (parser_kind(p) == TOK_IDENT && parser_peek(p) == TOK_COLON)
         parse_quantifier(p, s);
     if (parser_kind(p) == TOK_RPAREN)
         saw_error(p->diag, p->tok->pos, "empty condition in 'when'");
     else
         s->u.when.cond = parser_expr(p);
-    parser_expect(p, TOK_RPAREN, "behind the condition");
+    parser_expect(p, TOK_RPAREN, "after the condition");
     s->u.when.body = parse_statement(p);
     return s;
 }
@@ -492,7 +499,7 @@ static void parse_statements(struct saw_parser *p, struct saw_stmts *out)
     while (parser_kind(p) != TOK_RBRACE && parser_kind(p) != TOK_EOF) {
         const struct saw_token *before = p->tok;
         saw_stmts_add(p->arena, out, parse_statement(p));
-        if (p->tok == before) /* Never stand still. */
+        if (p->tok == before) /* Always make progress. */
             parser_next(p);
     }
 }
@@ -534,6 +541,7 @@ parser_function(struct saw_parser *p, struct slice name, struct saw_pos pos)
     } else {
         f->body = saw_stmt_new(p->arena, STMT_BLOCK, pos);
     }
+    INVARIANT(p->fn == f);
     p->fn = f->owner;
     p->indexing = indexing;
     p->statexprs = statexprs;
@@ -564,7 +572,7 @@ static struct saw_stmt *static_statement(struct saw_parser *p)
     if (parser_kind(p) == TOK_IDENT && parser_peek(p) == TOK_COLON)
         return parser_decl(p, true, true);
     saw_error(p->diag, p->tok->pos,
-              "variable declaration expected behind 'static'");
+              "variable declaration expected after 'static'");
     return parse_simple(p, true);
 }
 
@@ -643,6 +651,7 @@ struct saw_function *saw_parse_marked(struct arena *a,
                            .end = tokens->at + tokens->count - 1,
                            .fn = f};
 
+    PRE(tokens->count > 0 && p.end->kind == TOK_EOF);
     f->pos = p.tok->pos;
     f->body = saw_stmt_new(a, STMT_BLOCK, p.tok->pos);
     while (parser_kind(&p) != TOK_EOF) {
@@ -652,6 +661,7 @@ struct saw_function *saw_parse_marked(struct arena *a,
             parser_next(&p);
         }
     }
+    POST(p.nesting == 0 && p.tok == p.end);
     return f;
 }
 

@@ -1,7 +1,10 @@
-/* Expressions; see parser.h. */
+/* Expressions, by levels of precedence; see parser.h. Operators of one level
+ * associate to the left and are parsed in a loop, so only parentheses and
+ * operands recurse. */
 #include "sawzall-lite/front/parser_internal.h"
 
-/* Loose to tight. Comparisons do not associate: a < b < c is an error. */
+/* From the loosest to the tightest. Comparisons do not associate: a < b < c is
+ * an error. */
 enum level {
     LEVEL_OR,
     LEVEL_AND,
@@ -111,7 +114,7 @@ void parser_args(struct saw_parser *p, struct saw_exprs *out)
             saw_exprs_add(p->arena, out, parser_expr(p));
         }
     }
-    parser_expect(p, TOK_RPAREN, "behind the arguments");
+    parser_expect(p, TOK_RPAREN, "after the arguments");
     p->indexing = indexing;
 }
 
@@ -144,7 +147,7 @@ static void saw_args(struct saw_parser *p, struct saw_expr *call)
         if (!parser_accept(p, TOK_COMMA))
             break;
     }
-    parser_expect(p, TOK_RPAREN, "behind the arguments");
+    parser_expect(p, TOK_RPAREN, "after the arguments");
     call->u.call.flags = flags;
 }
 
@@ -153,7 +156,7 @@ static bool is_name(const struct saw_expr *e, const char *name)
     return e->kind == EXPR_NAME && slice_eq_str(e->u.name.text, name);
 }
 
-/* Does a type stand here that cannot be an expression? */
+/* Whether a type begins here that cannot be an expression. */
 static bool begins_type(const struct saw_parser *p)
 {
     enum saw_token_kind k = parser_kind(p);
@@ -184,7 +187,7 @@ static struct saw_expr *parse_expr_call(struct saw_parser *p,
             parser_next(p);
             parser_args(p, &e->u.call.args);
         } else {
-            parser_expect(p, TOK_RPAREN, "behind the arguments");
+            parser_expect(p, TOK_RPAREN, "after the arguments");
         }
     } else if (is_name(fn, "saw") || is_name(fn, "sawn") ||
                is_name(fn, "sawzall")) {
@@ -213,7 +216,7 @@ static struct saw_expr *index_expr(struct saw_parser *p,
     if (parser_accept(p, TOK_COLON))
         e->u.index.end = parser_expr(p);
     p->indexing = outer;
-    parser_expect(p, TOK_RBRACK, "behind the index");
+    parser_expect(p, TOK_RBRACK, "after the index");
     e->pos = parser_span(p, object->pos);
     return e;
 }

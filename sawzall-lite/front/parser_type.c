@@ -1,4 +1,6 @@
-/* Types as written; see parser.h. */
+/* Types as written, including tables and tuples with their members; see
+ * parser.h. Names are not resolved here, so a type in the source stays a
+ * struct saw_type_expr until the checker turns it into a struct saw_type. */
 #include "sawzall-lite/front/parser_internal.h"
 
 static struct saw_type_expr *
@@ -42,7 +44,7 @@ parse_type_field(struct saw_parser *p, struct saw_field_expr *f, bool keywords)
     f->type = parser_type(p);
 }
 
-/* What may follow a tuple's field: = default @ tag : wire-type. */
+/* The parts after a field of a tuple: = default @ tag : wire-type. */
 static void field_proto(struct saw_parser *p, struct saw_field_expr *f)
 {
     struct saw_pos pos;
@@ -66,7 +68,7 @@ static void field_proto(struct saw_parser *p, struct saw_field_expr *f)
             parser_next(p);
         } else {
             saw_error(p->diag, f->tag_pos,
-                      "expected int literal behind '@'; found %s",
+                      "expected int literal after '@'; found %s",
                       parser_found(p));
             f->tag = -1;
             if (parser_kind(p) != TOK_COMMA && parser_kind(p) != TOK_RBRACE)
@@ -108,7 +110,7 @@ static struct saw_type_expr *parse_type_tuple(struct saw_parser *p,
         tuple_member(p, t);
         if (parser_kind(p) == TOK_RBRACE)
             break;
-        if (!parser_expect(p, TOK_COMMA, "or '}' behind the field")) {
+        if (!parser_expect(p, TOK_COMMA, "or '}' after the field")) {
             while (parser_kind(p) != TOK_COMMA && parser_kind(p) != TOK_EOF &&
                    parser_kind(p) != TOK_RBRACE &&
                    parser_kind(p) != TOK_SEMICOLON)
@@ -130,7 +132,7 @@ static struct saw_type_expr *parse_type_array(struct saw_parser *p)
     struct saw_field_expr f = {.name = SLICE_EMPTY};
 
     parser_next(p);
-    parser_expect(p, TOK_OF, "behind 'array'");
+    parser_expect(p, TOK_OF, "after 'array'");
     parse_type_field(p, &f, false);
     t->elem = f.type;
     t->pos = parser_span(p, t->pos);
@@ -144,9 +146,9 @@ static struct saw_type_expr *parse_type_map(struct saw_parser *p)
 
     parser_next(p);
     t->key = arena_zalloc(p->arena, sizeof(*t->key));
-    parser_expect(p, TOK_LBRACK, "behind 'map'");
+    parser_expect(p, TOK_LBRACK, "after 'map'");
     parse_type_field(p, t->key, false);
-    parser_expect(p, TOK_RBRACK, "behind the key type");
+    parser_expect(p, TOK_RBRACK, "after the key type");
     parser_expect(p, TOK_OF, "in the map type");
     parse_type_field(p, &f, false);
     t->elem = f.type;
@@ -159,7 +161,7 @@ static void parse_type_parameter(struct saw_parser *p, struct saw_fields *out)
     struct saw_field_expr *f = saw_fields_add(p->arena, out);
 
     f->name = parser_ident(p, &f->pos);
-    parser_expect(p, TOK_COLON, "behind the parameter's name");
+    parser_expect(p, TOK_COLON, "after the parameter's name");
     f->type = parser_type(p);
 }
 
@@ -168,13 +170,13 @@ static struct saw_type_expr *function_type(struct saw_parser *p)
     struct saw_type_expr *t = type_new(p, TYPE_FUNCTION, p->tok->pos);
 
     parser_next(p);
-    parser_expect(p, TOK_LPAREN, "behind 'function'");
+    parser_expect(p, TOK_LPAREN, "after 'function'");
     if (parser_kind(p) != TOK_RPAREN) {
         parse_type_parameter(p, &t->fields);
         while (parser_accept(p, TOK_COMMA))
             parse_type_parameter(p, &t->fields);
     }
-    parser_expect(p, TOK_RPAREN, "behind the parameters");
+    parser_expect(p, TOK_RPAREN, "after the parameters");
     if (parser_accept(p, TOK_COLON))
         t->elem = parser_type(p);
     t->pos = parser_span(p, t->pos);
@@ -225,11 +227,11 @@ static struct saw_type_expr *parse_type_table(struct saw_parser *p)
     x->kind = parser_ident(p, &x->kind_pos);
     if (parser_accept(p, TOK_LPAREN)) {
         x->param = parser_expr(p);
-        parser_expect(p, TOK_RPAREN, "behind the table's parameter");
+        parser_expect(p, TOK_RPAREN, "after the table's parameter");
     }
     while (parser_accept(p, TOK_LBRACK)) {
         parse_type_field(p, saw_fields_add(p->arena, &x->indices), false);
-        parser_expect(p, TOK_RBRACK, "behind the index");
+        parser_expect(p, TOK_RBRACK, "after the index");
     }
     parser_expect(p, TOK_OF, "in the table type");
     parse_type_field(p, &x->element, false);

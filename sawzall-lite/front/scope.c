@@ -1,10 +1,14 @@
-/* Scopes; see scope.h. */
+/* Scopes; see scope.h. Most have a few names and are searched one by one; the
+ * program's own gets a hash index. Spelling hints compare by edit distance
+ * (Damerau-Levenshtein, restricted), within a limit that grows with the name.
+ */
 #include "sawzall-lite/front/scope.h"
 
 #include "base/core/hash.h"
 #include "base/core/hash_slots.h"
+#include "base/core/panic.h"
 
-/* Smaller scopes are searched one by one. */
+/* Scopes below this size are searched one by one. */
 #define INDEX_FROM 8
 
 struct saw_scope *saw_scope_new(struct arena *a, struct saw_scope *outer)
@@ -55,6 +59,7 @@ void saw_scope_add(struct arena *a, struct saw_scope *s, struct saw_decl *d)
     size_t i;
 
     saw_decls_add(a, &s->decls, d);
+    INVARIANT(!s->index || s->decls.count <= s->index_size); /* INV-2 */
     if (s->decls.count < INDEX_FROM)
         return;
     if (s->index && s->decls.count * 2 <= s->index_size) {

@@ -1,4 +1,9 @@
-/* Units and functions to code; see compile.h. */
+/* Units and functions to code; see compile.h.
+ *
+ * Statics are initialised by code of their own, which each run executes once.
+ * A function is finished by resolving its labels: in jumps, and in the
+ * handlers of undefined values.
+ */
 #include "sawzall-lite/generator/compile.h"
 
 #include "base/core/panic.h"
@@ -156,8 +161,8 @@ static void add_table(struct gen_unit *u, struct saw_decl *d)
         .predeclared = slice_eq_str(slice_str(d->pos.source->name), "prelude")};
 }
 
-/* Nothing needs the static, and its initialiser does nothing else: uses of one
- * with a known value are constants already. */
+/* Whether the static is unused and its initialiser has no other effect. Uses
+ * of a static with a known value are constants already. */
 static bool is_dead(const struct gen *g, const struct saw_decl *d)
 {
     if (g->u->plain || !d->init)

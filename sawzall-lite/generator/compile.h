@@ -1,4 +1,9 @@
-/* The compiler: a checked tree to code. */
+/* The generator: a checked tree to instructions of the register machine.
+ *
+ * It walks the tree once, function by function. A function whose conditional
+ * jumps turn out longer than 16 bits reach is generated a second time with
+ * long ones.
+ */
 #ifndef SAWZALL_LITE_GENERATOR_COMPILE_H
 #define SAWZALL_LITE_GENERATOR_COMPILE_H
 
@@ -7,8 +12,8 @@
 #include "sawzall-lite/generator/opcodes.h"
 #include "sawzall-lite/sawzall.h"
 
-/* Compile @u, which is free of errors, into @out; memory from @a. False, with
- * an error in @d, when a function is larger than the machine can take. */
+/* Compile @u, which has no errors, into @out; memory from @a. False, with an
+ * error in @d, when a function is larger than the machine can take. */
 bool saw_compile_unit(struct arena *a,
                       const struct saw_unit *u,
                       const struct saw_compile_options *opts,

@@ -1,4 +1,5 @@
-/* Code in readable form. */
+/* Code in readable form, for `quarry saw --dump` and tests: an instruction a
+ * line, operands by the format of struct saw_insn, then handlers. */
 #include "sawzall-lite/generator/opcodes.h"
 
 static const struct {
@@ -61,7 +62,7 @@ static void dump_code(const struct saw_code *code, struct buf *out)
         const struct saw_handler *x = &code->handlers[h];
         buf_printf(out, "  no value in [%u, %u): ", x->from, x->to);
         if (x->kind == SAW_HANDLER_JUMP || x->kind == SAW_HANDLER_SKIP)
-            buf_printf(out, "go on at %u\n", x->target);
+            buf_printf(out, "continue at %u\n", x->target);
         else
             buf_printf(out, "%s\n",
                        x->kind == SAW_HANDLER_FATAL ? "error"

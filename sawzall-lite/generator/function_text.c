@@ -1,5 +1,6 @@
-/* What string(f) gives for a function: its name or, of a function literal, its
- * text, a statement a line. */
+/* The text of functions, which string(f) gives: the name or, of a function
+ * literal, its source, a statement a line as the published interpreter prints
+ * it. */
 #include "sawzall-lite/generator/function_text.h"
 
 #include "sawzall-lite/front/ast.h"

@@ -1,4 +1,9 @@
-/* Instructions, registers, labels and handlers; see gen.h. */
+/* Instructions, registers, labels and handlers; see gen.h.
+ *
+ * Registers are a stack: temporaries are released in the reverse order of
+ * their making, so the highest mark is the size of the frame. A jump to a
+ * label that is not bound yet is noted as a fixup.
+ */
 #include "sawzall-lite/generator/gen.h"
 
 #include "base/core/panic.h"
@@ -111,7 +116,7 @@ void gen_jump(struct gen *g, gen_label l)
     gen_add_fixup(g, l);
 }
 
-/* The comparison that leaves a bool, for when the jump is too far. */
+/* The comparison that leaves a bool, where the jump is too far. */
 static enum saw_opcode
 plain_comparison(enum saw_opcode op, bool *swap, bool *negate, bool *immediate)
 {

@@ -1,4 +1,4 @@
-/* What the files of the compiler share:
+/* Shared by the files of the generator:
  *
  *     compile.c       the unit, functions
  *     gen.c           instructions, registers, labels, handlers
@@ -7,6 +7,14 @@
  *     gen_call.c      calls           gen_store.c  assignment to lvalues
  *     gen_stmt.c      statements      gen_when.c   when
  *     gen_inline.c    calls of small functions
+ *
+ * Invariants of a function being generated
+ *   INV-1. next_reg <= reg_max; reg_max is the size of the frame, below
+ *          GEN_REGS_MAX or the unit has failed.
+ *   INV-2. Every label that a fixup or handler names is bound when the function
+ *          is finished.
+ *   INV-3. Handlers begin and end at instructions that exist; of two that
+ *          overlap, the inner one comes first.
  */
 #ifndef SAWZALL_LITE_GENERATOR_GEN_H
 #define SAWZALL_LITE_GENERATOR_GEN_H
@@ -17,7 +25,7 @@
 #define GEN_REGS_MAX 60000U
 
 typedef uint32_t gen_reg;   /* A register. */
-typedef uint32_t gen_label; /* A place to jump to, maybe not known yet. */
+typedef uint32_t gen_label; /* A place to jump to, possibly not bound yet. */
 
 #define GEN_NO_REG UINT32_MAX
 
@@ -26,7 +34,7 @@ struct gen_fixup {
     gen_label label;
 };
 
-/* A label's place; GEN_NO_REG until bound. */
+/* The loop or switch around, for break and continue. */
 struct gen_loop {
     gen_label exit;
     gen_label next; /* GEN_NO_REG in a switch. */
@@ -95,25 +103,27 @@ struct gen {
 uint32_t
 gen_abc(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t b, uint32_t c);
 uint32_t gen_ak(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t k);
-/* With the type that follows. */
+/* The same with a type in the word that follows. */
 void gen_abcx(struct gen *g,
               enum saw_opcode op,
               gen_reg a,
               uint32_t b,
               uint32_t c,
               const struct saw_type *t);
-/* The next instruction may yield no value. */
+/* Note that the next instruction may yield no value. */
 void gen_may_undef(struct gen *g);
 
+/* A fresh register, or @count in a row; valid until gen_release(). */
 gen_reg gen_temp(struct gen *g);
 gen_reg gen_temps(struct gen *g, uint32_t count);
 
-/* Give back all temporaries from @mark on. */
+/* Release all temporaries from @mark on. */
 static inline void gen_release(struct gen *g, gen_reg mark)
 {
     g->next_reg = mark;
 }
 
+/* A label, to be bound once to the next instruction by gen_bind(). */
 gen_label gen_label_new(struct gen *g);
 void gen_bind(struct gen *g, gen_label l);
 void gen_jump(struct gen *g, gen_label l);
@@ -124,13 +134,14 @@ void gen_branch(struct gen *g,
                 uint32_t b,
                 gen_label l);
 
+/* The index of a constant, type, variable or call site in the pool. */
 uint32_t gen_constant(struct gen *g, union saw_slot v);
 uint32_t gen_type(struct gen *g, const struct saw_type *t);
 /* Index of a variable that can be undefined. */
 uint32_t gen_var(struct gen *g, struct saw_decl *d);
 uint32_t gen_site(struct gen *g, const struct saw_call *site);
 
-/* What is generated until gen_handle_end() goes to @target when it has no
+/* Code generated until gen_handle_end() continues at @target when it has no
  * value. */
 uint32_t gen_handle_begin(const struct gen *g);
 void gen_handle_end(struct gen *g,
@@ -138,7 +149,7 @@ void gen_handle_end(struct gen *g,
                     enum saw_handler_kind kind,
                     gen_label target);
 
-/* Knowledge gained from here on is given up by gen_forget(). */
+/* Definedness learned from here on is dropped by gen_forget(). */
 static inline size_t gen_known_mark(const struct gen *g)
 {
     return g->known.count;
@@ -149,11 +160,11 @@ void gen_know(struct gen *g, struct saw_decl *d);
 
 /* --- expressions --------------------------------------------------------- */
 
-/* The value in some register, maybe that of a variable. */
+/* Evaluate @e into some register, possibly that of a variable. */
 gen_reg gen_any(struct gen *g, struct saw_expr *e);
-/* The value in register @to. */
+/* Evaluate @e into register @to. */
 void gen_to(struct gen *g, struct saw_expr *e, gen_reg to);
-/* The value in @to, for a second holder: shared unless fresh. */
+/* The same for a second holder: the value is shared unless fresh. */
 void gen_held(struct gen *g, struct saw_expr *e, gen_reg to);
 void gen_share(struct gen *g, const struct saw_expr *e, gen_reg r);
 void gen_binary_op(struct gen *g,
@@ -166,12 +177,12 @@ void gen_unary(struct gen *g, struct saw_expr *e, gen_reg to);
 void gen_arithmetic(struct gen *g, struct saw_expr *e, gen_reg to);
 /* A bool out of jumps. */
 void gen_logical(struct gen *g, struct saw_expr *e, gen_reg to);
-/* Jump to @l if @e is @when; else go on. */
+/* Jump to @l if @e is @when; else continue. */
 void gen_cond(struct gen *g, struct saw_expr *e, bool when, gen_label l);
 void gen_call(struct gen *g, struct saw_expr *e, gen_reg to);
 /* The values of @args in registers one after the other; returns the first. */
 gen_reg gen_arguments(struct gen *g, const struct saw_exprs *args);
-/* Can a call of @f be replaced by what it returns? */
+/* Whether a call of @f can be replaced by the expression it returns. */
 bool gen_can_inline(const struct gen *g, const struct saw_function *f);
 /* Do that for @call. PRE: gen_can_inline(). */
 void gen_inline(struct gen *g,
@@ -191,7 +202,7 @@ gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to);
 void gen_store_var(struct gen *g, struct saw_decl *d, gen_reg from);
 /* Set the flag "defined" of a variable that has one. */
 void gen_set_defined(struct gen *g, struct saw_decl *d, bool defined);
-/* Is the variable in a register of this function? */
+/* Whether the variable is in a register of this function. */
 /* The function around @f whose frame a call or closure of @f keeps: the nearest
  * whose variables it uses. Frames in between may be gone when @f is called.
  * PRE: it uses some. */
@@ -201,16 +212,17 @@ void gen_frame(struct gen *g, const struct saw_function *owner, gen_reg to);
 bool gen_is_local(const struct gen *g, const struct saw_decl *d);
 
 void gen_store(struct gen *g, struct saw_expr *target, gen_reg value);
-/* The same in steps, for who reads the target first: its indices are evaluated
- * once, in begin(), and the registers in force until end() belong to it. */
+/* The same in steps, for statements that read the target first: its indices
+ * are evaluated once, in begin(), and the registers in force until end()
+ * belong to it. */
 void gen_target_begin(struct gen *g, struct saw_expr *target);
 void gen_target_store(struct gen *g, struct saw_expr *target, gen_reg value);
 void gen_target_end(struct saw_expr *target);
 
 void gen_stmt(struct gen *g, struct saw_stmt *s);
 void gen_when(struct gen *g, struct saw_stmt *s);
-/* Statement-level handler: skip to @exit with ignore_undefs, else fatal. What
- * is undefined is reported as @s, or as @e where that is NULL. */
+/* The handler of a statement: skip to @exit with ignore_undefs, else fatal.
+ * The undefined value is reported as that of @s, or of @e if @s is NULL. */
 void gen_statement_end(struct gen *g,
                        uint32_t from,
                        gen_label exit,

@@ -1,4 +1,9 @@
-/* Operators to code; see gen.h. */
+/* Operators to code; see gen.h.
+ *
+ * Each type and operation has an instruction of its own, with forms for
+ * constants on the right and for x * y + z. A spine of left operands is
+ * generated in a loop, innermost first, with partial results in one temporary.
+ */
 #include "sawzall-lite/generator/gen.h"
 
 bool gen_is_logical(enum saw_op op)
@@ -80,7 +85,7 @@ static void gen_arith_comparison(struct gen *g,
         gen_abc(g, op, to, swap ? r : l, swap ? l : r);
 }
 
-/* Can the right side, a divisor, be zero? */
+/* Whether the right side, a divisor, can be zero. */
 static bool may_be_zero(const struct saw_expr *e)
 {
     if (!e->constant)
@@ -261,7 +266,7 @@ static void first_op(struct gen *g, struct saw_expr *e, gen_reg to)
         gen_arith_operate(g, e, to, gen_any(g, e->u.binary.left));
 }
 
-/* Are @inner and @outer of a spine (x * y) + z or (x * y) - z? */
+/* Whether @inner and @outer of a spine are (x * y) + z or (x * y) - z. */
 static bool product_first(struct gen *g,
                           const struct saw_expr *inner,
                           const struct saw_expr *outer)
@@ -355,7 +360,7 @@ void gen_unary(struct gen *g, struct saw_expr *e, gen_reg to)
     gen_release(g, mark);
 }
 
-/* A bool out of jumps: && and ||. */
+/* A bool by jumps: && and ||. */
 void gen_logical(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     gen_label no = gen_label_new(g);

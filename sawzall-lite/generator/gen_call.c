@@ -1,4 +1,10 @@
-/* Calls to code; see gen.h. */
+/* Calls to code; see gen.h.
+ *
+ * Arguments are evaluated into consecutive registers at the top of the
+ * caller's frame, where the callee's frame begins: a call copies nothing. They
+ * are evaluated from the last to the first, as in the published
+ * implementation.
+ */
 #include "sawzall-lite/generator/gen.h"
 
 static struct saw_expr *gen_call_arg(const struct saw_expr *e, size_t i)
@@ -6,8 +12,8 @@ static struct saw_expr *gen_call_arg(const struct saw_expr *e, size_t i)
     return e->u.call.args.at[i];
 }
 
-/* The frame that @f keeps, into @to: what a call of @f or a closure of it
- * holds. */
+/* Load the frame that @f keeps, which a call of @f or a closure of it holds,
+ * into @to. */
 static void
 gen_call_environment(struct gen *g, const struct saw_function *f, gen_reg to)
 {
@@ -132,11 +138,11 @@ static void call_def(struct gen *g, struct saw_expr *e, gen_reg to)
     uint32_t sites = g->undef_sites;
     struct saw_decls *assumed = g->assumed;
 
-    g->assumed = NULL; /* Asking is not assuming. */
+    g->assumed = NULL; /* def() must not assume its argument defined. */
     gen_any(g, gen_call_arg(e, 0));
     g->assumed = assumed;
     gen_handle_end(g, from, SAW_HANDLER_JUMP, no);
-    g->undef_sites = sites; /* They end here. */
+    g->undef_sites = sites; /* Undefined values inside end here. */
     gen_ak(g, SAW_OP_LOADI, to, 1);
     gen_jump(g, end);
     gen_bind(g, no);
@@ -264,7 +270,7 @@ static void call_debug(struct gen *g, struct saw_expr *e, gen_reg to)
     gen_release(g, mark);
 }
 
-/* saw(…): patterns in registers, of which `rest` ones come back changed. */
+/* saw(…): patterns in registers; those of `rest` come back changed. */
 static void call_saw(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     const struct saw_exprs *args = &e->u.call.args;

@@ -1,4 +1,5 @@
-/* Conditions as jumps: comparisons fuse with them, && and || become them. */
+/* Conditions as jumps: comparisons fuse with the jump that follows, and && and
+ * || become jumps without a bool in between. */
 #include "sawzall-lite/generator/gen.h"
 
 static bool is_binary(const struct saw_expr *e, enum saw_op op)

@@ -1,9 +1,12 @@
-/* Expressions to code; see gen.h. */
+/* Expressions to code; see gen.h. A value is generated for a place (gen_to),
+ * for any place (gen_any: a variable's own register is used directly) or for a
+ * second holder (gen_held: marked as shared, because values are copied
+ * lazily). */
 #include "sawzall-lite/generator/gen.h"
 
 /* --- sharing ------------------------------------------------------------- */
 
-/* Does evaluating it make a new object that nobody else holds? */
+/* Whether evaluating it makes a new object that nothing else holds. */
 static bool is_fresh(const struct saw_expr *e)
 {
     if (e->constant)

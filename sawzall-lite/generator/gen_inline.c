@@ -1,15 +1,15 @@
-/* Calls of small functions, replaced by what they return; see gen.h.
+/* Calls of small functions, replaced by the expression they return; see gen.h.
  *
- * Only a function that is one `return` of an expression that always has a
- * value, uses no variables but its parameters and statics, and never assigns
- * the former. They then stand for the registers of the arguments while the
- * expression is compiled again. Which instructions came from where is kept with
- * the code, so that errors tell of the call all the same.
+ * This applies only to a function that is one `return` of an expression that
+ * always has a value, uses no variables but its parameters and statics, and
+ * never assigns to the parameters. These then stand for the registers of the
+ * arguments while the expression is compiled again. The origin of the
+ * instructions is kept with the code, so that errors still name the call.
  */
 #include "base/core/panic.h"
 #include "sawzall-lite/generator/gen.h"
 
-/* Instructions of a function that is worth it. */
+/* Largest function that is inlined, in instructions. */
 #define INLINE_INSNS_MAX 24
 
 static struct saw_expr *gen_inline_returned(const struct saw_function *f)
@@ -40,7 +40,7 @@ static bool all_closed(const struct saw_exprs *l, const struct saw_function *f)
     return true;
 }
 
-/* May a name stand in the expression? */
+/* Whether a name may occur in the expression. */
 static bool is_closed_name(const struct saw_decl *d,
                            const struct saw_function *f)
 {
@@ -48,8 +48,8 @@ static bool is_closed_name(const struct saw_decl *d,
                  (d->fn && !d->assigned));
 }
 
-/* Does it use no variables but parameters of @f and statics? The expressions
- * asked about are small. */
+/* Whether it uses no variables but parameters of @f and statics. The
+ * expressions that this walks are small. */
 static bool is_closed(const struct saw_expr *e, const struct saw_function *f)
 {
     if (!e || e->constant)

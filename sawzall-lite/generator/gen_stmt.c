@@ -1,4 +1,9 @@
-/* Statements to code; see gen.h. */
+/* Statements to code; see gen.h.
+ *
+ * A statement is the unit of undefinedness: a value that is missing skips it
+ * or ends the record. Loops are compiled twice where that saves checks: once
+ * with the variables from before it known as defined, once without.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/checker/reads.h"
 #include "sawzall-lite/generator/gen.h"
@@ -63,7 +68,7 @@ static void step_decl(struct gen *g, struct saw_decl *d)
     if (d->is_static)
         return;
     d->in_step = true;
-    d->undefined_by_call = true; /* Its definedness comes and goes. */
+    d->undefined_by_call = true; /* Each iteration can undefine it. */
     d->reg = gen_temps(g, 2);
     d->defined_reg = (int32_t)d->reg + 1;
     gen_ak(g, SAW_OP_LOADI, (gen_reg)d->defined_reg, 0);
@@ -98,7 +103,7 @@ static bool gen_stmt_append(struct gen *g, struct saw_stmt *s)
     return true;
 }
 
-/* Is the result written only once all operands have been read? */
+/* Whether the result is written only after all operands were read. */
 static bool writes_last(const struct saw_expr *e)
 {
     return e->constant || e->kind == EXPR_NAME || e->kind == EXPR_CONVERT ||
@@ -115,8 +120,9 @@ static void gen_stmt_assign(struct gen *g, struct saw_stmt *s)
 
     if (gen_stmt_append(g, s))
         return;
-    /* Straight into the variable, if its old value is not needed meanwhile or
-     * only by the last operation: an operation reads before it writes. */
+    /* Generate straight into the variable, if its old value is not needed
+     * meanwhile or only by the last operation: an operation reads before it
+     * writes. */
     if (to->kind == EXPR_NAME && gen_is_local(g, to->u.name.decl) &&
         saw_kind_is_basic(e->type->kind) && writes_last(e) && !g->u->plain) {
         gen_to(g, e, to->u.name.decl->reg);
@@ -162,7 +168,7 @@ static uint32_t table_index(const struct saw_decl *d)
     return (uint32_t)d->table;
 }
 
-/* Is it the table itself, not a parameter that stands for one? */
+/* Whether it is the table itself, not a parameter that stands for one. */
 static bool is_fixed(const struct saw_decl *d)
 {
     return d->is_static;
@@ -274,8 +280,8 @@ static void loop_once(struct gen *g, struct saw_stmt *s)
     g->loop = loop.outer;
 }
 
-/* The loop assuming that variables from before it are defined; if some are
- * not, another version of it that checks each use. */
+/* Generate the loop assuming that variables from before it are defined and, if
+ * some may not be, a second version that checks each use. */
 static void loop_twice(struct gen *g, struct saw_stmt *s)
 {
     struct saw_decls assumed = {0};
@@ -337,7 +343,7 @@ static void gen_stmt_loop(struct gen *g, struct saw_stmt *s)
 
 /* --- branches ------------------------------------------------------------ */
 
-/* The branch that is always taken; the other one needs no code. */
+/* Generate only the branch that is always taken; false if that is not known. */
 static bool gen_stmt_decided(struct gen *g, struct saw_stmt *s)
 {
     const struct saw_expr *cond = s->u.branch.cond;
@@ -500,8 +506,8 @@ static struct saw_decl *target_of(const struct saw_stmt *s)
     return e ? e->u.name.decl : NULL;
 }
 
-/* An assignment or increment without value leaves its variable without one: the
- * handler goes where that is done, and from there to @exit. */
+/* An assignment or increment without value leaves its variable undefined: the
+ * handler points to code that does this and then jumps to @exit. */
 static void undefine_target(struct gen *g,
                             const struct saw_stmt *s,
                             struct saw_handler *h,
@@ -578,5 +584,6 @@ void gen_stmt(struct gen *g, struct saw_stmt *s)
     case STMT_SWITCH: select_case(g, s); break;
     case STMT_WHEN: gen_when(g, s); break;
     }
-    g->undef_sites = sites; /* A statement keeps its troubles to itself. */
+    g->undef_sites =
+        sites; /* Undefined values inside end with the statement. */
 }

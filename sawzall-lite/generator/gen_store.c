@@ -1,8 +1,8 @@
 /* Assignment: to a variable, an element, a field, a slice of any of these.
  *
- * A container that others hold too is copied before it is changed, from the
- * variable inwards: own(a[i].f) owns a, then its element i, then the field f of
- * that. Parts of text are changed by making a new text and assigning that.
+ * A shared container is copied before it is changed, from the variable
+ * inwards: own(a[i].f) owns a, then its element i, then the field f of that.
+ * Parts of text are changed by making a new text and assigning that.
  */
 #include "sawzall-lite/generator/gen.h"
 
@@ -11,7 +11,8 @@ static bool is_text(const struct saw_type *t)
     return t->kind == SAW_STRING || t->kind == SAW_BYTES;
 }
 
-/* Is it stored by making the object again: part of a text, or a slice? */
+/* Whether it is stored by making the object again: part of a text, or a slice.
+ */
 static bool is_rebuilt(const struct saw_expr *e)
 {
     return e->kind == EXPR_INDEX &&
@@ -96,7 +97,7 @@ static void own_part(struct gen *g, const struct saw_expr *e, gen_reg to)
     }
 }
 
-/* Put @value where @e says in the owned container @in. */
+/* Store @value at the part @e of the owned container @in. */
 static void gen_store_put(struct gen *g,
                           const struct saw_expr *e,
                           gen_reg in,

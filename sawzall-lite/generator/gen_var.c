@@ -1,4 +1,6 @@
-/* Variables wherever they live; see gen.h. */
+/* Variables wherever they live: in a register, in the frame of a function
+ * around, among the statics; see gen.h. Those that can be undefined have a
+ * flag in a register; flow analysis (gen_know) saves most tests of it. */
 #include "base/core/panic.h"
 #include "sawzall-lite/generator/gen.h"
 
@@ -121,8 +123,8 @@ static const struct saw_function *fixed_function(const struct saw_decl *d)
                : NULL;
 }
 
-/* Could it be assigned between its evaluation and the use of its value? By a
- * function called, or by a ?{ … } in an operand further right. */
+/* Whether it can be assigned between its evaluation and the use of its value:
+ * by a function called, or by a ?{ … } in an operand further right. */
 static bool may_change(const struct gen *g, const struct saw_decl *d)
 {
     return g->u->plain ||

@@ -1,6 +1,6 @@
 /* when: one loop per variable, in the order of declaration.
  *
- * Variables before the first `all` are real loops, with the body inside. From
+ * Variables before the first `all` are real loops with the body inside. From
  * the first `all` on, the loops only test: `all` fails at the first value that
  * fails, the others succeed at the first that succeeds; then the body runs
  * once.

@@ -1,17 +1,23 @@
-/* The instructions of the register machine, and what a compiled program is.
+/* The instructions of the register machine, and the form of a compiled
+ * program.
  *
  * An instruction is 8 bytes: an opcode and three operands of 16 bits, the last
  * two of which may be one of 32 (k, or d when signed). Operands name registers
- * of the running function unless said otherwise. Those with an X in their
- * format take one more word, whose 32 bits index the program's types or call
- * sites, or name a fourth register.
+ * of the running function unless said otherwise. Instructions with an X in
+ * their format take one more word, whose 32 bits index the program's types or
+ * call sites, or name a fourth register.
  *
- * Types are known when code is made: there is one instruction per type and
- * operation, and no tag is looked at while running. An operation that yields no
- * value (an index out of range) looks its place up in the function's handlers,
- * so definedness costs nothing where values are defined.
+ * Types are known when code is generated: there is one instruction for each
+ * type and operation, and no tag is tested at run time. An operation that
+ * yields no value (an index out of range) looks up its place in the function's
+ * handlers, so definedness costs nothing where values are defined.
  *
- * Jumps are relative to the next instruction. Those backwards burn fuel.
+ * Jumps are relative to the next instruction. Backward jumps burn fuel.
+ *
+ * Invariants of a function's code, kept by compile_finish()
+ *   INV-1. Registers and jump targets are inside the function.
+ *   INV-2. A handler's range and target are inside it; inner handlers come
+ * first. INV-3. `pos` has an entry for every instruction.
  */
 #ifndef SAWZALL_LITE_GENERATOR_OPCODES_H
 #define SAWZALL_LITE_GENERATOR_OPCODES_H
@@ -207,10 +213,10 @@ struct saw_insn {
 
 STATIC_ASSERT(sizeof(struct saw_insn) == 8, "an instruction is one word");
 
-/* What happens where no value comes out of [from, to). */
+/* The effect of an undefined value in [from, to). */
 enum saw_handler_kind {
     SAW_HANDLER_FATAL,  /* The record ends with an error. */
-    SAW_HANDLER_JUMP,   /* Go on at target. */
+    SAW_HANDLER_JUMP,   /* Continue at target. */
     SAW_HANDLER_SKIP,   /* The same, but it is counted. */
     SAW_HANDLER_RETURN, /* The call has no value: its caller handles that. */
 };
@@ -220,7 +226,7 @@ struct saw_handler {
     uint32_t to;
     uint32_t target;
     enum saw_handler_kind kind;
-    const struct saw_stmt *about; /* What is reported; NULL: `expr`. */
+    const struct saw_stmt *about; /* The statement reported; NULL: `expr`. */
     const struct saw_expr *expr;
     uint32_t var; /* Of an initialiser: its variable, + 1; 0: none. */
 };
@@ -246,7 +252,7 @@ struct saw_code {
     uint32_t inlined_count;
     uint32_t reg_count;
     uint32_t param_count;
-    uint32_t fuel; /* Of a call: what a loop of that length would burn. */
+    uint32_t fuel; /* Of a call: as much as a loop of that length burns. */
     /* With callee.uses_env, register param_count holds the frame around it. */
     bool has_value; /* Calls leave a value. */
 };
@@ -265,7 +271,7 @@ struct saw_emit_site {
     bool to_file;
 };
 
-/* Which table it is for, among the program's; @args as above. */
+/* The index of its table among those of the program; @args as above. */
 static inline uint32_t saw_emit_table(const struct saw_emit_site *site,
                                       const union saw_slot *args)
 {

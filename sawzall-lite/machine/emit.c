@@ -1,4 +1,9 @@
-/* What emit does: aggregate, print, write to a file, or keep a row. */
+/* emit: aggregate a value, print it, write it to a file, or keep a row.
+ *
+ * The route of a table is fixed when the run begins (run.c). Values become
+ * data (values/datum.h) here, so tables never see slots; counts of undefined
+ * values are emitted to the predeclared tables in the same way.
+ */
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/run.h"
@@ -60,8 +65,8 @@ static int to_table(struct saw_run *r,
                           buf_slice(&r->weight), r->origin++, err);
 }
 
-/* t[a, 3] = 5: what a table with this one value prints, before other results
- * and in the order of the emits. */
+/* Print `t[a, 3] = 5`, as a table with this one value would, before other
+ * results and in the order of the emits. */
 static int as_line(struct saw_run *r,
                    const struct saw_emit_site *site,
                    const union saw_slot *args,
@@ -131,7 +136,7 @@ static int to_file(struct saw_run *r,
 
 /* --- keep ---------------------------------------------------------------- */
 
-/* "family:qualifier" taken apart. */
+/* Split "family:qualifier". */
 static void split_column(struct slice name, struct saw_cell *c)
 {
     size_t colon = slice_find_byte(name, ':');
@@ -140,7 +145,7 @@ static void split_column(struct slice name, struct saw_cell *c)
     c->qualifier = slice_sub(name, colon + 1, name.len);
 }
 
-/* A row the program made or changed. */
+/* Hand over a row that the program made or changed. */
 static int
 keep_value(struct saw_run *r, const struct saw_tuple *row, struct err *err)
 {
@@ -180,7 +185,7 @@ emit_keep(struct saw_run *r, const union saw_slot *args, struct err *err)
     return keep_value(r, row, err);
 }
 
-/* Through a parameter: its type is that of the table. */
+/* Emit to a table that is a parameter: its type is that of the table. */
 static int emit_given(struct saw_run *r,
                       const struct saw_emit_site *site,
                       const union saw_slot *args,

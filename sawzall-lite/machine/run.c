@@ -1,4 +1,10 @@
-/* Runs: their life, and records through the machine; see sawzall.h. */
+/* Runs: their life, and records through the machine; see sawzall.h.
+ *
+ * A run is a program plus everything that changes: the machine's stack and
+ * arenas, the states of tables, output not yet taken. Rows are made into
+ * values lazily: a program that only looks up columns reads them from the row,
+ * without a map of all.
+ */
 #include "sawzall-lite/machine/run.h"
 
 #include "base/core/hash.h"
@@ -6,7 +12,7 @@
 
 /* --- tables -------------------------------------------------------------- */
 
-/* Is @name in the list "a,b,c" or the list "*"? */
+/* Whether @name is in the list "a,b,c" or the list is "*". */
 static bool run_listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -23,7 +29,7 @@ static bool run_listed(const char *list, const char *name)
     return false;
 }
 
-/* Are results of the table asked for? */
+/* Whether the results of the table are wanted. */
 static bool is_listed(const struct saw_run *r, const struct saw_run_table *t)
 {
     return !r->opts.table_output || run_listed(r->opts.table_output, t->name);
@@ -226,7 +232,8 @@ begin_record(struct saw_run *r, struct slice input, struct slice place)
     arena_reset(&vm->record);
     vm->ctx.text_end = vm->ctx.text_limit = NULL;
     r->counted_undef = false;
-    /* Chance depends on the record alone, not on which worker has it. */
+    /* Random numbers depend on the record alone, not on the worker that has
+     * it. */
     r->origin = hash64_slice(input) + hash64_slice(place) * 31;
     rand_init(&vm->ctx.rand, r->opts.seed ^ r->origin);
 }
@@ -285,7 +292,7 @@ struct saw_tuple *saw_run_cell(struct saw_ctx *ctx, const struct saw_cell *c)
     return t->fields[1].s ? t : NULL;
 }
 
-/* The cells from *@i on that are of one column, as an array of Cell. */
+/* The cells of the column at *@i, as an array of Cell; *@i moves past them. */
 static struct saw_array *
 column_cells(struct saw_ctx *ctx, const struct saw_row *row, size_t *i)
 {
@@ -308,7 +315,7 @@ column_cells(struct saw_ctx *ctx, const struct saw_row *row, size_t *i)
     return a;
 }
 
-/* A qualifier is any bytes, a string is not: what does not fit is U+FFFD. */
+/* A qualifier is any bytes, a string is not: invalid bytes become U+FFFD. */
 static const struct saw_str *column_name(struct saw_ctx *ctx,
                                          const struct saw_cell *c)
 {

@@ -1,5 +1,11 @@
-/* A run from the inside: run.c (life, records), emit.c (what emit does),
- * results.c (states and results of tables). */
+/* A run from the inside: run.c (life, records), emit.c (emit), results.c
+ * (states and results of tables).
+ *
+ * Invariants
+ *   INV-1. `tables` has one entry for each table of the program, in its order;
+ *          `table` is set only on SAW_ROUTE_TABLE.
+ *   INV-2. budget.bytes is the sum of what the tables hold.
+ */
 #ifndef SAWZALL_LITE_MACHINE_RUN_H
 #define SAWZALL_LITE_MACHINE_RUN_H
 
@@ -7,7 +13,7 @@
 #include "sawzall-lite/program.h"
 #include "sawzall-lite/tables/table.h"
 
-/* Where the values emitted to a table go. */
+/* The destination of values emitted to a table. */
 enum saw_route {
     SAW_ROUTE_TABLE, /* Aggregated; results at the end. */
     SAW_ROUTE_PRINT, /* Printed at once, as `emit t[k] <- v;`. */
@@ -37,8 +43,8 @@ struct saw_run {
     struct buf element;
     struct buf weight;
     struct buf text;
-    struct buf output;  /* What was written, while there is no write(). */
-    uint64_t origin;    /* Of the emits of this record. */
+    struct buf output;  /* Text written while there is no write(). */
+    uint64_t origin;    /* Of the next emit of this record (saw_emit_origin). */
     bool counted_undef; /* _undef_cnt was emitted for this record. */
     const union saw_slot *kept_row; /* The value of `r: Row = input`. */
     union saw_slot row_value;
@@ -49,7 +55,7 @@ int saw_run_write(struct saw_run *r,
                   const char *path,
                   struct slice text,
                   struct err *err);
-/* The aggregate behind a table of SAW_ROUTE_TABLE. */
+/* The aggregate of a table of SAW_ROUTE_TABLE, made on first use. */
 struct saw_table *saw_run_table(struct saw_run *r, uint32_t index);
 
 #endif /* SAWZALL_LITE_MACHINE_RUN_H */

@@ -1,8 +1,12 @@
-/* The machine's life: frames, fuel, and running a program's code; see vm.h. */
+/* The machine's life: frames, fuel, and running a program's code; see vm.h.
+ *
+ * Fuel is handed to the loop in slices, so the loop counts down one register
+ * and the limits and the cancel flag are checked once per slice.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/vm_internal.h"
 
-/* Instructions between two looks at the limits. */
+/* Instructions between two checks of the limits. */
 #define FUEL_SLICE 100000
 
 #define STACK_SLOTS_MIN 1024
@@ -34,8 +38,8 @@ static bool reserve_stack(struct saw_vm *vm, size_t slots)
         cap * sizeof(union saw_slot) > vm->ctx.bytes_max)
         return false;
     stack = mem_realloc(vm->stack, cap * sizeof(*stack));
-    /* Registers are read before they are written only after an error in the
-     * compiler; zeros make that harmless. */
+    /* Only a defect of the generator would read a register before it is
+     * written; zeros make that harmless. */
     memset(stack + vm->stack_cap, 0, (cap - vm->stack_cap) * sizeof(*stack));
     vm->stack = stack;
     vm->stack_cap = cap;

@@ -2,8 +2,17 @@
  *
  * Calls of the program are frames on a growing heap stack, never C calls, so a
  * runaway recursion ends with an error. Fuel is burnt at backward jumps and
- * calls, in proportion to the instructions executed; when it runs out the
- * machine looks at the limit and at the cancel flag.
+ * calls, in proportion to the instructions executed; when a slice is used up
+ * the machine checks the limit and the cancel flag.
+ *
+ * Invariants
+ *   INV-1. frame_count <= frame_cap; a frame's registers [base, base +
+ * reg_count) are inside the stack, and bases do not descend from caller to
+ * callee. INV-2. Fuel is never negative but for the slice of the loop, which
+ * may be overdrawn by one operation; the next slice pays it. INV-3. Serial
+ * numbers of frames are unique within a record, so a closure can tell whether
+ * the frame it holds is still there. INV-4. The record arena is empty between
+ * records.
  */
 #ifndef SAWZALL_LITE_MACHINE_VM_H
 #define SAWZALL_LITE_MACHINE_VM_H
@@ -17,22 +26,22 @@
 
 struct saw_vm_frame {
     const struct saw_code *code;
-    const struct saw_insn *back; /* Where its caller goes on. */
+    const struct saw_insn *back; /* Where its caller continues. */
     uint32_t base;               /* Its register 0 on the stack. */
-    uint32_t serial;             /* Tells it from others at that place. */
+    uint32_t serial; /* Distinguishes it from others at that base. */
 };
 
-/* Why there is no value: formatted only where somebody reads it, since def()
- * and initialisers ask for undefined values all the time. What is kept of a
- * variable is the first cause, also when the value went through others. */
+/* Why there is no value. It is formatted only where it is read, since def()
+ * and initialisers meet undefined values all the time. The cause kept for a
+ * variable is the first one, even if the value went through other variables. */
 struct saw_why {
     enum {
-        SAW_WHY_NONE, /* Nothing happened. */
+        SAW_WHY_NONE, /* No undefined value yet. */
         SAW_WHY_TEXT,
         SAW_WHY_BOUNDS, /* `text` is what was indexed. */
         SAW_WHY_DIVIDE, /* Bits `index` by zero; `len` is the instruction. */
         SAW_WHY_VAR,    /* Variable `var` was undefined already. */
-        SAW_WHY_ERROR,  /* Told by an intrinsic: in ctx.err. */
+        SAW_WHY_ERROR,  /* An intrinsic set it: in ctx.err. */
     } kind;
 
     const char *text;
@@ -40,7 +49,7 @@ struct saw_why {
     size_t len;
     uint32_t var;
     bool of_result; /* It came back from a function. */
-    /* Of a variable: what had no value. */
+    /* Of a variable: the statement or expression without value. */
     const struct saw_stmt *about;
     const struct saw_expr *expr;
 };
@@ -52,7 +61,8 @@ struct saw_vm {
     struct arena fixed;  /* Values of statics. */
     union saw_slot *stack;
     size_t stack_cap;  /* Slots. */
-    size_t stack_room; /* Without those every frame keeps for arguments. */
+    size_t stack_room; /* Slots, less those that every frame reserves for
+                          arguments. */
     struct saw_vm_frame *frames;
     uint32_t frame_count;
     uint32_t frame_cap;
@@ -62,8 +72,8 @@ struct saw_vm {
     union saw_slot *statics;
     const atomic_bool *cancel;
     uint64_t fuel_max;  /* Per record; 0: none. */
-    uint64_t fuel_left; /* Of the record, not yet handed to the loop. */
-    int64_t slice;      /* Handed to the loop, in part burnt. */
+    uint64_t fuel_left; /* Of the record, not yet given to the loop. */
+    int64_t slice;      /* Given to the loop, in part burnt. */
     uint64_t fuel_used; /* In records before this. */
     const struct saw_type *row_type;
     const struct saw_row *row;        /* The record, when rows are wanted. */
@@ -94,7 +104,7 @@ int saw_run_emit(struct saw_run *r,
                  const struct saw_emit_site *site,
                  const union saw_slot *args,
                  struct err *err);
-/* Something was undefined where that is not silent: count it. */
+/* Count an undefined value where that is not silent. */
 void saw_run_undefined(struct saw_run *r,
                        const struct saw_handler *h,
                        struct saw_pos pos,
@@ -109,8 +119,8 @@ int saw_run_print_text(struct saw_run *r, struct slice text, struct err *err);
 /* A value of the predeclared type Cell; NULL at the memory limit. */
 struct saw_tuple *saw_run_cell(struct saw_ctx *ctx, const struct saw_cell *c);
 
-/* --- vm_ops.c, vm_text.c, vm_rows.c: too long for the loop
- * ------------------------------ */
+/* --- vm_ops.c, vm_text.c, vm_rows.c: operations too long for the loop ------
+ */
 
 /* Bounds of a slice of @len things: a slice always has a value. */
 void saw_clamp(int64_t *begin, int64_t *end, size_t len);

@@ -1,16 +1,18 @@
 /* The loop that executes instructions; see vm.h.
  *
- * One piece by design: each instruction ends with its own jump to the next, so
- * that the processor predicts each of them apart.
+ * It is one function by design: each instruction ends with its own jump to the
+ * next (direct threading), so that the processor predicts each of these jumps
+ * separately. Operations longer than a few lines are calls of vm_ops.c and
+ * vm_text.c.
  */
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/vm_internal.h"
 
-/* What an undefined value costs. */
+/* Cost of an undefined value. */
 #define UNDEF_FUEL 20
-/* And an emit, besides walking what is emitted. */
+/* Cost of an emit, besides walking the value. */
 #define EMIT_FUEL 50
-/* Bytes of text that are compared or hashed like one instruction. */
+/* Log2 of the bytes of text that cost one instruction to compare or hash. */
 #define TEXT_SHIFT 5
 
 static bool vm_loop_present(const struct saw_tuple *t, size_t field)
@@ -30,7 +32,7 @@ static void no_value(struct saw_vm *vm, const char *why)
     vm->why = (struct saw_why){.kind = SAW_WHY_TEXT, .text = why};
 }
 
-/* What walking the arguments of @site costs; only where fuel is limited. */
+/* Charge the walk over the arguments of @site; only where fuel is limited. */
 static bool
 charge_call(struct saw_ctx *ctx, const struct saw_call *site, union saw_slot *v)
 {
@@ -116,7 +118,7 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
         pc += 1 + by;                                                          \
         DISPATCH;                                                              \
     } while (0)
-/* Take off what was done besides the instruction itself. */
+/* Burn fuel for work beyond the instruction itself. */
 #define BURN(n)                                                                \
     do {                                                                       \
         fuel -= (int64_t)(n);                                                  \
@@ -129,7 +131,7 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
         ctx->work = 0;                                                         \
         BURN(work);                                                            \
     } while (0)
-/* What a look at a whole value costs; nothing for numbers. */
+/* Charge a walk over a value; nothing for numbers. */
 #define BURN_VALUE(t, v)                                                       \
     do {                                                                       \
         if (!saw_work(ctx, saw_value_cost((t), (v), ctx->work_max)))           \

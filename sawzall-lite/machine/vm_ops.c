@@ -1,4 +1,9 @@
-/* Operations of the machine on arrays, maps and tuples; see vm.h. */
+/* Operations of the machine on arrays, maps and tuples; see vm.h.
+ *
+ * An operand that is shared is copied before it is changed (INV-1 of
+ * values/value.h). a = a + {x} appends in place when nothing else holds a, so
+ * building an array takes linear time.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/vm.h"
 

@@ -1,4 +1,6 @@
-/* Operations of the machine on rows of a table; see vm.h. */
+/* Operations of the machine on rows of a table; see vm.h. A program that only
+ * looks up columns reads them from the record itself: cells become values when
+ * the program reads them, and no map of the row is made. */
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/vm.h"
 

@@ -1,4 +1,9 @@
-/* Operations of the machine on text; see vm.h. */
+/* Operations of the machine on text; see vm.h.
+ *
+ * Text is immutable: changing a character makes a new text. Concatenation
+ * leaves spare room after its result and extends the last result in place, so
+ * s = s + x in a loop takes linear time.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/vm.h"
 #include "sawzall-lite/values/builtin.h"
@@ -35,8 +40,7 @@ enum saw_status saw_op_text_slice(struct saw_ctx *ctx,
 
 /* --- making -------------------------------------------------------------- */
 
-/* Room behind a text made by concatenation, so that building one piece by piece
- * takes linear time. */
+/* Spare room after a text made by concatenation. */
 static size_t vm_text_slack(size_t len)
 {
     return len < 64 ? 0 : len;
@@ -60,7 +64,7 @@ enum saw_status saw_op_concat(struct saw_ctx *ctx,
         return SAW_FAIL;
     if (ctx->text_end && a->data + a->len == ctx->text_end &&
         b->len <= (size_t)(ctx->text_limit - ctx->text_end)) {
-        p = ctx->text_end - a->len; /* Nobody has the bytes behind it yet. */
+        p = ctx->text_end - a->len; /* No text holds the bytes after it yet. */
     } else {
         p = saw_alloc(ctx, len + vm_text_slack(len));
         if (!p)

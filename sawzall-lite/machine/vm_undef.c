@@ -1,9 +1,15 @@
-/* Where there is no value: handlers, reasons and traces; see vm.h. */
+/* Undefined values: handlers, reasons and traces; see vm.h.
+ *
+ * An operation without a value looks up its place in the handlers of the
+ * function, innermost first; where none says otherwise, the call has no value,
+ * and the search continues in the caller. The reason is kept as data and
+ * formatted only where it is read.
+ */
 #include "base/core/panic.h"
 #include "sawzall-lite/front/ast.h"
 #include "sawzall-lite/machine/vm_internal.h"
 
-/* What skipping a statement costs: it is looked up, counted and told. */
+/* Cost of skipping a statement: the lookup, the count and the report. */
 #define SKIP_FUEL 2000
 
 /* --- why ----------------------------------------------------------------- */
@@ -42,7 +48,8 @@ print_cause(const struct saw_vm *vm, const struct saw_why *w, struct buf *b)
     }
 }
 
-/* What is known of a variable or result without value, behind its name. */
+/* Append the cause, if known, after the name of a variable or result without
+ * value. */
 static void
 print_history(const struct saw_vm *vm, const struct saw_why *w, struct buf *b)
 {
@@ -97,7 +104,7 @@ static void format_why(struct saw_vm *vm)
     buf_close(&b);
 }
 
-/* The first cause behind a variable that had no value. */
+/* The first cause of a variable that had no value. */
 static struct saw_why vm_undef_origin(const struct saw_vm *vm, uint32_t var)
 {
     if (vm->vars[var].kind == SAW_WHY_NONE)
@@ -105,8 +112,8 @@ static struct saw_why vm_undef_origin(const struct saw_vm *vm, uint32_t var)
     return vm->vars[var];
 }
 
-/* An initialiser or an assignment had no value: keep why, for whoever asks for
- * the variable. */
+/* Keep the reason of an initialiser or an assignment without value, for a
+ * later read of the variable. */
 static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
 {
     struct saw_why *w = &vm->vars[h->var - 1];
@@ -183,14 +190,14 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
 
 /* --- traces -------------------------------------------------------------- */
 
-/* Bytes of the trace kept in an error, and calls told of. */
+/* Bytes of a trace kept in an error, and calls it lists. */
 #define TRACE_BYTES     500
 #define TRACE_CALLS_MAX 8
 
 struct trace {
     struct buf text;
-    const char *what;  /* The error; NULL once it is told, */
-    size_t what_place; /* at the first so many bytes of the text. */
+    const char *what;  /* The error; NULL once printed, */
+    size_t what_place; /* in this many bytes at the beginning of the text. */
     unsigned shown;
 };
 
@@ -244,7 +251,7 @@ void saw_vm__trace(struct saw_vm *vm,
     buf_truncate(&t.text, t.what_place);
     if (detail == ERR_DETAIL_NONE)
         err_set_detail(err, ERR_DETAIL_PLACE, buf_cstr(&t.text));
-    else /* What the host said when the program called it. */
+    else /* The error of the host function that the program called. */
         err_set_detail(err, detail, "");
     buf_close(&t.text);
 }

@@ -1,4 +1,5 @@
-/* Byte strings owned by the state of a table, counted in its budget. */
+/* Byte strings owned by the state of a table, counted in its budget. Every
+ * change of size goes through saw_table__resize(), so the count is exact. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -19,7 +20,7 @@ static void blob_reserve(struct saw_table *t, struct saw_blob *b, size_t want)
 
 void saw_blob_set(struct saw_table *t, struct saw_blob *b, struct slice s)
 {
-    /* A first value mostly stays: give it just the room it needs. */
+    /* Most values never grow: the first gets exactly the room it needs. */
     if (b->cap == 0 && s.len > 0) {
         b->data = saw_table__resize(t, NULL, 0, s.len);
         b->cap = s.len;

@@ -79,7 +79,7 @@ const struct saw_kind_ops saw_ops_collection = {
     .column_count = 1,
 };
 
-/* Files of lines: they collect where a run does not write them. */
+/* Files of lines: a run that does not write them collects. */
 const struct saw_kind_ops saw_ops_text = {
     .traits = {.name = "text",
                .number = 15,

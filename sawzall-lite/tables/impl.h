@@ -1,5 +1,11 @@
-/* What the kinds of tables share: the operations a kind provides to table.c and
+/* Shared by the kinds of tables: the operations a kind provides to table.c and
  * the helpers table.c provides to them. Private to tables/.
+ *
+ * Invariants
+ *   INV-1. The memory of a state is allocated by saw_table__resize(), so the
+ * budget counts every byte; after close() of all states nothing is left. INV-2.
+ * A state of zeroed bytes is a valid empty state. INV-3. add() and merge()
+ * leave a valid state also when they fail.
  */
 #ifndef SAWZALL_LITE_TABLES_IMPL_H
 #define SAWZALL_LITE_TABLES_IMPL_H
@@ -15,15 +21,15 @@
 #include "sawzall-lite/tables/table.h"
 #include "sawzall-lite/values/datum.h"
 
-/* Where the results of one key go, a line at a time. */
+/* Receives the results of one key, a line at a time. */
 struct saw_lines {
     void (*line)(struct saw_lines *l, const struct slice *data, size_t count);
-    bool stopped; /* Nobody wants more: what would be long ends here. */
+    bool stopped; /* No more is wanted: long results stop here. */
 };
 
-/* Operations on the state of one key: `state_bytes` of zeroed memory at first,
- * which is a valid empty state. What it owns besides comes from
- * saw_table__resize(), so that it is counted. */
+/* The operations on the state of one key: `state_bytes` of zeroed memory at
+ * first (INV-2). Memory it owns besides comes from saw_table__resize()
+ * (INV-1). */
 struct saw_kind_ops {
     struct saw_table_traits traits; /* Name, number, declaration. */
     size_t state_bytes;
@@ -87,7 +93,7 @@ void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes);
 size_t saw_table__param(const struct saw_table *t);
 /* A buffer for use within one operation. */
 struct buf *saw_table__scratch(struct saw_table *t);
-/* Is the budget used up? For states that grow though fixed_size. */
+/* Whether the budget is used up. For states that grow though fixed_size. */
 bool saw_table__full(const struct saw_table *t);
 /* ERR_EXHAUSTED, naming the table and its limit. */
 int saw_table__refuse(struct saw_table *t, struct err *err);
@@ -103,7 +109,9 @@ struct saw_blob {
 
 /* Replace the contents; reuses the memory where it fits. */
 void saw_blob_set(struct saw_table *t, struct saw_blob *b, struct slice s);
+/* Append @s. */
 void saw_blob_append(struct saw_table *t, struct saw_blob *b, struct slice s);
+/* Free the memory. */
 void saw_blob_close(struct saw_table *t, struct saw_blob *b);
 
 static inline struct slice saw_blob_slice(const struct saw_blob *b)

@@ -1,4 +1,6 @@
-/* A hash set of data with payloads; see items.h. */
+/* A hash set of data with payloads; see items.h. Dropping items rebuilds the
+ * slots once for all of them, which is what the thinning of top and the
+ * samples needs. */
 #include "sawzall-lite/tables/items.h"
 
 #include <stdlib.h>
@@ -40,7 +42,7 @@ static uint64_t slot_hash(struct saw_item *const *slot)
 
 HASH_SLOTS_DEFINE(item_slots, struct saw_item *, slot_is_free, slot_hash);
 
-/* Make @n slots of those that are there. */
+/* Move the items into @n slots. */
 static void items_rebuild(struct saw_table *t, struct saw_items *s, size_t n)
 {
     struct saw_item **old = s->slots;

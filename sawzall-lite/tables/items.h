@@ -1,6 +1,10 @@
-/* A set of data, each with 8 bytes of payload: what top, set and the distinct
- * samples keep. Open addressing; an item is one counted allocation, so adding
- * to one that is there touches no allocator. Private to tables/.
+/* A set of data, each with 8 bytes of payload: the values that top, set and
+ * the distinct samples keep. Open addressing; an item is one counted
+ * allocation, so adding to an item that exists touches no allocator. Private
+ * to tables/.
+ *
+ * Invariant INV-1: count is the number of items in slots, and at least a
+ * quarter of the slots are free, so every search ends.
  */
 #ifndef SAWZALL_LITE_TABLES_ITEMS_H
 #define SAWZALL_LITE_TABLES_ITEMS_H
@@ -40,11 +44,12 @@ struct saw_item *saw_items_add(struct saw_table *t,
                                struct saw_items *s,
                                struct slice datum,
                                uint64_t hash);
-/* Drop those for which @keep is false; the payload is the caller's care. */
+/* Drop the items for which @keep is false; the caller frees their payload. */
 void saw_items_filter(struct saw_table *t,
                       struct saw_items *s,
                       bool (*keep)(void *ctx, struct saw_item *i),
                       void *ctx);
+/* Free all items; the caller frees their payload. */
 void saw_items_close(struct saw_table *t, struct saw_items *s);
 /* All items in an array that the caller frees with mem_free(), sorted if
  * @compare is given: it sees pointers to struct saw_item *. */
@@ -52,6 +57,7 @@ struct saw_item **saw_items_list(const struct saw_items *s,
                                  int (*compare)(const void *, const void *));
 /* By datum, ascending: for saw_items_list(). */
 int saw_item_by_datum(const void *a, const void *b);
+/* The hash that the functions above take. */
 uint64_t saw_items_hash(struct slice datum);
 
 #endif /* SAWZALL_LITE_TABLES_ITEMS_H */

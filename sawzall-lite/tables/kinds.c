@@ -1,4 +1,5 @@
-/* The kinds of tables by name and by number; impl.h has the register. */
+/* The kinds of tables by name and by number; impl.h has the register. The
+ * checker and the machine know kinds only through this. */
 #include "base/core/macros.h"
 #include "sawzall-lite/tables/impl.h"
 

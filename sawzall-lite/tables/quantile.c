@@ -214,7 +214,7 @@ struct weighted {
     uint64_t weight;
 };
 
-/* Everything kept, ascending; the caller frees it. */
+/* All values kept, ascending; the caller frees the array. */
 static struct weighted *
 quantile_gather(const struct quantile *s, size_t *count, uint64_t *total)
 {

@@ -1,5 +1,6 @@
 /* Results of tables: as text, like the published interpreter prints them, and
- * as rows of columns for other printers. */
+ * as rows of columns for other printers. Both are sinks of one walk over the
+ * keys, which ascend by the bytes of their data. */
 #include <stdio.h>
 
 #include "base/core/panic.h"
@@ -8,10 +9,10 @@
 
 /* More index columns than a program can sensibly declare. */
 #define COLUMN_COUNT_MAX 128
-/* Of text, before it is handed on. */
+/* Bytes of text collected before a write(). */
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* Where text goes. */
+/* The destination of text. */
 struct text_walk {
     struct buf *out;
     const struct saw_text_sink *sink; /* NULL: it stays in @out. */

@@ -1,4 +1,13 @@
-/* The inside of a table, for table.c and results.c alone. */
+/* The inside of a table, for table.c and results.c alone.
+ *
+ * Invariants
+ *   INV-1. `slots` is NULL or has a power of two of slot_count slots, at least
+ * a quarter of them free; count entries are in it. A table without index
+ *          columns has no slots and at most one entry.
+ *   INV-2. owned_bytes and arena.reserved_bytes are this table's share of
+ *          budget->bytes.
+ *   INV-3. Entries never move: a state's address is valid until clear().
+ */
 #ifndef SAWZALL_LITE_TABLES_STATE_H
 #define SAWZALL_LITE_TABLES_STATE_H
 
@@ -37,8 +46,8 @@ struct saw_sorted {
 struct saw_walk {
     struct saw_lines lines; /* First: the kinds see only this. */
     struct saw_table *table;
-    struct slice key;                 /* Of the lines that come. */
-    bool had_line;                    /* Set by those who want `none`. */
+    struct slice key;                 /* Key of the next lines. */
+    bool had_line;                    /* Set by sinks that want `none`. */
     void (*none)(struct saw_walk *w); /* A key without lines; may be NULL. */
     struct buf text;
     void *ctx;

@@ -179,7 +179,7 @@ static struct slice sum_total(struct saw_table *t, const struct sum *s)
     return buf_slice(b);
 }
 
-/* The total; of a float its low part behind it. */
+/* The total; of a float, its low part follows. */
 static void sum_encode(struct saw_table *t, void *state, struct buf *out)
 {
     const struct sum *s = state;
@@ -193,7 +193,7 @@ sum_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
 {
     struct sum *s = state;
     struct slice datum;
-    if (c->p == c->end) /* Of a key that was made and never added to. */
+    if (c->p == c->end) /* A key that was made and never added to. */
         return 0;
     datum = saw_datum_skip(c);
     if (c->bad)

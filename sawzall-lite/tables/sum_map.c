@@ -1,4 +1,5 @@
-/* Sums of maps: see sum_map.h. */
+/* Sums of maps; see sum_map.h. The payload of a key's item is a blob with the
+ * total of its values as a datum. */
 #include "sawzall-lite/tables/sum_map.h"
 
 #include "base/core/panic.h"

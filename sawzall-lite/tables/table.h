@@ -10,8 +10,8 @@
  *     saw_table_print(t, buf) or saw_table_results(t, sink)     at the end
  *
  * Merging is associative and commutative: any split of the records over any
- * tree of workers gives what one pass gives, exactly for the kinds marked so
- * below, else within the error said in the kind's file.
+ * tree of workers gives the result of one pass, exactly or within the error
+ * that the kind's file states.
  *
  * Threads: a table is one thread's at a time. Nothing here parks.
  */
@@ -97,11 +97,11 @@ struct saw_table *saw_table_new(const struct saw_table_decl *decl,
 void saw_table_free(struct saw_table *t); /* NULL is allowed. */
 const struct saw_table_decl *saw_table_decl(const struct saw_table *t);
 
-/* Where an emitted value comes from. Sampling kinds derive their random tags
- * from it, so that a sample depends on the records alone and not on how they
- * were split over workers: fill it with the hash of the record (its key and
- * contents) plus the number of emits before this one in the record. Only asked
- * for when saw_table_wants_origin(). */
+/* The origin of an emitted value. Sampling kinds derive their random tags from
+ * it, so that a sample depends on the records alone and not on how they were
+ * split over workers: the hash of the record (its key and contents) plus the
+ * number of emits before this one in the record. Used only if
+ * saw_table_wants_origin(). */
 typedef uint64_t saw_emit_origin;
 bool saw_table_wants_origin(const struct saw_table *t);
 
@@ -115,23 +115,23 @@ MUST_CHECK int saw_table_emit(struct saw_table *t,
                               saw_emit_origin origin,
                               struct err *err);
 
-/* Forget all values. */
+/* Drop all values. */
 void saw_table_clear(struct saw_table *t);
 
 /* Append the whole state: kind, param, keys and their aggregates. */
 void saw_table_encode(struct saw_table *t, struct buf *out);
 
 /* Add a state that saw_table_encode() wrote for a table of the same
- * declaration; consumes it from @c. @t may have taken over a part of the state
- * when this fails. Errors: ERR_CORRUPT malformed; ERR_INVALID of another
- * declaration; ERR_EXHAUSTED the budget. */
+ * declaration; consumes it from @c. On failure @t may have taken a part of the
+ * state. Errors: ERR_CORRUPT malformed; ERR_INVALID of another declaration;
+ * ERR_EXHAUSTED the budget. */
 MUST_CHECK int
 saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err);
 
 /* Append the results as text, `name[k1, k2] = v` a line, keys ascending. */
 void saw_table_print(struct saw_table *t, struct buf *out);
-/* The same to @sink, piece by piece: @pending is what it was not given yet.
- * False: it wants no more. */
+/* The same to @sink, piece by piece; @pending gets the text not yet written.
+ * False: @sink wants no more. */
 bool saw_table_write(struct saw_table *t,
                      const struct saw_text_sink *sink,
                      struct buf *pending);

@@ -90,7 +90,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The CAPACITY-th largest magnitude, or 0 when there are not so many. */
+/* The CAPACITY-th largest magnitude, or 0 when there are fewer items. */
 static double cut_at(struct saw_table *t, const struct top *s)
 {
     size_t keep = top_capacity(t);

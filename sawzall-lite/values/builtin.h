@@ -1,12 +1,14 @@
 /* The seam between the compiler and the intrinsic functions of builtins/.
  *
- * Each family file of builtins/ has a constant table of struct saw_builtin; the
- * compiler looks names up once per use (saw_builtin_find) and emits one CALL
- * instruction with a pointer to a struct saw_call, the facts of that call site.
+ * Each family file of builtins/ has a constant table of struct saw_builtin.
+ * The compiler looks a name up once per use (saw_builtin_find) and emits one
+ * CALL instruction with a pointer to a struct saw_call, the properties of that
+ * call site.
  *
- * The compiler itself does what needs its own syntax or lvalues: def, convert
- * and T(x), new, regex, len, haskey, lookup(map), inproto, clearproto,
- * ___undefine, DEBUG. What they compute on values is below ("Provided").
+ * The compiler itself implements the functions that need a syntax of their own
+ * or lvalues: def, convert and T(x), new, regex, len, haskey, lookup(map),
+ * inproto, clearproto, ___undefine, DEBUG. Their computations on values are
+ * declared below ("Provided").
  */
 #ifndef SAWZALL_LITE_VALUES_BUILTIN_H
 #define SAWZALL_LITE_VALUES_BUILTIN_H
@@ -32,8 +34,8 @@ enum saw_arg_flag {
     ARG_SUBMATCH,
 };
 
-/* One call site. Belongs to the program: shared by runs in several threads,
- * constant after compilation. */
+/* One call site. Belongs to the program: constant after compilation, and
+ * shared by runs in several threads. */
 struct saw_call {
     const struct saw_builtin *builtin;
     size_t arg_count;
@@ -44,8 +46,8 @@ struct saw_call {
     const enum saw_arg_flag *flags;
     bool once;              /* saw() rather than sawzall(). */
     const char *source;     /* Of a conversion: the expression converted. */
-    uint64_t unread_fields; /* Of one to a proto tuple: fields, by bit, that
-                             * need not be decoded. */
+    uint64_t unread_fields; /* Of a conversion to a proto tuple: bits of fields
+                               that need not be decoded. */
 };
 
 /* Compute. @args are call->arg_count slots in the order written. *@result is
@@ -56,7 +58,7 @@ typedef enum saw_status (*saw_builtin_fn)(struct saw_ctx *ctx,
                                           const union saw_slot *args,
                                           union saw_slot *result);
 
-/* What a check function sees of a call while it is compiled. */
+/* A call being compiled, as a check function sees it. */
 struct saw_check {
     const struct saw_type *const *arg_types;
     /* Value of an argument that is a constant, else NULL. */
@@ -72,7 +74,8 @@ struct saw_check {
 };
 
 enum {
-    /* Same arguments, same result, nothing else happens: constants fold. */
+    /* The result depends on the arguments alone, and there is no other effect:
+     * constants fold. */
     SAW_BUILTIN_PURE = 1,
     /* Can return SAW_UNDEF. Without it the result is known to be defined. */
     SAW_BUILTIN_UNDEF = 2,
@@ -94,10 +97,10 @@ struct saw_builtin {
      * functions with a signature it is optional, is called after the arguments
      * were matched, and can refuse constants ("bad regular expression: …"). */
     const struct saw_type *(*check)(struct saw_check *c);
-    /* Once per call site, after the check: what can be computed beforehand from
-     * constant arguments (@constants as in struct saw_check), such as a
-     * compiled regex. NULL result: nothing. @release frees it with the program.
-     */
+    /* Called once per call site, after the check, to compute in advance from
+     * constant arguments (@constants as in struct saw_check), such as to
+     * compile a regex. NULL: nothing was prepared. @release frees the result
+     * with the program. */
     void *(*prepare)(const struct saw_call *call,
                      const union saw_slot *const *constants);
     void (*release)(void *prepared);
@@ -107,7 +110,7 @@ struct saw_builtin {
 
 /* --- provided by builtins/ ------------------------------------------------ */
 
-/* What `+` is for fingerprints: the compiler calls it. */
+/* The `+` of fingerprints: the compiler calls it. */
 extern const struct saw_builtin saw_builtin_fingerprint_cat;
 
 /* The function called @name, or NULL. Any thread. */
@@ -115,9 +118,9 @@ const struct saw_builtin *saw_builtin_find(struct slice name);
 /* All of them, for help and completion; NULL past the end. */
 const struct saw_builtin *saw_builtin_at(size_t index);
 
-/* Can a value of @from be converted to @to with @extra_count further arguments
- * of @extra_types (a base, a time zone, an encoding)? False with the reason in
- * @message. *@may_be_undef: some values have no conversion. */
+/* Whether a value of @from can be converted to @to with @extra_count further
+ * arguments of @extra_types (a base, a time zone, an encoding). False with the
+ * reason in @message. *@may_be_undef: some values have no conversion. */
 bool saw_convert_check(const struct saw_type *from,
                        const struct saw_type *to,
                        const struct saw_type *const *extra_types,
@@ -131,7 +134,7 @@ enum saw_status saw_convert(struct saw_ctx *ctx,
                             const union saw_slot *args,
                             union saw_slot *result);
 
-/* @data as a string: what is no part of valid UTF-8, and each zero, becomes
+/* @data as a string: bytes that are no part of valid UTF-8, and zeros, become
  * U+FFFD. NULL at the memory limit. */
 MUST_CHECK const struct saw_str *saw_string_repair(struct saw_ctx *ctx,
                                                    struct slice data);
@@ -143,14 +146,14 @@ const char *saw_regex_for_type(struct arena *a,
                                int64_t base,
                                char message[200]);
 
-/* The type the argument @index behind @format must have; NULL: there is none,
- * or any will do. */
+/* The type that argument @index after @format must have; NULL: there is no
+ * such argument, or any type fits. */
 const struct saw_type *saw_format_arg_type(struct slice format, size_t index);
 
 /* The language's fingerprintof(). */
 uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v);
 
-/* What becomes of the match of one pattern of saw(). */
+/* The treatment of the match of one pattern of saw(). */
 enum saw_saw_flag {
     SAW_SAW_PLAIN,    /* The match is a piece. */
     SAW_SAW_SKIP,     /* The match is dropped. */
@@ -158,13 +161,15 @@ enum saw_saw_flag {
 };
 
 /* Cut a string into pieces by patterns: saw, sawn and sawzall. The compiler
- * parses skip, rest and submatch; the patterns between two `rest` make one call
- * of this, and `rest x` stores what *text has become.
+ * parses skip, rest and submatch; the patterns between two `rest` make one
+ * call of this, and `rest x` stores the *text that is left.
  *
- * Apply the patterns in turn, up to @count times over, each where the match
- * before ended, until one does not match. Pieces are appended to *@result,
- * which is made when NULL. *@text becomes the rest. Errors: SAW_UNDEF a pattern
- * is bad; SAW_FAIL the memory limit. */
+ * Apply the patterns in turn, up to @count times, each from the end of the
+ * match before, until one does not match. Pieces are appended to *@result,
+ * which is made when NULL. *@text becomes the rest. Errors: SAW_UNDEF a
+ * pattern is bad; SAW_FAIL the memory limit. PRE: @pattern_count <=
+ * SAW_CALL_ARGS_MAX.
+ */
 enum saw_status saw_saw(struct saw_ctx *ctx,
                         const struct saw_str **text,
                         int64_t count,

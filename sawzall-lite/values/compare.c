@@ -1,7 +1,8 @@
 /* Whole values: equality, order and hash, walked by type.
  *
- * Types nest only so deep, but a recursive type allows values of any depth: at
- * SAW_VALUE_DEPTH_MAX the walks stop and take what is below for equal.
+ * The nesting of types is bounded, but a recursive type allows values of any
+ * depth: at SAW_VALUE_DEPTH_MAX the walks stop and take the parts below as
+ * equal. Two slots that hold the same object are equal without a walk.
  */
 #include <math.h>
 
@@ -180,7 +181,8 @@ static const struct saw_map_entry *next_key(const struct saw_type *t,
     return best;
 }
 
-/* By keys ascending. Quadratic, which is fine for what is sorted by maps. */
+/* By keys ascending. Quadratic: maps are rarely sorted, and small where they
+ * are. */
 static int compare_maps(const struct saw_type *t,
                         const struct saw_map *a,
                         const struct saw_map *b,
@@ -258,7 +260,7 @@ hash_at(const struct saw_type *t, union saw_slot v, unsigned depth)
         for (i = 0; i < v.a->len; i++)
             h = hash_mix(h + hash_at(t->elem, v.a->items[i], depth + 1));
         return hash_mix(h + v.a->len);
-    case SAW_MAP: /* In whatever order: a sum. */
+    case SAW_MAP: /* The order does not matter: a sum. */
         for (i = 0; i < v.m->count; i++)
             h += hash_mix(hash_at(t->key, v.m->entries[i].key, depth + 1) * 3 +
                           hash_at(t->elem, v.m->entries[i].value, depth + 1));

@@ -1,9 +1,11 @@
-/* What it costs to walk a value; see saw_value_cost(). */
+/* The cost of walking a value, which the machine charges as fuel before an
+ * operation that walks all of one: comparing, hashing, printing, emitting.
+ * Without it a program could do unbounded work within few instructions. */
 #include "sawzall-lite/values/value.h"
 
-/* Bytes of text that are handled like one instruction. */
+/* Bytes of text that cost as much as one instruction. */
 #define BYTES_PER_STEP 16
-/* Deeper values are only made by recursive types, and cut by whoever walks. */
+/* Only values of recursive types are deeper, and walks cut those. */
 #define DEPTH_MAX 150
 
 static uint64_t cost_at(const struct saw_type *t,

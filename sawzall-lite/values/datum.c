@@ -1,4 +1,9 @@
-/* Data: order-preserving, self-describing bytes; see datum.h for the layout. */
+/* Data: order-preserving, self-describing bytes; see datum.h for the layout.
+ *
+ * The readers of this file check everything, because states of tables come
+ * from other processes; the functions that add and print take data that a
+ * reader has accepted, and assert what they rely on.
+ */
 #include "sawzall-lite/values/datum.h"
 
 #include <math.h>
@@ -15,7 +20,7 @@ static void put_word(struct buf *b, uint8_t tag, uint64_t v)
     put_be64(p + 1, v);
 }
 
-/* NaN goes to 0, which no other number takes: it sorts first. */
+/* NaN becomes 0, which no other number maps to: it sorts first. */
 static uint64_t float_to_word(double v)
 {
     uint64_t u;
@@ -112,7 +117,7 @@ static bool skip_text(struct cursor *c)
 
 static bool skip_value(struct cursor *c, int depth);
 
-/* Up to the terminator; a map has an even number of data, keys ascending. */
+/* Skip to the terminator; a map has an even number of data, keys ascending. */
 static bool skip_items(struct cursor *c, bool map, int depth)
 {
     struct slice last = SLICE_EMPTY;
@@ -386,7 +391,7 @@ static void print_composite(struct cursor *c, uint8_t tag, struct buf *out)
     buf_append_str(out, " }");
 }
 
-/* NaN has no sign for the language. */
+/* The language knows no sign of NaN. */
 static void print_float(double v, struct buf *out)
 {
     if (isnan(v))

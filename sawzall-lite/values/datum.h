@@ -21,9 +21,9 @@
  *
  * The terminator sorts below every tag, so a shorter array is less than a
  * longer one that begins with it. Several data written one after the other are
- * ordered like a tuple; that is what an index key of several columns is.
+ * ordered like a tuple; an index key of several columns is such a sequence.
  *
- * Reading is safe on bytes nobody vouches for: nesting deeper than
+ * Reading is safe on bytes from an untrusted source: nesting deeper than
  * SAW_DATUM_DEPTH_MAX and anything cut or malformed is refused.
  */
 #ifndef SAWZALL_LITE_VALUES_DATUM_H
@@ -63,6 +63,7 @@ enum saw_datum_tag {
 
 void saw_datum_put_bool(struct buf *b, bool v);
 void saw_datum_put_int(struct buf *b, int64_t v);
+/* Every NaN becomes the same datum, which sorts first. */
 void saw_datum_put_float(struct buf *b, double v);
 /* @tag is SAW_DATUM_UINT, SAW_DATUM_TIME or SAW_DATUM_FINGERPRINT. */
 void saw_datum_put_word(struct buf *b, enum saw_datum_tag tag, uint64_t v);
@@ -102,19 +103,19 @@ static inline uint8_t saw_datum_tag(struct slice d)
     return d.len ? (uint8_t)d.data[0] : 0;
 }
 
-/* A number as a double: int, uint, time or float. 0 for anything else. */
+/* An int, uint, time or float as a double; 0 for any other datum. */
 double saw_datum_number(struct slice d);
 
 /* --- computing ---------------------------------------------------------- */
 
 /* Append a + b to @out: numbers and times add, tuples and arrays field by
- * field, maps entry by entry with absent ones taken over. False, with @out as
- * it was, when the two have not the same structure or hold what cannot be
- * added. */
+ * field, maps entry by entry, keeping keys that only one has. False, with @out
+ * as it was, when the two differ in structure or hold a part that cannot be
+ * added. PRE: both are valid. */
 MUST_CHECK bool saw_datum_add(struct slice a, struct slice b, struct buf *out);
 
-/* Append what @d would be if nothing had been added up: numbers 0, maps and
- * texts empty, bools false. PRE: @d is valid. */
+/* Append a zero in the shape of @d: numbers 0, maps and texts empty, bools
+ * false. PRE: @d is valid. */
 void saw_datum_zero(struct slice d, struct buf *out);
 
 /* Append the datum as the published interpreter prints results: strings raw,

@@ -1,4 +1,8 @@
-/* Values as data; see datum.h. */
+/* Values as data, walked by type; see datum.h.
+ *
+ * The entries of a map are sorted by the bytes of their keys, because equal
+ * maps must have equal bytes whatever the order of insertion.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +25,6 @@ static int by_key(const void *a, const void *b)
                      slice_make(y->base + y->begin, y->key_end - y->begin));
 }
 
-/* Entries by ascending key, so that equal maps have equal bytes. */
 static void encode_at(const struct saw_type *t,
                       union saw_slot v,
                       int depth,

@@ -54,6 +54,7 @@ static bool map_allocate(struct saw_ctx *ctx, struct saw_map *m, uint32_t cap)
         return false;
     memset(m->index, 0, size * sizeof(*m->index));
     m->index_mask = size - 1;
+    INVARIANT(cap <= size / 2); /* INV-4 of value.h: searches end. */
     return true;
 }
 
@@ -66,7 +67,8 @@ struct saw_map *saw_map_new(struct saw_ctx *ctx, size_t expect)
     *m = (struct saw_map){0};
     if (expect > MAP_COUNT_MAX)
         expect = MAP_COUNT_MAX;
-    /* A size from the program is a hint: the map grows when it is true. */
+    /* A size given by the program is only a hint, so memory is not taken on
+     * its word; the map grows as entries come. */
     if (expect > 1024)
         expect = 1024;
     if (expect > 0 && !map_allocate(ctx, m, (uint32_t)expect))
@@ -142,7 +144,8 @@ struct saw_map_entry *saw_map_add(struct saw_ctx *ctx,
     uint64_t hash = key_hash(t->key, key);
     struct saw_map_entry *e = map_find(m, t->key, key, hash);
 
-    PRE(!m->shared);
+    PRE(!m->shared); /* INV-1 of value.h */
+    INVARIANT(m->count <= m->cap);
     *made = !e;
     if (e)
         return e;
@@ -162,6 +165,7 @@ saw_map_own(struct saw_ctx *ctx, const struct saw_type *t, struct saw_map *v)
     struct saw_map *m;
     uint32_t i;
 
+    PRE(t->kind == SAW_MAP);
     if (!v->shared)
         return v;
     m = saw_alloc(ctx, sizeof(*m));

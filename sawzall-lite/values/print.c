@@ -1,7 +1,7 @@
 /* Values as source text and as results of tables.
  *
- * One walk writes all composites; a style says what stands between the parts
- * and how a scalar is written, so string() in builtins/ shares the walk.
+ * One walk writes all composites; a style gives the text around the parts and
+ * the form of a scalar, so string() in builtins/ shares the walk.
  */
 #include "sawzall-lite/values/print.h"
 
@@ -35,7 +35,7 @@ static void print_int(int64_t v, struct buf *out)
 void saw_print_float(double x, struct buf *out)
 {
     size_t before = out->len;
-    if (isnan(x)) { /* C may print a sign that means nothing. */
+    if (isnan(x)) { /* The sign C may print means nothing. */
         buf_append_str(out, "nan");
         return;
     }
@@ -63,8 +63,7 @@ static const char *escape_of(uint32_t c)
 }
 
 /* One character, escaped where needed. @after_hex: the one before ended as \x
- * and digits, which a hex digit would prolong. Returns whether this one does.
- */
+ * and digits, which a hex digit would extend. Returns whether this one does. */
 static bool print_char(uint32_t c,
                        const char *bytes,
                        size_t len,

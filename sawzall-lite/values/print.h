@@ -24,7 +24,7 @@ void saw_value_print(const struct saw_type *t,
                      enum saw_print_mode mode,
                      struct buf *out);
 
-/* A form of composites: what encloses them, and how a scalar is written. */
+/* A form of composites: the text around them, and how a scalar is written. */
 struct saw_print_style {
     const char *open, *close, *empty_map;
     void (*scalar)(const struct saw_type *t, union saw_slot v, struct buf *out);

@@ -1,6 +1,12 @@
-/* Types: the basic ones, comparison, printing; see types.h. */
+/* Types: the basic ones, comparison, printing; see types.h.
+ *
+ * Recursive types make the graph of types cyclic. Comparison assumes that a
+ * pair it is already comparing is equal (coinduction, as for equi-recursive
+ * types); printing cuts at a depth and at a size.
+ */
 #include "sawzall-lite/values/types.h"
 
+#include "base/core/panic.h"
 #include "sawzall-lite/values/print.h"
 
 #define BASIC(id, k, text)                                                     \
@@ -31,6 +37,7 @@ const struct saw_type *saw_type_array(struct arena *a,
 {
     struct saw_type *t;
 
+    PRE(elem);
     if (elem == &saw_type_int)
         return &saw_type_array_of_int;
     if (elem == &saw_type_string)
@@ -50,6 +57,7 @@ const struct saw_type *saw_type_map(struct arena *a,
                                     const struct saw_type *elem)
 {
     struct saw_type *t = arena_zalloc(a, sizeof(*t));
+    PRE(key && elem);
     t->kind = SAW_MAP;
     t->key = key;
     t->elem = elem;
@@ -60,8 +68,9 @@ const struct saw_type *saw_type_map(struct arena *a,
 
 /* --- comparison ---------------------------------------------------------- */
 
-/* Types being compared: where two of them meet again inside, which only
- * recursive ones do, they are equal if nothing else tells them apart. */
+/* The pairs being compared, from the innermost out. A pair that occurs again
+ * inside of itself, which only recursive types do, is equal unless something
+ * else tells the two apart. */
 struct pair {
     const struct saw_type *a;
     const struct saw_type *b;
@@ -113,7 +122,7 @@ static bool tuple_types_equal(const struct saw_type *a,
     return fields_equal(a, b, !in->loose, in);
 }
 
-/* The types of what file(…), proc(…) or format(…) prints. */
+/* Compare the types of the arguments of file(…), proc(…) or format(…). */
 static bool format_types_equal(const struct saw_type_list *a,
                                const struct saw_type_list *b,
                                const struct pair *in)
@@ -127,8 +136,8 @@ static bool format_types_equal(const struct saw_type_list *a,
     return true;
 }
 
-/* The texts of formats do not matter; what they print, and that there are some,
- * does. */
+/* The texts of formats do not matter; the types they print do, and whether
+ * there is a format at all. */
 static bool tables_equal(const struct saw_table_type *a,
                          const struct saw_table_type *b,
                          const struct pair *outer)
@@ -222,10 +231,10 @@ bool saw_type_same_shape(const struct saw_type *a, const struct saw_type *b)
 
 /* --- printing ------------------------------------------------------------ */
 
-/* Deeper parts are shown as "…": only recursive types and absurd ones. */
+/* Deeper parts are shown as "…". Only recursive types get there. */
 #define PRINT_DEPTH_MAX 12
 
-/* Written out in full a type can be long. */
+/* A type written out in full can be long; the text is cut there. */
 #define PRINT_BYTES_MAX 65536
 
 struct printer {
@@ -387,6 +396,7 @@ void saw_type_print_as(const struct saw_type *t,
 {
     struct printer p = {out, detail, out->len + PRINT_BYTES_MAX};
 
+    PRE(t);
     print_at(&p, t, 0);
 }
 

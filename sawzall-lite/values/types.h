@@ -2,9 +2,14 @@
  *
  * A type is immutable once made and lives in the arena of its program (the
  * basic ones are constants of the process). Types are compared by structure
- * with saw_type_equal(); pointers of equal types may differ. The depth to which
- * types nest is bounded by the parser (SAW_TYPE_DEPTH_MAX), so a function may
- * recurse over a type, and over a value by its type.
+ * with saw_type_equal(); pointers of equal types may differ.
+ *
+ * Invariants, kept by the checker (check_type.c, check_tuple.c)
+ *   INV-1. Types written in the source nest at most SAW_TYPE_DEPTH_MAX deep, so
+ *          a function may recurse over a type, and over a value by its type.
+ *   INV-2. Written out, a type has at most SAW_TYPE_SIZE_MAX parts.
+ *   INV-3. Only a tuple type being declared is `open`, and no value of an open
+ *          type exists.
  */
 #ifndef SAWZALL_LITE_VALUES_TYPES_H
 #define SAWZALL_LITE_VALUES_TYPES_H
@@ -20,8 +25,8 @@
 /* Deepest nesting of array, map and tuple types. */
 #define SAW_TYPE_DEPTH_MAX 100
 
-/* Largest type, written out: names repeat parts, so that a short program could
- * declare one of any size, and walks over types take that long. */
+/* Largest type, written out. Names repeat parts, so a short program could
+ * declare a type of any size, and walks over types take time in proportion. */
 #define SAW_TYPE_SIZE_MAX 20000U
 
 enum saw_kind {
@@ -38,7 +43,7 @@ enum saw_kind {
     SAW_TUPLE,
     SAW_FUNCTION,
     SAW_TABLE,
-    SAW_VOID,       /* What a function without result gives. */
+    SAW_VOID,       /* The result type of a function that has none. */
     SAW_INCOMPLETE, /* An empty literal {}: fits any array, map or tuple. */
     SAW_BAD,        /* After an error: fits everything, reports nothing. */
 };
@@ -115,16 +120,16 @@ struct saw_type_list {
     size_t count;
 };
 
-/* `table kind(param)[indices] of elements weight weights file(..) format(..)`
- */
+/* A table type: `table kind(param)[indices] of element weight w file(…)
+ * format(…)`. */
 struct saw_table_type {
     struct slice kind; /* "sum", "top", … */
     int64_t param;     /* Of kind(param); -1 when absent. */
     const struct saw_field *indices;
     size_t index_count;
     struct saw_field element;
-    struct saw_field weight;   /* type NULL when there is none. */
-    struct saw_type_list file; /* Of the arguments of file(…) or proc(…) */
+    struct saw_field weight;     /* type NULL when there is none. */
+    struct saw_type_list file;   /* Arguments of file(…) or proc(…) */
     struct saw_type_list format; /* and of format(…). */
     const char *refusal; /* Why it cannot be aggregated; NULL: it can. */
     bool to_file;        /* file(…) or proc(…) given: goes out at once. */
@@ -161,20 +166,21 @@ static inline bool saw_kind_is_basic(enum saw_kind k)
     return k <= SAW_UINT;
 }
 
-/* Do slots of this kind hold a pointer? */
+/* Whether slots of this kind hold a pointer. */
 static inline bool saw_kind_is_pointer(enum saw_kind k)
 {
     return k == SAW_BYTES || k == SAW_STRING || k == SAW_ARRAY ||
            k == SAW_MAP || k == SAW_TUPLE || k == SAW_FUNCTION;
 }
 
-/* Types that @t consists of, written out; a type being declared counts once. */
+/* The number of types @t consists of, written out; a type being declared
+ * counts once. */
 static inline uint32_t saw_type_size(const struct saw_type *t)
 {
     return t->size ? t->size : 1;
 }
 
-/* The sum of sizes, which does not overflow. */
+/* @size plus the size of @t, saturating. */
 static inline uint32_t saw_type_size_add(uint32_t size,
                                          const struct saw_type *t)
 {

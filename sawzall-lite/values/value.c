@@ -1,4 +1,9 @@
-/* Allocation, text, arrays and tuples; see value.h. Maps are in map.c. */
+/* Allocation, text, arrays and tuples; see value.h. Maps are in map.c.
+ *
+ * UTF-8 is checked once, where bytes become a string; everything after that
+ * relies on it. ASCII, by far the most frequent text, is recognised by its
+ * counts and indexed in constant time.
+ */
 #include "sawzall-lite/values/value.h"
 
 #include <stdarg.h>
@@ -7,7 +12,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 
-/* Allocations above it may be refused by the system. */
+/* Above this size an allocation is tried first: the system may refuse it. */
 #define LARGE_BYTES ((size_t)256 << 20)
 
 enum saw_status saw_undef(struct saw_ctx *ctx, const char *fmt, ...)
@@ -49,7 +54,7 @@ void *saw_alloc_slow(struct saw_ctx *ctx, size_t size)
                  ctx->bytes_max);
         return NULL;
     }
-    if (size > LARGE_BYTES) { /* Is there so much at all? */
+    if (size > LARGE_BYTES) { /* The system may refuse. */
         void *p = mem_try_alloc(size);
         mem_free(p);
         if (!p) {
@@ -74,7 +79,7 @@ size_t saw_utf8_count(struct slice s)
     return n;
 }
 
-/* Bytes of the valid sequence at @p, 0 if there is none. */
+/* Length of the valid sequence at @p, 0 if there is none. */
 static size_t value_sequence(const unsigned char *p, size_t left)
 {
     if (p[0] < 0x80)
@@ -213,6 +218,7 @@ saw_string_of(struct saw_ctx *ctx, struct slice data, size_t chars)
 {
     struct saw_str *s = saw_alloc(ctx, sizeof(*s));
 
+    INVARIANT(chars <= data.len); /* INV-3 */
     if (s)
         *s = (struct saw_str){data.data, data.len, chars};
     return s;
@@ -233,6 +239,7 @@ value_dup(struct saw_ctx *ctx, struct slice data, size_t chars)
 {
     struct saw_str *s = saw_alloc(ctx, sizeof(*s) + data.len);
 
+    INVARIANT(chars <= data.len); /* INV-3 */
     if (!s)
         return NULL;
     if (data.len)
@@ -299,6 +306,8 @@ struct saw_array *saw_array_own(struct saw_ctx *ctx,
     struct saw_array *a;
     size_t i;
 
+    PRE(t->kind == SAW_ARRAY);
+    INVARIANT(v->len <= v->cap); /* INV-4 */
     if (!v->shared)
         return v;
     a = saw_array_new(ctx, v->len);
@@ -312,7 +321,7 @@ struct saw_array *saw_array_own(struct saw_ctx *ctx,
     return a;
 }
 
-/* @marked: with room for which fields are present. */
+/* @marked: with room for the bits of the fields present. */
 static struct saw_tuple *
 tuple_new(struct saw_ctx *ctx, const struct saw_type *t, bool marked)
 {
@@ -332,6 +341,7 @@ tuple_new(struct saw_ctx *ctx, const struct saw_type *t, bool marked)
 
 struct saw_tuple *saw_tuple_new(struct saw_ctx *ctx, const struct saw_type *t)
 {
+    PRE(t->kind == SAW_TUPLE && !t->open);
     return tuple_new(ctx, t, t->proto);
 }
 
@@ -344,6 +354,7 @@ struct saw_tuple *saw_tuple_own(struct saw_ctx *ctx,
     struct saw_tuple *c;
     size_t i;
 
+    PRE(t->kind == SAW_TUPLE);
     if (!v->shared && (v->present || !marked))
         return v;
     c = tuple_new(ctx, t, marked);

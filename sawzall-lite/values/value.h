@@ -1,26 +1,34 @@
 /* Values while a program runs.
  *
  * A value is one 64-bit slot; its type is known statically, so a slot carries
- * no tag. Numbers, bools, times and fingerprints are in the slot, all else is a
- * pointer to an object in an arena:
+ * no tag. Numbers, bools, times and fingerprints are in the slot; everything
+ * else is a pointer to an object in an arena:
  *
  *   static arena   constants of the program and values of statics; live as long
- *                  as their program or run, never changed, read by many threads
- *   record arena   everything else; forgotten at the end of the record
+ *                  as their program or run, are never changed and are read by
+ *                  several threads
+ *   record arena   everything else; dropped at the end of the record
  *
- * Nothing is freed one by one. A slot is never "undefined": whoever cannot
- * produce a value says so by its status, and the code above decides.
+ * Nothing is freed one by one. A slot is never "undefined": a function that
+ * cannot produce a value returns SAW_UNDEF, and the caller decides what
+ * follows.
  *
- * Value semantics without copies. Text is immutable and a piece of it shares
+ * Value semantics without copies. Text is immutable, and a piece of it shares
  * the bytes. An array, map or tuple is `shared` from the moment a second
- * variable or container may hold it; whoever wants to change a shared one
- * changes a copy (saw_array_own and the like), whose parts are then shared in
- * their turn. The flag is never cleared. Objects of the static arena are always
- * shared.
+ * variable or container may hold it. To change a shared one, a program changes
+ * a copy (saw_array_own and the like), whose parts are then shared in turn.
  *
  * Every function that allocates can meet the run's memory limit: it returns
  * NULL (or SAW_FAIL) with the error set in the context, and the caller passes
  * that on.
+ *
+ * Invariants
+ *   INV-1. `shared` is never cleared, and an object with it set is never
+ * changed. Kept by the machine: it owns (saw_*_own) before it changes. INV-2.
+ * Objects of the static arena are shared. INV-3. In a string, chars <= len;
+ * they are equal if and only if it is ASCII. In bytes, chars == len. INV-4. In
+ * an array, len <= cap; in a map, count <= cap, and with an index at least half
+ * of its slots are free, so every search ends.
  */
 #ifndef SAWZALL_LITE_VALUES_VALUE_H
 #define SAWZALL_LITE_VALUES_VALUE_H
@@ -67,7 +75,7 @@ struct saw_str {
 struct saw_array {
     union saw_slot *items;
     size_t len;
-    size_t cap;  /* Room behind items; grown by appending in place. */
+    size_t cap;  /* Slots at items; appending in place uses the spare ones. */
     bool shared; /* See above. */
 };
 
@@ -94,9 +102,9 @@ struct saw_tuple {
     union saw_slot fields[];
 };
 
-/* What can be learned of a function without its code. */
+/* The properties of a function that are known without its code. */
 struct saw_callee {
-    struct slice text; /* What string() gives of it. */
+    struct slice text; /* The result of string(). */
     uint32_t index;    /* Among the functions of the program. */
     bool uses_env;     /* It uses variables of functions around it. */
 };
@@ -111,25 +119,25 @@ struct saw_closure {
     uint32_t serial; /* and which frame that was. */
 };
 
-/* What an operation came to. */
+/* The outcome of an operation. */
 enum saw_status {
     SAW_OK,
     SAW_UNDEF, /* No value: ctx->err may hold why (saw_undef). */
     SAW_FAIL,  /* The record ends with ctx->err. */
 };
 
-/* What code that works on values sees of the run (or, while constants are
- * folded, of the compiler). One thread. */
+/* The part of a run (or, while constants are folded, of the compiler) that
+ * code working on values sees. One thread. */
 struct saw_ctx {
     struct arena *arena;  /* Where new objects go. */
     size_t bytes_max;     /* Limit of arena->bytes; SIZE_MAX: none. */
     struct err err;       /* Of SAW_FAIL; the reason of SAW_UNDEF. */
-    char *text_end;       /* Where the last text made by + ends, and */
-    char *text_limit;     /* the room behind it; NULL: none. */
-    struct buf scratch;   /* For whoever needs a buffer meanwhile. */
-    uint64_t work;        /* Done by intrinsics and not yet burnt as fuel. */
-    uint64_t work_max;    /* Of one record; 0: no limit. */
-    struct rand_gen rand; /* Behind rand() and nrand(). */
+    char *text_end;       /* End of the last text made by +, and */
+    char *text_limit;     /* of the spare room after it; NULL: none. */
+    struct buf scratch;   /* A buffer for use within one operation. */
+    uint64_t work;        /* Of intrinsics, not yet charged as fuel. */
+    uint64_t work_max;    /* Limit of one record; 0: none. */
+    struct rand_gen rand; /* Source of rand() and nrand(). */
     bool folding;         /* At compile time: no clock, no randomness. */
     bool restricted;      /* No file, getenv, load. */
     int64_t (*now_us)(void *ctx); /* The clock. */
@@ -155,8 +163,8 @@ enum saw_status saw_fail(struct saw_ctx *ctx, int code, const char *fmt, ...)
 /* Slow path of saw_work: sets the error. */
 bool saw_work_refused(struct saw_ctx *ctx);
 
-/* Note work worth @n instructions, before it is done where it can be large.
- * False, with the error set: the record may not burn that much. */
+/* Charge work worth @n instructions, before it is done where it can be large.
+ * False, with the error set: the record may not spend that much. */
 MUST_CHECK static inline bool saw_work(struct saw_ctx *ctx, uint64_t n)
 {
     ctx->work += n;
@@ -210,9 +218,9 @@ static inline bool saw_str_is_ascii(const struct saw_str *s)
 
 extern const struct saw_str saw_str_empty;
 
-/* Code points in valid UTF-8. */
+/* The number of code points in @s. PRE: valid UTF-8. */
 size_t saw_utf8_count(struct slice s);
-/* Is it valid UTF-8? *@chars gets the count. */
+/* Whether @s is valid UTF-8; if so, *@chars gets the number of code points. */
 bool saw_utf8_check(struct slice s, size_t *chars);
 /* Byte offset of code point @index (clamped to the end). O(1) for ASCII. */
 size_t saw_str_offset(const struct saw_str *s, size_t index);
@@ -247,7 +255,7 @@ MUST_CHECK struct saw_map_entry *saw_map_add(struct saw_ctx *ctx,
 MUST_CHECK struct saw_tuple *saw_tuple_new(struct saw_ctx *ctx,
                                            const struct saw_type *t);
 
-/* Say that a second holder has @v. Cheap; nothing for numbers and text. */
+/* Record that a second holder has @v. Cheap; nothing for numbers and text. */
 static inline void saw_share(const struct saw_type *t, union saw_slot v)
 {
     if (t->kind == SAW_ARRAY) {
@@ -262,7 +270,8 @@ static inline void saw_share(const struct saw_type *t, union saw_slot v)
     }
 }
 
-/* @v itself, or a copy that may be changed; NULL at the memory limit. */
+/* @v itself if it is not shared, else a copy that may be changed; NULL at the
+ * memory limit. */
 MUST_CHECK struct saw_array *saw_array_own(struct saw_ctx *ctx,
                                            const struct saw_type *t,
                                            struct saw_array *v);
@@ -272,9 +281,9 @@ MUST_CHECK struct saw_tuple *saw_tuple_own(struct saw_ctx *ctx,
                                            const struct saw_type *t,
                                            struct saw_tuple *v);
 
-/* Values of recursive types can be nested to any depth. What walks a value
- * stops below this one, as if there were nothing: what is deeper compares
- * equal, is not printed and not part of a hash or a message. */
+/* Values of recursive types can be nested to any depth. A walk over a value
+ * stops below this depth as if nothing were there: deeper parts compare equal,
+ * are not printed, and are not part of a hash or a message. */
 #define SAW_VALUE_DEPTH_MAX 400
 
 /* --- whole values by type ------------------------------------------------- */
@@ -298,8 +307,8 @@ MUST_CHECK bool saw_value_zero(struct saw_ctx *ctx,
                                const struct saw_type *t,
                                union saw_slot *out);
 
-/* Work of walking all of a value: its parts and the bytes of its texts. Stops
- * counting above @limit, since parts that are shared count each time. */
+/* Work of walking all of a value: its parts and the bytes of its texts.
+ * Counting stops above @limit, because shared parts count each time. */
 uint64_t
 saw_value_cost(const struct saw_type *t, union saw_slot v, uint64_t limit);
 

@@ -1,7 +1,6 @@
-/* What tests of tables share: values drawn at random, emitted in one pass or
- * split over a tree of workers whose states are merged. For one test program
- * each.
- */
+/* Shared by the tests of tables: values drawn at random, emitted in one pass
+ * or split over a tree of workers whose states are merged. For one test
+ * program each. */
 #ifndef TESTS_UNIT_SAWZALL_LITE_TABLE_FIXTURE_H
 #define TESTS_UNIT_SAWZALL_LITE_TABLE_FIXTURE_H
 

@@ -43,7 +43,8 @@ static const char *decode(struct host *h, const char *wire, size_t len)
 
 #define DECODE(s) decode(&h, s, sizeof(s) - 1)
 
-/* Fields in any order, unknown ones passed over, absent ones zero. */
+/* Fields are read in any order, unknown ones are skipped, absent ones are
+ * zero. */
 START_TEST(test_reading)
 {
     struct host h;
@@ -66,7 +67,7 @@ START_TEST(test_reading)
     ck_assert_str_eq(DECODE("\x78\x01\x79........\x7a\x01x\x7d....\x7b\x08\x01"
                             "\x7c\x08\x07"),
                      "{7, 0, 0, 0.0, 0.0, \"\", {}, {false, \"\"}}");
-    /* Of another wire type: passed over. */
+    /* Of another wire type: skipped. */
     ck_assert_str_eq(DECODE("\x0a\x01x"),
                      "{0, 0, 0, 0.0, 0.0, \"\", {}, {false, \"\"}}");
     host_close(&h);
@@ -89,7 +90,7 @@ START_TEST(test_malformed)
 
 END_TEST
 
-/* What is written reads back, also where absent. */
+/* A tuple that was written reads back equal, absent fields included. */
 START_TEST(test_round_trip)
 {
     static const char wire[] =

@@ -1,9 +1,9 @@
-/* Cutting strings by patterns, and the cache of patterns behind it. */
+/* Cutting strings by patterns, and the cache of patterns that a run keeps. */
 #include "sawzall-lite/builtins/regexes.h"
 #include "sawzall-lite/values/builtin.h"
 #include "tests/unit/sawzall-lite/builtin_call.h"
 
-/* Pieces and, behind a bar, the rest. */
+/* The pieces and, after a bar, the rest. */
 static const char *cut(struct host *h,
                        const char *text,
                        int64_t count,
@@ -34,7 +34,7 @@ static const char *cut(struct host *h,
     cut(&h, text, count, (const char *const[]){__VA_ARGS__}, flags,            \
         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* What the published interpreter's tests expect. */
+/* The results that the published interpreter's tests expect. */
 START_TEST(test_published_examples)
 {
     static const uint8_t plain[8] = {0};

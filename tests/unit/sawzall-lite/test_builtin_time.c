@@ -135,7 +135,7 @@ START_TEST(test_gap_and_overlap)
        "Sun Apr  3 01:59:59 PST 2005");
     EQ(show(&h, at(&h, "Sun Apr 3 03:00:00 2005"), ""),
        "Sun Apr  3 03:00:00 PDT 2005");
-    /* 2005-10-30 1:30 came twice: winter time, unless it says PDT. */
+    /* 2005-10-30 1:30 came twice: winter time, unless the text has PDT. */
     EQ(show(&h, at(&h, "Sun Oct 30 01:30:00 2005"), ""),
        "Sun Oct 30 01:30:00 PST 2005");
     EQ(show(&h, at(&h, "Sun Oct 30 01:30:00 PDT 2005"), ""),
@@ -274,7 +274,7 @@ START_TEST(test_parsing)
 
 END_TEST
 
-/* What is printed reads back, in every zone and at every time of year. */
+/* A printed time reads back, in every zone and at every time of year. */
 START_TEST(test_print_and_parse_round_trip)
 {
     struct host h;

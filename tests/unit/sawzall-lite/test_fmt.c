@@ -38,7 +38,7 @@ static void expect(const char *source, const char *want)
 /* --- Layout ----------------------------------------------------------------
  */
 
-/* Blanks: around operators, behind commas, not in front of brackets. */
+/* Blanks stand around operators and after commas, not before brackets. */
 START_TEST(test_blanks)
 {
     expect("x:int=1+2*-3;y:=x;", "x: int = 1 + 2 * -3;\ny := x;\n");
@@ -103,7 +103,7 @@ START_TEST(test_continuations)
 
 END_TEST
 
-/* Comments stay where they are: behind code, aligned, or on their line. */
+/* Comments stay where they are: after code, aligned, or on their own line. */
 START_TEST(test_comments)
 {
     expect("#a\n\n\n# b  \nx=1;#c\nyy=22; # d\n\n   # e\n",
@@ -143,7 +143,7 @@ START_TEST(test_blank_lines)
 
 END_TEST
 
-/* What does not parse is reported and not formatted. */
+/* A program that does not parse is reported and not formatted. */
 START_TEST(test_errors)
 {
     struct buf out = BUF_INIT;
@@ -276,7 +276,7 @@ static size_t check_directory(const char *dir)
     return n;
 }
 
-/* Every program there is compiles to the same code when formatted, and
+/* Every program of the tree compiles to the same code when formatted, and
  * formatting it again changes nothing. */
 START_TEST(test_all_programs)
 {

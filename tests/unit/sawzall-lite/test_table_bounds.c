@@ -5,7 +5,7 @@
 
 #include "tests/unit/sawzall-lite/table_fixture.h"
 
-/* A full budget refuses new keys, keeps what there is, and sums go on. */
+/* A full budget refuses new keys and keeps the old ones; sums continue. */
 START_TEST(test_budget_is_kept)
 {
     struct saw_table_budget budget = {0, 100000};
@@ -67,7 +67,7 @@ START_TEST(test_memory_is_counted_exactly)
 END_TEST
 
 /* A state with any byte changed, or cut anywhere, is refused or merges; it
- * never crashes and never makes much of little. */
+ * never crashes and never takes much memory for few bytes. */
 START_TEST(test_hostile_states)
 {
     struct rand_gen r;
