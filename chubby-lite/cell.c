@@ -150,7 +150,7 @@ static void put_answer(struct execution *x, int code, struct buf *out)
 static bool is_settled(struct execution *x, struct buf *out, int *code)
 {
     const struct chubby_command *c = x->command;
-    const struct answer *a;
+    struct slice kept = SLICE_EMPTY;
 
     *code = 0;
     if (c->operation == CHUBBY_OP_SESSION_OPEN)
@@ -165,22 +165,24 @@ static bool is_settled(struct execution *x, struct buf *out, int *code)
     }
     if (c->sequence == 0)
         return false;
-    a = session_answer(x->session, c->sequence);
-    if (a) {
-        buf_append_slice(out, buf_slice(&a->bytes));
-        return true;
-    }
-    session_forget(x->session, MIN_OF(c->acknowledged, c->sequence));
-    if (c->sequence < x->session->acknowledged)
+    switch (session_answers_check(&x->session->answers, c->sequence,
+                                  MIN_OF(c->acknowledged, c->sequence),
+                                  &kept)) {
+    case SESSION_EXECUTE: return false;
+    case SESSION_ANSWERED: buf_append_slice(out, kept); return true;
+    case SESSION_STALE:
         *code =
             err_set(x->err, ERR_INVALID,
                     "command %" PRIu64 " was answered, and that acknowledged",
                     c->sequence);
-    else if (x->session->answer_count >= SESSION_ANSWERS_MAX)
+        return true;
+    case SESSION_FULL:
         *code = err_set(x->err, ERR_EXHAUSTED,
                         "the session has %d answers it did not acknowledge",
                         SESSION_ANSWERS_MAX);
-    return *code != 0;
+        return true;
+    }
+    PANIC("a verdict that is none");
 }
 
 void cell_apply(struct cell *c, struct slice bytes, struct buf *answer)
@@ -206,6 +208,6 @@ void cell_apply(struct cell *c, struct slice bytes, struct buf *answer)
     code = cell_execute(&x);
     put_answer(&x, code, answer);
     if (x.session && command.sequence)
-        session_keep(x.session, command.sequence,
-                     slice_sub(buf_slice(answer), begin, answer->len));
+        session_answers_keep(&x.session->answers, command.sequence,
+                             slice_sub(buf_slice(answer), begin, answer->len));
 }

@@ -62,34 +62,21 @@ static void put_handle(const struct handle *h, struct buf *out)
     buf_close(&path);
 }
 
-/* The oldest answer after @sequence, or NULL. */
-static const struct answer *answer_after(const struct session *s,
-                                         uint64_t sequence)
-{
-    const struct answer *best = NULL;
-    const struct answer *a;
-
-    LIST_FOREACH(a, &s->answers, link)
-    if (a->sequence > sequence && (!best || a->sequence < best->sequence))
-        best = a;
-    return best;
-}
-
 static void put_session(const struct session *s, struct buf *out)
 {
     struct handle **handles = handle_sorted(s);
-    const struct answer *a = NULL;
+    const struct session_answers *a = &s->answers;
     size_t i;
 
     codec_put_u64(out, s->id);
     codec_put_str(out, slice_str(s->principal));
     codec_put_u64(out, s->lease_ms);
     codec_put_str(out, slice_str(s->address));
-    codec_put_u64(out, s->acknowledged);
-    codec_put_u64(out, s->answer_count);
-    while ((a = answer_after(s, a ? a->sequence : 0))) {
-        codec_put_u64(out, a->sequence);
-        codec_put_bin(out, buf_slice(&a->bytes));
+    codec_put_u64(out, a->acknowledged);
+    codec_put_u64(out, a->count);
+    for (i = 0; i < a->count; i++) {
+        codec_put_u64(out, a->kept[i].sequence);
+        codec_put_bin(out, slice_make(a->kept[i].bytes, a->kept[i].len));
     }
     codec_put_u64(out, s->handle_count);
     for (i = 0; i < s->handle_count; i++)
@@ -232,15 +219,12 @@ static void get_session(struct loading *l)
     }
     s = session_add(&l->cell->table, id, principal, address,
                     (uint32_t)lease_ms);
+    s->answers.acknowledged = acknowledged;
     for (; count > 0 && !l->r.bad; count--) {
         uint64_t sequence = codec_get_u64(&l->r);
         struct slice bytes = codec_get_bytes(&l->r);
-        if (sequence == 0 || session_answer(s, sequence))
-            l->r.bad = true;
-        else
-            session_keep(s, sequence, bytes);
+        l->r.bad |= !session_answers_load(&s->answers, sequence, bytes);
     }
-    s->acknowledged = acknowledged;
     count = get_below(l, SESSION_HANDLES_MAX + 1);
     for (; count > 0 && !l->r.bad; count--)
         get_handle(l, s);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/channel_set.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -145,17 +146,24 @@ static uint64_t patience_us(const struct chubby *c)
     return MAX_OF(us, UINT64_C(200000));
 }
 
-static int keep_alive(struct chubby *c, struct buf *body, struct buf *reply)
+static int keep_alive(struct chubby *c,
+                      struct leader_search *search,
+                      struct buf *body,
+                      struct buf *reply)
 {
     struct chubby_keep_alive k = {c->session, c->term, c->heard};
     uint64_t sent_ns = world_mono_ns(c->world);
+    struct leader_request q;
     bool again;
     int code;
 
     buf_clear(body);
     chubby_keep_alive_put(&k, body);
-    code = client__try(c, CHUBBY_METHOD_KEEP_ALIVE, patience_us(c),
-                       buf_slice(body), reply, &again, NULL);
+    q = (struct leader_request){.method = CHUBBY_METHOD_KEEP_ALIVE,
+                                .timeout_us = patience_us(c),
+                                .body = buf_slice(body),
+                                .reply_body = reply};
+    code = leader_try(c->leader, search, &q, &again, NULL);
     if (!code)
         code = chubby_hear(c, buf_slice(reply), sent_ns);
     if (code && !again)
@@ -168,17 +176,20 @@ static void chubby_keep_alive_loop(void *arg)
     struct chubby *c = arg;
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
+    struct leader_search search = {.tries = 0};
     uint64_t pause_ns;
     int code = 0;
 
     /* Also while it says goodbye, whose calls need the session. */
     while (c->state != SESSION_EXPIRED) {
-        code = keep_alive(c, &body, &reply);
+        code = keep_alive(c, &search, &body, &reply);
         chubby_age(c);
         if (fiber_check(NULL))
             break;
-        if (!code)
+        if (!code) {
+            search = (struct leader_search){.tries = 0};
             continue;
+        }
         pause_ns = 10000000 + rand_below(&c->random, 50000000);
         if (wait_queue_wait(&c->changed, world_mono_ns(c->world) + pause_ns,
                             NULL) == ERR_CANCELLED)
@@ -269,14 +280,30 @@ static void end_predecessor(struct chubby *c, const char *memo)
     write_memo(c->world, memo, c->session);
 }
 
+static void connect_servers(struct chubby *c, const struct chubby_options *opts)
+{
+    const struct rpc_channel_options o = {.security = opts->security,
+                                          .connect_timeout_us = 2000000,
+                                          .connect_wait_us = 500000,
+                                          .backoff_max_us = 500000};
+    struct leader_options l = {.world = c->world,
+                               .service = "lock server",
+                               .is_transient = client__is_transient};
+    size_t i;
+
+    c->channels = channel_set_new(&o);
+    l.channels = c->channels;
+    c->leader = leader_new(&l);
+    for (i = 0; i < opts->server_count; i++)
+        leader_add(c->leader, slice_str(opts->servers[i]));
+}
+
 static struct chubby *client_new(struct world *w,
                                  const struct chubby_options *opts)
 {
     struct chubby *c = mem_zalloc(1, sizeof(*c));
-    size_t i;
 
     c->world = w;
-    c->security = opts->security;
     c->on_event = opts->on_event;
     c->ctx = opts->ctx;
     c->address = mem_strdup(opts->address ? opts->address : "");
@@ -288,21 +315,21 @@ static struct chubby *client_new(struct world *w,
     LIST_INIT(&c->changed);
     LIST_INIT(&c->landed);
     LIST_INIT(&c->handles);
-    TAILQ_INIT(&c->flights);
+    session_window_init(&c->window);
     client_cache_init(&c->cache, opts->cache_bytes ? opts->cache_bytes
                                                    : CACHE_BYTES_DEFAULT);
     do
         c->session = world_random(w);
     while (c->session == 0);
-    for (i = 0; i < opts->server_count; i++)
-        client__add_server(c, slice_str(opts->servers[i]));
+    connect_servers(c, opts);
     return c;
 }
 
 static void client_free(struct chubby *c)
 {
     client_cache_close(&c->cache);
-    client__close_servers(c);
+    leader_free(c->leader);
+    channel_set_close(c->channels);
     mem_free(c->address);
     mem_free(c);
 }

@@ -1,7 +1,19 @@
-/* What the files of the client share: the session, and how calls reach the
- * leader. Private to chubby-lite's client*.c; chubby.h is the door.
+/* A client's session: its lease, its commands, its handles and its cache.
+ * Private to chubby-lite's client*.c; chubby.h is the public header.
+ *
+ * The server's view of the lease never ends before the client's: it starts when
+ * the server answers a keep-alive, the client's when it sent it, and the client
+ * subtracts what two clocks may drift apart (Chubby, OSDI 2006, section 2.8).
  *
  * One loop.
+ *
+ * Invariants
+ *     INV-1. An expired session stays expired: set_state().
+ *     INV-2. Nothing is cached unless the session is safe: set_state() empties
+ *            the cache, client__may_use_cache() guards reads.
+ *     INV-3. `term` never decreases, and `heard` only with a new term.
+ *     INV-4. A handle is freed only by chubby_close(); a session ends without
+ *            handles.
  */
 #ifndef CHUBBY_LITE_CLIENT_H
 #define CHUBBY_LITE_CLIENT_H
@@ -12,16 +24,16 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/rand.h"
+#include "base/session/leader.h"
+#include "base/session/window.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/client_cache.h"
 #include "chubby-lite/command.h"
 #include "chubby-lite/wait_queue.h"
 
+struct channel_set;
 struct fiber;
-struct rpc_channel;
 
-/* Members of a cell, past ones included, that a client remembers. */
-#define CLIENT_SERVERS_MAX 16
 /* Events of handles whose opening has not been answered yet. */
 #define CLIENT_STRAYS_MAX 64
 
@@ -31,18 +43,7 @@ enum session_state {
     SESSION_EXPIRED
 };
 
-struct client_server {
-    char *address; /* Owned. */
-    struct rpc_channel *channel;
-    bool is_other_service; /* It said that it is no lock server. */
-};
-
-/* A command of the session under way. */
-struct flight {
-    TAILQ_ENTRY(flight) link; /* By sequence. */
-    uint64_t sequence;
-};
-
+/* An event that came before the answer to the opening of its handle. */
 struct stray {
     uint64_t handle;
     unsigned event;
@@ -50,15 +51,13 @@ struct stray {
 
 struct chubby {
     struct world *world;
-    const struct rpc_security *security;
     chubby_event_cb on_event;
     void *ctx;
     char *address; /* "": not told. */
     uint32_t lease_ms;
     uint32_t grace_ms;
-    struct client_server servers[CLIENT_SERVERS_MAX];
-    size_t server_count;
-    size_t leader; /* Index of the server to ask first. */
+    struct channel_set *channels; /* Owned. */
+    struct leader *leader;        /* Owned. */
     struct rand_gen random;
     /* The session. */
     enum session_state state;
@@ -70,9 +69,8 @@ struct chubby {
     struct fiber *keep_alive;
     bool closing;
     /* Commands. */
-    uint64_t sequence; /* The newest given out. */
-    TAILQ_HEAD(, flight) flights;
-    struct wait_queue landed; /* Woken when a flight ends. */
+    struct session_window window;
+    struct wait_queue landed; /* Woken when a command ends. */
     /* Handles. */
     LIST_HEAD(, chubby_handle) handles;
     unsigned opening_count; /* Calls that open one. */
@@ -93,19 +91,9 @@ struct chubby_handle {
 
 /* --- client_call.c ------------------------------------------------------- */
 
-/* The server at @address, remembered if it is new and there is room. */
-void client__add_server(struct chubby *c, struct slice address);
-void client__close_servers(struct chubby *c);
-
-/* One try: ask the server that leads as far as is known. On failure choose
- * whom to ask next; *@again: another try may do better. Parks. */
-MUST_CHECK int client__try(struct chubby *c,
-                           uint32_t method,
-                           uint64_t timeout_us,
-                           struct slice body,
-                           struct buf *reply,
-                           bool *again,
-                           struct err *err);
+/* Codes of a server's own trouble: a try elsewhere, or later, may do better.
+ * The codes of the state machine come in answers. */
+bool client__is_transient(int code);
 /* Try until it is answered, the session has expired, or the caller's deadline
  * or cancellation comes. Parks. */
 MUST_CHECK int client__call(struct chubby *c,

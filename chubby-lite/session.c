@@ -36,7 +36,7 @@ void session_table_init(struct session_table *t)
 
 static void session_free(struct session *s)
 {
-    session_forget(s, UINT64_MAX);
+    session_answers_close(&s->answers);
     mem_free(s->principal);
     mem_free(s->address);
     mem_free(s);
@@ -78,7 +78,6 @@ struct session *session_add(struct session_table *t,
     s->principal = mem_strndup(principal.data, principal.len);
     s->address = mem_strndup(address.data, address.len);
     s->lease_ms = lease_ms;
-    LIST_INIT(&s->answers);
     LIST_INIT(&s->handles);
     session_map_add(&t->sessions, id, s);
     return s;
@@ -168,43 +167,4 @@ struct handle **handle_sorted(const struct session *s)
     all[count++] = h;
     qsort(all, count, sizeof(struct handle *), by_handle);
     return all;
-}
-
-const struct answer *session_answer(const struct session *s, uint64_t sequence)
-{
-    const struct answer *a;
-
-    LIST_FOREACH(a, &s->answers, link)
-    if (a->sequence == sequence)
-        return a;
-    return NULL;
-}
-
-void session_keep(struct session *s, uint64_t sequence, struct slice bytes)
-{
-    struct answer *a = mem_zalloc(1, sizeof(*a));
-
-    PRE(s->answer_count < SESSION_ANSWERS_MAX);
-    a->sequence = sequence;
-    buf_append_slice(&a->bytes, bytes);
-    LIST_INSERT_HEAD(&s->answers, a, link);
-    s->answer_count++;
-}
-
-void session_forget(struct session *s, uint64_t sequence)
-{
-    struct answer *a = LIST_FIRST(&s->answers);
-    struct answer *next;
-
-    for (; a; a = next) {
-        next = LIST_NEXT(a, link);
-        if (a->sequence >= sequence && sequence != UINT64_MAX)
-            continue;
-        LIST_REMOVE(a, link);
-        buf_close(&a->bytes);
-        mem_free(a);
-        s->answer_count--;
-    }
-    if (sequence > s->acknowledged)
-        s->acknowledged = sequence;
 }

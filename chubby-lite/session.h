@@ -14,34 +14,24 @@
 
 #include <bsd/sys/queue.h>
 
-#include "base/core/buf.h"
 #include "base/core/hash_map.h"
 #include "base/core/slice.h"
+#include "base/session/answers.h"
 #include "chubby-lite/chubby.h"
 
 struct node;
 
-/* Commands of a session whose answers its client has not acknowledged. */
-#define SESSION_ANSWERS_MAX 256
 /* An address of a session's process. */
 #define SESSION_ADDRESS_BYTES_MAX 255
 /* Handles of one session. */
 #define SESSION_HANDLES_MAX 65536
-
-struct answer {
-    LIST_ENTRY(answer) link;
-    uint64_t sequence;
-    struct buf bytes;
-};
 
 struct session {
     uint64_t id;     /* Drawn by the client: opening one twice is harmless. */
     char *principal; /* Owned. Who the client has proved to be. */
     char *address;   /* Owned. Where its process listens; "": not told. */
     uint32_t lease_ms;
-    uint64_t acknowledged; /* Answers below it are forgotten. */
-    LIST_HEAD(, answer) answers;
-    size_t answer_count;
+    struct session_answers answers;
     LIST_HEAD(, handle) handles;
     size_t handle_count;
 };
@@ -94,15 +84,5 @@ struct session **session_sorted(const struct session_table *t, size_t *count);
 /* The handles of @s in the order of their ids, s->handle_count. Owned:
  * mem_free(). */
 struct handle **handle_sorted(const struct session *s);
-
-/* --- answers -----------------------------------------------------------------
- */
-
-/* The answer to @sequence, or NULL. */
-const struct answer *session_answer(const struct session *s, uint64_t sequence);
-/* Keep a copy of @bytes. PRE: fewer than SESSION_ANSWERS_MAX are kept. */
-void session_keep(struct session *s, uint64_t sequence, struct slice bytes);
-/* The client has every answer below @sequence. */
-void session_forget(struct session *s, uint64_t sequence);
 
 #endif /* CHUBBY_LITE_SESSION_H */

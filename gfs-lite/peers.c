@@ -4,6 +4,7 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
+#include "base/session/leader.h"
 
 struct peers {
     struct channel_set *channels; /* Owned. */
@@ -55,4 +56,31 @@ int peers_call(struct peers *p,
     struct rpc_call_options opts = {.timeout_us = timeout_us};
     return peers_call_with(p, address, method, &opts, body, attachment,
                            reply_body, reply_attachment, err);
+}
+
+/* All other codes are a namenode's answers. */
+static bool is_transient(int code)
+{
+    return code == ERR_UNAVAILABLE || code == ERR_DEADLINE ||
+           code == ERR_CANCELLED;
+}
+
+int peers_find_leader(struct peers *p,
+                      struct world *w,
+                      const char *addresses,
+                      struct leader **out,
+                      struct err *err)
+{
+    const struct leader_options o = {.world = w,
+                                     .channels = p->channels,
+                                     .service = "namenode",
+                                     .is_transient = is_transient};
+    struct leader *l = leader_new(&o);
+    int rc = leader_add_list(l, addresses, err);
+    if (rc) {
+        leader_free(l);
+        l = NULL;
+    }
+    *out = l;
+    return rc;
 }

@@ -12,7 +12,9 @@
 #include "base/core/slice.h"
 
 struct buf;
+struct leader;
 struct peers;
+struct world;
 struct rpc_security;
 
 /* @security (NULL: none) is borrowed. Owned. On a fiber. */
@@ -42,5 +44,14 @@ MUST_CHECK int peers_call_with(struct peers *p,
                                struct buf *reply_body,
                                struct buf *reply_attachment,
                                struct err *err);
+
+/* Calls to the namenode that leads, over the channels of @p, which is borrowed.
+ * @addresses: "host:port,host:port,…". *@out is owned: leader_free(). Errors:
+ * ERR_INVALID. */
+MUST_CHECK int peers_find_leader(struct peers *p,
+                                 struct world *w,
+                                 const char *addresses,
+                                 struct leader **out,
+                                 struct err *err);
 
 #endif /* GFS_LITE_PEERS_H */

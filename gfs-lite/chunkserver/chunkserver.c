@@ -70,7 +70,7 @@ int chunkserver_open(struct world *w,
     if (opts->names_are_proved || cluster_roles_are_proved(opts->roles))
         cs->roles = opts->roles;
     cs->peers = peers_new(opts->security);
-    rc = leader_new(w, cs->peers, opts->namenodes, &cs->leader, err);
+    rc = peers_find_leader(cs->peers, w, opts->namenodes, &cs->leader, err);
     if (rc == 0)
         rc = chunk_store_open(w, opts->dir, &cs->store, err);
     if (rc) {

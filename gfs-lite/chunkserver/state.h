@@ -3,9 +3,9 @@
 #define GFS_LITE_CHUNKSERVER_STATE_H
 
 #include "base/rpc/rpc.h"
+#include "base/session/leader.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
 #include "gfs-lite/chunkserver/store.h"
-#include "gfs-lite/leader.h"
 #include "gfs-lite/peers.h"
 
 struct chunkserver_socket;

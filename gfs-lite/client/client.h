@@ -6,17 +6,15 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/sync.h"
+#include "base/session/leader.h"
+#include "base/session/window.h"
 #include "gfs-lite/fs_ops.h"
 #include "gfs-lite/gfs.h"
 #include "gfs-lite/id_map.h"
-#include "gfs-lite/leader.h"
 #include "gfs-lite/peers.h"
 
 struct fiber;
 struct loop;
-
-/* Commands of one session under way at once. */
-#define COMMANDS_MAX 64
 
 /* A chunk server as layouts have shown it. */
 struct known_server {
@@ -55,13 +53,12 @@ struct gfs {
 
     struct mutex mutex; /* Of what follows. */
     struct cond changed;
-    uint64_t session;                 /* 0: none. */
-    uint64_t renewed_ns;              /* When it was last known to live. */
-    uint64_t sequence;                /* Of the last command. */
-    uint64_t under_way[COMMANDS_MAX]; /* Sequences; 0: free. */
-    bool opening;                     /* Somebody opens the session. */
-    struct id_map servers;            /* struct known_server, owned. */
-    char **machines;                  /* Names that locality gave out; owned. */
+    uint64_t session;             /* 0: none. */
+    uint64_t renewed_ns;          /* When it was last known to live. */
+    struct session_window window; /* Commands of the session. */
+    bool opening;                 /* A fiber opens the session. */
+    struct id_map servers;        /* struct known_server, owned. */
+    char **machines;              /* Names that locality gave out; owned. */
     size_t machine_count;
     struct unclosed *unclosed;
     atomic_bool stopping; /* Nothing is tried again. */

@@ -167,6 +167,7 @@ static struct gfs *new_gfs(struct world *w, const struct gfs_options *o)
     g->write_way = o->write_way;
     mutex_init(&g->mutex);
     cond_init(&g->changed);
+    session_window_init(&g->window);
     return g;
 }
 
@@ -182,8 +183,8 @@ static void open_on_loop(void *arg)
     struct opening *o = arg;
     struct gfs *g = o->gfs;
     g->peers = peers_new(o->options->security);
-    o->rc = leader_new(g->base.world, g->peers, o->options->namenodes,
-                       &g->leader, o->err);
+    o->rc = peers_find_leader(g->peers, g->base.world, o->options->namenodes,
+                              &g->leader, o->err);
     if (o->rc == 0 && o->options->act_as)
         leader_act_as(g->leader, o->options->act_as);
     if (o->rc == 0)

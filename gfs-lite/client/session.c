@@ -54,14 +54,12 @@ static void lose_session(struct gfs *g, uint64_t session)
         return;
     log_warn(g->base.world, "gfs", "the session with the namenode ended");
     g->session = 0;
-    g->sequence = 0;
-    for (size_t i = 0; i < COMMANDS_MAX; i++)
-        g->under_way[i] = 0;
+    session_window_init(&g->window);
     cond_broadcast(&g->changed);
 }
 
-/* A session that lives: one that may have ended is asked for first. With the
- * mutex held, which is let go of meanwhile. */
+/* Have a session that is alive: one that was not renewed lately is renewed
+ * first. PRE: the mutex is held; it is released while calls are made. */
 static int ensure_session(struct gfs *g, struct err *err)
 {
     uint64_t session;
@@ -95,43 +93,20 @@ static int ensure_session(struct gfs *g, struct err *err)
 
 /* --- commands ------------------------------------------------------------ */
 
-/* The greatest number up to which all commands are answered. */
-static uint64_t gfs_session_answered(const struct gfs *g)
-{
-    uint64_t least = g->sequence + 1;
-    for (size_t i = 0; i < COMMANDS_MAX; i++)
-        if (g->under_way[i])
-            least = MIN_OF(least, g->under_way[i]);
-    return least - 1;
-}
-
-static uint64_t *free_place(struct gfs *g)
-{
-    for (size_t i = 0; i < COMMANDS_MAX; i++)
-        if (!g->under_way[i])
-            return &g->under_way[i];
-    return NULL;
-}
-
-/* Give @c its number. */
+/* Give @c its number; wait for the session and for room in its window. */
 static int number_command(struct gfs *g, struct gfs_command *c, struct err *err)
 {
-    uint64_t *place = NULL;
-    int rc = 0;
+    int rc;
     mutex_lock(&g->mutex);
-    while (rc == 0 && !place) {
+    rc = ensure_session(g, err);
+    while (rc == 0 && session_window_is_full(&g->window)) {
+        cond_wait(&g->changed, &g->mutex);
         rc = ensure_session(g, err);
-        if (rc == 0)
-            place = free_place(g);
-        if (rc == 0 && !place)
-            cond_wait(&g->changed, &g->mutex);
     }
     if (rc == 0) {
         c->session = g->session;
-        c->sequence = g->sequence + 1;
-        c->answered = gfs_session_answered(g);
-        g->sequence++;
-        *place = c->sequence;
+        c->sequence = session_window_begin(&g->window);
+        c->answered = session_window_acknowledged(&g->window) - 1;
     }
     mutex_unlock(&g->mutex);
     return rc;
@@ -141,9 +116,7 @@ static void end_command(struct gfs *g, const struct gfs_command *c, int rc)
 {
     mutex_lock(&g->mutex);
     if (g->session == c->session) {
-        for (size_t i = 0; i < COMMANDS_MAX; i++)
-            if (g->under_way[i] == c->sequence)
-                g->under_way[i] = 0;
+        session_window_end(&g->window, c->sequence);
         if (rc == ERR_CLOSED)
             lose_session(g, c->session);
     }

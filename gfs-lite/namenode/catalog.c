@@ -405,7 +405,8 @@ static void copy_on(struct catalog *m, const struct gfs_command *c)
         return;
     put_result(&r, &err, &answer);
     if (s)
-        catalog_change_answer(s, m->copy_sequence, buf_slice(&answer));
+        session_answers_replace(&s->answers, m->copy_sequence,
+                                buf_slice(&answer));
     buf_close(&answer);
 }
 
@@ -541,31 +542,29 @@ static void apply_in_session(struct catalog *m,
                              struct buf *reply)
 {
     struct catalog_session *s = catalog_session(m, c->session);
-    const struct catalog_answer *kept;
+    struct slice kept = SLICE_EMPTY;
     size_t at = reply->len;
     if (!s) {
         catalog_refuse(ERR_CLOSED, "the session has ended", reply);
         return;
     }
-    kept = catalog_answer(s, c->sequence);
-    if (kept) {
-        buf_append(reply, kept->bytes, kept->len);
-        return;
-    }
-    catalog_drop_answers(s, c->answered);
-    if (c->sequence <= s->answered) {
+    switch (session_answers_check(&s->answers, c->sequence,
+                                  MIN_OF(c->answered, UINT64_MAX - 1) + 1,
+                                  &kept)) {
+    case SESSION_ANSWERED: buf_append_slice(reply, kept); return;
+    case SESSION_STALE:
         catalog_refuse(ERR_ABORTED, "a command from long ago", reply);
         return;
-    }
-    if (s->answer_count >= SESSION_ANSWERS_MAX) {
+    case SESSION_FULL:
         catalog_refuse(ERR_EXHAUSTED, "too many commands of one session",
                        reply);
         return;
+    case SESSION_EXECUTE: break;
     }
-    /* What cannot be done yet comes again, and is executed then. */
+    /* A command that cannot be executed yet is sent again and executed then. */
     if (execute_into(m, index, c, reply) != ERR_UNAVAILABLE)
-        catalog_keep_answer(s, c->sequence,
-                            slice_sub(buf_slice(reply), at, reply->len));
+        session_answers_keep(&s->answers, c->sequence,
+                             slice_sub(buf_slice(reply), at, reply->len));
 }
 
 void catalog_apply(struct catalog *m,

@@ -11,28 +11,20 @@
 #define GFS_LITE_NAMENODE_CATALOG_H
 
 #include "base/core/buf.h"
+#include "base/session/answers.h"
 #include "gfs-lite/namenode/namespace.h"
 
-/* Most answers kept for a session: as many commands may be under way. */
-#define SESSION_ANSWERS_MAX 256
 /* Most sessions, and most chunk servers ever registered. */
 #define SESSIONS_MAX 100000
 #define SERVERS_MAX  UINT16_MAX
 
-/* The answer to a command, kept until the client says that it has it. */
-struct catalog_answer {
-    uint64_t sequence;
-    char *bytes; /* Owned. */
-    uint32_t len;
-};
-
+/* A client's session, from the command that opened it to the one that ends it.
+ */
 struct catalog_session {
-    uint64_t id;       /* First: see id_map.h. */
-    uint64_t answered; /* The client has all answers up to here. */
-    char *name;        /* Owned. */
-    char *principal;   /* Who opened it; owned. */
-    struct catalog_answer *answers;
-    uint32_t answer_count;
+    uint64_t id;     /* First: see id_map.h. The index of its first command. */
+    char *name;      /* Owned. */
+    char *principal; /* Who opened it; owned. */
+    struct session_answers answers;
 };
 
 /* A chunk server that was ever registered; its number is its place. */
@@ -80,39 +72,32 @@ void catalog_save(const struct catalog *m, struct buf *out);
 MUST_CHECK int
 catalog_load(struct catalog *m, struct slice image, struct err *err);
 
+/* Borrowed until it ends; NULL: it has ended, or never was. */
 struct catalog_session *catalog_session(const struct catalog *m, uint64_t id);
-/* What was answered to command @sequence of @s, if that is still kept. */
-const struct catalog_answer *catalog_answer(const struct catalog_session *s,
-                                            uint64_t sequence);
 /* The number of the server with @own_id, or -1. */
 int catalog_server_number(const struct catalog *m, uint64_t own_id);
 
 /* --- for the files of this module -------------------------------------- */
 
+/* Execute GFS_OP_SESSION_OPEN. Errors: ERR_EXHAUSTED. */
 MUST_CHECK int catalog_open_session(struct catalog *m,
                                     uint64_t index,
                                     const struct gfs_command *c,
                                     struct gfs_result *r,
                                     struct err *err);
-/* Its files stay open, of nobody, until the leader has sealed them. */
+/* Release its locks and forget it; nothing if there is none. Its open files
+ * stay open, of no session, until the leader has sealed them. */
 void catalog_end_session(struct catalog *m, uint64_t id);
+/* Free @s alone. PRE: it is in no catalog. */
 void catalog_session_free(struct catalog_session *s);
-/* The client has the answers of all up to @answered. */
-void catalog_drop_answers(struct catalog_session *s, uint64_t answered);
-/* Keep @a instead, if an answer is still kept. */
-void catalog_change_answer(struct catalog_session *s,
-                           uint64_t sequence,
-                           struct slice a);
 
 /* --- for the image ----------------------------------------------------- */
 
+/* A session without answers. Borrowed. PRE: there is none with @id. */
 struct catalog_session *catalog_add_session(struct catalog *m,
                                             uint64_t id,
                                             struct slice name,
                                             struct slice principal);
-void catalog_keep_answer(struct catalog_session *s,
-                         uint64_t sequence,
-                         struct slice a);
 struct catalog_server *catalog_add_server(struct catalog *m, uint64_t own_id);
 
 #endif /* GFS_LITE_NAMENODE_CATALOG_H */

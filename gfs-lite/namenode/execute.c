@@ -202,7 +202,7 @@ bool namenode_is_answered(const struct namenode *nn,
                           const struct gfs_command *c)
 {
     const struct catalog_session *s = catalog_session(&nn->catalog, c->session);
-    return s && catalog_answer(s, c->sequence);
+    return s && session_answers_find(&s->answers, c->sequence);
 }
 
 static int

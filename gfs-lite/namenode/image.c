@@ -138,15 +138,16 @@ static void put_sessions(const struct catalog *m, struct buf *out)
     const struct catalog_session *s;
     buf_put_varint(out, m->sessions.count);
     while ((s = id_map_next(&m->sessions, &at))) {
+        const struct session_answers *a = &s->answers;
         buf_put_varint(out, s->id);
-        buf_put_varint(out, s->answered);
+        /* The image has the last number acknowledged. */
+        buf_put_varint(out, a->acknowledged ? a->acknowledged - 1 : 0);
         buf_put_lslice(out, slice_str(s->name));
         buf_put_lslice(out, slice_str(s->principal));
-        buf_put_varint(out, s->answer_count);
-        for (uint32_t i = 0; i < s->answer_count; i++) {
-            buf_put_varint(out, s->answers[i].sequence);
-            buf_put_lslice(out,
-                           slice_make(s->answers[i].bytes, s->answers[i].len));
+        buf_put_varint(out, a->count);
+        for (uint32_t i = 0; i < a->count; i++) {
+            buf_put_varint(out, a->kept[i].sequence);
+            buf_put_lslice(out, slice_make(a->kept[i].bytes, a->kept[i].len));
         }
     }
 }
@@ -450,15 +451,16 @@ static bool get_session(struct cursor *in, struct catalog *m, uint64_t version)
         version < IMAGE_VERSION_OWNERS ? SLICE_EMPTY : cursor_lslice(in);
     size_t count = cursor_count(in, 2);
     struct catalog_session *s;
-    if (in->bad || catalog_session(m, id) || count > SESSION_ANSWERS_MAX ||
-        slice_find_byte(name, '\0') < name.len ||
+    if (in->bad || catalog_session(m, id) || answered == UINT64_MAX ||
+        count > SESSION_ANSWERS_MAX || slice_find_byte(name, '\0') < name.len ||
         slice_find_byte(principal, '\0') < principal.len)
         return false;
     s = catalog_add_session(m, id, name, principal);
-    s->answered = answered;
+    s->answers.acknowledged = answered + 1;
     for (; count > 0; count--) {
         uint64_t sequence = cursor_varint(in);
-        catalog_keep_answer(s, sequence, cursor_lslice(in));
+        if (!session_answers_load(&s->answers, sequence, cursor_lslice(in)))
+            return false;
     }
     return !in->bad;
 }

@@ -48,6 +48,8 @@ ALLOWED = {
     "base/http": ["base/core/", "base/runtime/", "base/http/"],
     "base/replica": ["base/core/", "base/runtime/", "base/rpc/",
                      "base/crypt/", "base/replica/"],
+    "base/session": ["base/core/", "base/runtime/", "base/rpc/",
+                     "base/replica/replica.h", "base/session/"],
     "chubby-lite": ["base/", "chubby-lite/"],
     "gfs-lite": ["base/", "gfs-lite/"],
     # The language, from below: sawzall.h is the public header, and the types

@@ -1,8 +1,9 @@
 /* A namenode that has just begun to lead hears of the chunk servers one by one:
  * what it does not know yet does no harm. */
 #include "base/core/arena.h"
+#include "base/session/leader.h"
 #include "gfs-lite/command.h"
-#include "gfs-lite/leader.h"
+#include "gfs-lite/peers.h"
 #include "gfs-lite/wire.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
@@ -211,8 +212,8 @@ static struct gfs_result say(struct caller *k, struct gfs_command c)
 static void caller_open(struct caller *k, struct cell *c)
 {
     *k = (struct caller){.cell = c, .peers = peers_new(NULL)};
-    OK(leader_new(sim_director(c->sim), k->peers, c->addresses, &k->leader,
-                  err));
+    OK(peers_find_leader(k->peers, sim_director(c->sim), c->addresses,
+                         &k->leader, err));
     k->session =
         say(k, (struct gfs_command){.op = GFS_OP_SESSION_OPEN}).session;
 }
