@@ -160,8 +160,7 @@ void table_part_set_view(struct table_part *t, struct table_part_view *v)
 void table_part_close_writes(struct table_part *t)
 {
     mutex_lock(&t->lock);
-    PRE(!t->closed);
-    t->closed = true;
+    t->closed = true; /* It may be: an unload closes it, then gives it up. */
     mutex_unlock(&t->lock);
 }
 
