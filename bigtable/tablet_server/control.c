@@ -1,4 +1,11 @@
-/* Orders of the master. */
+/* The orders of the master that concern tablets, schemas and the server's
+ * state.
+ *
+ * An order reaches a handler after its gate (methods.c) has checked the
+ * sequencer and the server's number. Loads and unloads are in load.c and
+ * unload.c; splits, compactions, flushes and drops of rows are jobs on one
+ * tablet, each on a thread, because they wait for files and may wait for
+ * METADATA, which may be served here. */
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -15,8 +22,8 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/write/row_delete.h"
 
-/* Segments of dead servers' logs that nobody has read for so long are not kept.
- */
+/* Sorted segments of dead servers' logs are dropped when they have not been
+ * read for this time. */
 #define SEGMENT_IDLE_US UINT64_C(60000000)
 
 /* --- work on one tablet, on a thread ------------------------------------- */
@@ -38,6 +45,7 @@ static struct tablet *only_tablet(struct table_part *t)
 {
     struct table_part_view *v = table_part_get_view(t);
     struct tablet *tablet = v ? tablet_ref(v->tablets[0]) : NULL;
+    INVARIANT(!v || v->tablet_count == 1);
     table_part_view_unref(v);
     return tablet;
 }
@@ -66,7 +74,8 @@ static int compact_tablet(struct job *j, struct tablet *t, struct err *err)
     int rc = store_flush_table(j->server->store, j->table, err);
     for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
         rc = background_compact_major(j->server->store, t->groups[i], err);
-    return rc == ERR_CANCELLED ? 0 : rc; /* It was split, or went. */
+    return rc == ERR_CANCELLED ? 0 : rc; /* The tablet was split, or left,
+                                          * meanwhile. */
 }
 
 static bool control_covers(const struct tablet_order *o, const struct tablet *t)
@@ -106,6 +115,7 @@ static int work_on(struct tablet_server *s,
     int rc = find_tablet(s, o->tablet, &t, err);
     if (rc)
         return rc;
+    INVARIANT(t->table); /* INV-2 of struct served. */
     j.table = t->table;
     j.is_root = t->is_root;
     server_in_thread(s, run_job, &j);
@@ -124,7 +134,7 @@ static int flush_all(struct tablet_server *s, struct err *err)
         if (rc == 0 && atomic_load(&list[i]->phase) == TABLET_SERVING)
             rc = work_on(s, flush_tablet, &o, err);
         if (rc == ERR_NOTFOUND || rc == ERR_CANCELLED)
-            rc = 0; /* It went. */
+            rc = 0; /* The tablet left meanwhile. */
         served_unref(list[i]);
     }
     mem_free(list);
@@ -157,6 +167,7 @@ static int take_order(struct tablet_server *s,
     int rc = tablet_order_get(call->body, &t->order, err);
     if (rc)
         return rc;
+    PRE(t->obey);
     t->server = s;
     t->err = err;
     loop_task_run(&s->loop_tasks, run_order, t);
@@ -175,6 +186,7 @@ static int obey_unload(struct order_task *t)
 
 static int obey_job(struct order_task *t)
 {
+    PRE(t->fn);
     return work_on(t->server, t->fn, &t->order, t->err);
 }
 
@@ -306,6 +318,7 @@ static void put_status(struct tablet_server *s,
             status.more = true;
         served_unref(list[i]);
     }
+    POST(status.tablet_count <= max);
     server_status_put(&status, out);
     mem_free(status.tablets);
     mem_free(list);

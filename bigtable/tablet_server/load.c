@@ -1,5 +1,11 @@
-/* Loading a tablet: its record, its files, and what only logs of servers that
- * died have of it. */
+/* Loading a tablet, by order of the master: read its record, check that it
+ * names this server with the epoch of the order, open its files, and replay the
+ * rows that are only in logs of dead servers.
+ *
+ * The tablet is served once t:state names this server's log beside those logs.
+ * Replayed rows are then in memtables; a fiber writes them to files and takes
+ * the other logs out of t:state ("settling"). A server that dies before the
+ * record is written has changed nothing. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -15,12 +21,12 @@
 #include "bigtable/wire/metadata.h"
 #include "bigtable/write/done_changes.h"
 
-/* What was replayed is written to an SSTable when it is this much. */
+/* Replayed rows are written to SSTables when they exceed this. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
-/* Of users' tablets at once: each may have so much in memory. */
+/* Loads of users' tablets at once: each may hold that much memory. */
 #define LOADS_MAX 8
 
-/* What is done on a thread of its own. */
+/* A load; its files are opened, and logs replayed, on a thread. */
 struct load {
     struct tablet_server *server;
     const struct tablet_order *order;
@@ -29,7 +35,7 @@ struct load {
     struct table_part_view *view; /* Its schema, without tablets. */
     struct tablet *tablet;
     uint64_t sequence; /* Highest that was replayed. */
-    uint64_t bytes;    /* In memtables: served before they are in files. */
+    uint64_t bytes;    /* In memtables, and served from there. */
     struct buf scratch;
     struct err err;
     int rc;
@@ -55,7 +61,8 @@ static void open_files(void *ctx, const struct manifest_state *state)
                         t->group_count, &l->tablet, &l->err);
 }
 
-/* Rows came in order, not entries: say what the highest of the memtables is. */
+/* Entries were not inserted in the order of their sequence numbers: set the
+ * highest of each memtable. */
 static void note_highest(const struct load *l)
 {
     for (size_t i = 0; i < atomic_load(&l->tablet->group_count); i++) {
@@ -65,8 +72,8 @@ static void note_highest(const struct load *l)
     }
 }
 
-/* Write the memtables to files. Rows come in order, so that nothing is known
- * to be all there: sequence 0. */
+/* Write the memtables to files. They arrive by rows, so no sequence number is
+ * known up to which all entries are there: 0. */
 static int tablet_load_flush(struct load *l, struct err *err)
 {
     int rc = 0;
@@ -144,13 +151,15 @@ static void close_load(struct load *l)
     buf_close(&l->scratch);
 }
 
-/* Its numbers are above all that it has had. */
+/* Raise the sequence numbers above all that the tablet has had, then record it.
+ */
 static int open_tablet(struct load *l, struct err *err)
 {
     struct tablet_server *s = l->server;
     server_in_thread(s, run_load, l);
     if (l->rc)
         return err_copy(err, &l->err);
+    POST(l->tablet && l->tablet->id == l->origin.id);
     write_queue_raise(s->store, MAX_OF(l->origin.sequence, l->sequence));
     return tablet_registry_publish(s->registry, l->origin.id, l->bytes > 0,
                                    err);
@@ -162,18 +171,20 @@ static void begin_load(struct tablet_server *s)
     while (s->loads == LOADS_MAX)
         cond_wait(&s->load_done, &s->load_lock);
     s->loads++;
+    INVARIANT(s->loads <= LOADS_MAX);
     mutex_unlock(&s->load_lock);
 }
 
 static void end_load(struct tablet_server *s)
 {
     mutex_lock(&s->load_lock);
+    INVARIANT(s->loads > 0);
     s->loads--;
     cond_broadcast(&s->load_done);
     mutex_unlock(&s->load_lock);
 }
 
-/* Loads go first. */
+/* Settling waits for all loads. */
 static void begin_settling(struct tablet_server *s)
 {
     mutex_lock(&s->load_lock);
@@ -183,7 +194,7 @@ static void begin_settling(struct tablet_server *s)
     mutex_unlock(&s->load_lock);
 }
 
-/* What is done on a thread of its own. */
+/* Writing replayed rows to files, on a thread. */
 struct settling {
     struct tablet_server *server;
     struct served *served;
@@ -197,8 +208,8 @@ static void run_settling(void *arg)
     z->rc = store_flush_table(z->server->store, z->served->table, &z->err);
 }
 
-/* Put what came of other servers' logs into files, so that these logs are
- * needed no more. If that fails they are kept for whoever loads it next. */
+/* Write the replayed rows to files, so that the other logs are not needed any
+ * more. If that fails, t:state still names them, for the next load. */
 static void tablet_load_settle(struct tablet_server *s, uint64_t id)
 {
     struct settling z = {.server = s};
@@ -217,16 +228,18 @@ static void tablet_load_settle(struct tablet_server *s, uint64_t id)
     end_load(s);
 }
 
-/* It is ours: from now on it is served. */
+/* The record names this server: serve the tablet from now on. */
 static void tablet_load_serve(struct load *l, struct served *t)
 {
     struct tablet_server *s = l->server;
     uint64_t id = l->tablet->id;
+
+    PRE(id == t->id && l->origin.epoch == t->epoch);
     table_part_set_view(l->table, table_part_view_new(l->view->schema,
                                                       l->view->generation,
                                                       &l->tablet, 1));
     if (t->is_root)
-        l->tablet->split_failed = true; /* It never is. */
+        l->tablet->split_failed = true; /* It is never split. */
     l->tablet = NULL;
     store_add_table(s->store, l->table);
     served_start(&s->served, t, l->table);
@@ -261,6 +274,7 @@ static int load_row(struct tablet_server *s,
                              schema.schema, &l.origin, err);
     table_schema_close(&schema);
     if (rc == 0) {
+        INVARIANT(l.origin.id == t->id && l.origin.table == b.table);
         t->table_id = b.table;
         table_part_set_view(
             l.table,
@@ -275,7 +289,8 @@ static int load_row(struct tablet_server *s,
     return rc;
 }
 
-/* The schema may have been changed while nobody knew that it is here. */
+/* The schema may have changed before the tablet was served, when no order about
+ * it could reach the tablet. */
 static void refresh_schema(struct tablet_server *s, struct served *t)
 {
     struct table_schema schema;
@@ -309,7 +324,7 @@ static int load_new(struct tablet_server *s,
     return rc;
 }
 
-/* It is here already: being loaded, served, or going; or it was. */
+/* The tablet is here already: loading, serving or unloading; or it has left. */
 static int tablet_load_await(struct tablet_server *s,
                              const struct tablet_order *o,
                              struct err *err)
@@ -333,7 +348,8 @@ static int tablet_load_await(struct tablet_server *s,
     return err_set(err, ERR_UNAVAILABLE, "it could not be loaded");
 }
 
-/* Is it METADATA's? Others may wait for it, and it for nobody. */
+/* Is it a tablet of METADATA? Other loads may wait for it, so it must not wait
+ * for them. */
 static bool is_system(const struct tablet_order *o)
 {
     struct slice end;

@@ -1,4 +1,7 @@
-/* Records whose owner belongs to the loop, for any thread. */
+/* Records whose owner belongs to the loop, made callable from any thread: each
+ * call runs as a task of the loop, and fails once the server ends. METADATA's
+ * client and the root tablet's record both live on the loop, while loads and
+ * splits run on threads. */
 #include "base/core/panic.h"
 #include "bigtable/tablet_server/loop_task.h"
 #include "bigtable/tablet_server/tablet_rows.h"
@@ -11,10 +14,10 @@ struct loop_rows {
 
 struct call {
     struct tablet_rows *rows;
-    struct slice key; /* Reading, */
+    struct slice key; /* Of a read, */
     struct tablet_row *out;
-    const struct tablet_row_change *change; /* or changing, */
-    uint64_t *version;                      /* or, without it, creating. */
+    const struct tablet_row_change *change; /* or of a change; */
+    uint64_t *version;                      /* without it, of a creation. */
     bool *done;
     struct err *err;
     int rc;
@@ -35,6 +38,7 @@ static void run_call(void *arg)
 static int loop_rows_run(struct tablet_rows *r, struct call *k)
 {
     struct loop_rows *l = (struct loop_rows *)r;
+    PRE(!k->out || !k->change); /* A read, or a change. */
     k->rows = l->kept;
     loop_task_call(l->loop_tasks, run_call, k);
     return k->rc;
@@ -81,6 +85,7 @@ struct tablet_rows *loop_rows_new(struct tablet_rows *kept,
     static const struct tablet_rows_ops ops = {loop_read, loop_change,
                                                loop_create, loop_free};
     struct loop_rows *l = mem_zalloc(1, sizeof(*l));
+    PRE(kept);
     l->base.ops = &ops;
     l->kept = kept;
     l->loop_tasks = e;

@@ -1,6 +1,9 @@
-/* Fibers that end with their server. See loop_task.h. */
+/* Fibers that end with their server. A task lives on the stack of its fiber, or
+ * of the fiber that waits for it, and is linked in the list of those that run.
+ */
 #include "bigtable/tablet_server/loop_task.h"
 
+#include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 
@@ -23,6 +26,7 @@ static void loop_task_main(void *arg)
 {
     struct loop_task *x = arg;
     x->fiber = fiber_self();
+    PRE(x->fiber && x->fn);
     LIST_INSERT_HEAD(&x->all->running, x, link);
     x->fn(x->arg);
     LIST_REMOVE(x, link);
@@ -39,6 +43,7 @@ static void run_in_time(void *arg)
 void loop_task_run(struct loop_tasks *e, void (*fn)(void *), void *arg)
 {
     struct loop_task x = {.all = e, .fn = fn, .arg = arg};
+    PRE(loop_self() == e->loop);
     fiber_join(fiber_start(e->loop, "tablet-order", run_in_time, &x));
 }
 
@@ -47,7 +52,7 @@ void loop_task_call(struct loop_tasks *e, void (*fn)(void *), void *arg)
     struct loop_task x = {.all = e, .fn = fn, .arg = arg};
     if (loop_self() == e->loop)
         loop_task_main(
-            &x); /* Whoever comes late has its own reason, and time. */
+            &x); /* A caller on the loop after the end has its own deadline. */
     else
         loop_call(e->loop, "tablet-visit", run_in_time, &x);
 }
@@ -61,6 +66,7 @@ void loop_task_run_here(struct loop_tasks *e, void (*fn)(void *), void *arg)
 void loop_tasks_end(struct loop_tasks *e)
 {
     struct loop_task *x;
+    PRE(loop_self() == e->loop);
     e->ended = true;
     LIST_FOREACH(x, &e->running, link)
     fiber_cancel(x->fiber);

@@ -1,8 +1,13 @@
-/* What fibers of a loop do for a server that may end at any time: orders that
- * nobody may break off, and what threads ask of what belongs to the loop. None
- * has a deadline; when the server ends all are cancelled, because then nobody
- * may be left who would answer them.
- */
+/* Work of a server on fibers of its loop, which is cancelled when the server
+ * ends: orders, which must not end with the call that brought them, and
+ * requests of threads to what belongs to the loop. None has a deadline. When
+ * the server ends all are cancelled, because those who would answer them may
+ * have ended.
+ *
+ * Invariants, kept by loop_task.c
+ *     INV-1. A task is in `running` from before its function begins until after
+ * it has returned. INV-2. After `ended` no function begins without being
+ * cancelled. */
 #ifndef BIGTABLE_TABLET_SERVER_LOOP_TASK_H
 #define BIGTABLE_TABLET_SERVER_LOOP_TASK_H
 
@@ -18,6 +23,7 @@ struct loop_tasks {
     LIST_HEAD(, loop_task) running;
 };
 
+/* No task runs yet. @loop is borrowed. */
 void loop_tasks_init(struct loop_tasks *e, struct loop *loop);
 /* Run fn(arg) on a fiber of its own, and wait. Parks. On the loop. */
 void loop_task_run(struct loop_tasks *e, void (*fn)(void *), void *arg);

@@ -1,9 +1,8 @@
 /* Rows of METADATA through the client library.
  *
- * The version of a row is the time of its newest t:state, one higher with each
- * change of it: so one that was delayed until after a later one finds its
- * condition broken.
- */
+ * The version of a row is the time of its newest t:state, which is one higher
+ * with each change of it: a change that is delayed until after a later one
+ * finds its condition broken. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -111,7 +110,7 @@ static void metadata_rows_forget(struct quarry_mutation *m,
                                  0);
 }
 
-/* The old value goes, whatever its stamp is: the later write counts. */
+/* Deletes the old value, whatever its stamp: the later write counts. */
 static void metadata_rows_replace(struct quarry_mutation *m,
                                   const char *qualifier,
                                   struct slice value)
@@ -126,6 +125,7 @@ static void metadata_rows_replace(struct quarry_mutation *m,
 static struct quarry_mutation *mutation_of(const struct tablet_row_change *c)
 {
     struct quarry_mutation *m = quarry_mutation_new(c->key);
+    PRE(c->key.len > 0); /* The root tablet has no row. */
     metadata_rows_replace(m, "tablet", c->bounds);
     metadata_rows_replace(m, "location", c->location);
     metadata_rows_replace(m, "split", c->split);

@@ -1,4 +1,6 @@
-/* The order to say what a tablet consists of, for a snapshot. */
+/* The order to describe a tablet for a snapshot: flush it, and answer with its
+ * bounds and files as of one moment. Writers are held off only while the
+ * second, small flush runs (store/capture.h). */
 #include "base/core/panic.h"
 #include "bigtable/store/capture.h"
 #include "bigtable/tablet_server/server.h"
@@ -45,6 +47,7 @@ int handle_capture(struct tablet_server *s,
         return not_here(o.tablet, err);
     if (c.rc)
         return err_copy(err, &c.err);
+    INVARIANT(c.capture.tablet_count == 1);
     put_tablet(&c.capture.tablets[0], call->reply_body);
     capture_release(s->store, &c.capture);
     return 0;

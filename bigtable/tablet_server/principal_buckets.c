@@ -1,4 +1,6 @@
-/* Rates of principals, at one server. */
+/* Rates of principals at one server. Rates are replaced as a whole; a principal
+ * that keeps one keeps its buckets, so that a change of rates neither forgives
+ * debts nor gives a full bucket. */
 #include "bigtable/tablet_server/principal_buckets.h"
 
 #include "base/core/hash_map.h"
@@ -7,8 +9,8 @@
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/principal_rates.h"
 
-/* A server always gives a little: who comes for the first time has to be served
- * somewhere before it is known where he asks. */
+/* A server always grants a little: the master learns where a principal asks
+ * only from calls that were served. */
 #define SHARE_MIN 0.01
 
 struct bounded {
@@ -51,7 +53,7 @@ bool principal_buckets_any(const struct principal_buckets *b)
     return b->bounded.count > 0;
 }
 
-/* That of @name so far, taken out; or a new one, full. */
+/* The bucket of r->name in @from, removed from it; or a new, full one. */
 static struct bounded *take_or_make(struct hash_map *from,
                                     const struct principal_rate *r,
                                     double share,
@@ -75,6 +77,7 @@ void principal_buckets_set(struct principal_buckets *b,
     struct hash_map before = b->bounded;
     struct principal_rate r;
     share = MAX_OF(share, SHARE_MIN);
+    PRE(share <= 1); /* INV-2 */
     hash_map_init(&b->bounded, HASH_KEYS_COPIED);
     while (principal_rate_get(&rates, &r)) {
         struct bounded *x = take_or_make(&before, &r, share, now_ns);
@@ -83,6 +86,7 @@ void principal_buckets_set(struct principal_buckets *b,
         token_bucket_set_rate(&x->ops, (double)r.ops * share, now_ns);
         token_bucket_set_rate(&x->bytes, (double)r.bytes * share, now_ns);
         hash_map_put(&b->bounded, r.name, NULL)->pointer = x;
+        INVARIANT(x->ops.rate >= 0 && x->bytes.rate >= 0);
     }
     free_all(&before);
 }

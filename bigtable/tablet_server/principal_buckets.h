@@ -1,8 +1,13 @@
-/* What principals may still ask of this server: a bucket of rows and one of
- * bytes for each that has a rate (wire/principal_rates.h), which is charged for
- * what its calls read and write as they do.
+/* Rates of principals at this server: a bucket of rows and one of bytes for
+ * each principal that has a rate (wire/principal_rates.h). A call is admitted
+ * when neither is in debt, and pays afterwards for what it read and wrote.
  *
- * Pure: the time is the caller's. Threads: one at a time.
+ * Pure: the caller gives the time. Threads: one at a time.
+ *
+ * Invariants, kept by principal_buckets.c
+ *     INV-1. A principal has both buckets, or none and is unbounded.
+ *     INV-2. A bucket's rate is the principal's times this server's share,
+ * which is above 0 and at most 1.
  */
 #ifndef BIGTABLE_TABLET_SERVER_PRINCIPAL_BUCKETS_H
 #define BIGTABLE_TABLET_SERVER_PRINCIPAL_BUCKETS_H
@@ -16,25 +21,27 @@
 
 struct principal_buckets;
 
-/* Owned. Nobody has a rate. */
+/* A set in which nobody has a rate. Owned. */
 struct principal_buckets *principal_buckets_new(void);
-void principal_buckets_free(struct principal_buckets *b); /* NULL is allowed. */
+/* NULL is allowed. */
+void principal_buckets_free(struct principal_buckets *b);
 
-/* From now on @rates are in force, of which this server gives the part @share
- * (0 to 1). Who owes something still does. PRE: @rates are well formed. */
+/* Put @rates in force, of which this server grants the part @share (0 to 1).
+ * Debts stay. PRE: @rates are well formed. */
 void principal_buckets_set(struct principal_buckets *b,
                            struct slice rates,
                            double share,
                            uint64_t now_ns);
-/* Has anybody one? */
+/* Has any principal a rate? */
 bool principal_buckets_any(const struct principal_buckets *b);
 
-/* May @principal ask for more? ERR_EXHAUSTED: see principal_refuse(). */
+/* May @principal ask for more? It pays when the call is done. ERR_EXHAUSTED:
+ * see principal_refuse(). */
 MUST_CHECK int principal_buckets_may(struct principal_buckets *b,
                                      struct slice principal,
                                      uint64_t now_ns,
                                      struct err *err);
-/* It had so much. */
+/* Charge @principal for @rows and @bytes that it had. */
 void principal_buckets_pay(struct principal_buckets *b,
                            struct slice principal,
                            uint64_t rows,

@@ -1,4 +1,5 @@
-/* Compiled programs, by their texts. */
+/* Compiled programs, found by the hash of their text and options. Two calls may
+ * compile the same program at once; the later one takes the place. */
 #include "bigtable/tablet_server/programs.h"
 
 #include <stdatomic.h>
@@ -42,7 +43,13 @@ void program_cache_free(struct program_cache *c)
 
 void program_unref(struct shared_program *p)
 {
-    if (!p || atomic_fetch_sub(&p->references, 1) != 1)
+    unsigned before;
+
+    if (!p)
+        return;
+    before = atomic_fetch_sub(&p->references, 1);
+    INVARIANT(before > 0);
+    if (before != 1)
         return;
     saw_program_free(p->code);
     buf_close(&p->source);
@@ -51,6 +58,7 @@ void program_unref(struct shared_program *p)
 
 struct saw_program *program_code(struct shared_program *p)
 {
+    PRE(p->code);
     return p->code;
 }
 
@@ -76,7 +84,7 @@ static int program_cache_compile(struct shared_program *p, struct err *err)
     return rc;
 }
 
-/* The one that is like @p, referenced, or NULL. */
+/* The cached program equal to @p, referenced; NULL: there is none. */
 static struct shared_program *program_cache_find(struct program_cache *c,
                                                  const struct shared_program *p)
 {
@@ -95,6 +103,7 @@ static void program_cache_put(struct program_cache *c, struct shared_program *p)
 {
     struct shared_program **at = &c->programs[p->hash % PROGRAMS_MAX];
     struct shared_program *old;
+    PRE(p->code); /* INV-2 */
     atomic_fetch_add(&p->references, 1);
     mutex_lock(&c->lock);
     old = *at;
@@ -128,6 +137,7 @@ int program_get(struct program_cache *c,
         return rc;
     }
     program_cache_put(c, p);
+    POST(p->code);
     *out = p;
     return 0;
 }

@@ -1,4 +1,10 @@
-/* Checks of calls against quotas. */
+/* Quotas of tables and rates of principals, as each call meets them.
+ *
+ * A rate is shared by the servers of the table: the master writes each server's
+ * share into the policy; before it has, a server takes the part of the tablets
+ * that it serves. Calls pay after they have run, when their cost is known
+ * (token_bucket.h). Sizes are the master's to add up; here its verdict is
+ * enforced, and the family that has most is named. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -11,13 +17,14 @@
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
 
-/* How long a share, or what family has most, is believed. */
+/* How long a share, or the largest family, is used before it is determined
+ * again. */
 #define COUNTED_NS UINT64_C(1000000000)
 
 #define STORED 0
 #define MEMORY 1
 
-/* Those of the table's tablets that are here, referenced. Owned. */
+/* The table's tablets that are here, referenced. The list is owned. */
 static struct served **
 tablets_of(struct tablet_server *s, uint64_t table, size_t *count)
 {
@@ -40,8 +47,8 @@ static void free_tablets(struct served **list, size_t count)
     mem_free(list);
 }
 
-/* This server's part of the table's rates: what the master says, by their use;
- * before it has said so, its part of the tablets. */
+/* This server's part of the table's rates: the master's figure, by use; before
+ * there is one, its part of the tablets. */
 static double share_of(struct tablet_server *s, const struct table_rules *r)
 {
     double all = (double)r->policy.use.tablets;
@@ -59,9 +66,12 @@ static void
 set_rates(struct tablet_server *s, struct table_rules *r, uint64_t now)
 {
     double share;
+
+    PRE(r->book);
     if (r->counted_ns && now - r->counted_ns < COUNTED_NS)
         return;
     share = share_of(s, r);
+    INVARIANT(share >= 0);
     for (size_t i = RATE_READS; i <= RATE_BYTES; i++)
         token_bucket_set_rate(&r->buckets[i],
                               (double)*quota_field(&r->policy.quota, i) * share,
@@ -73,8 +83,10 @@ static int
 take_turn(struct table_rules *r, size_t i, uint64_t now, struct err *err)
 {
     uint64_t again_us;
+    PRE(i >= RATE_READS && i <= RATE_BYTES);
     if (token_bucket_may(&r->buckets[i], now, &again_us))
         return 0;
+    INVARIANT(again_us > 0);
     return rate_refuse(slice_str(r->name), i, *quota_field(&r->policy.quota, i),
                        again_us, err);
 }
@@ -85,7 +97,7 @@ static bool has_rates(const struct served *t)
            quota_has_rate(&t->rules->policy.quota);
 }
 
-/* METADATA, which has no rules, is read and written for everybody's sake. */
+/* METADATA has no rules: calls to it serve all principals. */
 static bool principals_are_bound(struct tablet_server *s,
                                  const struct served *t)
 {
@@ -100,6 +112,7 @@ int rules_may_go(struct tablet_server *s,
 {
     uint64_t now;
     int rc = 0;
+    PRE(rate == RATE_READS || rate == RATE_WRITES);
     if (principals_are_bound(s, t))
         rc = principal_buckets_may(rule_book_principals(s->rules), principal,
                                    world_mono_ns(s->world), err);
@@ -119,6 +132,7 @@ void rules_pay(struct tablet_server *s,
                uint64_t bytes)
 {
     uint64_t now;
+    PRE(rate == RATE_READS || rate == RATE_WRITES);
     if (principals_are_bound(s, t))
         principal_buckets_pay(rule_book_principals(s->rules), principal, rows,
                               bytes, world_mono_ns(s->world));
@@ -129,7 +143,7 @@ void rules_pay(struct tablet_server *s,
     token_bucket_pay(&t->rules->buckets[RATE_BYTES], bytes, now);
 }
 
-/* The family of the table that has most, as far as it is here. */
+/* Note the family with the most bytes in the tablets that are here. */
 static void find_largest(struct tablet_server *s,
                          struct table_rules *r,
                          const struct schema *schema,

@@ -1,4 +1,5 @@
-/* Threads that compute answers. */
+/* A queue of jobs and the threads that take them. A job lives on the stack of
+ * the fiber or thread that waits for it. */
 #include "bigtable/tablet_server/reader_pool.h"
 
 #include "base/core/panic.h"
@@ -35,6 +36,7 @@ static void reader_pool_work(void *arg)
         p->idle++;
         while (!p->head && !p->stop)
             cond_wait(&p->work, &p->lock);
+        INVARIANT(p->idle > 0 && p->idle <= p->count); /* INV-1 */
         p->idle--;
         j = p->head;
         if (!j)
@@ -45,6 +47,7 @@ static void reader_pool_work(void *arg)
         mutex_unlock(&p->lock);
         j->fn(j->arg);
         mutex_lock(&p->lock);
+        INVARIANT(!j->done);
         j->done = true;
         cond_signal(&j->finished);
     }
@@ -54,6 +57,7 @@ static void reader_pool_work(void *arg)
 struct reader_pool *reader_pool_new(struct world *w, size_t max)
 {
     struct reader_pool *p = mem_zalloc(1, sizeof(*p));
+    PRE(max > 0);
     p->world = w;
     p->max = max;
     p->tasks = mem_zalloc(max, sizeof(struct task *));
@@ -84,6 +88,8 @@ void reader_pool_run(struct reader_pool *p, void (*fn)(void *), void *arg)
     struct pool_job j = {.fn = fn, .arg = arg};
     cond_init(&j.finished);
     mutex_lock(&p->lock);
+    PRE(!p->stop);
+    INVARIANT((p->head == NULL) == (p->tail == &p->head)); /* INV-2 */
     if (p->idle == 0 && p->count < p->max) {
         p->tasks[p->count] =
             task_start(p->world, "quarry-read", reader_pool_work, p);

@@ -1,4 +1,6 @@
-/* Changing records: see record_writer.h. */
+/* Changing records until it is known whether the change was made. Pauses
+ * between tries double, because METADATA may be away for as long as its own
+ * tablets are being recovered. */
 #include "bigtable/tablet_server/record_writer.h"
 
 #include "base/core/panic.h"
@@ -33,17 +35,18 @@ static void record_writer_set(struct buf *b, struct slice s)
     buf_append_slice(b, s);
 }
 
-/* The machine of a fiber that was cancelled is going down. */
+/* A fiber is cancelled when its server, or its simulated machine, ends. */
 static bool is_over(const struct record_writer *w)
 {
     return w->is_over(w->ctx) || fiber_check(NULL) == ERR_CANCELLED;
 }
 
-/* @c was made. */
+/* Update @p: @c was made, and the record has version @v. */
 static void record_writer_follow(struct record_place *p,
                                  const struct tablet_row_change *c,
                                  uint64_t v)
 {
+    PRE(slice_eq(c->key, buf_slice(&p->key))); /* INV-1 */
     if (c->state.len)
         record_writer_set(&p->state, c->state);
     if (c->location.len)
@@ -58,11 +61,11 @@ static int record_writer_lost(struct err *err)
 
 enum outcome {
     OUTCOME_MADE,
-    OUTCOME_OPEN, /* Not made: try again. */
+    OUTCOME_OPEN, /* Not made, and can be tried again. */
     OUTCOME_LOST,
 };
 
-/* What does the row say about a change whose answer is not known? */
+/* Compare the row with a change whose answer is not known. */
 static enum outcome record_writer_judge(struct record_place *p,
                                         const struct tablet_row_change *c,
                                         const struct tablet_row *row)
@@ -89,7 +92,7 @@ static enum outcome record_writer_judge(struct record_place *p,
     return OUTCOME_LOST;
 }
 
-/* One try. *@decided, unless nothing could be found out. */
+/* One try. *@decided: the outcome is known. */
 static int try_write(const struct record_writer *w,
                      struct record_place *p,
                      struct tablet_row_change *c,
@@ -137,6 +140,8 @@ int record_write(const struct record_writer *w,
     uint64_t pause_us = PAUSE_MIN_US;
     bool decided = false;
     int rc = 0;
+    PRE(w->rows && w->is_over);
+    PRE(!(c.drop_split && c.split.len));
     c.key = buf_slice(&p->key);
     for (;;) {
         if (is_over(w))
@@ -153,7 +158,7 @@ int record_write(const struct record_writer *w,
 
 /* --- lower halves -------------------------------------------------------- */
 
-/* One try to give the lower half its row. *@decided as above. */
+/* One try to make the row of the lower half. *@decided as above. */
 static int try_create(const struct record_writer *w,
                       const struct tablet_row_change *c,
                       struct record_place *lower,
@@ -185,6 +190,8 @@ static int record_writer_create(const struct record_writer *w,
 {
     uint64_t pause_us = PAUSE_MIN_US;
     bool decided = false;
+
+    PRE(c->bounds.len && c->location.len && c->state.len);
     for (;;) {
         int rc;
         if (is_over(w))
@@ -211,6 +218,8 @@ int record_put_half(const struct record_writer *w,
     struct tablet_row_change c = {.key = buf_slice(&lower->key),
                                   .event = "split"};
     int rc = tablet_record_get(split, r, err);
+
+    PRE(lower->key.len > 0 && split.len > 0);
     if (rc == 0) {
         tablet_bounds_put(&r->bounds, &bounds);
         tablet_location_put(&r->location, &location);

@@ -1,6 +1,16 @@
-/* Changing records of tablets until it is known what became of it.
+/* Changing records of tablets, and trying until the outcome is known.
+ *
+ * A change is conditional on t:location and on the record's version, so that it
+ * is made at most once. An answer may be lost: then the record is read, and
+ * tells whether the change was made, can be tried again, or whether the record
+ * is another server's now.
  *
  * Threads: any; a place is used by one at a time. Everything parks.
+ *
+ * Invariants of a place, kept by record_writer.c
+ *     INV-1. The key never changes.
+ *     INV-2. Location, state and version are those of the last read or write of
+ * the record that is known to have happened.
  */
 #ifndef BIGTABLE_TABLET_SERVER_RECORD_WRITER_H
 #define BIGTABLE_TABLET_SERVER_RECORD_WRITER_H
@@ -16,7 +26,7 @@
 
 struct world;
 
-/* See struct tablet_registry_options. */
+/* The callbacks are those of struct tablet_registry_options. */
 struct record_writer {
     struct world *world;
     int (*rows)(void *ctx,
@@ -35,22 +45,24 @@ struct record_place {
     uint64_t version;
 };
 
+/* A place for the record @row under @key, both copied. */
 void record_place_init(struct record_place *p,
                        struct slice key,
                        const struct tablet_row *row);
 void record_place_close(struct record_place *p);
 
-/* Make the change @c, whose key and conditions are those of @p, which follows.
- * Tries until it is decided. Errors: ERR_CANCELLED: the record is another
- * server's; ERR_CLOSED: it is over, and the change was made or not. */
+/* Make the change @c; its key and conditions are those of @p, which then
+ * follows the record. Tries until the outcome is known. Errors: ERR_CANCELLED:
+ * the record is another server's; ERR_CLOSED: the server ends, and the change
+ * was made or not. */
 MUST_CHECK int record_write(const struct record_writer *w,
                             struct record_place *p,
                             const struct tablet_row_change *c,
                             struct err *err);
 
-/* Give the lower half that @split, t:split of the record at @upper, describes
- * its row, unless it has one, and take t:split away. @lower, whose key is set,
- * gets what is in that row. Errors: as above. */
+/* Make the row of the lower half, which @split (t:split of the record at
+ * @upper) describes, unless it is there; then remove t:split. @lower, whose key
+ * is set, gets that row. Errors: as above. */
 MUST_CHECK int record_put_half(const struct record_writer *w,
                                struct record_place *upper,
                                struct slice split,

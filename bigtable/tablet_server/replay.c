@@ -1,5 +1,5 @@
-/* Finding the segments of dead servers' logs, and merging what they have of a
- * tablet. */
+/* Finding the segments of dead servers' logs, and merging their mutations of
+ * one tablet in the order of sequence numbers (recovery/log_merge.h). */
 #include "bigtable/tablet_server/replay.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "bigtable/wire/log_calls.h"
 #include "gfs-lite/fs.h"
 
-/* For one batch. Its holder may have to sort the segment once more. */
+/* For one batch: its holder may have to sort the segment again. */
 #define FETCH_US UINT64_C(60000000)
 
 void replay_log_dir(uint64_t number, char out[LOG_DIR_BYTES])
@@ -59,6 +59,7 @@ replay_fetch(void *ctx, uint64_t skip, struct buf *out, struct err *err)
     struct buf body = BUF_INIT;
     int rc;
     e->question.skip = skip;
+    PRE(e->question.server != e->server->number);
     log_read_put(&e->question, &body);
     buf_clear(out);
     rc = channel_set_call(e->server->channels, e->address, TABLET_LOG_READ, &o,
@@ -67,7 +68,7 @@ replay_fetch(void *ctx, uint64_t skip, struct buf *out, struct err *err)
     return rc;
 }
 
-/* Here, or in a file. */
+/* Read the segment from memory here, or from its sorted file. */
 static int
 add_here(struct replay *r, const char *dir, const char *name, struct err *err)
 {
@@ -88,7 +89,7 @@ add_here(struct replay *r, const char *dir, const char *name, struct err *err)
     return rc;
 }
 
-/* Does the master say that another server has it? */
+/* Does the order name another server that holds the segment? */
 static bool find_holder(const struct replay *r,
                         uint64_t log,
                         const char *name,
@@ -190,6 +191,7 @@ int replay_logs(struct tablet_server *s,
                        .sequencer = sequencer,
                        .holders = holders};
     int rc = 0;
+    PRE(s->number != 0);
     r.merge = log_merge_new(o->table, start, end);
     for (size_t i = 0; i < o->log_count && rc == 0; i++)
         if (o->logs[i] != s->number)

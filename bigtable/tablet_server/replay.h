@@ -1,13 +1,11 @@
-/* What a tablet has in logs of dead servers alone, wherever their segments were
- * sorted.
+/* Replaying the rows of a tablet that are only in logs of dead servers.
  *
- * Each segment of such a log is read where the master says that it is in
- * memory: here, or at another server. What the master does not tell of, or
- * whose holder does not answer, is sorted here. So nothing depends on a holder,
- * or on what a master knew.
+ * The order to load the tablet names the servers that have sorted segments of
+ * these logs in memory. Each such segment is read there. A segment that the
+ * order does not name, or whose holder does not answer, is sorted here:
+ * recovery depends neither on a holder nor on what a master knew.
  *
- * Threads: any. Everything parks.
- */
+ * Threads: any. Everything parks. */
 #ifndef BIGTABLE_TABLET_SERVER_REPLAY_H
 #define BIGTABLE_TABLET_SERVER_REPLAY_H
 
@@ -20,9 +18,10 @@ struct rpc_call;
 struct tablet_origin;
 struct tablet_server;
 
-/* Call @fn for each mutation, once, that the logs of @o but our own have of its
- * rows [@start, @end). @sequencer and @holders: of the order to load it.
- * Errors: those of reading segments, and of @fn. */
+/* Call @fn once for each mutation of the rows [@start, @end) in the logs of @o,
+ * other than our own. @sequencer and @holders are those of the order to load
+ * the tablet. Errors: those of reading segments, and of @fn; ERR_CORRUPT: a log
+ * or a segment is missing. */
 MUST_CHECK int replay_logs(struct tablet_server *s,
                            const struct tablet_origin *o,
                            struct slice start,

@@ -1,5 +1,11 @@
-/* Checks of calls against lists of rights. */
+/* Checks of calls against lists of rights.
+ *
+ * A principal's rights to all families are one test; rights to single families
+ * are looked up once for each principal and kept until the policy changes
+ * (rules.c). Roles of the cluster may do everything with users' tables, and
+ * they alone write METADATA, which everybody reads. */
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/world.h"
@@ -10,12 +16,14 @@
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
 
-/* Is there nothing to check? */
+/* Is there nothing to check, because the table has no list or a role of the
+ * cluster calls? */
 static bool
 is_free(struct tablet_server *s, struct served *t, struct slice principal)
 {
     if (LIKELY(t->rules && t->rules->none))
         return true;
+    PRE(t->rules || t->table_id == METADATA_TABLE_ID); /* rules_refresh() */
     if (t->table_id == METADATA_TABLE_ID || !t->rules->list)
         return true;
     return cluster_roles_has(s->options.roles, principal);
@@ -34,11 +42,11 @@ static int check_metadata(struct tablet_server *s,
                        SLICE_LIT(METADATA_FAMILY), right, err);
 }
 
-/* Between notes of the same administrator and table. */
+/* Between notes about the same administrator and table. */
 #define NOTED_NS UINT64_C(1000000000)
 
-/* An administrator reads a table that does not name him: the audit log has it,
- * once a second. */
+/* An administrator reads a table whose list does not name him: note it in the
+ * audit log, once a second. */
 static void note_administrator(struct tablet_server *s,
                                const struct table_rules *r,
                                struct grants *g,
@@ -64,6 +72,7 @@ static int rights_allow(struct tablet_server *s,
                         enum access_right right,
                         struct err *err)
 {
+    PRE(right != 0 && r->list);
     if ((g->everywhere & (unsigned)right) ||
         (rules__rights(r, g, principal, family) & (unsigned)right))
         return 0;
@@ -102,6 +111,7 @@ static int may_families(struct tablet_server *s,
     if (rc || is_free(s, t, principal))
         return rc;
     g = rules__grants(t->rules, principal);
+    INVARIANT(g);
     if (g->everywhere & (unsigned)right)
         return 0;
     for (size_t i = 0; i < schema->family_count && rc == 0; i++) {

@@ -1,5 +1,6 @@
-/* The record of the root tablet: a file of the lock service, whose version is
- * its content generation. */
+/* The record of the root tablet: a file of the lock service. Its version is the
+ * file's content generation, so that a change is one conditional write. It is
+ * never split, so that no row of it is ever created. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -74,7 +75,7 @@ read_record(struct chubby *c, struct tablet_row *out, struct err *err)
     return rc;
 }
 
-/* The record @row, changed as @c says, to @out. */
+/* Encode the record @row with the change @c into @out. */
 static int root_record_compose(const struct tablet_row *row,
                                const struct tablet_row_change *c,
                                struct buf *out,
@@ -108,6 +109,8 @@ static int change_record(struct chubby *c,
     struct tablet_row row = {.version = 0};
     struct buf bytes = BUF_INIT;
     int rc = read_record(c, &row, err);
+
+    PRE(change->key.len == 0);
     if (rc == 0 && slice_eq(buf_slice(&row.location), change->if_location) &&
         (change->if_version == 0 || change->if_version == row.version)) {
         rc = root_record_compose(&row, change, &bytes, err);
@@ -165,6 +168,7 @@ struct tablet_rows *root_record_new(struct chubby *c)
     static const struct tablet_rows_ops ops = {root_read, root_change,
                                                root_create, free_record};
     struct root_record *r = mem_zalloc(1, sizeof(*r));
+    PRE(c);
     r->base.ops = &ops;
     r->chubby = c;
     return &r->base;

@@ -1,4 +1,9 @@
-/* Rules of tables: kept, and read again. */
+/* Rules of tables: kept, and read again when the lock service reports a change.
+ *
+ * A policy's file is kept open, because events come for open files. An event
+ * marks the rules stale and does not park; the next call reads the file. Rules
+ * of a table depend on the cluster's file too, which has the roles and the
+ * administrators: a change of that file makes all rules stale. */
 #include "bigtable/tablet_server/rules.h"
 
 #include "base/core/fault.h"
@@ -12,9 +17,9 @@
 #include "bigtable/tablet_server/server.h"
 #include "chubby-lite/chubby.h"
 
-/* Principals whose rights are kept, of a table. */
+/* Principals of a table whose rights are kept; then all are dropped. */
 #define GRANTS_MAX 4096
-/* Tries to open a file that goes and comes. */
+/* Tries to open a file that is removed and made again. */
 #define OPEN_TRIES 3
 
 struct rule_book {
@@ -41,7 +46,7 @@ static void forget_grants(struct table_rules *r)
     hash_map_clear(&r->grants);
 }
 
-/* By the list of the cluster. */
+/* Does the cluster's list make @principal an administrator? */
 static bool is_administrator(const struct table_rules *r,
                              struct slice principal)
 {
@@ -55,6 +60,7 @@ struct grants *rules__grants(struct table_rules *r, struct slice principal)
     struct grants *g;
     if (LIKELY(v != NULL))
         return v->pointer;
+    INVARIANT(r->grants.count <= GRANTS_MAX); /* INV-3 */
     if (r->grants.count == GRANTS_MAX)
         forget_grants(r);
     g = mem_zalloc(1, sizeof(*g));
@@ -95,9 +101,10 @@ open_file(struct rule_book *b, struct table_rules *r, struct err *err)
     struct buf contents = BUF_INIT;
     char path[POLICY_PATH_BYTES];
     int rc;
+
     if (r->file)
         return 0;
-    /* One that is not there would not tell us when it comes. */
+    /* Create it: no event would report its creation later. */
     table_policy_put(&none, &contents);
     o.contents = buf_slice(&contents);
     policy_path(r->table, path);
@@ -115,7 +122,7 @@ static int read_file(struct rule_book *b,
     int rc = ERR_NOTFOUND;
     for (int i = 0; i < OPEN_TRIES && rc == ERR_NOTFOUND; i++) {
         rc = open_file(b, r, err);
-        /* An event that comes meanwhile makes it stale again. */
+        /* An event during the read makes it stale again. */
         r->fresh = rc == 0;
         if (rc == 0)
             rc = chubby_read(r->file, out, NULL, err);
@@ -133,7 +140,7 @@ static bool has_none(const struct table_rules *r)
            !r->policy.stored_is_over && !r->policy.memory_is_over;
 }
 
-/* What the file says is in force; @bytes move in. */
+/* Put the policy in @bytes in force; @bytes move in. */
 static int take_policy(struct rule_book *b,
                        struct table_rules *r,
                        struct buf *bytes,
@@ -142,6 +149,8 @@ static int take_policy(struct rule_book *b,
     struct access_list *list = NULL;
     struct table_policy p;
     int rc = table_policy_get(buf_slice(bytes), &p, err);
+
+    PRE(b->cluster->table == 0);
     if (rc == 0 && p.has_access)
         rc = access_parse_with(
             p.access, r == b->cluster ? p.roles : b->cluster->policy.roles,
@@ -161,7 +170,8 @@ static int take_policy(struct rule_book *b,
     return 0;
 }
 
-/* This server's part: of a master that has not said yet all of it. */
+/* Set this server's part of principals' rates; the whole until the master has
+ * shared them. */
 static void set_principals(struct rule_book *b)
 {
     const struct table_policy *p = &b->cluster->policy;
@@ -202,6 +212,7 @@ static struct table_rules *
 new_rules(struct rule_book *b, uint64_t table, const char *name)
 {
     struct table_rules *r = mem_zalloc(1, sizeof(*r));
+    PRE(!hash_map_get(&b->tables, hash_key_u64(&table))); /* INV-1 */
     r->table = table;
     r->name = mem_strdup(name);
     r->book = b;
@@ -218,6 +229,7 @@ struct rule_book *rule_book_new(struct tablet_server *s)
     hash_map_init(&b->tables, HASH_KEYS_BORROWED);
     b->cluster = new_rules(b, 0, "the cluster");
     b->principals = principal_buckets_new();
+    POST(b->cluster && !b->cluster->fresh);
     return b;
 }
 
@@ -254,7 +266,7 @@ void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
     struct hash_slot *slot;
     while (b && (slot = hash_map_next(&b->tables, &at)) != NULL) {
         struct table_rules *r = slot->value.pointer;
-        /* The cluster's has roles and administrators, which all others name. */
+        /* All tables' rules depend on the cluster's file. */
         if (!h || r->file == h || b->cluster->file == h)
             r->fresh = r->none = false;
     }
@@ -287,6 +299,7 @@ int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
         return 0;
     if (!t->rules)
         t->rules = rules_of(b, t);
+    INVARIANT(t->rules->table == t->table_id && t->rules->book == b);
     if (!b->cluster->fresh)
         rc = rules_refresh_table(b, b->cluster, err);
     if (rc == 0 && !t->rules->fresh)

@@ -1,16 +1,15 @@
-/* Who may read and write the tables that are served here, and how much: what
- * wire/policy.h writes down, kept until the lock service says that it was
- * written, and looked up per call.
+/* Rights and quotas of the tables that are served here: the records of
+ * wire/policy.h, kept until the lock service reports that they were written,
+ * and looked up by call.
  *
- * A call begins with rules_refresh(), which parks only after a change. What
- * follows until the call parks for something else is of one moment. A principal
+ * A call begins with rules_refresh(), which parks only after a change. The
+ * checks between that and the next parking call are of one moment. A principal
  * that has a right to all families costs one look-up and one test; a table
- * without rules nothing.
+ * without rules costs nothing.
  *
- * METADATA is everybody's to read, and the cluster's own to write.
+ * Anybody may read METADATA; the cluster's own principals alone may write it.
  *
- * Threads: the server's loop.
- */
+ * Threads: the server's loop. */
 #ifndef BIGTABLE_TABLET_SERVER_RULES_H
 #define BIGTABLE_TABLET_SERVER_RULES_H
 
@@ -33,25 +32,27 @@ struct schema;
 struct served;
 struct tablet_server;
 
+/* A book in which no rules are known. @s is borrowed. Owned. */
 struct rule_book *rule_book_new(struct tablet_server *s);
 /* Parks. NULL is allowed. PRE: the session is still there. */
 void rule_book_close(struct rule_book *b);
-/* The file of @h was written, or is gone; NULL: any may have been. Does not
- * park. */
+/* Forget the rules in the file of @h, which was written or removed; NULL: all
+ * rules. Does not park. */
 void rule_book_forget(struct rule_book *b, const struct chubby_handle *h);
-/* Those of principals, as they are now. Borrowed. */
+/* The rates of principals in force. Borrowed. */
 struct principal_buckets *rule_book_principals(struct rule_book *b);
 
-/* Have the rules of the table of @t as they are now. Parks after a change.
- * ERR_UNAVAILABLE: the lock service does not answer. */
+/* Read the rules of the table of @t, unless they are known. Parks after a
+ * change. ERR_UNAVAILABLE: the lock service does not answer. */
 MUST_CHECK int
 rules_refresh(struct tablet_server *s, struct served *t, struct err *err);
 
 /* --- rights ---------------------------------------------------------------
  */
 
-/* What they check of the table of @t, after rules_refresh(). Errors of all:
- * ERR_DENIED names the first family that @principal has not @right to. */
+/* Checks of the rights to the table of @t. PRE: rules_refresh(). Errors of all:
+ * ERR_DENIED names the first family to which @principal does not have @right.
+ */
 
 MUST_CHECK int rules_may(struct tablet_server *s,
                          struct served *t,
@@ -59,7 +60,8 @@ MUST_CHECK int rules_may(struct tablet_server *s,
                          struct slice family,
                          enum access_right right,
                          struct err *err);
-/* The families of @schema that are marked in @by_id; NULL: all of them. */
+/* As rules_may(), for the families of @schema that are marked in @by_id; NULL:
+ * all of them. */
 MUST_CHECK int rules_may_all(struct tablet_server *s,
                              struct served *t,
                              struct slice principal,
@@ -67,7 +69,7 @@ MUST_CHECK int rules_may_all(struct tablet_server *s,
                              const uint8_t *by_id,
                              enum access_right right,
                              struct err *err);
-/* To read those of them that @filter (NULL: none) looks at. */
+/* May @principal read those of them that @filter (NULL: none) reads? */
 MUST_CHECK int rules_may_read(struct tablet_server *s,
                               struct served *t,
                               struct slice principal,
@@ -75,14 +77,14 @@ MUST_CHECK int rules_may_read(struct tablet_server *s,
                               const uint8_t *by_id,
                               const struct quarry_filter *filter,
                               struct err *err);
-/* To write what @m changes. */
+/* May @principal make the change @m? */
 MUST_CHECK int rules_may_change(struct tablet_server *s,
                                 struct served *t,
                                 struct slice principal,
                                 const struct schema *schema,
                                 const struct quarry_mutation *m,
                                 struct err *err);
-/* To any family: to know what the table is like. */
+/* Has @principal a right to any family, and so may know the table's shape? */
 MUST_CHECK int rules_may_look(struct tablet_server *s,
                               struct served *t,
                               struct slice principal,
@@ -105,21 +107,22 @@ MUST_CHECK int rules_may_go(struct tablet_server *s,
                             struct slice principal,
                             enum rate rate,
                             struct err *err);
-/* It had so much. */
+/* Charge the table and @principal for @rows and @bytes that a call read or
+ * wrote. */
 void rules_pay(struct tablet_server *s,
                struct served *t,
                struct slice principal,
                enum rate rate,
                uint64_t rows,
                uint64_t bytes);
-/* Has it more than it may? Cheap. */
+/* Is the table over a quota of size? Cheap. */
 bool rules_is_full(const struct served *t);
-/* May the table, of @schema, hold more? ERR_EXHAUSTED: see size_refuse(). */
+/* May the table, which has @schema, grow? ERR_EXHAUSTED: see size_refuse(). */
 MUST_CHECK int rules_may_grow(struct tablet_server *s,
                               struct served *t,
                               const struct schema *schema,
                               struct err *err);
-/* Does @m put something in, or only take away? */
+/* Does @m add cells, or only delete? */
 bool rules_is_growth(const struct quarry_mutation *m);
 
 #endif /* BIGTABLE_TABLET_SERVER_RULES_H */

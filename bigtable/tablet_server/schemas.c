@@ -1,4 +1,8 @@
-/* Schemas of the tables whose tablets are here, from the lock service. */
+/* Schemas of the tables whose tablets are here. The lock service has them by
+ * name, tablets know the number: a number that is not known yet is searched in
+ * the directory of tables. Tablets find out about later changes by the master's
+ * order (control.c), or from a client that names a newer generation
+ * (serving.c). */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -35,7 +39,7 @@ static struct table_schema *schemas_known(struct tablet_server *s, uint64_t id)
     return v ? v->pointer : NULL;
 }
 
-/* What is known of a table is @schema, which moves in. */
+/* Keep @schema, which moves in, as that of table @id. */
 static struct table_schema *schemas_remember(struct tablet_server *s,
                                              uint64_t id,
                                              uint64_t generation,
@@ -50,6 +54,7 @@ static struct table_schema *schemas_remember(struct tablet_server *s,
     }
     mem_free(t->name);
     schema_free(t->schema);
+    PRE(schema);
     t->name = mem_strdup(name);
     t->schema = schema;
     t->generation = generation;
@@ -81,7 +86,7 @@ static int read_table(struct tablet_server *s,
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
-/* Read those not known yet, until @id is. */
+/* Read tables that are not known yet, until @id is. */
 static int schemas_search(struct tablet_server *s, uint64_t id, struct err *err)
 {
     struct chubby_handle *h;
@@ -136,6 +141,7 @@ int schemas_find(struct tablet_server *s,
 {
     struct table_schema *t;
     int rc;
+    PRE(s->session); /* Tables are found in the lock service. */
     *out = (struct table_schema){.id = id};
     mutex_lock(&s->schema_lock);
     rc = schemas_find_or_read(s, id, &t, err);

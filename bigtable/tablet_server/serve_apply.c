@@ -1,5 +1,11 @@
 /* Changes of rows, of any number of tablets: queued together, so that they
- * share one write of the log. */
+ * share one write of the log.
+ *
+ * The changes are sorted into one part for each tablet. A part drops what its
+ * tablet does not have, what the caller may not change, and changes that were
+ * made before (write/done_changes.h). The rest is written in rounds: a request
+ * of the store ends at the first mistake in a change, and the next round
+ * continues after it. Each change has an outcome of its own. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -12,7 +18,7 @@
 #include "bigtable/tablet_server/serving.h"
 #include "bigtable/write/done_changes.h"
 
-/* Of a change that was not decided yet. */
+/* The code of a change whose outcome is open. */
 #define OPEN INT32_MAX
 
 /* Changes of one tablet, in their order. */
@@ -24,7 +30,7 @@ struct part {
     uint32_t *index;                     /* Of each among all changes. */
     uint64_t *sequences;                 /* Of those that were begun. */
     size_t count;
-    size_t done; /* The first ones: decided. */
+    size_t done; /* The first ones, whose outcome is known. */
     bool begun;
 };
 
@@ -52,6 +58,7 @@ static enum write_durability durability_of(uint8_t d)
 static void
 serve_apply_fail(struct apply *a, size_t i, int rc, const struct err *why)
 {
+    PRE(i < a->count && rc != 0 && a->codes[i] == OPEN);
     a->codes[i] = rc;
     if (a->first.code == 0)
         a->first = *why;
@@ -88,7 +95,7 @@ static int take_changes(struct apply *a, struct slice bytes, struct err *err)
 
 static struct part *part_of(struct apply *a, uint64_t tablet)
 {
-    for (size_t i = a->part_count; i > 0; i--) /* Mostly the last. */
+    for (size_t i = a->part_count; i > 0; i--) /* Mostly the last part. */
         if (a->parts[i - 1].tablet == tablet)
             return &a->parts[i - 1];
     return NULL;
@@ -109,7 +116,7 @@ static struct part *new_part(struct apply *a, uint64_t tablet)
     return p;
 }
 
-/* Count what each tablet gets; then give it to them. */
+/* Count the changes of each tablet, then distribute them. */
 static void sort_into_parts(struct apply *a)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -121,6 +128,7 @@ static void sort_into_parts(struct apply *a)
             p = new_part(a, a->tablets[i]);
         p->count++;
     }
+    INVARIANT(a->part_count <= a->count);
     for (size_t i = 0; i < a->part_count; i++) {
         struct part *p = &a->parts[i];
         p->list = arena_alloc(&a->arena, p->count * sizeof(*p->list));
@@ -145,7 +153,7 @@ static void fail_part(struct apply *a, struct part *p, int rc, struct err *why)
         serve_apply_fail(a, p->index[p->done], rc, why);
 }
 
-/* May @m be made? */
+/* Has the tablet the row of @m, and may the caller change it? */
 static int may_change(struct apply *a,
                       struct part *p,
                       const struct quarry_mutation *m,
@@ -161,8 +169,7 @@ static int may_change(struct apply *a,
     return rc;
 }
 
-/* Begin those of its changes that were not made before; these leave the part.
- */
+/* Begin the changes that were not made before; the others leave the part. */
 static int begin_changes(struct apply *a, struct part *p, struct err *err)
 {
     enum change_state *states;
@@ -196,8 +203,8 @@ static int begin_changes(struct apply *a, struct part *p, struct err *err)
     return rc;
 }
 
-/* Find the tablet; rows that it does not have leave the part, and so does what
- * may not be changed. */
+/* Find the tablet. Changes that it cannot make, or that the caller may not
+ * make, leave the part. */
 static void open_part(struct apply *a, struct part *p)
 {
     struct err err = ERR_INIT;
@@ -238,6 +245,7 @@ static void open_part(struct apply *a, struct part *p)
 
 static void close_part(struct apply *a, struct part *p)
 {
+    INVARIANT(p->done <= p->count);
     if (p->begun)
         done_changes_end(p->served->table->done, a->origin.session,
                          p->sequences, p->count);
@@ -252,12 +260,14 @@ static bool is_gone(struct table_part *t)
     return v == NULL;
 }
 
-/* What became of what @r asked for, the part's changes from `done` on. A
- * mistake in one of them ends the request there, and not those behind it. */
+/* Take over the outcome of @r, which asked for the part's changes from `done`
+ * on. A mistake in one change ends the request there; the changes after it stay
+ * open. */
 static void
 take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
 {
     size_t good = r->rc ? r->failed_index : r->count;
+    PRE(good <= p->count - p->done);
     for (size_t i = 0; i < good; i++)
         a->codes[p->index[p->done++]] = 0;
     atomic_fetch_add(&p->served->writes, good);
@@ -272,7 +282,7 @@ take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
         fail_part(a, p, r->rc, &r->err);
 }
 
-/* One round: what is open of every part. False when nothing was. */
+/* One round: write the open changes of all parts. False: there were none. */
 static bool apply_open(struct apply *a, int64_t now_us)
 {
     struct store_write_request *requests =
@@ -316,7 +326,7 @@ serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
     for (size_t i = 0; i < a->part_count; i++)
         open_part(a, &a->parts[i]);
     while (rc == 0 && apply_open(a, now_us))
-        rc = fiber_check(err); /* Rounds are as many as mistakes. */
+        rc = fiber_check(err); /* There is a round for each mistake. */
     for (size_t i = 0; i < a->part_count; i++)
         close_part(a, &a->parts[i]);
     return rc ? rc : check_answer(a->server, err);
@@ -334,7 +344,7 @@ int handle_apply(struct tablet_server *s,
         rc = admit_request(a.server, held, err);
     if (rc)
         return rc;
-    /* Each change has some bytes, so many are no lie. */
+    /* Each change takes bytes of the attachment, which bounds their number. */
     if (r.count > APPLY_CHANGES_MAX || r.count > held) {
         release_request(a.server, held);
         return err_set(err, ERR_INVALID, "%u changes are too many", r.count);

@@ -1,4 +1,9 @@
-/* Transactions of one row: check and mutate; read, modify and write. */
+/* Transactions of one row: check and mutate; read, modify and write.
+ *
+ * Each is begun under its session and number, so that a try of a change that
+ * was made before gets the answer that was given then (write/done_changes.h).
+ * The answer is logged with the mutation: a check's before it is known which
+ * branch is taken, so both answers are handed in. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
@@ -24,7 +29,7 @@ int change_is_over(struct err *err)
                    "the client was told already what became of the change");
 }
 
-/* The tablet, if it has @row. End @out in any case. */
+/* Find the tablet, if it has @row. serving_end() in any case. */
 static int serve_change_begin(struct tablet_server *s,
                               struct serving *out,
                               uint64_t tablet,
@@ -37,8 +42,8 @@ static int serve_change_begin(struct tablet_server *s,
     return rc;
 }
 
-/* Begin the change, unless it was made before: *@done, and @answer gets what
- * was answered then. */
+/* Begin the change, unless it was made before: then *@done, and @answer gets
+ * the answer of then. */
 static int begin_change(const struct serving *v,
                         const struct change_origin *o,
                         uint64_t sequence,
@@ -71,7 +76,8 @@ static void end_change(const struct serving *v,
         done_changes_end(v->served->table->done, o->session, &sequence, 1);
 }
 
-/* The outcome of a transaction on the tablet of @v, as clients know it. */
+/* Map the outcome of a transaction on the tablet of @v to what clients expect.
+ */
 static int serve_change_settle(const struct serving *v,
                                uint64_t tablet,
                                int rc,
@@ -109,7 +115,7 @@ static int take_branch(struct slice *bytes,
     return rc;
 }
 
-/* May it read what the filter looks at, and make these changes? */
+/* May the caller read what the filter reads, and make these changes? */
 static int may_check(struct tablet_server *s,
                      const struct serving *v,
                      struct slice principal,
@@ -132,7 +138,7 @@ static int may_check(struct tablet_server *s,
     return rc;
 }
 
-/* Do it, and answer. PRE: it was begun. */
+/* Make the change, and answer. PRE: it was begun. */
 static int do_check(struct tablet_server *s,
                     struct rpc_call *call,
                     const struct check_request *r,
@@ -143,6 +149,7 @@ static int do_check(struct tablet_server *s,
 {
     struct check_reply reply = {.matched = false};
     int rc;
+    PRE(v->served && v->view); /* begun */
     rules_pay(s, v->served, call->principal, RATE_WRITES, 1,
               call->attachment.len);
     rc = store_check_and_mutate(
@@ -206,7 +213,7 @@ int handle_check(struct tablet_server *s,
 
 /* --- read, modify, write ------------------------------------------------- */
 
-/* What is changed is read, and given back. */
+/* The caller must be able to read what it changes: the result is returned. */
 static int may_modify(struct tablet_server *s,
                       const struct serving *v,
                       struct slice principal,

@@ -1,4 +1,6 @@
-/* What a tablet is like: its size by group, and where to cut it. */
+/* Descriptions of a tablet: its size and rates, by locality group and family,
+ * and the rows at which it can be cut into pieces of like size. Computed on a
+ * reader thread, because memtables are walked entry by entry. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -52,7 +54,7 @@ int handle_cuts(struct tablet_server *s, struct rpc_call *call, struct err *err)
     return rc;
 }
 
-/* On a thread: memtables are looked at, entry by entry. */
+/* On a thread: memtables are walked entry by entry. */
 struct describe_job {
     const struct serving *serving;
     struct family_use *uses; /* Owned. */
@@ -114,6 +116,7 @@ static void serve_describe_families(const struct serving *v,
         .milli_reads_per_s = serve_describe_milli(rates.reads),
         .milli_writes_per_s = serve_describe_milli(rates.writes),
         .milli_bytes_per_s = serve_describe_milli(rates.bytes)};
+    PRE(uses); /* run_describe() */
     describe_groups(t, v->view->schema, &r);
     describe_families(v->view->schema, uses, &r);
     describe_reply_put(&r, out);

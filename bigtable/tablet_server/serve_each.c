@@ -1,11 +1,10 @@
 /* Reading single rows and cells, many in one call, each with an outcome of its
  * own.
  *
- * Look-ups are sorted by what is read and how; those of one tablet that want
- * the same of their rows share one scan. They are cut into batches, each read
- * by a fiber: rows come mostly from memory, and then the batches run one after
- * the other, but one that waits for a file holds up its own batch alone.
- */
+ * Look-ups are sorted by tablet and by what they read; those of one tablet that
+ * read the same columns share one scan. They are cut into batches, each read by
+ * a fiber: rows mostly come from memory, and then the batches run one after the
+ * other, but a batch that waits for a file does not hold up the others. */
 #include <stdlib.h>
 
 #include "base/core/arena.h"
@@ -22,17 +21,18 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 
-/* An answer that has so much gets no more. */
+/* An answer of this size takes no more rows. */
 #define ANSWER_BYTES_MAX ((size_t)4 << 20)
-/* Look-ups of a batch; batches of a call: the more look-ups, the larger. */
+/* Look-ups of a batch at least, and about how many batches a call is cut into.
+ */
 #define BATCH_LOOKUPS_MIN 8
 #define BATCHES_ABOUT     16
 
-/* A look-up, and what became of it. */
+/* A look-up and its outcome. */
 struct found {
     struct row_lookup l;
     uint32_t index; /* Among those of the call. */
-    size_t at;      /* Of the answer, in the bytes of its batch. */
+    size_t at;      /* Where its answer begins in the bytes of its batch. */
     size_t len;
 };
 
@@ -63,7 +63,7 @@ struct each {
 
 /* --- the request --------------------------------------------------------- */
 
-/* By what is common to a batch, 0 when all of it is. */
+/* The order of batches; 0: both may be in one batch. */
 static int compare_kinds(const struct row_lookup *a, const struct row_lookup *b)
 {
     if (a->tablet != b->tablet)
@@ -113,6 +113,7 @@ static void cut_into_batches(struct each *e)
         b->count++;
         e->of[f->index] = b;
     }
+    POST(e->batch_count > 0 && e->batch_count <= e->count);
 }
 
 /* --- outcomes ------------------------------------------------------------ */
@@ -120,6 +121,7 @@ static void cut_into_batches(struct each *e)
 static void
 serve_each_fail(struct each *e, const struct found *f, int rc, struct err *why)
 {
+    PRE(f->index < e->count && rc != 0);
     e->codes[f->index] = rc;
     if (e->first.code == 0)
         e->first = *why;
@@ -131,7 +133,7 @@ static void fail_all(struct batch *b, int rc, struct err *why)
         serve_each_fail(b->each, b->list[i], rc, why);
 }
 
-/* The answer to @f begins; end_answer() when all of it is there. */
+/* Begin the answer to @f; end_answer() ends it. */
 static void begin_answer(const struct batch *b, struct found *f)
 {
     f->at = b->bytes.len;
@@ -139,11 +141,12 @@ static void begin_answer(const struct batch *b, struct found *f)
 
 static void end_answer(struct batch *b, struct found *f)
 {
+    PRE(f->at <= b->bytes.len);
     f->len = b->bytes.len - f->at;
     b->each->bytes += f->len;
 }
 
-/* There is always room for the first. */
+/* The first answer always fits. */
 static int check_room(const struct each *e, struct err *err)
 {
     return e->bytes < ANSWER_BYTES_MAX
@@ -153,7 +156,7 @@ static int check_room(const struct each *e, struct err *err)
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* Give the rows of @scan to those who asked for them. */
+/* Append the rows of @scan as answers to the look-ups of the batch. */
 static int
 take_rows(struct batch *b, struct scan *scan, size_t *done, struct err *err)
 {
@@ -178,7 +181,7 @@ take_rows(struct batch *b, struct scan *scan, size_t *done, struct err *err)
     return rc;
 }
 
-/* The rows of the batch that the tablet has; others fail, and leave it. */
+/* Keep the look-ups of rows that the tablet has; the others fail. */
 static void keep_rows(struct batch *b, const struct tablet *t)
 {
     size_t kept = 0;
@@ -231,6 +234,7 @@ static int read_rows(struct batch *b, struct serving *v, struct err *err)
         return rc;
     rc = take_rows(b, scan, &done, err);
     scan_free(scan);
+    INVARIANT(done <= b->count);
     b->list += done;
     b->count -= done;
     return rc;
@@ -263,7 +267,7 @@ read_one_cell(struct batch *b, struct serving *v, size_t i, struct err *err)
     return rc;
 }
 
-/* A mistake in one of them is not the others'. */
+/* Each cell has an outcome of its own. */
 static int read_cells(struct batch *b, struct serving *v, struct err *err)
 {
     int rc = rules_may_go(b->each->server, v->served, b->each->principal,
@@ -281,7 +285,7 @@ static int read_cells(struct batch *b, struct serving *v, struct err *err)
 
 /* --- batches ------------------------------------------------------------- */
 
-/* What is left of the batch afterwards failed with it. */
+/* Look-ups that are left in the batch afterwards have failed with its error. */
 static int read_batch(struct batch *b, struct err *err)
 {
     struct tablet_server *s = b->each->server;

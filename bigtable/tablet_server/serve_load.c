@@ -1,5 +1,7 @@
-/* Files of a bulk load for a tablet: checked on a thread, copied beside the
- * other SSTables without copying their bytes, and added. */
+/* Bulk loads into a tablet: the files are checked on a thread, given names
+ * beside the other SSTables without copying their bytes, and added in one
+ * change of the tablet's state. A tablet that knows the load's id does nothing.
+ * Where tables are encrypted, writers of a load first borrow a key here. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -37,14 +39,15 @@ static void number_path(uint64_t number, char path[PATH_BYTES])
     snprintf(path, PATH_BYTES, STORE_TABLES_DIR "/%06" PRIu64 ".sst", number);
 }
 
-/* In the cluster's file system both names have the same chunks. Another, of a
- * server alone, gives the name. */
+/* In the cluster's file system the new name shares the chunks of the old one;
+ * in a local one the file is renamed. */
 static int
 serve_load_place(void *ctx, const struct new_file *f, struct err *err)
 {
     struct tablet_server *s = ctx;
     char path[PATH_BYTES];
     int rc = fs_mkdirs(s->fs, STORE_TABLES_DIR, err);
+    PRE(f->number != 0);
     number_path(f->number, path);
     if (rc)
         return rc;
@@ -100,7 +103,8 @@ static void run_load(void *arg)
     const struct file_mover mover = {serve_load_place, take_back, s};
     struct table_part *t = j->serving->served->table;
     uint64_t load = load_number(j->id);
-    /* Does it have the load, so that the files need not be there? */
+    /* Ask first whether the tablet has the load: then its files need not be
+     * there. */
     j->rc =
         add_files(s->store, t, load, j->files, 0, &mover, &j->counts, &j->err);
     if (j->rc == 0 && j->counts.before == 0)
@@ -143,7 +147,7 @@ static int serve_load_files(struct tablet_server *s,
     return rc;
 }
 
-/* What was begun is finished, whoever still waits. */
+/* A load that was begun is finished, although its call may be cancelled. */
 struct load_call {
     struct tablet_server *server;
     struct rpc_call *call;
@@ -179,7 +183,7 @@ int handle_load_files(struct tablet_server *s,
 
 /* --- keys ---------------------------------------------------------------- */
 
-/* Deriving it may read KEYS again. */
+/* Deriving the key may read KEYS, which blocks: on a thread. */
 struct lend_job {
     struct keyring *keys;
     unsigned char lent[KEYRING_SALT_BYTES];

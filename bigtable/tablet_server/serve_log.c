@@ -1,5 +1,6 @@
-/* Sorting segments of dead servers' logs, and handing out what they have of a
- * tablet to the server that loads it. */
+/* Sorting segments of dead servers' logs by order of the master, and sending
+ * the rows of a tablet in them to the server that loads it. Segments are sorted
+ * on threads; what fits stays in the cache of recovery/segment_cache.h. */
 #include "base/core/panic.h"
 #include "bigtable/recovery/segment_cache.h"
 #include "bigtable/recovery/sorted_segment.h"
@@ -7,7 +8,7 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/log_calls.h"
 
-/* What is done on a thread. */
+/* Sorting a segment, on a thread. */
 struct sort_job {
     struct tablet_server *server;
     char dir[LOG_DIR_BYTES];
@@ -24,7 +25,8 @@ static void run_sort(void *arg)
                               j->name, j->server->number, &j->segment, &j->err);
 }
 
-/* The segment, referenced; *@out is NULL when it is in its file. */
+/* Get the segment, sorted and referenced; *@out is NULL if it was written to a
+ * file instead. */
 static int get_segment(struct tablet_server *s,
                        uint64_t log,
                        struct slice name,
@@ -32,6 +34,8 @@ static int get_segment(struct tablet_server *s,
                        struct err *err)
 {
     struct sort_job j = {.server = s};
+
+    PRE(s->number != 0);
     *out = NULL;
     if (log == s->number)
         return err_set(err, ERR_INVALID, "log %llu is in use",
@@ -40,6 +44,7 @@ static int get_segment(struct tablet_server *s,
     j.name = mem_strndup(name.data, name.len);
     server_in_thread(s, run_sort, &j);
     mem_free(j.name);
+    POST(j.rc == 0 || !j.segment);
     *out = j.segment;
     return j.rc ? err_copy(err, &j.err) : 0;
 }

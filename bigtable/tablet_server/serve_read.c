@@ -1,4 +1,7 @@
-/* Reading rows: an answer has as many as fit, and where to go on. */
+/* Reading rows: an answer has as many rows as fit, and the row to continue at.
+ * The server keeps no state between the answers of a scan. A single row is read
+ * on the loop, because it is mostly in memory; all other reads run on a reader
+ * thread. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -13,10 +16,11 @@
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 
-/* Of an answer, unless the client asks for less. */
+/* Bytes of an answer, unless the client asks for less. */
 #define ANSWER_BYTES_DEFAULT ((size_t)1 << 20)
 #define ANSWER_BYTES_MAX     ((size_t)16 << 20)
-/* An answer that has nothing yet is given after so long, or so many rows. */
+/* An answer without rows is given after this time, or after this number of rows
+ * without a match. */
 #define ANSWER_US     UINT64_C(500000)
 #define PROGRESS_ROWS 256
 
@@ -39,8 +43,8 @@ struct read_job {
     struct err err;
 };
 
-/* The row behind @row. */
-static void go_on_behind(struct read_job *j, struct slice row)
+/* The next answer begins at the first row after @row. */
+static void continue_after(struct read_job *j, struct slice row)
 {
     buf_clear(&j->next);
     buf_append_slice(&j->next, row);
@@ -56,13 +60,13 @@ static void put_rows_kept(struct read_job *j)
     }
 }
 
-/* One row of the scan to the answer. */
+/* Append one row of the scan to the answer. */
 static int
 put_row(struct read_job *j, const struct quarry_row *row, struct err *err)
 {
     int rc;
     if (row->cell_count == 0)
-        return 0; /* It only says how far the scan is. */
+        return 0; /* It only reports the progress of the scan. */
     if (!j->script) {
         row_put(row, j->rows);
         j->reply.row_count++;
@@ -94,17 +98,18 @@ static int read_rows(struct read_job *j, struct err *err)
         if (rc)
             break;
         if (is_full(j)) {
-            go_on_behind(j, row->key);
+            continue_after(j, row->key);
             break;
         }
     }
     j->reply.done = rc == 0 && !row;
+    POST(rc || j->reply.done || j->next.len > 0);
     scan_free(scan);
     return rc;
 }
 
-/* Each answer of a scan brings the text again. Compiling and running it are
- * work for a thread of the pool. */
+/* Each call of a scan carries the program's text; it is compiled and run on a
+ * thread of the pool. */
 static int open_script(struct read_job *j, struct err *err)
 {
     int rc = program_get(j->server->programs, j->source, false, false,

@@ -1,4 +1,7 @@
-/* Sawzall programs over the rows of a tablet: their tables travel, not rows. */
+/* Sawzall programs over the rows of a tablet: the program's tables travel to
+ * the client, not the rows. A call runs until the tablet ends or its time is
+ * up; the client merges the partial tables of all calls. A program that writes
+ * to outputs is refused, and runs at the client. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -12,7 +15,7 @@
 #include "bigtable/tablet_server/serving.h"
 #include "sawzall-lite/sawzall.h"
 
-/* An answer is given after so long, unless the client says otherwise. */
+/* An answer is given after this time, unless the client sets another. */
 #define ANSWER_US_DEFAULT UINT64_C(1000000)
 #define ANSWER_US_MAX     UINT64_C(10000000)
 #define PROGRESS_ROWS     256
@@ -66,7 +69,7 @@ static int open_run(struct run_job *j, struct err *err)
     return saw_run_new(program_code(j->program), &o, &j->run, err);
 }
 
-static void go_on_behind(struct run_job *j, struct slice row)
+static void continue_after(struct run_job *j, struct slice row)
 {
     buf_append_slice(&j->next, row);
     buf_append_byte(&j->next, '\0');
@@ -93,11 +96,12 @@ static int run_rows(struct run_job *j, struct err *err)
             j->reply.row_count++;
         }
         if (is_late(j)) {
-            go_on_behind(j, row->key);
+            continue_after(j, row->key);
             break;
         }
     }
     j->reply.done = rc == 0 && !row;
+    POST(rc || j->reply.done || j->next.len > 0);
     scan_free(scan);
     return rc;
 }

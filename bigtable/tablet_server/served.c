@@ -1,9 +1,41 @@
-/* The tablets that are here. */
+/* The tablets that are here, and their phases.
+ *
+ * The table of moves below is the diagram of docs/protocols.md: every change of
+ * a phase passes tablet_move(), which asserts it. The set also remembers, for
+ * each tablet, the last epoch in which it left: an order to load it in that
+ * epoch may be delayed on its way, and must not bring the tablet back after the
+ * server has told the master that it is gone. */
 #include <stdlib.h>
 
 #include "base/core/panic.h"
 #include "bigtable/store/table_part.h"
 #include "bigtable/tablet_server/server.h"
+
+/* The phases that may follow each. */
+static const unsigned phase_next[] = {
+    [TABLET_LOADING] = 1U << TABLET_SERVING,
+    [TABLET_SERVING] = 1U << TABLET_UNLOADING,
+    [TABLET_UNLOADING] = 1U << TABLET_SERVING, /* A flush failed. */
+};
+
+static bool may_follow(enum tablet_phase from, enum tablet_phase to)
+{
+    return (size_t)from < ARRAY_LEN(phase_next) &&
+           (phase_next[from] & (1U << to)) != 0;
+}
+
+void tablet_move(struct served *t, enum tablet_phase to)
+{
+    enum tablet_phase from = atomic_exchange(&t->phase, to);
+    INVARIANT(may_follow(from, to)); /* INV-1 */
+    INVARIANT(t->table);             /* INV-2 */
+}
+
+bool tablet_begin_unload(struct served *t, enum tablet_phase *now)
+{
+    *now = TABLET_SERVING;
+    return atomic_compare_exchange_strong(&t->phase, now, TABLET_UNLOADING);
+}
 
 void served_set_init(struct served_set *s)
 {
@@ -27,7 +59,8 @@ void served_set_close(struct served_set *s)
 
 static struct served *served_ref(struct served *t)
 {
-    atomic_fetch_add(&t->references, 1);
+    unsigned before = atomic_fetch_add(&t->references, 1);
+    INVARIANT(before > 0); /* INV-4 */
     return t;
 }
 
@@ -44,13 +77,19 @@ struct served *served_find(struct served_set *s, uint64_t id)
 
 void served_unref(struct served *t)
 {
-    if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+    unsigned before;
+
+    if (!t)
+        return;
+    before = atomic_fetch_sub(&t->references, 1);
+    INVARIANT(before > 0); /* INV-4 */
+    if (before != 1)
         return;
     table_part_unref(t->table);
     mem_free(t);
 }
 
-/* PRE: the lock is held, as below. */
+/* PRE: the lock is held, as in note_left(). */
 static bool has_left(struct served_set *s, uint64_t id, uint64_t epoch)
 {
     const union hash_value *v = hash_map_get(&s->left, hash_key_u64(&id));
@@ -62,6 +101,7 @@ static void note_left(struct served_set *s, uint64_t id, uint64_t epoch)
     bool added;
     union hash_value *v = hash_map_put(&s->left, hash_key_u64(&id), &added);
     v->number = added ? epoch : MAX_OF(v->number, epoch);
+    POST(v->number >= epoch);
 }
 
 struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
@@ -69,6 +109,8 @@ struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
     struct served *t = mem_zalloc(1, sizeof(*t));
     union hash_value *v;
     bool added = false;
+
+    PRE(id != 0);
     t->id = id;
     t->epoch = epoch;
     atomic_init(&t->references, 1);
@@ -111,6 +153,7 @@ void served_leave(struct served_set *s, struct served *t)
     mutex_lock(&s->lock);
     removed = remove_it(s, t);
     note_left(s, t->id, t->epoch);
+    POST(has_left(s, t->id, t->epoch));
     mutex_unlock(&s->lock);
     if (removed)
         served_unref(t);
@@ -144,9 +187,11 @@ void served_start(struct served_set *s,
                   struct served *t,
                   struct table_part *table)
 {
+    PRE(table);
     mutex_lock(&s->lock);
+    PRE(!t->table); /* INV-2 */
     t->table = table_part_ref(table);
-    atomic_store(&t->phase, TABLET_SERVING);
+    tablet_move(t, TABLET_SERVING);
     cond_broadcast(&s->changed);
     mutex_unlock(&s->lock);
 }

@@ -1,11 +1,10 @@
-/* What the files of the tablet server share. Private to bigtable/tablet_server.
+/* The parts that the files of the tablet server share. Private to
+ * bigtable/tablet_server.
  *
- * Handlers run on fibers of the server's loop. What computes or reads for long
- * runs on threads: reads in a pool of their own (reader_pool), which never
- * waits for another tablet; what is ordered by the master (loads, unloads,
- * splits) on a thread each, because it may wait for METADATA, which may be
- * served here.
- */
+ * Handlers run on fibers of the server's loop. Work that computes or reads for
+ * long runs on threads: reads in a pool of their own (reader_pool), which never
+ * waits for another tablet; orders of the master (loads, unloads, splits) on a
+ * thread each, because they may wait for METADATA, which may be served here. */
 #ifndef BIGTABLE_TABLET_SERVER_SERVER_H
 #define BIGTABLE_TABLET_SERVER_SERVER_H
 
@@ -39,56 +38,86 @@ struct write_log;
 
 /* --- served tablets (served.c) ------------------------------------------- */
 
-/* A tablet here, from the order to load it until it is gone. */
+/* A tablet here, from the order to load it until it has left.
+ *
+ * Invariants, kept by served.c
+ *     INV-1. The phase changes along the diagram of enum tablet_phase in
+ *            docs/protocols.md, by tablet_move() and tablet_begin_unload().
+ *     INV-2. `table` is set once, before the phase leaves TABLET_LOADING.
+ *     INV-3. Id and epoch never change: a tablet that comes again is another
+ *            struct served.
+ *     INV-4. The set holds one reference, and each user one more. */
 struct served {
     uint64_t id; /* First: its key in the map. */
     atomic_uint references;
     _Atomic enum tablet_phase phase;
-    atomic_bool reads_stopped; /* It is about to be another's. */
+    atomic_bool reads_stopped; /* It is about to be another server's. */
     uint64_t epoch;
     uint64_t table_id;
     bool is_root;
     struct table_part *table;  /* Referenced; NULL until it is loaded. */
-    struct table_rules *rules; /* Of its table; NULL: not looked for yet. Of the
+    struct table_rules *rules; /* Of its table; NULL: not looked up yet. Of the
                                   loop alone. */
     atomic_ullong reads;       /* Rows. */
     atomic_ullong writes;
     atomic_ullong cpu_us;
 };
 
+/* Threads: any; the lock guards the maps, and the setting of `table`. */
 struct served_set {
     struct mutex lock;
     struct cond changed;
     struct hash_map map; /* By id: struct served, referenced. */
-    /* By id: the last epoch in which a tablet left, or was taken back before it
-     * came. It is not loaded in that one any more. */
+    /* By id: the last epoch in which a tablet left, or was withdrawn before it
+     * was loaded; it grows. The tablet is not loaded again in that epoch. */
     struct hash_map left;
 };
 
+/* An empty set. */
 void served_set_init(struct served_set *s);
+/* Releases the tablets in it. PRE: nobody uses the set. */
 void served_set_close(struct served_set *s);
-/* Referenced; NULL when it is not here. Any thread. */
+/* The tablet @id, referenced; NULL: it is not here. Any thread. */
 struct served *served_find(struct served_set *s, uint64_t id);
-void served_unref(struct served *t); /* NULL is allowed. */
-/* A new one that is being loaded, in the set and referenced; NULL when there is
- * one with its id, or it has left in @epoch. */
+/* Drop a reference; NULL is allowed. Any thread. */
+void served_unref(struct served *t);
+/* Add the tablet @id, which is being loaded. Returns it referenced; NULL: it is
+ * in the set, or has left in @epoch. PRE: @id is not 0. */
 struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch);
-/* It could not be loaded, or was split. */
+/* Remove @t, which could not be loaded, or was split. */
 void served_remove(struct served_set *s, struct served *t);
-/* It was here and is no more: not in its epoch. */
+/* Remove @t, which has left: it is not loaded again in its epoch. */
 void served_leave(struct served_set *s, struct served *t);
-/* It is not here in @epoch, and will not be. False: it is here. */
+/* Make sure that the tablet @id is not here in @epoch, and will not be loaded
+ * in it. False: it is here. */
 bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch);
+/* Has it left in @epoch or later? */
 bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
-/* It is served: as @table (referenced by it). */
+/* Serve @t as @table, of which it takes a reference. PRE: it is being loaded.
+ */
 void served_start(struct served_set *s,
                   struct served *t,
                   struct table_part *table);
+/* Change the phase of @t. PRE: its diagram has the move. */
+void tablet_move(struct served *t, enum tablet_phase to);
+/* From TABLET_SERVING to TABLET_UNLOADING, which one order gets to do. False:
+ * *@now is the phase instead. */
+bool tablet_begin_unload(struct served *t, enum tablet_phase *now);
 /* All, referenced, in order of their ids. Owned. */
 struct served **served_list(struct served_set *s, size_t *count);
 
 /* --- the server ---------------------------------------------------------- */
 
+/* The server.
+ *
+ * Invariants, kept by tablet_server.c unless said otherwise
+ *     INV-1. `ready` is set once, after session, log, store and registry are
+ *            there and `number` is final.
+ *     INV-2. `over` is set once; nothing is answered or written after it.
+ *     INV-3. At most LOADS_MAX loads of users' tablets run (load.c).
+ *     INV-4. `request_bytes` is the sum of the requests admitted and not
+ *            released (serving.c).
+ */
 struct tablet_server {
     struct world *world;
     struct loop *loop;
@@ -98,9 +127,10 @@ struct tablet_server {
     char *address;
     struct session *session;
     struct fs *fs;
-    struct quarry *quarry;        /* Opened when METADATA is needed first. */
-    struct tablet_rows *metadata; /* Of it, or the one given; from then. */
-    struct mutex client_lock;     /* Over its opening. */
+    struct quarry *quarry;        /* Opened when METADATA is first needed. */
+    struct tablet_rows *metadata; /* Its rows, or those given in the options;
+                                   * from then. */
+    struct mutex client_lock;     /* Held while it is opened. */
     struct tablet_rows *root;
     struct store *store;
     struct tablet_registry *registry;
@@ -108,9 +138,9 @@ struct tablet_server {
     struct served_set served;
     struct mutex load_lock;
     struct cond load_done;
-    unsigned loads;           /* Of users' tablets, under way. */
+    unsigned loads;           /* Of users' tablets, in progress. */
     struct hash_map schemas;  /* By table id: struct table_schema. */
-    struct mutex schema_lock; /* Over a reading of them. */
+    struct mutex schema_lock; /* Held while they are read. */
     struct channel_set *channels;
     struct program_cache *programs;
     struct reader_pool *readers;
@@ -118,20 +148,21 @@ struct tablet_server {
     struct segment_cache *segments; /* Of dead servers' logs. */
     struct fiber *starter;
     uint64_t number;
-    atomic_bool ready; /* It has joined. */
-    atomic_bool over;  /* It serves no more. */
+    atomic_bool ready; /* It has joined: INV-1. */
+    atomic_bool over;  /* It serves no more: INV-2. */
     bool stopping;
     atomic_bool starter_stop;
     struct mutex failure_lock;
     struct err failure; /* Why it is over. */
     atomic_ullong request_bytes;
     atomic_ullong lost_count;
-    size_t work_count; /* Fibers that this started, still running. */
+    size_t work_count; /* Fibers of server_spawn() that still run. */
     struct mutex work_lock;
     struct cond work_done;
 };
 
-/* It serves no more, because of @why. Any thread; does not wait. */
+/* End serving, because of @why; the first reason is kept. Any thread; does not
+ * wait. */
 void server_fail(struct tablet_server *s, const struct err *why);
 /* Run fn(s, arg) on a fiber of the loop, which the server waits for when it is
  * closed. Any thread. */
@@ -140,7 +171,7 @@ void server_spawn(struct tablet_server *s,
                   uint64_t arg);
 /* Run fn(arg) on a thread of its own and wait. Parks. */
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg);
-/* The rows where the record of @key is. For tablet_registry. */
+/* The rows that have the record of @key. For tablet_registry. */
 int server_rows(void *ctx,
                 struct slice key,
                 struct tablet_rows **out,
@@ -148,19 +179,27 @@ int server_rows(void *ctx,
 
 /* --- tablets coming and going (load.c, unload.c) ------------------------- */
 
+/* Load the tablet of the order, and serve it. Parks. Errors: ERR_EXISTS: it is
+ * served; ERR_ABORTED: it has left, or its record names another server or
+ * epoch; ERR_UNAVAILABLE: it is on its way; those of reading its record and
+ * files. */
 MUST_CHECK int load_tablet(struct tablet_server *s,
                            const struct tablet_order *o,
                            struct err *err);
-/* Does it come of a split here that is being written down? */
+/* Is the tablet a half of a split here that is being recorded? */
 bool is_being_made(struct tablet_server *s, uint64_t tablet);
-/* *@closed_us: for how long it has taken no writes. */
+/* Write what the tablet has in memory to files, record that nobody serves it,
+ * and forget it. *@closed_us: how long writers were held off. Parks. Errors:
+ * ERR_NOTFOUND: it is not here, and will not be loaded in that epoch;
+ * ERR_UNAVAILABLE: it is on its way. */
 MUST_CHECK int unload_tablet(struct tablet_server *s,
                              const struct tablet_order *o,
                              uint64_t *closed_us,
                              struct err *err);
-/* It is another's: give it up. */
+/* Give up the tablet @id, whose record names another server. Parks. */
 void give_up_tablet(struct tablet_server *s, uint64_t id);
-/* For store_sharing. */
+/* The two halves of @old are served in its place. For store_sharing.replaced.
+ */
 void tablet_was_split(void *ctx,
                       struct table_part *old,
                       struct table_part *const *halves,
@@ -175,12 +214,13 @@ struct table_schema {
     struct schema *schema;
 };
 
-/* That of table @id as the lock service has it now: a copy, the caller's.
+/* The schema of table @id as the lock service has it now: a copy, to be closed.
  * Parks. ERR_NOTFOUND. */
 MUST_CHECK int schemas_find(struct tablet_server *s,
                             uint64_t id,
                             struct table_schema *out,
                             struct err *err);
+/* Frees its name and schema. */
 void table_schema_close(struct table_schema *t);
 /* Put it in force for @t if that has an older one. Parks. */
 MUST_CHECK int schemas_apply(struct tablet_server *s,
@@ -188,6 +228,7 @@ MUST_CHECK int schemas_apply(struct tablet_server *s,
                              const struct schema *schema,
                              uint64_t generation,
                              struct err *err);
+/* Forget all schemas. */
 void schemas_close(struct tablet_server *s);
 
 /* --- handlers ------------------------------------------------------------ */
@@ -200,17 +241,20 @@ MUST_CHECK int find_tablet(struct tablet_server *s,
                            uint64_t id,
                            struct served **out,
                            struct err *err);
-/* Its answer may go out: the server surely still lives. Parks. */
+/* Wait until the server certainly holds its lock, so that an answer may be
+ * sent. Parks only in doubt. ERR_CLOSED. */
 MUST_CHECK int check_answer(struct tablet_server *s, struct err *err);
-/* What the store says of a table that is gone, as clients know it. */
+/* The error that makes a client look up where the tablet is. Returns
+ * ERR_NOTFOUND, with ERR_DETAIL_ELSEWHERE. */
 int not_here(uint64_t id, struct err *err);
-/* A try of a change whose client has been told what became of it. Returns
+/* The error of a change whose outcome the client has been told before. Returns
  * ERR_ABORTED. */
 int change_is_over(struct err *err);
 /* Account for a request in memory; ERR_UNAVAILABLE when there is no room. Ends
  * with release_request(). */
 MUST_CHECK int
 admit_request(struct tablet_server *s, size_t bytes, struct err *err);
+/* @bytes: those that were admitted. */
 void release_request(struct tablet_server *s, size_t bytes);
 
 /* Add the methods of wire/methods.h to the server's rpc_server; each passes its

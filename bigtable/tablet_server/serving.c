@@ -1,4 +1,7 @@
-/* Finding tablets for calls. */
+/* Finding tablets for calls, and the memory of requests. A call finds its
+ * tablet by id, refreshes the rules of its table, and takes a view: schema and
+ * files of one moment. A client that knows a newer schema than this server
+ * makes it read that schema. */
 #include "bigtable/tablet_server/serving.h"
 
 #include "base/core/panic.h"
@@ -39,13 +42,17 @@ int find_tablet(struct tablet_server *s,
         return err_set(err, ERR_UNAVAILABLE, "tablet %llu is on its way",
                        (unsigned long long)id);
     }
+    INVARIANT(t->table && t->id == id); /* INV-2 of struct served. */
     *out = t;
     return 0;
 }
 
 int check_answer(struct tablet_server *s, struct err *err)
 {
-    int rc = session_wait_safe(s->session, err);
+    int rc;
+
+    PRE(s->session); /* INV-1: a handler runs, so it has joined. */
+    rc = session_wait_safe(s->session, err);
     if (rc == 0 && atomic_load(&s->over))
         rc = err_set(err, ERR_CLOSED, "this tablet server is ending");
     return rc;
@@ -65,10 +72,11 @@ int admit_request(struct tablet_server *s, size_t bytes, struct err *err)
 
 void release_request(struct tablet_server *s, size_t bytes)
 {
-    atomic_fetch_sub(&s->request_bytes, bytes);
+    uint64_t before = atomic_fetch_sub(&s->request_bytes, bytes);
+    INVARIANT(before >= bytes); /* INV-4 */
 }
 
-/* The client knows a newer schema than this server: it reads it, too. */
+/* Read the schema again, because a client knows a newer one. */
 static void serving_refresh(struct tablet_server *s, uint64_t id)
 {
     struct served *t = served_find(&s->served, id);
@@ -76,7 +84,7 @@ static void serving_refresh(struct tablet_server *s, uint64_t id)
     if (t && t->table && schemas_find(s, t->table_id, &schema, NULL) == 0) {
         if (schemas_apply(s, t->table, schema.schema, schema.generation,
                           NULL) != 0) {
-            /* The client tries again, and so does this. */
+            /* The client tries again, which starts this again. */
         }
         table_schema_close(&schema);
     }
@@ -114,6 +122,8 @@ int serving_spec(struct serving *v,
 {
     const struct tablet *t = v->view->tablets[0];
     struct slice start = buf_slice(&t->start);
+
+    INVARIANT(v->view->tablet_count == 1);
     int rc = read_spec_build(&v->spec, v->view, o, err);
     if (rc)
         return rc;
@@ -128,8 +138,11 @@ int serving_may_read(struct tablet_server *s,
                      struct slice principal,
                      struct err *err)
 {
-    int rc = rules_may_read(s, v->served, principal, v->view->schema,
-                            v->spec.families, v->spec.filter, err);
+    int rc;
+
+    PRE(v->served && v->view);
+    rc = rules_may_read(s, v->served, principal, v->view->schema,
+                        v->spec.families, v->spec.filter, err);
     return rc ? rc : rules_may_go(s, v->served, principal, RATE_READS, err);
 }
 

@@ -1,4 +1,5 @@
-/* What a call that reads a tablet holds of it. Threads: one at a time. */
+/* A tablet for the time of a call that reads it, with the schema and the rules
+ * of that moment. Threads: one at a time. */
 #ifndef BIGTABLE_TABLET_SERVER_SERVING_H
 #define BIGTABLE_TABLET_SERVER_SERVING_H
 
@@ -29,7 +30,8 @@ MUST_CHECK int serving_begin(struct tablet_server *s,
                              uint64_t id,
                              uint64_t generation,
                              struct err *err);
-/* What to read as @o says, but from row @from on, and of the tablet alone. */
+/* Build the spec of a read with the options @o, clipped to the tablet and
+ * beginning at row @from. */
 MUST_CHECK int serving_spec(struct serving *v,
                             const struct quarry_read_options *o,
                             struct slice from,
@@ -40,10 +42,11 @@ MUST_CHECK int serving_may_read(struct tablet_server *s,
                                 const struct serving *v,
                                 struct slice principal,
                                 struct err *err);
+/* Releases all of it; allowed after serving_begin() has failed. */
 void serving_end(struct serving *v);
 
-/* A call whose rows have outcomes of their own: if @first, that of the first
- * that failed, is a denial, the audit log has it. */
+/* For a call whose rows have outcomes of their own: note it in the audit log if
+ * @first, the first failure, is a denial. */
 void serving_audit(struct tablet_server *s,
                    const struct rpc_call *call,
                    const char *what,

@@ -1,4 +1,9 @@
-/* Being a member of the cluster. */
+/* Membership in the cluster (section 5.2 of the Bigtable paper): joining, the
+ * loss of the lock, and the check that an order is the present master's.
+ *
+ * The lease of the session says how long the lock is certainly held. When it is
+ * in doubt, answers wait until the lock service has renewed it or the session
+ * is lost. */
 #include "bigtable/tablet_server/session.h"
 
 #include <stdio.h>
@@ -14,15 +19,15 @@
 #include "chubby-lite/chubby.h"
 
 #define PATH_BYTES 128
-/* A master's lock that was checked is not checked again for so long. */
+/* A sequencer is not checked again for this time. */
 #define MASTER_TRUSTED_NS UINT64_C(1000000000)
-/* Looks at a session in doubt. */
+/* Between looks at a session in doubt. */
 #define LOOK_US UINT64_C(2000)
-/* Each try to take a number that is overtaken is one that another took. */
+/* A try fails only when another server or master has taken the number. */
 #define NUMBER_TRIES_MAX 1000
-/* How long the lock stays closed when this server fails. Nothing of it is under
- * way any more: it looks at its lease before each answer, and whoever takes its
- * log keeps it from writing. */
+/* How long the lock stays closed after this server fails. It can be short: the
+ * server checks its lease before each answer, and a server that takes its log
+ * keeps it from writing. */
 #define LOCK_DELAY_MS 100
 
 struct session {
@@ -33,7 +38,7 @@ struct session {
     uint64_t number;
     bool lost;
     struct err why;
-    struct buf master;  /* Sequencer that was checked, */
+    struct buf master;  /* The sequencer that was checked, */
     uint64_t master_ns; /* when. */
 };
 
@@ -43,7 +48,7 @@ static void tablet_session_lose(struct session *s, const char *why)
 {
     if (s->lost)
         return;
-    s->lost = true;
+    s->lost = true; /* INV-2 */
     err_set(&s->why, ERR_CLOSED, "%s", why);
     if (s->options.lost)
         s->options.lost(s->options.ctx, &s->why);
@@ -70,6 +75,7 @@ bool session_is_safe(const struct session *s)
 
 int session_wait_safe(struct session *s, struct err *err)
 {
+    PRE(s->number != 0);
     while (UNLIKELY(!session_is_safe(s))) {
         int rc = s->lost ? err_copy(err, &s->why) : fiber_check(err);
         if (rc)
@@ -107,7 +113,7 @@ open_counters(struct session *s, struct chubby_handle **out, struct err *err)
     return rc;
 }
 
-/* One try: ERR_ABORTED when another was faster. */
+/* One try. ERR_ABORTED: another took the number. */
 static int
 try_number(struct session *s, struct chubby_handle *h, struct err *err)
 {
@@ -147,6 +153,8 @@ static int take_lock(struct session *s, const char *address, struct err *err)
     struct buf bytes = BUF_INIT;
     char path[PATH_BYTES];
     int rc;
+
+    PRE(s->number != 0 && !s->file);
     snprintf(path, sizeof(path), BIGTABLE_LOCK_SERVERS "/%08llu",
              (unsigned long long)s->number);
     server_record_put(&record, &bytes);
@@ -155,7 +163,8 @@ static int take_lock(struct session *s, const char *address, struct err *err)
                      CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE | CHUBBY_NEW,
                      &o, &s->file, err);
     buf_close(&bytes);
-    /* The master may look before the lock is held: it asks twice. */
+    /* The master may see the file before the lock is held; it probes only a
+     * server that it has heard of. */
     return rc ? rc : chubby_acquire(s->file, CHUBBY_EXCLUSIVE, err);
 }
 
@@ -207,6 +216,7 @@ int session_join(struct world *w,
     s->options = *opts;
     rc = tablet_session_join(s, address, err);
     *out = s;
+    POST(rc || (s->file && s->number != 0));
     if (rc) {
         err_wrap(err, "join the cluster");
         s->options.lost = NULL;
@@ -222,7 +232,7 @@ void session_quit(struct session *s)
         return;
     s->options.lost = NULL;
     if (s->file && chubby_delete(s->file, NULL) != 0) {
-        /* The master deletes it when the lock is free. */
+        /* The master deletes it once the lock is free. */
     }
     tablet_session_lose(s, "this tablet server is ending");
 }

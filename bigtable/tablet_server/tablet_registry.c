@@ -1,4 +1,7 @@
-/* What the tablets of this server consist of: see tablet_registry.h. */
+/* Entries of the tablets of this server, and the writes of their records. An
+ * entry is locked over a change, which may wait for METADATA for long; the
+ * registry's own lock is held for the map and for reference counts alone. Lock
+ * order: an entry's, then the registry's. */
 #include "bigtable/tablet_server/tablet_registry.h"
 
 #include <string.h>
@@ -20,7 +23,7 @@ struct registered {
     struct mutex lock;   /* Of all below; over a change. */
     struct record_place place;
     struct manifest_state state; /* Its table, and the tablet. */
-    uint64_t epoch; /* In which it was loaded; 0: it came of a split. */
+    uint64_t epoch; /* In which it was loaded; 0: it is a half of a split. */
     uint64_t *logs; /* Of others, with entries that are in no file. Owned. */
     size_t log_count;
     bool loading;
@@ -66,10 +69,21 @@ static void tablet_registry_unref(struct tablet_registry *r,
 {
     bool last;
     mutex_lock(&r->lock);
+    INVARIANT(t->references > 0);
     last = --t->references == 0;
+    INVARIANT(!last || t->gone); /* INV-3 */
     mutex_unlock(&r->lock);
     if (last)
         registered_free(t);
+}
+
+/* PRE: @t is locked. */
+static void registered_check(const struct registered *t)
+{
+    INVARIANT(t->state.tablet_count == 1); /* INV-1 */
+    INVARIANT(t->state.tablets[0].id == t->id);
+    INVARIANT(t->log_count < TABLET_LOGS_MAX); /* INV-4 */
+    INVARIANT(t->place.location.len > 0);
 }
 
 /* Referenced and locked; NULL when it is not here. Parks. */
@@ -88,8 +102,10 @@ static struct registered *tablet_registry_take(struct tablet_registry *r,
     if (!t)
         return NULL;
     mutex_lock(&t->lock);
-    if (!t->gone)
+    if (!t->gone) {
+        registered_check(t);
         return t;
+    }
     mutex_unlock(&t->lock);
     tablet_registry_unref(r, t);
     return NULL;
@@ -98,11 +114,13 @@ static struct registered *tablet_registry_take(struct tablet_registry *r,
 static void tablet_registry_give(struct tablet_registry *r,
                                  struct registered *t)
 {
+    registered_check(t);
     mutex_unlock(&t->lock);
     tablet_registry_unref(r, t);
 }
 
-/* The map's reference is @t's first. False: one with its id is there. */
+/* Put @t into the map, which takes its first reference. False: its id is there.
+ */
 static bool tablet_registry_put(struct tablet_registry *r, struct registered *t)
 {
     union hash_value *v;
@@ -115,7 +133,7 @@ static bool tablet_registry_put(struct tablet_registry *r, struct registered *t)
     return added;
 }
 
-/* Put @t, which is new, as if tablet_registry_take() had given it. */
+/* Put the new entry @t, and take and lock it. */
 static void put_locked(struct tablet_registry *r, struct registered *t)
 {
     t->references++;
@@ -129,12 +147,13 @@ static void tablet_registry_drop(struct tablet_registry *r,
                                  struct registered *t)
 {
     bool removed;
+    PRE(!t->gone); /* INV-3 */
     t->gone = true;
     mutex_lock(&r->lock);
     removed = hash_map_remove(&r->tablets, hash_key_u64(&t->id), NULL);
     mutex_unlock(&r->lock);
-    if (removed)
-        tablet_registry_unref(r, t);
+    INVARIANT(removed);
+    tablet_registry_unref(r, t);
 }
 
 /* --- states -------------------------------------------------------------- */
@@ -157,17 +176,19 @@ static uint64_t file_bytes(const struct manifest_tablet *t)
     return bytes;
 }
 
-/* The logs that are to be replayed for @t: ours, and those it came with. */
+/* The logs to be replayed for @t: ours, and those it came with. */
 static void put_logs(const struct tablet_registry *r,
                      const struct registered *t,
                      struct tablet_state *s)
 {
+    PRE(s->log_count == 0 && t->log_count < TABLET_LOGS_MAX);
     s->logs[s->log_count++] = r->options.server;
     for (size_t i = 0; i < t->log_count; i++)
         s->logs[s->log_count++] = t->logs[i];
 }
 
-/* t:state of @of with @state: logs are to be replayed, or none. */
+/* Encode t:state of @of with @state; @is_logged: with the logs to be replayed.
+ */
 static void put_state(const struct tablet_registry *r,
                       const struct registered *of,
                       const struct manifest_state *state,
@@ -175,7 +196,10 @@ static void put_state(const struct tablet_registry *r,
                       struct buf *out)
 {
     const struct manifest_tablet *t = &state->tablets[0];
-    struct tablet_state *s = mem_zalloc(1, sizeof(*s));
+    struct tablet_state *s;
+
+    PRE(state->tablet_count == 1 && t->load_count <= STATE_LOADS_MAX);
+    s = mem_zalloc(1, sizeof(*s));
     struct buf groups = BUF_INIT;
     edit_put_groups(&groups, t->groups, t->group_count);
     s->groups = buf_slice(&groups);
@@ -217,6 +241,7 @@ static void apply_to_copy(const struct manifest_state *from,
 static void swap_state(struct registered *t, struct manifest_state *next)
 {
     struct manifest_state old = t->state;
+    PRE(next->tablet_count == 1 && next->tablets[0].id == t->id); /* INV-1 */
     t->state = *next;
     manifest_state_close(&old);
 }
@@ -236,7 +261,7 @@ static int is_lost(struct tablet_registry *r,
     return rc;
 }
 
-/* Write @next down as the state of @t, and keep it. */
+/* Record @next as the state of @t, and keep it; on error it is closed. */
 static int write_state(struct tablet_registry *r,
                        struct registered *t,
                        struct manifest_state *next,
@@ -246,6 +271,8 @@ static int write_state(struct tablet_registry *r,
     struct buf state = BUF_INIT;
     struct tablet_row_change c = {.event = event};
     int rc;
+
+    PRE(!t->gone);
     put_state(r, t, next, true, &state);
     c.state = buf_slice(&state);
     rc = record_write(&r->writer, &t->place, &c, err);
@@ -257,8 +284,8 @@ static int write_state(struct tablet_registry *r,
     return is_lost(r, t, rc, err);
 }
 
-/* A new entry for @tablet, which came of a split of @t: all that was in memory
- * is in files then, so that it needs none of the logs that @t came with. */
+/* A new entry for @tablet, a half of @t. Everything in memory was flushed
+ * before the split, so it needs none of the logs that @t came with. */
 static struct registered *
 tablet_registry_half(const struct registered *t,
                      const struct manifest_state *all,
@@ -266,6 +293,8 @@ tablet_registry_half(const struct registered *t,
 {
     struct registered *h = registered_new(tablet->id);
     struct buf edit = BUF_INIT;
+
+    PRE(tablet->id != t->id);
     edit_put_counters(&edit, 0, 0, 0, all->sequence);
     edit_put_table(&edit, all->tables[0].id, all->tables[0].name,
                    all->tables[0].schema);
@@ -278,15 +307,12 @@ tablet_registry_half(const struct registered *t,
     return h;
 }
 
-/* The record of the lower half, with its state: as t:split holds it. */
-static void put_half(const struct tablet_registry *r,
-                     const struct registered *lower,
-                     struct slice state,
-                     struct buf *out)
+/* Encode the record of the lower half, with its state, for t:split. */
+static void
+put_half(const struct registered *lower, struct slice state, struct buf *out)
 {
     const struct manifest_tablet *t = &lower->state.tablets[0];
     struct tablet_record *record = mem_zalloc(1, sizeof(*record));
-    (void)r;
     record->bounds = (struct tablet_bounds){
         t->id, t->table, buf_slice(&t->start), buf_slice(&t->end)};
     if (tablet_location_get(buf_slice(&lower->place.location),
@@ -297,7 +323,7 @@ static void put_half(const struct tablet_registry *r,
     mem_free(record);
 }
 
-/* The row of @t becomes that of @upper, and says what @lower is. */
+/* Turn the row of @t into that of @upper, with @lower in t:split. */
 static int write_split(struct tablet_registry *r,
                        struct registered *t,
                        struct registered *upper,
@@ -313,7 +339,7 @@ static int write_split(struct tablet_registry *r,
     put_state(r, upper, &upper->state, true, &upper_state);
     put_state(r, lower, &lower->state, true, &lower_state);
     put_bounds(&upper->state.tablets[0], &bounds);
-    put_half(r, lower, buf_slice(&lower_state), &split);
+    put_half(lower, buf_slice(&lower_state), &split);
     c.state = buf_slice(&upper_state);
     c.bounds = buf_slice(&bounds);
     c.split = buf_slice(&split);
@@ -345,8 +371,11 @@ static int tablet_registry_split(struct tablet_registry *r,
     struct registered *upper =
         tablet_registry_half(t, next, first_is_lower ? b : a);
     int rc;
-    /* They are here before METADATA names them: the master orders to load what
-     * it finds there, and they must not be loaded beside what is in memory. */
+
+    INVARIANT(slice_eq(buf_slice(&lower->state.tablets[0].end),
+                       buf_slice(&upper->state.tablets[0].start)));
+    /* INV-5: the master orders to load any tablet that METADATA names, and a
+     * half must not be loaded beside the one in memory. */
     put_locked(r, lower);
     put_locked(r, upper);
     rc = fault_hit("tablet.hide_split") ? 0
@@ -390,7 +419,7 @@ static int tablet_registry_commit(struct registry *base,
     struct registered *t;
     int rc;
     if (tablet == 0)
-        return 0; /* A schema: the master has written it down. */
+        return 0; /* A schema: the master has recorded it. */
     t = tablet_registry_take(r, tablet);
     if (!t)
         return err_set(err, ERR_CANCELLED, "tablet %llu is not here any more",
@@ -421,7 +450,7 @@ void tablet_origin_close(struct tablet_origin *o)
     mem_free(o->logs);
 }
 
-/* Make the state of @t of its table, and of what the record says. */
+/* Build the state of @t from its table and its record. */
 static int take_state(struct registered *t,
                       const struct tablet_bounds *b,
                       const struct tablet_state *s,
@@ -446,7 +475,8 @@ static int take_state(struct registered *t,
     return rc;
 }
 
-/* Those of others, in @s; it may have been ours once before. */
+/* Keep the logs of other servers in @s; ours may be among them, if the tablet
+ * was here before. */
 static void take_logs(const struct tablet_registry *r,
                       struct registered *t,
                       const struct tablet_state *s)
@@ -545,6 +575,7 @@ int tablet_registry_publish(struct tablet_registry *r,
     int rc;
     if (!t)
         return ERR_CANCELLED;
+    PRE(t->loading);
     if (!is_replayed)
         t->log_count = 0;
     apply_to_copy(&t->state, SLICE_EMPTY, &next);
@@ -571,12 +602,13 @@ int tablet_registry_settle(struct tablet_registry *r,
         return err_set(err, ERR_CANCELLED, "tablet %llu came again",
                        (unsigned long long)tablet);
     }
+    INVARIANT(!t->loading);
     count = t->log_count;
     t->log_count = 0;
     apply_to_copy(&t->state, SLICE_EMPTY, &next);
     rc = write_state(r, t, &next, NULL, err);
     if (rc)
-        t->log_count = count; /* They are looked at once more then. */
+        t->log_count = count; /* They are replayed again then. */
     tablet_registry_give(r, t);
     return rc;
 }
@@ -593,8 +625,9 @@ int tablet_registry_release(struct tablet_registry *r,
     int rc;
     if (!t)
         return ERR_CANCELLED;
+    PRE(!t->loading);
     rc = tablet_location_get(buf_slice(&t->place.location), &l, err);
-    INVARIANT(rc == 0);
+    INVARIANT(rc == 0 && l.server == r->options.server);
     l.server = 0;
     l.address = SLICE_EMPTY;
     tablet_location_put(&l, &location);
@@ -605,7 +638,7 @@ int tablet_registry_release(struct tablet_registry *r,
     buf_close(&state);
     buf_close(&location);
     rc = is_lost(r, t, rc, err);
-    tablet_registry_drop(r, t); /* No change comes after this one. */
+    tablet_registry_drop(r, t); /* This was its last change. */
     tablet_registry_give(r, t);
     return rc;
 }

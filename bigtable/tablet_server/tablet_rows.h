@@ -1,9 +1,8 @@
-/* Where the record of one tablet is kept, and changed on conditions: a row of
- * METADATA (metadata_rows.c), or for the root tablet a file of the lock service
- * (root_record.c).
+/* An interface to the records of tablets, which are changed on conditions: rows
+ * of METADATA (metadata_rows.c), and for the root tablet a file of the lock
+ * service (root_record.c).
  *
- * Threads: any, unless said otherwise. Everything parks.
- */
+ * Threads: any, unless said otherwise. Everything parks. */
 #ifndef BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
 #define BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
 
@@ -21,19 +20,21 @@ struct quarry;
 struct tablet_rows;
 struct world;
 
-/* The columns of metadata.h; empty: there is none. */
+/* The columns of wire/metadata.h, copied; empty: absent. */
 struct tablet_row {
     struct buf bounds;
     struct buf location;
     struct buf state;
     struct buf split;
-    uint64_t version; /* Another one with every change of the state. */
+    uint64_t version; /* Changes with every change of the state. */
 };
 
+/* Frees its columns. */
 void tablet_row_close(struct tablet_row *r);
 
-/* What to change, if t:location holds exactly these bytes and the version is
- * that one (0: any). Empty slices: the column stays. */
+/* A change, made if t:location holds exactly the bytes `if_location` and the
+ * version is `if_version` (0: any). An empty slice leaves its column as it is.
+ */
 struct tablet_row_change {
     struct slice key;
     struct slice if_location;
@@ -68,7 +69,8 @@ struct tablet_rows {
     const struct tablet_rows_ops *ops;
 };
 
-/* @out must be empty. Errors: ERR_NOTFOUND; those of the way there. */
+/* Read the record under @key. PRE: @out is empty. Errors: ERR_NOTFOUND; those
+ * of METADATA or of the lock service. */
 MUST_CHECK static inline int tablet_rows_read(struct tablet_rows *r,
                                               struct slice key,
                                               struct tablet_row *out,
@@ -77,9 +79,9 @@ MUST_CHECK static inline int tablet_rows_read(struct tablet_rows *r,
     return r->ops->read(r, key, out, err);
 }
 
-/* *@done: the condition held, and *@version is the new one. An answer may be
- * lost: without *@done, or after an error, the change may have been made; who
- * needs to know reads. */
+/* Make the change @c. *@done: the condition held, and *@version is the new one.
+ * An answer may be lost: without *@done, or after an error, the change may have
+ * been made, and only reading tells. */
 MUST_CHECK static inline int
 tablet_rows_change(struct tablet_rows *r,
                    const struct tablet_row_change *c,
@@ -100,13 +102,14 @@ tablet_rows_create(struct tablet_rows *r,
     return r->ops->create(r, c, done, err);
 }
 
-static inline void tablet_rows_free(struct tablet_rows *r) /* NULL allowed. */
+/* NULL is allowed. */
+static inline void tablet_rows_free(struct tablet_rows *r)
 {
     if (r)
         r->ops->free(r);
 }
 
-/* The table METADATA of @q, borrowed. Owned. */
+/* Rows of the table METADATA of @q, which is borrowed. Owned. */
 MUST_CHECK int
 metadata_rows_open(struct quarry *q, struct tablet_rows **out, struct err *err);
 /* The root tablet's record, through @c (borrowed), of the loop alone. Owned. */

@@ -1,4 +1,9 @@
-/* The life of a tablet server. */
+/* The life of a tablet server: joining, failing, leaving and closing.
+ *
+ * It joins in a fiber of its own, which tries until it succeeds. Leaving hands
+ * every tablet over, users' tablets before those of METADATA, in which their
+ * records are; if that takes too long, or the whole cluster ends, the logs are
+ * left for recovery. */
 #include "bigtable/tablet_server/tablet_server.h"
 
 #include "base/core/panic.h"
@@ -22,12 +27,13 @@
 
 /* Between tries to join. */
 #define RETRY_US UINT64_C(500000)
-/* For the master to answer whether it is there. */
+/* Time-out of a call that asks whether there is a master. */
 #define MASTER_ASKED_US UINT64_C(2000000)
-/* Leaving the cluster: tablets at once, and for how long at most. */
+/* Leaving the cluster: unloads at once, and the time for all of them. */
 #define UNLOADS  8
 #define LEAVE_US UINT64_C(10000000)
-/* Looks for a master meanwhile: after so many in vain the cluster has ended. */
+/* Between looks for a master meanwhile; after this number in vain the cluster
+ * has ended. */
 #define MASTER_LOOK_US UINT64_C(1000000)
 #define MISSES_MAX     2
 #define LOOK_US        UINT64_C(20000)
@@ -44,6 +50,7 @@ void server_fail(struct tablet_server *s, const struct err *why)
     if (s->failure.code == 0)
         s->failure = *why;
     mutex_unlock(&s->failure_lock);
+    PRE(why->code != 0);
     atomic_store(&s->over, true);
 }
 
@@ -61,8 +68,8 @@ static void on_session_lost(void *ctx, const struct err *why)
     server_fail(ctx, why);
 }
 
-/* Others have the log, as they have what they took for dead: the place is lost,
- * whatever of that is heard first. */
+/* Others have taken the log, because this server was declared dead: its
+ * membership is lost, even if the lock service has not reported it yet. */
 static void on_fenced(void *ctx, const struct err *why)
 {
     struct err lost = *why;
@@ -108,6 +115,7 @@ static void run_work(void *arg)
     loop_task_run_here(&s->loop_tasks, do_work, w);
     mem_free(w);
     mutex_lock(&s->work_lock);
+    INVARIANT(s->work_count > 0);
     s->work_count--;
     cond_broadcast(&s->work_done);
     mutex_unlock(&s->work_lock);
@@ -175,11 +183,12 @@ int server_rows(void *ctx,
 {
     struct tablet_server *s = ctx;
     struct open_call c = {.server = s, .err = err};
+    PRE(s->root); /* It has joined. */
     if (key.len == 0) {
         *out = s->root;
         return 0;
     }
-    /* The client belongs to the loop that opens it. */
+    /* The client belongs to the loop, so it is opened there. */
     loop_task_call(&s->loop_tasks, run_open, &c);
     *out = s->metadata;
     return c.rc;
@@ -226,6 +235,7 @@ static int open_store(struct tablet_server *s, struct err *err)
                                     .log_bytes_max = log_bytes_max(s),
                                     .replaced = tablet_was_split,
                                     .ctx = s};
+    PRE(s->number && s->log && !s->store);
     s->registry = tablet_registry_new(&registry);
     sharing.registry = tablet_registry_base(s->registry);
     return store_open_shared(s->world, &o, &sharing, &s->store, err);
@@ -247,6 +257,7 @@ static int tablet_server_join(struct tablet_server *s, struct err *err)
         rc = session_join(s->world, &o, s->address, &s->session, err);
     if (rc)
         return rc;
+    PRE(s->number == 0 || s->number == session_number(s->session));
     s->number = session_number(s->session);
     if (!s->fs)
         rc = s->options.open_fs(s->options.ctx, &s->fs, err);
@@ -262,7 +273,7 @@ static int tablet_server_join(struct tablet_server *s, struct err *err)
     return rc;
 }
 
-/* Tries until it has joined, or is to stop. */
+/* Tries until the server has joined, or must stop. */
 static void run_starter(void *arg)
 {
     struct tablet_server *s = arg;
@@ -271,6 +282,8 @@ static void run_starter(void *arg)
         if (tablet_server_join(s, &err) == 0) {
             log_info(s->world, "tablet", "joined number=%llu address=%s",
                      (unsigned long long)s->number, s->address);
+            PRE(!atomic_load(&s->ready)); /* INV-1 */
+            INVARIANT(s->number && s->session && s->store && s->registry);
             atomic_store(&s->ready, true);
             return;
         }
@@ -309,7 +322,7 @@ int tablet_server_open(struct world *w,
     s->channels = channel_set_new(&channels);
     s->programs = program_cache_new();
     s->rules = rule_book_new(s);
-    /* The survivors together have room for the log of one that died. */
+    /* The survivors together have room for the log of one dead server. */
     s->segments = segment_cache_new(w, log_bytes_max(s));
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     methods_add(s);
@@ -319,6 +332,7 @@ int tablet_server_open(struct world *w,
 
 void tablet_server_start(struct tablet_server *s, const char *address)
 {
+    PRE(!s->starter && !s->address);
     s->address = mem_strdup(address);
     s->starter = fiber_start(s->loop, "tablet-join", run_starter, s);
 }
@@ -335,9 +349,9 @@ static void end_starter(struct tablet_server *s)
     s->starter = NULL;
 }
 
-/* Is there a master that would give tablets to others? When all of a cluster
- * ends there is none, METADATA goes too, and each write of it would wait for
- * nothing. */
+/* Is there a master that would give tablets to others? When the whole cluster
+ * ends there is none, METADATA is ending too, and a write to it would wait in
+ * vain. */
 static bool has_master(struct tablet_server *s)
 {
     const struct rpc_call_options opts = {.timeout_us = MASTER_ASKED_US};
@@ -355,16 +369,16 @@ static bool has_master(struct tablet_server *s)
     return rc == 0;
 }
 
-/* Handing every tablet over, so that nobody has to read our log. */
+/* Unloading all tablets, so that nobody has to read our log. */
 struct leaving {
     struct tablet_server *server;
     struct served **list;
     size_t count;
     size_t next;
-    bool system; /* METADATA's, after the others, whose records are there. */
+    bool system; /* METADATA's tablets, after those whose records they hold. */
     bool alone;  /* There is no master. */
     bool done;
-    unsigned misses; /* Looks in a row that found no master. */
+    unsigned misses; /* Consecutive looks that found no master. */
 };
 
 static void unload_some(void *arg)
@@ -390,7 +404,7 @@ static void run_unloads(void *arg)
     loop_task_run_here(&l->server->loop_tasks, unload_some, l);
 }
 
-/* A cluster may end while we hand over. */
+/* The cluster may end while tablets are unloaded. */
 static void look_for_master(void *arg)
 {
     struct leaving *l = arg;
@@ -400,7 +414,7 @@ static void look_for_master(void *arg)
     }
 }
 
-/* What cannot be written down in time is recovered from the log. */
+/* Tablets that cannot be unloaded in time are recovered from the log. */
 static void watch_leaving(void *arg)
 {
     struct leaving *l = arg;
@@ -447,7 +461,7 @@ void tablet_server_leave(struct tablet_server *s)
     end_starter(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
-    /* Who would answer them may be ending as well. */
+    /* The servers that would answer them may be ending as well. */
     loop_tasks_end(&s->loop_tasks);
     if (s->fs)
         fs_hurry(s->fs);
@@ -473,6 +487,7 @@ static void wait_for_work(struct tablet_server *s)
 
 static void close_parts(struct tablet_server *s)
 {
+    PRE(s->work_count == 0 && !s->starter);
     served_set_close(&s->served);
     if (s->store)
         store_close(s->store);

@@ -1,19 +1,17 @@
-/* A tablet server: tablets that the master orders it to load, served to
- * clients.
+/* A tablet server: serves the tablets that the master orders it to load.
  *
- * It is one store (tablet/shared.h) over the file system that all servers
- * share: one commit log, one cache, one pool of background work. What its
- * tablets consist of is written down in METADATA, on condition that it still is
- * their server; the root tablet's record is a file of the lock service.
+ * It is one store (store/shared.h) over the file system that all servers share:
+ * one commit log, one cache, one pool of background work. The files of its
+ * tablets are recorded in METADATA, on condition that the record still names
+ * this server; the root tablet's record is a file of the lock service.
  *
  * It lives as long as its session with the lock service, in which it holds the
- * lock of its file in /bigtable/servers. It asks before each answer whether it
- * surely still does, waits while that is in doubt, and never serves again when
- * it is lost: tablet_server_health() says so, and its process ends. Meanwhile
- * others may have taken its log away, and then every write of it fails.
+ * lock of its file in /bigtable/servers. Before each answer it checks that it
+ * certainly still does. In doubt it waits; once the lock is lost it never
+ * serves again, tablet_server_health() reports that, and its process ends.
+ * Others may have taken its log away by then, and then all its writes fail.
  *
- * Threads: one loop, that of the fiber that opened it.
- */
+ * Threads: one loop, that of the fiber that opened it. */
 #ifndef BIGTABLE_TABLET_SERVER_TABLET_SERVER_H
 #define BIGTABLE_TABLET_SERVER_TABLET_SERVER_H
 
@@ -39,25 +37,25 @@ struct tablet_server_options {
     const char *const *cell; /* Of the lock service. */
     size_t cell_count;
     const struct rpc_security *security;
-    const struct cluster_roles *roles; /* NULL: all who call are. */
+    const struct cluster_roles *roles; /* NULL: all callers are. */
     /* Opens the file system whose root is BIGTABLE_FS_ROOT, once the server has
      * its number; it is closed with the server. */
     int (*open_fs)(void *ctx, struct fs **out, struct err *err);
     /* Opens the cluster through the client library, when METADATA is needed
      * first; it is closed with the server. */
     int (*open_client)(void *ctx, struct quarry **out, struct err *err);
-    /* Instead of it, other rows of METADATA: for tests. */
+    /* Other rows of METADATA instead, for tests. */
     struct tablet_rows *rows;
     void *ctx;
     uint32_t lease_ms; /* Of its session. */
     uint32_t grace_ms;
-    const char *memo; /* Likewise: see chubby.h; borrowed. NULL: none. */
+    const char *memo; /* Of its session: see chubby.h; borrowed. NULL: none. */
     uint64_t cache_bytes;
     uint64_t memtable_bytes;
     uint64_t split_bytes;
     uint64_t log_segment_bytes;
     uint64_t log_bytes;   /* Of the commit log, about, at most. */
-    uint64_t log_slow_us; /* Then the other lane is tried. */
+    uint64_t log_slow_us; /* A write that takes longer tries the other lane. */
     unsigned background_tasks;
     uint64_t request_bytes; /* In memory for requests, at most; 256 MiB. */
 };
@@ -69,16 +67,17 @@ MUST_CHECK int tablet_server_open(struct world *w,
                                   const struct tablet_server_options *opts,
                                   struct tablet_server **out,
                                   struct err *err);
-/* Others reach the process at @address (copied) now. Goes on in the background:
- * joins the cluster, and then waits for the master's orders. */
+/* Start joining the cluster, in the background, as the process that others
+ * reach at @address (copied). Then the server waits for the master's orders. */
 void tablet_server_start(struct tablet_server *s, const char *address);
-/* Take no more requests, write down what is in memory, and leave the cluster,
- * so that others take over without reading a log. Parks. */
+/* Take no more requests, write what is in memory to files, and leave the
+ * cluster, so that others take over without reading a log. Parks. */
 void tablet_server_stop(struct tablet_server *s);
-/* The same, but write down nothing: all of the cluster ends, and its next start
- * reads the logs. Parks. */
+/* The same, but write nothing: the whole cluster ends, and its next start reads
+ * the logs. Parks. */
 void tablet_server_leave(struct tablet_server *s);
-/* Parks. PRE: no call is running. NULL is allowed. */
+/* Frees the server and all that it opened. Parks. PRE: no call is running. NULL
+ * is allowed. */
 void tablet_server_close(struct tablet_server *s);
 
 /* 0, or why it must end. Does not park. */
@@ -92,7 +91,8 @@ struct tablet_server_stats {
     uint64_t log_bytes;
     uint64_t reads; /* Rows. */
     uint64_t writes;
-    uint64_t lost; /* Tablets that were another's before it was told. */
+    uint64_t lost; /* Tablets that another server had before this one learned
+                    * so. */
 };
 
 /* Does not park. */

@@ -1,4 +1,10 @@
-/* Tablets that go: by order, by a split, or because they are another's. */
+/* Tablets that leave: by order of the master, by a split, or because their
+ * record names another server.
+ *
+ * An unload flushes beside writers, then closes the tablet to them, flushes
+ * what came meanwhile, holds off readers, and empties t:location with one
+ * change. The order is answered after that, so that the next server finds all
+ * of the tablet in files. */
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
@@ -7,7 +13,7 @@
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/server.h"
 
-/* What is done on a thread of its own. */
+/* The parts of an unload that run on a thread. */
 struct unload {
     struct tablet_server *server;
     struct served *served;
@@ -41,11 +47,14 @@ static void unload_forget(struct tablet_server *s, struct served *t)
     tablet_registry_remove(s->registry, t->id);
 }
 
-/* Writers are out, and all is in files: say so, and be done with it. */
+/* Writers are held off, and all is in files: record that nobody serves the
+ * tablet, and forget it. */
 static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
 {
     int rc;
-    /* Whoever gets it next may serve it before we hear of our own success. */
+
+    PRE(atomic_load(&t->phase) == TABLET_UNLOADING);
+    /* The next server may serve it before the answer to our write arrives. */
     atomic_store(&t->reads_stopped, true);
     rc = tablet_registry_release(s->registry, t->id, err);
     store_give_up(s->store, t->table);
@@ -62,6 +71,8 @@ static int unload_served(struct tablet_server *s,
     struct unload u = {.server = s, .served = t};
     uint64_t begun_ns;
     int rc;
+
+    PRE(atomic_load(&t->phase) == TABLET_UNLOADING);
     server_in_thread(s, run_flush, &u);
     begun_ns = world_mono_ns(s->world);
     if (u.rc == 0)
@@ -73,18 +84,18 @@ static int unload_served(struct tablet_server *s,
                  (unsigned long long)t->id, (unsigned long long)*closed_us);
         return rc;
     }
-    if (u.rc == ERR_CANCELLED) { /* It was lost. */
+    if (u.rc == ERR_CANCELLED) { /* Its record names another server. */
         store_give_up(s->store, t->table);
         unload_forget(s, t);
         return not_here(t->id, err);
     }
-    atomic_store(&t->phase, TABLET_SERVING);
+    tablet_move(t, TABLET_SERVING);
     return err_copy(err, &u.err);
 }
 
-/* It is not here. An order to load it may be on its way, or wait: once we have
- * said that it is not here it must not come, because the master gives it to
- * others then. */
+/* The tablet is not here. An order to load it may be delayed on its way. After
+ * this answer the master gives the tablet to others, so that order must be
+ * refused. */
 static int unload_refuse(struct tablet_server *s,
                          const struct tablet_order *o,
                          struct err *err)
@@ -102,20 +113,20 @@ int unload_tablet(struct tablet_server *s,
                   struct err *err)
 {
     struct served *t = served_find(&s->served, o->tablet);
-    enum tablet_phase serving = TABLET_SERVING;
+    enum tablet_phase now;
     int rc;
     if (!t || t->epoch != o->epoch) {
         served_unref(t);
         return unload_refuse(s, o, err);
     }
-    if (!atomic_compare_exchange_strong(&t->phase, &serving,
-                                        TABLET_UNLOADING)) {
+    if (!tablet_begin_unload(t, &now)) {
         served_unref(t);
         return err_set(err, ERR_UNAVAILABLE, "tablet %llu is %s",
                        (unsigned long long)o->tablet,
-                       serving == TABLET_LOADING ? "being loaded"
-                                                 : "being unloaded");
+                       now == TABLET_LOADING ? "being loaded"
+                                             : "being unloaded");
     }
+    INVARIANT(t->table); /* INV-2 of struct served. */
     mutex_lock(&t->table->change_lock);
     rc = is_there(t) ? unload_served(s, t, closed_us, err)
                      : not_here(o->tablet, err);
@@ -144,7 +155,7 @@ void give_up_tablet(struct tablet_server *s, uint64_t id)
 
 /* --- splits -------------------------------------------------------------- */
 
-/* A hint to the master: it finds out by itself, later. */
+/* A hint to the master, which finds the halves by itself later. */
 static void report_split(struct tablet_server *s, uint64_t parent)
 {
     const struct tablet_order o = {.server = s->number, .tablet = parent};
@@ -168,6 +179,7 @@ static uint64_t only_tablet(struct table_part *t)
 {
     struct table_part_view *v = table_part_get_view(t);
     uint64_t id = v->tablets[0]->id;
+    INVARIANT(v->tablet_count == 1);
     table_part_view_unref(v);
     return id;
 }
