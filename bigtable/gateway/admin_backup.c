@@ -1,25 +1,11 @@
-/* Backups, and the snapshots that were before them in the API: both are
- * snapshots of the store, which share files with their tables, and a message of
- * the registry that says what the API wants to hear.
+/* Backups, and the snapshots that preceded them in the API. Each is a snapshot
+ * of the store, which shares files with its table, and a message of the
+ * registry that says what the API adds: where it came from and when it expires.
  *
- *     CreateBackupRequest   parent 1 (a cluster), backup_id 2, backup 3
- *     Backup                name 1, source_table 2, expire_time 3, start_time
- * 4, end_time 5, size_bytes 6, state 7, encryption_info 9, source_backup 10,
- *                           backup_type 11, hot_to_standard_time 12
- *     CopyBackupRequest     parent 1, backup_id 2, source_backup 3,
- *                           expire_time 4
- *     RestoreTableRequest   parent 1 (an instance), table_id 2, backup 3
- *     SnapshotTableRequest  name 1 (a table), cluster 2, snapshot_id 3, ttl 4,
- *                           description 5
- *     Snapshot              name 1, source_table 2, data_size_bytes 3,
- *                           create_time 4, delete_time 5, state 6,
- *                           description 7
- *     CreateTableFromSnapshotRequest   parent 1, table_id 2, source_snapshot 3
- *
- * One whose time is over goes with the next request about any. What the
- * registry has of one also holds, in a field that is not the API's, what the
- * store does not know of the table's schema, so that a table made of it has the
- * same.
+ * Nothing runs in the background: an expired one is removed by the next request
+ * about any backup of its instance. The message in the registry also holds, in
+ * a field that is not the API's, the part of the table's schema that the store
+ * does not know, so that a table restored from it has the same schema.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +14,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_filter.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
@@ -36,27 +23,44 @@
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
 
-#define STATE_READY    2 /* Of backups, */
-#define SNAPSHOT_READY 1 /* and of snapshots. */
-#define TYPE_STANDARD  1
-#define SOURCE_BACKUP  1 /* RestoreSourceType. */
-#define US_PER_S       INT64_C(1000000)
-/* Of what is kept: extras of the table (table_message.h). Never sent. */
+#define US_PER_S INT64_C(1000000)
+/* Our own field of a kept message: extras of the table (table_message.h). Never
+ * sent; above all numbers of the API. */
 #define FIELD_SCHEMA 1000
+
+/* Requests and responses of both kinds agree on these fields. */
+enum {
+    REQUEST_NAME = PB_GetBackupRequest_name,
+    RESPONSE_LIST = PB_ListBackupsResponse_backups,
+};
+
+#define SAME(a, b) STATIC_ASSERT((int)PB_##a == (int)PB_##b, #a " and " #b)
+SAME(DeleteBackupRequest_name, GetBackupRequest_name);
+SAME(GetSnapshotRequest_name, GetBackupRequest_name);
+SAME(DeleteSnapshotRequest_name, GetBackupRequest_name);
+SAME(ListBackupsRequest_parent, GetBackupRequest_name);
+SAME(ListSnapshotsRequest_parent, GetBackupRequest_name);
+SAME(ListSnapshotsResponse_snapshots, ListBackupsResponse_backups);
+SAME(CreateTableFromSnapshotRequest_parent, RestoreTableRequest_parent);
+SAME(CreateTableFromSnapshotRequest_table_id, RestoreTableRequest_table_id);
+SAME(CreateTableFromSnapshotRequest_source_snapshot,
+     RestoreTableRequest_backup);
+#undef SAME
 
 /* --- messages ------------------------------------------------------------ */
 
-/* Of a Timestamp; 0: none. */
+/* The µs of @message, a Timestamp or a Duration; 0 if it is absent or out of
+ * range. */
 static int64_t time_of(struct slice message)
 {
-    uint64_t s = pb_find_integer(message, 1);
-    uint64_t ns = pb_find_integer(message, 2);
+    uint64_t s = pb_find_integer(message, PB_Timestamp_seconds);
+    uint64_t ns = pb_find_integer(message, PB_Timestamp_nanos);
     if (s > (uint64_t)(INT64_MAX / US_PER_S - 1) || ns >= 1000000000)
         return 0;
     return (int64_t)s * US_PER_S + (int64_t)ns / 1000;
 }
 
-/* Bytes of the snapshot @name; 0 when it is not there any more. */
+/* Bytes of the snapshot @name; 0 when it no longer exists. */
 static uint64_t bytes_of(struct gateway *g, const char *name)
 {
     struct quarry_snapshots *l;
@@ -70,37 +74,37 @@ static uint64_t bytes_of(struct gateway *g, const char *name)
     return bytes;
 }
 
-static const struct message_field backup_fields[] = {
-    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"source_table", 2, PB_BYTES, FIELD_FIXED, NULL, 0},
-    {"expire_time", 3, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"start_time", 4, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"end_time", 5, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"size_bytes", 6, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"state", 7, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"encryption_info", 9, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"source_backup", 10, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    /* A hot one is one that is restored fast: all are. */
-    {"backup_type", 11, PB_VARINT, FIELD_FIXED, NULL, 0},
-    {"hot_to_standard_time", 12, PB_BYTES, FIELD_REFUSED, NULL, 0},
+static const struct message_rule backup_rules[] = {
+    [PB_Backup_name] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_source_table] = {.rule = FIELD_FIXED},
+    [PB_Backup_expire_time] = {.rule = FIELD_KEPT},
+    [PB_Backup_start_time] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_end_time] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_size_bytes] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_state] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_encryption_info] = {.rule = FIELD_OUTPUT},
+    [PB_Backup_source_backup] = {.rule = FIELD_OUTPUT},
+    /* A "hot" backup is one that is restored fast: all are. */
+    [PB_Backup_backup_type] = {.rule = FIELD_FIXED},
+    [PB_Backup_hot_to_standard_time] = {.rule = FIELD_REFUSED},
 };
 
-static const struct message_type backup_type = {"Backup", backup_fields,
-                                                ARRAY_LEN(backup_fields)};
+static const struct message_type backup_type =
+    MESSAGE_TYPE(Backup, backup_rules);
 
-/* What is kept of one, as the client sees it. */
+/* Append @kept, a message of the registry, as clients see it. */
 static void put_kept(struct slice kept, struct buf *out)
 {
     pb_copy_fields(out, kept, FIELD_SCHEMA, false);
 }
 
-/* --- time that is over --------------------------------------------------- */
+/* --- expiry -------------------------------------------------------------- */
 
 struct expiring {
     struct gateway *g;
     const struct backup_kind *kind;
     int64_t now_us;
-    struct buf keys; /* Each with a NUL behind it. */
+    struct buf keys; /* Each followed by a NUL. */
 };
 
 static int
@@ -117,8 +121,8 @@ see_expired(void *ctx, struct slice key, struct slice message, struct err *err)
     return 0;
 }
 
-/* "instances/I/backups/C/B": the snapshot first, so that a failure leaves the
- * entry to try again with. */
+/* Drop "instances/I/backups/C/B": the snapshot first, so that after a failure
+ * the entry is still there to try again. */
 static void
 drop_by_key(struct gateway *g, const struct backup_kind *k, struct slice key)
 {
@@ -167,7 +171,8 @@ static int backup_expire(struct gateway *g,
 
 /* --- making -------------------------------------------------------------- */
 
-/* Take the snapshot and keep @message of it, with the schema of @source (NULL:
+/* Take the snapshot and keep @message about it, with the schema of @source
+ * (NULL:
  * @message has it already). */
 static int backup_make(struct gateway *g,
                        const struct backup_kind *k,
@@ -191,7 +196,7 @@ static int backup_make(struct gateway *g,
     pb_put_integer(message, k->size, (int64_t)bytes_of(g, b->store));
     rc = registry_put(g->quarry, buf_slice(&b->key), buf_slice(message), err);
     if (rc && quarry_snapshot_drop(g->quarry, b->store, NULL)) {
-        /* It stays, without a name of the API. */
+        /* The snapshot stays, unknown to the API. */
     }
     return rc;
 }
@@ -229,41 +234,44 @@ static void put_backup(struct gateway *g,
                        struct buf *out)
 {
     int64_t now_us = service_now_us(g);
-    pb_put_bytes(out, 2, source_table);
-    pb_put_bytes(out, 3, expires);
-    service_put_time(out, 4, now_us);
-    service_put_time(out, 5, now_us);
-    pb_put_integer(out, 7, STATE_READY);
+    pb_put_bytes(out, PB_Backup_source_table, source_table);
+    pb_put_bytes(out, PB_Backup_expire_time, expires);
+    service_put_time(out, PB_Backup_start_time, now_us);
+    service_put_time(out, PB_Backup_end_time, now_us);
+    pb_put_integer(out, PB_Backup_state, PB_Backup_State_READY);
     if (source_backup.len)
-        pb_put_bytes(out, 10, source_backup);
-    pb_put_integer(out, 11, (int64_t)(type ? type : TYPE_STANDARD));
+        pb_put_bytes(out, PB_Backup_source_backup, source_backup);
+    pb_put_integer(out, PB_Backup_backup_type,
+                   (int64_t)(type ? type : PB_Backup_BackupType_STANDARD));
 }
 
 int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    struct slice backup = pb_find(request, 3);
-    struct slice source = pb_find(backup, 2);
+    struct slice backup = pb_find(request, PB_CreateBackupRequest_backup);
+    struct slice source = pb_find(backup, PB_Backup_source_table);
+    struct slice expires = pb_find(backup, PB_Backup_expire_time);
     struct resource_name source_name;
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
     struct buf ignored = BUF_INIT;
-    int rc = backup_name_child(&backup_kind_backup, pb_find(request, 1),
-                               pb_find(request, 2), &b, err);
+    int rc = backup_name_child(
+        &backup_kind_backup, pb_find(request, PB_CreateBackupRequest_parent),
+        pb_find(request, PB_CreateBackupRequest_backup_id), &b, err);
     if (rc == 0)
         rc = message_settle(&backup_type, backup, &ignored, err);
     buf_close(&ignored);
     if (rc == 0)
-        rc = check_expiry(g, pb_find(backup, 3), err);
+        rc = check_expiry(g, expires, err);
     if (rc == 0)
         rc = resource_name_parse_kind(source, "tables", &source_name, err);
     if (rc == 0)
         rc = service_store_name(g, source, table, err);
     if (rc == 0) {
-        put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3),
-                   pb_find_integer(backup, 11), &message);
+        put_backup(g, source, SLICE_EMPTY, expires,
+                   pb_find_integer(backup, PB_Backup_backup_type), &message);
         rc = backup_make(g, &backup_kind_backup, &b, table, &source_name,
                          &message, err);
     }
@@ -279,30 +287,34 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    int64_t ttl_us = time_of(pb_find(request, 4));
+    struct slice source = pb_find(request, PB_SnapshotTableRequest_name);
+    int64_t ttl_us = time_of(pb_find(request, PB_SnapshotTableRequest_ttl));
     int64_t now_us = service_now_us(g);
-    struct resource_name source;
+    struct resource_name source_name;
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
-    int rc = backup_name_child(&backup_kind_snapshot, pb_find(request, 2),
-                               pb_find(request, 3), &b, err);
+    int rc = backup_name_child(
+        &backup_kind_snapshot,
+        pb_find(request, PB_SnapshotTableRequest_cluster),
+        pb_find(request, PB_SnapshotTableRequest_snapshot_id), &b, err);
     if (rc == 0)
-        rc = resource_name_parse_kind(pb_find(request, 1), "tables", &source,
-                                      err);
+        rc = resource_name_parse_kind(source, "tables", &source_name, err);
     if (rc == 0)
-        rc = service_store_name(g, pb_find(request, 1), table, err);
+        rc = service_store_name(g, source, table, err);
     if (rc == 0) {
-        size_t opened = pb_open(&message, 2);
-        pb_put_bytes(&message, 1, pb_find(request, 1));
+        size_t opened = pb_open(&message, PB_Snapshot_source_table);
+        pb_put_bytes(&message, PB_Table_name, source);
         pb_close(&message, opened);
-        service_put_time(&message, 4, now_us);
+        service_put_time(&message, PB_Snapshot_create_time, now_us);
         if (ttl_us)
-            service_put_time(&message, 5, now_us + ttl_us);
-        pb_put_integer(&message, 6, SNAPSHOT_READY);
-        pb_put_bytes(&message, 7, pb_find(request, 5));
-        rc = backup_make(g, &backup_kind_snapshot, &b, table, &source, &message,
-                         err);
+            service_put_time(&message, PB_Snapshot_delete_time,
+                             now_us + ttl_us);
+        pb_put_integer(&message, PB_Snapshot_state, PB_Snapshot_State_READY);
+        pb_put_bytes(&message, PB_Snapshot_description,
+                     pb_find(request, PB_SnapshotTableRequest_description));
+        rc = backup_make(g, &backup_kind_snapshot, &b, table, &source_name,
+                         &message, err);
     }
     if (rc == 0)
         rc = reply_made(g, call, &backup_kind_snapshot, &b, "Snapshot",
@@ -312,9 +324,9 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- looking ------------------------------------------------------------- */
+/* --- get, list, delete, update -------------------------------------------- */
 
-/* Its message without the name, appended. */
+/* Append the message of @b, without its name. */
 static int backup_find(struct gateway *g,
                        const struct backup_kind *k,
                        const struct backup_name *b,
@@ -336,7 +348,8 @@ static int backup_get(struct gateway *g,
     struct buf *out = grpc_scratch(call);
     struct buf kept = BUF_INIT;
     struct backup_name b;
-    int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
+    int rc = backup_name_parse(k, pb_find(grpc_request(call), REQUEST_NAME), &b,
+                               err);
     if (rc == 0)
         rc = backup_find(g, k, &b, &kept, err);
     if (rc == 0) {
@@ -376,7 +389,7 @@ backup_visit(void *ctx, struct slice key, struct slice message, struct err *err)
     put_kept(message, &l->one);
     rc = backup_filter_fits(l->filter, buf_slice(&l->one), &fits, err);
     if (rc == 0 && fits)
-        pb_put_bytes(l->out, 1, buf_slice(&l->one));
+        pb_put_bytes(l->out, RESPONSE_LIST, buf_slice(&l->one));
     return rc;
 }
 
@@ -389,14 +402,17 @@ static int backup_list(struct gateway *g,
     struct slice request = grpc_request(call);
     struct buf prefix = BUF_INIT;
     bool fits;
-    int rc =
-        resource_name_parse_kind(pb_find(request, 1), "clusters", &l.name, err);
+    int rc = resource_name_parse_kind(pb_find(request, REQUEST_NAME),
+                                      "clusters", &l.name, err);
     if (rc == 0 && k == &backup_kind_backup) {
-        l.filter = pb_find(request, 2);
+        l.filter = pb_find(request, PB_ListBackupsRequest_filter);
         rc = backup_filter_fits(l.filter, SLICE_EMPTY, &fits, err);
     }
-    if (rc == 0 && k == &backup_kind_backup && pb_find(request, 3).len)
-        rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.order_by");
+    if (rc == 0 && k == &backup_kind_backup &&
+        pb_find(request, PB_ListBackupsRequest_order_by).len)
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "ListBackupsRequest.order_by: not implemented here (leave "
+                     "it unset)");
     if (rc == 0)
         rc = backup_expire(g, k, l.name.instance, err);
     if (rc == 0) {
@@ -417,13 +433,14 @@ static int backup_drop(struct gateway *g,
 {
     struct buf message = BUF_INIT;
     struct backup_name b;
-    int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
+    int rc = backup_name_parse(k, pb_find(grpc_request(call), REQUEST_NAME), &b,
+                               err);
     if (rc == 0)
         rc = backup_find(g, k, &b, &message, err);
     if (rc == 0)
         rc = quarry_snapshot_drop(g->quarry, b.store, err);
     if (rc == ERR_NOTFOUND && message.len)
-        rc = 0; /* Half of it was gone. */
+        rc = 0; /* An earlier attempt dropped the snapshot alone. */
     if (rc == 0)
         rc = registry_remove(g->quarry, buf_slice(&b.key), err);
     buf_close(&message);
@@ -435,20 +452,22 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    struct slice backup = pb_find(request, 1);
+    struct slice backup = pb_find(request, PB_UpdateBackupRequest_backup);
     struct buf old = BUF_INIT;
     struct buf fresh = BUF_INIT;
     struct buf *out = grpc_scratch(call);
     struct backup_name b;
-    int rc =
-        backup_name_parse(&backup_kind_backup, pb_find(backup, 1), &b, err);
+    int rc = backup_name_parse(&backup_kind_backup,
+                               pb_find(backup, PB_Backup_name), &b, err);
     if (rc == 0)
         rc = backup_find(g, &backup_kind_backup, &b, &old, err);
     if (rc == 0)
         rc = message_merge(&backup_type, buf_slice(&old), backup,
-                           pb_find(request, 2), &fresh, err);
+                           pb_find(request, PB_UpdateBackupRequest_update_mask),
+                           &fresh, err);
     if (rc == 0)
-        rc = check_expiry(g, pb_find(buf_slice(&fresh), 3), err);
+        rc = check_expiry(g, pb_find(buf_slice(&fresh), PB_Backup_expire_time),
+                          err);
     if (rc == 0)
         rc = registry_replace(g->quarry, buf_slice(&b.key), buf_slice(&old),
                               true, buf_slice(&fresh), err);
@@ -462,24 +481,27 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : grpc_send(call, out, err);
 }
 
-/* --- tables of them ------------------------------------------------------ */
+/* --- tables made of backups ----------------------------------------------- */
 
-/* What is known of a table that was made of a backup: RestoreInfo {source_type
- * 1, backup_info 2 {backup 1, start_time 2, end_time 3, source_table 4,
- * source_backup 10}}. */
+/* Append Table.restore_info, which names the backup a table was made of. */
 static void
 put_restore_info(struct slice backup, struct slice kept, struct buf *out)
 {
-    size_t opened = pb_open(out, TABLE_RESTORE_INFO);
+    struct slice source_backup = pb_find(kept, PB_Backup_source_backup);
+    size_t opened = pb_open(out, PB_Table_restore_info);
     size_t info;
-    pb_put_integer(out, 1, SOURCE_BACKUP);
-    info = pb_open(out, 2);
-    pb_put_bytes(out, 1, backup);
-    pb_put_bytes(out, 2, pb_find(kept, 4));
-    pb_put_bytes(out, 3, pb_find(kept, 5));
-    pb_put_bytes(out, 4, pb_find(kept, 2));
-    if (pb_find(kept, 10).len)
-        pb_put_bytes(out, 10, pb_find(kept, 10));
+    pb_put_integer(out, PB_RestoreInfo_source_type,
+                   PB_RestoreSourceType_BACKUP);
+    info = pb_open(out, PB_RestoreInfo_backup_info);
+    pb_put_bytes(out, PB_BackupInfo_backup, backup);
+    pb_put_bytes(out, PB_BackupInfo_start_time,
+                 pb_find(kept, PB_Backup_start_time));
+    pb_put_bytes(out, PB_BackupInfo_end_time,
+                 pb_find(kept, PB_Backup_end_time));
+    pb_put_bytes(out, PB_BackupInfo_source_table,
+                 pb_find(kept, PB_Backup_source_table));
+    if (source_backup.len)
+        pb_put_bytes(out, PB_BackupInfo_source_backup, source_backup);
     pb_close(out, info);
     pb_close(out, opened);
 }
@@ -508,27 +530,29 @@ static int backup_restore(struct gateway *g,
                           struct err *err)
 {
     struct slice request = grpc_request(call);
+    struct slice source = pb_find(request, PB_RestoreTableRequest_backup);
     char table[STORE_NAME_BYTES];
     struct resource_name name;
     struct buf message = BUF_INIT;
     struct backup_name b = {.key = BUF_INIT};
-    int rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(request, PB_RestoreTableRequest_parent), "", &name, err);
     name.kind = SLICE_LIT("tables");
-    name.id = pb_find(request, 2);
+    name.id = pb_find(request, PB_RestoreTableRequest_table_id);
     if (rc == 0)
         rc = store_name_make(g->home, name.instance, name.id, table, err);
     if (rc == 0)
-        rc = backup_name_parse(k, pb_find(request, 3), &b, err);
+        rc = backup_name_parse(k, source, &b, err);
     if (rc == 0)
         rc = backup_find(g, k, &b, &message, err);
     if (rc == 0)
         rc = quarry_snapshot_restore(g->quarry, b.store, table, err);
     if (rc == 0)
-        rc = keep_restored(g, k, &name, pb_find(request, 3),
-                           buf_slice(&message), err);
+        rc = keep_restored(g, k, &name, source, buf_slice(&message), err);
     buf_clear(&message);
     if (rc == 0)
-        rc = table_message_put(g, &name, table, 0, &message, err);
+        rc = table_message_put(g, &name, table, PB_Table_View_VIEW_UNSPECIFIED,
+                               &message, err);
     if (rc == 0)
         rc = admin_reply_operation(g, call, "Table", metadata,
                                    buf_slice(&message), err);
@@ -537,8 +561,8 @@ static int backup_restore(struct gateway *g,
     return rc;
 }
 
-/* A copy is of a table that is made for it, and dropped again: all share the
- * files. */
+/* Copy a snapshot by way of a table that is restored from it, snapshotted again
+ * and dropped. All three share their files, so no data is copied. */
 static int copy_snapshot(struct gateway *g,
                          const struct backup_name *from,
                          const struct backup_name *to,
@@ -566,19 +590,21 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     struct backup_name to = {.key = BUF_INIT};
     struct buf old = BUF_INIT;
     struct buf message = BUF_INIT;
-    int rc = backup_name_child(&backup_kind_backup, pb_find(request, 1),
-                               pb_find(request, 2), &to, err);
+    struct slice source = pb_find(request, PB_CopyBackupRequest_source_backup);
+    struct slice expires = pb_find(request, PB_CopyBackupRequest_expire_time);
+    int rc = backup_name_child(
+        &backup_kind_backup, pb_find(request, PB_CopyBackupRequest_parent),
+        pb_find(request, PB_CopyBackupRequest_backup_id), &to, err);
     if (rc == 0)
-        rc = backup_name_parse(&backup_kind_backup, pb_find(request, 3), &from,
-                               err);
+        rc = backup_name_parse(&backup_kind_backup, source, &from, err);
     if (rc == 0)
-        rc = check_expiry(g, pb_find(request, 4), err);
+        rc = check_expiry(g, expires, err);
     if (rc == 0)
         rc = backup_find(g, &backup_kind_backup, &from, &old, err);
     if (rc == 0) {
         struct slice schema = pb_find(buf_slice(&old), FIELD_SCHEMA);
-        put_backup(g, pb_find(buf_slice(&old), 2), pb_find(request, 3),
-                   pb_find(request, 4), TYPE_STANDARD, &message);
+        put_backup(g, pb_find(buf_slice(&old), PB_Backup_source_table), source,
+                   expires, PB_Backup_BackupType_STANDARD, &message);
         if (schema.len)
             pb_put_bytes(&message, FIELD_SCHEMA, schema);
         rc = copy_snapshot(g, &from, &to, &message, err);
@@ -593,7 +619,7 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- what is there ------------------------------------------------------- */
+/* --- backups of an instance ----------------------------------------------- */
 
 static int
 see_any(void *ctx, struct slice key, struct slice message, struct err *err)

@@ -1,46 +1,28 @@
 /* The instance admin API: clusters, on paper. Rows are where the store has
- * them; what a client says about clusters is kept and told to it again.
+ * them; what a client sets of a cluster is kept and given back, and checked as
+ * the real service checks it, so that clients that manage clusters run
+ * unchanged.
  *
- *     CreateClusterRequest    parent 1, cluster_id 2, cluster 3
- *     ListClustersResponse    clusters 1
- *     Cluster                 name 1, location 2, state 3, serve_nodes 4,
- *                             default_storage_type 5, encryption_config 6,
- *                             cluster_config 7, node_scaling_factor 9
- *     ClusterConfig           cluster_autoscaling_config 1 {limits 1 {min 1,
- *                             max 2}, targets 2 {cpu 2, storage 3}}
- *
- * An instance without clusters is said to have one, "ID-cluster".
+ * An instance without clusters appears to have one, "ID-cluster".
  */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
-enum cluster_field {
-    CLUSTER_LOCATION = 2,
-    CLUSTER_STATE = 3,
-    CLUSTER_NODES = 4,
-    CLUSTER_STORAGE = 5,
-    CLUSTER_CONFIG = 7,
-    CLUSTER_SCALING_FACTOR = 9,
-};
-
-#define STATE_READY    1
-#define STORAGE_SSD    1
-#define STORAGE_HDD    2
-#define SCALING_2X     2
 #define IMPLIED_SUFFIX "-cluster"
 
 static void put_implied(struct buf *out)
 {
-    pb_put_bytes(out, CLUSTER_LOCATION,
+    pb_put_bytes(out, PB_Cluster_location,
                  SLICE_LIT("projects/quarry/locations/local"));
-    pb_put_integer(out, CLUSTER_STATE, STATE_READY);
-    pb_put_integer(out, CLUSTER_NODES, 1);
-    pb_put_integer(out, CLUSTER_STORAGE, STORAGE_SSD);
+    pb_put_integer(out, PB_Cluster_state, PB_Cluster_State_READY);
+    pb_put_integer(out, PB_Cluster_serve_nodes, 1);
+    pb_put_integer(out, PB_Cluster_default_storage_type, PB_StorageType_SSD);
 }
 
 static bool implied_cluster(struct gateway *g,
@@ -59,60 +41,61 @@ static bool implied_cluster(struct gateway *g,
     return good;
 }
 
-static const struct message_field limit_fields[] = {
-    {"min_serve_nodes", 1, PB_VARINT, FIELD_KEPT, NULL, 0},
-    {"max_serve_nodes", 2, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule limit_rules[] = {
+    [PB_AutoscalingLimits_min_serve_nodes] = {.rule = FIELD_KEPT},
+    [PB_AutoscalingLimits_max_serve_nodes] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type limit_type = {
-    "AutoscalingLimits", limit_fields, ARRAY_LEN(limit_fields)};
+static const struct message_type limit_type =
+    MESSAGE_TYPE(AutoscalingLimits, limit_rules);
 
-static const struct message_field target_fields[] = {
-    {"cpu_utilization_percent", 2, PB_VARINT, FIELD_KEPT, NULL, 0},
-    {"storage_utilization_gib_per_node", 3, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule target_rules[] = {
+    [PB_AutoscalingTargets_cpu_utilization_percent] = {.rule = FIELD_KEPT},
+    [PB_AutoscalingTargets_storage_utilization_gib_per_node] = {.rule =
+                                                                    FIELD_KEPT},
 };
 
-static const struct message_type target_type = {
-    "AutoscalingTargets", target_fields, ARRAY_LEN(target_fields)};
+static const struct message_type target_type =
+    MESSAGE_TYPE(AutoscalingTargets, target_rules);
 
-static const struct message_field autoscaling_fields[] = {
-    {"autoscaling_limits", 1, PB_BYTES, FIELD_KEPT, &limit_type, 0},
-    {"autoscaling_targets", 2, PB_BYTES, FIELD_KEPT, &target_type, 0},
+static const struct message_rule autoscaling_rules[] = {
+    [PB_ClusterAutoscalingConfig_autoscaling_limits] = {FIELD_KEPT, &limit_type,
+                                                        0},
+    [PB_ClusterAutoscalingConfig_autoscaling_targets] = {FIELD_KEPT,
+                                                         &target_type, 0},
 };
 
-static const struct message_type autoscaling_type = {
-    "ClusterAutoscalingConfig", autoscaling_fields,
-    ARRAY_LEN(autoscaling_fields)};
+static const struct message_type autoscaling_type =
+    MESSAGE_TYPE(ClusterAutoscalingConfig, autoscaling_rules);
 
-static const struct message_field config_fields[] = {
-    {"cluster_autoscaling_config", 1, PB_BYTES, FIELD_KEPT, &autoscaling_type,
-     0},
+static const struct message_rule config_rules[] = {
+    [PB_ClusterConfig_cluster_autoscaling_config] = {FIELD_KEPT,
+                                                     &autoscaling_type, 0},
 };
 
-static const struct message_type config_type = {"ClusterConfig", config_fields,
-                                                ARRAY_LEN(config_fields)};
+static const struct message_type config_type =
+    MESSAGE_TYPE(ClusterConfig, config_rules);
 
-static const struct message_field cluster_fields[] = {
-    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"location", CLUSTER_LOCATION, PB_BYTES, FIELD_FIXED, NULL, 0},
-    {"state", CLUSTER_STATE, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"serve_nodes", CLUSTER_NODES, PB_VARINT, FIELD_KEPT, NULL, 0},
-    {"default_storage_type", CLUSTER_STORAGE, PB_VARINT, FIELD_FIXED, NULL, 0},
-    {"encryption_config", 6, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"cluster_config", CLUSTER_CONFIG, PB_BYTES, FIELD_KEPT, &config_type, 0},
-    {"node_scaling_factor", CLUSTER_SCALING_FACTOR, PB_VARINT, FIELD_FIXED,
-     NULL, 0},
+static const struct message_rule cluster_rules[] = {
+    [PB_Cluster_name] = {.rule = FIELD_OUTPUT},
+    [PB_Cluster_location] = {.rule = FIELD_FIXED},
+    [PB_Cluster_state] = {.rule = FIELD_OUTPUT},
+    [PB_Cluster_serve_nodes] = {.rule = FIELD_KEPT},
+    [PB_Cluster_default_storage_type] = {.rule = FIELD_FIXED},
+    [PB_Cluster_encryption_config] = {.rule = FIELD_REFUSED},
+    [PB_Cluster_cluster_config] = {FIELD_KEPT, &config_type, 0},
+    [PB_Cluster_node_scaling_factor] = {.rule = FIELD_FIXED},
 };
 
-static const struct message_type cluster_type = {"Cluster", cluster_fields,
-                                                 ARRAY_LEN(cluster_fields)};
+static const struct message_type cluster_type =
+    MESSAGE_TYPE(Cluster, cluster_rules);
 
 static int bad_autoscaling(const char *what, struct err *err)
 {
     return err_set(err, ERR_INVALID, "cluster_autoscaling_config: %s", what);
 }
 
-/* GiB a node; 0 stands for the least. */
+/* @gib is a target in GiB a node; 0 stands for the least. */
 static bool is_storage_target(uint64_t gib, bool is_hdd)
 {
     uint64_t least = is_hdd ? 8192 : 2560;
@@ -121,34 +104,45 @@ static bool is_storage_target(uint64_t gib, bool is_hdd)
 
 static int check_autoscaling(struct slice config, bool is_hdd, struct err *err)
 {
-    struct slice limits = pb_find(config, 1);
-    struct slice targets = pb_find(config, 2);
-    uint64_t min = pb_find_integer(limits, 1);
-    uint64_t max = pb_find_integer(limits, 2);
-    uint64_t cpu = pb_find_integer(targets, 2);
+    struct slice limits =
+        pb_find(config, PB_ClusterAutoscalingConfig_autoscaling_limits);
+    struct slice targets =
+        pb_find(config, PB_ClusterAutoscalingConfig_autoscaling_targets);
+    uint64_t min =
+        pb_find_integer(limits, PB_AutoscalingLimits_min_serve_nodes);
+    uint64_t max =
+        pb_find_integer(limits, PB_AutoscalingLimits_max_serve_nodes);
+    uint64_t cpu =
+        pb_find_integer(targets, PB_AutoscalingTargets_cpu_utilization_percent);
+    uint64_t gib = pb_find_integer(
+        targets, PB_AutoscalingTargets_storage_utilization_gib_per_node);
     if (min < 1 || max < min || max > INT32_MAX)
         return bad_autoscaling("min_serve_nodes must be at least 1, and "
                                "max_serve_nodes no less",
                                err);
     if (cpu < 10 || cpu > 80)
         return bad_autoscaling("cpu_utilization_percent must be 10 to 80", err);
-    if (!is_storage_target(pb_find_integer(targets, 3), is_hdd))
+    if (!is_storage_target(gib, is_hdd))
         return bad_autoscaling("storage_utilization_gib_per_node must be 2560 "
                                "to 5120 (SSD) or 8192 to 16384 (HDD)",
                                err);
     return 0;
 }
 
-/* The nodes that a cluster is said to have: as many as were asked for, within
- * the limits of autoscaling, and at least one. */
+/* The number of nodes that a cluster appears to have: the number requested,
+ * within the limits of autoscaling, and at least one. */
 static uint64_t nodes_of(struct slice message, struct slice autoscaling)
 {
-    struct slice limits = pb_find(autoscaling, 1);
-    uint64_t nodes = MAX_OF(pb_find_integer(message, CLUSTER_NODES), 1);
+    struct slice limits =
+        pb_find(autoscaling, PB_ClusterAutoscalingConfig_autoscaling_limits);
+    uint64_t nodes =
+        MAX_OF(pb_find_integer(message, PB_Cluster_serve_nodes), 1);
     if (limits.len == 0)
         return nodes;
-    nodes = MAX_OF(nodes, pb_find_integer(limits, 1));
-    return MIN_OF(nodes, pb_find_integer(limits, 2));
+    nodes = MAX_OF(
+        nodes, pb_find_integer(limits, PB_AutoscalingLimits_min_serve_nodes));
+    return MIN_OF(
+        nodes, pb_find_integer(limits, PB_AutoscalingLimits_max_serve_nodes));
 }
 
 static int complete_cluster(struct gateway *g,
@@ -157,9 +151,12 @@ static int complete_cluster(struct gateway *g,
                             struct buf *out,
                             struct err *err)
 {
-    struct slice autoscaling = pb_find(pb_find(message, CLUSTER_CONFIG), 1);
-    uint64_t storage = pb_find_integer(message, CLUSTER_STORAGE);
-    uint64_t nodes = pb_find_integer(message, CLUSTER_NODES);
+    struct slice autoscaling =
+        pb_find(pb_find(message, PB_Cluster_cluster_config),
+                PB_ClusterConfig_cluster_autoscaling_config);
+    uint64_t storage =
+        pb_find_integer(message, PB_Cluster_default_storage_type);
+    uint64_t nodes = pb_find_integer(message, PB_Cluster_serve_nodes);
     struct buf rest = BUF_INIT;
     int rc = 0;
     (void)g;
@@ -167,22 +164,24 @@ static int complete_cluster(struct gateway *g,
     if (nodes > INT32_MAX)
         return err_set(err, ERR_INVALID, "serve_nodes must not be negative");
     if (autoscaling.len)
-        rc = check_autoscaling(autoscaling, storage == STORAGE_HDD, err);
+        rc = check_autoscaling(autoscaling, storage == PB_StorageType_HDD, err);
     if (rc)
         return rc;
     nodes = nodes_of(message, autoscaling);
-    if (pb_find_integer(message, CLUSTER_SCALING_FACTOR) == SCALING_2X &&
+    if (pb_find_integer(message, PB_Cluster_node_scaling_factor) ==
+            PB_Cluster_NodeScalingFactor_NODE_SCALING_FACTOR_2X &&
         nodes % 2 != 0)
         return err_set(err, ERR_INVALID,
                        "node_scaling_factor 2X: %llu nodes are not in pairs",
                        (unsigned long long)nodes);
-    pb_copy_fields(&rest, message, CLUSTER_STATE, false);
-    pb_copy_fields(out, buf_slice(&rest), CLUSTER_NODES, false);
+    pb_copy_fields(&rest, message, PB_Cluster_state, false);
+    pb_copy_fields(out, buf_slice(&rest), PB_Cluster_serve_nodes, false);
     buf_close(&rest);
-    pb_put_integer(out, CLUSTER_STATE, STATE_READY);
-    pb_put_integer(out, CLUSTER_NODES, (int64_t)nodes);
+    pb_put_integer(out, PB_Cluster_state, PB_Cluster_State_READY);
+    pb_put_integer(out, PB_Cluster_serve_nodes, (int64_t)nodes);
     if (storage == 0)
-        pb_put_integer(out, CLUSTER_STORAGE, STORAGE_SSD);
+        pb_put_integer(out, PB_Cluster_default_storage_type,
+                       PB_StorageType_SSD);
     return 0;
 }
 
@@ -251,14 +250,17 @@ int admin_create_cluster(void *ctx, struct grpc_call *call, struct err *err)
     struct resource_name name;
     struct buf message = BUF_INIT;
     struct buf kept = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(request, PB_CreateClusterRequest_parent), "", &name, err);
     if (rc)
         return rc;
     rc = resource_get(g, &instance_kind, &name, &kept, err);
     buf_clear(&kept);
-    name.id = pb_find(request, 2);
+    name.id = pb_find(request, PB_CreateClusterRequest_cluster_id);
     if (rc == 0)
-        rc = resource_create(g, &cluster_kind, &name, pb_find(request, 3), err);
+        rc = resource_create(g, &cluster_kind, &name,
+                             pb_find(request, PB_CreateClusterRequest_cluster),
+                             err);
     if (rc == 0)
         rc = resource_get(g, &cluster_kind, &name, &kept, err);
     if (rc == 0) {
@@ -287,7 +289,7 @@ struct listing {
 static void put_cluster(void *ctx, struct slice id, struct slice message)
 {
     struct listing *l = ctx;
-    size_t opened = pb_open(l->out, 1);
+    size_t opened = pb_open(l->out, PB_ListClustersResponse_clusters);
     l->name.id = id;
     resource_put(l->out, &cluster_kind, &l->name, message);
     pb_close(l->out, opened);
@@ -316,8 +318,9 @@ int admin_list_clusters(void *ctx, struct grpc_call *call, struct err *err)
     struct gateway *g = ctx;
     struct listing l = {.out = grpc_scratch(call)};
     struct buf ignored = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), "",
-                                      &l.name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(grpc_request(call), PB_ListClustersRequest_parent), "", &l.name,
+        err);
     if (rc == 0 && slice_eq_str(l.name.instance, "-")) {
         rc = registry_each(g->own, SLICE_LIT("instances/"), visit_any, &l, err);
     } else if (rc == 0) {
@@ -387,8 +390,9 @@ int admin_delete_cluster(void *ctx, struct grpc_call *call, struct err *err)
     struct gateway *g = ctx;
     struct resource_name name;
     struct buf ignored = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1),
-                                      "clusters", &name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(grpc_request(call), PB_DeleteClusterRequest_name), "clusters",
+        &name, err);
     if (rc == 0)
         rc = resource_get(g, &cluster_kind, &name, &ignored, err);
     if (rc == 0)

@@ -1,31 +1,26 @@
-/* ModifyColumnFamilies.
- *
- *     ModifyColumnFamiliesRequest   name 1, modifications 2
- *     Modification                  id 1, create 2, update 3, drop 4,
- *                                   update_mask 6
- *
- * All modifications are made, in order, or none. The store knows the rules of
- * garbage collection; types of values are extras of the table, and are written
- * first, so that a failure between the two leaves a type without a family,
- * which nobody sees.
+/* ModifyColumnFamilies. All modifications are made, in order, or none. The
+ * store has the rules of garbage collection; types of values are extras of the
+ * table, and are written first, so that a failure between the two leaves a type
+ * without a family, which nobody sees.
  */
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/type_message.h"
 
-/* More families than a table can have. */
+/* More than a table can have families. */
 #define MODIFICATIONS_MAX 4096
 
 struct changes {
-    struct quarry_alter *items; /* Owned, with their texts. */
-    char **names;               /* Owned, each too. */
+    struct quarry_alter *items; /* Owned. */
+    char **names;               /* Owned, and so is each. */
     char **options;
-    size_t count;                         /* Of those for the store. */
-    bool any_drop;                        /* A family goes, and its cells. */
+    size_t count;  /* Of all three. */
+    bool any_drop; /* A family is dropped, with its cells. */
     const struct quarry_table_info *info; /* Borrowed: the table before. */
     struct buf extras; /* Of the table, with the changes so far. */
 };
@@ -48,7 +43,7 @@ static size_t count_changes(struct slice request)
     struct pb_field f;
     size_t count = 0;
     while (pb_next(&c, &f))
-        count += pb_is_bytes(&f, 2);
+        count += pb_is_bytes(&f, PB_ModifyColumnFamiliesRequest_modifications);
     return count;
 }
 
@@ -73,15 +68,18 @@ read_modification(struct slice bytes, struct modification *m, struct err *err)
     struct cursor cursor = cursor_make(bytes);
     struct pb_field f;
     bool any = false;
-    *m = (struct modification){.id = pb_find(bytes, 1),
+    *m = (struct modification){.id = pb_find(bytes, PB_Modification_id),
                                .family = SLICE_EMPTY,
-                               .mask = pb_find(bytes, 6)};
-    while (pb_next(&cursor, &f)) { /* Of the oneof the last counts. */
-        if (pb_is_bytes(&f, 2) || pb_is_bytes(&f, 3)) {
-            m->kind = f.number == 2 ? QUARRY_ADD_FAMILY : QUARRY_UPDATE_FAMILY;
+                               .mask =
+                                   pb_find(bytes, PB_Modification_update_mask)};
+    while (pb_next(&cursor, &f)) { /* The last field of a oneof counts. */
+        if (pb_is_bytes(&f, PB_Modification_create) ||
+            pb_is_bytes(&f, PB_Modification_update)) {
+            m->kind = f.number == PB_Modification_create ? QUARRY_ADD_FAMILY
+                                                         : QUARRY_UPDATE_FAMILY;
             m->family = f.bytes;
             any = true;
-        } else if (pb_is_integer(&f, 4) && f.integer) {
+        } else if (pb_is_integer(&f, PB_Modification_drop) && f.integer) {
             m->kind = QUARRY_DROP_FAMILY;
             any = true;
         }
@@ -89,7 +87,8 @@ read_modification(struct slice bytes, struct modification *m, struct err *err)
     if (cursor.bad)
         return service_bad_request(err);
     return any ? 0
-               : err_set(err, ERR_INVALID, "a modification that says nothing");
+               : err_set(err, ERR_INVALID,
+                         "a modification without create, update or drop");
 }
 
 static void set_type(struct changes *c, struct slice name, struct slice type)
@@ -100,21 +99,21 @@ static void set_type(struct changes *c, struct slice name, struct slice type)
     c->extras = next;
 }
 
-/* What an update changes. Without a mask it is the rule alone, as the API says;
- * a type that it would change is refused then rather than dropped. */
+/* Find out what an update changes. Without a mask that is the rule alone, as
+ * the API demands; another type is then refused rather than ignored. */
 static int read_mask(const struct changes *c,
                      const struct modification *m,
                      bool *gc_rule,
                      bool *value_type,
                      struct err *err)
 {
-    struct slice type = pb_find(m->family, 3);
+    struct slice type = pb_find(m->family, PB_ColumnFamily_value_type);
     struct cursor cursor = cursor_make(m->mask);
     struct pb_field f;
     bool any = false;
     *gc_rule = *value_type = false;
     while (pb_next(&cursor, &f)) {
-        if (!pb_is_bytes(&f, 1))
+        if (!pb_is_bytes(&f, PB_FieldMask_paths))
             continue;
         any = true;
         if (slice_eq_str(f.bytes, "gc_rule") || slice_eq_str(f.bytes, "gcRule"))
@@ -138,11 +137,12 @@ static int read_mask(const struct changes *c,
     return 0;
 }
 
-/* The row key's schema and families share their names. */
+/* Fields of the row key's schema and families share one name space. */
 static int
 check_new_name(const struct changes *c, struct slice name, struct err *err)
 {
-    struct slice schema = pb_find(buf_slice(&c->extras), TABLE_ROW_KEY_SCHEMA);
+    struct slice schema =
+        pb_find(buf_slice(&c->extras), PB_Table_row_key_schema);
     if (!row_key_schema_has(schema, name))
         return 0;
     return err_set(err, ERR_INVALID,
@@ -163,7 +163,7 @@ static void add_item(struct changes *c,
     c->count++;
 }
 
-/* Is there a family @name, as far as the changes go? */
+/* ERR_NOTFOUND unless there is a family @name before or among the changes. */
 static int
 check_family(const struct changes *c, const char *name, struct err *err)
 {
@@ -195,7 +195,7 @@ static int add_change(struct changes *c, struct slice bytes, struct err *err)
     if (rc == 0 && !gc_rule)
         rc = check_family(c, name, err);
     if (rc == 0 && value_type)
-        set_type(c, m.id, pb_find(m.family, 3));
+        set_type(c, m.id, pb_find(m.family, PB_ColumnFamily_value_type));
     if (rc == 0 && gc_rule)
         add_item(c, name, &m, options);
     else
@@ -215,15 +215,15 @@ admin_families_parse(struct changes *c, struct slice request, struct err *err)
                        MODIFICATIONS_MAX);
     open_changes(c, count);
     while (rc == 0 && pb_next(&cursor, &f))
-        if (pb_is_bytes(&f, 2))
+        if (pb_is_bytes(&f, PB_ModifyColumnFamiliesRequest_modifications))
             rc = add_change(c, f.bytes, err);
     if (rc == 0 && cursor.bad)
         rc = service_bad_request(err);
     return rc;
 }
 
-/* Make the changes: the extras first, which are put back when the store will
- * not have the rest. */
+/* Make the changes: the extras first, which are restored if the store refuses
+ * the rest. */
 static int make_changes(struct gateway *g,
                         const struct resource_name *name,
                         const char *store_name,
@@ -241,7 +241,7 @@ static int make_changes(struct gateway *g,
     rc = quarry_table_alter(g->quarry, store_name, c->items, c->count, err);
     if (rc && !same &&
         table_extras_replace(g, name, buf_slice(&c->extras), true, old, NULL)) {
-        /* Types of families that are not there, or are as they were. */
+        /* The types of unchanged or missing families stay: harmless. */
     }
     return rc;
 }
@@ -281,7 +281,8 @@ int admin_modify_column_families(void *ctx,
                                  struct err *err)
 {
     struct gateway *g = ctx;
-    struct slice text = pb_find(grpc_request(call), 1);
+    struct slice text =
+        pb_find(grpc_request(call), PB_ModifyColumnFamiliesRequest_name);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
     struct buf *b = grpc_scratch(call);
@@ -289,13 +290,14 @@ int admin_modify_column_families(void *ctx,
     if (rc == 0)
         rc = resource_name_parse_kind(text, "tables", &name, err);
     if (rc == 0)
-        rc = table_message_put(g, &name, store_name, TABLE_VIEW_NAME_ONLY, b,
+        rc = table_message_put(g, &name, store_name, PB_Table_View_NAME_ONLY, b,
                                err);
     if (rc == 0)
         rc = modify_families(g, call, &name, store_name, err);
     if (rc)
         return rc;
     b = grpc_scratch(call);
-    rc = table_message_put(g, &name, store_name, TABLE_VIEW_SCHEMA, b, err);
+    rc = table_message_put(g, &name, store_name, PB_Table_View_SCHEMA_VIEW, b,
+                           err);
     return rc ? rc : grpc_send(call, b, err);
 }

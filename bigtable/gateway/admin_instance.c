@@ -1,36 +1,20 @@
 /* The instance admin API: instances.
  *
- *     CreateInstanceRequest    parent 1, instance_id 2, instance 3, clusters 4
- *     ListInstancesResponse    instances 1
- *     Instance                 name 1, display_name 2, state 3, type 4,
- *                              labels 5, create_time 7, satisfies_pzs 8,
- *                              satisfies_pzi 11, tags 12, edition 14
- *
- * An instance is there once it was created, and while it has tables: whoever
- * never speaks of instances gets along, as with an emulator. The instance of
- * the store's own tables is always there.
+ * An instance exists once it was created, and while it has tables: a client
+ * that never creates instances works all the same, as with Google's emulator.
+ * The instance that holds the store's own tables always exists.
  */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/workers.h"
-
-enum instance_field {
-    INSTANCE_DISPLAY_NAME = 2,
-    INSTANCE_STATE = 3,
-    INSTANCE_TYPE = 4,
-    INSTANCE_LABELS = 5,
-    INSTANCE_CREATE_TIME = 7,
-};
-
-#define STATE_READY     1
-#define TYPE_PRODUCTION 1
 
 static bool has_tables(struct gateway *g, struct slice instance)
 {
@@ -53,27 +37,27 @@ static bool implied_instance(struct gateway *g,
 {
     if (!has_tables(g, name->instance))
         return false;
-    pb_put_bytes(out, INSTANCE_DISPLAY_NAME, name->instance);
-    pb_put_integer(out, INSTANCE_STATE, STATE_READY);
-    pb_put_integer(out, INSTANCE_TYPE, TYPE_PRODUCTION);
+    pb_put_bytes(out, PB_Instance_display_name, name->instance);
+    pb_put_integer(out, PB_Instance_state, PB_Instance_State_READY);
+    pb_put_integer(out, PB_Instance_type, PB_Instance_Type_PRODUCTION);
     return true;
 }
 
-static const struct message_field instance_fields[] = {
-    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"display_name", INSTANCE_DISPLAY_NAME, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"state", INSTANCE_STATE, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"type", INSTANCE_TYPE, PB_VARINT, FIELD_KEPT, NULL, 0},
-    {"labels", INSTANCE_LABELS, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"create_time", INSTANCE_CREATE_TIME, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"satisfies_pzs", 8, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"satisfies_pzi", 11, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"tags", 12, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"edition", 14, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule instance_rules[] = {
+    [PB_Instance_name] = {.rule = FIELD_OUTPUT},
+    [PB_Instance_display_name] = {.rule = FIELD_KEPT},
+    [PB_Instance_state] = {.rule = FIELD_OUTPUT},
+    [PB_Instance_type] = {.rule = FIELD_KEPT},
+    [PB_Instance_labels] = {.rule = FIELD_KEPT},
+    [PB_Instance_create_time] = {.rule = FIELD_OUTPUT},
+    [PB_Instance_satisfies_pzs] = {.rule = FIELD_OUTPUT},
+    [PB_Instance_satisfies_pzi] = {.rule = FIELD_OUTPUT},
+    [PB_Instance_tags] = {.rule = FIELD_REFUSED},
+    [PB_Instance_edition] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type instance_type = {"Instance", instance_fields,
-                                                  ARRAY_LEN(instance_fields)};
+static const struct message_type instance_type =
+    MESSAGE_TYPE(Instance, instance_rules);
 
 static int complete_instance(struct gateway *g,
                              struct slice message,
@@ -82,12 +66,12 @@ static int complete_instance(struct gateway *g,
                              struct err *err)
 {
     (void)err;
-    pb_copy_fields(out, message, INSTANCE_STATE, false);
-    if (pb_find_integer(message, INSTANCE_TYPE) == 0)
-        pb_put_integer(out, INSTANCE_TYPE, TYPE_PRODUCTION);
-    pb_put_integer(out, INSTANCE_STATE, STATE_READY);
+    pb_copy_fields(out, message, PB_Instance_state, false);
+    if (pb_find_integer(message, PB_Instance_type) == 0)
+        pb_put_integer(out, PB_Instance_type, PB_Instance_Type_PRODUCTION);
+    pb_put_integer(out, PB_Instance_state, PB_Instance_State_READY);
     if (is_new)
-        service_put_time(out, INSTANCE_CREATE_TIME, service_now_us(g));
+        service_put_time(out, PB_Instance_create_time, service_now_us(g));
     return 0;
 }
 
@@ -152,30 +136,34 @@ static int each_cluster(struct gateway *g,
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
         struct resource_name name = *instance;
-        if (!pb_is_bytes(&f, 4))
+        if (!pb_is_bytes(&f, PB_CreateInstanceRequest_clusters))
             continue;
-        name.id = pb_find(f.bytes, 1);
-        rc = fn(g, &name, pb_find(f.bytes, 2), err);
+        name.id = pb_find(f.bytes, PB_ClustersEntry_key);
+        rc = fn(g, &name, pb_find(f.bytes, PB_ClustersEntry_value), err);
     }
     return rc;
 }
 
-/* The clusters are looked at first: a bad one leaves no instance behind. */
+/* The clusters are checked first, so that a bad one leaves no instance behind.
+ */
 static int admin_instance_create(struct gateway *g,
                                  struct slice request,
                                  struct buf *out,
                                  struct err *err)
 {
-    struct resource_name name = {.instance = pb_find(request, 2)};
+    struct resource_name name = {
+        .instance = pb_find(request, PB_CreateInstanceRequest_instance_id)};
     struct buf kept = BUF_INIT;
     int rc = pb_is_message(request) ? 0 : service_bad_request(err);
     if (rc == 0)
-        rc = parse_project(pb_find(request, 1), &name.project, err);
+        rc = parse_project(pb_find(request, PB_CreateInstanceRequest_parent),
+                           &name.project, err);
     if (rc == 0)
         rc = each_cluster(g, &name, request, check_cluster, err);
     if (rc == 0)
-        rc =
-            resource_create(g, &instance_kind, &name, pb_find(request, 3), err);
+        rc = resource_create(
+            g, &instance_kind, &name,
+            pb_find(request, PB_CreateInstanceRequest_instance), err);
     if (rc == 0)
         rc = each_cluster(g, &name, request, make_cluster, err);
     if (rc == 0)
@@ -223,7 +211,7 @@ struct listing {
     struct gateway *gateway;
     struct slice project;
     struct buf *out;
-    struct buf seen; /* "/ID/ID/": those that are in. */
+    struct buf seen; /* "ID/ID/": the ids listed so far. */
 };
 
 static bool is_seen(const struct listing *l, struct slice id)
@@ -242,7 +230,7 @@ static void
 put_instance(struct listing *l, struct slice id, struct slice message)
 {
     const struct resource_name name = {.project = l->project, .instance = id};
-    size_t opened = pb_open(l->out, 1);
+    size_t opened = pb_open(l->out, PB_ListInstancesResponse_instances);
     resource_put(l->out, &instance_kind, &name, message);
     pb_close(l->out, opened);
     buf_append_slice(&l->seen, id);
@@ -294,7 +282,9 @@ int admin_list_instances(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct listing l = {.gateway = g, .out = grpc_scratch(call)};
-    int rc = parse_project(pb_find(grpc_request(call), 1), &l.project, err);
+    int rc = parse_project(
+        pb_find(grpc_request(call), PB_ListInstancesRequest_parent), &l.project,
+        err);
     if (rc == 0)
         rc = registry_each(g->own, SLICE_LIT("instances/"), visit_instance, &l,
                            err);
@@ -309,13 +299,12 @@ int admin_list_instances(void *ctx, struct grpc_call *call, struct err *err)
 struct removal {
     struct gateway *gateway;
     struct resource_name name;
-    bool is_refused; /* Something in it must not be deleted. */
+    bool is_refused; /* It holds something that must not be deleted. */
     int rc;
     struct err *err;
 };
 
-/* Called for the tables of the instance: what it returns ends the walk unless
- * 0. */
+/* Called for each table of the instance; any value but 0 ends the walk. */
 typedef int (*own_table_cb)(struct removal *r,
                             struct slice id,
                             const char *store_name);
@@ -362,7 +351,7 @@ drop_table(struct removal *r, struct slice id, const char *store_name)
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
-/* Nothing is deleted before all of it may be. */
+/* Check everything before anything is deleted. */
 static int check_removal(struct removal *r)
 {
     bool any = false;
@@ -401,8 +390,9 @@ int admin_delete_instance(void *ctx, struct grpc_call *call, struct err *err)
     struct gateway *g = ctx;
     struct removal r = {.gateway = g, .err = err};
     struct buf ignored = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), "",
-                                      &r.name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(grpc_request(call), PB_DeleteInstanceRequest_name), "", &r.name,
+        err);
     if (rc == 0)
         rc = resource_get(g, &instance_kind, &r.name, &ignored, err);
     buf_close(&ignored);

@@ -1,19 +1,15 @@
-/* Long-running operations: google.longrunning.Operations. Each is
- * done when it is first returned; the newest are kept, so that a client can ask
- * for them again at this gateway or another.
+/* Long-running operations: google.longrunning.Operations. Each is done when it
+ * is first returned; the newest are kept, so that a client can get them again
+ * at this gateway or another.
  *
- *     Operation               name 1, metadata 2, done 3, error 4, response 5
- *     ListOperationsRequest   name 4, filter 1, page_size 2, page_token 3
- *     ListOperationsResponse  operations 1, next_page_token 2
- *     Get-, Cancel-, Delete-, WaitOperationRequest   name 1
- *
- * The name of one is "operations/NAME OF THE RESOURCE/operations/ID"; the
- * registry has it under "operations/ID", and ids are in the order of time.
+ * The name of an operation is "operations/NAME OF THE RESOURCE/operations/ID";
+ * the registry has it under "operations/ID", and ids sort by time.
  */
 #include <inttypes.h>
 
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
@@ -21,7 +17,7 @@
 #define KEY_PREFIX  "operations/"
 #define NAME_MIDDLE "/operations/"
 
-/* Kept for so long, and so many. */
+/* How long operations are kept, and how many at most. */
 #define KEPT_US  (INT64_C(24) * 3600 * 1000000)
 #define KEPT_MAX 1000
 
@@ -32,7 +28,7 @@
 /* --- kept ones --------------------------------------------------------------
  */
 
-/* The registry's key for the operation @name; empty: it cannot be one. */
+/* The registry's key for the operation @name; empty if @name cannot be one. */
 static void key_of(struct slice name, struct buf *out)
 {
     size_t id_bytes = ID_TIME_DIGITS + ID_RANDOM_DIGITS;
@@ -59,7 +55,9 @@ static int find_operation(struct gateway *g,
         rc = registry_get(g->own, buf_slice(&key), out, &found, err);
     buf_close(&key);
     if (rc == 0 && found &&
-        slice_eq(pb_find(slice_sub(buf_slice(out), before, out->len), 1), name))
+        slice_eq(pb_find(slice_sub(buf_slice(out), before, out->len),
+                         PB_Operation_name),
+                 name))
         return 0;
     buf_truncate(out, before);
     return rc ? rc
@@ -68,7 +66,7 @@ static int find_operation(struct gateway *g,
 }
 
 struct trimming {
-    struct buf keys; /* Of all, each with a NUL behind it. */
+    struct buf keys; /* Of all operations, each followed by a NUL. */
     size_t count;
 };
 
@@ -84,7 +82,7 @@ note_key(void *ctx, struct slice key, struct slice message, struct err *err)
     return 0;
 }
 
-/* Remove those that are too old or too many, the oldest first. */
+/* Remove operations that are too old or too many, the oldest first. */
 static int trim_operations(struct gateway *g, struct err *err)
 {
     struct trimming t = {.count = 0};
@@ -107,15 +105,14 @@ static int trim_operations(struct gateway *g, struct err *err)
 /* --- answering with one -----------------------------------------------------
  */
 
-/* Any: type_url 1, value 2. */
 static void
 put_any(struct buf *out, unsigned number, const char *type, struct slice value)
 {
     size_t opened = pb_open(out, number);
     struct buf url = BUF_INIT;
     buf_printf(&url, TYPE_PREFIX "%s", type);
-    pb_put_bytes(out, 1, buf_slice(&url));
-    pb_put_bytes(out, 2, value);
+    pb_put_bytes(out, PB_Any_type_url, buf_slice(&url));
+    pb_put_bytes(out, PB_Any_value, value);
     pb_close(out, opened);
     buf_close(&url);
 }
@@ -133,15 +130,16 @@ int admin_reply_operation(struct gateway *g,
     struct buf key = BUF_INIT;
     struct err ignored = ERR_INIT;
     buf_printf(&name, KEY_PREFIX "%.*s" NAME_MIDDLE "%016" PRIx64 "%08" PRIx32,
-               SLICE_ARG(pb_find(message, 1)), (uint64_t)world_now_us(g->world),
+               SLICE_ARG(pb_find(message, PB_Instance_name)),
+               (uint64_t)world_now_us(g->world),
                (uint32_t)world_random(g->world));
-    pb_put_bytes(b, 1, buf_slice(&name));
-    put_any(b, 2, metadata_type, SLICE_EMPTY);
-    pb_put_integer(b, 3, 1);
-    put_any(b, 5, type, message);
+    pb_put_bytes(b, PB_Operation_name, buf_slice(&name));
+    put_any(b, PB_Operation_metadata, metadata_type, SLICE_EMPTY);
+    pb_put_integer(b, PB_Operation_done, 1);
+    put_any(b, PB_Operation_response, type, message);
     key_of(buf_slice(&name), &key);
-    /* What was asked for is done, and the client is told so: that nobody can
-     * ask again is no reason to say that it failed. */
+    /* The work is done, so the client learns of success even if the operation
+     * cannot be kept for later questions. */
     if (registry_put(g->own, buf_slice(&key),
                      slice_sub(buf_slice(b), empty, b->len), &ignored) == 0)
         (void)!trim_operations(g, &ignored);
@@ -156,15 +154,18 @@ int admin_reply_operation(struct gateway *g,
 int admin_get_operation(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct buf *b = grpc_scratch(call);
-    int rc = find_operation(ctx, pb_find(grpc_request(call), 1), b, err);
+    int rc = find_operation(
+        ctx, pb_find(grpc_request(call), PB_GetOperationRequest_name), b, err);
     return rc ? rc : grpc_send(call, b, err);
 }
 
-/* It is too late for that: done, and so without effect, as the API allows. */
+/* Has no effect, as the API allows: every operation is already done. */
 int admin_cancel_operation(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct buf ignored = BUF_INIT;
-    int rc = find_operation(ctx, pb_find(grpc_request(call), 1), &ignored, err);
+    int rc = find_operation(
+        ctx, pb_find(grpc_request(call), PB_CancelOperationRequest_name),
+        &ignored, err);
     buf_close(&ignored);
     return rc ? rc : service_reply_empty(call, err);
 }
@@ -172,7 +173,8 @@ int admin_cancel_operation(void *ctx, struct grpc_call *call, struct err *err)
 int admin_delete_operation(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
-    struct slice name = pb_find(grpc_request(call), 1);
+    struct slice name =
+        pb_find(grpc_request(call), PB_DeleteOperationRequest_name);
     struct buf ignored = BUF_INIT;
     struct buf key = BUF_INIT;
     int rc = find_operation(g, name, &ignored, err);
@@ -184,10 +186,10 @@ int admin_delete_operation(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : service_reply_empty(call, err);
 }
 
-/* A page of them. */
+/* A page of operations. */
 struct operation_list {
     struct slice prefix; /* Of names. */
-    struct slice after;  /* Key of the last one of the page before. */
+    struct slice after;  /* Key of the last one of the previous page. */
     uint64_t left;
     struct buf *out;
     struct buf last; /* Key of the last one in the page. */
@@ -200,20 +202,20 @@ list_one(void *ctx, struct slice key, struct slice message, struct err *err)
     struct operation_list *l = ctx;
     (void)err;
     if (slice_cmp(key, l->after) <= 0 ||
-        !slice_starts_with(pb_find(message, 1), l->prefix))
+        !slice_starts_with(pb_find(message, PB_Operation_name), l->prefix))
         return 0;
     if (l->left == 0) {
         l->is_cut = true;
         return 0;
     }
     l->left--;
-    pb_put_bytes(l->out, 1, message);
+    pb_put_bytes(l->out, PB_ListOperationsResponse_operations, message);
     buf_clear(&l->last);
     buf_append_slice(&l->last, key);
     return 0;
 }
 
-/* "operations", "projects/P" and "operations/projects/P/…" are all said. */
+/* Clients send "operations", "projects/P" or "operations/projects/P/…". */
 static void prefix_of(struct slice name, struct buf *out)
 {
     if (!slice_starts_with(name, SLICE_LIT(KEY_PREFIX)))
@@ -226,24 +228,28 @@ int admin_list_operations(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    uint64_t size = pb_find_integer(request, 2);
+    uint64_t size =
+        pb_find_integer(request, PB_ListOperationsRequest_page_size);
     struct buf prefix = BUF_INIT;
-    struct operation_list l = {.after = pb_find(request, 3),
-                               .out = grpc_scratch(call)};
+    struct operation_list l = {
+        .after = pb_find(request, PB_ListOperationsRequest_page_token),
+        .out = grpc_scratch(call)};
     int rc = 0;
-    if (pb_find(request, 1).len)
-        rc = err_set(err, ERR_UNSUPPORTED,
-                     "ListOperationsRequest.filter: nothing here does what it "
-                     "says (leave it unset)");
+    if (pb_find(request, PB_ListOperationsRequest_filter).len)
+        rc =
+            err_set(err, ERR_UNSUPPORTED,
+                    "ListOperationsRequest.filter: not implemented here (leave "
+                    "it unset)");
     else if (size > INT32_MAX)
         rc = err_set(err, ERR_INVALID, "page_size must not be negative");
-    prefix_of(pb_find(request, 4), &prefix);
+    prefix_of(pb_find(request, PB_ListOperationsRequest_name), &prefix);
     l.prefix = buf_slice(&prefix);
     l.left = size ? size : KEPT_MAX;
     if (rc == 0)
         rc = registry_each(g->own, SLICE_LIT(KEY_PREFIX), list_one, &l, err);
     if (rc == 0 && l.is_cut)
-        pb_put_bytes(l.out, 2, buf_slice(&l.last));
+        pb_put_bytes(l.out, PB_ListOperationsResponse_next_page_token,
+                     buf_slice(&l.last));
     buf_close(&prefix);
     buf_close(&l.last);
     return rc ? rc : grpc_send(call, l.out, err);

@@ -1,39 +1,21 @@
-/* The instance admin API: app profiles. What they say about routing is kept and
- * given back; what they allow is checked (app_profile.h).
- *
- *     CreateAppProfileRequest    parent 1, app_profile_id 2, app_profile 3
- *     ListAppProfilesResponse    app_profiles 1
- *     AppProfile                 name 1, etag 2, description 3, routing 5 or 6,
- *                                priority 7 (the old way to say 11),
- *                                data_boost_isolation_read_only 10,
- *                                standard_isolation 11
+/* The instance admin API: app profiles. Their routing policy is kept and given
+ * back, though there is one cluster to route to; what they allow is enforced
+ * (app_profile.h). `priority` is the older way to set
+ * `standard_isolation.priority`, and is kept as that.
  */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
-enum profile_field {
-    PROFILE_DESCRIPTION = 3,
-    PROFILE_MULTI_CLUSTER = 5,
-    PROFILE_SINGLE_CLUSTER = 6,
-    PROFILE_PRIORITY = 7,
-    PROFILE_DATA_BOOST = 10,
-    PROFILE_STANDARD = 11,
-};
-
-/* Fields of which only one is set. */
-enum profile_oneof {
-    ONEOF_ROUTING = 1,
-    ONEOF_ISOLATION,
-};
-
 #define DEFAULT_ID APP_PROFILE_DEFAULT
 
-/* Every instance has the profile "default"; it is listed where it is alone. */
+/* Every instance has the profile "default"; a list shows it only if it is the
+ * only one. */
 static bool implied_profile(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out)
@@ -41,74 +23,71 @@ static bool implied_profile(struct gateway *g,
     (void)g;
     if (!slice_eq_str(name->id, DEFAULT_ID))
         return false;
-    pb_put_bytes(out, PROFILE_MULTI_CLUSTER, SLICE_EMPTY);
+    pb_put_bytes(out, PB_AppProfile_multi_cluster_routing_use_any, SLICE_EMPTY);
     return true;
 }
 
-static const struct message_field multi_cluster_fields[] = {
-    {"cluster_ids", 1, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"row_affinity", 3, PB_BYTES, FIELD_KEPT, NULL, 0},
+static const struct message_rule multi_cluster_rules[] = {
+    [PB_MultiClusterRoutingUseAny_cluster_ids] = {.rule = FIELD_KEPT},
+    [PB_MultiClusterRoutingUseAny_row_affinity] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type multi_cluster_type = {
-    "MultiClusterRoutingUseAny", multi_cluster_fields,
-    ARRAY_LEN(multi_cluster_fields)};
+static const struct message_type multi_cluster_type =
+    MESSAGE_TYPE(MultiClusterRoutingUseAny, multi_cluster_rules);
 
-static const struct message_field single_cluster_fields[] = {
-    {"cluster_id", 1, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"allow_transactional_writes", 2, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule single_cluster_rules[] = {
+    [PB_SingleClusterRouting_cluster_id] = {.rule = FIELD_KEPT},
+    [PB_SingleClusterRouting_allow_transactional_writes] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type single_cluster_type = {
-    "SingleClusterRouting", single_cluster_fields,
-    ARRAY_LEN(single_cluster_fields)};
+static const struct message_type single_cluster_type =
+    MESSAGE_TYPE(SingleClusterRouting, single_cluster_rules);
 
-static const struct message_field standard_fields[] = {
-    {"priority", 1, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule standard_rules[] = {
+    [PB_StandardIsolation_priority] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type standard_type = {
-    "StandardIsolation", standard_fields, ARRAY_LEN(standard_fields)};
+static const struct message_type standard_type =
+    MESSAGE_TYPE(StandardIsolation, standard_rules);
 
-static const struct message_field data_boost_fields[] = {
-    {"compute_billing_owner", 1, PB_VARINT, FIELD_KEPT, NULL, 0},
+static const struct message_rule data_boost_rules[] = {
+    [PB_DataBoostIsolationReadOnly_compute_billing_owner] = {.rule =
+                                                                 FIELD_KEPT},
 };
 
-static const struct message_type data_boost_type = {
-    "DataBoostIsolationReadOnly", data_boost_fields,
-    ARRAY_LEN(data_boost_fields)};
+static const struct message_type data_boost_type =
+    MESSAGE_TYPE(DataBoostIsolationReadOnly, data_boost_rules);
 
-static const struct message_field profile_fields[] = {
-    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"etag", 2, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"description", PROFILE_DESCRIPTION, PB_BYTES, FIELD_KEPT, NULL, 0},
-    {"multi_cluster_routing_use_any", PROFILE_MULTI_CLUSTER, PB_BYTES,
-     FIELD_KEPT, &multi_cluster_type, ONEOF_ROUTING},
-    {"single_cluster_routing", PROFILE_SINGLE_CLUSTER, PB_BYTES, FIELD_KEPT,
-     &single_cluster_type, ONEOF_ROUTING},
-    {"standard_isolation", PROFILE_STANDARD, PB_BYTES, FIELD_KEPT,
-     &standard_type, ONEOF_ISOLATION},
-    {"data_boost_isolation_read_only", PROFILE_DATA_BOOST, PB_BYTES, FIELD_KEPT,
-     &data_boost_type, ONEOF_ISOLATION},
-    /* By its name in masks alone: see translate_profile(). */
-    {"priority", PROFILE_STANDARD, PB_BYTES, FIELD_KEPT, NULL, ONEOF_ISOLATION},
+static const struct message_rule profile_rules[] = {
+    [PB_AppProfile_name] = {.rule = FIELD_OUTPUT},
+    [PB_AppProfile_etag] = {.rule = FIELD_OUTPUT},
+    [PB_AppProfile_description] = {.rule = FIELD_KEPT},
+    [PB_AppProfile_multi_cluster_routing_use_any] = {FIELD_KEPT,
+                                                     &multi_cluster_type, 0},
+    [PB_AppProfile_single_cluster_routing] = {FIELD_KEPT, &single_cluster_type,
+                                              0},
+    [PB_AppProfile_standard_isolation] = {FIELD_KEPT, &standard_type, 0},
+    [PB_AppProfile_data_boost_isolation_read_only] = {FIELD_KEPT,
+                                                      &data_boost_type, 0},
+    [PB_AppProfile_priority] = {.rule = FIELD_KEPT,
+                                .kept_as = PB_AppProfile_standard_isolation},
 };
 
-static const struct message_type profile_type = {"AppProfile", profile_fields,
-                                                 ARRAY_LEN(profile_fields)};
+static const struct message_type profile_type =
+    MESSAGE_TYPE(AppProfile, profile_rules);
 
 static void put_priority(struct buf *out, uint64_t priority)
 {
-    size_t opened = pb_open(out, PROFILE_STANDARD);
-    pb_put_integer(out, 1, (int64_t)priority);
+    size_t opened = pb_open(out, PB_AppProfile_standard_isolation);
+    pb_put_integer(out, PB_StandardIsolation_priority, (int64_t)priority);
     pb_close(out, opened);
 }
 
 /* As the API demands: `priority` sets `standard_isolation.priority`. */
 static void translate_profile(struct slice given, struct buf *out)
 {
-    uint64_t priority = pb_find_integer(given, PROFILE_PRIORITY);
-    pb_copy_fields(out, given, PROFILE_PRIORITY, false);
+    uint64_t priority = pb_find_integer(given, PB_AppProfile_priority);
+    pb_copy_fields(out, given, PB_AppProfile_priority, false);
     if (priority)
         put_priority(out, priority);
 }
@@ -119,16 +98,20 @@ static int complete_profile(struct gateway *g,
                             struct buf *out,
                             struct err *err)
 {
-    bool has_single = pb_has_field(message, PROFILE_SINGLE_CLUSTER);
+    bool has_single =
+        pb_has_field(message, PB_AppProfile_single_cluster_routing);
     (void)g;
     (void)is_new;
-    if (!has_single && !pb_has_field(message, PROFILE_MULTI_CLUSTER))
+    if (!has_single &&
+        !pb_has_field(message, PB_AppProfile_multi_cluster_routing_use_any))
         return err_set(err, ERR_INVALID,
                        "AppProfile: no routing policy (set "
                        "multi_cluster_routing_use_any or "
                        "single_cluster_routing)");
     if (has_single &&
-        pb_find(pb_find(message, PROFILE_SINGLE_CLUSTER), 1).len == 0)
+        pb_find(pb_find(message, PB_AppProfile_single_cluster_routing),
+                PB_SingleClusterRouting_cluster_id)
+                .len == 0)
         return err_set(err, ERR_INVALID,
                        "AppProfile.single_cluster_routing: no cluster_id");
     buf_append_slice(out, message);
@@ -141,7 +124,7 @@ const struct resource_kind app_profile_kind = {
     .update_metadata = "UpdateAppProfileMetadata",
     .fields = &profile_type,
     .has_etag = true,
-    .field_description = 3,
+    .field_description = PB_AppProfile_description,
     .implied = implied_profile,
     .translate = translate_profile,
     .complete = complete_profile,
@@ -151,12 +134,14 @@ int admin_create_app_profile(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    struct slice message = pb_find(request, 3);
+    struct slice message =
+        pb_find(request, PB_CreateAppProfileRequest_app_profile);
     struct resource_name name;
     struct buf *b = grpc_scratch(call);
     struct buf kept = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
-    name.id = pb_find(request, 2);
+    int rc = resource_name_parse_kind(
+        pb_find(request, PB_CreateAppProfileRequest_parent), "", &name, err);
+    name.id = pb_find(request, PB_CreateAppProfileRequest_app_profile_id);
     if (rc == 0)
         rc = resource_create(g, &app_profile_kind, &name, message, err);
     if (rc == 0)
@@ -183,7 +168,7 @@ struct listing {
 static void
 put_profile(struct listing *l, struct slice id, struct slice message)
 {
-    size_t opened = pb_open(l->out, 1);
+    size_t opened = pb_open(l->out, PB_ListAppProfilesResponse_app_profiles);
     l->name.id = id;
     resource_put(l->out, &app_profile_kind, &l->name, message);
     pb_close(l->out, opened);
@@ -206,8 +191,9 @@ int admin_list_app_profiles(void *ctx, struct grpc_call *call, struct err *err)
     struct gateway *g = ctx;
     struct listing l = {.out = grpc_scratch(call)};
     struct buf text = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), "",
-                                      &l.name, err);
+    int rc = resource_name_parse_kind(
+        pb_find(grpc_request(call), PB_ListAppProfilesRequest_parent), "",
+        &l.name, err);
     if (rc == 0) {
         admin_key(&text, l.name.instance, "appProfiles", SLICE_EMPTY);
         l.prefix_bytes = text.len;

@@ -1,14 +1,42 @@
-/* Messages under names: make, get, update, delete. */
+/* Messages under names: create, get, update, delete. A resource is a message of
+ * the registry, without its name; an update reads it, merges the request into
+ * it and replaces it on condition that it is unchanged.
+ */
 #include "bigtable/gateway/admin_resource.h"
 
 #include <inttypes.h>
 
 #include "base/core/hash.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
-#define FIELD_NAME 1
-#define FIELD_ETAG 2
+/* The handlers below serve all kinds, because their requests and messages agree
+ * on the numbers of these fields. */
+enum {
+    REQUEST_NAME = PB_GetInstanceRequest_name,
+    UPDATE_RESOURCE = PB_PartialUpdateInstanceRequest_instance,
+    UPDATE_MASK = PB_PartialUpdateInstanceRequest_update_mask,
+    FIELD_NAME = PB_Instance_name,
+    FIELD_ETAG = PB_AppProfile_etag,
+};
+
+#define SAME(a, b) STATIC_ASSERT((int)PB_##a == (int)PB_##b, #a " and " #b)
+SAME(GetClusterRequest_name, GetInstanceRequest_name);
+SAME(GetAppProfileRequest_name, GetInstanceRequest_name);
+SAME(DeleteClusterRequest_name, GetInstanceRequest_name);
+SAME(DeleteAppProfileRequest_name, GetInstanceRequest_name);
+SAME(PartialUpdateClusterRequest_cluster,
+     PartialUpdateInstanceRequest_instance);
+SAME(UpdateAppProfileRequest_app_profile,
+     PartialUpdateInstanceRequest_instance);
+SAME(PartialUpdateClusterRequest_update_mask,
+     PartialUpdateInstanceRequest_update_mask);
+SAME(UpdateAppProfileRequest_update_mask,
+     PartialUpdateInstanceRequest_update_mask);
+SAME(Cluster_name, Instance_name);
+SAME(AppProfile_name, Instance_name);
+#undef SAME
 
 static void key_of(const struct resource_kind *k,
                    const struct resource_name *name,
@@ -17,8 +45,8 @@ static void key_of(const struct resource_kind *k,
     admin_key(out, name->instance, k->word, name->id);
 }
 
-/* Another description is no change that an update could spoil: official clients
- * expect the etag to stay then. */
+/* The etag leaves the description out, since official clients expect it to stay
+ * when only that changes. */
 static void
 put_etag(const struct resource_kind *k, struct slice kept, struct buf *out)
 {
@@ -113,8 +141,8 @@ int resource_handle_get(struct gateway *g,
     struct resource_name name;
     struct buf kept = BUF_INIT;
     struct buf *b = grpc_scratch(call);
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), k->word,
-                                      &name, err);
+    int rc = resource_name_parse_kind(pb_find(grpc_request(call), REQUEST_NAME),
+                                      k->word, &name, err);
     if (rc == 0)
         rc = resource_get(g, k, &name, &kept, err);
     if (rc == 0)
@@ -123,7 +151,7 @@ int resource_handle_get(struct gateway *g,
     return rc ? rc : grpc_send(call, b, err);
 }
 
-/* The update was made to what is there? ERR_ABORTED. */
+/* Fail with ERR_ABORTED if @update carries the etag of another version. */
 static int check_etag(const struct resource_kind *k,
                       struct slice old,
                       struct slice update,
@@ -143,7 +171,7 @@ static int check_etag(const struct resource_kind *k,
                           k->type);
 }
 
-/* What @old becomes by @update. */
+/* Append @old as @update changes it. */
 static int admin_resource_merge(struct gateway *g,
                                 const struct resource_kind *k,
                                 struct slice old,
@@ -168,8 +196,8 @@ static int admin_resource_merge(struct gateway *g,
     return rc;
 }
 
-/* Merge into what is kept, or implied; @out is what is kept then. ERR_ABORTED:
- * it was changed meanwhile. */
+/* Merge @update into the resource that is kept or implied; @out gets the
+ * result. ERR_ABORTED: it was changed meanwhile. */
 static int merge_kept(struct gateway *g,
                       const struct resource_kind *k,
                       const struct resource_name *name,
@@ -199,7 +227,7 @@ static int merge_kept(struct gateway *g,
     return rc;
 }
 
-/* @out is the whole message, with its name. */
+/* As merge_kept(), and @out gets the whole message, with its name. */
 static int admin_resource_update(struct gateway *g,
                                  const struct resource_kind *k,
                                  struct slice resource,
@@ -225,10 +253,11 @@ int resource_handle_update(struct gateway *g,
                            struct err *err)
 {
     struct slice request = grpc_request(call);
-    struct slice mask = pb_find(request, 2);
+    struct slice mask = pb_find(request, UPDATE_MASK);
     struct buf message = BUF_INIT;
-    int rc = mask.len ? admin_resource_update(g, k, pb_find(request, 1), mask,
-                                              &message, err)
+    int rc = mask.len ? admin_resource_update(g, k,
+                                              pb_find(request, UPDATE_RESOURCE),
+                                              mask, &message, err)
                       : err_set(err, ERR_INVALID, "the update mask is empty");
     if (rc == 0)
         rc = admin_reply_operation(g, call, k->type, k->update_metadata,
@@ -254,8 +283,8 @@ int resource_handle_delete(struct gateway *g,
     struct resource_name name;
     struct buf ignored = BUF_INIT;
     struct buf key = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), k->word,
-                                      &name, err);
+    int rc = resource_name_parse_kind(pb_find(grpc_request(call), REQUEST_NAME),
+                                      k->word, &name, err);
     if (rc == 0)
         rc = resource_get(g, k, &name, &ignored, err);
     if (rc == 0) {

@@ -1,19 +1,11 @@
-/* The table admin API.
- *
- *     CreateTableRequest    parent 1, table_id 2, table 3, initial_splits 4
- *                           {key 1}
- *     ListTablesRequest     parent 1, view 2, page_size 4, page_token 3
- *     ListTablesResponse    tables 1, next_page_token 2
- *     GetTableRequest       name 1, view 2
- *     UpdateTableRequest    table 1, update_mask 2, ignore_warnings 3
- *     DeleteTableRequest    name 1
- *     DropRowRangeRequest   name 1, row_key_prefix 2, delete_all 3
- *     GenerateConsistencyToken   name 1 → consistency_token 1
- *     CheckConsistency      name 1, consistency_token 2 → consistent 1
+/* The table admin API: tables. A table of the API is a table of the store under
+ * the name of its instance and itself (names.h), and an entry of the registry
+ * for what the store has no place for (table_message.h).
  */
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
@@ -21,29 +13,25 @@
 #include "bigtable/gateway/type_message.h"
 #include "bigtable/gateway/workers.h"
 
-/* As the real service. */
+/* The limit of the real service. */
 #define SPLITS_MAX 100
 
-static const struct message_field table_fields[] = {
-    {"name", TABLE_NAME, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"cluster_states", 2, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    /* When a table is made they are taken out first. */
-    {"column_families", TABLE_FAMILIES, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"granularity", TABLE_GRANULARITY, PB_VARINT, FIELD_OUTPUT, NULL, 0},
-    {"restore_info", TABLE_RESTORE_INFO, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"change_stream_config", 8, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"deletion_protection", TABLE_DELETION_PROTECTION, PB_VARINT, FIELD_KEPT,
-     NULL, 0},
-    {"stats", 12, PB_BYTES, FIELD_OUTPUT, NULL, 0},
-    {"automated_backup_policy", 13, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"tiered_storage_config", 14, PB_BYTES, FIELD_REFUSED, NULL, 0},
-    {"row_key_schema", TABLE_ROW_KEY_SCHEMA, PB_BYTES, FIELD_KEPT, NULL, 0},
+static const struct message_rule table_rules[] = {
+    [PB_Table_name] = {.rule = FIELD_OUTPUT},
+    [PB_Table_cluster_states] = {.rule = FIELD_OUTPUT},
+    /* CreateTable takes them out before these rules are applied. */
+    [PB_Table_column_families] = {.rule = FIELD_REFUSED},
+    [PB_Table_granularity] = {.rule = FIELD_OUTPUT},
+    [PB_Table_restore_info] = {.rule = FIELD_OUTPUT},
+    [PB_Table_change_stream_config] = {.rule = FIELD_REFUSED},
+    [PB_Table_deletion_protection] = {.rule = FIELD_KEPT},
+    [PB_Table_stats] = {.rule = FIELD_OUTPUT},
+    [PB_Table_automated_backup_policy] = {.rule = FIELD_REFUSED},
+    [PB_Table_tiered_storage_config] = {.rule = FIELD_REFUSED},
+    [PB_Table_row_key_schema] = {.rule = FIELD_KEPT},
 };
 
-static const struct message_type table_type = {"Table", table_fields,
-                                               ARRAY_LEN(table_fields)};
-
-#define GRANULARITY_MILLIS 1
+static const struct message_type table_type = MESSAGE_TYPE(Table, table_rules);
 
 /* --- names --------------------------------------------------------------- */
 
@@ -88,8 +76,8 @@ static int admin_table_split(struct gateway *g,
     struct pb_field f;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
-        struct slice key = pb_find(f.bytes, 1);
-        if (pb_is_bytes(&f, 4) && key.len)
+        struct slice key = pb_find(f.bytes, PB_Split_key);
+        if (pb_is_bytes(&f, PB_CreateTableRequest_initial_splits) && key.len)
             rc = quarry_table_split(g->quarry, store_name, key, err);
         if (rc == ERR_EXISTS) /* Given twice. */
             rc = 0;
@@ -103,7 +91,7 @@ static int check_splits(struct slice request, struct err *err)
     struct pb_field f;
     size_t count = 0;
     while (pb_next(&c, &f))
-        count += pb_is_bytes(&f, 4);
+        count += pb_is_bytes(&f, PB_CreateTableRequest_initial_splits);
     if (count <= SPLITS_MAX)
         return 0;
     return err_set(err, ERR_INVALID, "more than %d initial splits", SPLITS_MAX);
@@ -124,29 +112,32 @@ static void add_types(struct slice table, struct buf *extras)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         struct buf next = BUF_INIT;
-        if (!pb_is_bytes(&f, TABLE_FAMILIES))
+        if (!pb_is_bytes(&f, PB_Table_column_families))
             continue;
-        table_extras_set_type(buf_slice(extras), pb_find(f.bytes, 1),
-                              pb_find(pb_find(f.bytes, 2), 3), &next);
+        table_extras_set_type(
+            buf_slice(extras), pb_find(f.bytes, PB_ColumnFamiliesEntry_key),
+            pb_find(pb_find(f.bytes, PB_ColumnFamiliesEntry_value),
+                    PB_ColumnFamily_value_type),
+            &next);
         buf_close(extras);
         *extras = next;
     }
 }
 
-/* What the store will not know of the table: @out. */
+/* Append the extras of @table, a client's message. */
 static int read_extras(struct slice table,
                        struct table_families *families,
                        struct buf *out,
                        struct err *err)
 {
     struct buf rest = BUF_INIT;
-    struct slice schema = pb_find(table, TABLE_ROW_KEY_SCHEMA);
+    struct slice schema = pb_find(table, PB_Table_row_key_schema);
     int rc;
-    pb_copy_fields(&rest, table, TABLE_FAMILIES, false);
+    pb_copy_fields(&rest, table, PB_Table_column_families, false);
     rc = message_settle(&table_type, buf_slice(&rest), out, err);
     buf_close(&rest);
-    if (rc == 0 &&
-        pb_find_integer(table, TABLE_GRANULARITY) > GRANULARITY_MILLIS)
+    if (rc == 0 && pb_find_integer(table, PB_Table_granularity) >
+                       PB_Table_TimestampGranularity_MILLIS)
         rc = err_set(err, ERR_INVALID,
                      "Table.granularity: timestamps are in MILLIS here");
     if (rc == 0 && schema.len)
@@ -161,7 +152,7 @@ static int make_table(struct gateway *g,
                       struct slice request,
                       struct err *err)
 {
-    struct slice table = pb_find(request, 3);
+    struct slice table = pb_find(request, PB_CreateTableRequest_table);
     struct table_families families;
     struct buf extras = BUF_INIT;
     int rc = table_families_parse(table, &families, err);
@@ -193,15 +184,17 @@ int admin_create_table(void *ctx, struct grpc_call *call, struct err *err)
     char store_name[STORE_NAME_BYTES];
     int rc = pb_is_message(request) ? 0 : service_bad_request(err);
     if (rc == 0)
-        rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
+        rc = resource_name_parse_kind(
+            pb_find(request, PB_CreateTableRequest_parent), "", &name, err);
     if (rc)
         return rc;
-    name.id = pb_find(request, 2);
+    name.id = pb_find(request, PB_CreateTableRequest_table_id);
     rc = store_name_make(g->home, name.instance, name.id, store_name, err);
     if (rc == 0)
         rc = make_table(g, &name, store_name, request, err);
     return rc ? rc
-              : reply_table(g, call, &name, store_name, TABLE_VIEW_SCHEMA, err);
+              : reply_table(g, call, &name, store_name,
+                            PB_Table_View_SCHEMA_VIEW, err);
 }
 
 /* --- list and get -------------------------------------------------------- */
@@ -212,9 +205,9 @@ static int put_tables(struct gateway *g,
                       struct buf *out,
                       struct err *err)
 {
-    uint64_t view = pb_find_integer(request, 2);
-    struct slice after = pb_find(request, 3);
-    uint64_t left = pb_find_integer(request, 4);
+    uint64_t view = pb_find_integer(request, PB_ListTablesRequest_view);
+    struct slice after = pb_find(request, PB_ListTablesRequest_page_token);
+    uint64_t left = pb_find_integer(request, PB_ListTablesRequest_page_size);
     char **names;
     size_t count;
     struct slice last = SLICE_EMPTY;
@@ -224,22 +217,23 @@ static int put_tables(struct gateway *g,
     left = left == 0 ? UINT64_MAX : left;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct resource_name name = *parent;
+        size_t before = out->len;
         size_t opened;
         if (strcmp(names[i], GATEWAY_TABLE) == 0 ||
             !store_name_id(g->home, parent->instance, names[i], &name.id) ||
             slice_cmp(name.id, after) <= 0)
             continue;
         if (left-- == 0) {
-            pb_put_bytes(out, 2, last);
+            pb_put_bytes(out, PB_ListTablesResponse_next_page_token, last);
             break;
         }
         last = name.id;
-        opened = pb_open(out, 1);
+        opened = pb_open(out, PB_ListTablesResponse_tables);
         rc = table_message_put(g, &name, names[i],
-                               view ? view : TABLE_VIEW_NAME_ONLY, out, err);
+                               view ? view : PB_Table_View_NAME_ONLY, out, err);
         pb_close(out, opened);
         if (rc == ERR_NOTFOUND) { /* Dropped meanwhile. */
-            buf_truncate(out, opened - 5);
+            buf_truncate(out, before);
             rc = 0;
         }
     }
@@ -253,8 +247,10 @@ int admin_list_tables(void *ctx, struct grpc_call *call, struct err *err)
     struct slice request = grpc_request(call);
     struct buf *b = grpc_scratch(call);
     struct resource_name parent;
-    int rc = resource_name_parse_kind(pb_find(request, 1), "", &parent, err);
-    if (rc == 0 && pb_find_integer(request, 4) > INT32_MAX)
+    int rc = resource_name_parse_kind(
+        pb_find(request, PB_ListTablesRequest_parent), "", &parent, err);
+    if (rc == 0 &&
+        pb_find_integer(request, PB_ListTablesRequest_page_size) > INT32_MAX)
         rc = err_set(err, ERR_INVALID, "page_size must not be negative");
     if (rc == 0)
         rc = put_tables(g, &parent, request, b, err);
@@ -267,10 +263,12 @@ int admin_get_table(void *ctx, struct grpc_call *call, struct err *err)
     struct slice request = grpc_request(call);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
-    int rc = parse_table(g, pb_find(request, 1), &name, store_name, err);
+    int rc = parse_table(g, pb_find(request, PB_GetTableRequest_name), &name,
+                         store_name, err);
     return rc ? rc
               : reply_table(g, call, &name, store_name,
-                            pb_find_integer(request, 2), err);
+                            pb_find_integer(request, PB_GetTableRequest_view),
+                            err);
 }
 
 /* --- update and delete --------------------------------------------------- */
@@ -284,8 +282,8 @@ static bool is_family(void *ctx, struct slice name)
     return false;
 }
 
-/* May the schema of row keys become @fresh? It may be set once, and taken away
- * by who is told not to care (@ignore_warnings). */
+/* ERR_INVALID unless the schema of row keys may change from @old to @fresh: it
+ * may be set once, and removed by a request with ignore_warnings. */
 static int check_row_key_schema(struct gateway *g,
                                 const char *store_name,
                                 struct slice old,
@@ -325,13 +323,17 @@ static int update_extras(struct gateway *g,
     bool found;
     int rc = table_extras_get(g, name, &old, &found, err);
     if (rc == 0)
-        rc = message_merge(&table_type, buf_slice(&old), pb_find(request, 1),
-                           pb_find(request, 2), &merged, err);
+        rc = message_merge(&table_type, buf_slice(&old),
+                           pb_find(request, PB_UpdateTableRequest_table),
+                           pb_find(request, PB_UpdateTableRequest_update_mask),
+                           &merged, err);
     if (rc == 0)
         rc = check_row_key_schema(
-            g, store_name, pb_find(buf_slice(&old), TABLE_ROW_KEY_SCHEMA),
-            pb_find(buf_slice(&merged), TABLE_ROW_KEY_SCHEMA),
-            pb_find_integer(request, 3) != 0, err);
+            g, store_name, pb_find(buf_slice(&old), PB_Table_row_key_schema),
+            pb_find(buf_slice(&merged), PB_Table_row_key_schema),
+            pb_find_integer(request, PB_UpdateTableRequest_ignore_warnings) !=
+                0,
+            err);
     if (rc == 0)
         rc = table_extras_replace(g, name, buf_slice(&old), found,
                                   buf_slice(&merged), err);
@@ -344,20 +346,21 @@ int admin_update_table(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    struct slice table = pb_find(request, 1);
+    struct slice table = pb_find(request, PB_UpdateTableRequest_table);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
     struct buf message = BUF_INIT;
-    int rc = parse_table(g, pb_find(table, TABLE_NAME), &name, store_name, err);
+    int rc =
+        parse_table(g, pb_find(table, PB_Table_name), &name, store_name, err);
     if (rc)
         return rc;
-    rc = table_message_put(g, &name, store_name, TABLE_VIEW_NAME_ONLY, &message,
-                           err);
+    rc = table_message_put(g, &name, store_name, PB_Table_View_NAME_ONLY,
+                           &message, err);
     if (rc == 0)
         rc = update_extras(g, &name, store_name, request, err);
     buf_clear(&message);
     if (rc == 0)
-        rc = table_message_put(g, &name, store_name, TABLE_VIEW_SCHEMA,
+        rc = table_message_put(g, &name, store_name, PB_Table_View_SCHEMA_VIEW,
                                &message, err);
     if (rc == 0)
         rc = admin_reply_operation(g, call, "Table", "UpdateTableMetadata",
@@ -369,7 +372,7 @@ int admin_update_table(void *ctx, struct grpc_call *call, struct err *err)
 int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
-    struct slice text = pb_find(grpc_request(call), 1);
+    struct slice text = pb_find(grpc_request(call), PB_DeleteTableRequest_name);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
     struct buf key = BUF_INIT;
@@ -392,10 +395,11 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* Rows of a protected table may be dropped: protection is of the table, its
- * families and its instance, and not of the data. */
+/* Rows of a protected table may be dropped: protection covers the table, its
+ * families and its instance, not the data. */
 
-/* The first key behind all that begin with @prefix; empty: there is none. */
+/* Append the first key after all that begin with @prefix; nothing if there is
+ * none. */
 static void prefix_end(struct slice prefix, struct buf *out)
 {
     buf_append_slice(out, prefix);
@@ -425,13 +429,17 @@ int admin_drop_row_range(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
-    struct slice prefix = pb_find(request, 2);
-    bool all = pb_find_integer(request, 3) != 0;
+    struct slice prefix =
+        pb_find(request, PB_DropRowRangeRequest_row_key_prefix);
+    bool all =
+        pb_find_integer(request,
+                        PB_DropRowRangeRequest_delete_all_data_from_table) != 0;
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
     struct buf end = BUF_INIT;
     struct drop d = {.gateway = g, .store_name = store_name, .err = err};
-    int rc = parse_table(g, pb_find(request, 1), &name, store_name, err);
+    int rc = parse_table(g, pb_find(request, PB_DropRowRangeRequest_name),
+                         &name, store_name, err);
     if (rc == 0 && !all && prefix.len == 0)
         rc = err_set(err, ERR_INVALID, "missing row key prefix");
     if (rc)
@@ -444,15 +452,15 @@ int admin_drop_row_range(void *ctx, struct grpc_call *call, struct err *err)
     buf_close(&end);
     if (d.rc == ERR_NOTFOUND) {
         *err = ERR_INIT;
-        return not_found(pb_find(request, 1), err);
+        return not_found(pb_find(request, PB_DropRowRangeRequest_name), err);
     }
     return d.rc ? d.rc : service_reply_empty(call, err);
 }
 
 /* --- consistency --------------------------------------------------------- */
 
-/* There is one copy that is served, so whatever was written is there: a token
- * names its table and nothing else. */
+/* One copy of the data is served, so everything written is visible at once: a
+ * token names its table and nothing else. */
 #define TOKEN_PREFIX "consistent."
 
 static int check_table(struct gateway *g,
@@ -464,7 +472,7 @@ static int check_table(struct gateway *g,
     char store_name[STORE_NAME_BYTES];
     int rc = parse_table(g, text, name, store_name, err);
     if (rc == 0)
-        rc = table_message_put(g, name, store_name, TABLE_VIEW_NAME_ONLY,
+        rc = table_message_put(g, name, store_name, PB_Table_View_NAME_ONLY,
                                &ignored, err);
     buf_close(&ignored);
     return rc;
@@ -477,12 +485,16 @@ int admin_generate_consistency_token(void *ctx,
     struct resource_name name;
     struct buf token = BUF_INIT;
     struct buf *b;
-    int rc = check_table(ctx, pb_find(grpc_request(call), 1), &name, err);
+    int rc = check_table(
+        ctx,
+        pb_find(grpc_request(call), PB_GenerateConsistencyTokenRequest_name),
+        &name, err);
     if (rc)
         return rc;
     buf_printf(&token, TOKEN_PREFIX "%.*s", SLICE_ARG(name.id));
     b = grpc_scratch(call);
-    pb_put_bytes(b, 1, buf_slice(&token));
+    pb_put_bytes(b, PB_GenerateConsistencyTokenResponse_consistency_token,
+                 buf_slice(&token));
     buf_close(&token);
     return grpc_send(call, b, err);
 }
@@ -490,16 +502,19 @@ int admin_generate_consistency_token(void *ctx,
 int admin_check_consistency(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct resource_name name;
-    struct slice token = pb_find(grpc_request(call), 2);
+    struct slice token = pb_find(grpc_request(call),
+                                 PB_CheckConsistencyRequest_consistency_token);
     struct slice prefix = SLICE_LIT(TOKEN_PREFIX);
     struct buf *b;
-    int rc = check_table(ctx, pb_find(grpc_request(call), 1), &name, err);
+    int rc = check_table(
+        ctx, pb_find(grpc_request(call), PB_CheckConsistencyRequest_name),
+        &name, err);
     if (rc)
         return rc;
     if (!slice_starts_with(token, prefix) ||
         !slice_eq(slice_sub(token, prefix.len, token.len), name.id))
         return err_set(err, ERR_INVALID, "not a token of this table");
     b = grpc_scratch(call);
-    pb_put_integer(b, 1, 1);
+    pb_put_integer(b, PB_CheckConsistencyResponse_consistent, 1);
     return grpc_send(call, b, err);
 }

@@ -1,4 +1,7 @@
-/* App profiles of data calls. */
+/* App profiles of data calls: a cache of what recent profiles allow, by hash,
+ * in which a collision costs a read and nothing else. An entry is valid for ten
+ * seconds, and only while no profile was changed here since it was read.
+ */
 #include "bigtable/gateway/app_profile.h"
 
 #include <stdatomic.h>
@@ -10,31 +13,26 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
-/* Profiles that are remembered, by hash: more than anybody uses at once. */
+/* Entries of the cache; a deployment uses a few profiles at once. */
 #define ENTRY_COUNT 64
 #define FRESH_NS    UINT64_C(10000000000)
 #define KEY_BYTES   (INSTANCE_ID_BYTES_MAX * 2 + 2)
 
-/* Fields of AppProfile. */
-enum profile_field {
-    PROFILE_SINGLE_CLUSTER = 6,
-    PROFILE_DATA_BOOST = 10,
-};
-
 struct entry {
     char key[KEY_BYTES]; /* "INSTANCE/PROFILE"; empty: none. */
     uint64_t read_ns;    /* When it was read. */
-    uint64_t generation; /* Of the cache, then. */
+    uint64_t generation; /* Of the cache at that time. */
     bool is_read_only;
     bool has_transactions;
 };
 
 struct app_profile_cache {
-    struct mutex lock; /* Of the entries; never held over a call that parks. */
+    struct mutex lock; /* Guards the entries; never held while parked. */
     struct entry entries[ENTRY_COUNT];
-    _Atomic(uint64_t) generation; /* Changes made here. */
+    _Atomic(uint64_t) generation; /* The number of changes made here. */
 };
 
 struct app_profile_cache *app_profile_cache_new(void)
@@ -84,13 +82,15 @@ static void app_profile_remember(struct app_profile_cache *c,
     mutex_unlock(&c->lock);
 }
 
-/* What the message AppProfile allows. SingleClusterRouting:
- * allow_transactional_writes 2. */
+/* Fill in what @message, an AppProfile, allows. */
 static void read_profile(struct slice message, struct entry *e)
 {
-    e->is_read_only = pb_has_field(message, PROFILE_DATA_BOOST);
+    e->is_read_only =
+        pb_has_field(message, PB_AppProfile_data_boost_isolation_read_only);
     e->has_transactions =
-        pb_find_integer(pb_find(message, PROFILE_SINGLE_CLUSTER), 2) != 0;
+        pb_find_integer(pb_find(message, PB_AppProfile_single_cluster_routing),
+                        PB_SingleClusterRouting_allow_transactional_writes) !=
+        0;
 }
 
 static int app_profile_load(struct gateway *g,
@@ -116,7 +116,7 @@ check_use(const struct entry *e, enum app_profile_use use, struct err *err)
 {
     if (use != APP_PROFILE_READ && e->is_read_only)
         return err_set(err, ERR_DENIED,
-                       "app profile %s is for reading only "
+                       "app profile %s allows reads only "
                        "(data_boost_isolation_read_only)",
                        e->key);
     if (use == APP_PROFILE_TRANSACTION && !e->has_transactions)

@@ -1,10 +1,12 @@
-/* A recursive descent over the text, judging as it reads: see backup_filter.h.
+/* A recursive descent over the text, which evaluates as it parses, so that no
+ * tree is built. Depth is bounded.
  */
 #include "bigtable/gateway/backup_filter.h"
 
 #include <stdint.h>
 
 #include "base/core/text.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
 #define DEPTH_MAX 16
@@ -19,13 +21,16 @@ enum field_kind {
 
 static const struct field {
     const char *name;
-    unsigned number; /* Of Backup. */
+    unsigned number; /* In the message Backup. */
     enum field_kind kind;
 } fields[] = {
-    {"name", 1, KIND_TEXT},        {"source_table", 2, KIND_TEXT},
-    {"expire_time", 3, KIND_TIME}, {"start_time", 4, KIND_TIME},
-    {"end_time", 5, KIND_TIME},    {"size_bytes", 6, KIND_SIZE},
-    {"state", 7, KIND_STATE},
+    {"name", PB_Backup_name, KIND_TEXT},
+    {"source_table", PB_Backup_source_table, KIND_TEXT},
+    {"expire_time", PB_Backup_expire_time, KIND_TIME},
+    {"start_time", PB_Backup_start_time, KIND_TIME},
+    {"end_time", PB_Backup_end_time, KIND_TIME},
+    {"size_bytes", PB_Backup_size_bytes, KIND_SIZE},
+    {"state", PB_Backup_state, KIND_STATE},
 };
 
 enum filter_op {
@@ -38,7 +43,7 @@ enum filter_op {
     OP_GE
 };
 
-/* Longer ones first. */
+/* Longer ones precede their prefixes. */
 static const struct {
     const char *text;
     enum filter_op op;
@@ -89,7 +94,7 @@ static void skip_space(struct judge *j)
         backup_filter_consume(j, 1);
 }
 
-/* Take @text, if it stands next. */
+/* Consume @text if it comes next. */
 static bool take_text(struct judge *j, const char *text)
 {
     skip_space(j);
@@ -99,7 +104,7 @@ static bool take_text(struct judge *j, const char *text)
     return true;
 }
 
-/* Does @c end a word? In a field's name operators do as well. */
+/* Does @c end a word? An operator ends a field's name. */
 static bool ends_word(char c, bool in_name)
 {
     return slice_find_byte(SLICE_LIT(" \t\n()\""), c) < 6 ||
@@ -181,16 +186,20 @@ static int order_of_numbers(int64_t a, int64_t b)
 
 static int64_t time_us(struct slice timestamp)
 {
-    return (int64_t)pb_find_integer(timestamp, 1) * US_PER_S +
-           (int64_t)pb_find_integer(timestamp, 2) / 1000;
+    return (int64_t)pb_find_integer(timestamp, PB_Timestamp_seconds) *
+               US_PER_S +
+           (int64_t)pb_find_integer(timestamp, PB_Timestamp_nanos) / 1000;
 }
 
-/* The number that @value is for a field of @kind. */
+/* Parse @value as the number that fields of @kind are compared by. */
 static int
 number_of(struct judge *j, enum field_kind kind, struct slice value, int64_t *n)
 {
-    static const char *const states[] = {"STATE_UNSPECIFIED", "CREATING",
-                                         "READY"};
+    static const char *const states[] = {
+        [PB_Backup_State_STATE_UNSPECIFIED] = "STATE_UNSPECIFIED",
+        [PB_Backup_State_CREATING] = "CREATING",
+        [PB_Backup_State_READY] = "READY",
+    };
     uint64_t size;
     if (kind == KIND_TIME)
         return text_parse_time(value, n, j->err);
@@ -280,7 +289,7 @@ static bool is_over(struct judge *j)
     return j->rest.len == 0 || j->rest.data[0] == ')';
 }
 
-/* Terms joined by AND, or by nothing. */
+/* Terms joined by AND, or by nothing, which means the same. */
 static int take_all(struct judge *j, unsigned depth, bool *fits)
 {
     int rc = take_term(j, depth, fits);

@@ -1,16 +1,21 @@
-/* Names of backups and of snapshots. */
+/* Names of backups and of snapshots. All three names hold the instance, the
+ * cluster and the id; the store's has dots between them, which ids do not.
+ */
 #include "bigtable/gateway/backup_name.h"
 
 #include <string.h>
 
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
 #define ID_BYTES_MAX 50
 
-const struct backup_kind backup_kind_backup = {"backups", "backup", 'b', 6, 3};
+const struct backup_kind backup_kind_backup = {
+    "backups", "backup", 'b', PB_Backup_size_bytes, PB_Backup_expire_time};
 const struct backup_kind backup_kind_snapshot = {"snapshots", "snapshot", 's',
-                                                 3, 5};
+                                                 PB_Snapshot_data_size_bytes,
+                                                 PB_Snapshot_delete_time};
 
 static int
 check_id(const struct backup_kind *k, struct slice id, struct err *err)
@@ -81,7 +86,7 @@ void backup_name_put(const struct backup_kind *k,
     buf_printf(&text, "projects/%.*s/instances/%.*s/clusters/%.*s/%s/%.*s",
                SLICE_ARG(n->project), SLICE_ARG(n->instance), SLICE_ARG(n->id),
                k->word, SLICE_ARG(n->sub_id));
-    pb_put_bytes(out, 1, buf_slice(&text));
+    pb_put_bytes(out, PB_Backup_name, buf_slice(&text)); /* As Snapshot's. */
     buf_close(&text);
 }
 

@@ -1,8 +1,8 @@
-/* What a backup, or a snapshot, is called: by the API
- * ("projects/P/instances/I/clusters/C/backups/B"), in the store, and in the
- * registry.
+/* Names of a backup or a snapshot: the API's
+ * ("projects/P/instances/I/clusters/C/backups/B"), the one of the store's
+ * snapshot, and the key of its message in the registry.
  *
- * Threads: any.
+ * Pure, but for backup_exists(); any thread.
  */
 #ifndef BIGTABLE_GATEWAY_BACKUP_NAME_H
 #define BIGTABLE_GATEWAY_BACKUP_NAME_H
@@ -18,13 +18,13 @@
 /* Bytes of a name in the store, with its NUL. */
 #define BACKUP_STORE_NAME_BYTES 320
 
-/* What tells the two kinds apart; numbers of the fields that both have. */
+/* How the two kinds differ; the numbers of fields that both have. */
 struct backup_kind {
     const char *word; /* "backups" */
-    const char *what; /* For messages. */
+    const char *what; /* In error messages. */
     char prefix;      /* Of the store's snapshots. */
-    unsigned size;
-    unsigned expires;
+    unsigned size;    /* Field of the size in bytes, */
+    unsigned expires; /* and of the time it expires. */
 };
 
 extern const struct backup_kind backup_kind_backup;
@@ -34,17 +34,17 @@ extern const struct backup_kind backup_kind_snapshot;
 struct backup_name {
     struct resource_name name; /* Borrowed from the request. */
     char store[BACKUP_STORE_NAME_BYTES];
-    struct buf key; /* Of the registry; the caller closes it, after errors,
-                       too. */
+    struct buf key; /* Of the registry; owned: the caller closes it, also
+                       after an error. */
 };
 
-/* That of @id in the cluster @parent. ERR_INVALID. */
+/* Set *@b to the names of @id in the cluster @parent. ERR_INVALID. */
 MUST_CHECK int backup_name_child(const struct backup_kind *k,
                                  struct slice parent,
                                  struct slice id,
                                  struct backup_name *b,
                                  struct err *err);
-/* That of the API's name @text. ERR_INVALID. */
+/* Set *@b to the names of the one that the API calls @text. ERR_INVALID. */
 MUST_CHECK int backup_name_parse(const struct backup_kind *k,
                                  struct slice text,
                                  struct backup_name *b,
@@ -52,25 +52,25 @@ MUST_CHECK int backup_name_parse(const struct backup_kind *k,
 
 struct gateway;
 
-/* Has the instance backups, or snapshots: in the cluster @cluster, or (empty)
- * in any? Those whose time is over do not count. Parks. */
+/* Set *@exists: has the instance backups or snapshots in the cluster @cluster,
+ * or (empty) in any? Removes expired ones, which do not count. Parks. */
 MUST_CHECK int backup_exists(struct gateway *g,
                              struct slice instance,
                              struct slice cluster,
                              bool *exists,
                              struct err *err);
 
-/* b->name is set: the rest follows. ERR_INVALID. */
+/* Derive the other names of @b from b->name. ERR_INVALID. */
 MUST_CHECK int backup_name_fill(const struct backup_kind *k,
                                 struct backup_name *b,
                                 struct err *err);
 
-/* Append the API's name as field 1. */
+/* Append the API's name as the field `name` of the message. */
 void backup_name_put(const struct backup_kind *k,
                      const struct resource_name *n,
                      struct buf *out);
 
-/* ERR_NOTFOUND: there is no such one. */
+/* The error for @b that does not exist: ERR_NOTFOUND. */
 MUST_CHECK int backup_not_found(const struct backup_kind *k,
                                 const struct backup_name *b,
                                 struct err *err);

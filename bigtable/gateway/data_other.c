@@ -1,27 +1,33 @@
-/* SampleRowKeys and PingAndWarm.
- *
- *     SampleRowKeysRequest    table_name 1, app_profile_id 2,
- *                             authorized_view_name 4
- *     SampleRowKeysResponse   row_key 1, offset_bytes 2
- *     PingAndWarmRequest      name 1 (of the instance), app_profile_id 2
+/* SampleRowKeys and PingAndWarm. Samples are the ends of tablets and the
+ * store's split points between them, so that a client that reads the parts
+ * between samples in parallel reads from all servers, in parts of similar size.
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
 
-/* A sample is worth so many bytes, and there are not more than so many. */
+/* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)
 #define SAMPLES_MAX  1000
 
-/* What both requests begin with: a resource, and an app profile. */
+/* Read what both requests begin with: a resource and an app profile, which is
+ * checked. */
+STATIC_ASSERT((int)PB_SampleRowKeysRequest_table_name ==
+                      (int)PB_PingAndWarmRequest_name &&
+                  (int)PB_SampleRowKeysRequest_app_profile_id ==
+                      (int)PB_PingAndWarmRequest_app_profile_id,
+              "read_head() reads both requests");
+
 static int read_head(struct gateway *g,
                      struct slice message,
                      struct slice *resource,
                      struct err *err)
 {
-    struct slice profile = pb_find(message, 2);
-    *resource = pb_find(message, 1);
+    struct slice profile =
+        pb_find(message, PB_PingAndWarmRequest_app_profile_id);
+    *resource = pb_find(message, PB_PingAndWarmRequest_name);
     if (!pb_is_message(message))
         return service_bad_request(err);
     return app_profile_check(g, *resource, profile, APP_PROFILE_READ, err);
@@ -34,20 +40,21 @@ static int send_sample(struct grpc_call *call,
 {
     struct buf *b = grpc_scratch(call);
     if (key.len)
-        pb_put_bytes(b, 1, key);
+        pb_put_bytes(b, PB_SampleRowKeysResponse_row_key, key);
     if (bytes)
-        pb_put_integer(b, 2, (int64_t)bytes);
+        pb_put_integer(b, PB_SampleRowKeysResponse_offset_bytes,
+                       (int64_t)bytes);
     return grpc_send(call, b, err);
 }
 
-/* Keys that cut a table: ends of tablets, and the store's split points. */
+/* What samples of a table are made of. */
 struct samples {
     struct quarry_table *table;
     struct quarry_table_info *info;
     struct slice *points; /* Owned, with their bytes. */
     size_t point_count;
     size_t next_point;
-    uint64_t bytes; /* Before the tablet in hand. */
+    uint64_t bytes; /* Of all tablets before the current one. */
 };
 
 static uint64_t table_bytes(const struct quarry_table_info *info)
@@ -64,7 +71,7 @@ static size_t wanted_parts(const struct quarry_table_info *info)
     return (size_t)MIN_OF(parts, SAMPLES_MAX);
 }
 
-/* Points before @end (empty: all that are left). */
+/* The number of points left before @end (empty: all that are left). */
 static size_t points_before(const struct samples *s, struct slice end)
 {
     size_t i = s->next_point;
@@ -91,8 +98,8 @@ static int send_tablet(struct samples *s,
     return rc ? rc : send_sample(call, tablet->end, s->bytes, err);
 }
 
-/* A table too small to be cut has its first row for a sample: there are clients
- * that count on one. */
+/* The sample of a table too small to be split is its first row: some clients
+ * expect at least one. */
 static int
 send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
 {

@@ -1,18 +1,13 @@
-/* ReadRows.
- *
- *     ReadRowsRequest    table_name 1, rows 2, filter 3, rows_limit 4,
- *                        app_profile_id 5, request_stats_view 6, reversed 7,
- *                        authorized_view_name 9, materialized_view_name 11
- *     ReadRowsResponse   chunks 1, last_scanned_row_key 2, request_stats 3
- *
- * One row is read where the call is handled. Anything else is a scan, and runs
- * piece by piece on the workers: a piece fills one message, or looks at some
- * thousand rows that the filter lets nothing of, or uses up its time; then the
- * thread is free for another call while the message goes out.
+/* ReadRows. A single row is read where the call is handled. Anything else is a
+ * scan and runs piece by piece on the workers: a piece ends when it has filled
+ * a message, has seen some thousand rows of which the filter passes nothing, or
+ * has used up its time; while its message is sent, the thread serves other
+ * calls.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
@@ -27,18 +22,13 @@
  * any message should be. */
 #define MESSAGE_BYTES     ((size_t)256 << 10)
 #define MESSAGE_BYTES_MAX ((size_t)128 << 20)
-/* A piece of a scan takes about so long at most. */
+/* About the longest that a piece of a scan takes. */
 #define PIECE_NS   UINT64_C(20000000)
-#define CLOCK_MASK 63 /* Rows between looks at the clock, less one. */
-/* Rows without anything to return after which the client hears how far the scan
- * is. */
+#define CLOCK_MASK 63 /* Rows between two readings of the clock, less one. */
+/* Rows without a result after which the client learns how far the scan is. */
 #define PROGRESS_ROWS 4096
-/* Up to here a scan is not worth read-ahead. */
+/* Scans of up to this many rows are not worth read-ahead. */
 #define SHORT_SCAN_ROWS 64
-
-enum stats_view {
-    STATS_FULL = 2
-};
 
 struct read_request {
     struct slice table;
@@ -49,7 +39,7 @@ struct read_request {
     uint64_t stats;
     bool reversed;
     bool has_filter;
-    bool view; /* Of a view of the table. */
+    bool view; /* It names a view of the table. */
 };
 
 struct read {
@@ -64,8 +54,8 @@ struct read {
     struct reverse_scan *reverse; /* Instead of the scanner. */
     struct row_chunks chunks;     /* The row being written. */
     struct buf message;           /* Begun; holds chunks and nothing else. */
-    struct buf scanned;           /* Key of the last row looked at, when there
-                                     was nothing to return for a while. */
+    struct buf scanned;           /* Key of the last row seen, when there was
+                                     nothing to return for a while. */
     bool ended;                   /* The scanner has no more rows. */
     int rc;                       /* Of the piece. */
     struct err *err;
@@ -84,22 +74,23 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
     *out = (struct read_request){
         .table = SLICE_EMPTY, .rows = SLICE_EMPTY, .profile = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1)) {
+        if (pb_is_bytes(&f, PB_ReadRowsRequest_table_name)) {
             out->table = f.bytes;
-        } else if (pb_is_bytes(&f, 2)) {
+        } else if (pb_is_bytes(&f, PB_ReadRowsRequest_rows)) {
             out->rows = f.bytes;
-        } else if (pb_is_bytes(&f, 3)) {
+        } else if (pb_is_bytes(&f, PB_ReadRowsRequest_filter)) {
             out->filter = f.bytes;
             out->has_filter = true;
-        } else if (pb_is_integer(&f, 4)) {
+        } else if (pb_is_integer(&f, PB_ReadRowsRequest_rows_limit)) {
             out->limit = (int64_t)f.integer;
-        } else if (pb_is_bytes(&f, 5)) {
+        } else if (pb_is_bytes(&f, PB_ReadRowsRequest_app_profile_id)) {
             out->profile = f.bytes;
-        } else if (pb_is_integer(&f, 6)) {
+        } else if (pb_is_integer(&f, PB_ReadRowsRequest_request_stats_view)) {
             out->stats = f.integer;
-        } else if (pb_is_integer(&f, 7)) {
+        } else if (pb_is_integer(&f, PB_ReadRowsRequest_reversed)) {
             out->reversed = f.integer != 0;
-        } else if (f.number == 9 || f.number == 11) {
+        } else if (f.number == PB_ReadRowsRequest_authorized_view_name ||
+                   f.number == PB_ReadRowsRequest_materialized_view_name) {
             out->view = f.bytes.len > 0;
         }
     }
@@ -159,7 +150,7 @@ static int next_row(struct read *r, const struct quarry_row **row)
                       : quarry_scanner_next(r->scanner, row, r->err);
 }
 
-/* The next row, if any, is in r->chunks. False: the piece ends here. */
+/* Take the next row, if any, into r->chunks. False: the piece ends here. */
 static bool take_row(struct read *r)
 {
     const struct quarry_row *row;
@@ -169,7 +160,7 @@ static bool take_row(struct read *r)
     r->ended = !row;
     if (!row)
         return false;
-    if (row->cell_count == 0) { /* So far nothing was found. */
+    if (row->cell_count == 0) { /* Nothing was found up to this key. */
         buf_append_slice(&r->scanned, row->key);
         return false;
     }
@@ -210,13 +201,14 @@ static void run_piece(void *arg)
     }
 }
 
-/* Send last_scanned_row_key. It has a message of its own, behind the chunks of
- * smaller rows: clients look at it before they look at the chunks beside it,
- * and refuse these when their keys are not greater. */
+/* Send last_scanned_row_key, in a message of its own after the chunks of
+ * smaller rows: clients read it before the chunks of its message, and refuse
+ * chunks whose keys are not greater. */
 static int send_scanned(struct read *r, struct err *err)
 {
     struct buf *b = grpc_scratch(r->call);
-    pb_put_bytes(b, 2, buf_slice(&r->scanned));
+    pb_put_bytes(b, PB_ReadRowsResponse_last_scanned_row_key,
+                 buf_slice(&r->scanned));
     buf_clear(&r->scanned);
     return grpc_send(r->call, b, err);
 }
@@ -279,28 +271,29 @@ static int read_one(struct read *r, struct err *err)
 
 /* --- the call ------------------------------------------------------------ */
 
-/* RequestStats: full_read_stats_view 1 {read_iteration_stats 1 {rows_seen 1,
- * rows_returned 2, cells_seen 3, cells_returned 4}, request_latency_stats 2
- * {frontend_server_latency 1 {seconds 1, nanos 2}}}. */
+/* Send the message RequestStats: rows and cells read, and the time it took. */
 static int send_stats(struct read *r, struct err *err)
 {
     struct buf *b = grpc_scratch(r->call);
     uint64_t took = world_mono_ns(r->gateway->world) - r->begin_ns;
-    size_t stats = pb_open(b, 3);
-    size_t full = pb_open(b, 1);
-    size_t part = pb_open(b, 1);
-    pb_put_integer(b, 1, (int64_t)r->row_count);
-    pb_put_integer(b, 2, (int64_t)r->row_count);
-    pb_put_integer(b, 3, (int64_t)r->cell_count);
-    pb_put_integer(b, 4, (int64_t)r->cell_count);
+    size_t stats = pb_open(b, PB_ReadRowsResponse_request_stats);
+    size_t full = pb_open(b, PB_RequestStats_full_read_stats_view);
+    size_t part = pb_open(b, PB_FullReadStatsView_read_iteration_stats);
+    size_t latency;
+    pb_put_integer(b, PB_ReadIterationStats_rows_seen_count,
+                   (int64_t)r->row_count);
+    pb_put_integer(b, PB_ReadIterationStats_rows_returned_count,
+                   (int64_t)r->row_count);
+    pb_put_integer(b, PB_ReadIterationStats_cells_seen_count,
+                   (int64_t)r->cell_count);
+    pb_put_integer(b, PB_ReadIterationStats_cells_returned_count,
+                   (int64_t)r->cell_count);
     pb_close(b, part);
-    part = pb_open(b, 2);
-    {
-        size_t latency = pb_open(b, 1);
-        pb_put_integer(b, 1, (int64_t)(took / 1000000000));
-        pb_put_integer(b, 2, (int64_t)(took % 1000000000));
-        pb_close(b, latency);
-    }
+    part = pb_open(b, PB_FullReadStatsView_request_latency_stats);
+    latency = pb_open(b, PB_RequestLatencyStats_frontend_server_latency);
+    pb_put_integer(b, PB_Duration_seconds, (int64_t)(took / 1000000000));
+    pb_put_integer(b, PB_Duration_nanos, (int64_t)(took % 1000000000));
+    pb_close(b, latency);
     pb_close(b, part);
     pb_close(b, full);
     pb_close(b, stats);
@@ -328,7 +321,8 @@ int data_read_rows(void *ctx, struct grpc_call *call, struct err *err)
     rc = data_read_prepare(&r, err);
     if (rc == 0 && !r.rows.none)
         rc = is_one_row(&r) ? read_one(&r, err) : run_scan(&r, err);
-    if (rc == 0 && r.request.stats == STATS_FULL)
+    if (rc == 0 && r.request.stats ==
+                       PB_ReadRowsRequest_RequestStatsView_REQUEST_STATS_FULL)
         rc = send_stats(&r, err);
     close_read(&r);
     return rc;

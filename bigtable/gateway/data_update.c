@@ -1,20 +1,12 @@
-/* CheckAndMutateRow and ReadModifyWriteRow.
- *
- *     CheckAndMutateRowRequest   table_name 1, row_key 2, true_mutations 4,
- *                                false_mutations 5, predicate_filter 6,
- *                                app_profile_id 7, authorized_view_name 9
- *     CheckAndMutateRowResponse  predicate_matched 1
- *     ReadModifyWriteRowRequest  table_name 1, row_key 2, rules 3,
- *                                app_profile_id 4, authorized_view_name 6
- *     ReadModifyWriteRule        family_name 1, column_qualifier 2,
- *                                append_value 3, increment_amount 4
- *     ReadModifyWriteRowResponse row 1 {key 1, families 2 {name 1, columns 2
- *                                {qualifier 1, cells 2 {timestamp_micros 1,
- *                                value 2}}}}
+/* CheckAndMutateRow and ReadModifyWriteRow: the single-row transactions of the
+ * API. Both are calls of the store, which makes them atomic; here the request
+ * is parsed, the app profile asked whether it allows transactions, and the
+ * answer written.
  */
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
@@ -25,15 +17,21 @@
 /* --- CheckAndMutateRow ------------------------------------------------------
  */
 
-static const struct request_row_fields check_fields = {.lists = {4, 5},
-                                                       .filter = 6,
-                                                       .view = 9,
-                                                       .profile = 7};
+static const struct request_row_fields check_fields = {
+    .table = PB_CheckAndMutateRowRequest_table_name,
+    .row = PB_CheckAndMutateRowRequest_row_key,
+    .lists = {PB_CheckAndMutateRowRequest_true_mutations,
+              PB_CheckAndMutateRowRequest_false_mutations},
+    .filter = PB_CheckAndMutateRowRequest_predicate_filter,
+    .view = PB_CheckAndMutateRowRequest_authorized_view_name,
+    .profile = PB_CheckAndMutateRowRequest_app_profile_id,
+};
 
 struct check_request {
     struct gateway *gateway;
     struct slice message;
-    struct request_row q; /* Its lists: what to do if true, if false. */
+    struct request_row
+        q; /* Its lists: the changes if the predicate matches, and if not. */
     bool matched;
     int rc;
     struct err *err;
@@ -48,8 +46,9 @@ static int add_both(struct check_request *r,
     struct pb_field f;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f))
-        if (pb_is_bytes(&f, 4) || pb_is_bytes(&f, 5))
-            rc = request_mutation_add(m[f.number - 4], f.bytes, now_us, err);
+        for (int i = 0; i < 2 && rc == 0; i++)
+            if (pb_is_bytes(&f, check_fields.lists[i]))
+                rc = request_mutation_add(m[i], f.bytes, now_us, err);
     return rc;
 }
 
@@ -100,18 +99,22 @@ int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
         return r.rc;
     b = grpc_scratch(call);
     if (r.matched)
-        pb_put_integer(b, 1, 1);
+        pb_put_integer(b, PB_CheckAndMutateRowResponse_predicate_matched, 1);
     return grpc_send(call, b, err);
 }
 
 /* --- ReadModifyWriteRow -----------------------------------------------------
  */
 
-static const struct request_row_fields modify_fields = {.lists = {3, 0},
-                                                        .view = 6,
-                                                        .profile = 4};
+static const struct request_row_fields modify_fields = {
+    .table = PB_ReadModifyWriteRowRequest_table_name,
+    .row = PB_ReadModifyWriteRowRequest_row_key,
+    .lists = {PB_ReadModifyWriteRowRequest_rules, 0},
+    .view = PB_ReadModifyWriteRowRequest_authorized_view_name,
+    .profile = PB_ReadModifyWriteRowRequest_app_profile_id,
+};
 
-/* A rule and the name of its family. */
+/* The name of a rule's family, with its NUL. */
 struct rule_names {
     char family[REQUEST_FAMILY_BYTES_MAX + 1];
 };
@@ -138,15 +141,15 @@ static int parse_rule(struct slice bytes,
     bool any = false;
     *rule = (struct quarry_rmw_rule){.qualifier = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1)) {
+        if (pb_is_bytes(&f, PB_ReadModifyWriteRule_family_name)) {
             family = f.bytes;
-        } else if (pb_is_bytes(&f, 2)) {
+        } else if (pb_is_bytes(&f, PB_ReadModifyWriteRule_column_qualifier)) {
             rule->qualifier = f.bytes;
-        } else if (pb_is_bytes(&f, 3)) {
+        } else if (pb_is_bytes(&f, PB_ReadModifyWriteRule_append_value)) {
             rule->kind = QUARRY_RMW_APPEND;
             rule->append = f.bytes;
             any = true;
-        } else if (pb_is_integer(&f, 4)) {
+        } else if (pb_is_integer(&f, PB_ReadModifyWriteRule_increment_amount)) {
             rule->kind = QUARRY_RMW_INCREMENT;
             rule->increment = (int64_t)f.integer;
             any = true;
@@ -155,7 +158,8 @@ static int parse_rule(struct slice bytes,
     if (c.bad)
         return service_bad_request(err);
     if (!any)
-        return err_set(err, ERR_INVALID, "a rule that says nothing");
+        return err_set(err, ERR_INVALID,
+                       "a rule without append_value or increment_amount");
     rule->family = names->family;
     return request_family(family, names->family, err);
 }
@@ -169,7 +173,7 @@ static int parse_rules(struct modify_request *r, struct err *err)
     r->rules = mem_alloc(r->q.counts[0] * sizeof(*r->rules));
     r->names = mem_alloc(r->q.counts[0] * sizeof(*r->names));
     while (rc == 0 && pb_next(&c, &f))
-        if (pb_is_bytes(&f, 3)) {
+        if (pb_is_bytes(&f, PB_ReadModifyWriteRowRequest_rules)) {
             rc = parse_rule(f.bytes, &r->rules[i], &r->names[i], err);
             i++;
         }
@@ -197,18 +201,19 @@ static void run_modify(void *arg)
 
 static void put_cell(struct buf *b, const struct quarry_cell *cell)
 {
-    size_t opened = pb_open(b, 2);
-    pb_put_integer(b, 1, cell->timestamp_us);
-    pb_put_bytes(b, 2, cell->value);
+    size_t opened = pb_open(b, PB_Column_cells);
+    pb_put_integer(b, PB_Cell_timestamp_micros, cell->timestamp_us);
+    pb_put_bytes(b, PB_Cell_value, cell->value);
     pb_close(b, opened);
 }
 
-/* All cells from @i on that are of its column; returns where they end. */
+/* Append the column of cell @i; returns the index of the first cell after it.
+ */
 static size_t put_column(struct buf *b, const struct quarry_row *row, size_t i)
 {
     const struct quarry_cell *first = &row->cells[i];
-    size_t opened = pb_open(b, 2);
-    pb_put_bytes(b, 1, first->qualifier);
+    size_t opened = pb_open(b, PB_Family_columns);
+    pb_put_bytes(b, PB_Column_qualifier, first->qualifier);
     for (; i < row->cell_count; i++) {
         const struct quarry_cell *cell = &row->cells[i];
         if (!slice_eq(cell->family, first->family) ||
@@ -223,8 +228,8 @@ static size_t put_column(struct buf *b, const struct quarry_row *row, size_t i)
 static size_t put_family(struct buf *b, const struct quarry_row *row, size_t i)
 {
     struct slice family = row->cells[i].family;
-    size_t opened = pb_open(b, 2);
-    pb_put_bytes(b, 1, family);
+    size_t opened = pb_open(b, PB_Row_families);
+    pb_put_bytes(b, PB_Family_name, family);
     while (i < row->cell_count && slice_eq(row->cells[i].family, family))
         i = put_column(b, row, i);
     pb_close(b, opened);
@@ -235,9 +240,9 @@ static int
 reply_modify(struct modify_request *r, struct grpc_call *call, struct err *err)
 {
     struct buf *b = grpc_scratch(call);
-    size_t opened = pb_open(b, 1);
+    size_t opened = pb_open(b, PB_ReadModifyWriteRowResponse_row);
     size_t i = 0;
-    pb_put_bytes(b, 1, r->q.row);
+    pb_put_bytes(b, PB_Row_key, r->q.row);
     while (r->out && i < r->out->cell_count)
         i = put_family(b, r->out, i);
     pb_close(b, opened);

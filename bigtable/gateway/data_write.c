@@ -1,14 +1,10 @@
-/* MutateRow and MutateRows.
- *
- *     MutateRowRequest    table_name 1, row_key 2, mutations 3,
- *                         app_profile_id 4, authorized_view_name 6
- *     MutateRowsRequest   table_name 1, entries 2 {row_key 1, mutations 2},
- *                         app_profile_id 3, authorized_view_name 5
- *     MutateRowsResponse  see row_outcome.h
- *
- * Every row is written and synced before its answer is sent.
+/* MutateRow and MutateRows. Every row is in the log and synced before its
+ * answer is sent. The rows of a MutateRows are independent: each has an outcome
+ * of its own (row_outcome.h), and those that are in order are written as one
+ * batch.
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
@@ -75,10 +71,10 @@ struct rows_request {
     struct slice table;
     struct slice profile;
     size_t entry_count;
-    size_t mutation_count;        /* Of the entries that were built. */
-    struct row_batch *batch;      /* The good ones; */
-    size_t *indexes;              /* which they are. */
-    struct row_outcome *outcomes; /* One an entry; NULL: all are good. */
+    size_t mutation_count;        /* Of the entries parsed so far. */
+    struct row_batch *batch;      /* The rows that are in order, */
+    size_t *indexes;              /* and the entries they come from. Owned. */
+    struct row_outcome *outcomes; /* One an entry, owned; NULL: none failed. */
     int rc;
     struct err *err;
 };
@@ -95,9 +91,9 @@ static int parse_entry(struct slice bytes, struct entry *out, struct err *err)
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1)) {
+        if (pb_is_bytes(&f, PB_MutateRowsRequest_Entry_row_key)) {
             e.row = f.bytes;
-        } else if (pb_is_bytes(&f, 2)) {
+        } else if (pb_is_bytes(&f, PB_MutateRowsRequest_Entry_mutations)) {
             e.last = f.bytes;
             e.mutation_count++;
         }
@@ -106,24 +102,26 @@ static int parse_entry(struct slice bytes, struct entry *out, struct err *err)
     return c.bad ? service_bad_request(err) : 0;
 }
 
-/* Count the entries, which are not looked into yet, and refuse what is
- * malformed or too much as a whole. */
+/* Count the entries without looking into them, and refuse a request that is
+ * malformed or too large as a whole. */
 static int parse_rows(struct rows_request *r, struct err *err)
 {
     struct cursor c = cursor_make(r->message);
     struct pb_field f;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1))
+        if (pb_is_bytes(&f, PB_MutateRowsRequest_table_name))
             r->table = f.bytes;
-        else if (pb_is_bytes(&f, 3))
+        else if (pb_is_bytes(&f, PB_MutateRowsRequest_app_profile_id))
             r->profile = f.bytes;
-        else if (pb_is_bytes(&f, 5) && f.bytes.len)
+        else if (pb_is_bytes(&f, PB_MutateRowsRequest_authorized_view_name) &&
+                 f.bytes.len)
             rc = request_no_views(err);
-        else if (pb_is_bytes(&f, 2) && ++r->entry_count > REQUEST_MUTATIONS_MAX)
+        else if (pb_is_bytes(&f, PB_MutateRowsRequest_entries) &&
+                 ++r->entry_count > REQUEST_MUTATIONS_MAX)
             rc = request_too_many(err);
-        /* The next entry is often as long as this one: the CPU may get what
-         * comes behind it. */
+        /* The next entry is often as long as this one: prefetch the one after
+         * it. */
         __builtin_prefetch((const void *)((uintptr_t)c.p + f.bytes.len));
     }
     if (rc == 0 && c.bad)
@@ -141,7 +139,7 @@ set_outcome(struct rows_request *r, size_t index, int rc, const struct err *err)
     row_outcome_set(&r->outcomes[index], rc, err);
 }
 
-/* What is to be done to the row of @e, whose message is @bytes. */
+/* Add the changes of @e, whose message is @bytes, to the batch. */
 static int build_row(struct rows_request *r,
                      const struct entry *e,
                      struct slice bytes,
@@ -155,13 +153,16 @@ static int build_row(struct rows_request *r,
     m = row_batch_begin(r->batch, e->row, e->mutation_count, bytes.len);
     rc = e->mutation_count == 1
              ? request_mutation_take(m, e->last, now_us, err)
-             : request_mutation_add_all(m, bytes, 2, now_us, err);
+             : request_mutation_add_all(
+                   m, bytes, PB_MutateRowsRequest_Entry_mutations, now_us, err);
     row_batch_end(r->batch, rc == 0);
     return rc;
 }
 
-/* @own, which is empty, is room for what is wrong with this entry. Errors: of
- * the whole request. */
+/* Build entry @index. An error of this entry alone becomes its outcome, by way
+ * of
+ * @own, which is empty before and after; errors returned are of the whole
+ * request. */
 static int build_entry(struct rows_request *r,
                        size_t index,
                        struct slice bytes,
@@ -195,16 +196,17 @@ static int build_rows(struct rows_request *r, struct err *err)
     struct pb_field f;
     size_t index = 0;
     int rc = 0;
+    PRE(r->entry_count > 0 && r->entry_count <= REQUEST_MUTATIONS_MAX);
     r->indexes = mem_alloc(r->entry_count * sizeof(*r->indexes));
     r->batch = row_batch_take(r->gateway->batches, r->entry_count);
     while (rc == 0 && pb_next(&c, &f))
-        if (pb_is_bytes(&f, 2))
+        if (pb_is_bytes(&f, PB_MutateRowsRequest_entries))
             rc = build_entry(r, index++, f.bytes, now_us, &own, err);
     return rc;
 }
 
-/* The text there is belongs to the first failure; others of its code have it,
- * too. */
+/* Write the batch. The store returns one text, of the first failure; rows that
+ * failed with the same code share it. */
 static void apply_rows(struct rows_request *r, struct quarry_table *t)
 {
     static const struct err no_text = {.code = 0};

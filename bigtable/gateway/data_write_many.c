@@ -1,23 +1,25 @@
-/* MutateRow, of several calls that came together: their rows are written as one
- * batch, which costs little more than one of them. Each has its own outcome.
+/* MutateRow, for several calls that arrived together: their rows are written as
+ * one batch, which costs little more than one of them. Each call has its own
+ * outcome.
  */
+#include "base/core/panic.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 
-/* Calls whose requests are in order, and what they write. */
+/* Calls whose requests are in order, and their rows. */
 struct row_writes {
     struct gateway *gateway;
     int64_t now_us;
-    size_t count; /* As many as `batch` has. */
+    size_t count; /* Equal to the rows of `batch`. */
     struct grpc_call *calls[GRPC_TOGETHER_MAX];
     struct slice tables[GRPC_TOGETHER_MAX]; /* Borrowed of the requests. */
     struct row_batch *batch;
 };
 
-/* Take what @call asks for as the next one of @w. */
+/* Parse the request of @call and add its row to the batch. */
 static int data_write_many_take(struct row_writes *w,
                                 const struct grpc_call *call,
                                 struct err *err)
@@ -37,7 +39,8 @@ static int data_write_many_take(struct row_writes *w,
     return rc;
 }
 
-/* What fails among others is made again by itself, for its own error. */
+/* Answer @call. A row that failed in the batch is written again alone, for an
+ * error text of its own. */
 static void answer_row(struct quarry_table *t,
                        const struct quarry_mutation *m,
                        struct grpc_call *call,
@@ -51,7 +54,7 @@ static void answer_row(struct quarry_table *t,
         grpc_set_outcome(call, rc, &err);
 }
 
-/* Write those from @first to before @end, which are of one table. */
+/* Write the rows [first, end), which are all of one table. */
 static void write_to_table(struct row_writes *w, size_t first, size_t end)
 {
     int codes[GRPC_TOGETHER_MAX] = {0};
@@ -76,6 +79,7 @@ void data_mutate_row_many(void *ctx,
 {
     struct row_writes w = {.gateway = ctx, .now_us = service_now_us(ctx)};
     size_t end;
+    PRE(count > 0 && count <= GRPC_TOGETHER_MAX);
     w.batch = row_batch_take(w.gateway->batches, count);
     for (size_t i = 0; i < count; i++) {
         struct err err = ERR_INIT;

@@ -1,11 +1,13 @@
-/* What the messages and services of the public API look like, for reflection:
- * compiled from the files below protos/ while the program is built. */
+/* The messages and services of the public API as data, for reflection. The
+ * definition is written by generate_api.py from the files below protos/ while
+ * the program is built.
+ */
 #ifndef BIGTABLE_GATEWAY_DESCRIPTORS_H
 #define BIGTABLE_GATEWAY_DESCRIPTORS_H
 
 #include "base/core/slice.h"
 
-/* A google.protobuf.FileDescriptorSet: each file stands behind those that it
+/* A google.protobuf.FileDescriptorSet, in which each file follows those that it
  * imports. Static. */
 struct slice descriptors_all(void);
 

@@ -1,4 +1,7 @@
-/* The gateway's life, and the table of its methods. */
+/* Opens and closes the gateway, and has the table of its methods: a method is
+ * one line there, and tests/unit/gateway/test_methods.c holds the table against
+ * the .proto files.
+ */
 #include "bigtable/gateway/gateway.h"
 
 #include "base/core/buf.h"
@@ -16,7 +19,7 @@
 #include "bigtable/gateway/workers.h"
 
 #define WORKERS_DEFAULT 16
-/* Between two readings of the file of tokens. */
+/* Between two reloads of the file of tokens. */
 #define RELOAD_US    UINT64_C(5000000)
 #define HOME_DEFAULT "quarry"
 
@@ -93,7 +96,20 @@ static const struct grpc_method methods[] = {
     {REFLECTION "v1alpha.ServerReflection/ServerReflectionInfo", NULL},
 };
 
-/* --- who calls ----------------------------------------------------------- */
+const struct grpc_method *gateway_methods(size_t *count)
+{
+    *count = ARRAY_LEN(methods);
+    return methods;
+}
+
+struct slice gateway_service_of(const struct grpc_method *method)
+{
+    struct slice path = slice_str(method->path + 1);
+    PRE(method->path[0] == '/');
+    return slice_sub(path, 0, slice_find_byte(path, '/'));
+}
+
+/* --- callers ------------------------------------------------------------- */
 
 static int gateway_authenticate(void *ctx,
                                 struct slice certificate,
@@ -123,7 +139,8 @@ static void gateway_leave(void *ctx, void *entered)
     principal_views_release(g->views, entered);
 }
 
-/* Tokens are read again now and then: who was taken off the file is out. */
+/* Reload the tokens every few seconds, so that one removed from the file stops
+ * working. */
 static void run_reloading(void *arg)
 {
     struct gateway *g = arg;

@@ -1,24 +1,24 @@
-/* The message GcRule.
- *
- *     GcRule                max_num_versions 1, max_age 2, intersection 3,
- *                           union 4
- *     Intersection, Union   rules 1
- *     Duration              seconds 1, nanos 2
+/* The message GcRule to the store's rule and back. Depth and number of parts
+ * are bounded while the message is read, before memory is taken for them.
  */
 #include "bigtable/gateway/gc_message.h"
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/row/gc_rule.h"
 
 #define US_PER_SECOND UINT64_C(1000000)
-/* As the message Duration: 10,000 years. */
+/* The bound of the message Duration: 10,000 years. */
 #define SECONDS_MAX UINT64_C(315576000000)
 
 /* --- from the message ------------------------------------------------------
  */
 
 static struct gc_rule *read_rule(struct slice bytes, unsigned depth, int *rc);
+
+STATIC_ASSERT((int)PB_Intersection_rules == (int)PB_Union_rules,
+              "read_parts() and put_parts() serve both");
 
 static struct gc_rule *
 read_parts(enum gc_rule_kind kind, struct slice bytes, unsigned depth, int *rc)
@@ -28,7 +28,7 @@ read_parts(enum gc_rule_kind kind, struct slice bytes, unsigned depth, int *rc)
     struct pb_field f;
     size_t count = 0;
     while (*rc == 0 && pb_next(&c, &f)) {
-        if (!pb_is_bytes(&f, 1))
+        if (!pb_is_bytes(&f, PB_Intersection_rules))
             continue;
         if (count == GC_RULE_PARTS_MAX) {
             *rc = ERR_TOOBIG;
@@ -38,7 +38,7 @@ read_parts(enum gc_rule_kind kind, struct slice bytes, unsigned depth, int *rc)
         if (parts[count])
             count++;
         else if (*rc == 0)
-            *rc = ERR_INVALID; /* A part that says nothing. */
+            *rc = ERR_INVALID; /* An empty part. */
     }
     if (*rc == 0 && (c.bad || count == 0))
         *rc = ERR_INVALID;
@@ -51,8 +51,8 @@ read_parts(enum gc_rule_kind kind, struct slice bytes, unsigned depth, int *rc)
 
 static struct gc_rule *read_age(struct slice bytes, int *rc)
 {
-    uint64_t seconds = pb_find_integer(bytes, 1);
-    uint64_t nanos = pb_find_integer(bytes, 2);
+    uint64_t seconds = pb_find_integer(bytes, PB_Duration_seconds);
+    uint64_t nanos = pb_find_integer(bytes, PB_Duration_nanos);
     if (seconds > SECONDS_MAX || nanos >= 1000000000) {
         *rc = ERR_INVALID;
         return NULL;
@@ -63,20 +63,21 @@ static struct gc_rule *read_age(struct slice bytes, int *rc)
 static struct gc_rule *
 read_field(const struct pb_field *f, unsigned depth, int *rc)
 {
-    if (pb_is_integer(f, 1) && f->integer >= 1 && f->integer <= INT32_MAX)
+    if (pb_is_integer(f, PB_GcRule_max_num_versions) && f->integer >= 1 &&
+        f->integer <= INT32_MAX)
         return gc_rule_versions((uint32_t)f->integer);
-    if (pb_is_bytes(f, 2))
+    if (pb_is_bytes(f, PB_GcRule_max_age))
         return read_age(f->bytes, rc);
-    if (pb_is_bytes(f, 3))
+    if (pb_is_bytes(f, PB_GcRule_intersection))
         return read_parts(GC_RULE_INTERSECTION, f->bytes, depth, rc);
-    if (pb_is_bytes(f, 4))
+    if (pb_is_bytes(f, PB_GcRule_union))
         return read_parts(GC_RULE_UNION, f->bytes, depth, rc);
-    if (f->number >= 1 && f->number <= 4)
+    if (f->number >= PB_GcRule_max_num_versions && f->number <= PB_GcRule_union)
         *rc = ERR_INVALID;
     return NULL;
 }
 
-/* NULL with *rc 0: it says nothing. Of its fields the last counts. */
+/* NULL with *rc 0: an empty rule. The last field of the oneof counts. */
 static struct gc_rule *read_rule(struct slice bytes, unsigned depth, int *rc)
 {
     struct cursor c = cursor_make(bytes);
@@ -122,7 +123,7 @@ static void put_rule(struct buf *out, const struct gc_rule *rule);
 static void put_parts(struct buf *out, const struct gc_rule *rule)
 {
     for (size_t i = 0; i < rule->part_count; i++) {
-        size_t opened = pb_open(out, 1);
+        size_t opened = pb_open(out, PB_Intersection_rules);
         put_rule(out, rule->parts[i]);
         pb_close(out, opened);
     }
@@ -131,27 +132,30 @@ static void put_parts(struct buf *out, const struct gc_rule *rule)
 static void put_age(struct buf *out, uint64_t us)
 {
     if (us / US_PER_SECOND)
-        pb_put_integer(out, 1, (int64_t)(us / US_PER_SECOND));
+        pb_put_integer(out, PB_Duration_seconds, (int64_t)(us / US_PER_SECOND));
     if (us % US_PER_SECOND)
-        pb_put_integer(out, 2, (int64_t)(us % US_PER_SECOND * 1000));
+        pb_put_integer(out, PB_Duration_nanos,
+                       (int64_t)(us % US_PER_SECOND * 1000));
 }
 
-/* Recursive; a rule that was parsed has few levels. */
+/* Recursive: a parsed rule has at most GC_RULE_DEPTH_MAX levels. */
 static void put_rule(struct buf *out, const struct gc_rule *rule)
 {
     size_t opened;
     switch (rule->kind) {
-    case GC_RULE_VERSIONS: pb_put_integer(out, 1, rule->versions); return;
+    case GC_RULE_VERSIONS:
+        pb_put_integer(out, PB_GcRule_max_num_versions, rule->versions);
+        return;
     case GC_RULE_AGE:
-        opened = pb_open(out, 2);
+        opened = pb_open(out, PB_GcRule_max_age);
         put_age(out, rule->age_us);
         break;
     case GC_RULE_INTERSECTION:
-        opened = pb_open(out, 3);
+        opened = pb_open(out, PB_GcRule_intersection);
         put_parts(out, rule);
         break;
     case GC_RULE_UNION:
-        opened = pb_open(out, 4);
+        opened = pb_open(out, PB_GcRule_union);
         put_parts(out, rule);
         break;
     default: PANIC("rule of kind %d", (int)rule->kind);

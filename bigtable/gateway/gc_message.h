@@ -8,11 +8,12 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-/* Append the store's text for the GcRule in @bytes; nothing for one that says
- * nothing. Errors: ERR_INVALID. */
+/* Append the store's text for the GcRule in @bytes; nothing for an empty one.
+ * Errors: ERR_INVALID. */
 MUST_CHECK int
 gc_message_to_text(struct slice bytes, struct buf *out, struct err *err);
-/* Append the message for the store's @text; nothing for "". */
+/* Append the message for the store's @text; nothing for "". Errors:
+ * ERR_INVALID, as gc_rule_parse(). */
 MUST_CHECK int
 gc_message_from_text(struct slice text, struct buf *out, struct err *err);
 

@@ -1,15 +1,19 @@
-/* Refused calls in the audit log: the servers behind the gateway note what they
- * refuse with its address, and know nothing of who was not let in at all. */
+/* Refused calls in the audit log. The servers note what they refuse, but with
+ * the gateway's address, and never see a caller who is not authenticated; so
+ * the gateway notes refusals with the caller's own address.
+ */
 #include "base/runtime/audit.h"
 #include "base/runtime/stream.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/grpc_connection.h"
 #include "bigtable/gateway/pb.h"
 
-/* What messages of the API name first is what they are about. */
+/* The resource that the call is about: requests of the API name it in their
+ * first field. */
 static struct slice named_in(const struct grpc_call *call)
 {
     struct slice message = grpc_request(call);
-    struct slice name = pb_find(message, 1);
+    struct slice name = pb_find(message, PB_ReadRowsRequest_table_name);
     return slice_starts_with(name, SLICE_LIT("projects/")) ? name : SLICE_EMPTY;
 }
 

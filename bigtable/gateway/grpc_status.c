@@ -1,8 +1,11 @@
-/* Codes and texts of a call's headers and trailers. */
+/* Codes and texts of a call's headers and trailers: statuses, percent-encoded
+ * messages, details in base64, and timeouts.
+ */
 #include "bigtable/gateway/grpc_status.h"
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
 enum grpc_code grpc_code_of(int rc)
@@ -50,27 +53,25 @@ void grpc_put_message(struct buf *out, struct slice text)
 
 #define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
 
-/* google.protobuf.Duration: seconds = 1, nanos = 2. */
 static void put_duration(struct buf *out, uint64_t us)
 {
-    pb_put_integer(out, 1, (int64_t)(us / 1000000));
-    pb_put_integer(out, 2, (int64_t)(us % 1000000 * 1000));
+    pb_put_integer(out, PB_Duration_seconds, (int64_t)(us / 1000000));
+    pb_put_integer(out, PB_Duration_nanos, (int64_t)(us % 1000000 * 1000));
 }
 
-/* google.protobuf.Any: type_url = 1, value = 2: RetryInfo: retry_delay = 1. */
 void grpc_put_retry_info(struct buf *out, uint64_t us)
 {
     struct buf delay = BUF_INIT;
     struct buf info = BUF_INIT;
     put_duration(&delay, us);
-    pb_put_bytes(&info, 1, buf_slice(&delay));
-    pb_put_bytes(out, 1, SLICE_LIT(RETRY_INFO));
-    pb_put_bytes(out, 2, buf_slice(&info));
+    pb_put_bytes(&info, PB_RetryInfo_retry_delay, buf_slice(&delay));
+    pb_put_bytes(out, PB_Any_type_url, SLICE_LIT(RETRY_INFO));
+    pb_put_bytes(out, PB_Any_value, buf_slice(&info));
     buf_close(&delay);
     buf_close(&info);
 }
 
-/* As headers carry bytes: base64, without padding. */
+/* Append @bytes as binary headers carry them: base64 without padding. */
 static void put_base64(struct buf *out, struct slice bytes)
 {
     static const char digits[] =
@@ -92,17 +93,17 @@ void grpc_put_retry(struct buf *out,
                     uint64_t retry_us)
 {
     struct buf detail = BUF_INIT;
-    struct buf status = BUF_INIT; /* code = 1, message = 2, details = 3 */
+    struct buf status = BUF_INIT; /* A google.rpc.Status. */
     grpc_put_retry_info(&detail, retry_us);
-    pb_put_integer(&status, 1, (int64_t)code);
-    pb_put_bytes(&status, 2, text);
-    pb_put_bytes(&status, 3, buf_slice(&detail));
+    pb_put_integer(&status, PB_Status_code, (int64_t)code);
+    pb_put_bytes(&status, PB_Status_message, text);
+    pb_put_bytes(&status, PB_Status_details, buf_slice(&detail));
     put_base64(out, buf_slice(&status));
     buf_close(&detail);
     buf_close(&status);
 }
 
-/* A century: may be added to a clock. */
+/* A century, which can be added to a clock without overflow. */
 #define TIMEOUT_NS_MAX (UINT64_C(100) * 366 * 86400 * 1000000000)
 
 static uint64_t unit_ns(char unit)

@@ -1,28 +1,21 @@
-/* grpc.health.v1.Health: is this server up? For load balancers and probes,
- * which do not say who they are. */
+/* grpc.health.v1.Health, for load balancers and probes, which are not
+ * authenticated. All services are up while the process is: a watch reports a
+ * change only by ending with the server.
+ */
 #include "base/runtime/fiber.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
 
-#define SERVING 1
-
-static const char *const services[] = {
-    "",
-    "google.bigtable.admin.v2.BigtableInstanceAdmin",
-    "google.bigtable.admin.v2.BigtableTableAdmin",
-    "google.bigtable.v2.Bigtable",
-    "google.longrunning.Operations",
-    "grpc.health.v1.Health",
-    "grpc.reflection.v1.ServerReflection",
-    "grpc.reflection.v1alpha.ServerReflection",
-};
-
+/* Is @name a service here, or "", the whole server? */
 static bool is_served(struct slice name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(services); i++)
-        if (slice_eq_str(name, services[i]))
+    size_t count;
+    const struct grpc_method *methods = gateway_methods(&count);
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(gateway_service_of(&methods[i]), name))
             return true;
-    return false;
+    return name.len == 0;
 }
 
 static int send_serving(struct grpc_call *call, struct err *err)
@@ -31,11 +24,12 @@ static int send_serving(struct grpc_call *call, struct err *err)
     struct slice name;
     if (!pb_is_message(grpc_request(call)))
         return service_bad_request(err);
-    name = pb_find(grpc_request(call), 1);
+    name = pb_find(grpc_request(call), PB_HealthCheckRequest_service);
     if (!is_served(name))
         return err_set(err, ERR_NOTFOUND, "no service %.*s",
                        SLICE_ARG(slice_sub(name, 0, 200)));
-    pb_put_integer(b, 1, SERVING);
+    pb_put_integer(b, PB_HealthCheckResponse_status,
+                   PB_HealthCheckResponse_ServingStatus_SERVING);
     return grpc_send(call, b, err);
 }
 
@@ -45,7 +39,7 @@ int health_check(void *ctx, struct grpc_call *call, struct err *err)
     return send_serving(call, err);
 }
 
-/* It changes only once, with the end of the server, which ends the call. */
+/* Waits until the end of the server cancels the call. */
 int health_watch(void *ctx, struct grpc_call *call, struct err *err)
 {
     int rc = send_serving(call, err);

@@ -1,9 +1,14 @@
-/* Fields of protocol buffers. */
+/* Fields of protocol buffers. A message is walked once for each field that is
+ * looked up: the messages looked into have few fields, and an index would cost
+ * more than it saves. A message field whose length is not known when it begins
+ * gets a length of fixed size, a padded varint, so that nothing moves when it
+ * is closed.
+ */
 #include "bigtable/gateway/pb.h"
 
 #include "base/core/panic.h"
 
-/* A length left open takes so many bytes, whatever it will be. */
+/* Bytes of a length that is filled in later, whatever it will be. */
 #define OPEN_LENGTH_BYTES 4
 
 uint64_t pb_take_integer(struct cursor *c, enum pb_wire wire)
@@ -75,6 +80,7 @@ void pb_copy_fields(struct buf *out,
 
 void pb_put_head(struct buf *out, unsigned number, size_t len)
 {
+    PRE(number > 0);
     buf_put_varint(out, (uint64_t)number << 3 | PB_BYTES);
     buf_put_varint(out, len);
 }
@@ -87,22 +93,24 @@ void pb_put_bytes(struct buf *out, unsigned number, struct slice s)
 
 void pb_put_integer(struct buf *out, unsigned number, int64_t v)
 {
+    PRE(number > 0);
     buf_put_varint(out, (uint64_t)number << 3 | PB_VARINT);
     buf_put_varint(out, (uint64_t)v);
 }
 
 size_t pb_open(struct buf *out, unsigned number)
 {
+    PRE(number > 0);
     buf_put_varint(out, (uint64_t)number << 3 | PB_BYTES);
     buf_append_fill(out, 0, OPEN_LENGTH_BYTES);
     return out->len;
 }
 
-/* A varint padded to its room: every reader takes it. */
 void pb_close(struct buf *out, size_t opened)
 {
     size_t len = out->len - opened;
     char *p = out->data + opened - OPEN_LENGTH_BYTES;
+    PRE(opened > OPEN_LENGTH_BYTES && opened <= out->len);
     PRE(len < (size_t)1 << (7 * OPEN_LENGTH_BYTES));
     for (int i = 0; i < OPEN_LENGTH_BYTES - 1; i++, len >>= 7)
         p[i] = (char)(unsigned char)(len | 0x80);

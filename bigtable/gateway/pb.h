@@ -1,7 +1,14 @@
-/* Protocol buffers without generated code: fields are named by number, read
- * where they lie, and written straight into the reply.
+/* Protocol buffers, read where they lie and written straight into the reply.
  *
- * Reading is for bytes from anywhere: cursor.bad says that they are no message.
+ * A request is a buffer of a connection, and most of it goes to the store
+ * unchanged: unpacking it into a tree of objects, as protobuf-c does, would
+ * copy every value, and take memory in proportion to what a client claims. So a
+ * cursor walks over the fields of a message, and a handler picks those it wants
+ * by number. The numbers come from the .proto files (api_fields.h, which
+ * generate_api.py writes while the program is built).
+ *
+ * Messages are bytes from strangers: a cursor that finds them malformed sets
+ * `bad` and ends the walk. Pure; any thread.
  */
 #ifndef BIGTABLE_GATEWAY_PB_H
 #define BIGTABLE_GATEWAY_PB_H
@@ -28,13 +35,28 @@ struct pb_field {
     struct slice bytes; /* PB_BYTES; borrowed from the message. */
 };
 
-/* The integer of a field of another kind than bytes. */
+/* A field as a .proto file declares it, in the generated tables. */
+struct pb_message_field {
+    const char *name; /* "display_name". */
+    unsigned number;
+    enum pb_wire wire;
+    unsigned oneof; /* Which of its message's oneofs it is in; 0: none. */
+};
+
+struct pb_message {
+    const char *name; /* "Cluster". */
+    const struct pb_message_field *fields;
+    size_t field_count;
+};
+
+/* Take the integer of a field that does not hold bytes. Any other wire type
+ * makes @c bad. */
 uint64_t pb_take_integer(struct cursor *c, enum pb_wire wire);
 
-/* The next field; false at the end, or when @c is bad. Nearly all tags and most
- * lengths have one byte or two. Nobody is given the address of @f, so that it
- * may lie in registers: one who copies a slice that was just put into memory in
- * halves would wait until both are there. */
+/* Take the next field; false at the end, or when @c is bad. Nearly all tags and
+ * most lengths have one byte or two. @f is filled here, by value, so that the
+ * compiler can keep it in registers: a slice that has just been stored in two
+ * halves and is loaded whole stalls the processor until both stores retire. */
 static inline bool pb_next(struct cursor *c, struct pb_field *f)
 {
     uint64_t tag;
@@ -57,7 +79,8 @@ static inline bool pb_next(struct cursor *c, struct pb_field *f)
     return !c->bad;
 }
 
-/* Is it field @number, of bytes (a string, a message) or an integer? */
+/* Is @f field @number, and does it hold bytes (a string, a message) or an
+ * integer, as wanted? */
 static inline bool pb_is_bytes(const struct pb_field *f, unsigned number)
 {
     return f->number == number && f->wire == PB_BYTES;
@@ -68,30 +91,37 @@ static inline bool pb_is_integer(const struct pb_field *f, unsigned number)
     return f->number == number && f->wire == PB_VARINT;
 }
 
-/* Field @number of @message, its last one; empty when there is none. */
+/* The last field @number of @message, borrowed from it; empty when there is
+ * none. What precedes a malformed field counts. */
 struct slice pb_find(struct slice message, unsigned number);
+/* The same for an integer; 0 when there is none. */
 uint64_t pb_find_integer(struct slice message, unsigned number);
-/* Is field @number there, if only empty? */
+/* Is field @number present, even if empty? */
 bool pb_has_field(struct slice message, unsigned number);
-/* Is @message well-formed, as far as its own fields go? */
+/* Is @message well-formed? Messages within it are not looked into. */
 bool pb_is_message(struct slice message);
-/* Append all fields of @message whose number is @number (@keep), or is not. */
+/* Append the fields of @message whose number is @number (@keep), or all others
+ * (!@keep), up to the first malformed one. */
 void pb_copy_fields(struct buf *out,
                     struct slice message,
                     unsigned number,
                     bool keep);
 
+/* Append field @number; @s is copied. */
 void pb_put_bytes(struct buf *out, unsigned number, struct slice s);
 void pb_put_integer(struct buf *out, unsigned number, int64_t v);
-/* The head of a message field of @len bytes; they follow. */
+/* Append the tag and length of a field of @len bytes, which the caller appends
+ * next. */
 void pb_put_head(struct buf *out, unsigned number, size_t len);
 
-/* A message field whose length is not known yet: pb_open() ... pb_close(). At
- * most 256 MiB. */
+/* Begin a message field whose length is not known yet, of at most 256 MiB. What
+ * is appended until pb_close(), which takes the value returned, is the message.
+ * Fields that are open together are closed in reverse order. */
 size_t pb_open(struct buf *out, unsigned number);
 void pb_close(struct buf *out, size_t opened);
 
-/* Bytes that such a field takes with its tag, for a number below 16. */
+/* Bytes that a field of @len bytes takes with its tag; its number is below
+ * 16. */
 static inline size_t pb_bytes_size(size_t len)
 {
     return 1 + varint_bytes(len) + len;

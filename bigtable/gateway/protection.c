@@ -1,7 +1,11 @@
-/* Protection by the store's names of tables. */
+/* Deletion protection, by the store's names of tables: a table of the store may
+ * be known to the API under its instance or as the store's own, so all entries
+ * of the registry that could mean it are looked at.
+ */
 #include "bigtable/gateway/protection.h"
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
@@ -12,10 +16,10 @@
 
 struct protection_walk {
     struct slice name;
-    struct buf keys; /* Of entries that protect it, a NUL behind each. */
+    struct buf keys; /* Of entries that protect it, each followed by a NUL. */
 };
 
-/* Where @part begins in @text; text.len: nowhere. */
+/* The index of @part in @text; text.len: it does not occur. */
 static size_t find_part(struct slice text, struct slice part)
 {
     for (size_t i = 0; i + part.len <= text.len; i++)
@@ -50,7 +54,7 @@ static int protection_see(void *ctx,
     struct protection_walk *w = ctx;
     (void)err;
     if (is_key_of(key, w->name) &&
-        pb_find_integer(message, TABLE_DELETION_PROTECTION) != 0) {
+        pb_find_integer(message, PB_Table_deletion_protection) != 0) {
         buf_append_slice(&w->keys, key);
         buf_append_byte(&w->keys, '\0');
     }
@@ -92,7 +96,7 @@ static int lift_one(struct quarry *q, struct slice key, struct err *err)
     struct buf new = BUF_INIT;
     bool found = false;
     int rc = registry_get(q, key, &old, &found, err);
-    pb_copy_fields(&new, buf_slice(&old), TABLE_DELETION_PROTECTION, false);
+    pb_copy_fields(&new, buf_slice(&old), PB_Table_deletion_protection, false);
     if (rc == 0 && found)
         rc = registry_replace(q, key, buf_slice(&old), true, buf_slice(&new),
                               err);

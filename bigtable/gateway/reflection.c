@@ -1,40 +1,17 @@
 /* grpc.reflection.v1.ServerReflection, and v1alpha, which is the same under
- * another name: which services are here, and what their methods take, for tools
- * that ask. */
+ * another name: tools ask which services are here and what their methods take.
+ * The answers are the descriptors that protoc made of the .proto files, found
+ * by walking over them: a question is rare, and an index would be code for
+ * nothing.
+ */
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/descriptors.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
-
-/* ServerReflectionRequest, and the numbers of its answers. */
-enum {
-    ASK_FILE = 3,
-    ASK_SYMBOL = 4,
-    ASK_EXTENSION = 5,
-    ASK_EXTENSION_NUMBERS = 6,
-    ASK_SERVICES = 7,
-};
-
-enum {
-    ANSWER_HOST = 1,
-    ANSWER_REQUEST = 2,
-    ANSWER_FILES = 4,
-    ANSWER_SERVICES = 6,
-    ANSWER_ERROR = 7,
-};
-
-static const char *const services[] = {
-    "google.bigtable.admin.v2.BigtableInstanceAdmin",
-    "google.bigtable.admin.v2.BigtableTableAdmin",
-    "google.bigtable.v2.Bigtable",
-    "google.longrunning.Operations",
-    "grpc.health.v1.Health",
-    "grpc.reflection.v1.ServerReflection",
-    "grpc.reflection.v1alpha.ServerReflection",
-};
 
 /* --- descriptors ---------------------------------------------------------- */
 
-/* Numbers of their fields. */
+/* Field numbers of google/protobuf/descriptor.proto, the schema of the schemas,
+ * which is not among our .proto files. */
 enum {
     FILE_NAME = 1,
     FILE_PACKAGE = 2,
@@ -44,14 +21,15 @@ enum {
     MESSAGE_MESSAGE = 3,
     MESSAGE_ENUM = 4,
     SERVICE_METHOD = 2,
-    ANY_NAME = 1, /* Of each of them. */
+    ANY_NAME = 1, /* Of all of these messages. */
 };
 
-/* Messages lie in messages: no deeper than this. */
+/* Declarations of messages are nested no deeper than this. */
 #define NESTED_MAX 8
 
-/* Take @name and a dot off the beginning of *@symbol; true also if it is all
- * there is, which leaves nothing. */
+/* Remove @name and a dot from the beginning of *@symbol. True also if *@symbol
+ * is
+ * @name, and becomes empty. */
 static bool take_name(struct slice *symbol, struct slice name)
 {
     if (!slice_starts_with(*symbol, name))
@@ -63,7 +41,8 @@ static bool take_name(struct slice *symbol, struct slice name)
     return true;
 }
 
-/* Is @symbol the name of one of the fields @number of @in? */
+/* Does one of the declarations in field @number of @in have the name @symbol?
+ */
 static bool names_one(struct slice in, unsigned number, struct slice symbol)
 {
     struct cursor c = cursor_make(in);
@@ -140,27 +119,31 @@ static struct slice find_file(bool (*fits)(struct slice file, struct slice key),
 
 /* --- answers -------------------------------------------------------------- */
 
-static void put_text(struct buf *out, unsigned number, const char *text)
-{
-    pb_put_bytes(out, number, slice_str(text));
-}
-
 static void put_services(struct buf *out)
 {
-    size_t all = pb_open(out, ANSWER_SERVICES);
-    for (size_t i = 0; i < ARRAY_LEN(services); i++) {
-        size_t one = pb_open(out, 1);
-        put_text(out, 1, services[i]);
+    size_t all =
+        pb_open(out, PB_ServerReflectionResponse_list_services_response);
+    struct slice last = SLICE_EMPTY;
+    size_t count;
+    const struct grpc_method *methods = gateway_methods(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = gateway_service_of(&methods[i]);
+        size_t one;
+        if (slice_eq(name, last))
+            continue;
+        one = pb_open(out, PB_ListServiceResponse_service);
+        pb_put_bytes(out, PB_ServiceResponse_name, name);
         pb_close(out, one);
+        last = name;
     }
     pb_close(out, all);
 }
 
 static void put_error(struct buf *out, enum grpc_code code, const char *text)
 {
-    size_t error = pb_open(out, ANSWER_ERROR);
-    pb_put_integer(out, 1, (int64_t)code);
-    put_text(out, 2, text);
+    size_t error = pb_open(out, PB_ServerReflectionResponse_error_response);
+    pb_put_integer(out, PB_ErrorResponse_error_code, (int64_t)code);
+    pb_put_bytes(out, PB_ErrorResponse_error_message, slice_str(text));
     pb_close(out, error);
 }
 
@@ -171,24 +154,27 @@ static void put_file(struct buf *out, struct slice file)
         put_error(out, GRPC_NOT_FOUND, "nothing here has this name");
         return;
     }
-    files = pb_open(out, ANSWER_FILES);
-    pb_put_bytes(out, 1, file);
+    files = pb_open(out, PB_ServerReflectionResponse_file_descriptor_response);
+    pb_put_bytes(out, PB_FileDescriptorResponse_file_descriptor_proto, file);
     pb_close(out, files);
 }
 
 static void
 put_answer(const struct pb_field *asked, struct slice request, struct buf *out)
 {
-    pb_put_bytes(out, ANSWER_HOST, pb_find(request, 1));
-    pb_put_bytes(out, ANSWER_REQUEST, request);
+    pb_put_bytes(out, PB_ServerReflectionResponse_valid_host,
+                 pb_find(request, PB_ServerReflectionRequest_host));
+    pb_put_bytes(out, PB_ServerReflectionResponse_original_request, request);
     switch (asked->number) {
-    case ASK_FILE: put_file(out, find_file(file_is_named, asked->bytes)); break;
-    case ASK_SYMBOL:
+    case PB_ServerReflectionRequest_file_by_filename:
+        put_file(out, find_file(file_is_named, asked->bytes));
+        break;
+    case PB_ServerReflectionRequest_file_containing_symbol:
         put_file(out, find_file(file_declares, asked->bytes));
         break;
-    case ASK_SERVICES: put_services(out); break;
-    case ASK_EXTENSION:
-    case ASK_EXTENSION_NUMBERS:
+    case PB_ServerReflectionRequest_list_services: put_services(out); break;
+    case PB_ServerReflectionRequest_file_containing_extension:
+    case PB_ServerReflectionRequest_all_extension_numbers_of_type:
         put_error(out, GRPC_NOT_FOUND, "no message here has extensions");
         break;
     default: put_error(out, GRPC_UNIMPLEMENTED, "no such question"); break;
@@ -206,8 +192,9 @@ int reflection_answer(void *ctx,
     (void)ctx;
     if (!pb_is_message(request))
         return service_bad_request(err);
-    while (pb_next(&in, &f)) /* Of a oneof the last one counts. */
-        if (f.number >= ASK_FILE && f.wire == PB_BYTES)
+    while (pb_next(&in, &f)) /* The last field of a oneof counts. */
+        if (f.number >= PB_ServerReflectionRequest_file_by_filename &&
+            f.wire == PB_BYTES)
             asked = f;
     put_answer(&asked, request, out);
     return 0;

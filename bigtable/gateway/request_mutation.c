@@ -1,24 +1,18 @@
-/* The message Mutation.
- *
- *     Mutation           set_cell 1, delete_from_column 2,
- *                        delete_from_family 3, delete_from_row 4,
- *                        add_to_cell 5, merge_to_cell 6
- *     SetCell            family_name 1, column_qualifier 2,
- *                        timestamp_micros 3, value 4
- *     DeleteFromColumn   family_name 1, column_qualifier 2, time_range 3
- *     DeleteFromFamily   family_name 1
- *     TimestampRange     start 1, end 2
+/* The message Mutation as changes of a quarry_mutation. The commonest one, a
+ * single SetCell, is rewritten over its own bytes as the store's operation, so
+ * that a value travels from the socket to the log without being copied here.
  */
 #include "bigtable/gateway/request_mutation.h"
 
 #include <string.h>
 
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/row/mutation.h"
 
-/* Times are in milliseconds, whatever their unit. */
+/* Timestamps are in µs, but only whole milliseconds are allowed. */
 #define GRANULARITY_US 1000
-/* "The server's clock". */
+/* The timestamp that stands for the server's clock. */
 #define SERVER_TIME (-1)
 
 struct fields {
@@ -29,8 +23,19 @@ struct fields {
     struct slice times;
 };
 
-/* Every kind of mutation has a subset of these. @number of the integer is the
- * timestamp's, of bytes 3 the range's. */
+/* Every kind of mutation has a subset of the fields of SetCell and
+ * DeleteFromColumn, under the same numbers, so one loop reads all of them; 3 is
+ * a timestamp in the one and a range in the other, and the wire type tells
+ * which.
+ */
+STATIC_ASSERT((int)PB_SetCell_family_name ==
+                      (int)PB_DeleteFromColumn_family_name &&
+                  (int)PB_SetCell_family_name ==
+                      (int)PB_DeleteFromFamily_family_name &&
+                  (int)PB_SetCell_column_qualifier ==
+                      (int)PB_DeleteFromColumn_column_qualifier,
+              "one loop reads all kinds of mutations");
+
 static int
 request_mutation_parse(struct slice bytes, struct fields *out, struct err *err)
 {
@@ -41,15 +46,15 @@ request_mutation_parse(struct slice bytes, struct fields *out, struct err *err)
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1))
+        if (pb_is_bytes(&f, PB_SetCell_family_name))
             is.family = f.bytes;
-        else if (pb_is_bytes(&f, 2))
+        else if (pb_is_bytes(&f, PB_SetCell_column_qualifier))
             is.qualifier = f.bytes;
-        else if (pb_is_integer(&f, 3))
+        else if (pb_is_integer(&f, PB_SetCell_timestamp_micros))
             is.timestamp = (int64_t)f.integer;
-        else if (pb_is_bytes(&f, 3))
+        else if (pb_is_bytes(&f, PB_DeleteFromColumn_time_range))
             is.times = f.bytes;
-        else if (pb_is_bytes(&f, 4))
+        else if (pb_is_bytes(&f, PB_SetCell_value))
             is.value = f.bytes;
     }
     *out = is;
@@ -100,9 +105,12 @@ static int parse_times(struct slice bytes, int64_t ends[2], struct err *err)
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
     ends[0] = ends[1] = 0;
-    while (pb_next(&c, &f))
-        if (f.wire == PB_VARINT && (f.number == 1 || f.number == 2))
-            ends[f.number - 1] = (int64_t)f.integer;
+    while (pb_next(&c, &f)) {
+        if (pb_is_integer(&f, PB_TimestampRange_start_timestamp_micros))
+            ends[0] = (int64_t)f.integer;
+        else if (pb_is_integer(&f, PB_TimestampRange_end_timestamp_micros))
+            ends[1] = (int64_t)f.integer;
+    }
     if (c.bad)
         return err_set(err, ERR_INVALID, "not a TimestampRange");
     for (int i = 0; i < 2; i++)
@@ -138,7 +146,7 @@ static int request_mutation_add_kind(struct quarry_mutation *m,
     int rc = request_mutation_parse(kind->bytes, &f, err);
     if (rc)
         return rc;
-    if (kind->number == 4) {
+    if (kind->number == PB_Mutation_delete_from_row) {
         quarry_mutation_delete_row(m);
         return 0;
     }
@@ -146,9 +154,12 @@ static int request_mutation_add_kind(struct quarry_mutation *m,
     if (rc)
         return rc;
     switch (kind->number) {
-    case 1: return set_cell(m, &f, family, now_us, err);
-    case 2: return delete_cells(m, &f, family, err);
-    case 3: quarry_mutation_delete_family(m, family); return 0;
+    case PB_Mutation_set_cell: return set_cell(m, &f, family, now_us, err);
+    case PB_Mutation_delete_from_column:
+        return delete_cells(m, &f, family, err);
+    case PB_Mutation_delete_from_family:
+        quarry_mutation_delete_family(m, family);
+        return 0;
     default:
         return err_set(err, ERR_UNSUPPORTED,
                        "aggregates (add_to_cell, merge_to_cell)");
@@ -160,13 +171,15 @@ static int find_kind(struct slice bytes, struct pb_field *kind, struct err *err)
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
     kind->number = 0;
-    while (pb_next(&c, &f)) /* Of a oneof the last counts. */
-        if (f.wire == PB_BYTES && f.number >= 1 && f.number <= 6)
+    while (pb_next(&c, &f)) /* The last field of a oneof counts. */
+        if (f.wire == PB_BYTES && f.number >= PB_Mutation_set_cell &&
+            f.number <= PB_Mutation_merge_to_cell)
             *kind = f;
     if (c.bad)
         return err_set(err, ERR_INVALID, "not a Mutation");
     if (kind->number == 0)
-        return err_set(err, ERR_INVALID, "a mutation that says nothing");
+        return err_set(err, ERR_INVALID,
+                       "a mutation without a kind (set_cell, delete_from_…)");
     return 0;
 }
 
@@ -180,8 +193,8 @@ int request_mutation_add(struct quarry_mutation *m,
     return rc ? rc : request_mutation_add_kind(m, &kind, now_us, err);
 }
 
-/* Make @m the SetCell in @bytes, over what it is told from. False: it is for
- * request_mutation_add_kind(), which also knows what is wrong with it. */
+/* Make @m the SetCell in @bytes, in place. False: use
+ * request_mutation_add_kind(), which also says what is wrong with it. */
 static bool
 set_in_place(struct quarry_mutation *m, struct slice bytes, int64_t now_us)
 {
@@ -205,7 +218,8 @@ int request_mutation_take(struct quarry_mutation *m,
     int rc = find_kind(bytes, &kind, err);
     if (rc)
         return rc;
-    if (kind.number == 1 && set_in_place(m, kind.bytes, now_us))
+    if (kind.number == PB_Mutation_set_cell &&
+        set_in_place(m, kind.bytes, now_us))
         return 0;
     return request_mutation_add_kind(m, &kind, now_us, err);
 }

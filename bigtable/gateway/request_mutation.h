@@ -1,4 +1,4 @@
-/* Mutations as they come in requests. Threads: any. */
+/* The API's message Mutation, as requests carry it. Pure; any thread. */
 #ifndef BIGTABLE_GATEWAY_REQUEST_MUTATION_H
 #define BIGTABLE_GATEWAY_REQUEST_MUTATION_H
 
@@ -9,32 +9,35 @@
 #include "base/core/slice.h"
 #include "bigtable/quarry.h"
 
-/* As the real service: of all rows of a request. */
+/* The limit of the real service, for all rows of a request together. */
 #define REQUEST_MUTATIONS_MAX 100000
-/* Longer names of families do not exist. */
+/* No family has a longer name. */
 #define REQUEST_FAMILY_BYTES_MAX 64
 
-/* Add what the message Mutation in @bytes says to @m. @now_us stands for the
- * time -1. Errors: ERR_INVALID, ERR_NOTFOUND (a name no family can have),
+/* Add the change in @bytes, a message Mutation, to @m. @now_us replaces the
+ * timestamp -1. Errors: ERR_INVALID, ERR_NOTFOUND (a name no family can have),
  * ERR_UNSUPPORTED (aggregates). */
 MUST_CHECK int request_mutation_add(struct quarry_mutation *m,
                                     struct slice bytes,
                                     int64_t now_us,
                                     struct err *err);
 
-/* The same for one that has just been begun, and of which it is all: where it
- * can, without a copy, over the message, which nobody is to read again. */
+/* The same for @m that has just been begun and gets no other change. A SetCell
+ * is built in place where it fits: @bytes are overwritten, must not be read
+ * again and are borrowed until @m is applied or ends. */
 MUST_CHECK int request_mutation_take(struct quarry_mutation *m,
                                      struct slice bytes,
                                      int64_t now_us,
                                      struct err *err);
 
-/* A family's name with its NUL. ERR_NOTFOUND. */
+/* Copy a family's name and end it with a NUL. ERR_INVALID: it is empty.
+ * ERR_NOTFOUND: no family can have it. */
 MUST_CHECK int request_family(struct slice name,
                               char out[REQUEST_FAMILY_BYTES_MAX + 1],
                               struct err *err);
 
-/* The same with all of field @number of @message. */
+/* Add every field @number of @message, a repeated Mutation. Errors: as
+ * request_mutation_add(). */
 MUST_CHECK int request_mutation_add_all(struct quarry_mutation *m,
                                         struct slice message,
                                         unsigned number,

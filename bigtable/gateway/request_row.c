@@ -1,13 +1,20 @@
-/* Requests that change one row: see request_row.h. */
+/* Requests that change one row. They differ in the numbers of their fields
+ * only, so one loop reads all of them by a table of numbers.
+ */
 #include "bigtable/gateway/request_row.h"
 
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/service.h"
 
-const struct request_row_fields request_row_write = {.lists = {3, 0},
-                                                     .view = 6,
-                                                     .profile = 4};
+const struct request_row_fields request_row_write = {
+    .table = PB_MutateRowRequest_table_name,
+    .row = PB_MutateRowRequest_row_key,
+    .lists = {PB_MutateRowRequest_mutations, 0},
+    .view = PB_MutateRowRequest_authorized_view_name,
+    .profile = PB_MutateRowRequest_app_profile_id,
+};
 
 int request_too_many(struct err *err)
 {
@@ -36,9 +43,9 @@ static int request_row_take(struct request_row *r,
 {
     if (f->wire != PB_BYTES)
         return 0;
-    if (f->number == 1) {
+    if (f->number == fields->table) {
         r->table = f->bytes;
-    } else if (f->number == 2) {
+    } else if (f->number == fields->row) {
         r->row = f->bytes;
     } else if (f->number == fields->lists[0]) {
         r->last = f->bytes;

@@ -1,4 +1,6 @@
-/* Requests that change one row: what they have in common. Threads: any. */
+/* Requests that change one row (MutateRow, CheckAndMutateRow and
+ * ReadModifyWriteRow): the fields they share. Pure; any thread.
+ */
 #ifndef BIGTABLE_GATEWAY_REQUEST_ROW_H
 #define BIGTABLE_GATEWAY_REQUEST_ROW_H
 
@@ -12,16 +14,17 @@
 
 struct quarry_mutation;
 
-/* Numbers of a message's fields; the table is 1 and the row's key 2 in each. 0:
- * it has no such field. */
+/* Numbers of a message's fields; 0: it has no such field. */
 struct request_row_fields {
-    unsigned lists[2]; /* Repeated messages: what is to be done. */
+    unsigned table;
+    unsigned row;
+    unsigned lists[2]; /* Repeated messages: the changes. */
     unsigned filter;
     unsigned view;    /* An authorized view's name. */
     unsigned profile; /* An app profile's id. */
 };
 
-/* MutateRow's. */
+/* Those of MutateRow. */
 extern const struct request_row_fields request_row_write;
 
 struct request_row {
@@ -35,25 +38,26 @@ struct request_row {
     struct slice last; /* The last message of the first list. */
 };
 
-/* Understand @message, which @out borrows. Errors: ERR_INVALID (no message, no
- * row, nothing to be done or too much), ERR_UNSUPPORTED (a view). */
+/* Parse @message, which @out borrows. Errors: ERR_INVALID (malformed, no row
+ * key, no changes or too many), ERR_UNSUPPORTED (a view). */
 MUST_CHECK int request_row_parse(struct request_row *out,
                                  struct slice message,
                                  const struct request_row_fields *fields,
                                  struct err *err);
 
-/* What @r, of request_row_write, says is to be done to @m, which has just been
- * begun. The message is read for the last time: see request_mutation_take(). */
+/* Add the changes of @r, parsed with request_row_write, to @m, which has just
+ * been begun. The message may be overwritten: see request_mutation_take(). */
 MUST_CHECK int request_row_mutate(const struct request_row *r,
                                   struct quarry_mutation *m,
                                   int64_t now_us,
                                   struct err *err);
 
-/* ERR_INVALID: so much is too much. */
+/* The error for a request above REQUEST_MUTATIONS_MAX: ERR_INVALID. */
 MUST_CHECK int request_too_many(struct err *err);
 /* ERR_INVALID if @row is empty, or @count 0. */
 MUST_CHECK int
 request_row_check(struct slice row, size_t count, struct err *err);
-MUST_CHECK int request_no_views(struct err *err); /* ERR_UNSUPPORTED. */
+/* The error for a request through a view: ERR_UNSUPPORTED. */
+MUST_CHECK int request_no_views(struct err *err);
 
 #endif /* BIGTABLE_GATEWAY_REQUEST_ROW_H */

@@ -1,15 +1,15 @@
-/* RowSet and RowRange.
- *
- *     RowSet     row_keys 1, row_ranges 2
- *     RowRange   start_key_closed 1, start_key_open 2, end_key_open 3,
- *                end_key_closed 4; an empty or absent end is none
+/* RowSet and RowRange. Keys and ends of ranges point into the request; only an
+ * end that has to change its kind (open start, closed end) is copied, with a
+ * zero byte appended, which makes the next possible key. An empty end is no
+ * end.
  */
 #include "bigtable/gateway/request_rows.h"
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
-/* The first field of a repeated one makes room for so many. */
+/* Elements that an array begins with. */
 #define FIRST_COUNT 4
 
 void request_rows_init(struct request_rows *r)
@@ -25,8 +25,8 @@ void request_rows_close(struct request_rows *r)
     arena_close(&r->made);
 }
 
-/* Room for one more of @count things of @size: their number is a power of two
- * whenever there is none. */
+/* Make room for one more of @count items of @size bytes: an array is full when
+ * its count is a power of two. */
 static void *request_rows_grow(void *items, size_t count, size_t size)
 {
     if (count == 0)
@@ -53,7 +53,7 @@ static struct slice request_rows_successor(struct request_rows *r,
     return slice_make(p, key.len + 1);
 }
 
-/* Keys in the order of a range that is not empty? */
+/* ERR_INVALID if @range ends before it starts. */
 static int check_order(const struct quarry_range *range, struct err *err)
 {
     if (range->end.len == 0 || slice_cmp(range->start, range->end) <= 0)
@@ -64,7 +64,7 @@ static int check_order(const struct quarry_range *range, struct err *err)
 static void add_range(struct request_rows *r, const struct quarry_range *range)
 {
     if (range->end.len && slice_cmp(range->start, range->end) >= 0)
-        return; /* Empty: no row. */
+        return; /* An empty range: no row. */
     r->ranges =
         request_rows_grow(r->ranges, r->range_count, sizeof(*r->ranges));
     r->ranges[r->range_count++] = *range;
@@ -82,12 +82,14 @@ parse_range(struct request_rows *r, struct slice bytes, struct err *err)
     while (pb_next(&c, &f)) {
         if (f.wire != PB_BYTES)
             continue;
-        if (f.number == 1 || f.number == 2) {
+        if (f.number == PB_RowRange_start_key_closed ||
+            f.number == PB_RowRange_start_key_open) {
             range.start = f.bytes;
-            start_open = f.number == 2;
-        } else if (f.number == 3 || f.number == 4) {
+            start_open = f.number == PB_RowRange_start_key_open;
+        } else if (f.number == PB_RowRange_end_key_open ||
+                   f.number == PB_RowRange_end_key_closed) {
             range.end = f.bytes;
-            end_closed = f.number == 4;
+            end_closed = f.number == PB_RowRange_end_key_closed;
         }
     }
     if (c.bad)
@@ -112,12 +114,12 @@ int request_rows_parse(struct request_rows *r,
     bool any = false;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1)) {
+        if (pb_is_bytes(&f, PB_RowSet_row_keys)) {
             any = true;
             if (f.bytes.len == 0)
                 return err_set(err, ERR_INVALID, "row keys must not be empty");
             add_key(r, f.bytes);
-        } else if (pb_is_bytes(&f, 2)) {
+        } else if (pb_is_bytes(&f, PB_RowSet_row_ranges)) {
             any = true;
             rc = parse_range(r, f.bytes, err);
         }

@@ -1,4 +1,4 @@
-/* Which rows a ReadRows asks for: its RowSet, as quarry.h takes it.
+/* The rows that a ReadRows selects: its RowSet as keys and ranges of quarry.h.
  *
  * Threads: one at a time.
  */
@@ -18,13 +18,15 @@ struct request_rows {
     size_t key_count;
     struct quarry_range *ranges; /* Owned. */
     size_t range_count;
-    bool none;         /* Nothing but empty ranges. */
-    struct arena made; /* Ends of ranges that had to be changed. */
+    bool none;         /* All it selects is empty ranges: no row. */
+    struct arena made; /* Ends of ranges that had to change. */
 };
 
+/* Select nothing yet: all rows. */
 void request_rows_init(struct request_rows *r);
+/* Free what @r owns. */
 void request_rows_close(struct request_rows *r);
-/* Add what the message RowSet in @bytes (borrowed until close) says.
+/* Add the keys and ranges of @bytes, a message RowSet, borrowed until close.
  * Errors: ERR_INVALID. */
 MUST_CHECK int
 request_rows_parse(struct request_rows *r, struct slice bytes, struct err *err);

@@ -1,4 +1,7 @@
-/* Batches and a stack of idle ones. */
+/* Batches, and a stack of idle ones. The operations of a batch's rows lie one
+ * after the other in large rooms, so that a bulk write allocates a few times
+ * and not once a row; an idle batch keeps its newest room for the next request.
+ */
 #include "bigtable/gateway/row_batch.h"
 
 #include "base/core/macros.h"
@@ -6,13 +9,13 @@
 #include "base/runtime/sync.h"
 #include "bigtable/row/mutation.h"
 
-/* Operations lie in rooms of at least this, */
+/* A room has at least this many bytes. */
 #define ROOM_BYTES_MIN ((size_t)128 << 10)
-/* and an idle batch keeps one of at most this, */
+/* An idle batch keeps a room of at most this many bytes, */
 #define IDLE_ROOM_BYTES_MAX ((size_t)512 << 10)
-/* and so many rows. */
+/* and an array of at most this many rows. */
 #define IDLE_ROWS_MAX ((size_t)4096)
-/* Idle ones kept: what a few dozen bulk writes under way have. */
+/* Idle batches kept: enough for a few dozen concurrent bulk writes. */
 #define IDLE_MAX ((size_t)64)
 
 struct room {
@@ -21,13 +24,15 @@ struct room {
     char bytes[];
 };
 
+/* INV-1. count <= cap, and list[i] is &rows[i] for every i < cap.
+ * INV-2. used <= rooms->cap while there is a room. */
 struct row_batch {
-    struct row_batch *next;        /* Idle, too. */
-    struct quarry_mutation *rows;  /* Owned; `count` of them are good. */
-    struct quarry_mutation **list; /* Owned: where they are. */
+    struct row_batch *next;        /* In the pool's stack of idle batches. */
+    struct quarry_mutation *rows;  /* Owned; the first `count` are complete. */
+    struct quarry_mutation **list; /* Owned: their addresses. */
     size_t cap;                    /* Of both. */
     size_t count;
-    struct room *rooms; /* Owned; the first one is being filled, */
+    struct room *rooms; /* Owned; the first is being filled, */
     size_t used;        /* up to here. */
 };
 
@@ -92,6 +97,7 @@ static void reserve_rows(struct row_batch *b, size_t count)
 struct row_batch *row_batch_take(struct row_batch_pool *p, size_t row_count)
 {
     struct row_batch *b;
+    PRE(row_count > 0);
     mutex_lock(&p->mutex);
     b = p->idle;
     if (b) {
@@ -101,11 +107,12 @@ struct row_batch *row_batch_take(struct row_batch_pool *p, size_t row_count)
     mutex_unlock(&p->mutex);
     if (!b)
         b = mem_zalloc(1, sizeof(*b));
+    POST(b->count == 0);
     reserve_rows(b, row_count);
     return b;
 }
 
-/* Empty @b; keep its newest room, which held most of it. */
+/* Empty @b; keep its newest room, which is the largest. */
 static void row_batch_reset(struct row_batch *b)
 {
     for (size_t i = 0; i < b->count; i++)
@@ -175,8 +182,10 @@ void row_batch_end(struct row_batch *b, bool good)
         return;
     }
     if (m->ops.data == b->rooms->bytes + b->used)
-        b->used += m->ops.len; /* Else they lie elsewhere. */
+        b->used += m->ops.len;           /* Otherwise they outgrew the room. */
+    INVARIANT(b->used <= b->rooms->cap); /* INV-2. */
     b->count++;
+    INVARIANT(b->count <= b->cap); /* INV-1. */
 }
 
 struct quarry_mutation *const *row_batch_rows(const struct row_batch *b)

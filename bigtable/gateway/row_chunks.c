@@ -1,36 +1,35 @@
-/* Cells into chunks.
+/* Cells into the chunks of a ReadRowsResponse. This writes most bytes that the
+ * gateway sends, so a chunk is sized first and then written with its tags as
+ * constants into one piece of the buffer.
  *
- *     ReadRowsResponse   chunks 1 (repeated)
- *     CellChunk          row_key 1, family_name 2 {value 1},
- *                        qualifier 3 {value 1}, timestamp_micros 4, labels 5,
- *                        value 6, value_size 7, commit_row 9
- *
- * Key, family and qualifier are left out where they are those of the chunk
- * before; a new family comes with its qualifier, even an empty one. A value in
- * parts has its whole size on every part but the last.
+ * Key, family and qualifier are left out where they equal those of the previous
+ * chunk; a new family comes with its qualifier, even an empty one. Of a value
+ * in parts, every part but the last carries the whole size.
  */
 #include "bigtable/gateway/row_chunks.h"
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
 /* Tags: number and wire type. */
 enum chunk_tag {
-    TAG_CHUNKS = 1 << 3 | PB_BYTES,
-    TAG_ROW_KEY = 1 << 3 | PB_BYTES,
-    TAG_FAMILY = 2 << 3 | PB_BYTES,
-    TAG_QUALIFIER = 3 << 3 | PB_BYTES,
-    TAG_TIMESTAMP = 4 << 3 | PB_VARINT,
-    TAG_LABELS = 5 << 3 | PB_BYTES,
-    TAG_VALUE = 6 << 3 | PB_BYTES,
-    TAG_VALUE_SIZE = 7 << 3 | PB_VARINT,
-    TAG_COMMIT = 9 << 3 | PB_VARINT,
-    TAG_WRAPPED = 1 << 3 | PB_BYTES,
+    TAG_CHUNKS = PB_ReadRowsResponse_chunks << 3 | PB_BYTES,
+    TAG_ROW_KEY = PB_CellChunk_row_key << 3 | PB_BYTES,
+    TAG_FAMILY = PB_CellChunk_family_name << 3 | PB_BYTES,
+    TAG_QUALIFIER = PB_CellChunk_qualifier << 3 | PB_BYTES,
+    TAG_TIMESTAMP = PB_CellChunk_timestamp_micros << 3 | PB_VARINT,
+    TAG_LABELS = PB_CellChunk_labels << 3 | PB_BYTES,
+    TAG_VALUE = PB_CellChunk_value << 3 | PB_BYTES,
+    TAG_VALUE_SIZE = PB_CellChunk_value_size << 3 | PB_VARINT,
+    TAG_COMMIT = PB_CellChunk_commit_row << 3 | PB_VARINT,
+    /* Of StringValue, too. */
+    TAG_WRAPPED = PB_BytesValue_value << 3 | PB_BYTES,
 };
 
-/* What the next chunk holds. */
+/* The next chunk. */
 struct chunk {
-    struct slice key; /* data NULL: left out, as below. */
+    struct slice key; /* data NULL: left out. So for the next two. */
     struct slice family;
     struct slice qualifier;
     uint64_t timestamp;
@@ -125,7 +124,7 @@ static struct slice row_chunks_present(struct slice s)
     return s.data ? s : SLICE_EMPTY;
 }
 
-/* What is said once a cell: in the first chunk of its value. */
+/* Fill in what the first chunk of a cell says and the others leave out. */
 static void
 put_names(struct row_chunks *c, const struct quarry_cell *cell, struct chunk *k)
 {
@@ -148,6 +147,7 @@ static void put_next(struct row_chunks *c, struct buf *out)
     size_t left = cell->value.len - c->offset;
     size_t part = MIN_OF(left, ROW_CHUNKS_VALUE_BYTES_MAX);
     struct chunk k = {.key = {NULL, 0}};
+    INVARIANT(c->offset <= cell->value.len); /* INV-1. */
     if (c->offset == 0)
         put_names(c, cell, &k);
     k.value = slice_sub(cell->value, c->offset, c->offset + part);
@@ -164,6 +164,7 @@ static void put_next(struct row_chunks *c, struct buf *out)
 
 bool row_chunks_put(struct row_chunks *c, struct buf *out, size_t limit)
 {
+    PRE(c->row != NULL);
     while (c->cell < c->row->cell_count && out->len < limit)
         put_next(c, out);
     if (c->cell < c->row->cell_count)

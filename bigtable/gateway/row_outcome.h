@@ -1,10 +1,6 @@
-/* What became of a row of MutateRows, as its answer says it:
- *
- *     MutateRowsResponse  entries 1 {index 1, status 2 {code 1, message 2,
- *                         details 3}}
- *
- * The detail is a google.rpc.RetryInfo, where the row may be written later: a
- * rate is reached, or no server has room for it now.
+/* The outcome of a row of MutateRows, and its entry in the response: a code, a
+ * sentence, and a google.rpc.RetryInfo where the row may be written later,
+ * because a rate is reached or no server has room for it now.
  *
  * Threads: one at a time.
  */
@@ -19,18 +15,20 @@
 
 struct buf;
 
-/* Zeroed: it was written. */
+/* All zero: the row was written. */
 struct row_outcome {
     enum grpc_code code;
     char *text;        /* Owned; NULL: none. */
     uint64_t retry_us; /* Of ERR_DETAIL_RATE; else 0. */
 };
 
-/* It failed with @rc, because of @err (without a text: of @rc's name). */
+/* Record that the row failed with @rc, for the reason in @err (if that has no
+ * text, the name of @rc). */
 void row_outcome_set(struct row_outcome *o, int rc, const struct err *err);
+/* Free the text. */
 void row_outcome_close(struct row_outcome *o);
 
-/* Append it as entry @index; NULL: it was written. */
+/* Append the outcome as entry @index; NULL: the row was written. */
 void row_outcome_put(const struct row_outcome *o,
                      size_t index,
                      struct buf *out);

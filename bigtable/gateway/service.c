@@ -1,7 +1,10 @@
-/* What handlers share. */
+/* What the handlers of all methods share: from the API's names to the store's
+ * tables, and the messages that several of them write.
+ */
 #include "bigtable/gateway/service.h"
 
 #include "base/runtime/world.h"
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/workers.h"
 
@@ -79,8 +82,8 @@ int service_reply_empty(struct grpc_call *call, struct err *err)
 void service_put_time(struct buf *out, unsigned number, int64_t us)
 {
     size_t opened = pb_open(out, number);
-    pb_put_integer(out, 1, us / US_PER_S);
-    pb_put_integer(out, 2, us % US_PER_S * 1000);
+    pb_put_integer(out, PB_Timestamp_seconds, us / US_PER_S);
+    pb_put_integer(out, PB_Timestamp_nanos, us % US_PER_S * 1000);
     pb_close(out, opened);
 }
 

@@ -1,8 +1,8 @@
-/* Inside of the gateway: what the handlers of its methods share.
+/* The gateway from the inside: what the handlers of its methods share.
  *
  * A handler (grpc_handler) gets the gateway as its context. Handlers of the
  * data API are in data_*.c, those of the admin APIs in admin_*.c; gateway.c has
- * the table of all.
+ * the table of all methods.
  */
 #ifndef BIGTABLE_GATEWAY_SERVICE_H
 #define BIGTABLE_GATEWAY_SERVICE_H
@@ -20,20 +20,20 @@ struct workers;
 
 struct gateway {
     struct world *world;   /* Borrowed. */
-    struct quarry *quarry; /* Borrowed; acts for who calls. */
-    struct quarry *own;    /* Borrowed; acts for the gateway itself: what the
-                              API keeps beside tables is read so. */
+    struct quarry *quarry; /* Borrowed; has the rights of the caller. */
+    struct quarry *own;    /* Borrowed; has the rights of the gateway, which
+                              reads the registry with them. */
     char *home;            /* Owned, as all below. */
     struct workers *workers;
     struct row_batch_pool *batches;
     struct app_profile_cache *profiles;
     struct grpc_server *server;
-    struct api_auth *auth;         /* NULL: nobody has to say who it is. */
-    struct principal_views *views; /* Of callers. */
-    struct fiber *reloading;       /* Of tokens; NULL: none. */
+    struct api_auth *auth;         /* NULL: callers are not authenticated. */
+    struct principal_views *views; /* One for each caller. */
+    struct fiber *reloading;       /* Reloads the tokens; NULL: none. */
 };
 
-/* From this size on, a request is work for another thread. */
+/* A request of at least this size is handled on a worker thread. */
 #define SERVICE_HEAVY_BYTES ((size_t)256 << 10)
 
 /* Open the table that a request names ("projects/…/tables/T"). *@out is owned:
@@ -43,36 +43,44 @@ MUST_CHECK int service_open_table(struct gateway *g,
                                   struct quarry_table **out,
                                   struct err *err);
 
-/* The store's name for it alone. ERR_INVALID. */
+/* Write the store's name of that table. ERR_INVALID. */
 MUST_CHECK int service_store_name(struct gateway *g,
                                   struct slice name,
                                   char out[STORE_NAME_BYTES],
                                   struct err *err);
-/* What the store knows of it: quarry_table_info_free(). Parks. ERR_NOTFOUND. */
+/* Describe the table that the store calls @store_name; *@out is owned:
+ * quarry_table_info_free(). Parks. ERR_NOTFOUND. */
 MUST_CHECK int service_describe(struct gateway *g,
                                 const char *store_name,
                                 struct quarry_table_info **out,
                                 struct err *err);
 
-/* Run fn(arg): here, or on another thread when the request of @call is large.
+/* Run fn(arg): here, or on a worker thread if the request of @call is large.
  * Parks. */
 void service_run(struct gateway *g,
                  const struct grpc_call *call,
                  void (*fn)(void *arg),
                  void *arg);
 
-/* ERR_INVALID: the request is not the message it should be. */
+/* The error for a request that is malformed: ERR_INVALID. */
 MUST_CHECK int service_bad_request(struct err *err);
-/* Send one message whose bytes are those of @b behind its header, and end. */
+/* Send an empty message, as the only one. Parks. Errors: as grpc_send(). */
 MUST_CHECK int service_reply_empty(struct grpc_call *call, struct err *err);
 
-/* The message Timestamp {seconds 1, nanos 2} as field @number. */
+/* Append @us as a message Timestamp in field @number. */
 void service_put_time(struct buf *out, unsigned number, int64_t us);
 
-/* Milliseconds of the wall clock, in µs: the API's clock. */
+/* The wall clock in µs, cut to milliseconds as the API's timestamps are. */
 int64_t service_now_us(struct gateway *g);
 
-/* --- google.bigtable.v2 -------------------------------------------------- */
+/* All methods that are served, sorted by path and so by service. Static. */
+const struct grpc_method *gateway_methods(size_t *count);
+/* The name of the service that @method belongs to, without slashes. Borrowed.
+ */
+struct slice gateway_service_of(const struct grpc_method *method);
+
+/* --- google.bigtable.v2 --------------------------------------------------
+ * Handlers, as grpc.h describes them. */
 
 int data_read_rows(void *ctx, struct grpc_call *call, struct err *err);
 int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err);
@@ -85,14 +93,15 @@ int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err);
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err);
 int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err);
 
-/* --- grpc.health.v1 ------------------------------------------------------ */
+/* --- grpc.health.v1 ------------------------------------------------------
+ * Handlers. data_mutate_row_many() above is a grpc_many_handler. */
 
 int health_check(void *ctx, struct grpc_call *call, struct err *err);
 int health_watch(void *ctx, struct grpc_call *call, struct err *err);
 
 /* --- grpc.reflection.v1, v1alpha ------------------------------------------ */
 
-/* grpc_each. */
+/* A grpc_each: answer one question about the services. */
 int reflection_answer(void *ctx,
                       struct slice request,
                       struct buf *out,

@@ -1,14 +1,10 @@
-/* What the registry has of a table beside what the store knows. */
+/* A table's extras in the registry: the fields of the message Table for which
+ * the store has no place (table_message.h).
+ */
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
-
-/* Of a map's entry, and of ColumnFamily. */
-enum {
-    ENTRY_KEY = 1,
-    ENTRY_VALUE = 2,
-    FAMILY_VALUE_TYPE = 3,
-};
 
 int table_extras_get(struct gateway *g,
                      const struct resource_name *name,
@@ -63,8 +59,8 @@ int table_schema_extras(struct gateway *g,
 {
     struct buf all = BUF_INIT;
     int rc = table_extras_get(g, name, &all, NULL, err);
-    pb_copy_fields(out, buf_slice(&all), TABLE_FAMILIES, true);
-    pb_copy_fields(out, buf_slice(&all), TABLE_ROW_KEY_SCHEMA, true);
+    pb_copy_fields(out, buf_slice(&all), PB_Table_column_families, true);
+    pb_copy_fields(out, buf_slice(&all), PB_Table_row_key_schema, true);
     buf_close(&all);
     return rc;
 }
@@ -77,7 +73,7 @@ int table_is_protected(struct gateway *g,
     struct buf extras = BUF_INIT;
     int rc = table_extras_get(g, name, &extras, NULL, err);
     *is_protected =
-        pb_find_integer(buf_slice(&extras), TABLE_DELETION_PROTECTION) != 0;
+        pb_find_integer(buf_slice(&extras), PB_Table_deletion_protection) != 0;
     buf_close(&extras);
     return rc;
 }
@@ -104,9 +100,10 @@ struct slice table_extras_type(struct slice extras, struct slice name)
     struct cursor c = cursor_make(extras);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (pb_is_bytes(&f, TABLE_FAMILIES) &&
-            slice_eq(pb_find(f.bytes, ENTRY_KEY), name))
-            return pb_find(pb_find(f.bytes, ENTRY_VALUE), FAMILY_VALUE_TYPE);
+        if (pb_is_bytes(&f, PB_Table_column_families) &&
+            slice_eq(pb_find(f.bytes, PB_ColumnFamiliesEntry_key), name))
+            return pb_find(pb_find(f.bytes, PB_ColumnFamiliesEntry_value),
+                           PB_ColumnFamily_value_type);
     return SLICE_EMPTY;
 }
 
@@ -119,17 +116,17 @@ void table_extras_set_type(struct slice extras,
     const char *begin = c.p;
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (!pb_is_bytes(&f, TABLE_FAMILIES) ||
-            !slice_eq(pb_find(f.bytes, ENTRY_KEY), name))
+        if (!pb_is_bytes(&f, PB_Table_column_families) ||
+            !slice_eq(pb_find(f.bytes, PB_ColumnFamiliesEntry_key), name))
             buf_append(out, begin, (size_t)(c.p - begin));
         begin = c.p;
     }
     if (type.len) {
-        size_t entry = pb_open(out, TABLE_FAMILIES);
+        size_t entry = pb_open(out, PB_Table_column_families);
         size_t family;
-        pb_put_bytes(out, ENTRY_KEY, name);
-        family = pb_open(out, ENTRY_VALUE);
-        pb_put_bytes(out, FAMILY_VALUE_TYPE, type);
+        pb_put_bytes(out, PB_ColumnFamiliesEntry_key, name);
+        family = pb_open(out, PB_ColumnFamiliesEntry_value);
+        pb_put_bytes(out, PB_ColumnFamily_value_type, type);
         pb_close(out, family);
         pb_close(out, entry);
     }

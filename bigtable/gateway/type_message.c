@@ -1,28 +1,20 @@
-/* Types of values and of row keys. */
+/* Types of values and of row keys: bounded recursion over the message Type.
+ * What the API defines is accepted, except aggregates, whose cells are added
+ * up, which no family here does.
+ */
 #include "bigtable/gateway/type_message.h"
 
+#include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
-enum type_kind {
-    TYPE_BYTES = 1,
-    TYPE_STRING = 2,
-    TYPE_ARRAY = 3,
-    TYPE_MAP = 4,
-    TYPE_INT64 = 5,
-    TYPE_AGGREGATE = 6,
-    TYPE_STRUCT = 7,
-    TYPE_TIMESTAMP = 10,
-    TYPE_LAST = 14,
-};
-
-/* Types within types. */
+/* Levels of types within types. */
 #define DEPTH_MAX 8
-/* Fields of a row key's schema; no more than anybody has. */
+/* Bounds of a row key's schema: generous, since the API states none. */
 #define KEY_FIELDS_MAX      100
 #define DELIMITER_BYTES_MAX 50
 
-/* The field that is set of a oneof whose members are all messages: false when
- * none is, or it is not well-formed. */
+/* Find the member that is set of a oneof whose members are messages with
+ * numbers up to @last. False: none is set, or the message is malformed. */
 static bool
 find_kind(struct slice message, unsigned last, struct pb_field *kind)
 {
@@ -42,7 +34,7 @@ static int check_type(struct slice type,
                       unsigned depth,
                       struct err *err);
 
-/* Field @number of @message, a type. */
+/* Check field @number of @message, a type. */
 static int check_part(struct slice message,
                       unsigned number,
                       const char *what,
@@ -61,8 +53,8 @@ static int check_struct(struct slice message,
     struct pb_field f;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f))
-        if (pb_is_bytes(&f, 1))
-            rc = check_part(f.bytes, 2, what, depth, err);
+        if (pb_is_bytes(&f, PB_Struct_fields))
+            rc = check_part(f.bytes, PB_Field_type, what, depth, err);
     return rc;
 }
 
@@ -72,22 +64,24 @@ check_type(struct slice type, const char *what, unsigned depth, struct err *err)
 {
     struct pb_field kind;
     int rc;
-    if (!find_kind(type, TYPE_LAST, &kind) || !pb_is_message(kind.bytes))
-        return err_set(err, ERR_INVALID, "%s: not a type that is known here",
-                       what);
+    if (!find_kind(type, PB_Type_enum_type, &kind) ||
+        !pb_is_message(kind.bytes))
+        return err_set(err, ERR_INVALID, "%s: not a known type", what);
     if (depth > DEPTH_MAX)
         return err_set(err, ERR_INVALID, "%s: more than %d types within types",
                        what, DEPTH_MAX);
     switch (kind.number) {
-    case TYPE_AGGREGATE:
+    case PB_Type_aggregate_type:
         return err_set(err, ERR_UNSUPPORTED,
                        "%s: aggregates (families whose cells are added up)",
                        what);
-    case TYPE_ARRAY: return check_part(kind.bytes, 1, what, depth, err);
-    case TYPE_MAP:
-        rc = check_part(kind.bytes, 1, what, depth, err);
-        return rc ? rc : check_part(kind.bytes, 2, what, depth, err);
-    case TYPE_STRUCT: return check_struct(kind.bytes, what, depth, err);
+    case PB_Type_array_type:
+        return check_part(kind.bytes, PB_Array_element_type, what, depth, err);
+    case PB_Type_map_type:
+        rc = check_part(kind.bytes, PB_Map_key_type, what, depth, err);
+        return rc ? rc
+                  : check_part(kind.bytes, PB_Map_value_type, what, depth, err);
+    case PB_Type_struct_type: return check_struct(kind.bytes, what, depth, err);
     default: return 0;
     }
 }
@@ -100,23 +94,27 @@ int type_message_check(struct slice type, const char *what, struct err *err)
 /* --- row keys ---------------------------------------------------------------
  */
 
-/* Has the scalar @type an encoding? Those of the API without any cannot be in a
- * key: booleans, floats, dates. */
+/* Has the scalar @type an encoding? Types for which the API defines none
+ * (booleans, floats, dates) cannot be part of a key. The field `encoding` has
+ * the same number in all of them. */
 static bool has_encoding(struct slice type)
 {
-    static const unsigned last[] = {[TYPE_BYTES] = 1,
-                                    [TYPE_STRING] = 2,
-                                    [TYPE_INT64] = 2,
-                                    [TYPE_TIMESTAMP] = 1};
+    static const unsigned last[] = {
+        [PB_Type_bytes_type] = PB_Bytes_Encoding_raw,
+        [PB_Type_string_type] = PB_String_Encoding_utf8_bytes,
+        [PB_Type_int64_type] = PB_Int64_Encoding_ordered_code_bytes,
+        [PB_Type_timestamp_type] = PB_Timestamp_Encoding_unix_micros_int64,
+    };
     struct pb_field kind;
     struct pb_field encoding;
-    if (!find_kind(type, TYPE_LAST, &kind) || kind.number >= ARRAY_LEN(last) ||
-        last[kind.number] == 0)
+    if (!find_kind(type, PB_Type_enum_type, &kind) ||
+        kind.number >= ARRAY_LEN(last) || last[kind.number] == 0)
         return false;
-    if (!find_kind(pb_find(kind.bytes, 1), last[kind.number], &encoding))
+    if (!find_kind(pb_find(kind.bytes, PB_Bytes_encoding), last[kind.number],
+                   &encoding))
         return false;
-    return kind.number != TYPE_TIMESTAMP ||
-           find_kind(encoding.bytes, last[TYPE_INT64], &encoding);
+    return kind.number != PB_Type_timestamp_type ||
+           find_kind(encoding.bytes, last[PB_Type_int64_type], &encoding);
 }
 
 static int check_key_field(struct slice field,
@@ -124,7 +122,7 @@ static int check_key_field(struct slice field,
                            void *ctx,
                            struct err *err)
 {
-    struct slice name = pb_find(field, 1);
+    struct slice name = pb_find(field, PB_Field_field_name);
     struct slice shown = slice_sub(name, 0, 80);
     if (name.len == 0)
         return err_set(err, ERR_INVALID,
@@ -134,7 +132,7 @@ static int check_key_field(struct slice field,
         return err_set(err, ERR_INVALID,
                        "row_key_schema: the name \"%.*s\" is taken",
                        SLICE_ARG(shown));
-    if (!has_encoding(pb_find(field, 2)))
+    if (!has_encoding(pb_find(field, PB_Field_type)))
         return err_set(err, ERR_INVALID,
                        "row_key_schema: field \"%.*s\" is not of a scalar type "
                        "with an encoding",
@@ -147,28 +145,30 @@ check_key_encoding(struct slice encoding, size_t field_count, struct err *err)
 {
     struct pb_field kind;
     size_t delimiter;
-    if (!find_kind(encoding, 3, &kind))
+    if (!find_kind(encoding, PB_Struct_Encoding_ordered_code_bytes, &kind))
         return err_set(err, ERR_INVALID, "row_key_schema: no encoding");
-    if (kind.number == 1 && field_count != 1)
+    if (kind.number == PB_Struct_Encoding_singleton && field_count != 1)
         return err_set(err, ERR_INVALID,
                        "row_key_schema: the encoding singleton is for one "
                        "field");
-    delimiter = pb_find(kind.bytes, 1).len;
-    if (kind.number == 2 && (delimiter < 1 || delimiter > DELIMITER_BYTES_MAX))
+    delimiter = pb_find(kind.bytes, PB_DelimitedBytes_delimiter).len;
+    if (kind.number == PB_Struct_Encoding_delimited_bytes &&
+        (delimiter < 1 || delimiter > DELIMITER_BYTES_MAX))
         return err_set(err, ERR_INVALID,
                        "row_key_schema: a delimiter has 1 to %d bytes",
                        DELIMITER_BYTES_MAX);
     return 0;
 }
 
-/* How many fields of @schema are called @name. */
+/* The number of fields of @schema that are called @name. */
 static size_t count_name(struct slice schema, struct slice name)
 {
     struct cursor c = cursor_make(schema);
     struct pb_field f;
     size_t count = 0;
     while (pb_next(&c, &f))
-        count += pb_is_bytes(&f, 1) && slice_eq(pb_find(f.bytes, 1), name);
+        count += pb_is_bytes(&f, PB_Struct_fields) &&
+                 slice_eq(pb_find(f.bytes, PB_Field_field_name), name);
     return count;
 }
 
@@ -187,18 +187,21 @@ int row_key_schema_check(struct slice schema,
     size_t count = 0;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
-        if (!pb_is_bytes(&f, 1))
+        if (!pb_is_bytes(&f, PB_Struct_fields))
             continue;
         if (++count > KEY_FIELDS_MAX)
             return err_set(err, ERR_INVALID,
                            "row_key_schema: more than %d fields",
                            KEY_FIELDS_MAX);
         rc = check_key_field(f.bytes, is_taken, ctx, err);
-        if (rc == 0 && count_name(schema, pb_find(f.bytes, 1)) > 1)
+        if (rc == 0 &&
+            count_name(schema, pb_find(f.bytes, PB_Field_field_name)) > 1)
             rc = err_set(err, ERR_INVALID,
                          "row_key_schema: two fields with the same name");
     }
     if (rc == 0 && (c.bad || count == 0))
         rc = err_set(err, ERR_INVALID, "row_key_schema: no fields");
-    return rc ? rc : check_key_encoding(pb_find(schema, 2), count, err);
+    return rc ? rc
+              : check_key_encoding(pb_find(schema, PB_Struct_encoding), count,
+                                   err);
 }
