@@ -1,8 +1,11 @@
-/* Coding of calls about a cell's members, and making one. */
+/* Coding of calls about a cell's members, and making one over a connection of
+ * its own: the caller is in no cell yet, or a person.
+ */
 #include "base/replica/cell_call.h"
 
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 
@@ -17,7 +20,7 @@ static void skip_rest(struct codec_reader *c, uint32_t count, uint32_t known)
         codec_skip(c);
 }
 
-/* A text that is none of an address leaves the reader bad. */
+/* A text that cannot be an address leaves the reader bad. */
 static void get_address(struct codec_reader *c, char out[256])
 {
     struct slice s = codec_get_bytes(c);
@@ -29,6 +32,7 @@ static void get_address(struct codec_reader *c, char out[256])
 
 void cell_request_put(const struct cell_request *q, struct buf *out)
 {
+    PRE(q->verb >= CELL_ASK && q->verb <= CELL_LEAD);
     codec_put_array(out, REQUEST_FIELDS);
     codec_put_u64(out, q->cell);
     codec_put_u64(out, q->verb);
@@ -70,6 +74,7 @@ put_member(const struct replica_status *s, size_t i, struct buf *out)
 void cell_view_put(const struct cell_view *v, struct buf *out)
 {
     const struct replica_status *s = &v->status;
+    PRE(s->member_count <= REPLICA_MEMBERS_MAX);
     codec_put_array(out, VIEW_FIELDS);
     codec_put_u64(out, s->role);
     codec_put_u64(out, v->list);

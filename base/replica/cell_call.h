@@ -1,4 +1,4 @@
-/* Calls about who is a member of a cell: from servers that enter it
+/* Calls about the members of a cell: from servers that enter it
  * (replica_enter.c) and from people (`quarry member`).
  *
  *     request  = [cell, verb, id, address]
@@ -24,13 +24,13 @@ struct rpc_security;
 #define REPLICA_CELL_METHOD(method) ((method) + 2)
 
 enum cell_verb {
-    /* What do you know? Of one that leads: as of now, for sure. */
+    /* The cell as the server knows it; as it is now, if the server leads. */
     CELL_ASK = 1,
-    /* Let @id at @address be a voter, instead of who was there. */
+    /* Make @id at @address a voter, in place of the member there. */
     CELL_JOIN,
-    /* Let @id, or (0) who is at @address, be a member no more. */
+    /* Remove @id, or (0) the member at @address. */
     CELL_REMOVE,
-    /* Let that one lead. */
+    /* Let that member lead. */
     CELL_LEAD,
 };
 
@@ -43,16 +43,17 @@ struct cell_request {
 
 struct cell_view {
     struct replica_status status;
-    uint64_t list; /* Of one that is outside: a hash of the first members it was
-                      told of. */
+    uint64_t list; /* A hash of the first members that it was given. */
 };
 
+/* Append the bytes of a request. */
 void cell_request_put(const struct cell_request *q, struct buf *out);
-/* Errors: ERR_CORRUPT. */
+/* Read a request. Errors: ERR_CORRUPT. */
 MUST_CHECK int
 cell_request_get(struct slice bytes, struct cell_request *out, struct err *err);
+/* Append the bytes of an answer to CELL_ASK. */
 void cell_view_put(const struct cell_view *v, struct buf *out);
-/* Errors: ERR_CORRUPT. */
+/* Read one. Errors: ERR_CORRUPT. */
 MUST_CHECK int
 cell_view_get(struct slice bytes, struct cell_view *out, struct err *err);
 

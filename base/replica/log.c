@@ -1,4 +1,9 @@
-/* The life of a log: made, opened behind what is there, closed. */
+/* A log is made, opened after the records that were read, and closed.
+ *
+ * A process that opens a log counts on everything it read, and other members
+ * will learn of it; but the process before may have left it in the page cache
+ * only. So opening writes the unsynced part again and syncs it.
+ */
 #include "base/replica/log.h"
 
 #include "base/core/panic.h"
@@ -9,6 +14,8 @@
 static struct replica_log *new_log(const struct replica_log_options *opts)
 {
     struct replica_log *l = mem_zalloc(1, sizeof(*l));
+    PRE(opts->world && opts->directory);
+    PRE(opts->segment_bytes <= LOG_SEGMENT_MAX);
     l->world = opts->world;
     l->directory = mem_strdup(opts->directory);
     l->keyring = opts->keyring;
@@ -69,14 +76,15 @@ int replica_log_create(const struct replica_log_options *opts,
         (struct log_ends){.term = term, .index = index, .index_term = term};
     if (rc == 0)
         rc = replica_log__begin_segment(l, 1, err);
+    POST(rc || (l->count == 1 && l->position == 0));
     free_log(l);
     return rc;
 }
 
-/* Continue in the last segment, behind what was read. What a process left in
- * the page cache counts from now on, since others will be told of it. If its
- * sync failed, the system believes it to be on the disk and another sync does
- * nothing: it is written again. */
+/* Continue in the last segment, after the records that were read. Records that
+ * a process left in the page cache count from now on. If its sync failed, the
+ * system believes them to be on the disk and another sync does nothing, so they
+ * are written again. */
 static int
 continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
 {
@@ -102,21 +110,21 @@ continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
     l->synced = l->position;
     l->file_bytes = l->segment_bytes;
     replica_log__current(l)->bytes = l->file.bytes;
+    replica_log__check(l);
     reach = replica_log__reach(l);
     return log_synced_begin(&l->synced_file, &reach, err);
 }
 
-static int begin_behind(struct replica_log *l,
-                        const struct log_tail *tail,
-                        struct err *err)
+static int
+begin_after(struct replica_log *l, const struct log_tail *tail, struct err *err)
 {
     int rc = continue_segment(l, tail->synced, err);
     for (size_t i = 0; rc == 0 && i < tail->leftover_count; i++)
         replica_log__remove_segment(l, tail->leftovers[i]);
     if (rc == 0)
         replica_log__remove_spare(l);
-    /* A torn end is left behind: the next segment's base cuts it off. Whoever
-     * knows only an older version is not shown records it does not know. */
+    /* A torn end stays: the base of the next segment cuts it off. A segment of
+     * an older version gets no records that its readers do not know. */
     if (rc == 0 && tail->is_sealed)
         rc = replica_log__take_sealer(l, err);
     if (rc == 0 && (!tail->clean || tail->torn || tail->old ||
@@ -150,7 +158,8 @@ int replica_log_open(const struct replica_log_options *opts,
     l->ends.index = raft_log_last(&state->entries);
     l->ends.index_term = raft_log_term(&state->entries, l->ends.index);
     l->flushed = l->ends;
-    rc = begin_behind(l, &tail, err);
+    INVARIANT(l->count > 0 && tail.synced <= tail.position);
+    rc = begin_after(l, &tail, err);
     mem_free(tail.leftovers);
     if (rc) {
         free_log(l);

@@ -1,4 +1,7 @@
-/* The file of a log's segment: whole blocks, past the page cache. */
+/* Direct writes need aligned memory, offsets and lengths; `blocks` has all
+ * three. It holds what the last write ended with, because the next one begins
+ * within the same block.
+ */
 #include "base/replica/log_file.h"
 
 #include <string.h>
@@ -28,7 +31,7 @@ static char *alloc_blocks(size_t bytes, char **memory)
     return *memory + (at ? FILE_DIRECT_ALIGN - at : 0);
 }
 
-/* Room for @bytes, those that are there kept. */
+/* Room for @bytes; the present ones stay. */
 static int log_file_reserve(struct log_file *f, size_t bytes, struct err *err)
 {
     size_t cap = round_up(MAX_OF(bytes, f->cap + f->cap / 2));
@@ -45,6 +48,7 @@ static int log_file_reserve(struct log_file *f, size_t bytes, struct err *err)
     f->memory = memory;
     f->blocks = blocks;
     f->cap = cap;
+    POST(f->cap >= bytes && (uintptr_t)f->blocks % FILE_DIRECT_ALIGN == 0);
     return 0;
 }
 
@@ -121,7 +125,7 @@ static int log_file_rewrite(struct log_file *f,
 }
 
 /* Keep the block that @offset lies in. */
-static int go_on_at(struct log_file *f, uint64_t offset, struct err *err)
+static int continue_at(struct log_file *f, uint64_t offset, struct err *err)
 {
     f->begin = round_down(offset);
     return read_blocks(f, f->begin, FILE_DIRECT_ALIGN, f->blocks,
@@ -138,19 +142,20 @@ int log_file_open(struct log_file *f,
 {
     uint64_t has;
     int rc = open_file(f, w, path, 0, err);
+    PRE(begin <= offset);
     if (rc)
         return rc;
     rc = file_size(f->file, &has, err);
     if (rc == 0 && has < size)
         rc = file_truncate(f->file, size, err);
-    /* What lies behind it may be a hole: zeros are written there first. */
+    /* A hole may follow: zeros are written there before records are. */
     f->bytes = round_down(offset);
     if (rc == 0)
         rc = log_file_rewrite(f, 0, 1, err);
     if (rc == 0 && begin < offset)
         rc = log_file_rewrite(f, begin, offset, err);
     if (rc == 0)
-        rc = go_on_at(f, offset, err);
+        rc = continue_at(f, offset, err);
     if (rc)
         log_file_close(f);
     return rc;
@@ -175,6 +180,7 @@ static void log_file_shift(struct log_file *f, uint64_t offset)
         memmove(f->blocks, f->blocks + (begin - f->begin), FILE_DIRECT_ALIGN);
     }
     f->begin = begin;
+    POST(f->begin % FILE_DIRECT_ALIGN == 0);
 }
 
 int log_file_write(struct log_file *f,
@@ -187,6 +193,7 @@ int log_file_write(struct log_file *f,
     size_t len = round_up(skip + bytes.len + zeros);
     struct slice part;
     int rc = log_file_reserve(f, len, err);
+    PRE(f->file);
     if (rc)
         return rc;
     log_file_shift(f, offset);
@@ -201,5 +208,6 @@ int log_file_write(struct log_file *f,
 
 int log_file_sync(struct log_file *f, struct err *err)
 {
+    PRE(f->file);
     return file_sync(f->file, err);
 }

@@ -1,8 +1,8 @@
 /* The file of a log's segment: written in whole blocks, past the page cache.
  *
- * A sync then has nothing to write back and only empties the disk's own cache.
- * The block that a write ends in is written again by the next one, with what it
- * had: a copy of it is kept. Private to log*.c; one thread at a time.
+ * A sync then has nothing to write back and only flushes the disk's own cache.
+ * The block that a write ends in is written again by the next one, so a copy of
+ * it is kept. Private to log*.c; one thread at a time.
  */
 #ifndef BASE_REPLICA_LOG_FILE_H
 #define BASE_REPLICA_LOG_FILE_H
@@ -17,12 +17,12 @@
 struct file;
 struct world;
 
-/* Zeros are one that is closed. */
+/* All zeros is a file that is closed. */
 struct log_file {
     struct file *file; /* Owned; NULL: closed. */
     uint64_t bytes;    /* Written up to here, zeros included. */
     char *memory;      /* Owned. */
-    char *blocks;      /* In it, aligned: what was written last. */
+    char *blocks;      /* In it, aligned: the blocks written last. */
     size_t cap;
     uint64_t begin; /* Offset of the blocks. */
 };
@@ -33,9 +33,11 @@ MUST_CHECK int log_file_create(struct log_file *f,
                                const char *path,
                                uint64_t size,
                                struct err *err);
-/* Open it to continue at @offset, which is within it, and make it @size bytes
- * long if it is shorter. What the page cache has of [@begin, @offset), and the
- * first block, is written again. Parks. */
+/* Open the file at @path to continue at @offset, which is within it, and make
+ * it
+ * @size bytes long if it is shorter. [@begin, @offset), which the page cache
+ * may have alone, and the first block are written again. Parks. Errors: ERR_IO,
+ * ERR_FULL, ERR_NOMEM; @f is closed then. */
 MUST_CHECK int log_file_open(struct log_file *f,
                              struct world *w,
                              const char *path,
@@ -43,6 +45,7 @@ MUST_CHECK int log_file_open(struct log_file *f,
                              uint64_t offset,
                              uint64_t size,
                              struct err *err);
+/* Close without a sync; nothing if it is closed. */
 void log_file_close(struct log_file *f);
 
 /* Write @bytes and @zeros zeros or a few more at @offset: at the begin of a
@@ -53,6 +56,8 @@ MUST_CHECK int log_file_write(struct log_file *f,
                               struct slice bytes,
                               size_t zeros,
                               struct err *err);
+/* Make what was written durable. Parks. Errors: ERR_IO; nothing is known about
+ * the disk then. */
 MUST_CHECK int log_file_sync(struct log_file *f, struct err *err);
 
 #endif /* BASE_REPLICA_LOG_FILE_H */

@@ -1,4 +1,6 @@
-/* Coding of the log's headers and records. */
+/* Coding of the log's headers and records. A record's checksum covers segment
+ * and position beside its bytes, so that one in a wrong place is not whole.
+ */
 #include "base/replica/log_format.h"
 
 #include <string.h>
@@ -11,8 +13,8 @@
 STATIC_ASSERT(LOG_HEADER_BYTES == 8 + 4 + 4 + 6 * 8, "segment header");
 STATIC_ASSERT(LOG_RECORD_BYTES == 4 * 4 + 3 * 8, "record header");
 
-/* Of a sealed segment's header it covers the version, too: one that is not must
- * not be taken for one. */
+/* In a sealed segment it covers the version as well: a plain one must not be
+ * taken for it. */
 static uint32_t header_crc(const char *p)
 {
     uint32_t crc = get_le32(p + 8) == LOG_VERSION_SEALED ? crc32c(p, 12) : 0;
@@ -131,6 +133,7 @@ void log_record_put(uint64_t number,
     size_t bytes = log_record_bytes(r->payload.len);
     char *p = buf_extend(out, bytes);
     PRE(r->payload.len <= LOG_STORED_MAX);
+    PRE(r->kind >= LOG_META && r->kind <= LOG_COMMANDS);
     put_le32(p + 4, (uint32_t)r->payload.len);
     put_le32(p + 8, (uint32_t)r->kind);
     put_le32(p + 12, 0);
@@ -171,6 +174,7 @@ bool log_record_get(struct slice bytes,
 
 void log_commands_put(struct slice command, struct buf *out)
 {
+    PRE(command.len <= LOG_PAYLOAD_MAX);
     put_le32(buf_extend(out, sizeof(uint32_t)), (uint32_t)command.len);
     buf_append_slice(out, command);
 }
@@ -179,6 +183,7 @@ bool log_commands_next(struct slice *rest, struct slice *command)
 {
     size_t begin = sizeof(uint32_t);
     size_t len;
+    PRE(rest->len > 0);
     if (rest->len < begin)
         return false;
     len = get_le32(rest->data);

@@ -1,4 +1,4 @@
-/* The bytes of a member's log; docs/formats.md tells why.
+/* The bytes of a member's log; docs/formats.md has the reasons.
  *
  *     log/0000000007.seg   segments, numbered without gaps
  *     segment = header { record } zeros
@@ -32,7 +32,7 @@
 #define LOG_RECORD_BYTES   ((size_t)40) /* Before the payload. */
 #define LOG_ALIGN          ((size_t)8)
 #define LOG_PAYLOAD_MAX    ((size_t)2 << 20)
-/* As it is stored: sealed, it has UNIT_BYTES_MORE. */
+/* As stored: a sealed payload has UNIT_BYTES_MORE. */
 #define LOG_STORED_MAX    (LOG_PAYLOAD_MAX + UNIT_BYTES_MORE)
 #define LOG_SEGMENT_BYTES ((uint64_t)8 << 20)
 #define LOG_SEGMENT_MAX   ((uint64_t)64 << 20) /* That is ever read. */
@@ -40,7 +40,7 @@
 
 enum log_kind {
     LOG_META = 1,    /* term; index is the vote. */
-    LOG_RESET = 2,   /* The log is empty behind (index, term). */
+    LOG_RESET = 2,   /* The log is empty and follows (index, term). */
     LOG_MARK = 3,    /* Nothing but its `synced`. */
     LOG_COMMAND = 4, /* An entry, as are the next two. */
     LOG_NOOP = 5,
@@ -56,7 +56,7 @@ struct log_header {
     uint64_t vote;
     uint64_t index;
     uint64_t index_term;
-    uint32_t version; /* Of one that was read. */
+    uint32_t version; /* Of a header that was read. */
     bool is_sealed;
 };
 
@@ -76,28 +76,34 @@ static inline size_t log_record_bytes(size_t payload_bytes)
            ((payload_bytes + LOG_ALIGN - 1) & ~(LOG_ALIGN - 1));
 }
 
+/* A sealer of payloads with a data key of @k. Parks. *@out is owned. Errors:
+ * those of unit_sealer_new(). */
 MUST_CHECK int replica_log_sealer_new(struct keyring *k,
                                       struct unit_sealer **out,
                                       struct err *err);
-struct unit_opener *
-replica_log_opener_new(struct keyring *k); /* @k may be NULL. */
-/* Seal the payload of @r, of segment @number, into @out, and let it be that;
- * open it. A payload of no bytes stays. Errors: those of unit_open(). */
+/* An opener of sealed payloads. @k may be NULL: then it opens none. Owned. */
+struct unit_opener *replica_log_opener_new(struct keyring *k);
+/* Seal the payload of @r, of segment @number, into @out, from where @r borrows
+ * it afterwards. An empty payload stays. */
 void log_record_seal(struct unit_sealer *s,
                      uint64_t number,
                      struct log_record *r,
                      struct buf *out);
+/* The reverse. Errors: those of unit_open(), ERR_CORRUPT. */
 MUST_CHECK int log_record_open(struct unit_opener *o,
                                uint64_t number,
                                struct log_record *r,
                                struct buf *out,
                                struct err *err);
 
+/* Append the bytes of a header. */
 void log_header_put(const struct log_header *h, struct buf *out);
-/* Errors: ERR_CORRUPT, ERR_UNSUPPORTED (a newer version). */
+/* Read the header that @bytes begin with. Errors: ERR_CORRUPT, ERR_UNSUPPORTED
+ * (a newer version). */
 MUST_CHECK int
 log_header_get(struct slice bytes, struct log_header *out, struct err *err);
 
+/* Append the bytes of @r, a record of segment @number. */
 void log_record_put(uint64_t number,
                     const struct log_record *r,
                     struct buf *out);

@@ -1,4 +1,8 @@
-/* Reading a log: what it says, where it ends, whether it is whole. */
+/* Reads a log: its entries, where it ends, and whether it is whole.
+ *
+ * All that comes from the disk is judged here and becomes ERR_CORRUPT: order of
+ * segments, checksums, terms and indexes. Code after this relies on it.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,8 +44,8 @@ static bool number_of(const char *name, uint64_t *number)
            *number > 0;
 }
 
-/* What lies before a gap has been let go of; that nothing else is missing is
- * for the snapshot to tell. */
+/* Segments before a gap were released. If others are missing too, the log
+ * begins after the snapshot's end, which replica_open.c finds. */
 static void drop_leftovers(struct log_tail *t)
 {
     size_t first = t->count;
@@ -54,6 +58,7 @@ static void drop_leftovers(struct log_tail *t)
     for (size_t i = 0; i < first; i++)
         t->leftovers[i] = t->segments[i].number;
     t->count -= first;
+    INVARIANT(first == 0 || t->count > 0);
     memmove(t->segments, t->segments + first, t->count * sizeof(*t->segments));
 }
 
@@ -134,7 +139,7 @@ static int replay_entry(struct reader *r,
     if (rec->index > raft_log_last(entries) + 1 || rec->index == 0 ||
         rec->term == 0)
         return log_read_corrupt(r, offset, "an entry out of order", err);
-    /* Voids entries of segments that were let go of: as good as the first. */
+    /* It voids entries of segments that were released: the log begins here. */
     if (rec->index <= entries->base_index)
         raft_log_reset(entries, rec->index - 1, 0);
     else if (rec->index <= raft_log_last(entries))
@@ -143,6 +148,7 @@ static int replay_entry(struct reader *r,
         return log_read_corrupt(r, offset, "an entry of an older term", err);
     raft_log_append(entries, rec->term, entry_kind(rec->kind),
                     raft_bytes_new(rec->payload));
+    POST(raft_log_last(entries) == rec->index);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* A log's segments as files: what reader and writer share. Private to log*.c.
+/* A log's segments as files, for its reader and its writer. Private to log*.c.
  */
 #ifndef BASE_REPLICA_LOG_SEGMENT_H
 #define BASE_REPLICA_LOG_SEGMENT_H
@@ -18,22 +18,23 @@ struct log_segment {
 struct log_tail {
     struct log_segment *segments; /* Owned by the caller; oldest first. */
     size_t count;
-    uint64_t position; /* Behind the last whole record. */
-    uint64_t synced;   /* Up to here some record says that it was safe. */
+    uint64_t position; /* After the last whole record. */
+    uint64_t synced;   /* Some record vouches for everything before it. */
     bool clean;        /* Only zeros follow in the last segment. */
     uint64_t torn;     /* Number of a segment that was being begun; 0: none. */
     bool old;          /* The last segment is of an older version. */
     bool is_sealed;    /* Its payloads are encrypted. */
     uint64_t *leftovers; /* Owned by the caller: numbers of segments that were
-                            let go of and are still there. */
+                            released and are still there. */
     size_t leftover_count;
 };
 
 /* "DIR/0000000007.seg" into @out, emptied before. */
 void replica_log_path(const char *directory, uint64_t number, struct buf *out);
 
-/* Read everything; changes nothing. state->entries is the caller's also after
- * an error. Parks. */
+/* Read everything and change nothing. state->entries and what *@tail owns are
+ * the caller's, also after an error. Parks. Errors: those of
+ * replica_log_read(). */
 MUST_CHECK int log_read_all(const struct replica_log_options *opts,
                             struct replica_log_state *state,
                             struct log_tail *tail,

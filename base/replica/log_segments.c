@@ -1,5 +1,7 @@
-/* The segments of a log as files: the one that begins, those that are let go
- * of, and the next one, whose zeros are written beforehand. */
+/* The segments of a log as files: beginning one, releasing old ones, and
+ * writing the zeros of a spare one beforehand. The order of the steps in
+ * replica_log__begin_segment() is what log_synced.h relies on.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,6 +15,10 @@
 
 static void add_segment(struct replica_log *l, uint64_t number)
 {
+    const struct log_segment *last =
+        l->count ? &l->segments[l->count - 1] : NULL;
+    PRE(!last || number == last->number + 1); /* INV-1 */
+    PRE(!last || l->position >= last->base);  /* INV-1 */
     if (l->count == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 8;
         l->segments = mem_realloc(l->segments, l->cap * sizeof(*l->segments));
@@ -48,15 +54,14 @@ static int remove_if_there(struct replica_log *l, const char *path)
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
-/* Where zeros for the next segment wait. */
+/* The path of the spare segment. */
 static void spare_path(const struct replica_log *l, struct buf *out)
 {
     buf_printf(out, "%s/spare", l->directory);
 }
 
-/* The file of a segment that begins, with its header: the one that was made
- * before, or a new one. It has l->segment_bytes, which INV-2 of log_synced.h
- * is about. */
+/* The file of a segment that begins, with its header: the spare one or a new
+ * one. It has l->segment_bytes, as INV-2 of log_synced.h demands. */
 static int make_segment(struct replica_log *l,
                         const char *path,
                         uint64_t number,
@@ -123,17 +128,28 @@ int replica_log__begin_segment(struct replica_log *l,
         reach = replica_log__reach(l);
         rc = log_synced_begin(&l->synced_file, &reach, err);
         l->failed = l->failed || rc != 0;
+        replica_log__check(l);
     }
     buf_close(&path);
     return rc;
+}
+
+void replica_log__check(const struct replica_log *l)
+{
+    const struct log_segment *last;
+    INVARIANT(l->count > 0 && l->count <= l->cap); /* INV-1 */
+    last = &l->segments[l->count - 1];
+    INVARIANT(l->count < 2 || last[-1].number + 1 == last->number); /* INV-1 */
+    INVARIANT(last->base <= l->position);                           /* INV-2 */
+    INVARIANT(l->synced <= l->position);                            /* INV-2 */
 }
 
 void replica_log__remove_segment(struct replica_log *l, uint64_t number)
 {
     struct buf path = BUF_INIT;
     replica_log_path(l->directory, number, &path);
-    /* One that stays, or comes back with a loss of power, is removed by the
-     * next start: reading begins behind the last gap. */
+    /* A segment that stays, or that a loss of power brings back, is removed at
+     * the next start: reading begins after the last gap. */
     if (world_remove(l->world, buf_cstr(&path), NULL) != 0)
         l->marked = false;
     buf_close(&path);
@@ -145,6 +161,7 @@ void replica_log__compact(struct replica_log *l, uint64_t index)
     while (drop + 1 < l->count && l->segments[drop].max_index <= index)
         replica_log__remove_segment(l, l->segments[drop++].number);
     l->count -= drop;
+    INVARIANT(l->count > 0); /* The last one is written. */
     memmove(l->segments, l->segments + drop, l->count * sizeof(*l->segments));
 }
 
@@ -177,13 +194,13 @@ int replica_log_make_spare(struct replica_log *l, struct err *err)
     size_t part = (size_t)(l->segment_bytes / SPARE_PARTS);
     struct buf path = BUF_INIT;
     int rc;
+    PRE(!l->making.file);
     spare_path(l, &path);
     rc = log_file_create(&l->making, l->world, buf_cstr(&path), 0, err);
     while (rc == 0 && l->making.bytes < l->segment_bytes) {
         rc = log_file_write(&l->making, l->making.bytes, SLICE_EMPTY, part + 1,
                             err);
-        /* Records that are synced meanwhile do not wait for more than a part.
-         */
+        /* So a sync of records waits for one part at most. */
         if (rc == 0 && l->making.bytes < l->segment_bytes)
             rc = pause_spare(l, err);
     }
@@ -200,7 +217,8 @@ int replica_log_make_spare(struct replica_log *l, struct err *err)
 
 void replica_log_use_spare(struct replica_log *l)
 {
-    PRE(!l->spare.file);
+    PRE(!l->spare.file && l->making.file);
+    PRE(l->making.bytes >= l->segment_bytes);
     l->spare = l->making;
     l->making = (struct log_file){0};
 }

@@ -1,4 +1,6 @@
-/* The file that says how much of a log there is: see log_synced.h. */
+/* Two slots a page apart, written in turn, so that a torn write damages one and
+ * leaves the other. See log_synced.h for what they promise.
+ */
 #include "base/replica/log_synced.h"
 
 #include <string.h>
@@ -6,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/panic.h"
 #include "base/runtime/world.h"
 
 #define MAGIC          "QRRAFEND"
@@ -48,7 +51,7 @@ static bool is_whole(struct slice bytes, size_t len)
            get_le32(bytes.data + 12) == slot_crc(bytes.data, len);
 }
 
-/* Both are true: keep the most that they say. */
+/* Both are true: keep the greater numbers. */
 static void merge_reach(struct log_reach *r, const struct log_reach *more)
 {
     if (more->segment > r->segment)
@@ -57,6 +60,7 @@ static void merge_reach(struct log_reach *r, const struct log_reach *more)
         r->bytes = MAX_OF(r->bytes, more->bytes);
     r->segment = MAX_OF(r->segment, more->segment);
     r->position = MAX_OF(r->position, more->position);
+    POST(r->segment >= more->segment);
 }
 
 int log_synced_take(struct slice bytes, struct log_reach *out, struct err *err)
@@ -125,6 +129,7 @@ write_slot(struct log_synced *s, const struct log_reach *r, struct err *err)
 {
     char bytes[SLOT_BYTES];
     struct slice part = slice_make(bytes, sizeof(bytes));
+    PRE(s->file && r->segment > 0); /* INV-1 */
     s->slot = (s->slot + 1) % LOG_SYNCED_SLOTS;
     memcpy(bytes, MAGIC, MAGIC_BYTES);
     put_le32(bytes + 8, VERSION);
@@ -137,9 +142,9 @@ write_slot(struct log_synced *s, const struct log_reach *r, struct err *err)
 
 void log_synced_write(struct log_synced *s, const struct log_reach *r)
 {
-    if (s->file && write_slot(s, r, NULL) != 0) {
-        /* The other slot still holds. */
-    }
+    /* If it fails, the other slot is still true. */
+    if (s->file)
+        (void)!write_slot(s, r, NULL);
 }
 
 int log_synced_begin(struct log_synced *s,

@@ -1,4 +1,6 @@
-/* Writing a log: operations become records, records a batch, which is synced.
+/* Operations become records, records a batch, and a batch is written and synced
+ * at once (group commit). `position`, `synced` and `flushed` move only when the
+ * sync has succeeded; until then a failure takes the whole batch back.
  */
 #include <inttypes.h>
 
@@ -6,8 +8,7 @@
 #include "base/core/panic.h"
 #include "base/replica/log_state.h"
 
-/* Commands that are one record, at most: of these bytes, and of this part of a
- * segment. */
+/* Bounds of commands that share a record: bytes, and a part of a segment. */
 #define COMMANDS_BYTES_MAX   65536
 #define COMMANDS_PER_SEGMENT 16
 
@@ -15,7 +16,7 @@ static int write_at_end(struct replica_log *l, struct err *err)
 {
     uint64_t offset = replica_log__offset(l, l->position);
     uint64_t end = offset + l->batch.len;
-    /* Zeros go with the records that reach behind the last ones. */
+    /* Records that reach past the last zeros bring new ones. */
     size_t zeros =
         end > l->file.bytes ? l->segment_bytes / LOG_ZEROS_PER_SEGMENT : 0;
     return log_file_write(&l->file, offset, buf_slice(&l->batch), zeros, err);
@@ -43,7 +44,7 @@ static int log_write_flush(struct replica_log *l, struct err *err)
         return rc;
     }
     l->position += l->batch.len;
-    l->synced = l->position;
+    l->synced = l->position; /* INV-2 */
     reach = replica_log__reach(l);
     log_synced_write(&l->synced_file, &reach);
     l->marked = false;
@@ -51,14 +52,17 @@ static int log_write_flush(struct replica_log *l, struct err *err)
     l->done_count = l->op_count;
     replica_log__current(l)->bytes = l->file.bytes;
     buf_clear(&l->batch);
+    replica_log__check(l);
     return 0;
 }
 
-/* Room for @bytes more: a segment is begun where they would not fit. */
-static int make_room(struct replica_log *l, size_t bytes, struct err *err)
+/* Room for @bytes: the next segment is begun if they do not fit. */
+static int
+log_write_make_room(struct replica_log *l, size_t bytes, struct err *err)
 {
     uint64_t used = replica_log__offset(l, l->position) + l->batch.len;
-    /* Whoever has zeros that are on the disk does not add others. */
+    /* With a spare segment, whose zeros are on the disk, this one gets no more.
+     */
     uint64_t most = l->spare.file ? MIN_OF(l->segment_bytes, l->file.bytes)
                                   : l->segment_bytes;
     int rc;
@@ -85,7 +89,8 @@ static int log_write_record(struct replica_log *l,
                            .payload = payload};
     size_t stored =
         payload.len + (l->sealer && payload.len ? UNIT_BYTES_MORE : 0);
-    int rc = make_room(l, log_record_bytes(stored), err);
+    int rc = log_write_make_room(l, log_record_bytes(stored), err);
+    PRE(stored <= LOG_STORED_MAX);
     if (rc)
         return rc;
     r.synced = l->synced;
@@ -93,6 +98,7 @@ static int log_write_record(struct replica_log *l,
     if (l->sealer)
         log_record_seal(l->sealer, replica_log__current(l)->number, &r,
                         &l->sealed);
+    INVARIANT(r.synced <= r.position);
     log_record_put(replica_log__current(l)->number, &r, &l->batch);
     return 0;
 }
@@ -104,8 +110,8 @@ static enum log_kind log_kind_of(enum raft_entry_kind kind)
                                       : LOG_CONFIG;
 }
 
-/* How many of the @count entries @e go into one record; its payload is in
- * l->commands if they are several. */
+/* The number of the @count entries @e that go into one record, at least one; if
+ * there are several, l->commands is its payload. */
 static size_t log_write_gather(struct replica_log *l,
                                const struct raft_entry *e,
                                size_t count)
@@ -126,6 +132,9 @@ static int put_entries(struct replica_log *l,
                        struct err *err)
 {
     size_t n;
+    PRE(op->entry_count > 0 && op->index > 0);
+    /* No gaps: an append may void entries, not skip any. */
+    PRE(op->index <= l->ends.index + 1);
     for (size_t i = 0; i < op->entry_count; i += n) {
         const struct raft_entry *e = &op->entries[i];
         uint64_t index = op->index + i;
@@ -151,6 +160,7 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
     int rc = 0;
     switch (op->kind) {
     case REPLICA_LOG_META:
+        PRE(op->term >= l->ends.term); /* Terms never decrease. */
         rc =
             log_write_record(l, LOG_META, op->vote, op->term, SLICE_EMPTY, err);
         l->ends.term = op->term;
@@ -160,18 +170,18 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
     case REPLICA_LOG_RESET:
         rc = log_write_record(l, LOG_RESET, op->index, op->term, SLICE_EMPTY,
                               err);
-        /* What is in them is void; they are removed once this is written. */
+        /* Their entries are void; they are removed once this is written. */
         for (size_t i = 0; i < l->count; i++)
             l->segments[i].max_index = 0;
         l->ends.index = op->index;
         l->ends.index_term = op->term;
         break;
-    case REPLICA_LOG_COMPACT: break; /* When the rest is on the disk. */
+    case REPLICA_LOG_COMPACT: break; /* log_write_settle() */
     }
     return rc;
 }
 
-/* What follows from operations that are on the disk. */
+/* @op is on the disk: release segments that it made useless. */
 static void log_write_settle(struct replica_log *l,
                              const struct replica_log_op *op)
 {
@@ -189,6 +199,7 @@ int replica_log_write(struct replica_log *l,
     *done = 0;
     if (l->failed)
         return err_set(err, ERR_IO, "the log failed before");
+    PRE(l->batch.len == 0); /* INV-3 */
     l->op_count = l->done_count = 0;
     while (rc == 0 && l->op_count < count) {
         rc = put_op(l, &ops[l->op_count], err);
@@ -203,6 +214,7 @@ int replica_log_write(struct replica_log *l,
     } else {
         l->done_count = count;
     }
+    INVARIANT(l->done_count <= count && l->batch.len == 0); /* INV-3 */
     for (size_t i = 0; i < l->done_count; i++)
         log_write_settle(l, &ops[i]);
     *done = l->done_count;
@@ -213,6 +225,7 @@ void replica_log_mark(struct replica_log *l)
 {
     if (l->marked || l->failed)
         return;
+    PRE(l->batch.len == 0);
     l->marked = true;
     if (log_write_record(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0 &&
         write_at_end(l, NULL) == 0)

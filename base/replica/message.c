@@ -1,4 +1,6 @@
-/* Coding of Raft's messages. */
+/* Coding of Raft's messages. Entries travel in the attachment, which is not
+ * copied. Fields that a newer member appends are skipped.
+ */
 #include "base/replica/message.h"
 
 #include <string.h>
@@ -39,6 +41,8 @@ void message_encode(uint64_t cell,
         cell,          m->kind,      m->refusal,    m->from,   m->to,
         m->term,       m->index,     m->index_term, m->commit, m->round,
         m->hint_index, m->hint_term, m->offset,     flags};
+    PRE(m->from != 0 && m->to != 0);
+    PRE(m->kind == RAFT_APPEND || m->entry_count == 0);
     codec_put_array(body, FIELDS);
     for (size_t i = 0; i < FIELDS; i++)
         codec_put_u64(body, fields[i]);
@@ -75,6 +79,7 @@ get_entries(struct slice bytes, struct raft_message *m, struct err *err)
                        m->entry_count + cursor_left(&c) / ENTRY_BYTES_MIN + 1);
             m->entries = mem_realloc(m->entries, cap * sizeof(*m->entries));
         }
+        INVARIANT(m->entry_count < cap);
         if (!get_entry(&c, &m->entries[m->entry_count]))
             return err_set(err, ERR_CORRUPT, "replica message: bad entry");
         m->entry_count++;

@@ -1,4 +1,4 @@
-/* Raft's messages as they travel: one call each, whose answer is the reply.
+/* Raft's messages on the wire: one call each, whose answer is the reply.
  *
  *     body       = [cell, kind, refusal, from, to, term, index, index-term,
  *                   commit, round, hint-index, hint-term, offset, flags]

@@ -1,4 +1,8 @@
-/* The core's state, its queue of actions and what all roles share. */
+/* The core's state, its queue of actions, and the steps that all roles share.
+ *
+ * Every event ends with raft__persist(), which hands the disk what changed, and
+ * with raft__check(), which asserts the invariants of raft_state.h.
+ */
 #include "base/replica/raft.h"
 
 #include <string.h>
@@ -9,9 +13,9 @@
 #define APPEND_BYTES_MAX   ((uint64_t)1 << 20)
 #define INFLIGHT_BYTES_MAX ((uint64_t)8 << 20)
 #define INFLIGHT_MAX       4
-/* An election's time is doubled so often at most. */
+/* Most doublings of an election's time. */
 #define PATIENCE_MAX ((uint64_t)4)
-/* Terms and indexes no cell lives to see: beyond them sums could wrap. */
+/* Terms and indexes that no cell reaches: beyond them sums could wrap. */
 #define SANE_MAX (UINT64_C(1) << 62)
 
 /* --- messages ------------------------------------------------------------ */
@@ -41,6 +45,7 @@ static void grow_actions(struct raft *r)
     r->actions = actions;
     r->action_cap = cap;
     r->action_head = 0;
+    POST(r->action_count < r->action_cap);
 }
 
 struct raft_action *raft__act(struct raft *r, enum raft_action_kind kind)
@@ -52,7 +57,8 @@ struct raft_action *raft__act(struct raft *r, enum raft_action_kind kind)
     memset(a, 0, sizeof(*a));
     a->kind = kind;
     if (kind != RAFT_DO_SEND && kind != RAFT_DO_INSTALL)
-        a->op = ++r->last_op;
+        a->op = ++r->last_op; /* INV-3 */
+    INVARIANT(r->action_count <= r->action_cap);
     return a;
 }
 
@@ -61,6 +67,7 @@ bool raft_next_action(struct raft *r, struct raft_action *out)
     if (r->action_count == 0)
         return false;
     *out = r->actions[r->action_head];
+    INVARIANT(out->op <= r->last_op); /* INV-3 */
     r->action_head = (r->action_head + 1) % r->action_cap;
     r->action_count--;
     return true;
@@ -81,6 +88,8 @@ struct raft_message *raft__send(struct raft *r,
                                 uint64_t after_op)
 {
     struct raft_action *a = raft__act(r, RAFT_DO_SEND);
+    PRE(to != r->options.id);
+    PRE(after_op <= r->last_op);
     a->op = after_op;
     a->message.kind = kind;
     a->message.from = r->options.id;
@@ -110,6 +119,8 @@ static void add_pending(struct raft *r, uint64_t op, uint64_t last_index)
         r->pending =
             mem_realloc(r->pending, r->pending_cap * sizeof(*r->pending));
     }
+    INVARIANT(r->pending_count == 0 ||
+              r->pending[r->pending_count - 1].op < op);
     r->pending[r->pending_count++] = (struct raft_pending){op, last_index};
 }
 
@@ -128,12 +139,13 @@ void raft__persist(struct raft *r)
     r->queued_last = last;
 }
 
-/* What the done operations have stored. */
-static void take_pending(struct raft *r)
+/* Note the entries that the done operations have stored. */
+static void raft_take_pending(struct raft *r)
 {
     size_t n = 0;
     for (; n < r->pending_count && r->pending[n].op <= r->done_op; n++)
         r->stored = MAX_OF(r->stored, r->pending[n].last_index);
+    INVARIANT(r->stored <= r->queued_last); /* INV-2 */
     r->pending_count -= n;
     if (r->pending_count)
         memmove(r->pending, r->pending + n,
@@ -145,7 +157,7 @@ void raft_stored(struct raft *r, uint64_t now_us, uint64_t op)
     PRE(op <= r->last_op);
     r->now_us = now_us;
     r->done_op = MAX_OF(r->done_op, op);
-    take_pending(r);
+    raft_take_pending(r);
     if (r->role == RAFT_CANDIDATE)
         raft__count_votes(r);
     if (r->role == RAFT_LEADER) {
@@ -153,6 +165,7 @@ void raft_stored(struct raft *r, uint64_t now_us, uint64_t op)
         raft__feed_all(r);
     }
     raft__persist(r);
+    raft__check(r);
 }
 
 void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck)
@@ -162,6 +175,7 @@ void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck)
     if (stuck && r->role != RAFT_FOLLOWER)
         raft__become_follower(r, r->term, 0);
     raft__persist(r);
+    raft__check(r);
 }
 
 /* --- log ----------------------------------------------------------------- */
@@ -170,6 +184,8 @@ void raft__adopt_config(struct raft *r,
                         uint64_t index,
                         const struct raft_config *config)
 {
+    PRE(config->count <= RAFT_MEMBERS_MAX);
+    PRE(index <= raft_log_last(&r->log)); /* INV-4 */
     r->config = *config;
     r->config_index = index;
     if (r->role == RAFT_LEADER)
@@ -180,6 +196,7 @@ void raft_members_at(const struct raft *r,
                      uint64_t index,
                      struct raft_config *out)
 {
+    PRE(index >= r->snapshot_index && index <= raft_log_last(&r->log));
     for (uint64_t i = index; i > r->snapshot_index; i--) {
         const struct raft_entry *e = raft_log_get(&r->log, i);
         if (e && e->kind == RAFT_ENTRY_CONFIG &&
@@ -203,7 +220,8 @@ static uint64_t config_index_at(const struct raft *r, uint64_t index)
 
 void raft__truncate(struct raft *r, uint64_t index)
 {
-    INVARIANT(index > r->commit); /* I2 */
+    PRE(r->role != RAFT_LEADER); /* I7 */
+    PRE(index > r->commit);      /* I2 */
     raft_log_truncate(&r->log, index);
     r->queued_last = MIN_OF(r->queued_last, index - 1);
     r->stored = MIN_OF(r->stored, index - 1);
@@ -222,6 +240,39 @@ void raft__set_commit(struct raft *r, uint64_t commit)
         return;
     INVARIANT(commit <= raft_log_last(&r->log)); /* I3 */
     r->commit = commit;
+    POST(r->snapshot_index <= r->commit); /* I3 */
+}
+
+/* --- invariants ---------------------------------------------------------- */
+
+void raft__check(const struct raft *r)
+{
+    uint64_t last = raft_log_last(&r->log);
+    INVARIANT(r->log.base_index <= r->snapshot_index); /* INV-1 */
+    INVARIANT(r->snapshot_index <= r->commit);         /* INV-1 */
+    INVARIANT(r->commit <= last);                      /* INV-1 */
+    INVARIANT(r->stored <= r->queued_last);            /* INV-2 */
+    INVARIANT(r->queued_last == last);                 /* INV-2 */
+    INVARIANT(!r->meta_dirty);                         /* INV-2 */
+    INVARIANT(r->done_op <= r->last_op);               /* INV-3 */
+    INVARIANT(r->config_index >= r->snapshot_index);   /* INV-4 */
+    INVARIANT(r->config_index <= last);                /* INV-4 */
+    INVARIANT(r->leader_term <= r->term);              /* INV-5 */
+    INVARIANT(r->peer_count <= RAFT_MEMBERS_MAX);
+    INVARIANT(r->grant_count <= RAFT_MEMBERS_MAX);
+    INVARIANT(r->round_done <= r->round);
+    if (r->role == RAFT_LEADER) {
+        INVARIANT(r->leader == r->options.id); /* INV-6 */
+        INVARIANT(r->leader_term == r->term);  /* INV-6 */
+        INVARIANT(r->first_index <= last);     /* INV-6 */
+    } else if (r->role == RAFT_CANDIDATE) {
+        INVARIANT(r->vote == r->options.id); /* INV-6 */
+    }
+    if (r->role != RAFT_FOLLOWER) {
+        INVARIANT(!r->stuck);      /* INV-7 */
+        INVARIANT(!r->missing);    /* INV-7 */
+        INVARIANT(!r->installing); /* INV-7 */
+    }
 }
 
 /* --- roles --------------------------------------------------------------- */
@@ -229,8 +280,8 @@ void raft__set_commit(struct raft *r, uint64_t commit)
 void raft__reset_election(struct raft *r)
 {
     /* Spread by more than a round of votes takes, and short enough that two
-     * tries fit into a second. When nobody won, votes may take longer than
-     * that, which wait for two disks: each further try has twice the time. */
+     * tries fit into a second. Votes wait for two disks: after an election
+     * without a winner the next try has twice the time. */
     uint64_t lost = r->term - r->leader_term;
     uint64_t base = r->options.election_us
                     << MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
@@ -239,6 +290,7 @@ void raft__reset_election(struct raft *r)
 
 void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
 {
+    PRE(term >= r->term); /* I6 */
     if (term > r->term) {
         r->term = term;
         r->vote = 0;
@@ -262,6 +314,7 @@ void raft_tick(struct raft *r, uint64_t now_us)
     else
         raft__tick_follower(r);
     raft__persist(r);
+    raft__check(r);
 }
 
 uint64_t raft_due_us(const struct raft *r)
@@ -279,7 +332,7 @@ static void on_timeout_now(struct raft *r, struct raft_message *reply)
         raft__stand(r, true);
 }
 
-/* Only these speak for a leader or a candidate that exists at their term. */
+/* Does @m come from a leader or a candidate that exists at its term? */
 static bool takes_term(const struct raft_message *m)
 {
     switch (m->kind) {
@@ -290,8 +343,8 @@ static bool takes_term(const struct raft_message *m)
     case RAFT_SNAPSHOT_REPLY:
     case RAFT_TIMEOUT_NOW_REPLY:
     case RAFT_VOTE_REPLY: return true;
-    case RAFT_PREVOTE: /* Asks about a term nobody is in yet. */
-    case RAFT_VOTE:    /* Decides itself. */
+    case RAFT_PREVOTE: /* Asks about a term that no member is in yet. */
+    case RAFT_VOTE:    /* raft__on_vote() decides. */
     case RAFT_PREVOTE_REPLY: return false;
     }
     return false;
@@ -360,6 +413,8 @@ bool raft_receive(struct raft *r,
     if (reply->term == 0)
         reply->term = r->term;
     *after_op = after == UINT64_MAX ? r->last_op : MAX_OF(after, r->meta_op);
+    POST(*after_op <= r->last_op);
+    raft__check(r);
     return answer;
 }
 
@@ -387,6 +442,7 @@ void raft_compact(struct raft *r,
         raft_log_drop_prefix(&r->log, drop);
     }
     raft__persist(r);
+    raft__check(r);
 }
 
 void raft_installed(struct raft *r,
@@ -398,6 +454,7 @@ void raft_installed(struct raft *r,
     struct raft_action *a;
     r->now_us = now_us;
     PRE(r->installing);
+    PRE(r->role == RAFT_FOLLOWER); /* INV-7 */
     r->installing = false;
     r->in_offset = 0;
     r->in_index = 0;
@@ -406,7 +463,7 @@ void raft_installed(struct raft *r,
         return;
     PRE(index > r->commit);
     if (raft_log_term(&r->log, index) == term) {
-        /* What follows may be needed: keep it. */
+        /* The entries after it may be needed: keep them. */
         raft_log_drop_prefix(&r->log, index);
         r->stored = MAX_OF(r->stored, index);
         raft__act(r, RAFT_DO_COMPACT)->index = index;
@@ -424,6 +481,7 @@ void raft_installed(struct raft *r,
     if (r->config_index <= index || raft_log_last(&r->log) == index)
         raft__adopt_config(r, index, config);
     raft__persist(r);
+    raft__check(r);
 }
 
 /* --- life and state ------------------------------------------------------ */
@@ -461,7 +519,8 @@ struct raft *raft_new(const struct raft_options *opts,
     raft__reset_election(r);
     if (raft_config_voter_count(&r->config) == 1 &&
         raft_config_votes(&r->config, opts->id))
-        r->election_us = now_us; /* Nobody to wait for. */
+        r->election_us = now_us; /* There is no other member to wait for. */
+    raft__check(r);
     return r;
 }
 

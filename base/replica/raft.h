@@ -1,38 +1,47 @@
-/* Raft as a pure step function: what happened and what time it is come in, what
- * is to be done comes out. No I/O, no clock, no thread, no chance but a seed.
+/* Raft as a pure step function: an event and the time go in, actions come out.
+ * No I/O, no clock, no thread, no randomness but a seed.
  *
- * Beyond the paper: pre-vote; members that hear a leader do not vote it out; a
- * leader that hears no majority steps down (check-quorum); a leader's first
- * entry is an empty one of its own term, and nothing is committed by counting
- * copies of older terms; leader transfer; one voter added or removed at a time,
- * learners first; snapshots in chunks; read barriers, many in one round;
- * appends are pipelined, bounded in number and bytes; and, where clocks allow,
- * leases: a leader whose round a majority answered serves reads without asking
- * again, until the first of them could vote for another.
+ * The protocol is that of D. Ongaro and J. Ousterhout, "In Search of an
+ * Understandable Consensus Algorithm" (USENIX ATC 2014), and of Ongaro's
+ * dissertation. Beyond the paper: pre-vote; members that hear a leader do not
+ * vote it out; a leader that hears no majority steps down (check-quorum); a
+ * leader's first entry is an empty one of its own term, and nothing is
+ * committed by counting copies of older terms; leader transfer; one voter added
+ * or removed at a time, learners first; snapshots in chunks; read barriers,
+ * many in one round; appends are pipelined, bounded in number and bytes; and,
+ * where clocks allow, leases: a leader whose round a majority answered serves
+ * reads without asking again, until the first of them could vote for another.
  *
  *     raft_tick(r, now)                          when raft_due_us() has come
- *     raft_receive(r, now, &m, &reply, &after)   a message came
+ *     raft_receive(r, now, &m, &reply, &after)   a message arrived
  *     raft_propose(r, now, bytes, count)         on the leader
- *     raft_stored(r, now, op)                    the disk did what was asked
+ *     raft_stored(r, now, op)                    the disk has done its work
  *     while (raft_next_action(r, &a)) …          after any of these
  *
- * Order is what makes this safe. Work for the disk is numbered and done
- * strictly in order; it is this member's state as of then, only later. A
- * message or a reply names the operation it must wait for: nobody is told what
- * a loss of power could undo. A leader's appends name none: they promise
+ * Order makes this safe. Work for the disk is numbered and done strictly in
+ * order, so the disk has this member's state of a moment before. A message or a
+ * reply names the operation that it must wait for: no member learns of a state
+ * that a loss of power could undo. A leader's appends name none: they promise
  * nothing about its own disk, whose copy counts only when it is stored.
  *
  * Threads: one. Functions do not park.
  *
- * Invariants
- *     I1. At most one member leads in a term.
+ * Invariants of the cell (the paper's section 5, figure 3)
+ *     I1. At most one member leads in a term. (Each votes once in a term; the
+ *         vote is on the disk before the reply leaves.)
  *     I2. Entries up to commit are never changed or dropped unapplied.
  *     I3. commit <= last; snapshot <= commit.
- *     I4. What a leader commits by counting copies is of its own term.
- *     I5. A follower's log reaches what its leader knows to be on its disk: of
- *         one term that only grows. One that comes back with less is told so by
- *         the first append that it gets, which raft_new() makes it wait for
- *         before it votes or stands.
+ *     I4. A leader commits by counting copies only entries of its own term.
+ *     I5. A follower's log reaches what its leader knows to be on its disk: in
+ *         one term that only grows. A member that restarts with less learns so
+ *         from the first append that it gets, which raft_new() makes it wait
+ *         for before it votes or stands.
+ *     I6. Terms never decrease: a member's, and those of entries along a log.
+ *     I7. A leader only appends to its log.
+ *     I8. Log matching: an append is taken where the entry before it has the
+ *         leader's term; then the log is the leader's up to its end.
+ *
+ * raft_state.h has the invariants of one member's state.
  */
 #ifndef BASE_REPLICA_RAFT_H
 #define BASE_REPLICA_RAFT_H
@@ -68,10 +77,10 @@ enum raft_refusal {
     RAFT_ACCEPTED,
     RAFT_REFUSED,       /* Vote: no. Append: the logs differ at @index. */
     RAFT_BUSY,          /* A snapshot is being installed. */
-    RAFT_NEED_SNAPSHOT, /* This member knows nothing of the cell yet. */
+    RAFT_NEED_SNAPSHOT, /* This member has nothing of the cell yet. */
 };
 
-/* Which fields mean something depends on the kind; the rest are 0. */
+/* The kind decides which fields have a meaning; the others are 0. */
 struct raft_message {
     enum raft_message_kind kind;
     enum raft_refusal refusal; /* Replies. */
@@ -97,20 +106,21 @@ struct raft_message {
     bool last;                  /* Snapshot: nothing follows data. */
     struct raft_entry *entries; /* Append: owned by the message. */
     size_t entry_count;
-    struct buf data; /* Snapshot: filled by whoever sends it. */
+    struct buf data; /* Snapshot: filled when it is sent. */
 };
 
 /* Free what @m owns. */
 void raft_message_close(struct raft_message *m);
+/* Does a message of @kind answer another one? */
 bool raft_message_is_reply(enum raft_message_kind kind);
 
 /* --- actions ------------------------------------------------------------- */
 
 enum raft_action_kind {
     RAFT_DO_META,    /* Disk: keep term and vote. */
-    RAFT_DO_APPEND,  /* Disk: entries at index; what was there or behind is
+    RAFT_DO_APPEND,  /* Disk: entries at index; older ones from there on are
                         void. */
-    RAFT_DO_RESET,   /* Disk: the log is empty behind (index, term). */
+    RAFT_DO_RESET,   /* Disk: the log is empty and follows (index, term). */
     RAFT_DO_COMPACT, /* Disk: entries up to index are not needed any more. */
     RAFT_DO_CHUNK,   /* Disk: data at offset of the incoming snapshot (index,
                         term); offset 0 starts over. */
@@ -137,6 +147,7 @@ struct raft_action {
 /* Take the oldest action; false when there is none. Owned:
  * raft_action_close(). */
 bool raft_next_action(struct raft *r, struct raft_action *out);
+/* Free what @a owns. */
 void raft_action_close(struct raft_action *a);
 
 /* --- life ---------------------------------------------------------------- */
@@ -154,20 +165,21 @@ struct raft_options {
     uint32_t inflight_max;       /* Messages, unanswered; 0: 4. */
 };
 
-/* What was on the disk. */
+/* The state that was on the disk. */
 struct raft_stable {
     uint64_t term;
     uint64_t vote;
     uint64_t snapshot_index;
     uint64_t snapshot_term;
     const struct raft_config *config; /* As of the snapshot. */
-    /* Entries behind the snapshot, taken over. */
+    /* Entries after the snapshot; taken over. */
     struct raft_entry *entries;
     size_t entry_count;
 };
 
-/* A follower that has heard a leader just now: it neither stands nor votes
- * before an election's time has passed, as if it had not been away. Owned. */
+/* A follower that counts as having heard a leader just now: it neither stands
+ * nor votes before an election's time has passed. @opts is copied. Owned:
+ * raft_free(). */
 struct raft *raft_new(const struct raft_options *opts,
                       const struct raft_stable *stable,
                       uint64_t now_us);
@@ -175,20 +187,22 @@ void raft_free(struct raft *r); /* NULL is allowed. */
 
 /* --- events -------------------------------------------------------------- */
 
-/* Time has come. @now_us never goes back. */
+/* Act on the time alone: stand, send heartbeats, step down. Here and in all
+ * other events, @now_us never goes back. */
 void raft_tick(struct raft *r, uint64_t now_us);
 /* When raft_tick() is due next. */
 uint64_t raft_due_us(const struct raft *r);
 
-/* @m came; its entries are taken over, the rest stays the caller's. True with
- * *@reply and the operation it waits for when @m asks for one. A message nobody
- * sane sends is answered by false. */
+/* @m arrived; its entries are taken over, the rest stays the caller's. True
+ * with
+ * *@reply and the operation it waits for when @m asks for a reply. False too
+ * for a message that no correct member sends. */
 bool raft_receive(struct raft *r,
                   uint64_t now_us,
                   struct raft_message *m,
                   struct raft_message *reply,
                   uint64_t *after_op);
-/* A message of @kind to @to got no reply, and will not. */
+/* A message of @kind to @to will get no reply. */
 void raft_lost(struct raft *r,
                uint64_t now_us,
                uint64_t to,
@@ -196,7 +210,7 @@ void raft_lost(struct raft *r,
 
 /* Operations up to @op are on the disk. */
 void raft_stored(struct raft *r, uint64_t now_us, uint64_t op);
-/* The disk takes nothing for the time being: neither lead nor stand. */
+/* While @stuck the disk takes nothing: neither lead nor stand. */
 void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck);
 
 /* Append @count commands, whose references are taken over; returns the first
@@ -205,17 +219,20 @@ uint64_t raft_propose(struct raft *r,
                       uint64_t now_us,
                       struct raft_bytes *const *commands,
                       size_t count);
-/* Leading, and not handing over. */
+/* Does this member lead, and is it not handing over? */
 bool raft_may_propose(const struct raft *r);
 
 /* Ask for a barrier: it is passed when raft_barrier_done() reaches what this
  * returns, which under a lease it has, and everything up to
  * raft_barrier_index() has been applied. PRE: leading. */
 uint64_t raft_barrier(struct raft *r, uint64_t now_us);
+/* The newest barrier that a majority has answered. */
 uint64_t raft_barrier_done(const struct raft *r);
+/* The entry that must be applied before a read after that barrier. */
 uint64_t raft_barrier_index(const struct raft *r);
 
-/* Change the table of members. *@index is the entry's. Errors:
+/* Append a change of the table of members to @config, which is copied. *@index
+ * is the entry's. Errors:
  * ERR_UNAVAILABLE (not leading), ERR_BUSY (a change is not committed yet, or
  * nothing of this term is), ERR_INVALID (more than one voter differs). */
 MUST_CHECK int raft_change(struct raft *r,
@@ -251,28 +268,36 @@ enum raft_role {
     RAFT_LEADER
 };
 
+/* Its role in that term. */
 enum raft_role raft_role(const struct raft *r);
+/* The newest term it knows. Never decreases. */
 uint64_t raft_term(const struct raft *r);
-uint64_t raft_leader(const struct raft *r); /* 0: not known. */
+/* The leader of that term; 0: not known. */
+uint64_t raft_leader(const struct raft *r);
+/* The last entry known to be committed; never decreases. */
 uint64_t raft_commit(const struct raft *r);
+/* The last entry of the newest snapshot. */
 uint64_t raft_snapshot_index(const struct raft *r);
 const struct raft_log *raft_entries(const struct raft *r); /* Borrowed. */
+/* The newest table of members, committed or not. Borrowed. */
 const struct raft_config *raft_members(const struct raft *r);
 /* The table as of entry @index, which is held or the snapshot. */
 void raft_members_at(const struct raft *r,
                      uint64_t index,
                      struct raft_config *out);
-/* Where follower @id is, as its leader knows; false when not leading. */
+/* How far follower @id is and when it was heard last, as its leader knows;
+ * false: not leading, or no such member. */
 bool raft_peer(const struct raft *r,
                uint64_t id,
                uint64_t *match,
                uint64_t *heard_us);
-/* The last entry that this member had on its disk, as its leader knows, where
- * its log ends before: it lost what it had promised. It neither votes nor leads
- * nor takes entries any more, and is to be stopped. 0: nothing is missing. */
+/* The last entry that this member had on its disk, as its leader knows, if its
+ * log ends before it: the member lost entries that it had confirmed. It neither
+ * votes nor leads nor takes entries any more, and is to be stopped. 0: nothing
+ * is missing. */
 uint64_t raft_missing(const struct raft *r);
-/* Appends that contradicted what is committed: 0 for ever, unless a member lies
- * or lost what it promised. */
+/* Messages that contradict what is committed, or each other: 0 unless a member
+ * is faulty or lost entries that it had confirmed. */
 uint64_t raft_contradictions(const struct raft *r);
 
 #endif /* BASE_REPLICA_RAFT_H */

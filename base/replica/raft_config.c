@@ -1,9 +1,12 @@
-/* Tables of members: lookup, change and coding. */
+/* Tables of members: lookup, change and coding. A table has at most nine rows,
+ * so everything is a walk over it.
+ */
 #include "base/replica/raft_config.h"
 
 #include <string.h>
 
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 
 const struct raft_member *raft_config_find(const struct raft_config *c,
                                            uint64_t id)
@@ -23,6 +26,7 @@ bool raft_config_votes(const struct raft_config *c, uint64_t id)
 size_t raft_config_voter_count(const struct raft_config *c)
 {
     size_t n = 0;
+    INVARIANT(c->count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < c->count; i++)
         n += c->members[i].voting;
     return n;
@@ -35,6 +39,8 @@ size_t raft_config_majority(const struct raft_config *c)
 
 bool raft_config_put(struct raft_config *c, const struct raft_member *m)
 {
+    PRE(m->id != 0);
+    INVARIANT(c->count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < c->count; i++) {
         if (c->members[i].id == m->id) {
             c->members[i] = *m;
@@ -55,6 +61,7 @@ void raft_config_drop(struct raft_config *c, uint64_t id)
         c->count--;
         memmove(&c->members[i], &c->members[i + 1],
                 (c->count - i) * sizeof(c->members[0]));
+        POST(!raft_config_find(c, id));
         return;
     }
 }
@@ -74,6 +81,7 @@ bool raft_config_one_step(const struct raft_config *from,
 
 void raft_config_encode(const struct raft_config *c, struct buf *out)
 {
+    PRE(c->count <= RAFT_MEMBERS_MAX);
     buf_put_varint(out, c->count);
     for (size_t i = 0; i < c->count; i++) {
         const struct raft_member *m = &c->members[i];

@@ -1,4 +1,10 @@
-/* Standing for election, and voting. */
+/* Elections: standing, asking for votes, voting.
+ *
+ * A member asks first whether it would be elected (pre-vote, Ongaro's
+ * dissertation, section 9.6), so that one that is cut off does not raise the
+ * term of the others again and again; and it refuses its vote while it hears a
+ * leader. A vote is on the disk before its reply leaves (raft_receive()).
+ */
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
@@ -10,8 +16,8 @@ static bool votes_by(const struct raft_entry *e, uint64_t id)
            raft_config_votes(&config, id);
 }
 
-/* One whose removal may not be committed is still needed: it may be the only
- * one that has the entry that removes it. */
+/* Is this member a voter, or might it be the only one that has the entry that
+ * removes it? Then it must be able to lead until that entry is committed. */
 static bool is_needed(const struct raft *r)
 {
     struct raft_config config;
@@ -40,7 +46,7 @@ static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
         struct raft_message *vote;
         if (!m->voting || m->id == r->options.id)
             continue;
-        /* A vote for oneself is on the disk before others hear of it. */
+        /* The own vote is on the disk before it counts anywhere. */
         vote = raft__send(r, kind, m->id, kind == RAFT_VOTE ? r->vote_op : 0);
         vote->term = kind == RAFT_PREVOTE ? r->term + 1 : r->term;
         vote->index = last;
@@ -51,6 +57,8 @@ static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
 
 static void stand_for_real(struct raft *r)
 {
+    PRE(r->role != RAFT_LEADER);
+    PRE(!r->stuck && !r->missing && !r->installing); /* INV-7 */
     raft__reset_election(r);
     r->role = RAFT_CANDIDATE;
     r->leader = 0;
@@ -58,6 +66,7 @@ static void stand_for_real(struct raft *r)
     r->vote = r->options.id;
     r->meta_dirty = true;
     raft__persist(r);
+    INVARIANT(!r->meta_dirty);
     r->vote_op = r->meta_op;
     r->grants[0] = r->options.id;
     r->grant_count = 1;
@@ -70,6 +79,7 @@ void raft__count_votes(struct raft *r)
     size_t count = 0;
     for (size_t i = 0; i < r->grant_count; i++)
         count += raft_config_votes(&r->config, r->grants[i]);
+    INVARIANT(count <= raft_config_voter_count(&r->config));
     if (count < majority)
         return;
     if (r->role == RAFT_PRECANDIDATE) {
@@ -82,6 +92,7 @@ void raft__count_votes(struct raft *r)
 
 void raft__stand(struct raft *r, bool by_transfer)
 {
+    PRE(r->role != RAFT_LEADER);
     r->by_transfer = by_transfer;
     if (by_transfer) {
         stand_for_real(r);
@@ -89,8 +100,8 @@ void raft__stand(struct raft *r, bool by_transfer)
         return;
     }
     r->role = RAFT_PRECANDIDATE;
-    /* Asking costs nothing: who was refused because others still heard the
-     * leader, which died just then, asks again soon. */
+    /* Asking costs nothing: a member that was refused because others still
+     * heard a leader that had just died asks again soon. */
     r->election_us = r->now_us + r->options.election_us / 4 +
                      rand_below(&r->rand, r->options.election_us / 4 + 1);
     r->leader = 0;
@@ -119,6 +130,7 @@ static void add_grant(struct raft *r, uint64_t id)
             return;
     if (r->grant_count < RAFT_MEMBERS_MAX)
         r->grants[r->grant_count++] = id;
+    INVARIANT(r->grants[0] == r->options.id);
 }
 
 void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
@@ -146,8 +158,8 @@ static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
            (m->index_term == last_term && m->index >= last);
 }
 
-/* A leader was heard not long ago: whoever asks has lost it alone, or was
- * removed and does not know. */
+/* Was a leader heard lately? Then a candidate has lost it alone, or was removed
+ * and does not know. */
 static bool hears_leader(const struct raft *r)
 {
     return r->role == RAFT_LEADER ||
@@ -170,10 +182,12 @@ void raft__on_vote(struct raft *r,
     }
     if (m->term > r->term)
         raft__become_follower(r, m->term, 0);
+    INVARIANT(m->term == r->term);
     if ((r->vote && r->vote != m->from) || !is_up_to_date(r, m) ||
         r->role != RAFT_FOLLOWER)
         return;
     if (r->vote != m->from) {
+        INVARIANT(r->vote == 0); /* I1: one vote in a term. */
         r->vote = m->from;
         r->meta_dirty = true;
     }

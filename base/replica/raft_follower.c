@@ -1,9 +1,15 @@
-/* Following: taking entries and snapshots from a leader. */
+/* A follower: takes entries and snapshots from the leader of its term.
+ *
+ * An append is taken only where the entry before it agrees (I8), so the logs
+ * agree up to its end. Entries that differ are replaced, unless they are
+ * committed: then a member is faulty, and the message is counted and dropped.
+ */
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
-/* The sender leads at m->term: it is ours now. False when it is of the past. */
-static bool hear_leader(struct raft *r, const struct raft_message *m)
+/* The sender leads at m->term: follow it. False: the term is over, or this
+ * member leads it itself. */
+static bool raft_hear_leader(struct raft *r, const struct raft_message *m)
 {
     if (m->term < r->term)
         return false;
@@ -14,6 +20,7 @@ static bool hear_leader(struct raft *r, const struct raft_message *m)
     if (r->role != RAFT_FOLLOWER)
         raft__become_follower(r, m->term, m->from);
     r->leader = m->from;
+    PRE(m->term == r->term); /* raft_receive() took the term. */
     r->leader_term = m->term;
     r->heard_us = r->now_us;
     raft__reset_election(r);
@@ -33,9 +40,21 @@ static void raft_follower_refuse(struct raft *r,
     reply->hint_term = raft_log_term(&r->log, reply->hint_index);
 }
 
-/* Append what is new of @m's entries; false when that would change what is
+/* Do the terms of @m's entries never decrease (I6), up to the leader's own? */
+static bool raft_terms_rise(const struct raft_message *m)
+{
+    uint64_t term = m->index_term;
+    for (size_t i = 0; i < m->entry_count; i++) {
+        if (m->entries[i].term < term)
+            return false;
+        term = m->entries[i].term;
+    }
+    return term <= m->term;
+}
+
+/* Append the entries of @m that are new; false when that would change what is
  * committed. */
-static bool take_entries(struct raft *r, const struct raft_message *m)
+static bool raft_take_entries(struct raft *r, const struct raft_message *m)
 {
     for (size_t i = 0; i < m->entry_count; i++) {
         const struct raft_entry *e = &m->entries[i];
@@ -71,17 +90,20 @@ static bool raft_follower_append(struct raft *r,
         raft_follower_refuse(r, m, reply);
         return true;
     }
-    if (!take_entries(r, m)) {
+    if (!raft_terms_rise(m) || !raft_take_entries(r, m)) {
         r->contradictions++;
         return false;
     }
+    POST(end <= raft_log_last(&r->log)); /* I8 */
+    POST(m->entry_count == 0 || end <= r->log.base_index ||
+         raft_log_term(&r->log, end) == m->entries[m->entry_count - 1].term);
     raft__set_commit(r, MIN_OF(m->commit, end));
     reply->index = end;
     return true;
 }
 
-/* I5: is all there that the leader knows to have been on the disk? */
-static bool has_what_it_promised(struct raft *r, const struct raft_message *m)
+/* I5: does the log reach what the leader knows to have been on this disk? */
+static bool raft_has_confirmed(struct raft *r, const struct raft_message *m)
 {
     if (!r->missing && m->hint_index > raft_log_last(&r->log))
         r->missing = m->hint_index;
@@ -95,12 +117,12 @@ bool raft__on_append(struct raft *r,
 {
     reply->round = m->round;
     reply->has_entries = m->entry_count > 0;
-    if (!hear_leader(r, m)) {
+    if (!raft_hear_leader(r, m)) {
         reply->refusal = RAFT_REFUSED;
         reply->index = m->index;
         return m->term < r->term;
     }
-    if (!has_what_it_promised(r, m))
+    if (!raft_has_confirmed(r, m))
         return false;
     if (r->installing || r->config.count == 0) {
         reply->refusal = r->installing ? RAFT_BUSY : RAFT_NEED_SNAPSHOT;
@@ -109,7 +131,8 @@ bool raft__on_append(struct raft *r,
     }
     if (!raft_follower_append(r, m, reply))
         return false;
-    /* A heartbeat does not wait for the disk: it tells what is there now. */
+    /* The reply to a heartbeat does not wait for the disk: it reports what is
+     * stored now. */
     if (m->entry_count == 0) {
         if (reply->refusal == RAFT_ACCEPTED)
             reply->index = MIN_OF(reply->index, r->stored);
@@ -120,9 +143,10 @@ bool raft__on_append(struct raft *r,
 
 /* --- snapshots ----------------------------------------------------------- */
 
-static void take_chunk(struct raft *r, struct raft_message *m)
+static void raft_take_chunk(struct raft *r, struct raft_message *m)
 {
     struct raft_action *a = raft__act(r, RAFT_DO_CHUNK);
+    PRE(!r->installing && m->index > r->commit);
     a->index = m->index;
     a->term = m->index_term;
     a->offset = m->offset;
@@ -147,7 +171,7 @@ bool raft__on_snapshot(struct raft *r,
                        uint64_t *after)
 {
     reply->index = m->index;
-    if (!hear_leader(r, m)) {
+    if (!raft_hear_leader(r, m)) {
         reply->refusal = RAFT_REFUSED;
         return m->term < r->term;
     }
@@ -163,7 +187,7 @@ bool raft__on_snapshot(struct raft *r,
     if (m->offset == 0 ||
         (m->index == r->in_index && m->index_term == r->in_term &&
          m->offset == r->in_offset))
-        take_chunk(r, m);
+        raft_take_chunk(r, m);
     else if (m->index != r->in_index || m->index_term != r->in_term)
         r->in_offset = 0;
     reply->offset = r->in_offset;

@@ -1,4 +1,10 @@
-/* Leading: feeding followers, counting copies, barriers, hand-over. */
+/* A leader: feeds followers, counts copies, answers barriers, hands over.
+ *
+ * Appends are pipelined: a follower is assumed to accept them and is probed
+ * again when it does not. `match` is what it has confirmed, `next` what it is
+ * sent next; only `match` counts for commits. Read leases are those of Ongaro's
+ * dissertation, section 6.4.1.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +12,7 @@
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
-/* A chunk unanswered for so many elections' time is sent again. */
+/* A chunk that has no answer after this many elections' time is sent again. */
 #define CHUNK_ELECTIONS 4
 
 struct raft_progress *raft__peer(struct raft *r, uint64_t id)
@@ -19,11 +25,13 @@ struct raft_progress *raft__peer(struct raft *r, uint64_t id)
 
 /* --- feeding ------------------------------------------------------------- */
 
-/* How many entries from @next on fit into one message; at least one. */
+/* The number of entries from @next on that fit into one message; at least one.
+ */
 static size_t entries_that_fit(const struct raft *r, uint64_t next)
 {
     uint64_t last = raft_log_last(&r->log);
     uint64_t end = next;
+    PRE(next > r->log.base_index && next <= last);
     while (end < last && raft_log_bytes(&r->log, next - 1, end + 1) <=
                              r->options.append_bytes_max)
         end++;
@@ -36,6 +44,9 @@ send_append(struct raft *r, const struct raft_progress *p, size_t count)
     struct raft_message *m = raft__send(r, RAFT_APPEND, p->id, 0);
     /* To one that gets a snapshot, entry 0 is all that can be named. */
     uint64_t before = p->feed == RAFT_FEED_SNAPSHOT ? 0 : p->next - 1;
+    PRE(r->role == RAFT_LEADER);
+    INVARIANT(p->match < p->next);                 /* INV-8 */
+    INVARIANT(p->match <= raft_log_last(&r->log)); /* I5 */
     m->index = before;
     m->index_term = before ? raft_log_term(&r->log, before) : 0;
     m->commit = r->commit;
@@ -48,6 +59,7 @@ send_append(struct raft *r, const struct raft_progress *p, size_t count)
 static void send_chunk(struct raft *r, struct raft_progress *p)
 {
     struct raft_message *m = raft__send(r, RAFT_SNAPSHOT, p->id, 0);
+    PRE(p->feed == RAFT_FEED_SNAPSHOT);
     m->index = r->snapshot_index;
     m->index_term = r->snapshot_term;
     m->offset = p->snapshot_offset;
@@ -57,6 +69,7 @@ static void send_chunk(struct raft *r, struct raft_progress *p)
 
 static void begin_snapshot(struct raft *r, struct raft_progress *p)
 {
+    INVARIANT(r->snapshot_index >= r->log.base_index);
     p->feed = RAFT_FEED_SNAPSHOT;
     p->snapshot_offset = 0;
     send_chunk(r, p);
@@ -65,6 +78,7 @@ static void begin_snapshot(struct raft *r, struct raft_progress *p)
 /* Ask whether the logs agree before @p->next. */
 static void raft_leader_probe(struct raft *r, struct raft_progress *p)
 {
+    PRE(p->next > p->match); /* INV-8 */
     p->inflight = 0;
     if (p->next - 1 < r->log.base_index) {
         begin_snapshot(r, p);
@@ -114,7 +128,7 @@ static void send_heartbeat(struct raft *r, struct raft_progress *p)
             return;
         }
     }
-    /* Is it installed yet? Or was a chunk lost without a word? */
+    /* To learn whether it is installed, or whether a chunk was lost. */
     if (p->feed == RAFT_FEED_SNAPSHOT &&
         (p->inflight == 0 ||
          r->now_us >= p->chunk_us + CHUNK_ELECTIONS * r->options.election_us))
@@ -152,6 +166,8 @@ raft_leader_reached(const struct raft *r,
             v[n++] = value(&r->peers[i]);
     if (n == 0)
         return 0;
+    INVARIANT(n <= RAFT_MEMBERS_MAX);
+    INVARIANT(raft_config_majority(&r->config) <= n);
     qsort(v, n, sizeof(v[0]), compare_u64);
     return v[n - raft_config_majority(&r->config)];
 }
@@ -177,7 +193,8 @@ static void check_round(struct raft *r);
 
 static void start_round(struct raft *r)
 {
-    /* What earlier terms committed is known only once this one has. */
+    PRE(r->role == RAFT_LEADER);
+    /* The commits of earlier terms are known only after one of this term. */
     if (r->round_wanted <= r->round || r->round > r->round_done ||
         r->commit < r->first_index)
         return;
@@ -195,14 +212,15 @@ static void check_round(struct raft *r)
         return;
     r->round_done = r->round;
     r->done_index = MAX_OF(r->done_index, r->round_index);
+    INVARIANT(r->done_index <= r->commit);
     r->lease_until_us = r->round_us + r->options.lease_us;
     start_round(r);
 }
 
-/* Nobody else leads yet: a majority heard this member after the round began,
- * and whoever did refuses its vote for an election's time (Ongaro's thesis,
- * section 6.4.1). Not so a vote that a hand-over asks for, whose message may
- * come at any time of the term. */
+/* No other member can lead yet: a majority heard this one after the round
+ * began, and members that did refuse their votes for an election's time
+ * (Ongaro's dissertation, section 6.4.1). They do not refuse a vote that a
+ * hand-over asks for, whose message may arrive at any time of the term. */
 static bool has_lease(const struct raft *r)
 {
     return r->now_us < r->lease_until_us && !r->no_lease &&
@@ -217,10 +235,11 @@ uint64_t raft_barrier(struct raft *r, uint64_t now_us)
         r->done_index = MAX_OF(r->done_index, r->commit);
         return r->round_done;
     }
-    /* One that has begun may have been answered before this call. */
+    /* A round that has begun may have been answered before this call. */
     r->round_wanted = r->round + 1;
     start_round(r);
     raft__persist(r);
+    raft__check(r);
     return r->round_wanted;
 }
 
@@ -241,13 +260,15 @@ static void step_down_if_removed(struct raft *r)
     if (r->commit < r->config_index ||
         raft_config_votes(&r->config, r->options.id))
         return;
-    send_heartbeats(r); /* Let them know that it is committed. */
+    send_heartbeats(r); /* They learn that it is committed. */
     raft__become_follower(r, r->term, 0);
 }
 
 void raft__advance_commit(struct raft *r)
 {
     uint64_t index = raft_leader_reached(r, r->stored, match_of);
+    PRE(r->role == RAFT_LEADER);
+    INVARIANT(index <= raft_log_last(&r->log)); /* I5 */
     /* I4: older terms are committed by what follows them, never by count. */
     if (index <= r->commit || (raft_log_term(&r->log, index) != r->term &&
                                !fault_hit("raft.count_old_term")))
@@ -293,11 +314,13 @@ int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
     p = to ? raft__peer(r, to) : best_voter(r);
     if (!p || !raft_config_votes(&r->config, p->id))
         return err_set(err, ERR_INVALID, "no other voting member to lead");
+    INVARIANT(p->id != r->options.id);
     r->transfer_to = p->id;
     r->transfer_sent = false;
     r->transfer_until_us = now_us + r->options.election_us;
     drive_transfer(r);
     raft__persist(r);
+    raft__check(r);
     return 0;
 }
 
@@ -320,7 +343,7 @@ void raft__tick_leader(struct raft *r)
     if (r->transfer_to && r->now_us >= r->transfer_until_us)
         r->transfer_to = 0;
     if (r->now_us >= r->heartbeat_us && r->options.lease_us) {
-        r->round_wanted = r->round + 1; /* Whose answers prolong the lease. */
+        r->round_wanted = r->round + 1; /* Its answers prolong the lease. */
         start_round(r);
     }
     if (r->now_us >= r->heartbeat_us)
@@ -347,10 +370,10 @@ static void on_refused(struct raft *r,
     uint64_t agreed;
     if (p->feed == RAFT_FEED_SNAPSHOT || m->index <= p->match ||
         (p->feed == RAFT_FEED_PROBE && m->index != p->next - 1))
-        return; /* Answers what was superseded. */
+        return; /* Answers a message that was superseded. */
     agreed =
         last_agreeing(r, MIN_OF(m->hint_index, m->index - 1), m->hint_term);
-    p->next = MAX_OF(agreed, p->match) + 1;
+    p->next = MAX_OF(agreed, p->match) + 1; /* INV-8 */
     raft_leader_probe(r, p);
 }
 
@@ -369,7 +392,8 @@ static void on_accepted(struct raft *r,
         p->feed = RAFT_FEED_PIPELINE;
         p->inflight = 0;
     }
-    p->next = MAX_OF(p->next, p->match + 1);
+    p->next = MAX_OF(p->next, p->match + 1); /* INV-8 */
+    POST(p->match <= raft_log_last(&r->log));
     /* Everything sent is on its disk: if an answer is still missing, it was
      * lost. */
     if (p->feed == RAFT_FEED_PIPELINE && p->match + 1 == p->next)
@@ -453,6 +477,7 @@ void raft__sync_peers(struct raft *r)
         struct raft_progress *p;
         if (id == r->options.id)
             continue;
+        INVARIANT(r->peer_count < RAFT_MEMBERS_MAX);
         p = &r->peers[r->peer_count++];
         *p = (struct raft_progress){.id = id,
                                     .next = raft_log_last(&r->log) + 1,
@@ -466,6 +491,10 @@ void raft__sync_peers(struct raft *r)
 
 void raft__become_leader(struct raft *r)
 {
+    PRE(r->role == RAFT_CANDIDATE);
+    PRE(r->vote == r->options.id); /* I1 */
+    PRE(r->done_op >= r->vote_op); /* The own vote is on the disk. */
+    PRE(r->leader_term < r->term); /* I1: nobody led this term. */
     r->role = RAFT_LEADER;
     r->leader = r->options.id;
     r->leader_term = r->term;
@@ -505,6 +534,8 @@ uint64_t raft_propose(struct raft *r,
         raft_log_append(&r->log, r->term, RAFT_ENTRY_COMMAND, commands[i]);
     raft__persist(r);
     raft__feed_all(r);
+    POST(raft_log_last(&r->log) + 1 == first + count);
+    raft__check(r);
     return first;
 }
 
@@ -518,8 +549,8 @@ int raft_change(struct raft *r,
     r->now_us = now_us;
     if (!raft_may_propose(r))
         return err_set(err, ERR_UNAVAILABLE, "not the leader");
-    /* Without an entry of this term, a change of an earlier leader that did not
-     * survive could be taken for one that did. */
+    /* Before an entry of this term is committed, a change by an earlier leader
+     * may still be lost, and two tables could differ by two voters. */
     if (r->config_index > r->commit || r->commit < r->first_index)
         return err_set(err, ERR_BUSY, "another change of members is under way");
     if (!raft_config_one_step(&r->config, config) ||
@@ -530,9 +561,11 @@ int raft_change(struct raft *r,
                     raft_bytes_new(buf_slice(&bytes)));
     buf_close(&bytes);
     *index = raft_log_last(&r->log);
+    INVARIANT(*index > r->commit);
     raft__adopt_config(r, *index, config);
     raft__persist(r);
     raft__feed_all(r);
+    raft__check(r);
     return 0;
 }
 

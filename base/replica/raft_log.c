@@ -1,6 +1,10 @@
-/* The table of entries in memory. */
+/* The table as an array whose front is dropped lazily: `begin` moves up, and
+ * the entries move down when half of the array is free. Indexes are checked
+ * here, because a wrong one reads another command.
+ */
 #include "base/replica/raft_log.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -17,6 +21,7 @@ struct raft_bytes *raft_bytes_new(struct slice s)
 
 struct raft_bytes *raft_bytes_ref(struct raft_bytes *b)
 {
+    PRE(b->refs > 0 && b->refs < UINT_MAX);
     b->refs++;
     return b;
 }
@@ -35,6 +40,7 @@ void raft_log_init(struct raft_log *l, uint64_t index, uint64_t term)
 
 static struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index)
 {
+    PRE(index > l->base_index && index - l->base_index <= l->count);
     return &l->entries[l->begin + (size_t)(index - l->base_index - 1)];
 }
 
@@ -43,7 +49,7 @@ static bool raft_log_holds(const struct raft_log *l, uint64_t index)
     return index > l->base_index && index <= raft_log_last(l);
 }
 
-static void drop_all(struct raft_log *l)
+static void raft_log_drop_all(struct raft_log *l)
 {
     for (size_t i = 0; i < l->count; i++)
         raft_bytes_unref(l->entries[l->begin + i].bytes);
@@ -53,7 +59,7 @@ static void drop_all(struct raft_log *l)
 
 void raft_log_close(struct raft_log *l)
 {
-    drop_all(l);
+    raft_log_drop_all(l);
     mem_free(l->entries);
     *l = (struct raft_log){0};
 }
@@ -70,7 +76,7 @@ uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
     return raft_log_holds(l, index) ? raft_log_at(l, index)->term : 0;
 }
 
-static uint64_t end_of(const struct raft_log *l, uint64_t index)
+static uint64_t raft_log_end(const struct raft_log *l, uint64_t index)
 {
     return index == l->base_index ? l->base_bytes
                                   : raft_log_at(l, index)->end_bytes;
@@ -80,12 +86,13 @@ uint64_t raft_log_bytes(const struct raft_log *l, uint64_t from, uint64_t to)
 {
     PRE(from >= l->base_index);
     PRE(from <= to && to <= raft_log_last(l));
-    return end_of(l, to) - end_of(l, from);
+    INVARIANT(raft_log_end(l, to) >= raft_log_end(l, from)); /* INV-2 */
+    return raft_log_end(l, to) - raft_log_end(l, from);
 }
 
-/* Room for one more behind the last: move down when half of the table has been
- * dropped, else grow. */
-static void make_room(struct raft_log *l)
+/* Room for one more entry: move down when half of the table has been dropped,
+ * else grow. */
+static void raft_log_make_room(struct raft_log *l)
 {
     if (l->begin + l->count < l->cap)
         return;
@@ -104,9 +111,13 @@ void raft_log_append(struct raft_log *l,
                      enum raft_entry_kind kind,
                      struct raft_bytes *bytes)
 {
-    uint64_t end =
-        end_of(l, raft_log_last(l)) + bytes->len + RAFT_ENTRY_OVERHEAD_BYTES;
-    make_room(l);
+    uint64_t end = raft_log_end(l, raft_log_last(l)) + bytes->len +
+                   RAFT_ENTRY_OVERHEAD_BYTES;
+    PRE(term >= raft_log_term(l, raft_log_last(l))); /* INV-1 */
+    PRE(kind >= RAFT_ENTRY_COMMAND && kind <= RAFT_ENTRY_CONFIG);
+    PRE(bytes->refs > 0);
+    raft_log_make_room(l);
+    INVARIANT(l->begin + l->count < l->cap); /* INV-3 */
     l->entries[l->begin + l->count] =
         (struct raft_entry){term, kind, bytes, end};
     l->count++;
@@ -119,6 +130,7 @@ void raft_log_truncate(struct raft_log *l, uint64_t index)
         raft_bytes_unref(raft_log_at(l, raft_log_last(l))->bytes);
         l->count--;
     }
+    POST(raft_log_last(l) < index);
 }
 
 void raft_log_drop_prefix(struct raft_log *l, uint64_t index)
@@ -132,13 +144,15 @@ void raft_log_drop_prefix(struct raft_log *l, uint64_t index)
     l->base_index = index;
     l->begin += drop;
     l->count -= drop;
+    INVARIANT(l->begin + l->count <= l->cap); /* INV-3 */
 }
 
 void raft_log_reset(struct raft_log *l, uint64_t index, uint64_t term)
 {
-    drop_all(l);
+    raft_log_drop_all(l);
     l->base_index = index;
     l->base_term = term;
+    POST(raft_log_last(l) == index);
 }
 
 struct raft_entry *

@@ -1,11 +1,17 @@
 /* The entries a member of a cell holds in memory: all since its snapshot, and
  * some from before it for members that lag.
  *
- * What an entry says is shared by reference between this table, the disk's
- * queue and messages, so that a command is copied once however far it goes.
+ * The bytes of an entry are shared by reference between this table, the disk's
+ * queue and messages, so that a command is copied once.
  *
- * Threads: one; references are counted without atomics. Whoever hands the bytes
- * to another thread keeps a reference until that one is done.
+ * Threads: one; references are counted without atomics. A caller that hands the
+ * bytes to another thread keeps a reference until that thread is done.
+ *
+ * Invariants, kept by raft_log.c
+ *     INV-1. Terms never decrease from the base to the last entry.
+ *     INV-2. end_bytes grows from entry to entry, by at least
+ *            RAFT_ENTRY_OVERHEAD_BYTES.
+ *     INV-3. begin + count <= cap; each entry holds a reference to its bytes.
  */
 #ifndef BASE_REPLICA_RAFT_LOG_H
 #define BASE_REPLICA_RAFT_LOG_H
@@ -31,7 +37,9 @@ struct raft_bytes {
 
 /* A copy of @s with one reference. */
 struct raft_bytes *raft_bytes_new(struct slice s);
+/* One more reference; returns @b. */
 struct raft_bytes *raft_bytes_ref(struct raft_bytes *b);
+/* Drop a reference; the last one frees. */
 void raft_bytes_unref(struct raft_bytes *b);
 
 static inline struct slice raft_bytes_slice(const struct raft_bytes *b)
@@ -47,7 +55,7 @@ struct raft_entry {
                                  since the log was made; set by the log. */
 };
 
-/* What an entry costs beside its bytes, so that bounds in bytes bound empty
+/* The cost of an entry beside its bytes, so that bounds in bytes bound empty
  * entries too. */
 #define RAFT_ENTRY_OVERHEAD_BYTES 32
 
@@ -61,8 +69,9 @@ struct raft_log {
     size_t cap;
 };
 
-/* Empty, behind entry (@index, @term). */
+/* An empty log that follows entry (@index, @term). */
 void raft_log_init(struct raft_log *l, uint64_t index, uint64_t term);
+/* Drop all references and free the table. */
 void raft_log_close(struct raft_log *l);
 
 static inline uint64_t raft_log_last(const struct raft_log *l)
@@ -78,7 +87,8 @@ uint64_t raft_log_term(const struct raft_log *l, uint64_t index);
 /* Bytes of entries in (@from, @to]. PRE: both held, or the base. */
 uint64_t raft_log_bytes(const struct raft_log *l, uint64_t from, uint64_t to);
 
-/* Append; takes over the reference to @bytes. */
+/* Append; takes over the reference to @bytes. PRE: @term is not older than the
+ * last entry's. */
 void raft_log_append(struct raft_log *l,
                      uint64_t term,
                      enum raft_entry_kind kind,

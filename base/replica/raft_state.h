@@ -1,4 +1,24 @@
-/* What the parts of the core share. Private to raft*.c. */
+/* The core's state. Private to raft*.c.
+ *
+ * Invariants, kept by the file that is named and asserted by raft__check() at
+ * the end of each event
+ *     INV-1. base <= snapshot <= commit <= last (raft.c: raft__set_commit(),
+ *            raft_compact(), raft_installed()).
+ *     INV-2. Everything in the log is in some DO_APPEND, and term and vote in
+ *            some DO_META: stored <= queued_last = last, meta_dirty is false
+ *            (raft.c: raft__persist()).
+ *     INV-3. done_op <= last_op; operations are numbered in the order in which
+ *            they are handed out (raft.c: raft__act()).
+ *     INV-4. snapshot <= config_index <= last (raft.c: raft__adopt_config()).
+ *     INV-5. leader_term <= term; neither decreases (raft_follower.c,
+ *            raft_leader.c).
+ *     INV-6. A candidate has voted for itself; a leader knows itself as the
+ *            leader of its term and has an entry of it (raft_election.c,
+ *            raft_leader.c).
+ *     INV-7. A member that installs a snapshot, whose disk is stuck or lacks
+ *            entries that it had confirmed, is a follower (raft_election.c).
+ *     INV-8. Of a follower, match < next (raft_leader.c).
+ */
 #ifndef BASE_REPLICA_RAFT_STATE_H
 #define BASE_REPLICA_RAFT_STATE_H
 
@@ -9,7 +29,7 @@
 enum raft_feed {
     RAFT_FEED_PROBE,    /* One append at a time, to find where logs agree. */
     RAFT_FEED_PIPELINE, /* Several, assuming that each is accepted. */
-    RAFT_FEED_SNAPSHOT, /* It lacks what the log has not any more. */
+    RAFT_FEED_SNAPSHOT, /* It lacks entries that left the log. */
 };
 
 struct raft_progress {
@@ -81,7 +101,8 @@ struct raft {
     uint64_t done_index;   /* and as the newest passed one began. */
     uint64_t round_us;     /* When the newest began. */
     uint64_t lease_until_us;
-    bool no_lease;        /* In this term: a hand-over may yet elect another. */
+    bool no_lease;        /* In this term: a hand-over may still elect another
+                             member. */
     uint64_t transfer_to; /* 0: none. */
     uint64_t transfer_until_us;
     bool transfer_sent;
@@ -111,46 +132,64 @@ struct raft_message *raft__send(struct raft *r,
                                 enum raft_message_kind kind,
                                 uint64_t to,
                                 uint64_t after_op);
+/* Follow @leader (0: not known) at @term. PRE: @term is not older. */
 void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader);
+/* Assert the invariants above; at the end of each event. */
+void raft__check(const struct raft *r);
+/* Draw when to stand for election next. */
 void raft__reset_election(struct raft *r);
 /* The newest table of members is that of entry @index. */
 void raft__adopt_config(struct raft *r,
                         uint64_t index,
                         const struct raft_config *config);
-/* Drop entries @index and above, and what depends on them. */
+/* Drop entries @index and above, and what depends on them. PRE: not leading,
+ * and none of them is committed. */
 void raft__truncate(struct raft *r, uint64_t index);
+/* Entries up to @commit are committed; nothing if that was known. */
 void raft__set_commit(struct raft *r, uint64_t commit);
 
 /* --- raft_election.c --------------------------------------------------------
  */
 
+/* raft_tick() of a member that does not lead. */
 void raft__tick_follower(struct raft *r);
 /* Stand for election, without asking first when the leader said so. */
 void raft__stand(struct raft *r, bool by_transfer);
+/* Answer a RAFT_PREVOTE or RAFT_VOTE. */
 void raft__on_vote(struct raft *r,
                    const struct raft_message *m,
                    struct raft_message *reply);
+/* Count a vote, or learn a newer term. */
 void raft__on_vote_reply(struct raft *r, const struct raft_message *m);
-/* Something was stored: maybe the own vote. */
+/* Lead, or stand in earnest, if a majority has granted its vote and the own
+ * vote is stored. */
 void raft__count_votes(struct raft *r);
 
 /* --- raft_leader.c ----------------------------------------------------------
  */
 
+/* Lead the term, and append its first entry. PRE: elected, and the own vote is
+ * stored. */
 void raft__become_leader(struct raft *r);
+/* raft_tick() of the leader. */
 void raft__tick_leader(struct raft *r);
+/* Make the table of followers that of the members. */
 void raft__sync_peers(struct raft *r);
+/* Commit the entries of this term that a majority has stored. */
 void raft__advance_commit(struct raft *r);
 /* Send entries to every follower that has room. */
 void raft__feed_all(struct raft *r);
+/* Note what a follower has, and send it more. */
 void raft__on_append_reply(struct raft *r, const struct raft_message *m);
 void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m);
+/* Follower @id, borrowed until the members change; NULL: there is none. */
 struct raft_progress *raft__peer(struct raft *r, uint64_t id);
 
 /* --- raft_follower.c --------------------------------------------------------
  */
 
-/* True when @reply is to be sent, once *@after is done. */
+/* Take a leader's entries or chunk. True when @reply is to be sent, once
+ * *@after is done. */
 bool raft__on_append(struct raft *r,
                      struct raft_message *m,
                      struct raft_message *reply,

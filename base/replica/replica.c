@@ -1,4 +1,9 @@
-/* A member of a cell: its life, proposals, barriers, state. */
+/* A member of a cell: opening and closing, proposals, barriers, state.
+ *
+ * Proposals that arrive together are one step of the core, so that they share
+ * a write and a message. The core is called from many fibers of one loop;
+ * replica__pump() after each call keeps what follows from it in one place.
+ */
 #include "base/replica/replica.h"
 
 #include <inttypes.h>
@@ -22,10 +27,10 @@
 #define SNAPSHOT_LOG_BYTES ((uint64_t)16 << 20)
 /* Proposals that may wait at once. */
 #define PROPOSALS_MAX 65536
-/* Of one step. */
+/* Bounds of one step. */
 #define STEP_MAX       1024
 #define STEP_BYTES_MAX ((size_t)4 << 20)
-/* Between looks at what cannot wake the looker. */
+/* Between looks at a state that wakes no fiber when it changes. */
 #define POLL_US 5000
 /* Time for the loop to read what its sockets hold. */
 #define LISTEN_US    1000
@@ -47,6 +52,7 @@ static void stop_leading(struct replica *r)
 {
     int code = r->closing ? ERR_CANCELLED : ERR_UNAVAILABLE;
     uint64_t term = r->leading_term;
+    PRE(term);
     log_info(r->world, "replica",
              "cell=%s member=%" PRIu64 " leads no more term=%" PRIu64, r->name,
              r->id, term);
@@ -55,7 +61,8 @@ static void stop_leading(struct replica *r)
     replica__fail_all(&r->barriers, code, lost_leadership);
     if (r->announced && r->machine.lead)
         r->machine.lead(r->machine.ctx, false, term);
-    r->announced = false;
+    r->announced = false;                          /* INV-4 */
+    POST(!r->entered.first && !r->barriers.first); /* INV-3 */
 }
 
 static void follow_role(struct replica *r)
@@ -82,10 +89,12 @@ void replica__pump(struct replica *r)
         else
             replica__queue_disk(r, &a);
     }
-    /* Behind the messages: what others do with them takes longest. */
+    /* After the messages: what others do with them takes longest. */
     if (r->disk_idle && r->queue_count)
         fiber_wake(r->disk);
     follow_role(r);
+    INVARIANT(!r->announced || r->leading_term);   /* INV-4 */
+    INVARIANT(r->applied <= raft_commit(r->raft)); /* INV-1 */
     if (r->closing)
         return;
     replica__sync_peers(r);
@@ -98,7 +107,7 @@ void replica__pump(struct replica *r)
 
 /* --- the clock's fiber ---------------------------------------------------- */
 
-/* What came together goes into the log together. */
+/* Proposals that arrived together go into the log together. */
 static void enter_proposals(struct replica *r)
 {
     struct raft_bytes *commands[STEP_MAX];
@@ -116,6 +125,7 @@ static void enter_proposals(struct replica *r)
         commands[n++] = raft_bytes_ref(w->command);
     }
     index = raft_propose(r->raft, replica__now_us(r), commands, n);
+    INVARIANT(!r->entered.last || r->entered.last->token < index); /* INV-3 */
     for (size_t i = 0; i < n; i++) {
         w = r->proposed.first;
         replica__move(&r->entered, w);
@@ -125,8 +135,8 @@ static void enter_proposals(struct replica *r)
     replica__pump(r);
 }
 
-/* This process stood still, or its loop did: what came meanwhile has not been
- * read yet, and silence that nobody listened to proves nothing. */
+/* Did this process stand still, or its loop? Then messages that arrived in the
+ * meantime are not read yet, and the silence proves nothing. */
 static bool is_late(const struct replica *r, uint64_t due)
 {
     return replica__now_us(r) > due + r->election_us / 4;
@@ -216,6 +226,8 @@ void replica__free(struct replica *r)
 
 void replica__start(struct replica *r)
 {
+    PRE(!r->outside && r->log); /* INV-6 */
+    PRE(!r->disk && !r->applier && !r->clock);
     r->disk = fiber_start(r->loop, "replica disk", replica__run_disk, r);
     r->applier =
         fiber_start(r->loop, "replica applier", replica__run_applier, r);
@@ -266,9 +278,9 @@ static void hand_over(struct replica *r)
     if (raft_transfer(r->raft, replica__now_us(r), 0, NULL) != 0)
         return;
     replica__pump(r);
-    /* Not a sleep: who stops a server cancels its fiber, and sleeps of those
-     * end at once. Counted, not timed: on a machine that is crashing nothing
-     * takes time. */
+    /* Not a sleep: a server is stopped by cancelling its fiber, whose sleeps
+     * then end at once. Counted, not timed: on a machine that is crashing
+     * nothing takes time. */
     for (; raft_role(r->raft) == RAFT_LEADER && waited_us < r->election_us;
          waited_us += POLL_US)
         (void)fiber_park_until((replica__now_us(r) + POLL_US) * 1000);
@@ -297,6 +309,7 @@ void replica_close(struct replica *r)
     end_fiber(r->disk);
     end_fiber(r->applier);
     replica__stop_peers(r);
+    INVARIANT(!r->proposed.first && !r->entered.first && !r->stored.first);
     replica__free(r);
 }
 
@@ -342,6 +355,7 @@ int replica_read_barrier(struct replica *r, struct err *err)
     int rc = replica__check_leading(r, err);
     if (rc)
         return rc;
+    PRE(fiber_self());
     w.token = raft_barrier(r->raft, replica__now_us(r));
     replica__enqueue(&r->barriers, &w);
     replica__pump(r);
@@ -354,6 +368,7 @@ static void status_members(const struct replica *r, struct replica_status *out)
 {
     const struct raft_config *c = raft_members(r->raft);
     uint64_t now = replica__now_us(r);
+    INVARIANT(c->count <= REPLICA_MEMBERS_MAX);
     out->member_count = c->count;
     for (size_t i = 0; i < c->count; i++) {
         const struct raft_member *m = &c->members[i];
@@ -432,6 +447,7 @@ int replica_not_leader(const struct replica *r, struct err *err)
 bool replica_leader_hint(const struct err *err, char *out, size_t out_bytes)
 {
     size_t len = strlen(err->subject);
+    PRE(out_bytes > 0);
     if (err->code != ERR_UNAVAILABLE || err->detail != ERR_DETAIL_NOT_LEADER ||
         len == 0 || len >= out_bytes)
         return false;

@@ -3,7 +3,8 @@
  *
  * A cell has one to five voting members; one is legal and the default of a
  * machine alone. Its heart is Raft (Ongaro & Ousterhout, "In Search of an
- * Understandable Consensus Algorithm", USENIX ATC 2014, and Ongaro's thesis) as
+ * Understandable Consensus Algorithm", USENIX ATC 2014, and Ongaro's
+ * dissertation) as
  * a pure step function, raft.h; this module gives it a disk (log.h,
  * snapshot.h), peers (base/rpc) and a clock.
  *
@@ -13,9 +14,9 @@
  *     replica_close(r)
  *
  * Outcomes. A proposal that ends with ERR_UNAVAILABLE, ERR_DEADLINE or
- * ERR_CANCELLED may yet be applied, unless replica_not_leader() says that it
- * was refused: whoever retries must let the machine recognise a command by its
- * client and number.
+ * ERR_CANCELLED may still be applied, unless replica_not_leader() says that it
+ * was refused. A caller that tries again must let the machine recognise a
+ * command by its client and number (base/session/answers.h).
  *
  * Threads: one loop, that of the fiber that opened it; every call, and every
  * call of the machine, is made there.
@@ -44,9 +45,10 @@ struct world;
 
 /* --- the machine --------------------------------------------------------- */
 
-/* What is replicated. The functions are called in the order of the log, one at
- * a time, and must give the same on every member: no clock, no chance, no I/O.
- * What they need of these comes inside the command. */
+/* The state machine that is replicated. Its functions are called in the order
+ * of the log, one at a time, and must give the same on every member: no clock,
+ * no randomness, no I/O. A command brings along the time or the random numbers
+ * that it needs. */
 struct replica_machine {
     void *ctx;
 
@@ -73,8 +75,8 @@ struct replica_machine {
 };
 
 /* For a machine whose state takes long to save and to load: both happen on
- * another thread, and the loop goes on. Nothing is applied meanwhile, so
- * proposals wait for it, and read barriers; what the machine holds beside the
+ * another thread, and the loop continues. Nothing is applied meanwhile, so
+ * proposals and read barriers wait; what the machine holds beside the
  * replicated state may change. save() must not touch that. */
 struct replica_aside {
     /* As load(), into a state of its own. On another thread. */
@@ -136,13 +138,13 @@ struct replica_options {
 /* Entering. A member that was given no id and has an empty directory asks the
  * others of its list. Once all of them answer that they know of no cell, they
  * found it: each with its id in the list. Where one has begun, this one joins
- * under an id that nobody had: added by the leader, a voter once it has caught
- * up, in the place of whoever had its address before. So a member whose disk
- * was lost comes back by being started with an empty directory, and never under
- * the id whose promises it forgot. Until then its role is REPLICA_OUTSIDE. One
- * that was moved tells the cell its new address; one that was removed, or has
- * another list than the others, is told by replica_health(): ERR_DENIED,
- * ERR_INVALID. */
+ * under an id that no member had: added by the leader, a voter once it has
+ * caught up, in the place of the member that had its address before. So a
+ * member whose disk was lost comes back by being started with an empty
+ * directory, and never under the id whose promises it forgot. Until then its
+ * role is REPLICA_OUTSIDE. One that was moved tells the cell its new address;
+ * one that was removed, or has another list than the others, is told by
+ * replica_health(): ERR_DENIED, ERR_INVALID. */
 
 /* Open the member, recover its state from @opts->directory into @machine
  * (copied; its ctx borrowed) and add its methods to @server, which must not
@@ -194,11 +196,11 @@ replica_transfer(struct replica *r, uint64_t id, struct err *err);
 
 /* Of a cell whose majority is gone for good: let the member whose directory is
  * @directory, which nobody has open, be the only one, with all that it has.
- * What only the others acknowledged is lost; they must never be started again
- * with what they had. @name: of the cell. *@others: how many the cell had
- * beside it; 0: nothing was done. Parks. Errors: ERR_NOTFOUND (no member's
- * directory), ERR_INVALID (of another cell, or it was no voter), those of
- * replica_open().
+ * Commands that only the others acknowledged are lost; the others must never be
+ * started again with their directories. @name: of the cell. *@others: how many
+ * the cell had beside it; 0: nothing was done. Parks. Errors: ERR_NOTFOUND (no
+ * member's directory), ERR_INVALID (of another cell, or it was no voter), those
+ * of replica_open().
  */
 MUST_CHECK int replica_rescue(struct world *w,
                               const char *name,
@@ -241,12 +243,12 @@ struct replica_status {
     } members[REPLICA_MEMBERS_MAX];
 };
 
-/* What this member knows of the cell now. */
+/* The cell as this member knows it now. */
 void replica_get_status(const struct replica *r, struct replica_status *out);
 
-/* 0, or why this member is silent: ERR_FULL (it goes on once there is space),
- * ERR_IO and others (its disk failed: only opening it again helps, so that a
- * server had better end). */
+/* 0, or why this member is silent: ERR_FULL (it continues once there is space),
+ * ERR_IO and others (its disk failed: only opening it again helps, so a server
+ * should end). */
 MUST_CHECK int replica_health(const struct replica *r, struct err *err);
 
 /* True when this member leads and may serve: see machine.lead. */

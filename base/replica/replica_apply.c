@@ -1,5 +1,6 @@
 /* The applier's fiber: committed entries into the machine, snapshots of it, and
- * snapshots that come from a leader.
+ * snapshots from a leader. Only this fiber changes the machine, so that a
+ * snapshot is of one entry and a machine that is saved aside can be frozen.
  */
 #include "base/core/panic.h"
 #include "base/replica/replica_state.h"
@@ -8,7 +9,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
-/* Entries applied before others on the loop get their turn. */
+/* Entries applied before other fibers of the loop run. */
 #define APPLY_BATCH 256
 /* After a snapshot that could not be written. */
 #define SAVE_AGAIN_US 5000000
@@ -18,8 +19,8 @@
 static const char *const superseded =
     "another leader took over before the command was committed";
 
-/* The proposal whose entry this is, out of its list; those before it, and one
- * whose place another entry took, have failed. */
+/* The proposal of this entry, still in its list. Those before it have failed,
+ * as has one whose index another leader's entry took. */
 static struct replica_wait *
 take_proposal(struct replica *r, uint64_t index, uint64_t term)
 {
@@ -37,6 +38,8 @@ static void apply_one(struct replica *r, struct buf *scratch)
     uint64_t index = r->applied + 1;
     const struct raft_entry *e = raft_log_get(raft_entries(r->raft), index);
     struct replica_wait *w;
+    PRE(index <= raft_commit(r->raft)); /* INV-1 */
+    PRE(!r->frozen);                    /* INV-7 */
     INVARIANT(e);
     w = take_proposal(r, index, e->term);
     if (e->kind == RAFT_ENTRY_COMMAND) {
@@ -44,10 +47,12 @@ static void apply_one(struct replica *r, struct buf *scratch)
         r->machine.apply(r->machine.ctx, index, raft_bytes_slice(e->bytes),
                          w && w->reply ? w->reply : scratch);
     }
+    INVARIANT(r->applied + 1 == index); /* INV-1: apply() does not park. */
     r->applied = index;
     if (w)
         replica__finish(w, 0);
     if (e->kind == RAFT_ENTRY_NOOP && r->leading_term == e->term) {
+        INVARIANT(!r->announced); /* One such entry in a term. */
         r->announced = true;
         if (r->machine.lead)
             r->machine.lead(r->machine.ctx, true, e->term);
@@ -74,7 +79,7 @@ void replica__check_barriers(struct replica *r)
 
 /* --- snapshots of the machine -------------------------------------------- */
 
-/* Heap: the applier goes on while the saver writes. */
+/* Heap: the applier continues while the saver writes. */
 struct save {
     struct replica *replica;
     struct snapshot_info info;
@@ -86,6 +91,7 @@ struct save {
 static void take_image(void *arg)
 {
     struct save *s = arg;
+    PRE(s->info.index == s->replica->applied && s->image.len == 0);
     s->replica->machine.save(s->replica->machine.ctx, &s->image);
 }
 
@@ -102,6 +108,7 @@ static void run_saver(void *arg)
     struct save *s = arg;
     struct replica *r = s->replica;
     uint64_t now;
+    INVARIANT(r->saving);
     if (r->frozen) {
         offload(take_image, s);
         r->frozen = false;
@@ -139,6 +146,8 @@ static bool wants_save(const struct replica *r)
 static void start_save(struct replica *r)
 {
     struct save *s = mem_zalloc(1, sizeof(*s));
+    PRE(!r->saving && !r->frozen); /* INV-7 */
+    PRE(r->applied > raft_snapshot_index(r->raft));
     s->replica = r;
     s->info.index = r->applied;
     s->info.term = raft_log_term(raft_entries(r->raft), r->applied);
@@ -175,6 +184,7 @@ static void accept_image(void *arg)
 static void build_aside(void *arg)
 {
     struct accept *a = arg;
+    PRE(a->replica->aside && a->rc == 0);
     a->rc = a->replica->aside->build(a->replica->machine.ctx,
                                      buf_slice(&a->image), &a->state, &a->err);
 }
@@ -193,6 +203,7 @@ static void replica_apply_load(struct replica *r, struct accept *a)
 static void replica_apply_install(struct replica *r)
 {
     struct accept a = {.replica = r};
+    PRE(r->install.kind == RAFT_DO_INSTALL && !r->frozen); /* INV-7 */
     mutex_lock(&r->files);
     offload(accept_image, &a);
     mutex_unlock(&r->files);
@@ -207,6 +218,7 @@ static void replica_apply_install(struct replica *r)
         log_warn(r->world, "replica",
                  "cell=%s member=%llu refused a snapshot: %s", r->name,
                  (unsigned long long)r->id, a.err.text);
+    INVARIANT(a.rc || r->applied > raft_commit(r->raft));
     r->install = (struct raft_action){0};
     raft_installed(r->raft, replica__now_us(r), a.info.index, a.info.term,
                    a.rc == 0 ? &a.info.config : NULL);

@@ -31,16 +31,21 @@ void replica__queue_disk(struct replica *r, struct raft_action *a)
         r->queue_cap = cap;
         r->queue_head = 0;
     }
+    PRE(a->kind != RAFT_DO_SEND);
+    INVARIANT(r->queue_count == 0 || a->op >= r->queue_last_op); /* INV-5 */
+    r->queue_last_op = a->op;
     r->queue[(r->queue_head + r->queue_count++) % r->queue_cap] = *a;
 }
 
 static struct raft_action *replica_disk_queued(struct replica *r, size_t i)
 {
+    PRE(i < r->queue_count);
     return &r->queue[(r->queue_head + i) % r->queue_cap];
 }
 
 static void replica_disk_dequeue(struct replica *r, size_t count)
 {
+    PRE(count <= r->queue_count);
     for (size_t i = 0; i < count; i++)
         raft_action_close(replica_disk_queued(r, i));
     r->queue_head = (r->queue_head + count) % r->queue_cap;
@@ -110,7 +115,8 @@ static bool log_op(const struct raft_action *a, struct replica_log_op *op)
     return false;
 }
 
-/* Do what the queue begins with. */
+/* Do the work at the front of the queue: a group of log operations, or a chunk.
+ */
 static void run_group(struct replica *r, struct trip *t)
 {
     struct replica_log_op ops[64];
@@ -120,16 +126,20 @@ static void run_group(struct replica *r, struct trip *t)
         t->count++;
     if (t->count == 0)
         t->chunk = replica_disk_queued(r, 0);
+    INVARIANT(!t->chunk || t->chunk->kind == RAFT_DO_CHUNK);
     if (t->chunk)
         mutex_lock(&r->files);
     offload(make_trip, t);
     if (t->chunk)
         mutex_unlock(&r->files);
+    POST(t->done <= MAX_OF(t->count, 1u));
 }
 
 static void on_done(struct replica *r, size_t count)
 {
-    r->done_op = replica_disk_queued(r, count - 1)->op;
+    uint64_t op = replica_disk_queued(r, count - 1)->op;
+    INVARIANT(op > r->done_op); /* INV-5 */
+    r->done_op = op;
     replica_disk_dequeue(r, count);
     raft_stored(r->raft, replica__now_us(r), r->done_op);
     while (r->stored.first && r->stored.first->token <= r->done_op)
@@ -147,6 +157,7 @@ static void on_failure(struct replica *r, const struct err *err)
 static void wait_for_space(struct replica *r)
 {
     uint64_t until = replica__now_us(r) + RETRY_FULL_US;
+    PRE(r->queue_count > 0); /* The work that found no space. */
     if (r->failure.code == 0)
         log_error(r->world, "replica",
                   "cell=%s member=%llu waits for space on its disk", r->name,
@@ -171,10 +182,11 @@ static void run_spare(void *arg)
 {
     struct replica *r = arg;
     struct trip t = {.replica = r};
+    INVARIANT(r->spare_making && !r->spare_made);
     offload(make_spare, &t);
     r->spare_making = false;
     r->spare_made = t.rc == 0;
-    /* The log does without, only slower. */
+    /* The log works without it, more slowly. */
     if (t.rc)
         r->spare_again_us = replica__now_us(r) + SPARE_AGAIN_US;
 }
@@ -182,6 +194,7 @@ static void run_spare(void *arg)
 /* Between trips. */
 static void see_to_spare(struct replica *r)
 {
+    INVARIANT(!(r->spare_making && r->spare_made));
     if (r->spare_making)
         return;
     if (r->spare_made)

@@ -1,13 +1,13 @@
-/* The way of a server into its cell, and the watch that it is still in it; see
+/* A server enters its cell, and then watches that it is still a member; see
  * replica.h.
  *
- * Why founding asks everybody. A member that lost its disk forgot whom it voted
- * for and what it promised to keep; were it to go on under its id, a majority
- * might elect two leaders of a term, or lose an entry. Whoever it voted for had
- * the new term on the disk before it asked. So if each of the others has an
- * empty directory, or has founded the cell and is in its first term, this one
- * cannot have promised anything that still matters, and its id of the list is
- * as good as new. In any other case it takes an id that nobody ever had.
+ * A founder asks all the others first. A member that lost its disk forgot its
+ * vote and the entries that it had confirmed; if it continued under its id, a
+ * majority might elect two leaders of a term, or lose an entry. A candidate has
+ * the new term on its disk before it asks for votes. So if each of the others
+ * has an empty directory, or has founded the cell and is in its first term,
+ * this one cannot have promised anything that still matters, and may use its id
+ * of the list. In any other case it takes an id that no member ever had.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,9 +24,9 @@
 /* Between rounds of questions. */
 #define ROUND_US 50000
 #define ASK_US   1000000
-/* A leader that lets somebody in first sends all that the cell has. */
+/* A leader sends a new member the whole state before it answers. */
 #define JOIN_US 60000000
-/* Between two lines of the log that say why it takes so long. */
+/* Between two lines of the log that say what it waits for. */
 #define TELL_US 5000000
 /* Between looks at whether there is a leader, and how long there may be none
  * before the others are asked. */
@@ -70,12 +70,13 @@ add_others(struct replica *r, const struct raft_config *c, struct others *out)
             at++;
         if (at < out->count || strcmp(address, r->address) == 0)
             continue;
+        INVARIANT(out->count < ARRAY_LEN(out->list));
         out->list[out->count].replica = r;
         memcpy(out->list[out->count++].address, address, RAFT_ADDRESS_BYTES);
     }
 }
 
-/* Everybody that this one was told of or knows. Owned. */
+/* All members that are known, configured or learned. Owned. */
 static struct others *find_others(struct replica *r)
 {
     struct others *out = mem_zalloc(1, sizeof(*out));
@@ -116,8 +117,8 @@ enum entry_mode {
     ENTRY_JOIN
 };
 
-/* It founded the cell, has not voted since, nor been told what others voted
- * for. One that joins has nothing, but was told of a cell. */
+/* Has it founded the cell, and neither voted nor learned of a vote since? A
+ * member that joins has nothing either, but knows of a cell. */
 static bool has_just_founded(const struct replica_status *s)
 {
     return s->term == 1 && s->last_index == 1;
@@ -128,8 +129,8 @@ static bool knows_same_list(const struct replica *r, const struct other *o)
     return o->view.list == replica__list_hash(&r->first);
 }
 
-/* ERR_INVALID: the lists differ, so that nobody may found anything. @missing:
- * who did not answer. */
+/* Choose from the answers how to enter. @missing gets the servers that did not
+ * answer. Errors: ERR_INVALID: the lists differ, so that none may found. */
 static int choose_entry(const struct replica *r,
                         const struct others *all,
                         enum entry_mode *out,
@@ -176,6 +177,7 @@ static int take_entry(struct replica *r, enum entry_mode entry, struct err *err)
     uint64_t own = r->id;
     bool founding = entry == ENTRY_FOUND && id_in_list(r);
     int rc;
+    PRE(r->outside && entry != ENTRY_WAIT);
     if (founding)
         r->id = id_in_list(r);
     rc = replica__make(r, founding, err);
@@ -206,7 +208,7 @@ static void report_wait(struct replica *r,
     log_warn(r->world, "replica", "cell=%s %s %s", r->name, what, why);
 }
 
-/* One round; whoever stays outside asks again. */
+/* One round; a member that stays outside asks again. */
 static int try_enter(struct replica *r, uint64_t *due_us, struct err *err)
 {
     struct others *all = ask_others(r);
@@ -254,12 +256,13 @@ static bool may_try_again(int rc)
            rc == ERR_CANCELLED || rc == ERR_IO || rc == ERR_FULL;
 }
 
-/* Ask @to, and whomever it says is the leader. */
+/* Ask @to, and the leader that it names. */
 static int ask_to_join(struct replica *r, const char *to, struct err *err)
 {
     struct cell_request q = {.cell = r->cell, .verb = CELL_JOIN, .id = r->id};
     char hint[RAFT_ADDRESS_BYTES];
     int rc;
+    PRE(strlen(r->address) < sizeof(q.address));
     memcpy(q.address, r->address, strlen(r->address));
     rc = cell_call(to, r->security, r->method, JOIN_US, &q, NULL, err);
     if (rc && replica_leader_hint(err, hint, sizeof(hint)) &&
@@ -293,7 +296,7 @@ static int replica_enter_join(struct replica *r, struct err *err)
 
 /* --- the watch ----------------------------------------------------------- */
 
-/* A leader, sure of it, that does not know this one. */
+/* Is @o surely the leader, and without this member in its table? */
 static bool forgot_us(const struct replica *r, const struct other *o)
 {
     const struct replica_status *s = &o->view.status;
@@ -320,7 +323,7 @@ static int check_removed(struct replica *r, struct err *err)
     return rc;
 }
 
-/* It is a member, but where it was. */
+/* Does the table have another address of this member? */
 static bool was_moved(const struct replica *r)
 {
     const struct raft_member *m =
@@ -362,6 +365,7 @@ void replica__run_enter(void *arg)
 
 void replica__end_enter(struct replica *r)
 {
+    PRE(r->closing);
     if (!r->enter)
         return;
     fiber_cancel(r->enter);

@@ -1,5 +1,7 @@
-/* Who is a member: changes of the table, on the leader, and the method by which
- * others ask for them. */
+/* Changes of the table of members, made by the leader, and the method by which
+ * servers and people ask for them. A new member first copies the log as a
+ * learner, so that it can vote for commits at once when it becomes a voter.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 
-/* Between looks at what cannot wake the looker. */
+/* Between looks at a state that wakes no fiber when it changes. */
 #define POLL_US 5000
 
 static const char lost_leadership[] =
@@ -46,7 +48,7 @@ static int replica_members_change(struct replica *r,
     return await_applied(r, index, term, err);
 }
 
-/* Wait until learner @id has what was committed when this looked. */
+/* Wait until learner @id has what is committed now. */
 static int await_caught_up(struct replica *r, uint64_t id, struct err *err)
 {
     uint64_t term = raft_term(r->raft);
@@ -143,7 +145,7 @@ int replica_transfer(struct replica *r, uint64_t id, struct err *err)
     return 0;
 }
 
-/* --- asked for by others ------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
 static bool replica_member_answers(const struct replica *r,
                                    const struct raft_member *m)
@@ -163,7 +165,7 @@ static const struct raft_member *find_at(const struct raft_config *c,
     return NULL;
 }
 
-/* What this one knows; of one that leads, the truth as of now. */
+/* The cell as this member knows it; as it is now, if this member leads. */
 static int replica_describe_members(struct replica *r,
                                     struct rpc_call *call,
                                     struct err *err)
@@ -172,7 +174,7 @@ static int replica_describe_members(struct replica *r,
     int rc = 0;
     if (!r->outside && raft_role(r->raft) == RAFT_LEADER)
         rc = replica_read_barrier(r, err);
-    /* One that leads no more knows what any other does. */
+    /* A member that leads no longer answers with what it knows. */
     if (rc && raft_role(r->raft) == RAFT_LEADER)
         return rc;
     replica_get_status(r, &v.status);
@@ -180,10 +182,10 @@ static int replica_describe_members(struct replica *r,
     return 0;
 }
 
-/* A process that came in the place of another at the same address, of which
- * nothing is heard any more. */
-static int
-make_room(struct replica *r, const struct raft_member *before, struct err *err)
+/* Remove the member at the address of a new one, if it is silent. */
+static int replica_replace_silent(struct replica *r,
+                                  const struct raft_member *before,
+                                  struct err *err)
 {
     if (replica_member_answers(r, before))
         return err_set(err, ERR_BUSY, "member %" PRIu64 " at %s answers still",
@@ -203,7 +205,7 @@ static int replica_join_member(struct replica *r,
     const struct raft_member *there = find_at(c, q->address);
     int rc = replica__check_leading(r, err);
     if (rc == 0 && there && there->id != q->id)
-        rc = make_room(r, there, err);
+        rc = replica_replace_silent(r, there, err);
     c = raft_members(r->raft);
     if (rc == 0 && !raft_config_votes(c, q->id) &&
         raft_config_voter_count(c) >= REPLICA_VOTERS_MAX)
@@ -233,7 +235,7 @@ static bool is_served_without(const struct replica *r,
     return is_served(r, &c);
 }
 
-/* Whom @q means. */
+/* The member that @q names. */
 static int find_meant(struct replica *r,
                       const struct cell_request *q,
                       const struct raft_member **out,
@@ -258,13 +260,14 @@ remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
 {
     const struct raft_member *m = NULL;
     int rc;
-    /* One that died a moment ago, or before this one began to lead, was heard
-     * not long ago: by then it will not have been. */
+    /* A member that died a moment ago, or before this one began to lead, counts
+     * as heard; after this it does not. */
     world_sleep_us(r->world, 2 * r->election_us);
     rc = find_meant(r, q, &m, err);
     if (rc)
         return rc;
-    /* It stood still itself, say, and will hear of them, or lead no more. */
+    /* This process may have stood still: it will hear the others, or stop
+     * leading. */
     if (!is_served(r, raft_members(r->raft)))
         return err_set(err, ERR_BUSY,
                        "too few members of cell %s have answered lately",
@@ -276,7 +279,7 @@ remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
                        m->id, m->address, r->name);
     if (m->id != r->id)
         return replica_remove(r, m->id, err);
-    /* The next leader does it, which goes on meanwhile. */
+    /* The caller asks the next leader. */
     rc = replica_transfer(r, 0, err);
     return rc ? rc : replica_not_leader(r, err);
 }

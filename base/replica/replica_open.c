@@ -1,14 +1,13 @@
-/* A member's directory: made, locked, read.
+/* A member's directory is made, locked and read.
  *
  *     LOCK              held by the process that has it open
- *     member            whose it is: "QRMEMBER" version:le32 crc:le32 of the
- *                       rest, id:le64, the cell's name
- *     joining           empty: the member is to be a voter and never was one
- *     snapshot-INDEX    snapshot.h
- *     log/              log.h
+ *     member            its owner: "QRMEMBER" version:le32 crc:le32 of the
+ * rest, id:le64, the cell's name joining           empty: the member is to be a
+ * voter and never was one snapshot-INDEX    snapshot.h log/              log.h
  *
  * `member` is written last: without it, the rest is an attempt that did not
- * finish. It then has no entry and no vote; what has is refused.
+ * finish, has no entry and no vote, and is made again. A directory with entries
+ * and without `member` is refused as damaged.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +30,7 @@ static void path_in(const struct replica *r, const char *name, struct buf *out)
     buf_printf(out, "%s/%s", r->directory, name);
 }
 
-/* --- whose it is --------------------------------------------------------- */
+/* --- its owner ----------------------------------------------------------- */
 
 static int write_member(struct replica *r, struct err *err)
 {
@@ -41,6 +40,7 @@ static int write_member(struct replica *r, struct err *err)
     struct slice part;
     struct file *f;
     int rc;
+    PRE(r->id != 0);
     buf_append(&bytes, MEMBER_MAGIC, 8);
     buf_put_le32(&bytes, MEMBER_VERSION);
     buf_put_le32(&bytes, 0);
@@ -116,7 +116,7 @@ static int read_member(struct replica *r, bool *found, struct err *err)
     return rc;
 }
 
-/* --- that it is to be a voter -------------------------------------------- */
+/* --- the mark that it is to be a voter ----------------------------------- */
 
 static void read_joining(struct replica *r)
 {
@@ -159,7 +159,7 @@ int replica__joined(struct replica *r, struct err *err)
     return rc;
 }
 
-/* --- making one ---------------------------------------------------------- */
+/* --- making a directory -------------------------------------------------- */
 
 static int first_config(const struct replica_options *opts,
                         struct raft_config *out,
@@ -203,7 +203,7 @@ make_member(struct replica *r, const struct raft_config *first, struct err *err)
     return rc;
 }
 
-/* --- reading it ---------------------------------------------------------- */
+/* --- reading a directory ------------------------------------------------- */
 
 static int
 read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
@@ -250,8 +250,8 @@ static int replica_open_align_log(struct replica *r,
             raft_log_drop_prefix(l, info->index);
         return 0;
     }
-    /* The snapshot was installed and the power went before the log was told:
-     * what it holds is of the past. */
+    /* The power failed after the snapshot was installed and before the log was
+     * reset: its entries are obsolete. */
     raft_log_reset(l, info->index, info->term);
     return replica_log_write(r->log, &reset, 1, &done, err);
 }
@@ -282,11 +282,13 @@ static void make_core(struct replica *r,
                                  .config = &info->config};
     uint64_t last =
         raft_log_term(&state->entries, raft_log_last(&state->entries));
+    PRE(state->entries.base_index == info->index);
     stable.term = MAX_OF(state->term, last);
     stable.vote = stable.term == state->term ? state->vote : 0;
     stable.entries = take_entries(&state->entries, &stable.entry_count);
     begin_core(r, &stable);
     r->applied = info->index;
+    POST(raft_commit(r->raft) == r->applied); /* INV-1 */
 }
 
 static int read_all(struct replica *r, struct err *err)
@@ -297,6 +299,7 @@ static int read_all(struct replica *r, struct err *err)
     struct replica_log_state state;
     struct snapshot_info info;
     int rc = read_snapshot(r, &info, err);
+    PRE(!r->log);
     if (rc == 0)
         rc = replica_log_open(&log, &r->log, &state, err);
     if (rc)
@@ -312,17 +315,18 @@ static int read_all(struct replica *r, struct err *err)
     return rc;
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- recovery ------------------------------------------------------------ */
 
-/* Ids that are given out one by one are below. */
+/* Ids that people give out one by one are below. */
 #define OWN_IDS_FROM   UINT64_C(1000)
 #define OWN_IDS_BEFORE (UINT64_C(1) << 40)
 
-/* Nobody knows it, and it knows nobody. */
+/* Open a member that is in no cell yet, with an id of its own choice. */
 static int stay_outside(struct replica *r, struct err *err)
 {
     static const struct raft_config nobody;
     const struct raft_stable nothing = {.config = &nobody};
+    PRE(r->id == 0 && !r->raft);
     r->outside = true;
     r->id = OWN_IDS_FROM + world_random(r->world) % OWN_IDS_BEFORE;
     begin_core(r, &nothing);
@@ -340,12 +344,13 @@ int replica__make(struct replica *r, bool founding, struct err *err)
         rc = read_all(r, err);
     if (rc)
         return rc;
+    INVARIANT(r->outside && r->raft != before); /* INV-6 */
     raft_free(before);
     r->outside = false;
     return 0;
 }
 
-/* Nobody else has to be asked. */
+/* Is this the only first member? */
 static bool founds_alone(const struct replica *r)
 {
     return r->first.count == 1 &&
@@ -372,7 +377,7 @@ static int open_keys(struct replica *r, struct err *err)
     path_in(r, "KEYS", &path);
     rc = keyring_open(r->world, keyring_world_place(r->world, buf_cstr(&path)),
                       r->masters, true, &r->keyring, err);
-    /* Nobody else has this directory: a new master key takes over at once. */
+    /* No other process has this directory: a new master key takes over now. */
     if (rc == 0 && r->keyring && r->masters)
         rc = keyring_rewrap(r->keyring, &rewrapped, err);
     if (rc)
@@ -416,8 +421,8 @@ int replica__reopen(struct replica *r, struct err *err)
     return rc ? rc : read_all(r, err);
 }
 
-/* Does the directory, which has no file `member`, hold what a member was told
- * or promised? */
+/* Does the directory, which has no file `member`, hold entries, a vote or a
+ * snapshot of a member? */
 static int check_no_member(struct replica *r, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
@@ -460,6 +465,9 @@ int replica__recover(struct replica *r,
                        "a read lease of %" PRIu64 " ms is not shorter than the "
                        "election's %" PRIu64 " ms",
                        r->core.lease_us / 1000, r->election_us / 1000);
+    if (r->address && strlen(r->address) >= RAFT_ADDRESS_BYTES)
+        return err_set(err, ERR_INVALID, "address \"%.80s…\" is too long",
+                       r->address);
     rc = first_config(opts, &r->first, err);
     if (rc)
         return rc;

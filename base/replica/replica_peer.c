@@ -1,4 +1,7 @@
-/* The other members: connections, messages out and in. */
+/* The other members: connections, and messages out and in. Each message is a
+ * call in a fiber of its own, which first waits for the operation that the
+ * message depends on; a reply waits in the handler's fiber in the same way.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,8 +26,9 @@
 static void forget_peer(struct replica *r, struct replica_peer *p)
 {
     size_t i = 0;
-    while (r->peers[i] != p)
+    while (i < r->peer_count && r->peers[i] != p)
         i++;
+    INVARIANT(i < r->peer_count && p->gone);
     r->peers[i] = r->peers[--r->peer_count];
     mem_free(p);
     if (r->closer)
@@ -54,6 +58,7 @@ static void start_peer(struct replica *r, const struct raft_member *m)
     struct rpc_channel_options opts = {.security = r->security,
                                        .backoff_min_us = BACKOFF_MIN_US,
                                        .backoff_max_us = BACKOFF_MAX_US};
+    PRE(m->id != r->id && r->peer_count < ARRAY_LEN(r->peers));
     p->replica = r;
     p->id = m->id;
     memcpy(p->address, m->address, sizeof(p->address));
@@ -72,6 +77,7 @@ static struct replica_peer *find_peer(const struct replica *r, uint64_t id)
 void replica__sync_peers(struct replica *r)
 {
     const struct raft_config *c = raft_members(r->raft);
+    INVARIANT(r->peer_count <= ARRAY_LEN(r->peers));
     for (size_t i = 0; i < r->peer_count; i++) {
         const struct raft_member *m = raft_config_find(c, r->peers[i]->id);
         if (!m || strcmp(m->address, r->peers[i]->address) != 0)
@@ -114,6 +120,7 @@ static void read_chunk(void *arg)
 static int fill_chunk(struct replica *r, struct raft_message *m)
 {
     struct chunk_read t = {r, m, 0};
+    PRE(m->kind == RAFT_SNAPSHOT && m->data.len == 0);
     mutex_lock(&r->files);
     offload(read_chunk, &t);
     mutex_unlock(&r->files);
@@ -204,6 +211,8 @@ static void run_send(void *arg)
 void replica__send(struct replica *r, struct raft_action *a)
 {
     struct replica_send *s = mem_zalloc(1, sizeof(*s));
+    PRE(a->kind == RAFT_DO_SEND && !r->closing);
+    PRE(a->message.from == r->id);
     s->replica = r;
     s->message = a->message;
     s->after_op = a->op;
@@ -217,6 +226,7 @@ void replica__send(struct replica *r, struct raft_action *a)
 
 void replica__stop_peers(struct replica *r)
 {
+    PRE(r->closing && !r->closer);
     r->closer = fiber_self();
     for (struct replica_send *s = r->sends; s; s = s->next)
         fiber_cancel(s->fiber);
@@ -227,6 +237,7 @@ void replica__stop_peers(struct replica *r)
     while (r->peer_count)
         fiber_park();
     r->closer = NULL;
+    POST(!r->sends && r->peer_count == 0);
 }
 
 /* --- messages in --------------------------------------------------------- */
@@ -275,6 +286,7 @@ static int replica_peer_answer(struct replica *r,
     if (raft_missing(r->raft) && !r->failed)
         give_up(r);
     replica__pump(r);
+    INVARIANT(!sane || reply.to == m->from);
     if (r->failed)
         return err_copy(err, &r->failure);
     if (!sane)

@@ -1,5 +1,7 @@
-/* The last resort of a cell that lost its majority for good: one of those that
- * are left goes on alone. */
+/* The last resort of a cell that lost its majority for good: one of the
+ * remaining members continues alone, by an entry in its log that makes it the
+ * only one.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,9 +16,9 @@ static int load_nothing(void *ctx, struct slice image, struct err *err)
     return 0;
 }
 
-/* The table of which it is the only member, as the entry of a term that nobody
- * has led: in force once it is in the log, committed with all before it when
- * this member has elected itself. */
+/* Append the table with this member alone, as an entry of a term without a
+ * leader. It is in force once it is in the log, and is committed, with all
+ * entries before it, when this member has elected itself. */
 static int
 write_table(struct replica *r, const struct raft_member *self, struct err *err)
 {
@@ -32,9 +34,11 @@ write_table(struct replica *r, const struct raft_member *self, struct err *err)
     struct buf bytes = BUF_INIT;
     size_t done;
     int rc;
+    PRE(self->voting && self->id == r->id);
     raft_config_encode(&alone, &bytes);
     entry.bytes = raft_bytes_new(buf_slice(&bytes));
     rc = replica_log_write(r->log, ops, ARRAY_LEN(ops), &done, err);
+    INVARIANT(rc || done == ARRAY_LEN(ops));
     raft_bytes_unref(entry.bytes);
     buf_close(&bytes);
     return rc;

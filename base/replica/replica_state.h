@@ -1,16 +1,31 @@
-/* What the fibers of a member share. Private to replica*.c.
+/* The state of a member, shared by its fibers. Private to replica*.c.
  *
  * One loop owns all of it. Every call of the core is followed by
  * replica__pump(), which hands its actions to the fibers below:
  *
  *     clock     proposals that came together become one step; ticks
  *     disk      the core's work for the disk, in order, in groups
- *     spare     makes the log's next segment while the disk's goes on
+ *     spare     makes the log's next segment while the disk's fiber works
  *     applier   committed entries into the machine; snapshots in and out
- *     saver     writes a snapshot while the applier goes on
+ *     saver     writes a snapshot while the applier works
  *     send      one per message: a call and its reply
- *     enter     of one that was given no id: into the cell, and whether it is
- *               still in it
+ *     enter     of a member without an id: into the cell, and the watch that it
+ *               is still in it
+ *
+ * Invariants
+ *     INV-1. applied <= the core's commit; it grows by one entry at a time, or
+ *            to an installed snapshot's index (replica_apply.c).
+ *     INV-2. A wait is in the list that it names until it is done or its fiber
+ *            takes it out (replica_wait.c).
+ *     INV-3. `entered` is ordered by index, and holds proposals of leading_term
+ *            alone (replica.c).
+ *     INV-4. `announced` implies leading_term (replica.c).
+ *     INV-5. Operations of the disk are queued and done in the order of their
+ *            numbers; those up to done_op are on the disk (replica_disk.c).
+ *     INV-6. While `outside`, there is no log and no fiber but `enter`
+ *            (replica_open.c, replica_enter.c).
+ *     INV-7. While `frozen`, nothing is applied, loaded or saved elsewhere
+ *            (replica_apply.c).
  */
 #ifndef BASE_REPLICA_REPLICA_STATE_H
 #define BASE_REPLICA_REPLICA_STATE_H
@@ -36,8 +51,7 @@ struct rpc_channel;
 
 struct replica_waits;
 
-/* A fiber that waits for something of the replica's. On its stack, in one list.
- */
+/* A fiber that waits for the replica. On its stack, in one list. */
 struct replica_wait {
     struct replica_wait *next;
     struct replica_wait *prev;
@@ -93,7 +107,7 @@ struct replica {
     char *address; /* Owned; NULL: its id was given. */
     struct raft_config first; /* The first members. */
     struct fiber *enter;
-    struct others *asking; /* Of `enter`: whom it waits for; NULL: nobody. */
+    struct others *asking; /* Of `enter`: the servers it waits for, or NULL. */
     struct replica_log *log;
     bool closing;
     bool failed; /* The disk: for good. */
@@ -105,18 +119,19 @@ struct replica {
     uint64_t leading_term; /* The core leads since this term; 0: it does not. */
     bool announced;        /* machine.lead(true) was called. */
     struct fiber *clock;
-    uint64_t clock_due_us; /* What it sleeps until. */
+    uint64_t clock_due_us; /* It sleeps until then. */
     /* Disk */
     struct raft_action *queue; /* Ring. */
     size_t queue_head;
     size_t queue_count;
     size_t queue_cap;
+    uint64_t queue_last_op; /* Of the newest action queued. */
     uint64_t done_op;
     struct replica_waits stored; /* Replies that wait for the disk. */
     struct fiber *disk;
     bool disk_idle;          /* Parked with nothing to do. */
     struct fiber *spare;     /* NULL: none was ever made. */
-    bool spare_making;       /* It is at it. */
+    bool spare_making;       /* Its fiber runs. */
     bool spare_made;         /* For the disk's fiber to take. */
     uint64_t spare_again_us; /* Not before, after one failed. */
     struct mutex files;      /* One call of snapshot.h at a time. */
@@ -136,8 +151,10 @@ struct replica {
     struct fiber *closer;       /* Waits for them to end. */
 };
 
+/* The monotonic clock, µs. */
 uint64_t replica__now_us(const struct replica *r);
-/* Hand out what the core asks for, and see to who leads. */
+/* Hand out the core's actions, follow its role, wake the fibers that have work.
+ * After every call that changes the core. */
 void replica__pump(struct replica *r);
 
 /* --- waiting (replica_wait.c) --------------------------------------------- */
@@ -147,7 +164,7 @@ void replica__enqueue(struct replica_waits *list, struct replica_wait *w);
 /* Wait until it is done, or until the fiber's deadline or cancellation, which
  * takes it out. Parks. Returns w->rc. */
 MUST_CHECK int replica__await(struct replica_wait *w);
-/* Out of its list and last in @to. */
+/* Move it out of its list, to the end of @to. */
 void replica__move(struct replica_waits *to, struct replica_wait *w);
 /* Take it out and wake its fiber. */
 void replica__finish(struct replica_wait *w, int rc);
@@ -157,49 +174,58 @@ void replica__fail_all(struct replica_waits *list, int code, const char *why);
 /* --- disk (replica_disk.c) --------------------------------------------------
  */
 
+/* Queue the work of @a, which is taken over. */
 void replica__queue_disk(struct replica *r, struct raft_action *a);
+/* The disk's fiber. */
 void replica__run_disk(void *arg);
-/* Wait until operation @op is on the disk. Parks. */
+/* Wait until operation @op is on the disk. Parks. Errors: the disk's;
+ * ERR_CANCELLED, ERR_DEADLINE. */
 MUST_CHECK int
 replica__await_stored(struct replica *r, uint64_t op, struct err *err);
 
 /* --- machine (replica_apply.c) ----------------------------------------------
  */
 
+/* The applier's fiber. */
 void replica__run_applier(void *arg);
-/* Barriers that may be passed now. */
+/* Let the barriers pass that may. */
 void replica__check_barriers(struct replica *r);
 
 /* --- peers (replica_peer.c) --------------------------------------------------
  */
 
-/* Connections to the members of now. */
+/* Have connections to the present members, and to no others. */
 void replica__sync_peers(struct replica *r);
 /* Send the message of @a, which is taken over. */
 void replica__send(struct replica *r, struct raft_action *a);
+/* The method by which members send messages: core's message in, reply out.
+ * Parks. */
 MUST_CHECK int
 replica__serve(void *ctx, struct rpc_call *call, struct err *err);
-void replica__stop_peers(struct replica *r); /* Parks. */
+/* End all sends and connections. PRE: closing. Parks. */
+void replica__stop_peers(struct replica *r);
 
 /* --- members (replica_members.c) -------------------------------------------
  */
 
-/* REPLICA_CELL_METHOD(). */
+/* The method REPLICA_CELL_METHOD() (cell_call.h). Parks. */
 MUST_CHECK int
 replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err);
 
 /* --- entering (replica_enter.c) --------------------------------------------
  */
 
+/* The fiber of a member that enters, and then watches that it is a member. */
 void replica__run_enter(void *arg);
-void replica__end_enter(struct replica *r); /* PRE: closing. Parks. */
-/* Of the first members' ids and addresses. */
+/* End it. PRE: closing. Parks. */
+void replica__end_enter(struct replica *r);
+/* A hash of the first members' ids and addresses. */
 uint64_t replica__list_hash(const struct raft_config *first);
-/* The fibers of one that is in the cell. */
+/* Start the fibers of a member. PRE: it is in the cell. */
 void replica__start(struct replica *r);
 /* 0, or why commands cannot be taken here. */
 MUST_CHECK int replica__check_leading(struct replica *r, struct err *err);
-/* It cannot go on: replica_health() says why. */
+/* The member cannot continue: replica_health() says why. */
 void replica__fail(struct replica *r, const struct err *why);
 
 /* --- life (replica.c) -------------------------------------------------------
@@ -209,6 +235,7 @@ void replica__fail(struct replica *r, const struct err *why);
 struct replica *replica__new(struct world *w,
                              const struct replica_machine *machine,
                              const struct replica_options *opts);
+/* PRE: no fiber of it runs. */
 void replica__free(struct replica *r);
 
 /* --- directory (replica_open.c) ----------------------------------------------
@@ -225,7 +252,7 @@ MUST_CHECK int replica__reopen(struct replica *r, struct err *err);
 /* Make the directory of one that is outside and read it: as founder @r->id, or
  * as one that joins under that id. On error it is outside still. Parks. */
 MUST_CHECK int replica__make(struct replica *r, bool founding, struct err *err);
-/* Says in @err what can be done about damage. */
+/* Add to @err what can be done about damage. */
 void replica__hint_at_remedy(struct err *err);
 /* It is a voter: keep that. Parks. */
 MUST_CHECK int replica__joined(struct replica *r, struct err *err);

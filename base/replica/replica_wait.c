@@ -1,10 +1,14 @@
-/* Fibers that wait for the replica. */
+/* Lists of fibers that wait for the replica. A wait lives on its fiber's stack,
+ * so it leaves its list before the fiber continues, also when it is cancelled.
+ */
 #include "base/core/panic.h"
 #include "base/replica/replica_state.h"
 #include "base/runtime/fiber.h"
 
 static void link_last(struct replica_waits *list, struct replica_wait *w)
 {
+    PRE(!w->done);
+    INVARIANT((list->first == NULL) == (list->count == 0));
     w->list = list;
     w->next = NULL;
     w->prev = list->last;
@@ -19,6 +23,8 @@ static void link_last(struct replica_waits *list, struct replica_wait *w)
 static void unlink_wait(struct replica_wait *w)
 {
     struct replica_waits *list = w->list;
+    PRE(list && list->count > 0); /* INV-2 */
+    PRE(w->prev ? w->prev->next == w : list->first == w);
     if (w->prev)
         w->prev->next = w->next;
     else
@@ -32,6 +38,7 @@ static void unlink_wait(struct replica_wait *w)
 
 void replica__enqueue(struct replica_waits *list, struct replica_wait *w)
 {
+    PRE(fiber_self());
     w->fiber = fiber_self();
     link_last(list, w);
 }
@@ -44,6 +51,7 @@ void replica__move(struct replica_waits *to, struct replica_wait *w)
 
 void replica__finish(struct replica_wait *w, int rc)
 {
+    PRE(!w->done);
     unlink_wait(w);
     w->rc = rc;
     w->done = true;
@@ -61,6 +69,7 @@ void replica__fail_all(struct replica_waits *list, int code, const char *why)
 int replica__await(struct replica_wait *w)
 {
     int rc = 0;
+    PRE(w->fiber == fiber_self());
     while (!w->done && rc == 0)
         rc = fiber_park_checked(w->err);
     if (w->done)

@@ -1,4 +1,7 @@
-/* Snapshots as files. */
+/* Snapshots as files: written under another name, synced, renamed, and only
+ * then older ones are removed, so that after any crash one whole snapshot
+ * counts.
+ */
 #include "base/replica/snapshot.h"
 
 #include <inttypes.h>
@@ -95,7 +98,9 @@ static void put_header(const struct snapshot_info *info,
 {
     struct buf config = BUF_INIT;
     char *p;
+    PRE((info->index == 0) == (info->term == 0));
     raft_config_encode(&info->config, &config);
+    PRE(config.len <= CONFIG_BYTES_MAX && out->len == 0);
     p = buf_extend(out, SNAPSHOT_HEADER_BYTES);
     memcpy(p, MAGIC, 8);
     put_le32(p + 8, VERSION);
@@ -247,6 +252,7 @@ int snapshot_read_chunk(struct world *w,
     size_t got = 0;
     struct sealed_file *f;
     int rc;
+    PRE(max > 0);
     path_of(directory, index, &path);
     rc = sealed_file_open(w, buf_cstr(&path), FILE_READ, k, &f, err);
     buf_close(&path);
@@ -318,6 +324,7 @@ int snapshot_write(struct world *w,
     struct buf path = BUF_INIT;
     struct slice parts[2];
     int rc;
+    PRE(image.len <= SNAPSHOT_IMAGE_MAX);
     put_header(info, image, &head);
     parts[0] = buf_slice(&head);
     parts[1] = image;

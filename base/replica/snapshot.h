@@ -6,8 +6,8 @@
  *            index:le64 term:le64 image-bytes:le64 image-crc:le32
  *            config-bytes:le32 config image
  *
- * The newest counts; older ones are removed once it is on the disk. One that
- * comes from the leader gathers in DIR/incoming until it is whole.
+ * The newest counts; older ones are removed once it is on the disk. A snapshot
+ * from the leader is gathered in DIR/incoming until it is whole.
  *
  * With a keyring each file is one of sealed pieces (base/crypt/sealed_file.h)
  * with the bytes above; chunks that go to others are not encrypted, but by the
@@ -43,8 +43,8 @@ struct snapshot_info {
     uint64_t image_bytes;
 };
 
-/* Write it, make it durable and remove older ones. ERR_FULL, ERR_IO: the older
- * one still counts. */
+/* Write a snapshot, make it durable and remove older ones. Errors: ERR_FULL,
+ * ERR_IO: the older one still counts. */
 MUST_CHECK int snapshot_write(struct world *w,
                               struct keyring *k,
                               const char *directory,
@@ -68,14 +68,15 @@ MUST_CHECK int snapshot_load(struct world *w,
                              struct snapshot_info *info,
                              struct buf *image,
                              struct err *err);
-/* The same of any file, by its path. */
+/* The same for the file at @path. */
 MUST_CHECK int snapshot_load_file(struct world *w,
                                   struct keyring *k,
                                   const char *path,
                                   struct snapshot_info *info,
                                   struct buf *image,
                                   struct err *err);
-bool snapshot_is_one(struct slice head); /* By its first bytes. */
+/* Does a snapshot begin with @head? */
+bool snapshot_is_one(struct slice head);
 
 /* Up to @max bytes of the file at @offset, appended to @out; *@last: nothing
  * follows them. */
