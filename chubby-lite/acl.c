@@ -1,4 +1,8 @@
-/* Access control lists: files below /acl, see cell.h. */
+/* Access control lists: files below /acl with a principal a line, so that they
+ * are changed, watched and protected as any other file (Chubby, OSDI 2006,
+ * section 2.3).
+ */
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "chubby-lite/cell_state.h"
 
@@ -24,6 +28,7 @@ int cell__allowed(const struct cell *c,
     const struct node *directory;
     const struct node *file;
 
+    PRE(principal && c->root->is_directory);
     if (acl.len == 0)
         return 0;
     directory = node_child(c->root, SLICE_LIT("acl"));

@@ -1,4 +1,7 @@
-/* The machine of the lock service: one command after the other, see cell.h. */
+/* The state machine of the lock service: decodes a command, answers it from the
+ * kept answers or executes it, and keeps its answer. Operations on nodes and
+ * locks are in cell_node.c and cell_lock.c.
+ */
 #include "chubby-lite/cell.h"
 
 #include <inttypes.h>
@@ -77,6 +80,7 @@ int cell_handle(const struct cell *c,
     if ((h->flags & flags) != flags)
         return err_set(err, ERR_DENIED, "the handle was not opened for this");
     *out = h;
+    POST(h->session->id == session && h->node);
     return 0;
 }
 
@@ -99,11 +103,12 @@ static int open_session(struct execution *x)
     if (c->contents.len > SESSION_ADDRESS_BYTES_MAX)
         return err_set(x->err, ERR_TOOBIG, "an address of %zu bytes",
                        c->contents.len);
+    PRE(c->session != 0);
     session_add(t, c->session, c->principal, c->contents, c->lock_delay_ms);
     return 0;
 }
 
-/* @failed: its client did not say so. */
+/* @failed: not by its client, so that lock-delays begin. */
 static int end_session(struct execution *x, bool failed)
 {
     struct handle **all = handle_sorted(x->session);
@@ -113,6 +118,7 @@ static int end_session(struct execution *x, bool failed)
     for (i = 0; i < count; i++)
         cell__close_handle(x->cell, all[i], failed);
     mem_free(all);
+    INVARIANT(x->session->handle_count == 0);
     session_remove(&x->cell->table, x->session);
     x->session = NULL;
     return 0;
@@ -122,6 +128,7 @@ static int end_session(struct execution *x, bool failed)
 
 static int cell_execute(struct execution *x)
 {
+    PRE(x->session || x->command->operation == CHUBBY_OP_SESSION_OPEN);
     switch (x->command->operation) {
     case CHUBBY_OP_SESSION_OPEN: return open_session(x);
     case CHUBBY_OP_SESSION_CLOSE: return end_session(x, false);
@@ -140,13 +147,15 @@ static int cell_execute(struct execution *x)
 /* Append the answer of @x, whose outcome is @code, to @out. */
 static void put_answer(struct execution *x, int code, struct buf *out)
 {
+    PRE(code <= 0);
     x->answer->code = code;
     if (code)
         x->answer->text = slice_str(x->err->text);
     chubby_answer_put(x->answer, out);
 }
 
-/* Has the command been executed before, or may it not be? Then *@code. */
+/* Is the command answered without execution: because it was executed before
+ * (then its answer is in @out), or because of the error *@code? */
 static bool is_settled(struct execution *x, struct buf *out, int *code)
 {
     const struct chubby_command *c = x->command;
@@ -207,6 +216,7 @@ void cell_apply(struct cell *c, struct slice bytes, struct buf *answer)
     }
     code = cell_execute(&x);
     put_answer(&x, code, answer);
+    INVARIANT(answer->len > begin); /* INV-3 */
     if (x.session && command.sequence)
         session_answers_keep(&x.session->answers, command.sequence,
                              slice_sub(buf_slice(answer), begin, answer->len));

@@ -94,6 +94,7 @@ void cell_save(const struct cell *c, struct buf *out)
     codec_put_u64(out, c->now_us);
     codec_put_u64(out, c->instance_count);
     codec_put_u64(out, c->handle_count);
+    INVARIANT(c->node_count > 0); /* INV-2 */
     put_node(c->root, out);
     codec_put_u64(out, count);
     for (i = 0; i < count; i++)
@@ -103,7 +104,8 @@ void cell_save(const struct cell *c, struct buf *out)
 
 /* --- loading ------------------------------------------------------------- */
 
-/* An image being read into a cell of its own. */
+/* An image being read into a cell of its own, which replaces the present one
+ * when all of it was good. Anything that breaks an invariant makes it bad. */
 struct loading {
     struct codec_reader r;
     uint64_t version;
@@ -119,12 +121,13 @@ static uint64_t get_below(struct loading *l, uint64_t bound)
     return l->r.bad ? 0 : v;
 }
 
-/* What follows the name and the kind of @n. */
+/* Read the fields of @n after its name and kind, and its children. */
 static void get_node_body(struct loading *l, struct node *n, size_t depth)
 {
     uint64_t count;
     size_t i;
 
+    PRE(depth <= CHUBBY_DEPTH_MAX); /* Bounds the recursion. */
     n->instance = get_below(l, l->cell->instance_count + 1);
     n->content_generation = codec_get_u64(&l->r);
     n->lock_generation = codec_get_u64(&l->r);
@@ -170,6 +173,7 @@ cell_image_hold(struct loading *l, struct handle *h, enum chubby_lock mode)
     n->mode = mode;
     n->holder_count++;
     h->holding = mode;
+    node_check(n);
 }
 
 static void get_handle(struct loading *l, struct session *s)

@@ -1,4 +1,7 @@
-/* Locks and sequencers of the machine, see cell.h. */
+/* Locks and sequencers. A lock's generation counts the times that it went from
+ * free to held, so that a sequencer of an earlier holder is never valid again
+ * (Chubby, OSDI 2006, section 2.4).
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,11 +11,12 @@
 #include "chubby-lite/cell_state.h"
 #include "chubby-lite/path.h"
 
-/* Somebody asks for the lock: tell those who hold it. */
+/* Tell the holders of the lock that another session asks for it. */
 static void notify_conflict(struct cell *c, struct node *n)
 {
     struct handle *h;
 
+    PRE(n->mode != CHUBBY_FREE);
     LIST_FOREACH(h, &n->handles, of_node)
     if (h->holding != CHUBBY_FREE && c->on_event &&
         (h->events & CHUBBY_EVENT_CONFLICT))
@@ -23,10 +27,11 @@ static int cell_lock_held(struct execution *x, const struct node *n)
 {
     const struct handle *h;
 
+    PRE(n->holder_count > 0);
     LIST_FOREACH(h, &n->handles, of_node)
     if (h->holding != CHUBBY_FREE)
         break;
-    INVARIANT(h);
+    INVARIANT(h); /* INV-3 of node.h. */
     return err_set(x->err, ERR_BUSY,
                    "the lock is held by session %" PRIx64 " of \"%s\"%s",
                    h->session->id, h->session->principal,
@@ -82,6 +87,8 @@ int cell__acquire(struct execution *x)
     n->mode = mode;
     n->holder_count++;
     h->holding = mode;
+    node_check(n);
+    POST(n->lock_free_us <= x->cell->now_us);
     cell__notify(x->cell, n, CHUBBY_EVENT_LOCKED);
     node_stat(n, &x->answer->stat);
     return 0;
@@ -95,6 +102,7 @@ void cell__unlock(struct cell *c, struct handle *h, bool failed)
     if (h->holding == CHUBBY_FREE)
         return;
     INVARIANT(n && n->holder_count > 0);
+    INVARIANT(h->holding == n->mode);
     if (failed) {
         delayed_us = c->now_us + (uint64_t)h->lock_delay_ms * 1000;
         n->lock_free_us = MAX_OF(n->lock_free_us, delayed_us);
@@ -102,6 +110,7 @@ void cell__unlock(struct cell *c, struct handle *h, bool failed)
     h->holding = CHUBBY_FREE;
     if (--n->holder_count == 0)
         n->mode = CHUBBY_FREE;
+    node_check(n);
 }
 
 int cell__release(struct execution *x)
@@ -126,6 +135,7 @@ int cell_sequencer(const struct handle *h, struct buf *out, struct err *err)
 {
     if (h->holding == CHUBBY_FREE)
         return err_set(err, ERR_INVALID, "the handle does not hold the lock");
+    INVARIANT(h->node && h->holding == h->node->mode);
     buf_printf(out, "%c:%" PRIu64 ":%" PRIu64 ":",
                h->holding == CHUBBY_EXCLUSIVE ? 'x' : 's',
                h->node->lock_generation, h->node->instance);
@@ -134,7 +144,7 @@ int cell_sequencer(const struct handle *h, struct buf *out, struct err *err)
 }
 
 /* Take the text up to the next ':' off *@rest. */
-static struct slice take_part(struct slice *rest)
+static struct slice sequencer_part(struct slice *rest)
 {
     size_t end = slice_find_byte(*rest, ':');
     struct slice part = slice_sub(*rest, 0, end);
@@ -148,15 +158,15 @@ int cell_check_sequencer(const struct cell *c,
                          struct err *err)
 {
     struct slice rest = sequencer;
-    struct slice mode = take_part(&rest);
+    struct slice mode = sequencer_part(&rest);
     uint64_t generation;
     uint64_t instance;
     const struct node *n;
     char held_mode;
 
     if ((!slice_eq_str(mode, "x") && !slice_eq_str(mode, "s")) ||
-        text_parse_u64(take_part(&rest), &generation, NULL) ||
-        text_parse_u64(take_part(&rest), &instance, NULL) ||
+        text_parse_u64(sequencer_part(&rest), &generation, NULL) ||
+        text_parse_u64(sequencer_part(&rest), &instance, NULL) ||
         path_check(rest, NULL))
         return err_set(err, ERR_INVALID, "\"%.*s\" is no sequencer",
                        SLICE_ARG(sequencer));

@@ -1,4 +1,6 @@
-/* Opening, writing and deleting nodes, see cell.h. */
+/* Opening, writing and deleting nodes. Every change is checked whole before its
+ * first step, so that a command that is refused changes nothing.
+ */
 #include <inttypes.h>
 
 #include "base/core/panic.h"
@@ -9,6 +11,7 @@ void cell__notify(struct cell *c, struct node *n, enum chubby_event event)
 {
     struct handle *h;
 
+    PRE(event != 0);
     if (!c->on_event)
         return;
     LIST_FOREACH(h, &n->handles, of_node)
@@ -42,6 +45,7 @@ static int may_create(struct execution *x, const struct node *above)
     size_t i;
     int code;
 
+    PRE(above->is_directory);
     code =
         cell__allowed(x->cell, who, slice_str(above->acl[ACL_WRITE]), x->err);
     for (i = 0; i < ACL_KINDS && !code; i++)
@@ -96,21 +100,25 @@ static int cell_node_create(struct execution *x, struct node **out)
     n->is_ephemeral = x->command->flags & CHUBBY_EPHEMERAL;
     n->instance = ++x->cell->instance_count;
     buf_append_slice(&n->contents, x->command->contents);
-    /* What it begins with counts as written: a write can be on condition that
-     * it is still that. */
+    /* First contents count as a write, so that a later write can demand that
+     * they are still there. */
     n->content_generation = n->contents.len > 0;
     for (i = 0; i < ACL_KINDS; i++)
         node_set_acl(n, (enum acl_kind)i, acl_of_new(x, above, i));
     x->cell->node_count++;
     x->cell->contents_bytes += n->contents.len;
+    INVARIANT(x->cell->node_count <= CELL_NODES_MAX);              /* INV-2 */
+    INVARIANT(x->cell->contents_bytes <= CELL_CONTENTS_BYTES_MAX); /* INV-2 */
+    node_check(above);
     above->content_generation++;
     cell__notify_children(x->cell, above);
+    POST(n->parent == above && n->instance > 0);
     x->answer->created = true;
     *out = n;
     return 0;
 }
 
-/* May the session open @n, which is there, as it asks? */
+/* May the session open @n, which exists, as it asks? */
 static int may_open(struct execution *x, const struct node *n)
 {
     unsigned flags = x->command->flags;
@@ -152,8 +160,10 @@ int cell__open(struct execution *x)
     const struct chubby_command *c = x->command;
     struct node *n = NULL;
     struct handle *h;
-    int code = check_open(x);
+    int code;
 
+    PRE(x->session);
+    code = check_open(x);
     if (code)
         return code;
     n = node_find(x->cell->root, c->path);
@@ -170,6 +180,7 @@ int cell__open(struct execution *x)
                            CHUBBY_UNCACHED);
     h->events = c->events;
     h->lock_delay_ms = c->lock_delay_ms;
+    POST(h->holding == CHUBBY_FREE && h->node == n);
     x->answer->handle = h->id;
     node_stat(n, &x->answer->stat);
     return 0;
@@ -177,12 +188,15 @@ int cell__open(struct execution *x)
 
 /* --- closing and deleting ------------------------------------------------ */
 
-/* Remove leaf @n: its handles lose it. */
-static void remove_node(struct cell *c, struct node *n)
+/* Remove leaf @n; its handles stay, without a node. */
+static void cell_node_remove(struct cell *c, struct node *n)
 {
     struct node *above = n->parent;
     struct handle *h;
 
+    PRE(above && n->child_count == 0);
+    INVARIANT(c->node_count > 0);                    /* INV-2 */
+    INVARIANT(c->contents_bytes >= n->contents.len); /* INV-2 */
     cell__notify(c, n, CHUBBY_EVENT_INVALID);
     while ((h = LIST_FIRST(&n->handles)))
         handle_orphan(h);
@@ -193,8 +207,9 @@ static void remove_node(struct cell *c, struct node *n)
     cell__notify_children(c, above);
 }
 
-/* Remove @n, and what is above it, as far as it is ephemeral and unused. */
-static void remove_unused(struct cell *c, struct node *n)
+/* Remove @n and the directories above it, up to the first that is not ephemeral
+ * or is in use. */
+static void cell_node_remove_unused(struct cell *c, struct node *n)
 {
     struct node *above;
 
@@ -202,7 +217,7 @@ static void remove_unused(struct cell *c, struct node *n)
          n && n->is_ephemeral && n->child_count == 0 && LIST_EMPTY(&n->handles);
          n = above) {
         above = n->parent;
-        remove_node(c, n);
+        cell_node_remove(c, n);
     }
 }
 
@@ -211,8 +226,9 @@ void cell__close_handle(struct cell *c, struct handle *h, bool failed)
     struct node *n = h->node;
 
     cell__unlock(c, h, failed);
+    INVARIANT(h->holding == CHUBBY_FREE);
     handle_remove(&c->table, h);
-    remove_unused(c, n);
+    cell_node_remove_unused(c, n);
 }
 
 int cell__close(struct execution *x)
@@ -242,8 +258,9 @@ int cell__delete(struct execution *x)
     if (h->node->child_count > 0)
         return err_set(x->err, ERR_BUSY, "the directory has %zu children",
                        h->node->child_count);
-    remove_node(x->cell, h->node);
-    remove_unused(x->cell, above);
+    cell_node_remove(x->cell, h->node);
+    POST(!h->node);
+    cell_node_remove_unused(x->cell, above);
     return 0;
 }
 
@@ -270,6 +287,7 @@ int cell__write(struct execution *x)
         return err_set(x->err, ERR_ABORTED,
                        "the content generation is %" PRIu64 ", not %" PRIu64,
                        n->content_generation, c->generation);
+    INVARIANT(x->cell->contents_bytes >= n->contents.len); /* INV-2 */
     x->cell->contents_bytes -= n->contents.len;
     buf_clear(&n->contents);
     buf_append_slice(&n->contents, c->contents);

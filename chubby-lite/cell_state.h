@@ -1,4 +1,6 @@
-/* What the files of the machine share. Private to chubby-lite's cell_*.c. */
+/* The state machine's parts. Private to chubby-lite's cell_*.c and acl.c; the
+ * invariants are in cell.h, node.h and session.h.
+ */
 #ifndef CHUBBY_LITE_CELL_STATE_H
 #define CHUBBY_LITE_CELL_STATE_H
 
@@ -28,10 +30,12 @@ struct execution {
 
 /* Tell the handles on @n that asked for @event. */
 void cell__notify(struct cell *c, struct node *n, enum chubby_event event);
-/* A child of @n, which may be NULL, came, went or was written. */
+/* Tell the handles on @n, which may be NULL, that a child was made, removed or
+ * written. */
 void cell__notify_children(struct cell *c, struct node *n);
 
-/* Each returns 0 or the error of the answer. */
+/* Execute one operation (command.h). Each returns 0 or the error of the answer,
+ * and changes nothing on error. */
 int cell__open(struct execution *x);
 int cell__close(struct execution *x);
 int cell__write(struct execution *x);
@@ -42,17 +46,19 @@ int cell__release(struct execution *x);
 
 /* --- cell_lock.c --------------------------------------------------------- */
 
-/* Free the lock @h holds, if any. @failed: its holder did not do it. */
+/* Free the lock that @h holds, if any. @failed: not by its holder, so that the
+ * lock-delay begins. */
 void cell__unlock(struct cell *c, struct handle *h, bool failed);
 
 /* --- cell_node.c --------------------------------------------------------- */
 
-/* Close @h, its lock with it; ephemeral nodes that nobody has open go. */
+/* Free the lock of @h and close it; remove ephemeral nodes without handles. */
 void cell__close_handle(struct cell *c, struct handle *h, bool failed);
 
 /* --- acl.c --------------------------------------------------------------- */
 
-/* May @principal do what the list named @acl decides? ERR_DENIED says no. */
+/* Does the list named @acl allow @principal? Errors: ERR_DENIED: it does not.
+ */
 MUST_CHECK int cell__allowed(const struct cell *c,
                              const char *principal,
                              struct slice acl,

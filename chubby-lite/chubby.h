@@ -1,11 +1,11 @@
-/* The lock service: a small file system whose files are also locks, for what a
- * cluster must agree on: who is master, which servers live, where the root is.
+/* The lock service: a small file system whose files are also locks. A cluster
+ * agrees with it on its master, its live servers, the place of its root.
  *
  * After M. Burrows, "The Chubby lock service for loosely-coupled distributed
  * systems", OSDI 2006. A cell of one, three or five servers keeps directories
- * and small files; each of both is also a reader-writer lock. Whole files are
- * read and written atomically, clients cache consistently, and are told of
- * what changes.
+ * and small files; each of them is also a reader-writer lock. Whole files are
+ * read and written atomically, clients cache consistently, and receive events
+ * about changes.
  *
  *     chubby_connect(w, &opts, &c, &err)
  *     chubby_open(c, "/bigtable/master", CHUBBY_WRITE | CHUBBY_CREATE, NULL,
@@ -22,9 +22,9 @@
  * handles and locks; otherwise it has expired, every call fails with
  * ERR_CLOSED, and its locks are free after their lock-delay.
  *
- * Locks are advisory. Who holds one passes its sequencer along with what it
- * asks of others, and these check it (chubby_check_sequencer()): a request that
- * was delayed until after the lock had changed hands is refused.
+ * Locks are advisory. A holder sends its sequencer along with its requests to
+ * other servers, which check it (chubby_check_sequencer()): a request that was
+ * delayed until after the lock had changed hands is refused.
  *
  * Threads: one loop, that of the fiber that connected.
  */
@@ -44,7 +44,7 @@ struct chubby_handle;
 struct rpc_security;
 struct world;
 
-/* Small files, as in the paper: who has more to say stores it elsewhere. */
+/* Small files, as in the paper: larger data belongs elsewhere. */
 #define CHUBBY_CONTENTS_BYTES_MAX  ((size_t)256 << 10)
 #define CHUBBY_PATH_BYTES_MAX      1024
 #define CHUBBY_NAME_BYTES_MAX      255
@@ -52,19 +52,19 @@ struct world;
 #define CHUBBY_SEQUENCER_BYTES_MAX (CHUBBY_PATH_BYTES_MAX + 64)
 #define CHUBBY_LOCK_DELAY_MS_MAX   60000
 
-/* --- what can be asked for, and told ------------------------------------- */
+/* --- flags, locks and events --------------------------------------------- */
 
 enum chubby_open_flags {
     CHUBBY_READ = 1,       /* Contents, children, state. */
     CHUBBY_WRITE = 2,      /* Contents, locks, deletion. */
-    CHUBBY_CHANGE_ACL = 4, /* Whose names are its access control lists. */
-    CHUBBY_CREATE = 8,     /* Make it if it is not there. */
-    CHUBBY_NEW = 16,       /* With CREATE: ERR_EXISTS if it is there. */
+    CHUBBY_CHANGE_ACL = 4, /* The names of its access control lists. */
+    CHUBBY_CREATE = 8,     /* Make it if it does not exist. */
+    CHUBBY_NEW = 16,       /* With CREATE: ERR_EXISTS if it exists. */
     CHUBBY_DIRECTORY = 32, /* Make, or insist on, a directory. */
-    CHUBBY_EPHEMERAL = 64, /* With CREATE: goes when nobody has it open (and, a
-                              directory, when it is empty). */
-    /* Each read asks the leader. Whoever changes the node waits for those who
-     * may have it in their cache, and for the lease of one that died: not for
+    CHUBBY_EPHEMERAL = 64, /* With CREATE: is removed when no session has it
+                              open (a directory: and when it is empty). */
+    /* Each read asks the leader. A change of the node waits for the sessions
+     * that may have it in their cache, or for the end of their leases; not for
      * this handle. */
     CHUBBY_UNCACHED = 128,
 };
@@ -77,12 +77,12 @@ enum chubby_lock {
 
 enum chubby_event {
     CHUBBY_EVENT_CONTENT = 1,  /* The file was written. */
-    CHUBBY_EVENT_CHILDREN = 2, /* A child came, went or was written. */
-    CHUBBY_EVENT_LOCKED = 4,   /* Somebody acquired the lock. */
-    CHUBBY_EVENT_CONFLICT = 8, /* Somebody asks for the lock held here. */
-    CHUBBY_EVENT_INVALID = 16, /* The node is gone; the handle is of no more
-                                  use. Always told. */
-    /* Of the session; always told. */
+    CHUBBY_EVENT_CHILDREN = 2, /* A child was made, removed or written. */
+    CHUBBY_EVENT_LOCKED = 4,   /* The lock was acquired. */
+    CHUBBY_EVENT_CONFLICT = 8, /* Another session wants the lock held here. */
+    CHUBBY_EVENT_INVALID = 16, /* The node was removed; the handle is of no more
+                                  use. Without subscription. */
+    /* Of the session; without subscription. */
     CHUBBY_EVENT_FAILOVER = 32, /* Another server leads: events may be lost. */
     CHUBBY_EVENT_JEOPARDY = 64, /* The lease ran out unanswered. */
     CHUBBY_EVENT_SAFE = 128,    /* The jeopardy is over. */
@@ -110,10 +110,11 @@ typedef void (*chubby_event_cb)(void *ctx,
                                 struct chubby_handle *h,
                                 enum chubby_event event);
 
-/* The lease of the sessions of the cluster's own processes, shorter than that
- * of clients: what a server does that is cut off waits so long for another to
- * take it over. One that was merely busy for 2 s keeps its session: a quarter
- * of the lease may have passed since its last keep-alive was answered. */
+/* The lease of the sessions of the cluster's own processes. It is shorter than
+ * that of clients, because the work of a server that is cut off waits that long
+ * for another server. A process that was busy for 2 s keeps its session: a
+ * quarter of the lease may have passed since its last keep-alive was answered.
+ */
 #define CHUBBY_SERVER_LEASE_MS 3000
 
 /* Zeros give the defaults. */
@@ -132,15 +133,15 @@ struct chubby_options {
     /* Where others reach this process ("host:port"; copied), which listens
      * there from before its session until after it. When its connections are
      * closed and nobody listens there any more, the process is gone: the
-     * session ends at once instead of with its lease. NULL: not told. */
+     * session ends at once instead of with its lease. NULL: none. */
     const char *address;
-    chubby_event_cb on_event; /* NULL: nobody listens. */
+    chubby_event_cb on_event; /* NULL: events are dropped. */
     void *ctx;
 };
 
 /* The session that is noted in the file @memo; 0: none. Parks. */
 uint64_t chubby_noted_session(struct world *w, const char *memo);
-/* End @session, whose client's process is gone; if that is not heard, its lease
+/* End @session, whose client's process is gone. If no server answers, its lease
  * ends it. Parks, as long as the fiber's deadline allows. */
 void chubby_end_session(struct world *w,
                         const struct chubby_options *opts,
@@ -156,14 +157,14 @@ MUST_CHECK int chubby_connect(struct world *w,
  * no call is running. NULL is allowed. */
 void chubby_disconnect(struct chubby *c);
 
-/* True while locks of this session are surely held: neither in jeopardy nor
- * expired. Who serves under a lock asks before each answer. */
+/* Are locks of this session surely held: is it neither in jeopardy nor expired?
+ * A server that works under a lock checks this before each answer. */
 bool chubby_is_safe(const struct chubby *c);
 
 /* --- handles ------------------------------------------------------------- */
 
 struct chubby_open_options {
-    unsigned events;        /* CHUBBY_EVENT_* to be told of. */
+    unsigned events;        /* CHUBBY_EVENT_* to receive. */
     uint32_t lock_delay_ms; /* How long the lock stays closed when its holder
                                fails; at most a minute. */
     struct slice contents;  /* With CHUBBY_CREATE. */
@@ -185,9 +186,11 @@ MUST_CHECK int chubby_open(struct chubby *c,
                            struct err *err);
 /* Close, freeing a lock held by it. Parks. NULL is allowed. */
 void chubby_close(struct chubby_handle *h);
+/* The path that @h was opened with; borrowed. */
 const char *chubby_path(const struct chubby_handle *h);
 
-/* All that follow park unless the cache knows. Errors, beside those named:
+/* All calls below park unless the cache has the answer. Errors, beside those
+ * named:
  * ERR_NOTFOUND (the node is gone), ERR_DENIED (not opened for it), ERR_CLOSED,
  * ERR_DEADLINE, ERR_CANCELLED. */
 
@@ -197,9 +200,10 @@ MUST_CHECK int chubby_read(struct chubby_handle *h,
                            struct buf *out,
                            struct chubby_stat *stat,
                            struct err *err);
-/* Would chubby_read() be answered at once, from the cache? Then nobody has
- * changed the file and been told so since it was read. Does not park. */
+/* Would chubby_read() be answered at once, from the cache? Then no change of
+ * the file has been acknowledged since it was read. Does not park. */
 bool chubby_is_cached(const struct chubby_handle *h);
+/* Ask the leader for the state of the node. */
 MUST_CHECK int chubby_get_stat(struct chubby_handle *h,
                                struct chubby_stat *stat,
                                struct err *err);
@@ -208,6 +212,7 @@ MUST_CHECK int chubby_list(struct chubby_handle *h,
                            char ***names,
                            size_t *count,
                            struct err *err);
+/* Free what chubby_list() returned. */
 void chubby_names_free(char **names, size_t count);
 
 /* Replace the file's contents; @if_generation, unless 0, must be the content
@@ -227,13 +232,15 @@ MUST_CHECK int chubby_delete(struct chubby_handle *h, struct err *err);
 
 /* --- locks --------------------------------------------------------------- */
 
-/* Wait for the lock. Parks. */
+/* Wait for the lock, which the handle may hold already. Parks. Errors: as
+ * above; ERR_INVALID: it holds the lock in the other mode. */
 MUST_CHECK int
 chubby_acquire(struct chubby_handle *h, enum chubby_lock mode, struct err *err);
-/* ERR_BUSY, saying who holds it, instead of waiting for others. */
+/* The same without waiting. Errors: also ERR_BUSY, which names a holder. */
 MUST_CHECK int chubby_try_acquire(struct chubby_handle *h,
                                   enum chubby_lock mode,
                                   struct err *err);
+/* Free the lock. Errors: also ERR_INVALID: it is not held. */
 MUST_CHECK int chubby_release(struct chubby_handle *h, struct err *err);
 /* Describe the lock held by @h, NUL-terminated. ERR_INVALID: none is held. */
 MUST_CHECK int chubby_sequencer(struct chubby_handle *h,

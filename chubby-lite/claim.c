@@ -1,4 +1,6 @@
-/* What commands count on, see claim.h. */
+/* Claims as a list in the order of arrival. There are as many as commands under
+ * way, few, so that conflicts are looked for by a walk.
+ */
 #include "chubby-lite/claim.h"
 
 #include "base/core/hash.h"
@@ -21,6 +23,7 @@ void claim_leave(struct claim_list *l, struct claim *c)
 {
     struct claim *other;
 
+    PRE(!TAILQ_EMPTY(l));
     TAILQ_REMOVE(l, c, link);
     mem_free(c->items);
     TAILQ_FOREACH(other, l, link)
@@ -36,6 +39,7 @@ void claim_clear(struct claim *c)
 
 static void claim_add(struct claim *c, uint64_t key, bool exclusive)
 {
+    PRE(!c->held); /* INV-2 */
     if (c->count == c->cap) {
         c->cap = c->cap * 2 + 4;
         c->items = mem_realloc(c->items, c->cap * sizeof(*c->items));
@@ -68,6 +72,7 @@ bool claim_take(struct claim_list *l, struct claim *c)
     const struct claim *other;
     bool is_earlier = true;
 
+    PRE(!c->held);
     TAILQ_FOREACH(other, l, link)
     {
         if (other == c)
@@ -75,6 +80,7 @@ bool claim_take(struct claim_list *l, struct claim *c)
         else if ((other->held || is_earlier) && claims_conflict(c, other))
             return false;
     }
+    INVARIANT(!is_earlier); /* It is in the list. */
     c->held = true;
     return true;
 }

@@ -1,15 +1,18 @@
-/* What a command counts on until it is applied: that nobody else makes or
+/* Claims of a command until it is applied: that no other command makes or
  * removes a name, or opens handles for a session. A command's effects on names
- * are worked out before it is proposed, and hold only while that is so.
+ * are worked out before it is proposed and must still be right when it is
+ * applied.
  *
- * Commands claim in the order in which they come. What is claimed exclusively
- * conflicts with all others of the same key, what is shared with exclusive
- * ones. Keys are hashes: two that collide wait for each other needlessly.
+ * Commands claim in the order in which they arrive. An exclusive claim
+ * conflicts with every other one of the same key, a shared claim with exclusive
+ * ones. Keys are hashes: a collision makes a command wait without need.
  *
  * One loop.
  *
  * Invariants
- *     INV-1. Of two claims that are held none conflict.
+ *     INV-1. No two claims that are held conflict (claim_take()).
+ *     INV-2. A claim that is held does not change (claim_clear(), claim_path(),
+ *            claim_session()).
  */
 #ifndef CHUBBY_LITE_CLAIM_H
 #define CHUBBY_LITE_CLAIM_H
@@ -28,7 +31,7 @@ struct claim_item {
     bool exclusive;
 };
 
-/* Those of one command. */
+/* The claims of one command. */
 struct claim {
     TAILQ_ENTRY(claim) link;
     struct claim_item *items; /* Owned. */
@@ -38,15 +41,16 @@ struct claim {
     struct wait_queue waiters; /* Woken when it may be its turn. */
 };
 
-TAILQ_HEAD(claim_list, claim); /* In the order of coming. */
+TAILQ_HEAD(claim_list, claim); /* In the order of arrival. */
 
-/* @c begins to wait, behind all others. */
+/* @c begins to wait, after all others. */
 void claim_enter(struct claim_list *l, struct claim *c);
 /* It is over, held or not; others may have their turn. */
 void claim_leave(struct claim_list *l, struct claim *c);
 
 /* Forget what @c claims. PRE: it is not held. */
 void claim_clear(struct claim *c);
+/* Claim a path or a session. PRE: @c is not held. */
 void claim_path(struct claim *c, struct slice path, bool exclusive);
 void claim_session(struct claim *c, uint64_t session, bool exclusive);
 

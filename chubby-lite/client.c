@@ -1,4 +1,9 @@
-/* A client's session: its beginning, its keep-alives, its end. See chubby.h. */
+/* A client's session: its beginning, its keep-alives, its end.
+ *
+ * One fiber sends keep-alives, one after the other. The lease counts from the
+ * moment that a keep-alive was sent, less the drift of two clocks, so it ends
+ * no later than the leader believes (client.h).
+ */
 #include "chubby-lite/client.h"
 
 #include <inttypes.h>
@@ -15,10 +20,10 @@
 #define LEASE_MS_DEFAULT    12000
 #define GRACE_MS_DEFAULT    45000
 #define CACHE_BYTES_DEFAULT ((uint64_t)4 << 20)
-/* What clocks of two machines may differ over a lease: 1/64. */
+/* The drift of two machines' clocks over a lease: at most 1/64. */
 #define DRIFT_SHARE 64
 #define GOODBYE_US  UINT64_C(2000000)
-/* The same for whoever was cancelled. */
+/* The same for a caller that was cancelled. */
 #define HASTY_GOODBYE_US UINT64_C(500000)
 /* A session's number in hexadecimal. */
 #define MEMO_BYTES 16
@@ -39,6 +44,7 @@ void client__notify(struct chubby *c, uint64_t id, unsigned event)
 {
     struct chubby_handle *h = id ? find_handle(c, id) : NULL;
 
+    INVARIANT(c->stray_count <= CLIENT_STRAYS_MAX);
     if (id && !h) {
         /* Its opening may be answered after this. */
         if (c->opening_count > 0 && c->stray_count < CLIENT_STRAYS_MAX)
@@ -68,6 +74,7 @@ static void set_state(struct chubby *c, enum session_state state)
     c->state = state;
     if (state != SESSION_SAFE)
         client_cache_drop_all(&c->cache);
+    INVARIANT(state == SESSION_SAFE || c->cache.bytes == 0); /* INV-2 */
     wait_queue_wake(&c->changed);
     client__notify(c, 0,
                    state == SESSION_SAFE       ? CHUBBY_EVENT_SAFE
@@ -75,7 +82,7 @@ static void set_state(struct chubby *c, enum session_state state)
                                                : CHUBBY_EVENT_EXPIRED);
 }
 
-/* Another leader: it does not know what is cached here. */
+/* Another leader answered: it does not know what is cached here. */
 static void meet_leader(struct chubby *c, uint64_t term)
 {
     bool first = c->term == 0;
@@ -83,7 +90,7 @@ static void meet_leader(struct chubby *c, uint64_t term)
     if (c->term == term)
         return;
     c->term = term;
-    c->heard = 0;
+    c->heard = 0; /* INV-3 */
     client_cache_drop_all(&c->cache);
     if (!first)
         client__notify(c, 0, CHUBBY_EVENT_FAILOVER);
@@ -121,21 +128,21 @@ static int chubby_hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
     return 0;
 }
 
-/* What time has done to the session. */
+/* Put the session in jeopardy, or let it expire, when it is time. */
 static void chubby_age(struct chubby *c)
 {
     uint64_t now = world_mono_ns(c->world);
 
     if (now < c->deadline_ns)
         return;
-    if (c->term) /* Before the first answer nobody relies on the lease. */
+    if (c->term) /* Nothing relies on the lease before the first answer. */
         set_state(c, SESSION_JEOPARDY);
     if (now - c->deadline_ns >= (uint64_t)c->grace_ms * 1000000)
         set_state(c, SESSION_EXPIRED);
 }
 
-/* How long to wait for an answer: past the server's own wait, but looking up
- * when the lease ends. */
+/* How long to wait for the answer to a keep-alive: longer than the server holds
+ * it back, but not past the end of the lease. */
 static uint64_t patience_us(const struct chubby *c)
 {
     uint64_t us = (uint64_t)c->lease_ms * 1000 / 2;
@@ -143,6 +150,7 @@ static uint64_t patience_us(const struct chubby *c)
 
     if (c->deadline_ns > now)
         us = MIN_OF(us, (c->deadline_ns - now) / 1000);
+    INVARIANT(us <= (uint64_t)c->lease_ms * 1000 / 2);
     return MAX_OF(us, UINT64_C(200000));
 }
 
@@ -157,6 +165,7 @@ static int keep_alive(struct chubby *c,
     bool again;
     int code;
 
+    PRE(c->session != 0 && c->state != SESSION_EXPIRED);
     buf_clear(body);
     chubby_keep_alive_put(&k, body);
     q = (struct leader_request){.method = CHUBBY_METHOD_KEEP_ALIVE,
@@ -180,7 +189,7 @@ static void chubby_keep_alive_loop(void *arg)
     uint64_t pause_ns;
     int code = 0;
 
-    /* Also while it says goodbye, whose calls need the session. */
+    /* Until chubby_disconnect() cancels it: closing the session needs calls. */
     while (c->state != SESSION_EXPIRED) {
         code = keep_alive(c, &search, &body, &reply);
         chubby_age(c);
@@ -196,7 +205,7 @@ static void chubby_keep_alive_loop(void *arg)
             break;
     }
     /* Cancelled, with its machine or by chubby_disconnect(): calls that wait
-     * for the session must not wait for ever. */
+     * for the session must end. */
     set_state(c, SESSION_EXPIRED);
     buf_close(&body);
     buf_close(&reply);
@@ -241,13 +250,15 @@ uint64_t chubby_noted_session(struct world *w, const char *memo)
     return strtoull(text, NULL, 16);
 }
 
-/* Not synced: what a loss of power takes ends with its lease. */
+/* Not synced: a session whose note is lost with the power ends with its lease.
+ */
 static void write_memo(struct world *w, const char *memo, uint64_t session)
 {
     char text[MEMO_BYTES + 1];
     struct slice part = slice_make(text, MEMO_BYTES);
     struct file *f;
 
+    PRE(session != 0);
     snprintf(text, sizeof(text), "%016" PRIx64, session);
     if (file_open(w, memo, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, NULL))
         return;
@@ -255,7 +266,7 @@ static void write_memo(struct world *w, const char *memo, uint64_t session)
     file_close(f);
 }
 
-/* Its process is gone, for this one is in its place. */
+/* End @session of a process that is gone. */
 static void end_other(struct chubby *c, uint64_t session)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE,
@@ -264,7 +275,7 @@ static void end_other(struct chubby *c, uint64_t session)
     struct buf reply = BUF_INIT;
 
     chubby_command_put(&command, &body);
-    /* If it is not heard, the lease ends the session. */
+    /* If no server answers, the lease ends the session. */
     (void)!client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), &reply,
                         NULL);
     buf_close(&body);
@@ -327,6 +338,7 @@ static struct chubby *client_new(struct world *w,
 
 static void client_free(struct chubby *c)
 {
+    PRE(LIST_EMPTY(&c->handles)); /* INV-4 */
     client_cache_close(&c->cache);
     leader_free(c->leader);
     channel_set_close(c->channels);
@@ -359,7 +371,7 @@ int chubby_connect(struct world *w,
     code = chubby_begin_session(c, err);
     if (code)
         goto fail;
-    /* Not safe yet, but no longer without an answer than from now on. */
+    /* It is not safe before the first answer; the grace period starts now. */
     c->deadline_ns = world_mono_ns(w);
     c->keep_alive =
         fiber_start(loop_self(), "lock-keep-alive", chubby_keep_alive_loop, c);
@@ -376,6 +388,7 @@ int chubby_connect(struct world *w,
         fiber_join(c->keep_alive);
         goto fail;
     }
+    INVARIANT(c->term != 0);
     *out = c;
     return 0;
 
@@ -398,15 +411,15 @@ static void say_goodbye(void *arg)
     struct buf reply = BUF_INIT;
 
     (void)fiber_set_deadline(g->until_ns);
-    /* If it is not heard, the lease ends the session. */
+    /* If no server answers, the lease ends the session. */
     if (client__execute(g->client, &command, &reply, &a, NULL))
         buf_clear(&reply);
     buf_close(&reply);
 }
 
-/* In a fiber of its own: the caller's may have been cancelled, and a session
- * that ends without a word has others wait for its lease before they can change
- * what it has cached. */
+/* In a fiber of its own, because the caller's may have been cancelled. A
+ * session that is not closed makes others wait for its lease before they can
+ * change nodes that it has cached. */
 static void chubby_part_session(struct chubby *c)
 {
     uint64_t deadline = fiber_deadline();
@@ -414,6 +427,7 @@ static void chubby_part_session(struct chubby *c)
     struct goodbye g = {c, world_mono_ns(c->world) +
                                (haste ? HASTY_GOODBYE_US : GOODBYE_US) * 1000};
 
+    PRE(c->closing && LIST_EMPTY(&c->handles));
     if (deadline)
         g.until_ns = MIN_OF(g.until_ns, deadline);
     fiber_join(fiber_start(loop_self(), "lock-goodbye", say_goodbye, &g));

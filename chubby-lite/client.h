@@ -11,7 +11,8 @@
  *     INV-1. An expired session stays expired: set_state().
  *     INV-2. Nothing is cached unless the session is safe: set_state() empties
  *            the cache, client__may_use_cache() guards reads.
- *     INV-3. `term` never decreases, and `heard` only with a new term.
+ *     INV-3. `heard` belongs to `term`: it only grows until another leader
+ *            answers, and then starts at 0: meet_leader().
  *     INV-4. A handle is freed only by chubby_close(); a session ends without
  *            handles.
  */
@@ -53,7 +54,7 @@ struct chubby {
     struct world *world;
     chubby_event_cb on_event;
     void *ctx;
-    char *address; /* "": not told. */
+    char *address; /* "": none was given. */
     uint32_t lease_ms;
     uint32_t grace_ms;
     struct channel_set *channels; /* Owned. */
@@ -109,15 +110,16 @@ MUST_CHECK int client__execute(struct chubby *c,
                                struct buf *reply,
                                struct chubby_answer *a,
                                struct err *err);
-/* As an error, if it is one. */
+/* Read an answer of the machine; one that is an error is returned as such. @a
+ * borrows from @bytes. */
 MUST_CHECK int
 client__answer(struct slice bytes, struct chubby_answer *a, struct err *err);
 
 /* --- client.c ------------------------------------------------------------ */
 
-/* May what is cached be used now? */
+/* May the cache be used now? */
 bool client__may_use_cache(const struct chubby *c);
-/* Tell an event of the session, or of handle @id. */
+/* Pass on an event of the session (0), or of handle @id. */
 void client__notify(struct chubby *c, uint64_t id, unsigned event);
 
 #endif /* CHUBBY_LITE_CLIENT_H */

@@ -1,4 +1,6 @@
-/* A client's cache, see client_cache.h. */
+/* A hash table with a list by use: entries are small, so that the least
+ * recently used one is evicted exactly.
+ */
 #include "chubby-lite/client_cache.h"
 
 #include "base/core/coding.h"
@@ -30,10 +32,11 @@ static uint64_t chubby_cache_cost(const struct cached *e)
     return sizeof(*e) + 64 + e->bytes.cap;
 }
 
-static void take_out(struct client_cache *c, struct cached *e)
+static void client_cache_remove(struct client_cache *c, struct cached *e)
 {
     struct entry_key k;
 
+    INVARIANT(c->bytes >= chubby_cache_cost(e)); /* INV-2 */
     hash_map_remove(&c->entries, key_of(e->instance, e->kind, &k), NULL);
     TAILQ_REMOVE(&c->recent, e, link);
     c->bytes -= chubby_cache_cost(e);
@@ -71,8 +74,9 @@ void client_cache_put(struct client_cache *c,
     union hash_value *old = hash_map_get(&c->entries, key);
     struct cached *e;
 
+    PRE(kind <= CHUBBY_READ_CHILDREN);
     if (old)
-        take_out(c, old->pointer);
+        client_cache_remove(c, old->pointer);
     e = mem_zalloc(1, sizeof(*e));
     e->instance = v->stat.instance;
     e->kind = kind;
@@ -82,7 +86,8 @@ void client_cache_put(struct client_cache *c,
     TAILQ_INSERT_HEAD(&c->recent, e, link);
     c->bytes += chubby_cache_cost(e);
     while (c->bytes > c->bytes_max)
-        take_out(c, TAILQ_LAST(&c->recent, cached_list));
+        client_cache_remove(c, TAILQ_LAST(&c->recent, cached_list));
+    POST(c->entries.count == 0 || !TAILQ_EMPTY(&c->recent)); /* INV-1 */
 }
 
 void client_cache_drop(struct client_cache *c, uint64_t instance)
@@ -95,7 +100,7 @@ void client_cache_drop(struct client_cache *c, uint64_t instance)
         union hash_value *v = hash_map_get(
             &c->entries, key_of(instance, (enum chubby_read_kind)kind, &k));
         if (v)
-            take_out(c, v->pointer);
+            client_cache_remove(c, v->pointer);
     }
 }
 
@@ -105,5 +110,6 @@ void client_cache_drop_all(struct client_cache *c)
 
     c->drop_count++;
     while ((e = TAILQ_FIRST(&c->recent)))
-        take_out(c, e);
+        client_cache_remove(c, e);
+    POST(c->bytes == 0 && c->entries.count == 0); /* INV-1, INV-2 */
 }

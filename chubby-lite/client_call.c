@@ -64,10 +64,12 @@ int client__call(struct chubby *c,
     bool again;
     int code;
 
+    PRE(reply);
     for (;;) {
         code = wait_safe(c, err);
         if (code)
             return code;
+        INVARIANT(c->state == SESSION_SAFE);
         code = leader_try(c->leader, &search, &q, &again, &failure);
         if (!again)
             return code ? err_copy(err, &failure) : 0;
@@ -102,6 +104,7 @@ int client__execute(struct chubby *c,
     struct buf body = BUF_INIT;
     int code = 0;
 
+    PRE(command->sequence == 0 && c->session != 0);
     while (!code && session_window_is_full(&c->window))
         code = wait_queue_wait(&c->landed, 0, err);
     if (code)

@@ -1,4 +1,7 @@
-/* What a client does with nodes and locks, see chubby.h. */
+/* Handles: opening, reading, changing and locking nodes. Reads come from the
+ * cache while the session is safe; a change drops from the cache whatever it
+ * may make old, both before and after the call, because reads run beside it.
+ */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "chubby-lite/client.h"
@@ -21,6 +24,7 @@ static void give_strays(struct chubby *c, uint64_t id)
     struct stray own[CLIENT_STRAYS_MAX];
     size_t own_count = 0;
 
+    INVARIANT(c->stray_count <= CLIENT_STRAYS_MAX);
     for (i = 0; i < c->stray_count; i++) {
         if (c->strays[i].handle == id)
             own[own_count++] = c->strays[i];
@@ -74,6 +78,7 @@ int chubby_open(struct chubby *c,
     struct chubby_answer a;
     int code;
 
+    PRE(path && out);
     opts = opts ? opts : &none;
     command.events = opts->events;
     command.lock_delay_ms = opts->lock_delay_ms;
@@ -81,6 +86,7 @@ int chubby_open(struct chubby *c,
     set_acl(&command, opts->acl_read, opts->acl_write, opts->acl_change);
     c->opening_count++;
     code = client__execute(c, &command, &reply, &a, err);
+    INVARIANT(c->opening_count > 0);
     c->opening_count--;
     if (code) {
         err_wrap(err, "open %s", path);
@@ -104,6 +110,7 @@ static int execute_on(struct chubby_handle *h,
     struct buf reply = BUF_INIT;
     int code;
 
+    PRE(command->handle == 0);
     command->handle = h->id;
     code = client__execute(h->client, command, &reply, a, err);
     if (code)
@@ -120,6 +127,7 @@ void chubby_close(struct chubby_handle *h)
 
     if (!h)
         return;
+    PRE(h->client);
     LIST_REMOVE(h, link);
     if (execute_on(h, &command, &a, NULL) == 0 && h->is_ephemeral)
         client_cache_drop_all(&h->client->cache);
@@ -148,8 +156,11 @@ static int chubby_handle_ask(struct chubby_handle *h,
         code = chubby_view_get(buf_slice(reply), v, err);
     if (code)
         err_wrap(err, "%s", h->path);
-    else if (v->cacheable && drop_count == c->cache.drop_count)
+    else if (v->cacheable && kind <= CHUBBY_READ_CHILDREN &&
+             drop_count == c->cache.drop_count) {
+        INVARIANT(c->state == SESSION_SAFE); /* INV-2 */
         client_cache_put(&c->cache, kind, v);
+    }
     buf_close(&body);
     return code;
 }
@@ -159,6 +170,7 @@ static const struct cached *find_cached(const struct chubby_handle *h,
 {
     struct chubby *c = h->client;
 
+    PRE(kind <= CHUBBY_READ_CHILDREN);
     if (!client__may_use_cache(c) || h->cache_off)
         return NULL;
     return client_cache_get(&c->cache, h->instance, kind);
@@ -180,6 +192,7 @@ static int chubby_handle_look(struct chubby_handle *h,
 
     if (!e)
         return chubby_handle_ask(h, kind, reply, v, err);
+    INVARIANT(e->instance == h->instance && e->kind == kind);
     v->stat = e->stat;
     v->bytes = buf_slice(&e->bytes);
     return 0;
@@ -192,8 +205,8 @@ int chubby_read(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    /* A cached stat would be old: nobody is told that a lock was taken, or a
-     * list changed. */
+    /* A cached state may be old: locks and lists change without an
+     * invalidation. */
     int code =
         stat ? chubby_handle_ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
              : chubby_handle_look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
@@ -282,7 +295,7 @@ int chubby_write(struct chubby_handle *h,
     if (contents.len > CHUBBY_CONTENTS_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "%s: a file has at most %zu bytes",
                        h->path, CHUBBY_CONTENTS_BYTES_MAX);
-    /* Before, for what is asked for meanwhile; after, for what came in. */
+    /* Before, for reads that begin meanwhile; after, for answers that came. */
     client_cache_drop(&h->client->cache, h->instance);
     code = execute_on(h, &command, &a, err);
     client_cache_drop(&h->client->cache, h->instance);
@@ -332,8 +345,8 @@ int chubby_acquire(struct chubby_handle *h,
                    struct err *err)
 {
     struct chubby *c = h->client;
-    /* Without a number: asking twice for what one has is harmless, and an
-     * answer that it is busy must not be remembered. */
+    /* Without a number: acquiring a lock twice is harmless, and an answer that
+     * it is busy must not be kept. */
     struct chubby_command command = {.operation = CHUBBY_OP_ACQUIRE,
                                      .session = c->session,
                                      .handle = h->id,

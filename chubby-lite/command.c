@@ -1,6 +1,9 @@
-/* Commands and answers as bytes, see command.h. */
+/* Coding of commands and answers. Fields that a newer writer appends are
+ * skipped, so that servers of two versions can share a cell during an upgrade.
+ */
 #include "chubby-lite/command.h"
 
+#include "base/core/panic.h"
 #include "base/rpc/codec.h"
 
 enum {
@@ -10,6 +13,8 @@ enum {
 
 void chubby_command_put(const struct chubby_command *c, struct buf *out)
 {
+    PRE(c->operation >= CHUBBY_OP_SESSION_OPEN);
+    PRE(c->operation <= CHUBBY_OP_RELEASE);
     size_t i;
 
     codec_put_array(out, COMMAND_FIELDS);
@@ -45,7 +50,7 @@ static uint32_t get_u32(struct codec_reader *r)
     return (uint32_t)v;
 }
 
-/* Pass over fields a newer writer appended. */
+/* Skip fields that a newer writer appended. */
 static void skip_rest(struct codec_reader *r, uint32_t count, uint32_t known)
 {
     if (count < known)
@@ -93,6 +98,7 @@ int chubby_command_get(struct slice bytes,
 
 void chubby_answer_put(const struct chubby_answer *a, struct buf *out)
 {
+    PRE(a->code <= 0);
     const struct chubby_stat *s = &a->stat;
 
     codec_put_array(out, ANSWER_FIELDS);

@@ -1,4 +1,4 @@
-/* What the cell's machine executes, and what it answers: the bytes in the
+/* Commands of the cell's state machine and their answers: the bytes in the
  * replicated log and on the wire. docs/protocols.md has the same grammar.
  *
  *     command = [operation, session, sequence, acknowledged, now_us,
@@ -40,9 +40,9 @@ enum chubby_operation {
 struct chubby_command {
     enum chubby_operation operation;
     uint64_t session;
-    uint64_t sequence; /* Of the session, from 1; 0: not to be remembered. */
+    uint64_t sequence; /* Of the session, from 1; 0: its answer is not kept. */
     uint64_t acknowledged; /* The client has all answers below it. */
-    uint64_t now_us;       /* The leader's reckoning of the cell's time. */
+    uint64_t now_us;       /* The cell's time, as the leader measures it. */
     uint64_t handle;
     struct slice path; /* Slices are borrowed. */
     unsigned flags;
@@ -65,14 +65,16 @@ struct chubby_answer {
     struct chubby_stat stat;
 };
 
+/* Append the bytes of @c. */
 void chubby_command_put(const struct chubby_command *c, struct buf *out);
-/* Errors: ERR_CORRUPT. */
+/* Read a command, which borrows from @bytes. Errors: ERR_CORRUPT. */
 MUST_CHECK int chubby_command_get(struct slice bytes,
                                   struct chubby_command *c,
                                   struct err *err);
 
+/* Append the bytes of @a. */
 void chubby_answer_put(const struct chubby_answer *a, struct buf *out);
-/* Errors: ERR_CORRUPT. */
+/* Read an answer, which borrows from @bytes. Errors: ERR_CORRUPT. */
 MUST_CHECK int
 chubby_answer_get(struct slice bytes, struct chubby_answer *a, struct err *err);
 

@@ -1,5 +1,9 @@
-/* A leader's knowledge of the sessions, see lease.h. */
+/* Leases and their news. A lease is counted, because fibers wait for it over
+ * parking calls while sessions end.
+ */
 #include "chubby-lite/lease.h"
+
+#include <limits.h>
 
 #include "base/core/panic.h"
 
@@ -10,21 +14,25 @@ void lease_table_init(struct lease_table *t)
 
 struct lease *lease_ref(struct lease *l)
 {
+    PRE(l->refs > 0 && l->refs < UINT_MAX);
     l->refs++;
     return l;
 }
 
 void lease_unref(struct lease *l)
 {
+    PRE(l->refs > 0);
     if (--l->refs > 0)
         return;
     lease_hear(l, UINT64_MAX);
+    INVARIANT(l->news_count == 0 && l->waiting == 0);
     hash_map_close(&l->cached);
     mem_free(l);
 }
 
 static void lease_end(struct lease *l)
 {
+    PRE(!l->gone); /* INV-4: once. */
     l->gone = true;
     wait_queue_wake(&l->waiters);
     lease_unref(l);
@@ -38,6 +46,7 @@ void lease_table_clear(struct lease_table *t)
     while ((slot = hash_map_next(&t->leases, &at)))
         lease_end(slot->value.pointer);
     hash_map_clear(&t->leases);
+    POST(t->leases.count == 0);
 }
 
 void lease_table_close(struct lease_table *t)
@@ -69,6 +78,7 @@ struct lease *lease_add(struct lease_table *t, uint64_t session)
     LIST_INIT(&l->waiters);
     hash_map_init(&l->cached, HASH_KEYS_COPIED);
     v->pointer = l;
+    POST(l->refs == 1 && lease_find(t, session) == l);
     return l;
 }
 
@@ -80,11 +90,13 @@ void lease_remove(struct lease_table *t, uint64_t session)
         lease_end(old.pointer);
 }
 
-/* Drop the oldest event; what invalidates stays, for it is waited for. */
+/* Replace the oldest event; invalidations stay, because commands wait for them.
+ */
 static void drop_event(struct lease *l)
 {
     struct lease_news *n;
 
+    PRE(l->news_count > 0);
     STAILQ_FOREACH(n, &l->news, link)
     if (n->item.kind == CHUBBY_NEWS_EVENT &&
         n->item.event != CHUBBY_EVENT_FAILOVER)
@@ -102,12 +114,14 @@ uint64_t lease_notify(struct lease *l,
 {
     struct lease_news *n;
 
+    PRE(kind <= CHUBBY_NEWS_INVALIDATE);
     if (kind == CHUBBY_NEWS_EVENT && l->news_count >= LEASE_NEWS_MAX) {
         drop_event(l);
         return l->news_number;
     }
     n = mem_zalloc(1, sizeof(*n));
     n->item = (struct chubby_news_item){++l->news_number, kind, target, event};
+    INVARIANT(l->heard < l->news_number); /* INV-5 */
     STAILQ_INSERT_TAIL(&l->news, n, link);
     l->news_count++;
     wait_queue_wake(&l->waiters);
@@ -124,11 +138,14 @@ void lease_hear(struct lease *l, uint64_t number)
         l->news_count--;
     }
     l->heard = MAX_OF(l->heard, MIN_OF(number, l->news_number));
+    INVARIANT((l->news_count == 0) == STAILQ_EMPTY(&l->news));
+    INVARIANT(l->heard <= l->news_number); /* INV-5 */
     wait_queue_wake(&l->waiters);
 }
 
 void lease_cache(struct lease *l, uint64_t instance)
 {
+    PRE(!l->gone);
     hash_map_put(&l->cached, hash_key_u64(&instance), NULL)->number = 0;
 }
 
@@ -138,6 +155,7 @@ uint64_t lease_uncache(struct lease *l, uint64_t instance)
 
     if (!v)
         return 0;
+    INVARIANT(v->number <= l->news_number); /* INV-2 */
     if (v->number && v->number <= l->heard) {
         hash_map_remove(&l->cached, hash_key_u64(&instance), NULL);
         return 0;

@@ -1,4 +1,6 @@
-/* The tree of nodes, see node.h. */
+/* Children are a sorted array: directories are small, and listing them in order
+ * is the same on every server.
+ */
 #include "chubby-lite/node.h"
 
 #include "base/core/crc32c.h"
@@ -59,6 +61,7 @@ static size_t child_index(const struct node *n, struct slice name)
         else
             end = middle;
     }
+    POST(begin <= n->child_count);
     return begin;
 }
 
@@ -78,6 +81,7 @@ struct node *node_find(struct node *root, struct slice path)
     struct slice name;
     struct node *n = root;
 
+    PRE(path.len > 0 && path.data[0] == '/');
     while (n && path_next(&rest, &name))
         n = node_child(n, name);
     return n;
@@ -98,6 +102,9 @@ node_add(struct node *directory, struct slice name, bool is_directory)
     }
     memmove(directory->children + i + 1, directory->children + i,
             (directory->child_count - i) * sizeof(struct node *));
+    INVARIANT(i == 0 || slice_cmp(slice_str(directory->children[i - 1]->name),
+                                  name) < 0); /* INV-1 */
+    INVARIANT(directory->child_count < directory->child_cap);
     directory->children[i] = n;
     directory->child_count++;
     n->parent = directory;
@@ -111,7 +118,8 @@ void node_remove(struct node *n)
     struct node *above = n->parent;
     size_t i = child_index(above, slice_str(n->name));
 
-    PRE(n->child_count == 0 && above->children[i] == n);
+    PRE(n->child_count == 0);
+    PRE(i < above->child_count && above->children[i] == n); /* INV-1 */
     above->child_count--;
     memmove(above->children + i, above->children + i + 1,
             (above->child_count - i) * sizeof(struct node *));
@@ -122,8 +130,16 @@ void node_set_acl(struct node *n, enum acl_kind kind, struct slice name)
 {
     char *copy = mem_strndup(name.data, name.len);
 
+    PRE(kind < ACL_KINDS);
     mem_free(n->acl[kind]);
     n->acl[kind] = copy;
+}
+
+void node_check(const struct node *n)
+{
+    INVARIANT(n->is_directory || n->child_count == 0);              /* 2 */
+    INVARIANT((n->mode == CHUBBY_FREE) == (n->holder_count == 0));  /* 3 */
+    INVARIANT(n->mode != CHUBBY_EXCLUSIVE || n->holder_count == 1); /* 4 */
 }
 
 void node_stat(const struct node *n, struct chubby_stat *out)

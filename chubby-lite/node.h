@@ -3,10 +3,12 @@
  *
  * One thread.
  *
- * Invariants
- *     I1. children are sorted by name; a file has none.
- *     I2. holder_count handles of the node hold its lock in `mode`; it is 0
- *         when mode is CHUBBY_FREE, and 1 when it is CHUBBY_EXCLUSIVE.
+ * Invariants; node_check() asserts the last three
+ *     INV-1. Children are sorted by name (node.c).
+ *     INV-2. A file has no children (node.c).
+ *     INV-3. holder_count handles of the node hold its lock in `mode`; it is 0
+ *            when mode is CHUBBY_FREE (cell_lock.c).
+ *     INV-4. An exclusive lock has one holder (cell_lock.c).
  */
 #ifndef CHUBBY_LITE_NODE_H
 #define CHUBBY_LITE_NODE_H
@@ -26,7 +28,7 @@ struct handle;
 
 LIST_HEAD(handle_list, handle);
 
-/* Which list of names decides. */
+/* The access control lists of a node. */
 enum acl_kind {
     ACL_READ,
     ACL_WRITE,
@@ -51,28 +53,35 @@ struct node {
     struct handle_list handles; /* That have it open. */
     enum chubby_lock mode;
     unsigned holder_count;
-    uint64_t lock_free_us; /* Cell's time before which nobody gets the lock: its
-                              holder failed (lock-delay). */
+    uint64_t lock_free_us; /* The lock is closed before this time of the cell:
+                              its holder failed (lock-delay). */
 };
 
-/* A directory without a parent. Owned. */
+/* A directory without a parent. Owned: node_free_tree(). */
 struct node *node_root_new(void);
 /* Free @n and all below it. PRE: no handle has any of them open. */
 void node_free_tree(struct node *n);
 
-/* The node at checked @path, or NULL. Borrowed. */
+/* The node at @path, which path_check() accepted; NULL: there is none.
+ * Borrowed. */
 struct node *node_find(struct node *root, struct slice path);
+/* The child @name of @directory; NULL: there is none. Borrowed. */
 struct node *node_child(const struct node *directory, struct slice name);
-/* A new child; ACL names are those of @directory. PRE: there is none of the
- * name. Borrowed from @directory. */
+/* A new child with the access control lists of @directory. PRE: there is none
+ * with @name. Borrowed from @directory. */
 struct node *
 node_add(struct node *directory, struct slice name, bool is_directory);
 /* Take @n, a leaf, out of the tree and free it. PRE: no handle has it open. */
 void node_remove(struct node *n);
 
+/* Let the file /acl/@name decide; "": all principals are allowed. */
 void node_set_acl(struct node *n, enum acl_kind kind, struct slice name);
+/* Describe @n for clients. */
 void node_stat(const struct node *n, struct chubby_stat *out);
-/* Append "/a/b". */
+/* Append the path of @n, "/a/b". */
 void node_put_path(const struct node *n, struct buf *out);
+
+/* Assert the invariants that can be seen of @n alone. */
+void node_check(const struct node *n);
 
 #endif /* CHUBBY_LITE_NODE_H */

@@ -1,4 +1,6 @@
-/* Paths of nodes, see path.h. */
+/* Paths of nodes are checked once, where a command enters the state machine;
+ * the other functions rely on it.
+ */
 #include "chubby-lite/path.h"
 
 #include "base/core/panic.h"
@@ -31,6 +33,7 @@ bool path_next(struct slice *rest, struct slice *name)
 
     if (rest->len == 0)
         return false;
+    INVARIANT(end > 0); /* path_check() */
     *name = slice_sub(*rest, 0, end);
     *rest = slice_sub(*rest, end + 1, rest->len);
     return true;
@@ -71,6 +74,7 @@ void path_split(struct slice path, struct slice *above, struct slice *name)
     PRE(path.len > 1 && path.data[0] == '/');
     while (path.data[at - 1] != '/')
         at--;
+    INVARIANT(at > 0 && at < path.len);
     *above = slice_sub(path, 0, at > 1 ? at - 1 : 1);
     *name = slice_sub(path, at, path.len);
 }

@@ -7,14 +7,15 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 
-/* Errors: ERR_INVALID says what is wrong with @path. */
+/* Is @path well-formed? Errors: ERR_INVALID. */
 MUST_CHECK int path_check(struct slice path, struct err *err);
 
 /* Take the first name off *@rest, a checked path without its leading '/'; false
  * when none is left. */
 bool path_next(struct slice *rest, struct slice *name);
 
-/* The path above and the last name. PRE: @path is checked and not "/". */
+/* Split @path into the directory and the last name, borrowed from it. PRE:
+ * @path is checked and not "/". */
 void path_split(struct slice path, struct slice *above, struct slice *name);
 
 #endif /* CHUBBY_LITE_PATH_H */

@@ -1,4 +1,6 @@
-/* A server of the cell: opening, and its methods. See server.h. */
+/* A server of the cell: the state machine's functions for base/replica, the RPC
+ * methods, opening and closing.
+ */
 #include "chubby-lite/server.h"
 
 #include "base/core/panic.h"
@@ -8,7 +10,7 @@
 #include "base/runtime/world.h"
 #include "chubby-lite/server_state.h"
 
-/* How long who holds locks is believed. */
+/* How long the table of holders is used. */
 #define HOLDERS_NS       UINT64_C(1000000000)
 #define LEASE_MS_DEFAULT 12000
 
@@ -19,6 +21,7 @@ static void follow_sessions(struct chubby_server *s, struct slice bytes)
 {
     struct chubby_command c;
 
+    PRE(s->term); /* INV-1 */
     if (chubby_command_get(bytes, &c, NULL))
         return;
     if (!session_find(cell_sessions(s->cell), c.session))
@@ -60,6 +63,7 @@ static void chubby_server_lead(void *ctx, bool leading, uint64_t term)
 {
     struct chubby_server *s = ctx;
 
+    PRE(term > 0);
     s->term = leading ? term : 0;
     s->base_us = cell_now_us(s->cell);
     s->base_ns = world_mono_ns(s->world);
@@ -76,6 +80,7 @@ static void on_event(void *ctx, const struct handle *h, enum chubby_event event)
 
     if (!s->term)
         return;
+    PRE(event != 0);
     l = lease_find(&s->leases, h->session->id);
     if (l)
         lease_notify(l, CHUBBY_NEWS_EVENT, h->id, (unsigned)event);
@@ -83,7 +88,10 @@ static void on_event(void *ctx, const struct handle *h, enum chubby_event event)
 
 uint64_t server__now_us(const struct chubby_server *s)
 {
-    return s->base_us + (world_mono_ns(s->world) - s->base_ns) / 1000;
+    uint64_t now_ns = world_mono_ns(s->world);
+
+    INVARIANT(now_ns >= s->base_ns);
+    return s->base_us + (now_ns - s->base_ns) / 1000;
 }
 
 int server__check_leader(struct chubby_server *s, struct err *err)
@@ -100,12 +108,12 @@ int server__check_session(struct chubby_server *s,
 
     if (session && !slice_eq_str(call->principal, session->principal))
         return err_set(err, ERR_DENIED, "the session is another's");
-    return 0; /* One that is not known is the machine's to refuse. */
+    return 0; /* The state machine refuses one that does not exist. */
 }
 
 /* --- methods ------------------------------------------------------------- */
 
-/* The command of @call, with what is the server's to say. */
+/* The command of @call; the server fills in the principal and the lease. */
 static int get_command(struct chubby_server *s,
                        struct rpc_call *call,
                        struct chubby_command *c,
@@ -173,7 +181,7 @@ static void put_children(const struct node *n, struct buf *out)
         codec_put_str(out, slice_str(n->children[i]->name));
 }
 
-/* What @q asks of @h, into @scratch where it is made for the purpose. */
+/* Answer @q about @h; bytes that do not exist yet are made in @scratch. */
 static int chubby_server_look(const struct chubby_query *q,
                               const struct handle *h,
                               struct buf *scratch,
@@ -182,6 +190,7 @@ static int chubby_server_look(const struct chubby_query *q,
 {
     const struct node *n = h->node;
 
+    PRE(n && scratch->len == 0);
     node_stat(n, &v->stat);
     switch (q->kind) {
     case CHUBBY_READ_CONTENTS: v->bytes = buf_slice(&n->contents); return 0;
@@ -227,6 +236,7 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
         v.cacheable = l && !(h->flags & CHUBBY_UNCACHED) &&
                       q.kind <= CHUBBY_READ_CHILDREN &&
                       server__may_cache(s, v.stat.instance);
+        INVARIANT(!v.cacheable || s->term); /* INV-1 */
         if (v.cacheable)
             lease_cache(l, v.stat.instance);
         chubby_view_put(&v, call->reply_body);
@@ -303,7 +313,7 @@ int chubby_server_open(struct world *w,
     return 0;
 }
 
-static void ring_all(struct chubby_server *s)
+static void wake_all_leases(struct chubby_server *s)
 {
     struct hash_slot *slot;
     size_t at = 0;
@@ -318,9 +328,10 @@ void chubby_server_close(struct chubby_server *s)
         return;
     s->closing = true;
     wait_queue_wake(&s->tick);
-    ring_all(s);
+    wake_all_leases(s);
     if (s->clock)
         fiber_join(s->clock);
+    INVARIANT(s->busy_count == 0); /* INV-3 */
     replica_close(s->replica);
     lease_table_close(&s->leases);
     hash_map_close(&s->changing);
@@ -355,6 +366,7 @@ static void find_holders(struct chubby_server *s)
 bool chubby_server_has_holder(struct chubby_server *s, struct slice principal)
 {
     uint64_t now = world_mono_ns(s->world);
+    INVARIANT(now >= s->holders_ns);
     if (s->holders_ns == 0 || now - s->holders_ns > HOLDERS_NS) {
         find_holders(s);
         s->holders_ns = now;

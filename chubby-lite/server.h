@@ -1,17 +1,16 @@
 /* A server of the cell: the machine on base/replica, and the leader's part that
  * is not replicated: leases, news, cache invalidation, waiting for locks.
  *
- * Consistency of caches. What the leader tells a session it may cache, it
- * remembers (lease.h). Before a command that would change it is proposed, the
- * sessions that have it are told to drop it, and the command waits until each
- * has said so or its lease has run out; meanwhile nobody is given it to cache,
- * and nobody else makes or removes the names that the command counts on.
- * A new leader does not know what was cached: a session counts as having
- * everything it has open until it has heard of the new leader, on which clients
- * empty their caches.
+ * Consistency of caches. The leader remembers which nodes each session may have
+ * cached (lease.h). Before it proposes a command that changes a node, it has
+ * those sessions drop it, and waits until each has answered or its lease has
+ * run out. Meanwhile no session may cache the node, and no other command makes
+ * or removes the names that the command counts on (claim.h). A new leader does
+ * not know what was cached: a session counts as having everything it has open
+ * until it has answered the new leader; clients then empty their caches.
  *
  * Leases. A keep-alive is answered after a read barrier, so that a leader that
- * was deposed without knowing extends nothing; a client reckons its lease from
+ * was deposed without knowing extends nothing; a client counts its lease from
  * the moment it sent it. A leader gives every session a full lease when it
  * begins, hence no earlier than the client's own reckoning ends.
  *
@@ -48,21 +47,22 @@ MUST_CHECK int chubby_server_open(struct world *w,
                                   const struct chubby_server_options *opts,
                                   struct chubby_server **out,
                                   struct err *err);
-/* Parks. PRE: the rpc server does not listen any more. NULL is allowed. */
+/* Stop serving and close the member of the cell. Parks. PRE: the rpc server
+ * does not listen any more. NULL is allowed. */
 void chubby_server_close(struct chubby_server *s);
 
-/* 0, or why it is silent: as replica_health(). Does not park. */
+/* 0, or why the server is silent: as replica_health(). Does not park. */
 MUST_CHECK int chubby_server_health(const struct chubby_server *s,
                                     struct err *err);
 
 /* Its part of the cell, for status and membership. Borrowed. */
 struct replica *chubby_server_replica(struct chubby_server *s);
 
-/* Has @principal a session that holds a lock, as far as this member knows? What
- * it knows may be a second old. Does not park. */
+/* Has @principal a session that holds a lock, as far as this member knows? The
+ * answer may be a second old. Does not park. */
 bool chubby_server_has_holder(struct chubby_server *s, struct slice principal);
 
-/* What it has, for status. */
+/* Figures for status. */
 struct chubby_server_stats {
     uint64_t session_count;
     uint64_t handle_count;
@@ -70,6 +70,7 @@ struct chubby_server_stats {
     uint64_t waiting_count; /* Calls that wait for a lock; on the leader. */
 };
 
+/* Fill *@out. Does not park. */
 void chubby_server_get_stats(const struct chubby_server *s,
                              struct chubby_server_stats *out);
 

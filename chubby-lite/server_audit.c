@@ -1,7 +1,7 @@
-/* Names of the lock service in the audit log: each refusal, and what others
- * than the cluster itself make, write, close or remove; of lists below /acl
- * whoever does it. What a command is refused is in its answer: to the server
- * the call has succeeded.
+/* The lock service's part of the audit log: each refusal, and each name that is
+ * made, written, changed in its rights or removed by a principal that is not
+ * the cluster itself; below /acl by any principal. A command's refusal is in
+ * its answer: the call itself has succeeded.
  */
 #include "base/core/buf.h"
 #include "base/rpc/rpc.h"

@@ -1,10 +1,10 @@
-/* Executing a command: first the caches that know what it will change, then the
- * cell. See server.h.
+/* Executes a command: invalidates the caches that have nodes it will change,
+ * then proposes it to the cell (Chubby, OSDI 2006, section 2.7).
  *
- * What a command will change is worked out before caches are told of it, which
- * parks, as does the proposal; names may come and go meanwhile. So a command
- * claims the names it counts on (claim.h) until it has been applied, and those
- * that would make or remove them wait.
+ * The nodes are found before caches are invalidated, which parks, as does the
+ * proposal; names may be made and removed meanwhile. So a command claims the
+ * names it counts on (claim.h) until it has been applied, and commands that
+ * would make or remove them wait.
  */
 #include "base/core/fault.h"
 #include "base/core/panic.h"
@@ -14,11 +14,12 @@
 #include "chubby-lite/path.h"
 #include "chubby-lite/server_state.h"
 
-/* An attempt to learn what became of a command waits so long at most. */
+/* Bound of one attempt to learn the outcome of a command. */
 #define SETTLE_NS UINT64_C(1000000000)
 #define RETRY_US  UINT64_C(10000)
 
-/* Instances of the nodes a command will change, and what that counts on. */
+/* Instances of the nodes that a command will change, and the claims that keep
+ * this true. */
 struct touched {
     uint64_t *instances; /* Owned. */
     size_t count;
@@ -32,6 +33,7 @@ static void server_change_touch(struct touched *t, const struct node *n)
         t->cap = t->cap * 2 + 8;
         t->instances = mem_realloc(t->instances, t->cap * sizeof(uint64_t));
     }
+    INVARIANT(t->count < t->cap);
     t->instances[t->count++] = n->instance;
 }
 
@@ -44,9 +46,11 @@ static void claim_node(struct touched *t, const struct node *n, bool exclusive)
     buf_close(&path);
 }
 
-/* @n may go, and with it what is ephemeral above; a parent loses a child. */
+/* @n may be removed, and with it ephemeral directories above; the parent loses
+ * a child. */
 static void touch_chain(struct touched *t, const struct node *n)
 {
+    PRE(!t->claim.held);
     server_change_touch(t, n);
     claim_node(t, n, true);
     while (n->parent) {
@@ -100,6 +104,7 @@ static void find_touched(struct chubby_server *s,
 {
     const struct handle *h;
 
+    PRE(t->count == 0 && t->claim.count == 0);
     if (c->operation == CHUBBY_OP_OPEN) {
         claim_session(&t->claim, c->session, false);
         touch_created(s, c, t);
@@ -143,6 +148,7 @@ static void server_change_unmark(struct chubby_server *s,
     for (i = 0; i < t->count; i++) {
         union hash_value *v =
             hash_map_get(&s->changing, hash_key_u64(&t->instances[i]));
+        INVARIANT(v && v->number > 0); /* INV-2 */
         if (--v->number == 0)
             hash_map_remove(&s->changing, hash_key_u64(&t->instances[i]), NULL);
     }
@@ -150,7 +156,7 @@ static void server_change_unmark(struct chubby_server *s,
 
 /* --- invalidation -------------------------------------------------------- */
 
-/* May session @id have cached @instance before this leader came? */
+/* May session @id have cached @instance before this leader's term? */
 static bool
 may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
 {
@@ -166,15 +172,15 @@ may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
     return false;
 }
 
-/* Is what it has cached of no use any more? Also where its lease ran out (I1):
- * of two that die at once each might else wait for the other. */
+/* Is its cache out of use? Also when its lease ran out (INV-1 of lease.h): of
+ * two sessions that end at once, each might otherwise wait for the other. */
 static bool is_over(const struct lease *l)
 {
     return l->gone || l->closing || l->expired;
 }
 
-/* Wait until @l has heard number @number of its news, or of this leader, or is
- * over. Not while the server is closed: no lease ends any more. */
+/* Wait until @l has confirmed this leader and heard news @number, or is over.
+ * Not while the server closes: then no lease ends. */
 static int wait_heard(const struct chubby_server *s,
                       struct lease *l,
                       uint64_t number,
@@ -190,8 +196,8 @@ static int wait_heard(const struct chubby_server *s,
     return code;
 }
 
-/* A session that may have something of @t cached: tell it. True if it must be
- * waited for, until it has heard *@number. */
+/* Have the session drop what it may have of @t in its cache. True: wait until
+ * it has heard *@number. */
 static bool server_change_notify(struct chubby_server *s,
                                  struct lease *l,
                                  const struct touched *t,
@@ -201,6 +207,7 @@ static bool server_change_notify(struct chubby_server *s,
     uint64_t n;
     size_t i;
 
+    PRE(!is_over(l));
     *number = 0;
     for (i = 0; i < t->count; i++) {
         n = lease_uncache(l, t->instances[i]);
@@ -212,14 +219,14 @@ static bool server_change_notify(struct chubby_server *s,
     return wait;
 }
 
-/* @l has heard all it was told of @t. */
+/* @l has dropped everything of @t. */
 static void server_change_forget(struct lease *l, const struct touched *t)
 {
     for (size_t i = 0; i < t->count; i++)
         lease_uncache(l, t->instances[i]);
 }
 
-/* Have every cache but that of @self drop what @t says. */
+/* Have every cache but that of @self drop the nodes of @t. */
 static int server_change_invalidate(struct chubby_server *s,
                                     uint64_t self,
                                     const struct touched *t,
@@ -244,8 +251,9 @@ static int server_change_invalidate(struct chubby_server *s,
         if (l->session != self && !is_over(l) &&
             server_change_notify(s, l, t, &waits[count].number))
             waits[count++].lease = lease_ref(l);
+        INVARIANT(count <= s->leases.leases.count);
     }
-    /* All are told before the first is waited for. */
+    /* All have their news before the first wait. */
     for (i = 0; i < count; i++) {
         if (!code)
             code = wait_heard(s, waits[i].lease, waits[i].number, err);
@@ -257,8 +265,8 @@ static int server_change_invalidate(struct chubby_server *s,
     return code;
 }
 
-/* Nobody waits for a client that has said goodbye, least of all others that do
- * so at the same time. */
+/* A client that closes its session caches nothing any more: commands need not
+ * wait for it, in particular those of others that close at the same time. */
 static void note_closing(struct chubby_server *s, uint64_t session)
 {
     struct lease *l = lease_find(&s->leases, session);
@@ -269,7 +277,7 @@ static void note_closing(struct chubby_server *s, uint64_t session)
     wait_queue_wake(&l->waiters);
 }
 
-/* Work out what @c will change, and see to it that this stays so. Parks. */
+/* Find the nodes that @c will change, and claim what this depends on. Parks. */
 static int claim_touched(struct chubby_server *s,
                          const struct chubby_command *c,
                          struct touched *t,
@@ -300,15 +308,15 @@ static void release_touched(struct chubby_server *s, struct touched *t)
     mem_free(t);
 }
 
-/* A command whose proposer was told to wait no longer. */
+/* A command whose outcome its proposer no longer waits for. */
 struct unsettled {
     struct chubby_server *server;
     struct touched *touched;
     uint64_t term;
 };
 
-/* A command that changes nothing: when it has been applied, all that were
- * proposed before have been, or never will be. */
+/* Propose a command that changes nothing: when it has been applied, each
+ * earlier one has been applied or never will be. */
 static int propose_nothing(struct chubby_server *s)
 {
     struct chubby_command c = {.operation = CHUBBY_OP_SESSION_CLOSE};
@@ -324,8 +332,8 @@ static int propose_nothing(struct chubby_server *s)
     return code;
 }
 
-/* Another term begins with no caches: what was under way does not matter to it
- * (server.h). */
+/* Another term begins with no caches, so that commands under way do not matter
+ * to it (server.h). */
 static void server_change_settle(void *arg)
 {
     struct unsettled *u = arg;
@@ -335,6 +343,7 @@ static void server_change_settle(void *arg)
         world_sleep_us(s->world, RETRY_US);
     release_touched(s, u->touched);
     mem_free(u);
+    INVARIANT(s->busy_count > 0); /* INV-3 */
     if (--s->busy_count == 0)
         wait_queue_wake(&s->idle);
 }
@@ -343,14 +352,15 @@ static void start_settling(struct chubby_server *s, struct touched *t)
 {
     struct unsettled *u = mem_alloc(sizeof(*u));
 
+    PRE(!s->closing);
     *u = (struct unsettled){s, t, s->term};
     s->busy_count++;
     fiber_detach(
         fiber_start(loop_self(), "lock-settle", server_change_settle, u));
 }
 
-/* May a proposal that ended with @code yet be applied? Not if it was refused
- * where it was made. */
+/* May a proposal that ended with @code still be applied? Not if this server
+ * refused it. */
 static bool may_be_applied(int code)
 {
     return code && code != ERR_TOOBIG && code != ERR_BUSY;

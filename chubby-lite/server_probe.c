@@ -1,10 +1,10 @@
 /* Sessions whose process is gone end before their lease.
  *
- * A killed process leaves two things that cannot be seen of one that is busy,
- * paused or cut off: the system closes its connections, the keep-alive's among
- * them, and its host answers for the port where it listened that nobody does. A
+ * A killed process shows two signs that one that is busy, paused or cut off
+ * does not show: the system closes its connections, the keep-alive's among
+ * them, and its host refuses connections to the port where it listened. A
  * process listens before its first session begins and until its last has ended
- * (chubby.h), so both together, twice in a row, prove that it can believe in no
+ * (chubby.h), so both signs together, twice in a row, prove that it holds no
  * lease any more. An address that does not answer proves nothing: its session
  * ends with its lease.
  */
@@ -17,7 +17,7 @@
 
 /* A client whose connection broke, or whose leader changed, is back sooner. */
 #define SILENT_NS UINT64_C(200000000)
-/* Between probes of a process that lives, or of which nothing is known. */
+/* Between probes of a process that is not known to be gone. */
 #define AGAIN_NS   UINT64_C(1000000000)
 #define CONNECT_NS UINT64_C(1000000000)
 #define REFUSALS   2
@@ -34,6 +34,8 @@ static void server_probe_finish(struct probe *p)
 {
     struct chubby_server *s = p->server;
 
+    INVARIANT(p->lease->probing && s->probe_count > 0);
+    INVARIANT(s->busy_count > 0); /* INV-3 */
     p->lease->probing = false;
     lease_unref(p->lease);
     mem_free(p->address);
@@ -43,7 +45,7 @@ static void server_probe_finish(struct probe *p)
         wait_queue_wake(&s->idle);
 }
 
-/* Does the host of @address say that nobody listens there? Parks. */
+/* Does the host of @address refuse connections to it? Parks. */
 static bool is_refused(struct chubby_server *s, const char *address)
 {
     struct stream *stream = NULL;
@@ -85,6 +87,7 @@ void server__probe_if_silent(struct chubby_server *s,
     session = session_find(cell_sessions(s->cell), l->session);
     if (!session || !*session->address)
         return;
+    INVARIANT(l->waiting == 0); /* INV-3 of lease.h. */
     p = mem_alloc(sizeof(*p));
     *p = (struct probe){s, lease_ref(l), mem_strdup(session->address)};
     l->probing = true;

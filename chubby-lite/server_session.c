@@ -1,4 +1,9 @@
-/* Keep-alives, and the end of sessions whose lease ran out. See server.h. */
+/* Keep-alives, and the end of sessions whose lease ran out.
+ *
+ * A keep-alive is held back until there are news or a quarter of the lease has
+ * passed (Chubby, OSDI 2006, section 2.8), and answered after a read barrier,
+ * so that a deposed leader extends no lease.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
@@ -35,6 +40,7 @@ void server__begin_leases(struct chubby_server *s)
     while (count > 0)
         server_session_adopt(s, all[--count]);
     mem_free(all);
+    POST(s->leases.leases.count == cell_sessions(s->cell)->sessions.count);
 }
 
 void server__end_leases(struct chubby_server *s)
@@ -44,8 +50,11 @@ void server__end_leases(struct chubby_server *s)
 
 void server__start_lease(struct chubby_server *s, uint64_t session)
 {
+    const struct session *x = session_find(cell_sessions(s->cell), session);
+
+    PRE(x && s->term); /* INV-1 */
     if (!lease_find(&s->leases, session))
-        server_session_adopt(s, session_find(cell_sessions(s->cell), session));
+        server_session_adopt(s, x);
 }
 
 /* --- keep-alives --------------------------------------------------------- */
@@ -56,6 +65,7 @@ put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
     const struct lease_news *n;
     size_t left = MIN_OF(l->news_count, NEWS_ONCE_MAX);
 
+    INVARIANT((l->news_count == 0) == STAILQ_EMPTY(&l->news));
     chubby_news_put_head(s->term, l->lease_ms, left, out);
     STAILQ_FOREACH(n, &l->news, link)
     {
@@ -91,7 +101,7 @@ static int server_session_keep(struct chubby_server *s,
 {
     int code = 0;
 
-    /* Its client reckons from when it sent this, which was before. */
+    /* The client counts from the moment it sent this, which is earlier. */
     server_session_extend(s, l);
     if (k->term == s->term) {
         l->confirmed = true;
@@ -109,6 +119,7 @@ static int server_session_keep(struct chubby_server *s,
         return code;
     if (l->gone || l->expired)
         return err_set(err, ERR_CLOSED, "the session has ended");
+    INVARIANT(s->term > 0);
     put_news(s, l, out);
     return 0;
 }
@@ -129,7 +140,7 @@ int server__keep_alive(struct chubby_server *s,
         return code;
     l = lease_find(&s->leases, k.session);
     if (!l) {
-        /* Only a leader that surely is one can say that it does not exist. */
+        /* Only a leader that is surely one knows that it does not exist. */
         code = replica_read_barrier(s->replica, err);
         if (!code)
             code = server__check_leader(s, err);
@@ -143,6 +154,7 @@ int server__keep_alive(struct chubby_server *s,
     l->waiting++;
     l->refusals = 0;
     code = server_session_keep(s, &k, l, call->reply_body, err);
+    INVARIANT(l->waiting > 0);
     l->waiting--;
     l->silent_ns = world_mono_ns(s->world);
     lease_unref(l);
@@ -165,8 +177,8 @@ static void server_session_expire(void *arg)
     struct buf answer = BUF_INIT;
     struct lease *l;
 
-    /* It may fail when the leadership does; the next leader sees to it, or
-     * this one with its next tick. */
+    /* It fails with the leadership; then the next leader ends the session, or
+     * this one at its next tick. */
     if (server__execute(s, &c, &answer, NULL)) {
         l = lease_find(&s->leases, x->session);
         if (l)
@@ -174,6 +186,7 @@ static void server_session_expire(void *arg)
     }
     buf_close(&answer);
     mem_free(x);
+    INVARIANT(s->busy_count > 0); /* INV-3 */
     if (--s->busy_count == 0)
         wait_queue_wake(&s->idle);
 }
@@ -184,6 +197,7 @@ void server__start_expiry(struct chubby_server *s,
 {
     struct expiry *x = mem_alloc(sizeof(*x));
 
+    PRE(!l->ending && !l->gone); /* INV-4 of lease.h. */
     log_info(s->world, "lock", "session %llx expires why=\"%s\"",
              (unsigned long long)l->session, why);
     *x = (struct expiry){s, l->session};
@@ -202,6 +216,7 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
 
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
+        INVARIANT(!l->ending || l->expired); /* INV-4 of lease.h. */
         if (!l->ending && (l->expired || l->deadline_ns <= now_ns))
             server__start_expiry(s, l, "its lease has run out");
         else
@@ -209,8 +224,8 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
     }
 }
 
-/* This process did not run for @gap_ns: clients that called meanwhile could not
- * be heard. */
+/* This process did not run for @gap_ns and could not hear its clients: prolong
+ * their leases. */
 static void server_session_forgive(struct chubby_server *s, uint64_t gap_ns)
 {
     struct hash_slot *slot;
@@ -230,7 +245,7 @@ void server__clock(void *server)
     uint64_t now;
 
     while (!s->closing) {
-        /* Woken by the tick, or cancelled with the machine: closing follows. */
+        /* Woken to close, or cancelled with the machine: then it closes too. */
         if (wait_queue_wait(&s->tick, last + CLOCK_TICK_NS, NULL) ==
             ERR_CANCELLED)
             break;

@@ -1,4 +1,14 @@
-/* What the files of the server share. Private to chubby-lite's server_*.c. */
+/* The state of a server. Private to chubby-lite's server*.c.
+ *
+ * Invariants
+ *     INV-1. Leases exist only while leading (term > 0), one for each session
+ *            of the cell (server.c: chubby_server_lead(), follow_sessions()).
+ *     INV-2. `changing` counts, for each node, the commands under way that
+ *            change it; no session may cache such a node (server_change.c).
+ *     INV-3. Each fiber counted by busy_count ends before the server is freed
+ *            (server__clock() waits for them).
+ *     INV-4. wait_count is the length of `waits` (server_wait.c).
+ */
 #ifndef CHUBBY_LITE_SERVER_STATE_H
 #define CHUBBY_LITE_SERVER_STATE_H
 
@@ -31,8 +41,8 @@ struct chubby_server {
     uint64_t base_us; /* Cell's time when this leadership began, */
     uint64_t base_ns; /* and the monotonic clock's. */
     struct lease_table leases;
-    struct hash_map changing; /* Instances of nodes that nobody may cache now:
-                                 how many changes are under way. */
+    struct hash_map changing; /* By instance of a node: how many changes of it
+                                 are under way. */
     struct claim_list claims; /* Of commands under way. */
     struct lock_waits waits;  /* Oldest first. */
     uint64_t wait_count;
@@ -44,7 +54,7 @@ struct chubby_server {
     unsigned probe_count;   /* Of these, fibers that probe. */
     bool closing;
     struct hash_map holders; /* Principals with a session that holds a lock, */
-    uint64_t holders_ns;     /* as they were then; 0: not looked. */
+    uint64_t holders_ns;     /* as of then; 0: not known. */
 };
 
 /* --- server.c ------------------------------------------------------------ */
@@ -56,32 +66,32 @@ MUST_CHECK int server__check_session(struct chubby_server *s,
                                      const struct rpc_call *call,
                                      uint64_t session,
                                      struct err *err);
-/* The leader's reckoning of the cell's time. */
+/* The cell's time, as the leader measures it. */
 uint64_t server__now_us(const struct chubby_server *s);
 
 /* --- server_change.c ----------------------------------------------------- */
 
-/* Have @c executed: caches first, then the cell; the answer is appended to
- * @answer. Parks. Errors: those of replica_propose(). */
+/* Have @c executed: invalidate caches, then propose it; the answer is appended
+ * to @answer. Parks. Errors: those of replica_propose(). */
 MUST_CHECK int server__execute(struct chubby_server *s,
                                struct chubby_command *c,
                                struct buf *answer,
                                struct err *err);
-/* May a session be given the node @instance to cache? */
+/* May a session cache the node @instance now? */
 bool server__may_cache(const struct chubby_server *s, uint64_t instance);
 
 /* --- server_wait.c ------------------------------------------------------- */
 
-/* As server__execute() for the command ACQUIRE, and again whenever the lock may
- * be free, until it is had or the call ends. Parks. */
+/* server__execute() for the command ACQUIRE, again whenever the lock may be
+ * free, until it is acquired or the call ends. Parks. */
 MUST_CHECK int server__acquire(struct chubby_server *s,
                                struct chubby_command *c,
                                struct buf *answer,
                                struct err *err);
-/* A command was executed, or a waiter went away: wake those whose turn it may
- * be. */
+/* A command was executed, or a wait ended: wake the waits whose turn it may be.
+ */
 void server__wake_waits(struct chubby_server *s);
-/* Nobody leads here any more. */
+/* Leadership begins or ends here: wake all waits. */
 void server__wake_all_waits(struct chubby_server *s);
 
 /* --- server_session.c ---------------------------------------------------- */
@@ -90,29 +100,31 @@ void server__wake_all_waits(struct chubby_server *s);
 MUST_CHECK int server__keep_alive(struct chubby_server *s,
                                   struct rpc_call *call,
                                   struct err *err);
-/* This server begins or ceases to lead. */
+/* This server begins to lead: each session has a full lease. */
 void server__begin_leases(struct chubby_server *s);
+/* It leads no longer. */
 void server__end_leases(struct chubby_server *s);
-/* A session was opened. */
+/* @session was opened. PRE: the cell has it. */
 void server__start_lease(struct chubby_server *s, uint64_t session);
 /* The fiber that ends sessions whose lease ran out, until s->closing. */
 void server__clock(void *server);
-/* End the session of @l. PRE: nobody does already. */
+/* Begin to end the session of @l, in a fiber. PRE: no other fiber does. */
 void server__start_expiry(struct chubby_server *s,
                           struct lease *l,
                           const char *why);
 
 /* --- server_probe.c ------------------------------------------------------ */
 
-/* If no keep-alive of @l has been here for a while: start a fiber that finds
- * out whether its process is gone, and ends the session if it is. */
+/* If no keep-alive of @l has waited here for a while, start a fiber that finds
+ * out whether its process is gone, and then ends the session. */
 void server__probe_if_silent(struct chubby_server *s,
                              struct lease *l,
                              uint64_t now_ns);
 
 /* --- server_audit.c ------------------------------------------------------ */
 
-/* Append the path that @c is about, if it has one, before it is executed. */
+/* Append the path of the node that @c is about, if there is one. To be called
+ * before it is executed. */
 void server__put_path(struct chubby_server *s,
                       const struct chubby_command *c,
                       struct buf *out);

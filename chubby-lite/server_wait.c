@@ -1,4 +1,6 @@
-/* Waiting for locks, in the order of asking. See server.h. */
+/* Calls that wait for locks, in the order in which they came. The order is the
+ * leader's own: a new leader starts with an empty list, and clients ask again.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "chubby-lite/server_state.h"
@@ -6,21 +8,20 @@
 struct lock_wait {
     TAILQ_ENTRY(lock_wait) link;
     uint64_t handle;
-    uint64_t instance; /* Of its node; 0: gone. */
+    uint64_t instance; /* Of its node; 0: it was removed. */
     enum chubby_lock mode;
     struct wait_queue waiters;
     bool turn; /* The lock may be free: try. */
 };
 
-/* May @n's lock be had in @mode, lock-delay aside? */
+/* Is @n's lock free for @mode, lock-delay aside? */
 static bool is_free(const struct node *n, enum chubby_lock mode)
 {
     return n->mode == CHUBBY_FREE ||
            (n->mode == CHUBBY_SHARED && mode == CHUBBY_SHARED);
 }
 
-/* Does somebody who wants @w's node exclusively, or wants it at all if @w does,
- * wait before @w? */
+/* Does an earlier call wait for the same lock, in a mode that excludes @w's? */
 static bool has_elder(const struct chubby_server *s, const struct lock_wait *w)
 {
     const struct lock_wait *o;
@@ -37,11 +38,13 @@ static bool has_elder(const struct chubby_server *s, const struct lock_wait *w)
 }
 
 /* May it be @w's turn? A client that asks again, because an answer was lost,
- * has its lock already. Without a handle or node the attempt will say why. */
+ * has its lock already. Without a handle or node the attempt fails with a
+ * reason. */
 static bool is_turn(const struct chubby_server *s, const struct lock_wait *w)
 {
     const struct handle *h = handle_find(cell_sessions(s->cell), w->handle);
 
+    INVARIANT(!h || h->node || h->holding == CHUBBY_FREE);
     return !h || !h->node || h->holding != CHUBBY_FREE ||
            (is_free(h->node, w->mode) && !has_elder(s, w));
 }
@@ -70,7 +73,8 @@ void server__wake_all_waits(struct chubby_server *s)
     }
 }
 
-/* Wait until it may be @w's turn; @retry_us: when the lock's delay ends. */
+/* Wait until it may be @w's turn. @retry_us: the cell's time when the
+ * lock-delay ends; 0: there is none. */
 static int wait_turn(struct chubby_server *s,
                      struct lock_wait *w,
                      uint64_t retry_us,
@@ -88,6 +92,7 @@ static int wait_turn(struct chubby_server *s,
             code = 0;
         }
     }
+    POST(code || w->turn);
     return code;
 }
 
@@ -103,10 +108,11 @@ int server__acquire(struct chubby_server *s,
     struct chubby_answer a;
     int code;
 
+    PRE(c->operation == CHUBBY_OP_ACQUIRE && c->sequence == 0);
     LIST_INIT(&w.waiters);
     TAILQ_INSERT_TAIL(&s->waits, &w, link);
     s->wait_count++;
-    /* Who comes later waits its turn, also when it looks free. */
+    /* Later calls wait for their turn, also when the lock looks free. */
     w.turn = (h && h->holding != CHUBBY_FREE) || !has_elder(s, &w);
     a.retry_us = 0;
     for (;;) {
@@ -123,6 +129,7 @@ int server__acquire(struct chubby_server *s,
         w.turn = false;
     }
     TAILQ_REMOVE(&s->waits, &w, link);
+    INVARIANT(s->wait_count > 0); /* INV-4 */
     s->wait_count--;
     server__wake_waits(s);
     return code;

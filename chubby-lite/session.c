@@ -1,4 +1,6 @@
-/* Sessions and their handles, see session.h. */
+/* Tables by id, and lists from session and node to their handles. Images need
+ * them in the order of ids, which is made when one is saved.
+ */
 #include "chubby-lite/session.h"
 
 #include <stdlib.h>
@@ -21,7 +23,7 @@ static void session_map_add(struct hash_map *m, uint64_t id, void *p)
     PRE(added);
 }
 
-static void take_out(struct hash_map *m, uint64_t id)
+static void session_map_remove(struct hash_map *m, uint64_t id)
 {
     bool found = hash_map_remove(m, hash_key_u64(&id), NULL);
 
@@ -86,7 +88,8 @@ struct session *session_add(struct session_table *t,
 void session_remove(struct session_table *t, struct session *s)
 {
     PRE(LIST_EMPTY(&s->handles));
-    take_out(&t->sessions, s->id);
+    PRE(s->handle_count == 0); /* INV-1 */
+    session_map_remove(&t->sessions, s->id);
     session_free(s);
 }
 
@@ -98,6 +101,7 @@ struct handle *handle_add(struct session_table *t,
     struct handle *h = mem_zalloc(1, sizeof(*h));
 
     h->id = id;
+    PRE(s->handle_count < SESSION_HANDLES_MAX);
     h->session = s;
     h->node = n;
     LIST_INSERT_HEAD(&s->handles, h, of_session);
@@ -110,15 +114,17 @@ struct handle *handle_add(struct session_table *t,
 
 void handle_orphan(struct handle *h)
 {
+    PRE(h->node);
     LIST_REMOVE(h, of_node);
     h->node = NULL;
-    h->holding = CHUBBY_FREE;
+    h->holding = CHUBBY_FREE; /* INV-2 */
 }
 
 void handle_remove(struct session_table *t, struct handle *h)
 {
     PRE(h->holding == CHUBBY_FREE);
-    take_out(&t->handles, h->id);
+    INVARIANT(h->session->handle_count > 0); /* INV-1 */
+    session_map_remove(&t->handles, h->id);
     LIST_REMOVE(h, of_session);
     h->session->handle_count--;
     if (h->node)
@@ -152,6 +158,7 @@ struct session **session_sorted(const struct session_table *t, size_t *count)
     *count = 0;
     while ((slot = hash_map_next(&t->sessions, &at)))
         all[(*count)++] = slot->value.pointer;
+    INVARIANT(*count == t->sessions.count);
     qsort(all, *count, sizeof(struct session *), by_session);
     return all;
 }
@@ -165,6 +172,7 @@ struct handle **handle_sorted(const struct session *s)
 
     LIST_FOREACH(h, &s->handles, of_session)
     all[count++] = h;
+    INVARIANT(count == s->handle_count); /* INV-1 */
     qsort(all, count, sizeof(struct handle *), by_handle);
     return all;
 }

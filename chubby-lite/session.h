@@ -1,9 +1,16 @@
-/* Sessions and their handles. Part of the machine (cell.h).
+/* Sessions and their handles. Part of the machine (cell.h): replicated, so that
+ * a new leader knows them (in the paper, section 2.9, clients show them to it).
  *
- * A session remembers the answers to the commands its client has not yet said
- * to have received, so that a command that is sent twice is executed once.
+ * A session keeps the answers that its client has not acknowledged
+ * (base/session/answers.h), so that a command is executed once.
  *
  * One thread.
+ *
+ * Invariants, kept by session.c
+ *     INV-1. A handle is in the table and in its session's list, and while its
+ *            node exists in the node's; handle_count is the list's length.
+ *     INV-2. A handle without a node holds no lock.
+ *     INV-3. Ids of handles are never used again: the cell counts them.
  */
 #ifndef CHUBBY_LITE_SESSION_H
 #define CHUBBY_LITE_SESSION_H
@@ -27,9 +34,9 @@ struct node;
 #define SESSION_HANDLES_MAX 65536
 
 struct session {
-    uint64_t id;     /* Drawn by the client: opening one twice is harmless. */
-    char *principal; /* Owned. Who the client has proved to be. */
-    char *address;   /* Owned. Where its process listens; "": not told. */
+    uint64_t id;     /* Drawn by the client: opening it twice is harmless. */
+    char *principal; /* Owned. Proven by the client's connection. */
+    char *address;   /* Owned. Where its process listens; "": not known. */
     uint32_t lease_ms;
     struct session_answers answers;
     LIST_HEAD(, handle) handles;
@@ -37,9 +44,9 @@ struct session {
 };
 
 struct handle {
-    uint64_t id; /* Unique in the cell, for ever. */
+    uint64_t id; /* INV-3. */
     struct session *session;
-    struct node *node; /* NULL: it is gone. */
+    struct node *node; /* NULL: it was removed. */
     LIST_ENTRY(handle) of_session;
     LIST_ENTRY(handle) of_node; /* While there is a node. */
     unsigned flags;             /* CHUBBY_READ, _WRITE, _CHANGE_ACL granted;
@@ -55,13 +62,15 @@ struct session_table {
     struct hash_map handles;
 };
 
+/* An empty table. */
 void session_table_init(struct session_table *t);
-/* Frees all that is left; nodes are not touched. */
+/* Free all sessions and handles; nodes are not touched. */
 void session_table_close(struct session_table *t);
 
+/* Session or handle @id, borrowed; NULL: there is none. */
 struct session *session_find(const struct session_table *t, uint64_t id);
 struct handle *handle_find(const struct session_table *t, uint64_t id);
-/* PRE: there is none of that id. Borrowed. */
+/* A session without handles. PRE: there is none with @id. Borrowed. */
 struct session *session_add(struct session_table *t,
                             uint64_t id,
                             struct slice principal,
@@ -69,14 +78,14 @@ struct session *session_add(struct session_table *t,
                             uint32_t lease_ms);
 /* Free @s. PRE: it has no handle. */
 void session_remove(struct session_table *t, struct session *s);
-/* A handle of @s on @n. PRE: there is none of that id. Borrowed. */
+/* A handle of @s on @n. PRE: there is none with @id. Borrowed. */
 struct handle *handle_add(struct session_table *t,
                           uint64_t id,
                           struct session *s,
                           struct node *n);
 /* Free @h. PRE: it holds no lock. */
 void handle_remove(struct session_table *t, struct handle *h);
-/* Its node goes away. */
+/* The node of @h is being removed: the handle has none from now on. */
 void handle_orphan(struct handle *h);
 
 /* All sessions in the order of their ids, @count of them. Owned: mem_free(). */

@@ -18,9 +18,10 @@ LIST_HEAD(wait_queue, wait_queue_entry);
  * (@until_ns, or the fiber's own deadline, has come), ERR_CANCELLED. */
 MUST_CHECK int
 wait_queue_wait(struct wait_queue *b, uint64_t until_ns, struct err *err);
-/* The same without an end, also in a fiber that is cancelled: for who must not
- * go before others have. Parks. */
+/* The same without a bound, also in a fiber that is cancelled: for a fiber that
+ * must outlive others. Parks. */
 void wait_queue_park(struct wait_queue *b);
+/* Wake all fibers that wait. */
 void wait_queue_wake(struct wait_queue *b);
 
 #endif /* CHUBBY_LITE_WAIT_QUEUE_H */

@@ -1,10 +1,14 @@
-/* Messages to a server of the cell, see wire.h. */
+/* Coding of messages to a server of the cell. Everything that is read may come
+ * from anybody who can connect.
+ */
 #include "chubby-lite/wire.h"
 
+#include "base/core/panic.h"
 #include "chubby-lite/command.h"
 
 void chubby_query_put(const struct chubby_query *q, struct buf *out)
 {
+    PRE(q->kind <= CHUBBY_READ_STAT);
     codec_put_array(out, 3);
     codec_put_u64(out, q->session);
     codec_put_u64(out, q->handle);
@@ -62,6 +66,7 @@ int chubby_view_get(struct slice bytes, struct chubby_view *v, struct err *err)
 
 void chubby_keep_alive_put(const struct chubby_keep_alive *k, struct buf *out)
 {
+    PRE(k->session != 0);
     codec_put_array(out, 3);
     codec_put_u64(out, k->session);
     codec_put_u64(out, k->term);
@@ -88,6 +93,7 @@ void chubby_news_put_head(uint64_t term,
                           size_t count,
                           struct buf *out)
 {
+    PRE(term > 0);
     codec_put_u64(out, term);
     codec_put_u64(out, lease_ms);
     codec_put_u64(out, count);
@@ -95,6 +101,7 @@ void chubby_news_put_head(uint64_t term,
 
 void chubby_news_put_item(const struct chubby_news_item *i, struct buf *out)
 {
+    PRE(i->number > 0 && i->kind <= CHUBBY_NEWS_INVALIDATE);
     codec_put_u64(out, i->number);
     codec_put_u64(out, (uint64_t)i->kind);
     codec_put_u64(out, i->target);

@@ -53,12 +53,13 @@ struct chubby_view {
 void chubby_query_put(const struct chubby_query *q, struct buf *out);
 MUST_CHECK int
 chubby_query_get(struct slice bytes, struct chubby_query *q, struct err *err);
+/* Append an answer to a query; read one, which borrows from @bytes. Errors:
+ * ERR_CORRUPT. */
 void chubby_view_put(const struct chubby_view *v, struct buf *out);
 MUST_CHECK int
 chubby_view_get(struct slice bytes, struct chubby_view *v, struct err *err);
 
-/* --- keeping alive
- * ------------------------------------------------------------ */
+/* --- keep-alives --------------------------------------------------------- */
 
 /* [session, term, heard] */
 struct chubby_keep_alive {
@@ -67,7 +68,7 @@ struct chubby_keep_alive {
     uint64_t heard; /* News of that term the client has acted upon. */
 };
 
-/* What the leader tells a session. */
+/* News of the leader for a session. */
 enum chubby_news_kind {
     CHUBBY_NEWS_EVENT = 0,      /* target: a handle. */
     CHUBBY_NEWS_INVALIDATE = 1, /* target: the instance of a node to drop from
@@ -81,16 +82,20 @@ struct chubby_news_item {
     unsigned event; /* CHUBBY_EVENT_* */
 };
 
-/* [term, lease_ms, count, number, kind, target, event, …] */
+/* Append a keep-alive. */
 void chubby_keep_alive_put(const struct chubby_keep_alive *k, struct buf *out);
+/* Read one. Errors: ERR_CORRUPT. */
 MUST_CHECK int chubby_keep_alive_get(struct slice bytes,
                                      struct chubby_keep_alive *k,
                                      struct err *err);
+/* The answer is [term, lease_ms, count, number, kind, target, event, …]: append
+ * its head, and then @count items. */
 void chubby_news_put_head(uint64_t term,
                           uint32_t lease_ms,
                           size_t count,
                           struct buf *out);
 void chubby_news_put_item(const struct chubby_news_item *i, struct buf *out);
+/* Read the head and then each item. Errors: ERR_CORRUPT. */
 MUST_CHECK int chubby_news_get_head(struct codec_reader *r,
                                     uint64_t *term,
                                     uint32_t *lease_ms,
