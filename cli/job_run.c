@@ -315,7 +315,7 @@ static void put_skipped(struct buf *line, const struct mr_report *r)
         buf_append_str(line, " records skipped; ");
     }
     if (places > 0)
-        buf_printf(line, "%" PRId64 " damaged place%s passed over; ", places,
+        buf_printf(line, "%" PRId64 " damaged place%s skipped; ", places,
                    places == 1 ? "" : "s");
 }
 

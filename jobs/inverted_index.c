@@ -11,7 +11,7 @@
 #include "jobs/page.h"
 #include "jobs/pair_key.h"
 
-/* A line of postings longer than this is cut, and counted. */
+/* A longer line of postings is cut, and counted. */
 #define POSTINGS_BYTES_MAX ((size_t)32 << 20)
 
 struct index {

@@ -11,7 +11,7 @@
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 
-/* Run @opts (whose program is not looked at) to the end; as mr_run(). */
+/* Run @opts (its program is ignored) to the end; as mr_run(). */
 typedef int (*job_driver_fn)(const struct mr_options *opts,
                              struct mr_report **report,
                              struct err *err);
@@ -22,17 +22,17 @@ struct job_entry {
     const char *example; /* A command line. */
     const struct mr_param *params;
     size_t param_count;
-    const struct mr_job *job; /* What runs, or */
-    job_driver_fn driver;     /* who runs it. */
+    const struct mr_job *job; /* The job to run, or */
+    job_driver_fn driver;     /* the driver that runs several. */
 };
 
 /* All jobs, by name; *@count of them. Static. */
 const struct job_entry *jobs_list(size_t *count);
-/* The job called @name, or NULL. */
+/* The job called @name, or NULL. Static. */
 const struct job_entry *jobs_find(const char *name);
-/* The job of a name that is one, also a part of one of the list; or NULL. */
+/* The struct mr_job called @name, also a part of a driver; or NULL. Static. */
 const struct mr_job *jobs_find_job(const char *name);
-/* Run a job of the list. */
+/* Run a job of the list to its end; as mr_run(). Parks. */
 MUST_CHECK int jobs_run(const struct job_entry *entry,
                         const struct mr_options *opts,
                         struct mr_report **report,
@@ -45,11 +45,11 @@ extern const struct mr_job job_top_hosts;
 extern const struct mr_job job_url_frequency;
 extern const struct mr_job job_word_count;
 
-/* PageRank takes several jobs. */
+/* The driver of PageRank, which takes several jobs; as mr_run(). Parks. */
 int page_rank_run(const struct mr_options *opts,
                   struct mr_report **report,
                   struct err *err);
-/* Its part of the name, or NULL. */
+/* The part of PageRank called @name, or NULL. Static. */
 const struct mr_job *page_rank_part(const char *name);
 #define PAGE_RANK_PARAM_COUNT 4
 extern const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT];

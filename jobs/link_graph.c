@@ -1,4 +1,4 @@
-/* Who links to whom: pages of a Webtable or of archives into a graph.
+/* The graph of links between pages, from a Webtable or from archives.
  *
  * Of a Webtable either the anchors are read, which lie on the rows linked to,
  * or (links=contents) the pages themselves; archives always are. The result is
@@ -19,7 +19,7 @@ struct graph {
     struct mr_task *task;
     struct page_reader *pages;
     bool from_contents;
-    struct slice source; /* Of the page at hand. */
+    struct slice source; /* Of the current page. */
     struct buf key;
     struct buf value;
 };

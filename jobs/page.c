@@ -1,4 +1,5 @@
-/* Pages out of archives and Webtables. */
+/* Pages out of archives and Webtables: head and body taken apart, text made
+ * UTF-8, links made absolute, so that jobs see one form of a page. */
 #include "jobs/page.h"
 
 #include "base/core/buf.h"
@@ -10,7 +11,7 @@
 #include "mapreduce/warc/reader.h"
 #include "mapreduce/warc/url.h"
 
-/* A body longer than this is cut: no page has so much text. */
+/* A longer body is cut: no page has as much text. */
 #define BODY_BYTES_MAX ((size_t)64 << 20)
 
 struct page_reader {
@@ -20,8 +21,8 @@ struct page_reader {
     struct http_message message;
     struct buf uri;
     struct buf key;
-    /* Of page_links: links wait for the end of the page, where <base> is
-     * known. hrefs, each with its length before it. */
+    /* Of page_links: links wait for the end of the page, when <base> is known.
+     * hrefs, each with its length before it. */
     struct buf hrefs;
     struct buf link;
     struct buf base;
@@ -71,7 +72,7 @@ bool row_column(const struct quarry_row *row,
     return false;
 }
 
-/* Tell what the body is, and make it UTF-8 if it is text. */
+/* Determine the type of the body, and make it UTF-8 if it is text. */
 static void
 find_kind(struct page_reader *r, struct page *p, struct slice content_type)
 {
@@ -83,7 +84,7 @@ find_kind(struct page_reader *r, struct page *p, struct slice content_type)
                                  p->html, p->body);
 }
 
-/* A row counts as a page if it was captured, not if it is only linked to. */
+/* A row is a page if it was captured, not if it is only linked to. */
 static bool
 read_row(struct page_reader *r, const struct quarry_row *row, struct page *out)
 {
@@ -163,7 +164,7 @@ static void keep_link(void *ctx, const struct html_link *link)
     buf_append_slice(&r->hrefs, href);
 }
 
-/* What links are relative to: the page's URI, moved by its <base>. */
+/* The base of relative links: the page's URI, or its <base>. */
 static void
 find_base(struct page_reader *r, const struct page *page, struct slice base)
 {
@@ -187,7 +188,7 @@ static bool target_key(struct page_reader *r, struct slice href)
     return url_key(buf_slice(&r->target_uri), &r->target_key);
 }
 
-/* Only pages are worth an edge: "mailto:" and "javascript:" are none. */
+/* Only pages are worth an edge: not "mailto:" or "javascript:". */
 static bool is_page_link(struct slice uri)
 {
     return slice_starts_with(uri, SLICE_LIT("http:")) ||
@@ -255,7 +256,7 @@ static void word_byte(struct words *w, char c)
     w->len++;
 }
 
-/* Does @s begin with the letters of @name, case aside? */
+/* Does @s begin with the letters of @name, in any case? */
 static bool starts_with_name(struct slice s, const char *name)
 {
     size_t n = strlen(name);
@@ -267,8 +268,8 @@ static bool starts_with_name(struct slice s, const char *name)
     return true;
 }
 
-/* Bytes up to and with the first @end at or behind @from; the rest of @s when
- * there is none. */
+/* The number of bytes up to and including the first @end at or after @from; all
+ * of @s when there is none. */
 static size_t skip_behind(struct slice s, size_t from, const char *end)
 {
     size_t n = strlen(end);
@@ -278,7 +279,7 @@ static size_t skip_behind(struct slice s, size_t from, const char *end)
     return s.len;
 }
 
-/* The end of a script or style: its end tag, whatever its case. */
+/* The end of a script or style: its end tag, in any case. */
 static size_t skip_raw(struct slice s, const char *name)
 {
     for (size_t i = 0; i + 2 < s.len; i++)
@@ -305,7 +306,7 @@ static size_t markup_bytes(struct slice s)
     return 1;
 }
 
-/* "&eacute;" and the like, at most so long. */
+/* Length of a reference such as "&eacute;". */
 static size_t reference_bytes(struct slice s)
 {
     enum {

@@ -21,8 +21,8 @@ struct page {
 struct page_reader *page_reader_new(void);
 void page_reader_free(struct page_reader *r); /* NULL is allowed. */
 
-/* The page of @record, borrowed until the next call. False when it holds none:
- * a request, a row that is only linked to, a line of text. */
+/* The page of @record, borrowed until the next call. False: it holds none (a
+ * request, a row that is only linked to, a line of text). */
 bool page_read(struct page_reader *r,
                const struct mr_record *record,
                struct page *out);

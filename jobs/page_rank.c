@@ -31,12 +31,12 @@ const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT] = {
     {"tolerance", "0.00001",
      "Stop when all ranks together change by less than this part of 1."},
     {"damping", "0.85", "The chance to follow a link instead of jumping."},
-    {"limit", "0", "Write only so many of the best; 0: all."},
+    {"limit", "0", "Ranks to write, the best first; 0: all."},
 };
 
 /* --- from edges to nodes ------------------------------------------------- */
 
-/* Keys "node 00 target"; "node 00" alone says that the node exists. */
+/* Keys "node 00 target"; "node 00" alone announces the node. */
 static void emit_edge(struct mr_task *t, struct slice from, struct slice to)
 {
     struct buf key = BUF_INIT;
@@ -348,7 +348,7 @@ static int result_reduce(struct mr_task *t,
 }
 
 static const struct mr_param result_params[] = {
-    {"limit", "0", "Write only so many of the best; 0: all."},
+    {"limit", "0", "Ranks to write, the best first; 0: all."},
 };
 static const char *const result_families[] = {"rank", NULL};
 
@@ -438,7 +438,7 @@ static int driver_params(struct driver *d, struct err *err)
     return code;
 }
 
-/* Run one job; @input and @output NULL: those the user named. */
+/* Run one job; @input and @output NULL: those of the user. */
 static int run_job(struct driver *d,
                    const struct mr_job *job,
                    const char *input,
@@ -493,7 +493,7 @@ static int run_round(struct driver *d, int64_t i, struct err *err)
     spec_of(&out, d, i);
     code = run_job(d, &round_job, in.data, out.data, params, ARRAY_LEN(params),
                    err);
-    /* The round before is not needed again. */
+    /* The round before is no longer needed. */
     if (code == 0)
         code = mr_scratch_remove(d->opts, d->world,
                                  in.data + strlen("records:"), err);

@@ -1,4 +1,5 @@
-/* Nodes as bytes, and the arithmetic of a round. */
+/* Nodes as bytes, and the arithmetic of a round, in integers: sums do not
+ * depend on the order of their terms. */
 #include "jobs/page_rank_node.h"
 
 #include "base/core/coding.h"

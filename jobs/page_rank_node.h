@@ -1,10 +1,11 @@
-/* A node of the graph while PageRank runs: what the record files between its
- * jobs hold, key the node's name.
+/* A node of the graph while PageRank runs: a value of the record files between
+ * its jobs, whose key is the node's name.
  *
- *     node    = rank:u64 sum:u64 flags:u8 targets:lslice*
+ *      node    = rank:u64 sum:u64 flags:u8 targets:lslice*
  *
  * Ranks are shares of PAGE_RANK_TOTAL, whole numbers: sums of them do not
- * depend on their order, so a graph has the same ranks however it is cut. */
+ * depend on their order, so a graph has the same ranks however it is split.
+ */
 #ifndef JOBS_PAGE_RANK_NODE_H
 #define JOBS_PAGE_RANK_NODE_H
 

@@ -1,6 +1,6 @@
 /* Keys of two parts, group and member: "group 00 member". Jobs that want a
  * group's members in order, each once, emit such keys and group by the first
- * part. A group with a zero byte in it is left out by pair_key(). */
+ * part. pair_key() refuses a group that contains a zero byte. */
 #ifndef JOBS_PAIR_KEY_H
 #define JOBS_PAIR_KEY_H
 

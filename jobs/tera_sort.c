@@ -1,5 +1,6 @@
 /* Sort lines by their first bytes: parts in order, lines in order in each, ties
- * in order of the input. The borders of the parts come from a sample. */
+ * in order of the input. The borders of the parts come from a sample, as in the
+ * sort of MapReduce (OSDI 2004, section 5.3). */
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "jobs/jobs.h"
@@ -24,7 +25,7 @@ static void tera_sort_teardown(struct mr_task *t)
     mem_free(mr_state(t));
 }
 
-/* The key need not be kept twice: the value is what follows it. */
+/* The key is not stored twice: the value is the rest of the line. */
 static int tera_sort_map(struct mr_task *t,
                          const struct mr_record *record,
                          struct err *err)

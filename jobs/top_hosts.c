@@ -91,7 +91,7 @@ static int top_hosts_map(struct mr_task *t,
     return 0;
 }
 
-/* Is @a to be listed behind @b? */
+/* Does @a come after @b in the list? */
 static bool top_hosts_worse(const struct host *a, const struct host *b)
 {
     if (a->count != b->count)

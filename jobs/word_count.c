@@ -1,4 +1,4 @@
-/* How often does each word occur? Words are runs of bytes above the space. */
+/* How often each word occurs. Words are runs of bytes above the space. */
 #include "jobs/jobs.h"
 
 #if defined(__SSE2__)
@@ -11,7 +11,7 @@ word_count_emit(struct mr_task *t, const char *word, const char *end)
     mr_emit_count(t, slice_make(word, (size_t)(end - word)), 1);
 }
 
-/* A text, byte by byte. */
+/* Count the words of a text, byte by byte. */
 static void count_bytes(struct mr_task *t, const char *p, const char *end)
 {
     const char *word = NULL;
@@ -40,7 +40,8 @@ static uint64_t letters_16(const char *p)
     return ~(unsigned)_mm_movemask_epi8(low) & 0xffff;
 }
 
-/* The same of up to 64 bytes that end a text of at least 16, or go on. */
+/* The same of up to 64 bytes, which may continue or end a text of at least 16.
+ */
 static uint64_t word_count_letters(const char *p, size_t n)
 {
     uint64_t m = 0;

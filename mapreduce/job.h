@@ -1,4 +1,4 @@
-/* Running MapReduce jobs: what is to be done, and what came of it.
+/* Running MapReduce jobs (OSDI 2004): options in, a report out.
  *
  *     struct mr_options o = {.program = {.job = &word_count},
  *                            .inputs = inputs, .input_count = 1,
@@ -8,7 +8,7 @@
  *     mr_report_free(report);
  *
  * Inputs and outputs are SPECs:
- *     file:GLOB        lines of text; .gz and .zst are unpacked
+ *     file:GLOB        lines of text, decompressed if gzip or zstd
  *     records:GLOB     files of keys and values
  *     warc:GLOB        records of web archives                  (input only)
  *     table:NAME[?columns=F:Q,F:&prefix=P&start=R&end=R&versions=N
@@ -16,19 +16,20 @@
  *     file:DIR, records:DIR, table:NAME[?bulk=yes]           (outputs)
  * A SPEC without a kind is a file. Bytes of table options are %-escaped.
  *
- * A table is read as it was when the job began, whatever is written meanwhile,
- * in all attempts and after a death of the job's process: in a directory by
- * keeping its files, on a cell by a table ".job-ID-N" made of it, which goes
- * with the job. With live=yes a cell's table is read as it is at each moment,
- * as it is by a job that runs elsewhere than on the cell.
+ * A table is read as it was when the job began, by all attempts and also after
+ * a death of the job's process: in a directory by keeping its files, in a cell
+ * by a clone ".job-ID-N", which is dropped with the job. With live=yes a cell's
+ * table is read as it is at each moment; so it is by a job that does not run in
+ * the cell.
  *
  * Output directories appear complete or not at all: parts are written beside
- * and renamed when every task has succeeded; table changes are applied then. An
- * output directory that exists is refused unless options.overwrite is set; to a
- * table rows are added in any case. With bulk=yes they are written as table
- * files by the tasks and become part of the table at the end: cells alone, no
- * deletions, and rows in ascending order within a task. Reduces then get ranges
- * of keys, as with mr_job.total_order, unless the job has its own partition().
+ * them and renamed when every task has succeeded; table changes are applied
+ * then. An output directory that exists is refused unless options.overwrite is
+ * set; to a table rows are added in any case. With bulk=yes they are written as
+ * table files by the tasks and become part of the table at the end: cells
+ * alone, no deletions, and rows in ascending order within a task. Reduces then
+ * get ranges of keys, as with mr_job.total_order, unless the job has its own
+ * partition().
  *
  * Threads: mr_run blocks its thread or parks its fiber. It starts processes:
  * call it before the program has threads of its own, or accept that the jobs'
@@ -73,7 +74,7 @@ struct mr_spec {
     char *path;   /* Glob, directory or table. */
     bool bulk;    /* Of a table that is written: as SSTables. */
     bool live;    /* Of a table that is read: as it is, not as it was. */
-    bool scratch; /* Records of a driver's own, between its jobs: encrypted. */
+    bool scratch; /* Records between the jobs of a driver: encrypted. */
     /* Of a table that is read; NULL, 0: not given. */
     char **columns; /* "family:qualifier" or "family:". */
     size_t column_count;
@@ -152,13 +153,13 @@ struct mr_options {
     const char *label;     /* For the history; NULL: the job's name. */
     const char *target;    /* Store of table SPECs: "file:DIR"; NULL: none. */
     struct quarry *store;  /* The same, already open. Borrowed. */
-    const char *principal; /* Of a cell's job, who submitted it: tables and
-                              files of SPECs are reached on its behalf; NULL: as
-                              the process itself. */
+    const char *principal; /* The submitter of a cell's job: tables and files of
+                              SPECs are opened with its rights; NULL: with those
+                              of the process. */
     /* How @target is opened, here and by attempts; NULL: as it is. Borrowed. */
     const struct quarry_options *store_options;
-    /* How the job itself opens it, for who waits until others are done with a
-     * directory; NULL: quarry_open(). */
+    /* How the job itself opens it, for a caller that waits until a directory
+     * is free; NULL: quarry_open(). */
     int (*open_store)(void *ctx,
                       const char *target,
                       const struct quarry_options *opts,
@@ -178,30 +179,30 @@ struct mr_options {
     /* Journal, history and changes of tables are encrypted with it. Borrowed;
      * NULL: they are not. */
     struct keyring *keyring;
-    /* Of who runs several jobs: what goes from one to the next (see
-     * mr_scratch_make()) is encrypted with this key, AEAD_KEY_BYTES, which is
-     * written nowhere. Borrowed; NULL: it is not. */
+    /* Of a driver of several jobs: the files between them (see
+     * mr_scratch_make()) are encrypted with this key, AEAD_KEY_BYTES, which is
+     * written nowhere. Borrowed; NULL: they are not. */
     const unsigned char *scratch_key;
     unsigned workers;       /* Attempts at a time; 0: one a CPU. */
     unsigned reducers;      /* Partitions, at most 4,096; 0: by the input's
                                size. */
     uint64_t memory_bytes;  /* Of all attempts together; 0: 384 MiB. */
-    uint64_t heap_bytes;    /* What a job's own code may allocate in an attempt;
-                               0: 1 GiB. */
+    uint64_t heap_bytes;    /* Most that a job's own code may allocate in an
+                               attempt; 0: 1 GiB. */
     uint64_t file_bytes;    /* Of one file an attempt writes; 0: 256 GiB. */
     uint64_t cpu_us;        /* Processor time of an attempt; 0: any. */
     unsigned processes_max; /* That an attempt starts; 0: 256. */
     bool network;           /* Attempts may open sockets. */
     bool no_sandbox;        /* Attempts may do whatever the user may. */
     bool weak_sandbox;      /* User code may run where the kernel cannot confine
-                               it: with fewer walls around it. */
+                               it: less protected. */
     uint64_t split_bytes;   /* Of file inputs; 0: 64 MiB, or up to 256 MiB where
                                the job combines. */
-    uint64_t timeout_us;    /* Kill an attempt that finishes no record for so
-                               long; 0: 10 minutes. */
+    uint64_t timeout_us;    /* Kill an attempt that finishes no record in this
+                               time; 0: 10 minutes. */
     unsigned attempts_max;  /* Per task; 0: 4. */
-    unsigned skips_max;     /* What may be skipped in the whole job: records on
-                               which its code died, damaged places of record
+    unsigned skips_max;     /* Most skips of the whole job: records on which its
+                               code died, damaged places of record
                                files and compressed text; 0: 16. Archives may
                                have any number. */
     bool no_backups;        /* Never run a task twice at a time. */
@@ -223,12 +224,12 @@ struct mr_options {
                      struct attempt_host **out,
                      struct err *err);
     void *host_ctx;
-    /* Asked before what cannot be taken back: does this process still have the
-     * say over the job? NULL: it has. */
+    /* Called before each step that cannot be undone: 0 if this process still
+     * owns the job. NULL: it always does. */
     int (*check)(void *ctx, struct err *err);
     void *check_ctx;
-    /* Who keeps the history: told at each change, instead of job.json being
-     * written. NULL: it is written. */
+    /* Receives the summary at each change, and keeps it, instead of job.json
+     * being written. NULL: it is written. */
     void (*told)(void *ctx, const struct job_summary *s);
     void *told_ctx;
     void (*progress)(void *ctx, const struct mr_progress *p);
@@ -276,10 +277,10 @@ void mr_report_free(struct mr_report *r); /* NULL is allowed. */
  * random bits. Sorts by time. Owned. */
 char *mr_make_id(struct world *w);
 
-/* Go on with a job whose process has died, from its journal: tasks that were
+/* Resume a job whose process has died, from its journal: tasks that were
  * done are not repeated, and outputs appear once. @base gives history_dir (not
  * NULL), and of the rest of the options only world, fs, store, progress, cancel
- * and the functions of the host and of the say: the others are those the job
+ * open_host, check and told with their contexts: the others are those the job
  * was begun with. @find finds the job of a name, as built into this program;
  * NULL: it knows none. Errors besides those of mr_run: ERR_NOTFOUND, ERR_BUSY
  * (it runs), ERR_INVALID (it has ended). Parks.
@@ -292,22 +293,23 @@ MUST_CHECK int mr_resume(const struct mr_options *base,
 
 /* --- chains of jobs ------------------------------------------------------ */
 
-/* How its name begins below the history. */
+/* The prefix of its name below the history. */
 #define MR_SCRATCH_PREFIX "/.chain-"
 
-/* A fresh directory for what passes between the jobs of a chain, near where
- * @opts keeps its own. *@dir is owned; remove it with mr_scratch_remove(). */
+/* Make a directory for the files between the jobs of a chain, near the history
+ * of @opts. *@dir is owned; remove it with mr_scratch_remove(). */
 MUST_CHECK int mr_scratch_make(const struct mr_options *opts,
                                struct world *world,
                                char **dir,
                                struct err *err);
-/* Remove @path, which is that directory or lies in it; none is fine. */
+/* Remove @path, which is that directory or inside it; no error if it does not
+ * exist. Parks. */
 MUST_CHECK int mr_scratch_remove(const struct mr_options *opts,
                                  struct world *world,
                                  const char *path,
                                  struct err *err);
-/* What mr_run would say of the outputs of @opts: for a chain whose last job
- * writes them, and which had better know at once. */
+/* Check the outputs of @opts as mr_run() does: for a chain whose last job
+ * writes them, and which should fail before its first. Parks. */
 MUST_CHECK int mr_check_outputs(const struct mr_options *opts,
                                 struct world *world,
                                 struct err *err);

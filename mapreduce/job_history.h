@@ -27,10 +27,10 @@ enum job_state {
     JOB_SUCCEEDED,
     JOB_FAILED,
     JOB_KILLED,
-    JOB_LOST, /* It says it runs, but its process is gone. */
+    JOB_LOST, /* Its file says that it runs, but its process is gone. */
 };
 
-/* What came of the tasks of one phase. */
+/* Figures about the tasks of one phase. */
 struct job_phase {
     char *name;
     uint64_t started_us; /* Wall clock. */
@@ -44,7 +44,7 @@ struct job_phase {
 struct job_summary {
     char *id;
     char *name;      /* Label or the job's name. */
-    char *principal; /* Who submitted it; NULL, "": not known. */
+    char *principal; /* The submitter; NULL, "": not known. */
     enum job_state state;
     char *phase;         /* "map", "reduce", … */
     uint64_t started_us; /* Wall clock. */
@@ -53,9 +53,9 @@ struct job_summary {
     unsigned tasks_total;
     unsigned tasks_done;
     unsigned attempts_failed;
-    char *waits;              /* What it waits for; NULL: nothing. */
+    char *waits;              /* The reason it waits; NULL: it does not. */
     char *error;              /* NULL unless it failed. */
-    char *hint;               /* What to do about it; NULL: not known. */
+    char *hint;               /* A way out; NULL: not known. */
     char *missing;            /* Input that no file matches; NULL: none. */
     int code;                 /* The error's. */
     struct job_phase *phases; /* That have ended, in order. */
@@ -74,7 +74,7 @@ struct job_summary {
 const char *job_state_name(enum job_state s);
 
 /* All jobs, oldest first. *@jobs is owned: job_summaries_free(). A directory
- * whose job.json cannot be read is left out. No directory: none. */
+ * whose job.json cannot be read is skipped. No directory: no jobs. */
 MUST_CHECK int job_history_list(const struct job_files *files,
                                 const char *history_dir,
                                 struct job_summary **jobs,
@@ -89,7 +89,8 @@ MUST_CHECK int job_history_get(const struct job_files *files,
                                struct err *err);
 void job_summaries_free(struct job_summary *jobs, size_t count);
 
-/* Ask a running job to stop. ERR_NOTFOUND; ERR_INVALID: it does not run. */
+/* Ask a running job to stop; it does so within seconds. ERR_NOTFOUND;
+ * ERR_INVALID: it does not run. */
 MUST_CHECK int job_history_kill(const struct job_files *files,
                                 const char *history_dir,
                                 const char *id,

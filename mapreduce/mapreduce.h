@@ -66,7 +66,7 @@ struct warc_record;
 /* Longest key, as a row name of a table. */
 #define MR_KEY_BYTES_MAX ((size_t)64 << 10)
 
-/* One record of an input. What the fields hold depends on the kind:
+/* One record of an input. The fields depend on the kind:
  *     file:     value is the line without its line break
  *     records:  key and value as they were written
  *     warc:     key is the target URI, value the payload, warc the rest
@@ -148,7 +148,7 @@ struct mr_job {
     bool total_order;
     /* The result is one partition, whatever the user asks. */
     bool single_reducer;
-    /* What stands between key and value in a text output; NULL: a tab. */
+    /* Separates key and value in a text output; NULL: a tab. */
     const char *text_separator;
     /* Families a table output needs, NULL at the end: a table that does not
      * exist is created with them. NULL: it must exist. */
@@ -286,7 +286,7 @@ QUARRY_EXPORT void mr_delete_column(struct mr_output *out,
 QUARRY_EXPORT void
 mr_delete_family(struct mr_output *out, struct slice row, const char *family);
 QUARRY_EXPORT void mr_delete_row(struct mr_output *out, struct slice row);
-/* What is written to: a table, record files, or (neither) text. */
+/* Is the output a table, record files, or (neither) text? */
 QUARRY_EXPORT bool mr_output_is_table(const struct mr_output *out);
 QUARRY_EXPORT bool mr_output_is_records(const struct mr_output *out);
 

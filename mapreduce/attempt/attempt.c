@@ -1,4 +1,12 @@
-/* Running the code of a job over a split or a partition. */
+/* Running the code of a job over a split or a partition (MapReduce, OSDI 2004,
+ * section 3.1).
+ *
+ * A map task reads its splits record by record into the collector, or into the
+ * outputs of a job without reducers; a reduce task merges the runs of its
+ * partition and calls the job once per key; a whole task does both in one
+ * process. Records that killed an earlier attempt are skipped (section 4.6):
+ * the master lists them in the spec, the status page names the record at hand.
+ */
 #include "mapreduce/attempt/attempt.h"
 
 #include "base/core/coding.h"
@@ -18,9 +26,9 @@
 /* zstd level of spills and of record files. */
 #define SPILL_LEVEL  1
 #define OUTPUT_LEVEL 3
-/* Block cache of a store opened to read one range of rows once. */
+/* Block cache of a store that is opened to read one range of rows once. */
 #define TABLE_CACHE_BYTES ((uint64_t)32 << 20)
-/* Keys a sampling task brings back, and of how much input. */
+/* Keys a sampling task returns, and how much input it reads for them. */
 #define SAMPLE_KEY_BYTES   ((uint64_t)4 << 20)
 #define SAMPLE_SPLIT_BYTES ((uint64_t)256 << 10)
 
@@ -59,6 +67,7 @@ static bool is_skipped(uint64_t number, const uint64_t *skips, size_t count)
 
 static void open_collector(struct attempt *a)
 {
+    PRE(!a->collecting);
     struct collector_options o = {
         .world = a->setup->world,
         .job = a->setup->job,
@@ -78,6 +87,7 @@ static void open_collector(struct attempt *a)
 
 static int open_outputs(struct attempt *a, struct err *err)
 {
+    PRE(a->task.outputs == NULL);
     struct output_context o = {
         .files = a->setup->files,
         .specs = a->setup->outputs,
@@ -94,7 +104,7 @@ static int open_outputs(struct attempt *a, struct err *err)
     return output_set_open(&o, buf_cstr(&a->prefix), &a->task.outputs, err);
 }
 
-/* To read tables, or to reach the files of those that are loaded. */
+/* The store is needed to read tables, or to write SSTables. */
 static bool needs_store(const struct attempt *a)
 {
     if (a->setup->relayed)
@@ -107,6 +117,7 @@ int attempt_store_open(const struct job_setup *setup,
                        struct quarry **out,
                        struct err *err)
 {
+    PRE(setup->target != NULL);
     struct quarry_options o = {.must_exist = true};
     if (setup->opts->store_options)
         o = *setup->opts->store_options;
@@ -161,8 +172,7 @@ static int open_all(struct attempt *a, struct err *err)
 
 /* --- map ----------------------------------------------------------------- */
 
-/* The map of a job that has none. Of a row it is not said which of its cells
- * would be the value. */
+/* The map of a job that has none. A row is refused: it has no single value. */
 static int
 map_nothing(struct mr_task *t, const struct mr_record *record, struct err *err)
 {
@@ -209,7 +219,8 @@ static bool sampled_enough(const struct attempt *a,
                               left_before - a->task.sample_left > part);
 }
 
-/* What the reader passed over is the job's to accept, unless nothing may be. */
+/* Damage that the reader skipped counts against the job's skips, unless the
+ * format expects it; with skip_none it is an error. */
 static int
 take_damage(struct attempt *a, const struct damage *d, struct err *err)
 {
@@ -332,6 +343,7 @@ static int reduce_merge(struct attempt *a, struct run_merge *m, struct err *err)
         code = task_error(&a->task, err);
     mr_count(&a->task, "reduce.groups", (int64_t)groups);
     mr_count(&a->task, "reduce.values", (int64_t)v.count);
+    INVARIANT(code != 0 || !v.more);
     values_close(&v);
     return code;
 }
@@ -350,8 +362,8 @@ static int reduce_sources(struct attempt *a,
     return code;
 }
 
-/* Reduce what the spills of @spec hold and, if @memory, what the collector has
- * left in memory. */
+/* Reduce the spills of @spec and, if @memory, the pairs that the collector kept
+ * in memory. */
 static int reduce_all(struct attempt *a, bool memory, struct err *err)
 {
     struct spill_sources s;
@@ -454,7 +466,7 @@ static int attempt_run_stages(struct attempt *a, struct err *err)
     attempt_step(a, "opened");
     if (kind != TASK_REDUCE)
         code = run_stage(a, true, err);
-    /* From here on emitting is a mistake, and writing is none. */
+    /* From here on emitting is a misuse, and writing is not. */
     a->task.collector = NULL;
     if (code == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE))
         code = run_stage(a, false, err);

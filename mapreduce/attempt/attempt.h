@@ -2,7 +2,8 @@
  * that calls the code of the job. Runs in a process of its own, or in the job
  * master's with --local.
  *
- * One thread; parks.
+ * One thread; parks. An attempt changes nothing that others see: its files bear
+ * its name, and the job master renames those of one attempt per task.
  */
 #ifndef MAPREDUCE_ATTEMPT_ATTEMPT_H
 #define MAPREDUCE_ATTEMPT_ATTEMPT_H
@@ -19,15 +20,15 @@ struct attempt_resources {
     struct quarry *store;       /* NULL: opened here, if tables are read. */
 };
 
-/* Run the attempt. What it failed with is in the report, which the caller has
- * initialised. */
+/* Run the attempt. Its result, or error, is in the report, which the caller has
+ * initialised and closes. Parks. */
 void attempt_run(const struct job_setup *setup,
                  const struct task_spec *spec,
                  const struct attempt_resources *resources,
                  struct task_report *report);
 
-/* The store of the tables that @setup's attempts read, on behalf of the job's
- * submitter. *@out is owned. */
+/* The store of the tables that attempts of @setup read, opened on behalf of the
+ * job's submitter. *@out is owned. Parks. */
 MUST_CHECK int attempt_store_open(const struct job_setup *setup,
                                   struct quarry **out,
                                   struct err *err);

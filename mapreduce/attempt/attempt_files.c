@@ -1,4 +1,6 @@
-/* Lists of an attempt's paths. */
+/* The paths an attempt may open, derived from its spec and the job's outputs,
+ * never from what the attempt sends: an untrusted attempt can ask for its own
+ * files and no others. */
 #include "mapreduce/attempt/attempt_files.h"
 
 #include "base/core/buf.h"

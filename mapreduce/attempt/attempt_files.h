@@ -1,6 +1,6 @@
-/* Which files of the cluster an attempt may open: what its worker proxies to
- * one that is not trusted. Its splits, to be read; of each output the files
- * that bear its name, to be written.
+/* The files of the cluster that an untrusted attempt may open through its
+ * worker's proxy: its splits for reading; in each output, the files that bear
+ * its name for writing.
  *
  * Any thread.
  */
@@ -15,9 +15,9 @@ struct fs_proxy_session;
 struct relay_store;
 struct task_spec;
 
-/* The proxy client of @s is now the attempt @spec of @setup's job; @store
- * reaches the files of bulk outputs. Parks. Errors: those of opening these;
- * ERR_INVALID: a job whose names are none. */
+/* From now on the proxy client of @s is the attempt @spec of @setup's job;
+ * @store reaches the files of bulk outputs. Parks. Errors: those of opening
+ * these; ERR_INVALID: an output without a usable name. */
 MUST_CHECK int attempt_files_grant(const struct job_setup *setup,
                                    const struct task_spec *spec,
                                    struct relay_store *store,

@@ -1,4 +1,6 @@
-/* Words for signals, statuses and limits. */
+/* Words for signals, statuses and limits. A limit shows as a signal or a failed
+ * allocation: the description names the option that raises it, since the user
+ * sees nothing else of a process that was killed. */
 #define _GNU_SOURCE
 
 #include "mapreduce/attempt/death.h"
@@ -12,7 +14,7 @@
 #include "base/core/text.h"
 #include "mapreduce/job.h"
 
-/* What ended an attempt, if a limit did. */
+/* Describe the limit that ended the attempt, if one did. */
 static bool describe_limit(const struct mr_options *o,
                            enum zygote_reason reason,
                            int status,

@@ -1,4 +1,4 @@
-/* How the process of an attempt ended, in words. */
+/* How the process of an attempt ended, in words. Nothing here parks. */
 #ifndef MAPREDUCE_ATTEMPT_DEATH_H
 #define MAPREDUCE_ATTEMPT_DEATH_H
 
@@ -7,9 +7,9 @@
 #include "mapreduce/attempt/zygote.h"
 #include "mapreduce/mapreduce.h"
 
-/* What a wait status @status says, and @reason if the zygote ended it; by which
- * of the limits in @o, if one was met. At most @len bytes with the final NUL.
- * Any thread. */
+/* Describe the wait status @status, or @reason if the zygote ended the attempt,
+ * with the limit of @o that was met, if one was. At most @len bytes with the
+ * final NUL. Any thread. */
 void death_describe(const struct mr_options *o,
                     enum zygote_reason reason,
                     int status,

@@ -13,6 +13,7 @@
 
 int task_error(const struct mr_task *t, struct err *err)
 {
+    PRE(t->setup != NULL);
     if (t->code)
         return err_copy(err, &t->err);
     if (t->collector && t->collector->code)
@@ -20,10 +21,11 @@ int task_error(const struct mr_task *t, struct err *err)
     return t->outputs ? output_set_error(t->outputs, err) : 0;
 }
 
-/* Pairs of a sampling task, and of one that has no reducers. */
+/* Pairs of a sampling task, and of a job without reducers. */
 static void
 emit_elsewhere(struct mr_task *t, struct slice key, struct slice value)
 {
+    PRE(t->collector == NULL); /* INV-1 */
     if (!t->is_map) {
         task_misuse(t, "emitted from a reducer: reducers write");
     } else if (t->sample) {

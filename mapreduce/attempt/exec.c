@@ -1,4 +1,9 @@
-/* Starting the process that attempts are forked from, and its beginnings. */
+/* Starting the zygote as a program of its own, and its first steps.
+ *
+ * A process with threads must not fork and continue, so the zygote is executed:
+ * it gets its descriptors by number, and its job as a package through the
+ * socket.
+ */
 #define _GNU_SOURCE
 
 #include "mapreduce/attempt/exec.h"
@@ -24,7 +29,8 @@
 
 /* --- in the master ------------------------------------------------------- */
 
-/* Descriptors above all that the program is to find by number. */
+/* Move @fd above @above, so that it does not collide with the descriptors that
+ * the program finds by number. */
 static int exec_lift(int fd, int above)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, above);
@@ -109,7 +115,7 @@ int exec_zygote(const char *const *command,
 
 /* --- in the program ------------------------------------------------------ */
 
-/* Its master is gone, or is none. */
+/* The master is gone, or sent nonsense. */
 NORETURN static void exec_leave(const char *why)
 {
     if (why)
@@ -140,7 +146,7 @@ static void take_package(struct buf *out)
     exec_take(buf_extend(out, get_le64(head + 8)), get_le64(head + 8));
 }
 
-/* What the package cannot hold. */
+/* Set what a package cannot hold. */
 static int exec_complete(struct job_package *p,
                          const struct attempts_options *o,
                          struct err *err)

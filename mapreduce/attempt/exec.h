@@ -1,8 +1,7 @@
-/* The process that attempts are forked from, as a program of its own: how it is
- * started, and what it does then.
+/* The zygote as a program of its own: how it is started, and what it then does.
  *
  * It finds its descriptors by number: the socket to its master, the status
- * pages, and from EXEC_FIRST_PIPE on a pipe a slot, then as many ends of
+ * pages, and from EXEC_FIRST_PIPE on a pipe per slot, then as many ends of
  * proxied file systems.
  */
 #ifndef MAPREDUCE_ATTEMPT_EXEC_H
@@ -23,10 +22,9 @@ struct world;
 #define EXEC_STATUS     4
 #define EXEC_FIRST_PIPE 5
 
-/* Run @command with "SLOTS" behind it, which are the lengths of @pipes and
- * @files. The descriptors stay the caller's. One
- * thread; no other's descriptors leak into it if they are opened close-on-exec.
- */
+/* Run @command with the argument "SLOTS" appended, the length of @pipes and
+ * @files. The descriptors stay the caller's. One thread; other descriptors do
+ * not leak into it if they are opened close-on-exec. */
 MUST_CHECK int exec_zygote(const char *const *command,
                            int socket,
                            int status,
@@ -36,17 +34,19 @@ MUST_CHECK int exec_zygote(const char *const *command,
                            pid_t *pid,
                            struct err *err);
 
-/* What that program must know of the world it runs in. */
+/* The world that the program runs in, as only its main() knows it. */
 struct attempts_options {
     unsigned slots; /* Its last argument. */
-    /* The job of a name built into this program; NULL: none is. */
+    /* Find the job of a name that is built into this program; NULL: there are
+     * none. */
     const struct mr_job *(*find)(const char *name);
     /* Read the keys by which attempts prove that they are the worker's: once,
      * before the two below are used, and never in a process whose attempts call
      * a user's own code, which could find them in its memory. NULL: there are
      * none. */
     int (*identify)(void *ctx, struct err *err);
-    /* Hear whose job it is, before the two below are used; NULL: not told. */
+    /* Receives the job's principal, before the two below are used; NULL: not
+     * wanted. */
     void (*is_for)(void *ctx, const char *principal);
     /* How attempts open the store of tables. Borrowed; NULL: as it is. */
     const struct quarry_options *store;
@@ -59,7 +59,7 @@ struct attempts_options {
     bool weak_sandbox; /* See job_setup. */
 };
 
-/* Be that process until its master closes the socket. Only from main(). */
+/* Run as the zygote until its master closes the socket. Only from main(). */
 NORETURN void attempts_main(const struct attempts_options *opts);
 
 #endif /* MAPREDUCE_ATTEMPT_EXEC_H */

@@ -1,5 +1,6 @@
 /* Attempts in the job master's own thread: one slot, no limits, no protection.
- * What a debugger and a sanitizer like best. */
+ * A debugger and a sanitizer see the whole job in one process, and a simulated
+ * machine can run it. */
 #include "mapreduce/attempt/inline_host.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct inline_host {
     struct quarry *store;
     struct task_status status;
     char *memory; /* Owned; kept between attempts. */
-    bool ended;   /* An attempt has, and its event was not fetched. */
+    bool ended;   /* An attempt has ended, and its event was not fetched. */
     struct task_report report;
 };
 

@@ -11,11 +11,14 @@ struct attempt_host;
 struct job_setup;
 struct quarry;
 
-/* Attempts run inside start(), one after the other. */
+/* A host whose start() runs the attempt to its end. *@out is owned:
+ * host->close(). @setup outlives it. Errors: those of loading the job's code.
+ */
 MUST_CHECK int inline_host_open(const struct job_setup *setup,
                                 struct attempt_host **out,
                                 struct err *err);
-/* The store that attempts of an inline host read tables from. Borrowed. */
+/* Set the store that the attempts of an inline host read tables from. Borrowed.
+ */
 void inline_host_set_store(struct attempt_host *h, struct quarry *store);
 
 #endif /* MAPREDUCE_ATTEMPT_INLINE_HOST_H */

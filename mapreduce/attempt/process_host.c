@@ -1,11 +1,12 @@
 /* Attempts in processes: the side of the job master.
  *
  * The zygote (zygote.c), forked here while this process is still small, forks
- * an attempt whenever it is told to and says how it ended. The status pages are
- * a shared mapping. What attempts print comes through one pipe a slot, of which
- * the last part is kept. Files of a cell are proxied to them: connections of
- * their own would be most of what a small attempt costs, and those that run a
- * user's own code in their process have no other way to files or rows.
+ * an attempt for each start message and reports how it ended. The status pages
+ * are a shared mapping. Output of attempts comes through one pipe per slot, of
+ * which the last part is kept. Files of a cell are proxied to attempts:
+ * connections of their own would be most of what a small attempt costs, and
+ * attempts that run a user's own code in their process have no other way to
+ * files or rows.
  */
 #define _GNU_SOURCE
 
@@ -37,14 +38,14 @@
 #include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/task/job_package.h"
 
-/* What is kept of an attempt's output. */
+/* The end of an attempt's output that is kept. */
 #define SAID_BYTES_MAX ((size_t)4 << 10)
 /* Reports hold counters, file names and sampled keys. */
 #define REPORT_BYTES_MAX ((uint64_t)64 << 20)
 
 struct process_slot {
     int pipe;  /* Read end of stdout and stderr. */
-    int files; /* The proxy server's end of what attempts borrow; -1. */
+    int files; /* The proxy server's end of the attempts' files; -1: none. */
     struct task *files_task; /* Serves it. */
     struct fs_proxy_session *session;
     struct row_relay *rows; /* NULL: attempts are trusted to read by themselves,
@@ -113,7 +114,7 @@ static int process_host_receive(int fd, char *p, size_t len, struct err *err)
     return 0;
 }
 
-/* The zygote's first words: the job's traits, or why there is no job. */
+/* The zygote's first message: the job's traits, or why there is no job. */
 static int receive_hello(struct process_host *h, struct err *err)
 {
     char head[ZYGOTE_HEADER_BYTES];
@@ -181,12 +182,13 @@ static void process_close(struct attempt_host *base)
     mem_free(h);
 }
 
-/* What the slot's next attempt may have, where it is not trusted. */
+/* Grant an untrusted attempt the files and rows of its spec. */
 static int lend_to(struct process_host *h,
                    struct process_slot *s,
                    const struct task_spec *spec,
                    struct err *err)
 {
+    PRE(spec->attempt >= 1);
     if (!s->rows)
         return 0;
     row_relay_aim(s->rows, spec);
@@ -199,6 +201,7 @@ static int process_start(struct attempt_host *base,
                          unsigned *slot,
                          struct err *err)
 {
+    PRE(worker < base->slot_count);
     struct process_host *h = (struct process_host *)base;
     struct process_slot *s = &h->slots[worker];
     struct task_status *status = &h->shared.status[worker];
@@ -220,7 +223,8 @@ static int process_start(struct attempt_host *base,
 static void process_kill(struct attempt_host *base, unsigned slot)
 {
     struct process_host *h = (struct process_host *)base;
-    /* A zygote that cannot be told is gone, and wait() says so. */
+    /* If the message cannot be sent the zygote is gone, and wait() reports
+     * that. */
     if (send_message(h, ZYGOTE_KILL, slot, SLICE_EMPTY, NULL))
         return;
 }
@@ -228,12 +232,13 @@ static void process_kill(struct attempt_host *base, unsigned slot)
 static struct task_status *process_status(struct attempt_host *base,
                                           unsigned slot)
 {
+    PRE(slot < base->slot_count);
     return &((struct process_host *)base)->shared.status[slot];
 }
 
 /* --- the end of an attempt ----------------------------------------------- */
 
-/* Keep the last SAID_BYTES_MAX of what the slot's pipe has. */
+/* Read the slot's pipe, keeping the last SAID_BYTES_MAX bytes. */
 static void drain_pipe(struct process_slot *s)
 {
     char piece[4096];
@@ -245,7 +250,7 @@ static void drain_pipe(struct process_slot *s)
     }
 }
 
-/* What is in @bytes, if that is encrypted. */
+/* Decrypt @bytes if reports are encrypted. */
 static int open_report(const struct process_host *h, struct buf *bytes)
 {
     struct keyring *keys;
@@ -279,7 +284,8 @@ static int read_report_file(struct process_host *h,
     return code ? code : open_report(h, bytes);
 }
 
-/* What user code has left may be anything, and is copied before it is read. */
+/* User code may have written anything there: it is copied before it is decoded.
+ */
 static int
 read_report(struct process_host *h, unsigned slot, struct task_report *report)
 {
@@ -297,7 +303,8 @@ read_report(struct process_host *h, unsigned slot, struct task_report *report)
     return code;
 }
 
-/* An object's attempt is its own code's: it does not say what it ran in. */
+/* The report of a shared object is written by its own code, so the sandbox is
+ * counted here. */
 static void
 count_cage(const struct process_host *h, bool weak, struct task_report *report)
 {
@@ -401,7 +408,7 @@ static int fork_zygote(struct process_host *h, struct err *err)
     return wait_for_hello(h, err);
 }
 
-/* A program of its own: this process has threads, and much memory. */
+/* As a program of its own: this process has threads, and much memory. */
 static int spawn_zygote(struct process_host *h,
                         const char *const *command,
                         struct err *err)
@@ -425,7 +432,7 @@ static void run_proxy(void *arg)
     fs_proxy_session_serve(s->session, s->files);
 }
 
-/* A pair of sockets a slot. */
+/* A pair of sockets per slot. */
 static int open_files(struct process_host *h, struct err *err)
 {
     for (unsigned i = 0; i < h->base.slot_count; i++) {
@@ -448,8 +455,8 @@ static void open_session(struct process_host *h, struct process_slot *s)
     s->session = fs_proxy_session_new(h->proxy, h->store ? &other : NULL);
 }
 
-/* Without a file system to lend our ends are closed: attempts open their own.
- */
+/* Start serving the job's files to the slots. Without a file system our ends
+ * are closed: attempts open their own. */
 static void lend_files(struct process_host *h)
 {
     struct fs *fs = h->setup->files.fs;
@@ -496,7 +503,7 @@ static void process_wake(struct attempt_host *base)
 {
     static const uint64_t once = 1;
     const struct process_host *h = (struct process_host *)base;
-    /* A counter that is full wakes as well. */
+    /* A counter that is full wakes the reader as well. */
     if (write(h->wakeup_fd, &once, sizeof(once)) < 0)
         return;
 }
@@ -519,11 +526,11 @@ static struct process_host *new_host(unsigned slots)
     return h;
 }
 
-/* Its process was started, or was not: of @code. */
+/* The process was started, or failed to start with @code. */
 static int
 process_host_opened(struct process_host *h, int code, struct attempt_host **out)
 {
-    /* Only attempts hold these. */
+    /* Only attempts hold these ends. */
     close_ends(h->shared.pipes, h->base.slot_count);
     close_ends(h->shared.files, h->base.slot_count);
     if (code) {

@@ -1,4 +1,5 @@
-/* Bytes of relayed rows, as rows. */
+/* Rows decoded from the relay's byte stream. A row may be cut anywhere between
+ * two answers, so bytes are gathered until one is whole. */
 #include "mapreduce/attempt/relayed_rows.h"
 
 #include "base/core/coding.h"
@@ -11,8 +12,8 @@
 struct relayed_rows {
     struct input_reader base;
     struct fs *fs;
-    struct buf bytes; /* From the row given last. */
-    size_t used;      /* Its bytes. */
+    struct buf bytes; /* From the last row given out. */
+    size_t used;      /* The bytes of that row. */
     struct quarry_row row;
     struct quarry_cell *cells;
     size_t cell_cap;
@@ -24,7 +25,7 @@ static int relayed_rows_malformed(struct err *err)
     return err_set(err, ERR_CORRUPT, "malformed row from the worker");
 }
 
-/* One more piece; *@ended: there is none. */
+/* Fetch one more piece; *@ended: there is none. */
 static int
 relayed_rows_fetch(struct relayed_rows *r, bool *ended, struct err *err)
 {
@@ -37,7 +38,7 @@ relayed_rows_fetch(struct relayed_rows *r, bool *ended, struct err *err)
     return 0;
 }
 
-/* All bytes of the next row, or *@ended. */
+/* Fetch all bytes of the next row; *@ended: there is none. */
 static int fetch_row(struct relayed_rows *r, bool *ended, struct err *err)
 {
     int code = 0;

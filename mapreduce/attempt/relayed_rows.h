@@ -21,7 +21,7 @@ struct relayed_source {
 };
 
 /* input_context.open_rows; @ctx is a relayed_source. @split is one of its
- * spec's. One reader at a time. */
+ * spec's. One reader at a time. Parks. */
 MUST_CHECK int relayed_rows_open(void *ctx,
                                  const struct input_split *split,
                                  struct input_reader **out,

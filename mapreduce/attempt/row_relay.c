@@ -1,4 +1,6 @@
-/* Reading rows for others. */
+/* Reading rows on behalf of attempts without connections. Rows are read ahead
+ * of the questions, up to one answer, while the attempt works on those it has.
+ */
 #include "mapreduce/attempt/row_relay.h"
 
 #include "base/core/coding.h"
@@ -13,18 +15,19 @@
 struct relay_store {
     const struct job_setup *setup;
     struct mutex lock;
-    struct quarry *store; /* NULL: nobody has asked yet. */
-    struct fs *files;     /* Likewise. */
+    struct quarry *store; /* NULL: not needed yet. */
+    struct fs *files;     /* NULL: not needed yet. */
 };
 
 struct row_relay {
     struct relay_store *store;
-    struct mutex lock; /* Of all below: aim() comes from another thread. */
+    struct mutex
+        lock; /* Guards all fields below: aim() is called on another thread. */
     struct input_splits splits;
     struct input_reader *reader; /* Of one of them; NULL: none is open. */
-    struct buf rows;             /* Read, and not asked for yet. */
+    struct buf rows;             /* Read, and not sent yet. */
     bool ended;
-    int code; /* What reading failed with; told behind the rows before it. */
+    int code; /* The error of reading; sent after the rows before it. */
     struct err err;
 };
 
@@ -107,6 +110,7 @@ void row_relay_aim(struct row_relay *r, const struct task_spec *spec)
 
 struct row_relay *row_relay_new(struct relay_store *store)
 {
+    PRE(store != NULL);
     struct row_relay *r = mem_zalloc(1, sizeof(*r));
     r->store = store;
     mutex_init(&r->lock);
@@ -145,7 +149,7 @@ static void put_row(const struct quarry_row *row, struct buf *out)
     put_le32(out->data + from, (uint32_t)(out->len - from - 4));
 }
 
-/* Until there is an answer's worth of rows, or no more. */
+/* Read until there is one answer's worth of rows, or no more. */
 static void read_ahead(struct row_relay *r)
 {
     while (r->reader && !r->ended && r->rows.len < FS_PROXY_BYTES_MAX) {

@@ -38,23 +38,23 @@ enum relay_op {
 
 /* --- in the worker ------------------------------------------------------- */
 
-/* What the relays of a job share: its tables, opened when the first row is
- * asked for. @setup is borrowed. Owned. */
+/* The state that the relays of a job share: its tables, opened when the first
+ * row is requested. @setup is borrowed. Owned. */
 struct relay_store *relay_store_new(const struct job_setup *setup);
 void relay_store_free(struct relay_store *s); /* NULL is allowed. Parks. */
-/* The files that bulk loads of the job are written to. They are the servers'
- * own, and so the worker opens them as itself. Borrowed, as long as @s. Parks.
- */
+/* The file system that bulk loads of the job write to. The files are the
+ * servers' own, and so the worker opens them as itself. Borrowed, as long as
+ * @s. Parks. */
 MUST_CHECK int
 relay_store_files(struct relay_store *s, struct fs **out, struct err *err);
 
-/* Of the attempts in one slot. @store is borrowed. Owned. */
+/* A relay for the attempts in one slot. @store is borrowed. Owned. */
 struct row_relay *row_relay_new(struct relay_store *store);
-/* PRE: nobody asks it. NULL is allowed. */
+/* PRE: no question is being answered. NULL is allowed. */
 void row_relay_free(struct row_relay *r);
-/* From now on the splits are those of @spec, copied. */
+/* From now on answer for the splits of @spec, which are copied. */
 void row_relay_aim(struct row_relay *r, const struct task_spec *spec);
-/* What answers for it. */
+/* The handler of the relay's questions, for the proxy server. Borrows @r. */
 struct fs_proxy_other row_relay_answers(struct row_relay *r);
 
 #endif /* MAPREDUCE_ATTEMPT_ROW_RELAY_H */

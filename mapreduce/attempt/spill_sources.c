@@ -1,4 +1,6 @@
-/* Segments of spills as sources of a merge, in one pass or several. */
+/* Segments of spills as sources of a merge, in one pass or several. Each source
+ * needs a buffer large enough that reads of many runs do not become seeks; when
+ * the memory does not allow that for all, neighbours are merged first. */
 #include "mapreduce/attempt/spill_sources.h"
 
 #include "base/core/panic.h"
@@ -7,11 +9,11 @@
 #include "mapreduce/records/pair_reader.h"
 #include "mapreduce/shuffle/spill.h"
 
-/* A source needs its reads, an open block and one decompressed. */
+/* A source needs a read buffer, an open block and one decompressed. */
 #define READ_BYTES_MIN ((size_t)64 << 10)
 #define READ_BYTES_MAX ((size_t)1 << 20)
 #define SOURCE_BYTES   (3 * BLOCK_BYTES)
-/* More at once would only cost seeks and compares. */
+/* More at once would only cost seeks and comparisons. */
 #define FAN_IN_MAX 256
 #define FAN_IN_MIN 4
 
@@ -20,7 +22,7 @@ struct segment {
     size_t path;
     uint64_t offset;
     uint64_t bytes;
-    uint32_t number; /* As spill_sources.bad. */
+    uint32_t number; /* Its number in spill_sources.bad. */
 };
 
 struct segments {
@@ -56,8 +58,8 @@ static void segment_close(struct merge_source *base)
     mem_free(s);
 }
 
-/* Each source has its file open for itself: there may be more spills than a
- * process can have files. */
+/* Each source opens its file for itself and only while it is read: there may be
+ * more spills than a process can have files. */
 static int segment_open(struct spill_sources *s,
                         const struct segment *g,
                         size_t read_bytes,
@@ -144,7 +146,8 @@ static int load_spill(struct spill_sources *s,
     return 0;
 }
 
-/* Segments that the worker has found, or the spills that they are in. */
+/* The segments that the worker has located, or all spills that may have some.
+ */
 static int
 load_resolved(struct spill_sources *s, struct segments *out, struct err *err)
 {
@@ -221,6 +224,7 @@ static int merge_some(struct spill_sources *s,
                       const char *path,
                       struct err *err)
 {
+    PRE(count >= 1);
     struct merge_source **in = mem_zalloc(count, sizeof(struct merge_source *));
     struct spill_writer w;
     struct run_merge m;
@@ -243,12 +247,13 @@ static int merge_some(struct spill_sources *s,
     return code;
 }
 
-/* Replace each @fan_in neighbours by one, until they are few enough. */
+/* Merge each @fan_in neighbours into one, until at most @fan_in are left. */
 static int reduce_fan_in(struct spill_sources *s,
                          struct segments *g,
                          size_t fan_in,
                          struct err *err)
 {
+    PRE(fan_in > 1);
     struct buf path = BUF_INIT;
     unsigned serial = 0;
     int code = 0;

@@ -26,7 +26,7 @@ struct spill_sources_options {
     uint32_t partition;
     const struct task_spec *spec; /* Its spills or, resolved, its segments;
                                      NULL: none. */
-    const char *own_spill;        /* One more, behind the others; NULL: none. */
+    const char *own_spill;        /* One more, after the others; NULL: none. */
     size_t memory_bytes;          /* For read buffers. */
     bool descending;
     int level;
@@ -45,15 +45,16 @@ struct spill_sources {
     size_t read_bytes; /* At a time, of each source. */
     uint64_t bytes;    /* Of all segments. */
     uint64_t pairs;    /* In them. */
-    uint32_t bad;      /* Number of the spill or segment of the spec, from 1,
-                          that the last error came from; 0: of none. */
+    uint32_t bad; /* Number of the spill or segment of the spec, from 1, that
+                     the last error came from; 0: none of them. */
 };
 
-/* Close it also after failure. */
+/* Find and open the runs. Close @s after failure too. ERR_CORRUPT, ERR_NOTFOUND
+ * with `bad` set. Parks. */
 MUST_CHECK int spill_sources_open(struct spill_sources *s,
                                   const struct spill_sources_options *opts,
                                   struct err *err);
-/* One more source, behind the others; ownership moves. */
+/* Add a source after the others; ownership moves. */
 void spill_sources_add(struct spill_sources *s, struct merge_source *source);
 void spill_sources_close(struct spill_sources *s);
 

@@ -14,6 +14,7 @@ static struct slice group_of(struct mr_task *t, struct slice key)
 
 void values_start(struct mr_values *v)
 {
+    PRE(v->more);
     struct slice key = run_merge_current(v->merge)->key;
     buf_clear(&v->group);
     buf_append_slice(&v->group, group_of(v->task, key));
@@ -22,9 +23,10 @@ void values_start(struct mr_values *v)
     v->ended = false;
 }
 
-/* Step to the next pair; the group ends where its key changes. */
+/* Advance to the next pair; the group ends where its key changes. */
 static void values_advance(struct mr_values *v)
 {
+    PRE(!v->ended); /* INV-2 */
     bool more = false;
     v->code = run_merge_next(v->merge, &more, &v->err);
     v->more = more;

@@ -1,4 +1,10 @@
-/* Forking attempts, and what an attempt's process does. */
+/* Forking attempts, and what the process of an attempt does.
+ *
+ * The zygote is single-threaded: it polls its socket and its children. Each
+ * attempt is its own process with its limits and, for user code, its cage, so
+ * that a job can fail, hang or be hostile without touching the worker. The
+ * zygote adopts and ends the processes that attempts leave behind.
+ */
 #define _GNU_SOURCE
 
 #include "mapreduce/attempt/zygote.h"
@@ -33,9 +39,9 @@
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
 #define HUGE_PAGE_BYTES   ((uintptr_t)2 << 20)
-/* Of what an object says of itself. */
+/* Most bytes of an object's description of itself. */
 #define DESCRIPTION_BYTES_MAX ((size_t)1 << 20)
-/* How often the processes below attempts are looked at. */
+/* How often the processes of attempts are measured. */
 #define LOOK_MS 250
 
 struct zygote {
@@ -45,12 +51,12 @@ struct zygote {
     unsigned slots;
     int socket;
     int signals;                 /* signalfd of SIGCHLD. */
-    pid_t *pids;                 /* One a slot; 0: free. */
-    enum zygote_reason *reasons; /* One a slot. */
+    pid_t *pids;                 /* One per slot; 0: free. */
+    enum zygote_reason *reasons; /* One per slot. */
     struct sandbox *sandbox;
     enum job_trust trust;
     struct job_cage *cage;  /* Of user code; NULL: none is needed. */
-    struct cage_end **ends; /* One a slot, of attempts in cages. */
+    struct cage_end **ends; /* One per slot, of attempts in cages. */
     uint64_t looked_ns;
     zygote_open_fs open_fs; /* NULL: none. */
     void *fs_ctx;
@@ -126,7 +132,7 @@ void zygote_shared_close(struct zygote_shared *s, unsigned slots)
 }
 
 /* Will the attempt fill more than a few huge pages? For a small one, clearing
- * those that it touches would be most of the work. */
+ * them would be most of the work. */
 static bool is_large(const struct task_spec *s)
 {
     uint64_t bytes = 0;
@@ -135,10 +141,11 @@ static bool is_large(const struct task_spec *s)
     return s->kind == TASK_REDUCE || bytes > 2 * HUGE_PAGE_BYTES;
 }
 
-/* Memory for an attempt's pairs, on @huge pages where there are some: its table
- * is walked at random, and with small pages a third of the time goes into page
+/* Memory for an attempt's pairs, on @huge pages where possible: its table is
+ * accessed at random, and with small pages a third of the time goes into page
  * tables. Shared mappings, which could be kept from attempt to attempt, get no
- * huge pages by default; what one attempt frees the next one finds warm. */
+ * huge pages by default; memory that one attempt frees is still warm for the
+ * next. */
 static char *map_pairs(uint64_t bytes, bool huge)
 {
     uintptr_t at;
@@ -172,7 +179,7 @@ static void zygote_redirect(int out)
     dup2(out, STDERR_FILENO);
 }
 
-/* It has keys of the sample, and what errors say of records. */
+/* A report contains keys of the sample, and errors name records. */
 static int seal_report(const struct job_setup *setup,
                        struct slice report,
                        struct buf *out,
@@ -229,8 +236,8 @@ static int leave_report(const struct job_setup *setup,
     return code;
 }
 
-/* What was told to this program is not the job's to know. The memory is a copy
- * of its parent's. */
+/* The environment of this program is not for the job's code. The memory is a
+ * copy of the parent's. */
 static void forget_environment(void)
 {
     char **to = environ;
@@ -242,7 +249,7 @@ static void forget_environment(void)
     *to = NULL;
 }
 
-/* Forked from another program than a worker's, it has nobody to relay. */
+/* Forked by a job master rather than a worker, it has no relay. */
 static bool is_relayed(const struct zygote *z, unsigned slot)
 {
     return z->shared->files[slot] >= 0 && job_is_relayed(z->setup);
@@ -262,7 +269,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     setup.job = z->job;
     if (z->trust == JOB_COMMANDS) {
         setup.cage = job_cage_rules(z->cage);
-        /* A supervisor has no use for them, and would be taken for large. */
+        /* A supervisor does not need them, and would count as large. */
         if (res.memory)
             madvise(res.memory, res.memory_bytes, MADV_DONTFORK);
     }
@@ -277,7 +284,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     if (code == 0 && !res.memory)
         code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
                        (unsigned long long)setup.slot_bytes);
-    /* In a cage it is in it already. */
+    /* In a cage it is inside it already. */
     if (code == 0 && z->trust != JOB_OBJECT)
         code = sandbox_enter(z->sandbox, &err);
     setup.relayed = is_relayed(z, slot);
@@ -308,7 +315,7 @@ attempt_main(const struct zygote *z, unsigned slot, struct slice body)
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
-    /* The zygote's end must not leave attempts behind. */
+    /* The zygote's end must not leave attempts running. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGINT, SIG_DFL);
@@ -322,7 +329,8 @@ attempt_main(const struct zygote *z, unsigned slot, struct slice body)
 
 /* --- the zygote ---------------------------------------------------------- */
 
-/* What ended attempts left running, adopted by the zygote. */
+/* End the processes that ended attempts left running; the zygote adopted them.
+ */
 static void end_strays(const struct zygote *z)
 {
     enum {
@@ -353,7 +361,7 @@ static void end_all(struct zygote *z)
     while (wait(NULL) > 0 || errno == EINTR);
 }
 
-/* The master is gone or does not make sense: so goes the zygote. */
+/* The master is gone or sends nonsense: the zygote ends. */
 NORETURN static void zygote_leave(struct zygote *z)
 {
     end_all(z);
@@ -394,9 +402,11 @@ static void zygote_take(struct zygote *z, char *p, size_t len)
     }
 }
 
-/* A shared object is called by the attempt, and so loaded in a cage only. */
+/* A shared object is called by the attempt, and so loaded only inside a cage.
+ */
 static pid_t fork_object(struct zygote *z, unsigned slot, struct slice body)
 {
+    PRE(z->cage != NULL);
     const int keep[2] = {z->shared->pipes[slot], z->shared->files[slot]};
     struct task_spec spec;
     struct err err = ERR_INIT;
@@ -420,7 +430,7 @@ static void zygote_start(struct zygote *z, unsigned slot, struct slice body)
     if (pid == 0)
         attempt_main(z, slot, body);
     if (pid < 0) {
-        /* As if it had started and failed at once: status 255. */
+        /* Report it as if it had started and failed at once: status 255. */
         zygote_answer(z, ZYGOTE_ENDED, slot, (uint64_t)255 << 8, SLICE_EMPTY);
         return;
     }
@@ -457,7 +467,8 @@ static void look_at(struct zygote *z, unsigned slot)
         kill(-z->pids[slot], SIGKILL);
 }
 
-/* Returns how long to wait until the next look: -1: nothing runs. */
+/* Measure all attempts. Returns the milliseconds until the next time; -1:
+ * nothing runs. */
 static int zygote_look(struct zygote *z)
 {
     uint64_t now = world_mono_ns(z->setup->world);
@@ -494,7 +505,7 @@ static void zygote_obey(struct zygote *z)
     buf_close(&body);
 }
 
-/* Of the attempt, where what was waited for is its supervisor. */
+/* The status of the attempt, where its supervisor was waited for. */
 static int final_status(const struct zygote *z, unsigned slot, int status)
 {
     struct err err = ERR_INIT;
@@ -523,7 +534,7 @@ static void zygote_reap(struct zygote *z)
         for (unsigned i = 0; i < z->slots; i++) {
             if (z->pids[i] != pid)
                 continue;
-            /* What a streaming job left of its commands goes too. */
+            /* The commands that a streaming job left running end too. */
             kill(-pid, SIGKILL);
             z->pids[i] = 0;
             ended = true;
@@ -537,7 +548,7 @@ static void zygote_reap(struct zygote *z)
         end_strays(z);
 }
 
-/* What attempts themselves, not the job's code, have connections for. */
+/* Do attempts themselves, not the job's code, need connections? */
 static bool needs_cell(const struct zygote *z)
 {
     const struct job_setup *s = z->setup;
@@ -577,14 +588,14 @@ static int make_sandbox(struct zygote *z, struct err *err)
     return sandbox_new(&rules, &z->sandbox, err);
 }
 
-/* What each attempt would otherwise compute for itself. */
+/* Compute once what each attempt would otherwise compute for itself. */
 static void zygote_warm(void)
 {
     (void)crc32c_join(0, 0, 0);
 }
 
-/* Load the job's code, and say what it is or why it is none: an op and a body.
- */
+/* Load the job's code and describe it, or why it cannot be loaded: an op and a
+ * body. */
 static enum zygote_op zygote_describe(struct zygote *z, struct buf *body)
 {
     struct engine *engine = NULL;
@@ -603,7 +614,7 @@ static enum zygote_op zygote_describe(struct zygote *z, struct buf *body)
     return ZYGOTE_READY;
 }
 
-/* The whole of what comes through @fd, at most DESCRIPTION_BYTES_MAX. */
+/* Read everything from @fd, at most DESCRIPTION_BYTES_MAX. */
 static void read_all(int fd, struct buf *out)
 {
     ssize_t n;
@@ -615,7 +626,7 @@ static void read_all(int fd, struct buf *out)
              (n < 0 && errno == EINTR));
 }
 
-/* In the process that looks at a shared object. */
+/* Runs in the process that examines a shared object. */
 NORETURN static void describe_to(struct zygote *z, int fd)
 {
     struct buf body = BUF_INIT;
@@ -630,8 +641,9 @@ NORETURN static void describe_to(struct zygote *z, int fd)
     _exit(0);
 }
 
-/* The same of a shared object, whose code runs as soon as it is loaded: in a
- * cage. What comes back is to be looked at as what it is, somebody's bytes. */
+/* The same for a shared object, whose code runs as soon as it is loaded: in a
+ * cage. The description comes from a user's code and is decoded as hostile
+ * bytes. */
 static int describe_object(struct zygote *z,
                            enum zygote_op *op,
                            struct buf *body,
@@ -711,8 +723,8 @@ NORETURN void zygote_main(const struct job_setup *setup,
     sigset_t child;
     /* Ctrl-C is the job master's to handle. */
     signal(SIGINT, SIG_IGN);
-    /* Only while the code of the job is loaded, which may hang: from then on
-     * the socket tells of the master's end, and what runs is ended with care.
+    /* Only while the code of the job is loaded, which may hang: afterwards the
+     * socket reports the master's end, and running attempts are ended in order.
      */
     signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);

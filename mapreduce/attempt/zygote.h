@@ -2,11 +2,14 @@
  * code of the job loaded once. It lives as long as the job master's end of the
  * socket is open, and takes all attempts with it when that closes.
  *
- * It is forked by a process that is small itself, or begins as a program of its
- * own (exec.c) that is told of its job by ZYGOTE_SETUP.
+ * It is forked by a process that is small itself, or starts as a program of its
+ * own (exec.c) that gets its job by ZYGOTE_SETUP.
  *
  * Messages both ways: op:u32 slot:u32 and a 64-bit length (of the body that
  * follows) or, for ZYGOTE_ENDED, the wait status.
+ *
+ * Invariant INV-1: a slot has at most one attempt; ZYGOTE_START is sent for a
+ * free slot only (process_host.c keeps it, zygote.c checks it).
  */
 #ifndef MAPREDUCE_ATTEMPT_ZYGOTE_H
 #define MAPREDUCE_ATTEMPT_ZYGOTE_H
@@ -31,7 +34,7 @@ enum zygote_op {
 };
 
 /* Why the zygote itself ended an attempt: the upper half of the 64 bits of
- * ZYGOTE_ENDED; its wait status is the lower. */
+ * ZYGOTE_ENDED; its wait status is the lower half. */
 enum zygote_reason {
     ZYGOTE_NO_REASON,
     ZYGOTE_MEMORY,    /* Its processes used more than mr_options.heap_bytes. */
@@ -41,8 +44,8 @@ enum zygote_reason {
 /* With the reason: the cage that the attempt was in had no namespaces. */
 #define ZYGOTE_WEAK (UINT32_C(1) << 31)
 
-/* Where an attempt leaves its report: a file for each would cost more than a
- * small task. */
+/* Space for an attempt's report: a file for each would cost more than a small
+ * task. */
 #define ZYGOTE_REPORT_BYTES_MAX ((size_t)64 * 1024 - 64)
 
 struct zygote_report {
@@ -50,7 +53,7 @@ struct zygote_report {
     char data[ZYGOTE_REPORT_BYTES_MAX];
 };
 
-/* What is mapped in the job master, the zygote and the attempts. */
+/* Mapped in the job master, the zygote and the attempts. */
 struct zygote_shared {
     struct task_status *status;    /* One a slot. */
     struct zygote_report *reports; /* One a slot. */
@@ -58,13 +61,14 @@ struct zygote_shared {
     int *files; /* Ends of proxied file systems (gfs-lite/fs_proxy.h), or -1. */
 };
 
-/* *@fd, unless NULL, is a descriptor of status and reports, owned. */
+/* Make the mapping and the pipes of @slots. *@fd, unless @fd is NULL, is a
+ * descriptor of status and reports, owned. */
 MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
                                   unsigned slots,
                                   int *fd,
                                   struct err *err);
-/* The same in a process that was given them: of descriptor @fd, pipes from
- * @first_pipe on, and behind them as many ends of proxied file systems. */
+/* The same in a process that inherited them: of descriptor @fd, pipes from
+ * @first_pipe on, and after them as many ends of proxied file systems. */
 MUST_CHECK int zygote_shared_join(struct zygote_shared *s,
                                   unsigned slots,
                                   int fd,
@@ -78,7 +82,7 @@ typedef int (*zygote_open_fs)(void *ctx,
                               struct fs **out,
                               struct err *err);
 
-/* The life of the zygote, in the child of a fork. @open_fs may be NULL. */
+/* Run as the zygote, in the child of a fork. @open_fs may be NULL. */
 NORETURN void zygote_main(const struct job_setup *setup,
                           const struct zygote_shared *shared,
                           unsigned slots,
@@ -86,7 +90,8 @@ NORETURN void zygote_main(const struct job_setup *setup,
                           zygote_open_fs open_fs,
                           void *ctx);
 
-/* Where the attempt leaves a report that is longer than the shared place. */
+/* The file of an attempt's report that is longer than the shared space, into
+ * @out. */
 void zygote_report_path(struct buf *out,
                         const char *work_dir,
                         const struct task_spec *spec);

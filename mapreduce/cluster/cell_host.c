@@ -1,4 +1,7 @@
-/* A job's attempts on the workers of a pool. */
+/* A job's attempts on the workers of a pool. Slots here are numbers of the
+ * host; each points to the attempt of a peer while it runs. Orders are only
+ * queued here: the peers' fibers send them, so that a slow worker never holds
+ * up the job. */
 #include "mapreduce/cluster/cell_host.h"
 
 #include <stdio.h>
@@ -22,7 +25,7 @@ enum slot_state {
 
 struct cell_slot {
     enum slot_state state;
-    struct pool_attempt *attempt; /* While it runs; its peer's. */
+    struct pool_attempt *attempt; /* While it runs; owned by its peer. */
     uint32_t peer;
     bool killed;
     struct task_status status;
@@ -102,6 +105,7 @@ void cell_host_status(struct cell_host *h,
                       unsigned slot,
                       const struct task_status *s)
 {
+    PRE(slot < HOST_SLOTS_MAX);
     copy_status(&h->slots[slot].status, s);
 }
 
@@ -116,6 +120,7 @@ void cell_host_end(struct cell_host *h,
     copy_status(&at->status, s);
     at->state = SLOT_ENDED;
     at->attempt = NULL;
+    INVARIANT(h->busy > 0);
     h->busy--;
     e->slot = slot;
     if (e->reported && e->report.spilled && peer) {
@@ -149,10 +154,11 @@ bool cell_host_mourns(const struct cell_host *h, uint32_t index)
     return false;
 }
 
-/* Nobody waits any more for what the worker makes of it. */
+/* Detach the attempt: nobody waits for its result any more. */
 static void
 cell_host_abandon(struct cell_host *h, unsigned slot, const char *why)
 {
+    PRE(h->slots[slot].state == SLOT_RUNNING); /* INV-2 */
     h->slots[slot].attempt->host = NULL;
     cell_host_lose(h, slot, why);
 }
@@ -167,7 +173,7 @@ void cell_host_peer_silent(struct cell_host *h, const struct pool_peer *e)
 
 /* --- the scheduler's view ------------------------------------------------ */
 
-/* What each job may have, by what all of them want. */
+/* Set the quota of each job from the demands of all. */
 static void cell_host_share_slots(struct worker_pool *p)
 {
     struct share_job jobs[256];
@@ -214,8 +220,8 @@ static void show_worker(struct cell_host *h,
         w = s->workers[index];
     w.up = e != NULL && !cell_host_mourns(h, index);
     if (!w.up) {
-        /* It may have been known to the phase before: what it left counts
-         * until its loss is told. */
+        /* The number may be known from the phase before: its spills count until
+         * its loss is reported. */
         sched_set_worker(s, index, &w);
         return;
     }
@@ -261,8 +267,8 @@ cell_look(struct attempt_host *base, struct sched *s, uint32_t demand)
     for (uint32_t i = 0; i < s->job_count; i++) {
         uint32_t others = h->busy - MIN_OF(h->busy, s->jobs[i].busy);
         s->jobs[i].quota = MAX_OF(h->quota - MIN_OF(h->quota, others), 1u);
-        /* Where all slots are taken that is what the job waits for, not its
-         * share of them. */
+        /* Where all slots are taken, the job waits for a slot, and not for its
+         * share. */
         if (full)
             s->jobs[i].quota = 0;
         s->jobs[i].attempt_bytes = h->attempt_bytes;
@@ -351,7 +357,7 @@ static struct task_status *cell_status(struct attempt_host *base, unsigned slot)
     return &cell_host_self(base)->slots[slot].status;
 }
 
-/* A worker that is not there any more has nothing to be told. */
+/* A worker that is gone gets no orders. */
 static void cell_pull(struct attempt_host *base,
                       uint32_t worker,
                       const struct task_pull *what)

@@ -1,12 +1,12 @@
 /* A job's attempts on the workers of a cell: the attempt_host that the job
- * master gives a job instead of process_host.c's.
+ * master gives a job instead of attempt/process_host.c's.
  *
- * The job's package (worker/job_package.h) goes to each worker once. A slot is
+ * The job's package (task/job_package.h) goes to each worker once. A slot is
  * one of the host's own numbers; host->look() fills in the scheduler's view
- * from the pool. Events tell of attempts, and of workers that are gone with
- * what maps had left there (worker/host.h): first of each attempt that a worker
- * took along, as lost, then of the worker, whose number is not used again
- * before that was heard.
+ * from the pool. Events report the ends of attempts, and workers that are gone
+ * with their spills (task/host.h): first each of the worker's attempts, as
+ * lost, then the worker, whose number is not reused before that event was
+ * fetched.
  *
  * Paths of the setup: work_dir is not used, each worker has its own; staging,
  * the object and side files are paths in the cell's file system, or, while
@@ -23,7 +23,7 @@
 
 struct worker_pool;
 
-/* What the pool shares slots by. */
+/* How the pool shares slots among jobs. */
 struct cell_job {
     int priority;       /* Higher goes first. */
     uint32_t weight;    /* Of its share among equals; 0: 1. */

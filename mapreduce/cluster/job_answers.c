@@ -1,4 +1,6 @@
-/* What clients ask of the job master: submissions, news, lists, kills. */
+/* The job master's answers to clients: submissions, news, lists, kills. A
+ * submission is recorded in a file before it is answered; everything else is
+ * read from the jobs in memory and the history. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -11,7 +13,7 @@
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/job_history.h"
 
-/* A client waits for news so long, at most. */
+/* The longest a client's call waits for news. */
 #define WATCH_US_MAX       UINT64_C(30000000)
 #define JOB_JSON_BYTES_MAX ((size_t)16 << 20)
 #define LOOK_US            UINT64_C(100000)
@@ -64,8 +66,8 @@ static int write_down(struct job_master_term *r,
     return code;
 }
 
-/* Is the lock still held? Then whoever takes it has yet to read what was
- * written before. */
+/* Is the lock still held? Then the next master will read what was written
+ * before this. */
 static int check_term(struct job_master_term *r, struct err *err)
 {
     while (atomic_load(&r->in_danger) && !atomic_load(&r->over) &&
@@ -76,7 +78,7 @@ static int check_term(struct job_master_term *r, struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "this is not the job master any more");
 }
 
-/* What the file says of the submission @s. */
+/* Record the submission @s in its file, once. */
 static int add_submitted(struct job_master_term *r,
                          const struct job_submission *s,
                          struct err *err)
@@ -121,8 +123,8 @@ static int job_answers_submit(struct job_master_term *r,
 
 /* --- rights -------------------------------------------------------------- */
 
-/* May @who see and end the jobs of @owner? Its own, of nobody known, and, for
- * those who look after the cluster, all. Parks. */
+/* May @who see and end the jobs of @owner? Its own, those of unknown owners
+ * and, for administrators of the cluster, all. Parks. */
 static bool
 is_theirs(struct job_master_term *r, struct slice who, const char *owner)
 {
@@ -160,8 +162,8 @@ static int read_history(struct job_master_term *r,
     return code;
 }
 
-/* Of the jobs kept and those of the history the one that @id means. *@name is
- * owned. */
+/* Find the job that @id means among those in memory and in the history. *@name
+ * is owned. */
 static int job_answers_resolve(struct job_master_term *r,
                                struct slice id,
                                char **name,
@@ -202,7 +204,7 @@ static int job_answers_resolve(struct job_master_term *r,
     return 0;
 }
 
-/* May @who see all that the history says in @json? */
+/* May @who see everything that the history has in @json? */
 static int check_ended(struct job_master_term *r,
                        struct slice who,
                        struct slice json,
@@ -216,8 +218,7 @@ static int check_ended(struct job_master_term *r,
     return code;
 }
 
-/* What everybody may know of a job: @json becomes less where it is not @who's.
- */
+/* Reduce @json to the public part where the job is not @who's. */
 static void
 show_others(struct job_master_term *r, struct slice who, struct buf *json)
 {
@@ -322,7 +323,7 @@ kill_job(struct job_master_term *r, struct rpc_call *call, struct err *err)
     return code;
 }
 
-/* Texts of all that run, behind those of the newest that have ended. */
+/* Texts of all that run, after those of the newest that have ended. */
 static int
 list_jobs(struct job_master_term *r, struct rpc_call *call, struct err *err)
 {

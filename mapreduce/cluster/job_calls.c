@@ -1,4 +1,6 @@
-/* Bodies of the calls to the job master. */
+/* Bodies of the calls to the job master, as MessagePack arrays. Fields are only
+ * appended: a reader takes the fields it knows, and defaults for missing ones.
+ */
 #include "mapreduce/cluster/job_calls.h"
 
 #include "base/core/panic.h"

@@ -1,19 +1,20 @@
-/* What a client and the job master of a cell say to each other.
+/* The calls between a client and the job master of a cell.
  *
  *     lock service
  *       /mapreduce/master    locked by the job master; contents: its address
  *     file system
  *       /mapreduce/jobs/ID/submitted    struct job_submission
- *                          files/…      what came with it, uploaded before
+ *                          files/…      its own files, uploaded before
  *                          work/…       journal, changes of tables
  *       /mapreduce/history/ID/job.json  of a job that has ended
  *
  * The client chooses the id and uploads what the job needs below its directory
- * before it submits; a submission that is repeated, to whichever master there
- * is then, is the same job.
+ * before it submits; a repeated submission, also to another master, is the same
+ * job.
  *
  * Bodies are MessagePack arrays; put appends, get borrows from the bytes and
- * fails with ERR_CORRUPT. Who is not the job master answers ERR_UNAVAILABLE.
+ * fails with ERR_CORRUPT. A process that is not the job master answers
+ * ERR_UNAVAILABLE.
  *
  * Threads: any; nothing here parks.
  */
@@ -49,9 +50,8 @@ struct job_submission {
     int64_t priority;       /* Higher goes first. */
     uint32_t weight;        /* Of its share; 0: 1. */
     uint32_t slots_max;     /* Attempts at a time; 0: any number. */
-    struct slice principal; /* Who submitted it: in the file, written by the job
-                               master. What a client says of it is not
-                               believed. */
+    struct slice principal; /* The submitter: in the file, written by the job
+                               master. A client's own claim is ignored. */
 };
 
 void job_submission_put(const struct job_submission *s, struct buf *out);
@@ -60,8 +60,8 @@ job_submission_get(struct slice in, struct job_submission *s, struct err *err);
 
 struct job_watch {
     struct slice id;  /* Or its beginning, or "last". */
-    uint64_t seen;    /* News with this version were heard. */
-    uint64_t wait_us; /* How long to wait for others. */
+    uint64_t seen;    /* The client knows the news up to this version. */
+    uint64_t wait_us; /* How long to wait for newer ones. */
 };
 
 void job_watch_put(const struct job_watch *w, struct buf *out);
@@ -80,7 +80,7 @@ MUST_CHECK int
 job_news_get(struct slice in, struct job_news *n, struct err *err);
 
 struct job_list {
-    uint64_t ended_max; /* So many that have ended, the newest. */
+    uint64_t ended_max; /* The newest that have ended, at most this many. */
 };
 
 void job_list_put(const struct job_list *l, struct buf *out);
@@ -95,7 +95,7 @@ struct job_texts {
 };
 
 void job_texts_put(const struct job_texts *t, struct buf *out);
-/* t->at is to be freed also after failure. */
+/* t->at is to be freed after failure too. */
 MUST_CHECK int
 job_texts_get(struct slice in, struct job_texts *t, struct err *err);
 

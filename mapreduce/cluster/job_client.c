@@ -1,4 +1,6 @@
-/* Calls that follow the job master. */
+/* Calls that follow the job master: its address is the content of the lock's
+ * file, read again whenever a call fails in a way that another master may not.
+ */
 #include "mapreduce/cluster/job_client.h"
 
 #include "base/core/panic.h"
@@ -14,7 +16,7 @@
 #include "mapreduce/task/saved_job.h"
 
 #define TIMEOUT_US UINT64_C(30000000)
-/* Between tries, while nobody is master. */
+/* Between tries, while there is no master. */
 #define AGAIN_US     UINT64_C(50000)
 #define CONNECT_US   UINT64_C(2000000)
 #define UPLOAD_BYTES ((size_t)1 << 20)
@@ -59,7 +61,8 @@ void job_client_close(struct job_client *c)
     mem_free(c);
 }
 
-/* Who is master, or was. The lock's file is made by the first one of a cell. */
+/* The address of the master now, or of the last one. The lock's file is made by
+ * the first master of a cell. */
 static int
 find_master(struct job_client *c, struct buf *address, struct err *err)
 {
@@ -129,8 +132,8 @@ int job_client_submit(struct job_client *c,
     int code;
     if (name)
         all.program.job = &named;
-    /* It is the cell's matter where tables are, and how many tasks run at a
-     * time. */
+    /* Where tables are, and how many tasks run at a time, is for the cell to
+     * say. */
     all.workers = 0;
     all.target = NULL;
     saved_job_encode(&all, id, (int64_t)world_now_us(c->world), &options);

@@ -1,4 +1,4 @@
-/* Asking the job master of a cell, whichever process that is now.
+/* Calls to the job master of a cell, on whichever process it is now.
  *
  * Threads: one loop, that of the fiber that opened it. Everything parks.
  */
@@ -35,9 +35,9 @@ MUST_CHECK int job_client_open(struct world *w,
                                struct err *err);
 void job_client_close(struct job_client *c); /* NULL is allowed. */
 
-/* Call the job master; calls may be executed more than once. @reply may be
+/* Call the job master; a call may be executed more than once. @reply may be
  * NULL. @wait_us is how long the answer itself may take. Errors: the handler's;
- * ERR_UNAVAILABLE: nobody was master all the time; ERR_CANCELLED. */
+ * ERR_UNAVAILABLE: there was no master all the time; ERR_CANCELLED. Parks. */
 MUST_CHECK int job_client_call(struct job_client *c,
                                enum job_method method,
                                struct slice body,
@@ -46,8 +46,8 @@ MUST_CHECK int job_client_call(struct job_client *c,
                                struct err *err);
 
 /* Submit @o as job @id, @name the name of one that is built in, or NULL; @share
- * says how it shares the workers, and its id and options are not looked at.
- * Submitting it again changes nothing. Errors: as job_client_call(). */
+ * has its share of the workers, while its id and options are ignored.
+ * Submitting it again changes nothing. Errors: as job_client_call(). Parks. */
 MUST_CHECK int job_client_submit(struct job_client *c,
                                  const struct mr_options *o,
                                  const char *id,
@@ -56,10 +56,11 @@ MUST_CHECK int job_client_submit(struct job_client *c,
                                  struct err *err);
 
 /* The first file of this machine that the input @spec would name here; NULL:
- * none, or it names no files. *@path is where it looks. Both owned. */
+ * none, or it names no files. *@path is the path searched. Both owned. */
 char *job_client_local_file(struct world *w, const char *spec, char **path);
 
-/* Copy the file @from of this machine to @to in the cell's file system @fs. */
+/* Copy the file @from of this machine to @to in the cell's file system @fs.
+ * Parks. */
 MUST_CHECK int job_client_upload(struct world *w,
                                  struct fs *fs,
                                  const char *from,

@@ -1,4 +1,10 @@
-/* The job master: candidate, then term after term. */
+/* The job master: candidate for the lock, then term after term.
+ *
+ * In a term it reads all submissions, resumes the jobs that had begun, and
+ * answers calls; when the lock is lost it stops everything and becomes a
+ * candidate again. A submission's file, a journal and job.json are its only
+ * memory: a term begins with nothing else.
+ */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -14,14 +20,14 @@
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/output/dirs.h"
 
-/* Who was master is told from who is by the lock's sequencer: the lock is free
- * again at once. */
+/* Masters are told apart by the lock's sequencer: the lock may be free again at
+ * once. */
 #define LOCK_DELAY_MS 1
-/* Between terms, and looks at what is to be done. */
+/* Between terms, and between checks for work. */
 #define AGAIN_US UINT64_C(500000)
 #define LOOK_US  UINT64_C(500000)
 #define DRAIN_US UINT64_C(10000)
-/* Uploads nobody submitted are removed after a day. */
+/* Uploads that were not submitted are removed after a day. */
 #define UPLOAD_US_MAX       (UINT64_C(24) * 3600 * 1000000)
 #define SUBMITTED_BYTES_MAX ((size_t)16 << 20)
 #define RUNNING_MAX         64
@@ -104,8 +110,8 @@ void job_file_path(struct buf *out,
     buf_printf(out, "%s/%s%s%s", root, id, *name ? "/" : "", name);
 }
 
-/* A job that had ended when its master died: only its history is not in
- * place. */
+/* A job that had ended when its master died: only its history is not in place.
+ */
 static int
 take_ended(struct job_master_term *r, const char *id, struct err *err)
 {
@@ -148,8 +154,8 @@ static int take_submitted(struct job_master_term *r,
     return code;
 }
 
-/* Has job @id been put away? Then what is left of it, or was made again by a
- * master that came to itself late, goes. */
+/* If job @id is in the history, remove its directory, which a delayed master
+ * may have made again. */
 static int forget_leftovers(struct job_master_term *r,
                             const char *id,
                             bool *is_over,
@@ -168,7 +174,7 @@ static int forget_leftovers(struct job_master_term *r,
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-/* What somebody uploaded and did not submit. Its name begins with the time. */
+/* Remove an upload that was not submitted. Its name begins with the time. */
 static void remove_upload(struct job_master_term *r, const char *id)
 {
     struct buf path = BUF_INIT;
@@ -212,7 +218,7 @@ take_over_job(struct job_master_term *r, const char *id, struct err *err)
 }
 
 /* Names begin with the time of the submission: the oldest is first. A job that
- * cannot be read does not keep the others from going on. */
+ * cannot be read does not stop the others. */
 static int take_over(struct job_master_term *r, struct err *err)
 {
     char **names = NULL;
@@ -252,7 +258,7 @@ static void trim_history(struct job_master_term *r)
     buf_close(&path);
 }
 
-/* Jobs that ended a while ago are asked for in the history. */
+/* Forget jobs that ended a while ago: calls find them in the history. */
 static void forget_ended(struct job_master_term *r)
 {
     enum {
@@ -315,7 +321,7 @@ open_keyring(const struct job_master_options *o, bool create, struct err *err)
                            create, err);
 }
 
-/* Keys are made once: the Bigtable master makes them, too. */
+/* Keys are made once: the Bigtable master makes them too. */
 static int make_keys(struct job_master *m, struct err *err)
 {
     const struct job_master_options *o = &m->options;
@@ -518,7 +524,7 @@ void job_master_put_jobs(const struct job_master *m, struct buf *out)
         buf_append_str(out, " job=\"");
         at = out->len;
         managed_job_describe(j, out);
-        /* A label is the user's, and the line is not. */
+        /* A label may contain anything; the line may not. */
         for (; at < out->len; at++)
             if (out->data[at] == '"' || (unsigned char)out->data[at] < ' ')
                 out->data[at] = '\'';

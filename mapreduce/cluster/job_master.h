@@ -1,11 +1,11 @@
 /* The job master of a cell: of all processes with the role, the one that holds
  * the lock takes jobs, runs them on the cell's workers, and answers for them.
  *
- * What a job needs is in the cell's file system (job_calls.h): a master that
- * takes over goes on with every job that had not ended, from its journal. One
- * that was cut off can do no harm: workers ask for the lock with each order, a
+ * Everything about a job is in the cell's file system (job_calls.h): a master
+ * that takes over resumes every job that had not ended, from its journal. One
+ * that was cut off can do no harm: workers check the lock with each order, a
  * journal is taken from its writer before it is read, and before outputs are
- * published the lock is looked at again.
+ * published the lock is checked again.
  *
  *     job_master_open(w, server, &opts, &m, &err)    adds its methods
  *     job_master_start(m)                            once the port is open
@@ -33,7 +33,8 @@ struct rpc_security;
 struct rpc_server;
 struct world;
 
-/* Zeros give the defaults. All pointers are borrowed for the master's life. */
+/* Zeros give the defaults. All pointers are borrowed while the master is open.
+ */
 struct job_master_options {
     const char *address;     /* Of this process. */
     const char *const *cell; /* Lock servers. */
@@ -42,16 +43,16 @@ struct job_master_options {
     struct fs *fs;      /* The cell's, from its root. */
     const char *target; /* Of the cell's tables; NULL: there are none. */
     const struct quarry_options *store_options;
-    /* The job of a name that is built into this program, or NULL. */
+    /* Find the job of a name that is built into this program, or NULL. */
     const struct mr_job *(*find)(const char *name);
-    /* Is @name one that runs several jobs, and if so: run it. */
+    /* Is @name a driver that runs several jobs; and run it. */
     bool (*is_driver)(const char *name);
     int (*drive)(const char *name,
                  const struct mr_options *opts,
                  struct mr_report **report,
                  struct err *err);
-    /* Does @who look after the cluster: may it end the jobs of others, and see
-     * all of them? Parks. NULL: everybody does. */
+    /* May @who administer the cluster: end the jobs of others, and see all of
+     * them? Parks. NULL: everybody may. */
     bool (*is_administrator)(void *ctx, struct slice who);
     /* Open the cell's files with the rights of @principal; *@out is owned.
      * NULL: jobs use files as the job master. */
@@ -60,21 +61,22 @@ struct job_master_options {
                    struct fs **out,
                    struct err *err);
     void *ctx;
-    const struct cluster_roles *roles; /* Whose jobs may name all files; NULL:
-                                          everybody's. */
-    bool encrypts;                     /* Spills. */
-    /* With a master key, what jobs are told and tell is encrypted, and what
-     * they write for tables before they end: with the data keys in the file
-     * @keys_path of `fs`, which are made if there are none by who holds the
-     * lock in @keys_dir. Borrowed; NULL: it is not. */
+    const struct cluster_roles
+        *roles; /* Principals with these roles may name all files in jobs; NULL:
+                   everybody may. */
+    bool encrypts; /* Spills. */
+    /* With a master key, jobs' options, summaries and their pending writes to
+     * tables are encrypted: with the data keys in the file @keys_path of `fs`,
+     * which the holder of the lock in @keys_dir makes if there are none.
+     * Borrowed; NULL: they are not. */
     struct master_keys *master_keys;
     const char *keys_path;
     const char *keys_dir;
-    struct job_caps caps; /* What a job may ask for. */
-    uint32_t lease_ms;    /* Of its session; 0: chubby.h's. */
-    const char *memo;     /* Likewise: see chubby.h; NULL: none. */
+    struct job_caps caps; /* Bounds on what a job may ask for. */
+    uint32_t lease_ms;    /* Lease of its session; 0: chubby.h's. */
+    const char *memo;     /* See chubby.h; NULL: none. */
     uint32_t running_max; /* Jobs at a time; default 64. */
-    uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */
+    uint32_t history_max; /* Ended jobs that are kept; default 1000. */
 };
 
 MUST_CHECK int job_master_open(struct world *w,
@@ -82,7 +84,7 @@ MUST_CHECK int job_master_open(struct world *w,
                                const struct job_master_options *opts,
                                struct job_master **out,
                                struct err *err);
-/* The port is open: try for the lock, in the background. */
+/* The port is open: become a candidate for the lock, in the background. */
 void job_master_start(struct job_master *m);
 /* Leave running jobs to the next master. Parks. */
 void job_master_stop(struct job_master *m);

@@ -1,5 +1,11 @@
-/* The job master as its files know it. Private to job_master.c and
- * job_answers.c. One loop. */
+/* The job master as its files see it. Private to job_master.c and
+ * job_answers.c.
+ *
+ * Invariant INV-1: term is set only while the lock is held and the submissions
+ * were read, and stays valid while calls > 0 (job_master.c keeps it).
+ *
+ * One loop.
+ */
 #ifndef MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H
 #define MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H
 

@@ -1,4 +1,6 @@
-/* What jobs name. */
+/* The paths that a job names, compared with the directories that belong to the
+ * servers. Done by the first component, as the namenode parses paths, so that
+ * "..", "//" and patterns cannot lead around the check. */
 #include "mapreduce/cluster/job_paths.h"
 
 #include <fnmatch.h>
@@ -23,8 +25,8 @@ static int job_paths_refuse(const char *path, struct err *err)
     return ERR_DENIED;
 }
 
-/* The first part of a path, or of a pattern, that counts: as the namenode takes
- * paths apart. */
+/* The first component of a path, or of a pattern, parsed as the namenode does.
+ */
 static struct slice first_part(const char *path)
 {
     struct slice rest = slice_str(path);
@@ -50,7 +52,8 @@ static int check_path(const char *path, struct err *err)
     return code;
 }
 
-/* A program travels in its SPEC: the file would be one of the job master's. */
+/* A program travels in its SPEC: a file named there would be one of the job
+ * master's. */
 static int
 check_spec(const char *text, bool output, struct world *world, struct err *err)
 {

@@ -1,6 +1,7 @@
-/* Which files of the cell a job may name. It uses them as who submitted it,
- * except those of the servers, which it uses as the server that it runs on: so
- * that it names none of these is seen to when it is submitted.
+/* Which files of the cell a job may name. It uses files with the rights of its
+ * submitter, except those of the servers, which it uses with the rights of the
+ * server that it runs on: hence the check, when a job is submitted, that it
+ * names none of these.
  *
  * Threads: any; nothing here parks.
  */
@@ -15,14 +16,14 @@ struct cluster_roles;
 struct mr_options;
 struct world;
 
-/* Directories of the root that are the servers' own, which jobs of several use
- * for what goes from one to the next. Ends with NULL. */
+/* Directories of the root that belong to the servers; drivers use them for
+ * files between their jobs. Ends with NULL. */
 extern const char *const job_own_trees[];
 
-/* May job @id of @principal name what @o names? Where principals are proved
- * nobody but the cluster itself (@roles; NULL: anybody) names what is the
- * servers' own: tables' files, other jobs, the trash; what the job brings along
- * is what was uploaded for it. ERR_DENIED, ERR_INVALID. */
+/* May job @id of @principal name the files of @o? Where principals are proven,
+ * only the cluster itself (@roles; NULL: everybody) names files of the servers:
+ * tables, other jobs, the trash; the files a job brings along are those
+ * uploaded for it. ERR_DENIED, ERR_INVALID. */
 MUST_CHECK int job_paths_check(const struct cluster_roles *roles,
                                struct slice principal,
                                struct slice id,

@@ -1,4 +1,8 @@
-/* Jobs of a cell while they run. */
+/* Jobs of a cell while they run. Each runs mr_run() or mr_resume() on a task of
+ * its own; the loop sees its summary under the term's mutex. A job ends in
+ * three steps, each of which the next master can repeat: its outputs are
+ * published, its end is written to job.json, its directory moves to the
+ * history. */
 #include "mapreduce/cluster/managed_job.h"
 
 #include <stdio.h>
@@ -20,15 +24,15 @@
 #include "mapreduce/master/replay.h"
 #include "mapreduce/output/dirs.h"
 
-/* Memory of an attempt for pairs, if a worker has so much for it. */
+/* Memory of an attempt for pairs, if the workers have that much for it. */
 #define PAIR_BYTES ((uint64_t)192 << 20)
-/* As job.h says. */
+/* The default of job.h. */
 #define HEAP_BYTES ((uint64_t)1 << 30)
 #define PROCESSES  256u
 /* Slots that the plan of a job counts on. */
 #define SLOTS_MAX 256u
 #define LOOK_US   UINT64_C(100000)
-/* Between tries to write down that a job has ended. */
+/* Between tries to record that a job has ended. */
 #define SAVE_AGAIN_US UINT64_C(1000000)
 
 static void managed_job_announce(struct managed_job *j)
@@ -47,7 +51,7 @@ path_of(const struct managed_job *j, const char *root, const char *name)
 
 /* --- what the running job asks and tells --------------------------------- */
 
-/* While the lock service is silent nobody knows whether the lock is held. */
+/* While the lock service is silent it is unknown whether the lock is held. */
 static int managed_job_check(void *ctx, struct err *err)
 {
     struct managed_job *j = ctx;
@@ -57,8 +61,7 @@ static int managed_job_check(void *ctx, struct err *err)
         world_sleep_us(r->world, LOOK_US);
     if (!atomic_load(&r->over) && fiber_check(NULL) == 0)
         return 0;
-    return err_set(err, ERR_CLOSED, "another job master goes on with job %s",
-                   j->id);
+    return err_set(err, ERR_CLOSED, "another job master has job %s", j->id);
 }
 
 static void on_progress(void *ctx, const struct mr_progress *p)
@@ -71,7 +74,7 @@ static void on_progress(void *ctx, const struct mr_progress *p)
     mutex_unlock(&j->term->mutex);
 }
 
-/* Does a job with @outputs write those of @j, or is it a part before that? */
+/* Does a job with @outputs write those of @j, or is it an earlier part? */
 static bool writes_outputs(const struct managed_job *j,
                            const char *const *outputs,
                            size_t n)
@@ -104,8 +107,9 @@ static void save_end(struct managed_job *j, struct slice json)
     }
 }
 
-/* Parts of a job that is several are told as that job. Once the outputs are
- * published this is written down at once: the journal that knows of it goes. */
+/* Parts of a driver are reported as the driver's job. Once the outputs are
+ * published the end is recorded at once: the journal that knows of it is about
+ * to be removed. */
 static void on_told(void *ctx, const struct job_summary *s)
 {
     struct managed_job *j = ctx;
@@ -152,8 +156,8 @@ static int open_host(void *ctx,
 
 /* --- running ------------------------------------------------------------- */
 
-/* The plan counts on the slots that are there when it is made, as far as each
- * has a core: more of them would only make more tasks of the same work. */
+/* The plan counts on the slots that exist when it is made, as far as each has a
+ * core: more of them would only make more tasks of the same work. */
 static int
 size_job(struct managed_job *j, struct mr_options *o, struct err *err)
 {
@@ -204,7 +208,8 @@ static void fill_options(struct managed_job *j, struct mr_options *o)
     o->in_process = false;
 }
 
-/* What a job does not ask for is no more than it may. */
+/* A job that does not ask for a limit gets the default, or the most it may
+ * have. */
 static void fill_defaults(const struct job_caps *caps, struct mr_options *o)
 {
     if (o->heap_bytes == 0 && caps->memory_max)
@@ -213,7 +218,7 @@ static void fill_defaults(const struct job_caps *caps, struct mr_options *o)
         o->processes_max = MIN_OF(caps->processes_max, PROCESSES);
 }
 
-/* Go on with part @name if it was publishing the job's outputs when its master
+/* Finish part @name if it was publishing the job's outputs when its master
  * died; ERR_NOTFOUND: it was not. */
 static int finish_part(struct managed_job *j,
                        struct mr_options *o,
@@ -256,8 +261,9 @@ static int finish_parts(struct managed_job *j,
     return code;
 }
 
-/* A job that is several: parts keep what they need below it. Started again by
- * the next master, unless the part that writes its outputs was doing so. */
+/* Run a driver: its parts keep their files below its own. The next master
+ * starts it again, unless the part that writes its outputs was publishing them.
+ */
 static int run_parts(struct managed_job *j,
                      struct mr_options *o,
                      struct mr_report **report,
@@ -328,7 +334,7 @@ static void report_end(struct managed_job *j, int code, const struct err *err)
     on_told(j, &s);
 }
 
-/* The report of a job that is several counts what its parts do not. */
+/* The report of a driver has counters that its parts do not. */
 static void managed_job_set_progress(struct managed_job *j,
                                      struct job_summary *s,
                                      const struct mr_report *report)
@@ -342,7 +348,7 @@ static void managed_job_set_progress(struct managed_job *j,
     s->counter_count = own_count;
 }
 
-/* See that the summary says how the job ended. */
+/* Make sure that the summary says how the job ended. */
 static void managed_job_set_outcome(struct managed_job *j,
                                     int code,
                                     const struct mr_report *report,
@@ -358,7 +364,7 @@ static void managed_job_set_outcome(struct managed_job *j,
     job_summaries_free(s, 1);
 }
 
-/* Move what is worth keeping to the history. */
+/* Move the files worth keeping to the history. */
 static int put_away(struct managed_job *j, struct err *err)
 {
     const struct job_files *files = &j->term->files;
@@ -378,7 +384,8 @@ static int put_away(struct managed_job *j, struct err *err)
     return code;
 }
 
-/* Let the job use files as who submitted it; *@theirs is owned, or NULL. */
+/* Let the job use files with the rights of its submitter; *@theirs is owned, or
+ * NULL. */
 static int open_files(const struct managed_job *j,
                       struct mr_options *o,
                       struct fs **theirs,
@@ -535,7 +542,7 @@ void managed_jobs_end(struct job_master_term *r)
             managed_job_join(j);
 }
 
-/* What it is called, before it has a summary too. */
+/* Its name, also before it has a summary. */
 static const char *name_of(const struct managed_job *j)
 {
     const struct saved_job *s = &j->submitted;

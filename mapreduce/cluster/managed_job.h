@@ -1,8 +1,14 @@
 /* One job that the master of a cell keeps: from its submission, through the
  * thread that runs it, to its place in the history. Private to the job master.
  *
+ * Invariants
+ *
+ * INV-1. States only advance: waiting, running, ended, history (managed_job.c).
+ * INV-2. `summary` and the fields after it are read and written under the
+ * term's mutex.
+ *
  * Threads: made and freed on the master's loop; the job runs on a task of its
- * own. What both look at is behind the term's mutex.
+ * own.
  */
 #ifndef MAPREDUCE_CLUSTER_MANAGED_JOB_H
 #define MAPREDUCE_CLUSTER_MANAGED_JOB_H
@@ -19,26 +25,26 @@
 struct task;
 struct worker_pool;
 
-/* What all jobs share while this process is the job master. */
+/* Shared by all jobs while this process is the job master. */
 struct job_master_term {
     struct world *world;
     const struct job_master_options *options; /* Borrowed. */
     struct job_files files;
     struct worker_pool *pool; /* Borrowed. */
     struct mutex mutex;
-    struct cond changed;      /* News of any job, or the end of the term. */
+    struct cond changed;      /* There are news of a job, or the term ended. */
     atomic_bool over;         /* The lock is lost, or the process ends. */
     atomic_bool in_danger;    /* The lock service does not answer. */
     struct managed_job *jobs; /* Oldest first. Owned. */
     struct managed_job **last;
-    uint64_t versions; /* Given out. */
+    uint64_t versions; /* The last version of news given out. */
     uint32_t running;
 };
 
 enum managed_state {
     MANAGED_WAITING, /* For others to end. */
     MANAGED_RUNNING,
-    MANAGED_ENDED,  /* Its task has: to be joined. */
+    MANAGED_ENDED,  /* Its task has returned and is to be joined. */
     MANAGED_HISTORY /* Joined. */
 };
 
@@ -47,27 +53,27 @@ struct managed_job {
     struct managed_job *next;
     struct saved_job submitted; /* Options. Owned. */
     char *id;                   /* Owned. */
-    char *principal;            /* Who submitted it. Owned; "": not known. */
+    char *principal;            /* The submitter. Owned; "": not known. */
     int priority;
     uint32_t weight;
     uint32_t slots_max;
-    bool resumed; /* Another process had it. */
+    bool resumed; /* Another process began it. */
     struct task *task;
     atomic_bool cancel;
     uint64_t submitted_us;
-    /* Behind the mutex. */
+    /* Under the mutex: */
     enum managed_state state;
     uint64_t version;
     struct mr_progress progress;
-    struct buf summary;  /* job.json; empty: nothing is known yet. */
-    const char *waiting; /* For what, before there is a summary. Static. */
-    char phase[16];      /* Of the summary, */
-    char waits[128];     /* and what its tasks wait for. */
+    struct buf summary; /* job.json; empty: nothing is known yet. */
+    const char
+        *waiting; /* The reason it waits, before there is a summary. Static. */
+    char phase[16];  /* Of the summary, */
+    char waits[128]; /* and the reason its tasks wait. */
 };
 
-/* Take @s, which was read from @bytes: both are copied. ERR_INVALID,
- * ERR_CORRUPT.
- * *@out is owned by the term's list. */
+/* Add @s, which was decoded from @bytes, to the term; both are copied.
+ * ERR_INVALID, ERR_CORRUPT. *@out is owned by the term's list. */
 MUST_CHECK int managed_job_add(struct job_master_term *r,
                                const struct job_submission *s,
                                bool resumed,
@@ -75,20 +81,21 @@ MUST_CHECK int managed_job_add(struct job_master_term *r,
                                struct err *err);
 void managed_job_free(struct managed_job *j); /* PRE: not running. */
 
-/* Append how far it is, in a line without its end: "ID NAME: map, 3 of 9 tasks
+/* Append its progress, in a line without its end: "ID NAME: map, 3 of 9 tasks
  * done, 2 run; 4 tasks wait: all slots are taken". */
 void managed_job_describe(struct managed_job *j, struct buf *out);
 
-/* Start what may run; join what has ended. Parks. */
+/* Start the jobs that may run; join those that have ended. Parks. */
 void managed_jobs_schedule(struct job_master_term *r);
-/* Wait for all tasks: they leave what is not done to the next master. Parks. */
+/* Wait for all tasks: unfinished jobs are left to the next master. Parks. */
 void managed_jobs_end(struct job_master_term *r);
 
-/* News of @j, its summary appended to @json. Any thread. */
+/* The news of @j; its summary is appended to @json. Any thread. */
 void managed_job_news(struct managed_job *j,
                       struct job_news *out,
                       struct buf *json);
-/* Ask for its end, and remember it. Parks. ERR_INVALID: it has ended. */
+/* Request the end of @j, and record the request. Parks. ERR_INVALID: it has
+ * ended. */
 MUST_CHECK int managed_job_kill(struct managed_job *j, struct err *err);
 
 #endif /* MAPREDUCE_CLUSTER_MANAGED_JOB_H */

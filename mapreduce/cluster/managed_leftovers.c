@@ -1,4 +1,5 @@
-/* Names of a job tell where to look. */
+/* Removing what earlier masters left of a job: everything a job makes is named
+ * by its id, so that it is found by name alone. */
 #include "mapreduce/cluster/managed_leftovers.h"
 
 #include "base/core/buf.h"
@@ -10,7 +11,7 @@
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 
-/* What is beside output number @index of @j of a job, or part, @id. */
+/* Remove what is beside output number @index of @j of a job, or part, @id. */
 static int abandon_output(struct managed_job *j,
                           unsigned index,
                           const char *id,
@@ -74,7 +75,7 @@ void managed_job_forget_late(struct managed_job *j)
     struct err err = ERR_INIT;
     char **names = NULL;
     size_t count = 0;
-    /* In this order: it moves from there to here. */
+    /* In this order: the job moves from there to here. */
     bool has = has_ended(j, JOBS_ROOT);
     bool is_put_away = has_ended(j, JOBS_HISTORY);
     if (!has && !is_put_away)

@@ -1,4 +1,10 @@
-/* The pool: who is in the lock service's list, who is silent, who is gone. */
+/* The pool: which workers are in the lock service's list, which are silent,
+ * which are gone.
+ *
+ * A worker is gone when its lock is free, or when its process refuses
+ * connections for a while; silence alone never ends an attempt, since the
+ * worker may come back with its results.
+ */
 #include "mapreduce/cluster/pool.h"
 
 #include <stdio.h>
@@ -14,13 +20,13 @@
 #include "mapreduce/cluster/pool_state.h"
 #include "mapreduce/master/task_table.h"
 
-/* Looks at the list and at clocks. */
+/* Between checks of the list and of clocks. */
 #define LOOK_US UINT64_C(100000)
-/* To hear of attempts that are stopped with the job master. */
+/* For the ends of attempts that are stopped with the job master. */
 #define END_US    UINT64_C(1000000)
 #define SILENT_US UINT64_C(1500000)
-/* A few tries. A process that lives does not refuse; one that is taken for gone
- * by mistake comes back as a new one. */
+/* A few tries. A live process does not refuse connections; one that is declared
+ * gone by mistake comes back under a new number. */
 #define REFUSED_US UINT64_C(400000)
 #define ORDER_US   UINT64_C(10000000)
 
@@ -62,7 +68,7 @@ void pool_job_unref(struct pool_job *j)
 
 /* --- the list ------------------------------------------------------------ */
 
-/* May the list show @e? */
+/* Can @e be in the list? */
 static bool is_there(const struct pool_peer *e)
 {
     return e && (e->state != PEER_GONE || e->dead);
@@ -76,8 +82,8 @@ static struct pool_peer *find_number(struct worker_pool *p, uint64_t number)
     return NULL;
 }
 
-/* A place that is free; not one whose loss a host has not taken note of yet:
- * its scheduler would take the new worker for the old one. */
+/* A free place; not one whose loss a host has not entered yet: its scheduler
+ * would take the new worker for the old one. */
 static uint32_t free_place(struct worker_pool *p)
 {
     uint32_t i = 0;
@@ -91,7 +97,7 @@ static uint32_t free_place(struct worker_pool *p)
     return i;
 }
 
-/* What is not known to be another's machine is its own. */
+/* Unless it is known to share another's, a worker has a disk of its own. */
 static uint32_t disk_of(struct worker_pool *p, const struct worker_record *r)
 {
     char number[32];
@@ -124,7 +130,7 @@ static void add_peer(struct worker_pool *p, struct slice file)
     e->disk = disk_of(p, &e->record);
 }
 
-/* The files of @names. Without the lock. Parks, unless the cache knows. */
+/* The files of @names. Without the lock. Parks, unless the cache has them. */
 static int read_files(struct worker_pool *p,
                       char *const *names,
                       size_t count,
@@ -164,7 +170,7 @@ pool_compare_files(struct worker_pool *p, struct buf *files, size_t count)
         }
 }
 
-/* Is what the list shows what is known? A worker's file never changes. */
+/* Does the list show what is known? A worker's file never changes. */
 static bool is_known(struct worker_pool *p, char *const *names, size_t count)
 {
     size_t alive = 0;
@@ -204,8 +210,8 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
 
 /* --- clocks -------------------------------------------------------------- */
 
-/* What runs there is told every 100 ms; a worker that has nothing to tell keeps
- * the question. */
+/* A worker with attempts reports every 100 ms; one that has nothing to report
+ * keeps the call for a while. */
 static bool is_unheard(const struct pool_peer *e, uint64_t now_ns)
 {
     uint64_t silent_ns = e->pool->options.silent_us * 1000;
@@ -229,7 +235,7 @@ static void look_at_clocks(struct worker_pool *p)
     }
 }
 
-/* Does a host still have to take note of the loss of place @index? */
+/* Has a host not yet entered the loss of place @index? */
 static bool is_mourned(struct worker_pool *p, uint32_t index)
 {
     struct cell_host *h;
@@ -275,7 +281,7 @@ static void run_watcher(void *arg)
     chubby_close(dir);
 }
 
-/* Beside the watcher, who may wait long for the lock service. */
+/* A fiber of its own: the watcher may wait long for the lock service. */
 static void run_clock(void *arg)
 {
     struct worker_pool *p = arg;
@@ -470,7 +476,8 @@ void worker_pool_size(struct worker_pool *p, struct pool_size *out)
     mutex_unlock(&p->lock);
 }
 
-/* Of the machine of peer @at, unless an earlier one is there as well. */
+/* The cores of the machine of peer @at, unless an earlier peer is there as
+ * well. */
 static uint32_t machine_cores(struct worker_pool *p, uint32_t at)
 {
     const struct worker_record *r = &p->peers[at]->record;

@@ -1,6 +1,6 @@
-/* What a worker of the pool says: a fiber that asks it for news, again and
- * again.
- */
+/* News of a worker of the pool: a fiber that calls it and waits for its answer,
+ * again and again. A long call instead of a poll: an attempt's end arrives when
+ * it happens. */
 #include <stdio.h>
 
 #include "base/core/coding.h"
@@ -9,9 +9,9 @@
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/pool_state.h"
 
-/* How long a worker with nothing to say keeps a question. */
+/* How long a worker with no news keeps a call. */
 #define WATCH_US UINT64_C(500000)
-/* An answer that takes longer than that is none. */
+/* An answer that takes longer counts as none. */
 #define ANSWER_US UINT64_C(4000000)
 
 static void hear_status(struct pool_peer *e, struct cursor *in)

@@ -1,4 +1,6 @@
-/* Orders to a worker of the pool: a fiber that sends what has gathered. */
+/* Orders to a worker of the pool: a fiber that sends those that have gathered.
+ * One call carries many, since a call for each would bound the rate of small
+ * tasks. */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "mapreduce/cluster/pool_state.h"
@@ -31,7 +33,8 @@ static void free_order(struct pool_order *o)
     mem_free(o);
 }
 
-/* May it be sent? If its job is not there yet, that is begun. */
+/* May it be sent? If the worker does not have the job yet, sending the package
+ * is begun. */
 static bool can_send(struct pool_peer *e, const struct pool_order *o)
 {
     if (o->kind == WORKER_KILL)
@@ -40,8 +43,8 @@ static bool can_send(struct pool_peer *e, const struct pool_order *o)
     return pool_ready_of(e, o->job, true)->state == READY_YES;
 }
 
-/* Move what can be sent to @out, in its order. A kill that overtakes its start
- * would be lost: it stays behind it. */
+/* Move the orders that can be sent to @out, in order. A kill that overtakes its
+ * start would be lost: it stays after it. */
 static void
 take_orders(struct pool_peer *e, struct pool_orders *out, struct buf *bytes)
 {
@@ -76,7 +79,8 @@ void pool_orders_free(struct pool_orders *orders)
     }
 }
 
-/* They go first the next time. A worker that has lost a job gets it again. */
+/* They go first the next time. A worker that has lost a job gets its package
+ * again. */
 static void
 put_back(struct pool_peer *e, struct pool_orders *orders, bool again)
 {
@@ -132,7 +136,7 @@ void pool_orders_run(void *arg)
     mutex_unlock(&p->lock);
 }
 
-/* Attempts that were meant for it there fail: another worker may do better. */
+/* Orders of @job to start attempts there fail: another worker may do better. */
 void pool_orders_fail(struct pool_peer *e,
                       struct pool_job *job,
                       const struct err *err)

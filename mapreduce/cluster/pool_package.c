@@ -1,5 +1,6 @@
-/* Packages of jobs on a worker of the pool: one fiber for each that is under
- * way, to it or away from it. */
+/* Packages of jobs on a worker of the pool: one fiber for each that is on its
+ * way, to the worker or off it. A job's package goes to a worker once, before
+ * its first order. */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -41,7 +42,7 @@ static void pool_package_loaded(struct pool_job *job, struct slice traits)
     }
 }
 
-/* The code cannot be loaded anywhere when it cannot be for these reasons. */
+/* Errors of the code itself, which every worker would have. */
 static bool is_of_code(int code)
 {
     return code == ERR_NOTFOUND || code == ERR_INVALID ||
@@ -148,7 +149,7 @@ void pool_peer_forget(struct pool_peer *e, struct pool_job *job)
 {
     struct pool_ready *r = pool_ready_of(e, job, false);
     job->forgotten = true;
-    /* One that is coming looks again when it is there. */
+    /* One that is on its way checks again when it has arrived. */
     if (!r || r->state == READY_COMING)
         return;
     r->state = READY_COMING;

@@ -1,4 +1,6 @@
-/* One worker of the pool: its life, and how it is called. */
+/* One worker of the pool: its life, and how it is called. A peer lives until
+ * its last fiber has ended, even when the worker is gone: fibers find out by
+ * the channel being closed. */
 #include <stdio.h>
 
 #include "base/core/panic.h"
@@ -26,7 +28,7 @@ static void start_fiber(void *arg)
     mem_free(s);
 }
 
-/* From whatever thread; the fiber counts from now on. */
+/* On any thread; the fiber counts from now on. */
 void pool_peer_begin(struct pool_peer *e,
                      const char *name,
                      fiber_fn fn,
@@ -41,6 +43,7 @@ void pool_peer_begin(struct pool_peer *e,
 /* Under the lock. The peer may be freed once it is released. */
 void pool_peer_finish(struct pool_peer *e)
 {
+    PRE(e->fibers > 0);
     e->fibers--;
     cond_broadcast(&e->pool->changed);
 }
@@ -74,7 +77,7 @@ void pool_peer_pause(struct pool_peer *e, uint64_t us)
     mutex_lock(&e->pool->lock);
 }
 
-/* What an error says of the peer, or of this master. */
+/* Judge what an error says about the peer, or about this master. */
 void pool_peer_judge(struct pool_peer *e, int code, const struct err *err)
 {
     if (code == ERR_CLOSED) {
@@ -99,6 +102,8 @@ struct pool_attempt *pool_peer_attempt(struct pool_peer *e, uint64_t ticket)
 
 void pool_peer_drop(struct pool_peer *e, struct pool_attempt *a)
 {
+    PRE(e->busy > 0); /* INV-1 */
+    INVARIANT(e->used_bytes >= a->bytes);
     LIST_REMOVE(a, link);
     e->busy--;
     e->used_bytes -= a->bytes;
@@ -187,6 +192,7 @@ void pool_peer_hang_up(struct pool_peer *e)
 
 void pool_peer_free(struct pool_peer *e)
 {
+    PRE(e->fibers == 0);
     struct pool_ready *r;
     PRE(e->fibers == 0);
     PRE(e->channel == NULL);

@@ -1,12 +1,14 @@
-/* The pool as its files know it. Private to pool*.c and cell_host.c.
+/* The pool as its files see it. Private to pool*.c and cell_host.c.
  *
  * Threads: everything is read and changed under `lock`: by fibers of the pool's
- * loop, and by whoever uses a host. It is not held over a call.
+ * loop, and by the thread that uses a host. It is not held over a call.
  *
  * Invariants
- *     I1. peer->busy is the length of peer->attempts.
- *     I2. An attempt whose host is NULL was given up by it: its end frees the
- *         slot on the worker and nothing else.
+ *
+ *      INV-1. peer->busy is the length of peer->attempts (pool_peer.c).
+ *     INV-2. An attempt whose host is NULL was given up by it: its end frees
+ * the slot on the worker and nothing else (cell_host.c).
+ *
  */
 #ifndef MAPREDUCE_CLUSTER_POOL_STATE_H
 #define MAPREDUCE_CLUSTER_POOL_STATE_H
@@ -24,7 +26,7 @@ struct cell_host;
 struct loop;
 struct rpc_channel;
 
-/* Between tries of what a worker did not answer. */
+/* Between tries of a call that a worker did not answer. */
 #define POOL_AGAIN_US UINT64_C(100000)
 /* Attempts of one host at a time. */
 #define HOST_SLOTS_MAX 4096
@@ -57,14 +59,14 @@ struct pool_order {
 
 STAILQ_HEAD(pool_orders, pool_order);
 
-/* What a job needs on workers, shared by its host and the peers. */
+/* A job's package and state on workers, shared by its host and the peers. */
 struct pool_job {
     struct worker_pool *pool;
     unsigned refs;
     char *id;
     struct buf package;
     bool forgotten; /* It has ended: nothing more is sent. */
-    /* Of the first worker to have loaded the code, or that could not: */
+    /* Set by the first worker to have loaded the code, or to have failed: */
     bool loaded;
     struct job_traits traits; /* Moved to the host. */
     bool failed;
@@ -102,19 +104,21 @@ struct pool_peer {
     uint32_t disk; /* Peers of one number open each other's files. */
     bool silent;
     bool listed; /* Its file was there at the last look. */
-    bool dead;   /* And will be a while, though its process is another now. */
+    bool
+        dead; /* And has been for a while, though its process is another now. */
     uint64_t heard_ns;
-    uint64_t given_ns;   /* When it got an attempt and had none. */
-    uint64_t refused_ns; /* Since when connections are refused; 0: no. */
-    uint64_t seen;       /* News that were heard. */
+    uint64_t given_ns; /* When it last got its first attempt. */
+    uint64_t
+        refused_ns; /* When connections were first refused; 0: they are not. */
+    uint64_t seen;  /* News up to this number were received. */
     uint32_t busy;
     uint64_t used_bytes;
     struct pool_attempts attempts;
     struct pool_orders orders;
     struct pool_readies readies;
-    struct cond wake;            /* Of the fiber that sends orders. */
+    struct cond wake;            /* Wakes the fiber that sends orders. */
     struct rpc_channel *channel; /* NULL: it is gone, and its calls ended. */
-    unsigned fibers;             /* That are running. */
+    unsigned fibers;             /* Running fibers. */
 };
 
 LIST_HEAD(cell_hosts, cell_host);
@@ -139,9 +143,9 @@ struct worker_pool {
     struct cell_hosts hosts; /* Newest first. */
     struct fiber *watcher;   /* Of the lock service's list, */
     struct fiber *clock;     /* of those that do not answer. */
-    uint64_t end_ns; /* Nothing is waited for after it; 0: it goes on. */
+    uint64_t end_ns; /* Nothing is waited for after it; 0: no end is set. */
     bool stopping;
-    bool denied; /* Another master has the say. */
+    bool denied; /* Another master holds the lock. */
 };
 
 /* --- pool.c -------------------------------------------------------------- */
@@ -149,7 +153,7 @@ struct worker_pool {
 /* The number of @name in a list of names, which grows when @add; else
  * TASK_NONE. Under the lock. */
 uint32_t pool_machine(struct worker_pool *p, struct slice name, bool add);
-/* Do its hosts wait in vain? */
+/* Would its hosts wait forever? */
 bool pool_is_over(const struct worker_pool *p);
 /* The peer in place @index, if it is up. */
 struct pool_peer *pool_peer_at(struct worker_pool *p, uint32_t index);
@@ -157,11 +161,12 @@ void pool_job_unref(struct pool_job *j);
 
 /* --- pool_peer.c: all under the lock ------------------------------------- */
 
-/* A worker whose file holds @file, in place @index. NULL: malformed. */
+/* A worker whose file contains @file, in place @index. Owned by the pool. NULL:
+ * malformed. */
 struct pool_peer *
 pool_peer_new(struct worker_pool *p, uint32_t index, struct slice file);
-/* It is no more: tell the hosts. The watcher ends its calls, and when its
- * fibers have ended frees it. */
+/* The worker is gone: report that to the hosts. The watcher ends its calls, and
+ * frees it when its fibers have ended. */
 void pool_peer_bury(struct pool_peer *e, const char *why);
 /* End its calls. The lock is released meanwhile. Parks. */
 void pool_peer_hang_up(struct pool_peer *e);
@@ -178,7 +183,8 @@ void pool_peer_begin(struct pool_peer *e,
                      void *arg);
 void pool_peer_finish(struct pool_peer *e);
 /* The head of a call, borrowed from both; the call, without the lock, which
- * parks; and what an error of it says of the peer, or of this master. */
+ * parks; and the judgement of its error: about the peer, or about this master.
+ */
 struct worker_head pool_peer_head(const struct pool_peer *e, const char *job);
 MUST_CHECK int pool_peer_call(struct pool_peer *e,
                               uint32_t method,
@@ -188,19 +194,19 @@ MUST_CHECK int pool_peer_call(struct pool_peer *e,
                               struct buf *reply,
                               struct err *err);
 void pool_peer_judge(struct pool_peer *e, int code, const struct err *err);
-/* The lock is released meanwhile. Parks. */
+/* Sleep. The lock is released meanwhile. Parks. */
 void pool_peer_pause(struct pool_peer *e, uint64_t us);
 
 /* --- pool_hear.c --------------------------------------------------------- */
 
-/* The fiber that hears the peer. */
+/* The fiber that receives the peer's news. */
 void pool_hear_run(void *peer);
 
 /* --- pool_orders.c: under the lock, besides the fiber -------------------- */
 
 /* The fiber that sends the peer its orders. */
 void pool_orders_run(void *peer);
-/* Have it send @kind. @spec is copied. */
+/* Queue the order @kind for it. @spec is copied. */
 void pool_peer_order(struct pool_peer *e,
                      struct pool_job *job,
                      enum worker_order_kind kind,
@@ -215,12 +221,12 @@ void pool_orders_free(struct pool_orders *orders);
 
 /* --- pool_package.c: under the lock -------------------------------------- */
 
-/* The job on the peer; NULL: it is not there, and not to be @add-ed. */
+/* The job on the peer; NULL: it is not there, and @add is false. */
 struct pool_ready *
 pool_ready_of(struct pool_peer *e, struct pool_job *job, bool add);
-/* Send the package of @job, if it has not got it. */
+/* Send the package of @job, if the peer does not have it. */
 void pool_peer_prepare(struct pool_peer *e, struct pool_job *job);
-/* The job has ended: so does what it has there. */
+/* The job has ended: remove what it has there. */
 void pool_peer_forget(struct pool_peer *e, struct pool_job *job);
 
 /* --- cell_host.c: all under the lock ------------------------------------- */
@@ -230,16 +236,16 @@ void cell_host_end(struct cell_host *h,
                    unsigned slot,
                    struct attempt_event *e,
                    const struct task_status *s);
-/* The same of one that is gone with its worker. */
+/* The same for one that is gone with its worker. */
 void cell_host_lose(struct cell_host *h, unsigned slot, const char *why);
 void cell_host_status(struct cell_host *h,
                       unsigned slot,
                       const struct task_status *s);
-/* Peer @index is gone with what was left there. */
+/* Peer @index is gone with the spills there. */
 void cell_host_peer_gone(struct cell_host *h, uint32_t index);
-/* A silent worker does not answer a kill: what was killed there is over. */
+/* A silent worker does not answer a kill: attempts killed there are over. */
 void cell_host_peer_silent(struct cell_host *h, const struct pool_peer *e);
-/* Has it not taken note of that yet? */
+/* Has @h not yet entered the loss of place @index? */
 bool cell_host_mourns(const struct cell_host *h, uint32_t index);
 struct pool_job *cell_host_job(struct cell_host *h);
 void cell_host_ring(struct cell_host *h);

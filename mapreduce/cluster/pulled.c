@@ -1,4 +1,5 @@
-/* The list of a file of pieces. */
+/* The segments of a file of pieces, appended as they arrive and sorted once for
+ * lookups by map and attempt. */
 #include "mapreduce/cluster/pulled.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@ bool pull_room_take(struct pull_room *r, uint64_t bytes, size_t spills)
         return false;
     r->bytes += bytes;
     r->spills += spills;
+    POST(r->spills <= PULL_SPILLS_MAX); /* INV-1 */
     return true;
 }
 
@@ -56,6 +58,7 @@ void pulled_add(struct pulled *p,
         p->segments =
             mem_realloc(p->segments, p->segment_cap * sizeof(*p->segments));
     }
+    INVARIANT(p->segment_count + count <= p->segment_cap);
     p->spills[p->spill_count++] =
         (struct pulled_spill){.task = spill->task,
                               .attempt = spill->attempt,

@@ -1,12 +1,18 @@
 /* Pieces of one partition that were brought to a worker before a reduce attempt
- * asked for them: one file of segments, named by map and attempt, so that what
- * was made again is not taken for what it was.
+ * needed them: one file of segments, named by map and attempt, so that pieces
+ * of an attempt that was replaced are never used.
  *
- * A file grows at its end; what was added stays as it is. Reading and writing
- * it is others' business (worker_pull.c, worker_fetch.c).
+ * A file only grows at its end. Reading and writing it is left to worker_pull.c
+ * and worker_fetch.c.
  *
- * The bound is one of the worker: bytes and spills are taken from its room
- * before a file grows, and given back with it.
+ * The bound is per worker: bytes and spills are reserved in its room before a
+ * file grows, and returned with it.
+ *
+ * Invariants
+ *
+ * INV-1. Room in use never exceeds its bounds, and never goes below zero
+ * (pull_room_take(), pulled_free()). INV-2. bytes is the sum of the segments'
+ * bytes (pulled_add()).
  *
  * One thread, or a lock.
  */
@@ -26,15 +32,15 @@
 
 struct pull_room {
     uint64_t bytes_max;
-    uint64_t bytes; /* Taken. */
+    uint64_t bytes; /* In use. */
     size_t spills;
 };
 
-/* Take as much, or nothing: false. */
+/* Reserve all of it, or nothing: false. */
 bool pull_room_take(struct pull_room *r, uint64_t bytes, size_t spills);
 void pull_room_give(struct pull_room *r, uint64_t bytes, size_t spills);
 
-/* What one map attempt has left of the partition; it may be nothing. */
+/* The pieces of one map attempt; it may have none. */
 struct pulled_spill {
     uint32_t task;
     uint32_t attempt;
@@ -48,7 +54,7 @@ struct pulled {
     uint32_t partition;
     char *path;     /* Owned. */
     uint64_t bytes; /* Of the file, as far as it counts. */
-    size_t next;    /* Of what its puller knows: the first not tried yet. */
+    size_t next; /* Of the spills its puller knows: the first not tried yet. */
     struct pulled_spill *spills; /* Owned. */
     size_t spill_count;
     size_t spill_cap;
@@ -60,18 +66,18 @@ struct pulled {
 LIST_HEAD(pulled_list, pulled);
 
 struct pulled *pulled_new(uint32_t partition, const char *path);
-/* Give its room back; the file stays. NULL is allowed. */
+/* Return its room; the file stays. NULL is allowed. */
 void pulled_free(struct pulled *p, struct pull_room *room);
-/* @count segments of @spill follow at the end of the file, for which room was
- * taken. Of @at only lengths and pairs are used. */
+/* Append @count segments of @spill, which are at the end of the file and for
+ * which room was taken. Of @at only lengths and pairs are used. */
 void pulled_add(struct pulled *p,
                 const struct task_spill *spill,
                 bool early,
                 const struct task_segment *at,
                 size_t count);
-/* It grows no more: make it ready for pulled_find(). */
+/* It grows no more: prepare it for pulled_find(). */
 void pulled_sort(struct pulled *p);
-/* What is here of the attempt; NULL: nothing is known of it. */
+/* The pieces of the attempt; NULL: none are known. PRE: sorted. Borrowed. */
 const struct pulled_spill *
 pulled_find(const struct pulled *p, uint32_t task, uint32_t attempt);
 

@@ -1,4 +1,6 @@
-/* Calls to another worker for what its spills have. */
+/* Calls to another worker for pieces of its spills. Answers are checked before
+ * memory is taken for them; a worker that does not answer costs a few tries and
+ * then its spills count as missing. */
 #include "mapreduce/cluster/spill_peer.h"
 
 #include "base/core/coding.h"
@@ -11,7 +13,7 @@
 #define CALL_US    UINT64_C(3000000)
 #define BETWEEN_US UINT64_C(250000)
 
-/* Ask until there is an answer, of any kind. */
+/* Call until there is an answer of any kind. */
 static int spill_peer_call(const struct spill_peer *p,
                            uint32_t method,
                            const struct buf *body,
@@ -33,7 +35,7 @@ static int spill_peer_call(const struct spill_peer *p,
         if (code != ERR_UNAVAILABLE && code != ERR_DEADLINE &&
             code != ERR_CORRUPT)
             return code;
-        /* One silent call is as telling as many. */
+        /* After one silent call more tries are pointless. */
         if (code == ERR_DEADLINE)
             return code;
     }

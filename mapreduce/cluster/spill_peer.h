@@ -1,8 +1,8 @@
-/* Another worker, asked for what its spills have of one partition: first where
- * the segments are, then their bytes, in large pieces.
+/* Reads another worker's spills, one partition: first where the segments are,
+ * then their bytes, in large pieces.
  *
- * Answers are hostile bytes: lengths are checked here, contents by whoever
- * reads them.
+ * Answers are hostile bytes: lengths are checked here, contents by the caller
+ * (pair_check.h).
  *
  * One thread or fiber beside the loop; ask and read park.
  */
@@ -28,15 +28,15 @@ struct spill_peer {
     struct worker_place place;
     const char *job;
     uint32_t partition;
-    unsigned tries; /* Of a call that is not answered. */
-    /* Is nobody interested any more? Then calls end with ERR_CANCELLED. */
+    unsigned tries; /* Tries of a call that is not answered. */
+    /* Is the result no longer needed? Then calls end with ERR_CANCELLED. */
     bool (*is_over)(void *ctx);
     void *ctx;
 };
 
-/* What a spill has of the partition. */
+/* The partition's segments in one spill. */
 struct spill_found {
-    bool missing;               /* It is not there. */
+    bool missing;               /* The spill does not exist. */
     struct spill_piece *pieces; /* Owned. */
     struct task_segment *at;    /* Their lengths and pairs; the rest is the
                                    caller's. Owned. */
@@ -45,8 +45,8 @@ struct spill_found {
 
 void spill_found_close(struct spill_found *f);
 
-/* Where the segments in @spills are: @found[i] of @spills[i], all of them the
- * caller's to close in any case. PRE: at most SPILL_ASK_MAX. */
+/* Find the segments in @spills: @found[i] of @spills[i], all of them the
+ * caller's to close in any case. PRE: at most SPILL_ASK_MAX. Parks. */
 MUST_CHECK int spill_peer_ask(const struct spill_peer *p,
                               const struct task_spill *spills,
                               struct spill_found *found,
@@ -56,7 +56,7 @@ MUST_CHECK int spill_peer_ask(const struct spill_peer *p,
 /* The bytes of segments, one after the other. */
 struct spill_reader {
     const struct spill_peer *peer;
-    /* The next bytes of what was added. */
+    /* Called with the next bytes of the segments that were added. */
     int (*take)(void *ctx, struct slice bytes, struct err *err);
     void *ctx;
     struct spill_piece *pieces; /* Of the next call. Owned. */
@@ -65,15 +65,16 @@ struct spill_reader {
     uint64_t bytes;
 };
 
-/* All that was found. What gathers is asked for when it is enough. */
+/* Add all that was found. Bytes are read whenever enough has gathered. Parks.
+ */
 MUST_CHECK int spill_reader_add(struct spill_reader *r,
                                 const struct spill_found *found,
                                 struct err *err);
-/* Ask for the rest. */
+/* Read the rest. Parks. */
 MUST_CHECK int spill_reader_finish(struct spill_reader *r, struct err *err);
 void spill_reader_close(struct spill_reader *r);
 
-/* Does @code tell of the other worker, or of the way to it? */
+/* Is @code the fault of the other worker, or of the way to it? */
 bool spill_peer_is_to_blame(int code);
 
 #endif /* MAPREDUCE_CLUSTER_SPILL_PEER_H */

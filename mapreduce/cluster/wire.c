@@ -1,4 +1,5 @@
-/* Bodies and attachments of the calls of workers. */
+/* Bodies and attachments of the calls of workers: small fields as MessagePack,
+ * bulk in attachments, which are not copied on their way. */
 #include "mapreduce/cluster/wire.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the job master and workers, and workers among themselves, say.
+/* The calls between the job master and workers, and among workers.
  *
  *     lock service
  *       /mapreduce/workers/NUMBER   one per worker, there while its session
@@ -6,8 +6,8 @@
  *
  * Calls of the master begin with struct worker_head: they carry the sequencer
  * of its lock, which the worker checks, and the number of the worker meant: one
- * of another incarnation refuses with ERR_CLOSED. A pool with a new id is a new
- * master's: what runs for the old one is stopped.
+ * of another incarnation refuses with ERR_CLOSED. A pool with a new id belongs
+ * to a new master: attempts of the old one are stopped.
  *
  * Bodies are MessagePack arrays, bulk is in attachments (base/core/coding.h).
  * put appends; get borrows from the bytes and fails with ERR_CORRUPT.
@@ -48,26 +48,27 @@ enum worker_method {
 #define WORKER_TEXT_BYTES_MAX 1024
 
 struct worker_record {
-    uint64_t number; /* Of this life; random. */
+    uint64_t number; /* Of this incarnation; random. */
     struct slice address;
     struct slice name;    /* Of its node. */
     struct slice machine; /* Its name, */
-    struct slice boot;    /* and what tells it from all others, in this life. */
+    struct slice boot; /* and an id that differs from every other machine's and
+                          boot's. */
     struct slice rack;
     struct slice directory; /* Absolute, of its jobs. */
     uint32_t slots;
     uint64_t memory_bytes;
     uint32_t cores; /* Of its machine, which it may share with other workers. */
-    bool pulls;     /* It takes WORKER_PULL. */
+    bool pulls;     /* It accepts WORKER_PULL. */
 };
 
 void worker_record_put(const struct worker_record *r, struct buf *out);
-/* A worker that does not tell its cores has one for each slot; one that does
- * not tell whether it pulls does not. */
+/* Read @r from @file. Without cores, it has one for each slot; without `pulls`,
+ * it does not pull: older workers' files. */
 MUST_CHECK int
 worker_record_get(struct slice in, struct worker_record *r, struct err *err);
 
-/* "ADDRESS NUMBER BOOT DIRECTORY": how others reach what is left there. */
+/* "ADDRESS NUMBER BOOT DIRECTORY": how others reach the spills there. */
 struct worker_place {
     uint64_t number;
     struct slice address;
@@ -81,7 +82,7 @@ worker_place_get(struct slice in, struct worker_place *p, struct err *err);
 
 /* A job's work directory on a worker with @directory. Clears @out. */
 void worker_job_dir(struct slice directory, const char *job, struct buf *out);
-/* May @id name a job, and a directory? */
+/* Is @id valid as the name of a job, and of a directory? */
 bool worker_job_id_ok(struct slice id);
 
 /* --- orders -------------------------------------------------------------- */
@@ -105,7 +106,8 @@ enum worker_order_kind {
 
 struct worker_order {
     enum worker_order_kind kind;
-    uint64_t ticket;   /* Names the attempt, or the order to pull, for ever. */
+    uint64_t
+        ticket; /* Names the attempt, or the order to pull; never reused. */
     struct slice job;  /* But for WORKER_KILL: */
     struct slice spec; /* task_spec_encode(), or task_pull_encode(). */
 };
@@ -119,7 +121,7 @@ void worker_order_get(struct cursor *in, struct worker_order *o);
 
 struct worker_watch {
     struct worker_head head;
-    uint64_t seen;    /* News up to this number were heard. */
+    uint64_t seen;    /* News up to this number were received. */
     uint64_t wait_us; /* How long to wait for news when nothing runs. */
 };
 
@@ -131,8 +133,8 @@ worker_watch_get(struct slice in, struct worker_watch *w, struct err *err);
 void worker_status_put(const struct task_status *s, bool note, struct buf *out);
 void worker_status_get(struct cursor *in, struct task_status *s);
 
-/* The end of attempt @ticket, with its last status. The event's slot is not
- * in it. */
+/* The end of attempt @ticket, with its last status. The event's slot is not in
+ * it. */
 struct worker_news {
     uint64_t serial; /* From 1, one more each. */
     uint64_t ticket;
@@ -153,7 +155,7 @@ MUST_CHECK int worker_event_get(struct slice in,
 
 /* --- spills -------------------------------------------------------------- */
 
-/* Of one answer, about. */
+/* Bytes of one answer, about. */
 #define SPILL_READ_BYTES_MAX ((uint64_t)4 << 20)
 #define SPILL_ASK_MAX        4096
 
@@ -176,7 +178,7 @@ MUST_CHECK int spill_ask_get(struct slice body,
                              struct task_spill **spills,
                              struct err *err);
 
-/* Of each spill asked for, in order: found:u8 segments:varint
+/* For each spill, in the order of the question: found:u8 segments:varint
  * (offset:varint bytes:varint pairs:varint)* */
 
 /* A piece of a spill. */

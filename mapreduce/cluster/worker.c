@@ -1,4 +1,6 @@
-/* A worker's life: its directory, its place in the cell, and its end. */
+/* A worker's life: its directory, its place in the cell, and its end. Every
+ * start is a new incarnation with a new number: the job master never mistakes a
+ * restarted worker, which has lost its spills, for the old one. */
 #include "mapreduce/cluster/worker.h"
 
 #include <stdio.h>
@@ -27,8 +29,7 @@
 
 /* --- opening ------------------------------------------------------------- */
 
-/* What tells this machine, until it starts over, from all others; empty where
- * that is not known. */
+/* An id of this machine until it reboots; empty where it has none. */
 static void read_boot(struct worker *k)
 {
     struct file *f = NULL;
@@ -46,7 +47,7 @@ static void read_boot(struct worker *k)
         buf_printf(&k->boot, "#%016llx", (unsigned long long)k->number);
 }
 
-/* A directory of this life; those of earlier ones go. */
+/* A directory of this incarnation; those of earlier ones are removed. */
 static int make_directory(struct worker *k, struct err *err)
 {
     const struct job_files files = {.world = k->world};
@@ -217,7 +218,7 @@ static void run_joiner(void *arg)
     }
 }
 
-/* Jobs whose master is silent for long are over. */
+/* Jobs that no master has asked about for long are over. */
 static void run_maintenance(void *arg)
 {
     struct worker *k = arg;
@@ -304,7 +305,7 @@ void worker_close(struct worker *k)
         return;
     worker_stop(k);
     if (k->directory && dirs_remove(&files, k->directory, NULL)) {
-        /* The next life removes it. */
+        /* The next incarnation removes it. */
     }
     drop_told(k);
     channel_set_close(k->peers);

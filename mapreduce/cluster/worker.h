@@ -1,11 +1,11 @@
-/* A worker of a cell: runs attempts for the job master and serves their spills
- * to the others.
+/* A worker of a cell, the role of a node: it runs attempts (attempt/) for the
+ * job master and serves their spills to the other workers.
  *
  * It joins the cell (a session of the lock service, a number, a file with its
  * lock), gets each job's package once, and starts a process for the job's code
- * from which attempts are forked (worker/host.h). Orders come from the present
- * job master alone. What a job left is removed when it ends, or when nobody has
- * asked for it for a while.
+ * from which attempts are forked (attempt/process_host.h). Orders come from the
+ * current job master alone. A job's files are removed when it ends, or when no
+ * master has asked about it for a while.
  *
  * Threads: one loop; each job has a thread (or, simulated, a fiber) of its own
  * that starts attempts and waits for their ends.
@@ -30,7 +30,8 @@ struct rpc_server;
 struct worker;
 struct world;
 
-/* Zeros give the defaults. All pointers are borrowed for the worker's life. */
+/* Zeros give the defaults. All pointers are borrowed while the worker is open.
+ */
 struct worker_options {
     const char *const *cell; /* Lock servers. */
     size_t cell_count;
@@ -40,29 +41,30 @@ struct worker_options {
         *machine; /* Where it runs: attempts whose input is on the machine
                      of this name are local; NULL: its address's host. */
     const char *rack;
-    const char *directory; /* For packages and spills; made if it is not
-                              there, emptied. */
+    const char *directory; /* For packages and spills; made if it does not
+                              exist, emptied. */
     uint32_t slots;        /* Attempts at a time; 0: one a CPU. */
     uint64_t memory_bytes; /* For all attempts; 0: slots * 512 MiB. */
-    uint64_t idle_us;      /* A job nobody asked for that long is removed;
-                              default 1 hour. */
-    bool no_short_circuit; /* It counts as a machine of its own: what is left
-                              on others of this machine is fetched, as if its
+    uint64_t idle_us;      /* A job that no master asked about for this long is
+                              removed; default 1 hour. */
+    bool no_short_circuit; /* It counts as a machine of its own: spills of other
+                              workers of this machine are fetched, as if their
                               files could not be opened. */
-    bool no_early;         /* Bring nothing here while maps still run, */
+    bool no_early;         /* Pull nothing while maps still run, */
     uint64_t early_bytes;  /* or no more than this at a time; 0: 8 GiB. Also, a
                               tenth of the disk stays free. */
-    struct job_caps caps;  /* What a job may ask for here. */
-    uint32_t lease_ms;     /* Of its session; 0: chubby.h's. */
-    const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
-    /* Open the cell's file system, with the rights of @principal (NULL: of this
+    struct job_caps caps;  /* Bounds on what a job may ask for here. */
+    uint32_t lease_ms;     /* Lease of its session; 0: chubby.h's. */
+    const char *memo;      /* See chubby.h; borrowed. NULL: none. */
+    /* Open the cell's file system with the rights of @principal (NULL: of this
      * process); *@out is owned. NULL: there is none, and paths of packages are
      * files here. */
     int (*open_fs)(void *ctx,
                    const char *principal,
                    struct fs **out,
                    struct err *err);
-    bool files_have_owners; /* Jobs use files as who submitted them. */
+    bool files_have_owners; /* Jobs use files with the rights of their
+                               submitters. */
     /* Where the attempts of a job run; @setup outlives *@out. NULL:
      * process_host_exec() with @command. */
     int (*open_host)(void *ctx,
@@ -74,7 +76,8 @@ struct worker_options {
     /* Of this program, for a process that calls attempts_main(); ends with
      * NULL. */
     const char *const *command;
-    /* The job of a name built into this program, for an own open_host. */
+    /* Find the job of a name built into this program, for one's own open_host.
+     */
     const struct mr_job *(*find)(const char *name);
 };
 

@@ -1,4 +1,6 @@
-/* Attempts on a worker, from the order to the news of their end. */
+/* Attempts on a worker, from the order to the news of their end. An attempt has
+ * one end, whatever ends it: its process, a kill, a failed fetch, or the job's
+ * end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ static struct worker_attempt *worker_attempt_find(struct worker *k,
     return NULL;
 }
 
-/* An order that was sent twice, since its answer was lost. */
+/* An order may be sent twice, when its answer was lost. */
 static bool is_known(struct worker *k, uint64_t ticket)
 {
     const struct worker_told *t;

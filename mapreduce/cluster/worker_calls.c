@@ -1,4 +1,6 @@
-/* What the job master asks of a worker. */
+/* The job master's calls to a worker. Each carries the sequencer of the
+ * master's lock: a master that lost the lock is refused, and a new one's first
+ * call ends what the old one had begun. */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -10,9 +12,9 @@
 #include "chubby-lite/chubby.h"
 #include "mapreduce/cluster/worker_state.h"
 
-/* A sequencer that was checked is not checked again for so long. */
+/* A sequencer is checked again after this time. */
 #define TRUSTED_NS UINT64_C(1000000000)
-/* While attempts run, the master hears of them so often. */
+/* While attempts run, news are sent this often. */
 #define TELL_US     UINT64_C(100000)
 #define WAIT_US_MAX UINT64_C(10000000)
 /* Of news in one answer, about. */
@@ -39,7 +41,7 @@ static int check_sequencer(struct worker *k, struct slice s, struct err *err)
     return 0;
 }
 
-/* A new master: what the old one had begun goes, what maps had left stays. */
+/* A new master: end what the old one had begun; spills of maps stay. */
 static void change_pool(struct worker *k, uint64_t pool)
 {
     struct worker_job *j;
@@ -60,7 +62,7 @@ static void change_pool(struct worker *k, uint64_t pool)
     }
 }
 
-/* On success the lock is held. */
+/* Check the head of a call. On success the lock is held. */
 static int worker_calls_enter(struct worker *k,
                               const struct worker_head *h,
                               struct err *err)
@@ -229,7 +231,7 @@ static bool any_attempt(const struct worker *k)
     return false;
 }
 
-/* Until there is news; with attempts, no longer than TELL_US. */
+/* Wait until there are news; with attempts, no longer than TELL_US. */
 static void wait_for_news(struct worker *k, uint64_t wait_us)
 {
     uint64_t begun = world_mono_ns(k->world);

@@ -1,12 +1,12 @@
-/* What a reduce attempt reads, from wherever it lies: spills of this worker and
- * of others on the same machine are opened as files; segments of the partition
- * in all others are taken from what was pulled while maps ran, as far as that
- * is of the attempts that won, and the rest is brought here, into one file of
- * the attempt.
+/* Locating the spills that a reduce attempt reads.
  *
- * Runs on a thread of its own, beside the loop. A worker that does not answer
- * is asked for a few seconds; then its spills are missing, and the master has
- * the maps run again.
+ * Spills of this worker and of others on the same machine are opened as files;
+ * segments of the partition in all others are taken from those pulled while
+ * maps ran, if they are of the attempts that won, and the rest is fetched into
+ * one file of the attempt. Runs on a thread of its own, beside the loop. A
+ * worker that does not answer is called for a few seconds; then its spills are
+ * missing, and the master has the maps run again (MapReduce, OSDI 2004, section
+ * 3.3).
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 /* Tries of a call. */
 #define TRIES 6
 
-/* A spill that is to be found. */
+/* A spill to be located. */
 struct wanted {
     uint32_t place;
     uint32_t file; /* Of the new spec, when it is a file here. */
@@ -39,7 +39,7 @@ struct fetch {
     struct wanted *wanted;       /* One a spill. Owned. */
     char **files;                /* Of the new spec. Owned. */
     size_t file_count;
-    struct stream_writer out; /* What is brought here. */
+    struct stream_writer out; /* The pieces that are fetched. */
     bool out_open;
     uint32_t out_file; /* Of `files`. */
     uint64_t out_bytes;
@@ -90,7 +90,7 @@ static bool is_near(const struct fetch *f, const struct worker_place *p)
            (p->boot.len > 0 && slice_eq(p->boot, buf_slice(&f->worker->boot)));
 }
 
-/* Spills that can be opened. */
+/* Find the spills that can be opened as files. */
 static void find_here(struct fetch *f)
 {
     struct buf dir = BUF_INIT;
@@ -184,7 +184,7 @@ static int take_bytes(void *ctx, struct slice bytes, struct err *err)
     return 0;
 }
 
-/* Bring all of @count spills here. */
+/* Fetch all of @count spills. */
 static int read_some(struct fetch *f,
                      const struct spill_peer *peer,
                      const size_t *list,
@@ -208,7 +208,8 @@ static int read_some(struct fetch *f,
     return code;
 }
 
-/* Find the segments in @count of the spills from @list on, by their numbers. */
+/* Locate the segments in @count of the spills from @list on, by their numbers.
+ */
 static int ask_some(struct fetch *f,
                     const struct spill_peer *peer,
                     const size_t *list,
@@ -253,8 +254,8 @@ static int read_place(struct fetch *f, uint32_t place, struct err *err)
             code = read_some(f, &peer, list + i, n, err);
     }
     if (spill_peer_is_to_blame(code)) {
-        /* What was written of it is not looked at; what follows begins where
-         * the file really ends. */
+        /* A piece that was cut short is ignored; the next one begins where the
+         * file really ends. */
         for (size_t i = 0; i < count; i++)
             f->wanted[list[i]].found.missing = true;
         if (f->out_open)
@@ -321,7 +322,7 @@ static void add_segment(struct fetch *f,
     s->segments[s->segment_count++] = *g;
 }
 
-/* In order of the spills: equal keys come as the maps were. */
+/* In order of the spills: equal keys come in the order of the maps. */
 static void put_segments(struct fetch *f)
 {
     struct task_spec *s = f->spec;
@@ -397,7 +398,7 @@ int worker_fetch(struct worker_attempt *a,
 static void remove_file(struct worker *k, const char *path)
 {
     if (world_remove(k->world, path, NULL)) {
-        /* It was not made; or it goes with the job. */
+        /* It was not made; or it is removed with the job. */
     }
 }
 

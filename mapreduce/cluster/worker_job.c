@@ -1,5 +1,6 @@
-/* A job on a worker: its package, and the thread its attempts are started by.
- */
+/* A job on a worker: its package, and the thread that starts its attempts. One
+ * thread per job uses the host, so that a host needs no lock, and a job that
+ * blocks holds up no other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static int open_fs(struct worker *k, struct err *err)
     return k->options.open_fs(k->options.ctx, NULL, &k->fs, err);
 }
 
-/* The files as the job sees them: those that its user names as he may. */
+/* The files as the job sees them: with the rights of its submitter. */
 static int open_job_fs(struct worker_job *j, struct err *err)
 {
     struct worker *k = j->worker;
@@ -88,7 +89,7 @@ copy_file(struct worker *k, const char *from, const char *to, struct err *err)
     return code;
 }
 
-/* The file that *@path names in the cell, as a file of this machine. */
+/* Copy the file that *@path names in the cell to this machine. */
 static int worker_job_bring(struct worker_job *j,
                             unsigned number,
                             const char **path,
@@ -207,7 +208,7 @@ static bool free_slot(struct worker_job *j, unsigned *slot)
     return false;
 }
 
-/* An attempt that could not read a spill is not to blame, the spill is. */
+/* An attempt that could not read a spill did not fail: the spill is missing. */
 static void blame_spill(const struct worker_attempt *a, struct attempt_event *e)
 {
     uint32_t bad = e->reported && e->report.code ? e->report.bad_source : 0;
@@ -219,7 +220,7 @@ static void blame_spill(const struct worker_attempt *a, struct attempt_event *e)
     e->missing_count = 1;
 }
 
-/* What came from other machines is known here, not to the attempt. */
+/* Pieces from other machines are counted here: the attempt cannot tell. */
 static void count_far(const struct worker_attempt *a, struct attempt_event *e)
 {
     struct counters *c = &e->report.counters;
@@ -246,7 +247,7 @@ static void take_end(struct worker_job *j, struct attempt_event *e)
     worker_attempt_free(a);
 }
 
-/* All that run end with the process they were forked from. */
+/* All running attempts end with the process they were forked from. */
 static void fail_running(struct worker_job *j, const char *why)
 {
     struct worker_attempt *a;
@@ -262,8 +263,8 @@ static void fail_running(struct worker_job *j, const char *why)
     }
 }
 
-/* The host is of no more use: the next order makes the master send the package
- * again, and starts over. */
+/* The host is unusable: at the next order the master sends the package again,
+ * and the job starts over. */
 static void give_up(struct worker_job *j, const struct err *err)
 {
     log_info(j->worker->world, "worker", "job %s: %s", j->id, err->text);
@@ -308,7 +309,7 @@ static void join_fetch(struct worker_job *j, struct worker_attempt *a)
     mutex_lock(&k->lock);
 }
 
-/* It was stopped before it began, or cannot have what it is to read. */
+/* It was stopped before it began, or its inputs cannot be had. */
 static void drop_queued(struct worker_job *j, struct worker_attempt *a)
 {
     struct worker *k = j->worker;
@@ -316,7 +317,7 @@ static void drop_queued(struct worker_job *j, struct worker_attempt *a)
     worker_attempt_fail(a, lost ? a->death : "stopped before it began", lost,
                         a->missing, lost ? a->missing_count : 0);
     if (lost && a->pulled) {
-        /* Once maps have run again, of whose output it lacked some. */
+        /* The master orders it again once maps have run again. */
         worker_pull_return(j, a->pulled);
         a->pulled = NULL;
     }
@@ -326,8 +327,8 @@ static void drop_queued(struct worker_job *j, struct worker_attempt *a)
     worker_attempt_free(a);
 }
 
-/* One thing that is to be done; false: there is none. The lock may have been
- * released meanwhile. */
+/* Do one thing; false: there is nothing to do. The lock may have been released
+ * meanwhile. */
 static bool do_something(struct worker_job *j)
 {
     struct worker_attempt *a;
@@ -387,7 +388,7 @@ static void run_attempts(struct worker_job *j)
     }
 }
 
-/* Whatever was ordered ends with the job. */
+/* Attempts that were ordered end with the job. */
 static void drop_attempts(struct worker_job *j)
 {
     struct worker_attempt *a;
@@ -401,7 +402,7 @@ static void drop_attempts(struct worker_job *j)
             j->worker->running--;
             j->running--;
         }
-        /* Lost with the job, if it goes on elsewhere. */
+        /* Lost with the job; the master retries them elsewhere. */
         worker_attempt_fail(a, "the job has ended on this worker", true, NULL,
                             0);
         worker_attempt_free(a);
@@ -444,7 +445,7 @@ static void run_job(void *arg)
     if (host)
         host->close(host);
     if (dirs_remove(&here, j->directory, NULL)) {
-        /* It goes with the worker's directory. */
+        /* It is removed with the worker's directory. */
     }
     mutex_lock(&k->lock);
     j->over = true;
@@ -495,7 +496,7 @@ static void free_job(struct worker_job *j)
     mem_free(j);
 }
 
-/* Free what is over and nobody uses. The lock is released meanwhile. */
+/* Free jobs that are over and not in use. The lock is released meanwhile. */
 static void worker_job_sweep(struct worker *k)
 {
     struct worker_job *j;
@@ -522,7 +523,7 @@ void worker_job_release(struct worker_job *j)
     worker_job_sweep(k);
 }
 
-/* Wait while it is on its way in or out. Returns 0 when it is ready. */
+/* Wait while it is starting or ending. Returns 0 when it is ready. */
 static int wait_ready(struct worker_job *j, struct err *err)
 {
     struct worker *k = j->worker;
@@ -538,8 +539,8 @@ static int wait_ready(struct worker_job *j, struct err *err)
     return code;
 }
 
-/* Until an earlier life of the job on this worker is over: it has the same
- * directory. */
+/* Wait until an earlier instance of the job on this worker is over: it has the
+ * same directory. */
 static int wait_gone(struct worker *k, struct slice id, struct err *err)
 {
     for (;;) {

@@ -1,15 +1,16 @@
 /* Bringing pieces of partitions to this worker while maps still run, for reduce
  * attempts that are likely to start here (master/early_pull.h).
  *
- * A thread of the job's own goes over its partitions, the one that is behind
- * first, and brings of all spills that it was told since what they have of it:
- * a question and an answer of a few megabytes at a time, on the whole worker
- * one, so that maps keep the network and the memory. Blocks are verified before
- * they count. What fails is not tried again: a reduce attempt gets it itself,
- * or says that it is missing.
+ * A thread of the job's own serves its partitions, the one that lags most
+ * first, and asks for its pieces of all spills that it was told of since: a
+ * question and an answer of a few megabytes at a time, one at a time on the
+ * whole worker, so that maps keep the network and the memory. Blocks are
+ * verified before they count. A failure is not retried: a reduce attempt
+ * fetches the piece itself, or reports it missing.
  *
- * A reduce attempt takes its partition's file away while the thread may be at
- * it; what the thread then brings is dropped, behind the bytes that count.
+ * A reduce attempt may take its partition's file while the thread adds to it;
+ * what the thread then appends is ignored, since it comes after the bytes that
+ * count.
  */
 #include <string.h>
 
@@ -20,7 +21,7 @@
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/records/pair_check.h"
 
-/* Of the disk that stays free: a tenth. */
+/* Of the disk stays free: a tenth. */
 #define FREE_SHARE 10
 
 struct worker_pull {
@@ -29,23 +30,23 @@ struct worker_pull {
     struct cond wake;
     bool stop;
     bool over; /* No map runs any more. */
-    bool full; /* There is no room, or no disk: no more is brought. */
+    bool full; /* There is no room, or no disk: nothing more is pulled. */
     unsigned serial;
     struct pulled_list parts;
     struct pulled_list doomed; /* To be removed by the thread. */
-    struct pulled *busy;       /* What the thread adds to; NULL: nothing. */
+    struct pulled *busy;       /* The file being added to; NULL: none. */
     struct task_spill *known;  /* Spills, by `places`, as they came. Owned. */
     size_t known_count;
     size_t known_cap;
-    char **places; /* Owned; none ever goes. */
+    char **places; /* Owned; never shrinks. */
     bool *bad;     /* Places that failed. Owned. */
     size_t place_count;
 };
 
-/* What is brought from one place at a time. */
+/* Pieces from one place that are pulled together. */
 struct batch {
     struct worker_pull *pull;
-    struct pulled *part; /* Not to be looked at without the lock. */
+    struct pulled *part; /* Only used under the lock. */
     struct spill_peer peer;
     struct task_spill *spills;
     struct spill_found *found;
@@ -54,9 +55,9 @@ struct batch {
     struct file *file;
     uint64_t offset; /* Of the next bytes in it. */
     struct pair_check check;
-    size_t spill; /* Which segment is passing by, */
+    size_t spill; /* The segment at hand, */
     size_t segment;
-    uint64_t passed; /* and what of it has. */
+    uint64_t passed; /* and how much of it has arrived. */
 };
 
 /* --- bytes as they come -------------------------------------------------- */
@@ -99,8 +100,8 @@ static int take_bytes(void *ctx, struct slice bytes, struct err *err)
         code = file_write_at(b->file, b->offset, &bytes, 1, err);
     if (code)
         return code;
-    /* It is read past the page cache. This waits for the disk, which paces what
-     * is brought. */
+    /* It is read bypassing the page cache. This waits for the disk, which paces
+     * the pulling. */
     file_write_back(b->file, b->offset, bytes.len);
     b->offset += bytes.len;
     atomic_fetch_add(&k->fetched_bytes, bytes.len);
@@ -135,7 +136,7 @@ static bool has_disk(const struct worker_job *j, uint64_t bytes)
     return left > all / FREE_SHARE && left - all / FREE_SHARE >= bytes;
 }
 
-/* How many of the spills, from the first on, there is room for. It is taken. */
+/* Reserve room for as many of the spills as possible, from the first on. */
 static int worker_pull_reserve(struct batch *b, struct err *err)
 {
     struct worker_job *j = b->pull->job;
@@ -176,8 +177,8 @@ static int read_batch(struct batch *b, const char *path, struct err *err)
     return code;
 }
 
-/* Under the lock. What the spills have counts from now on; one that is not
- * there any more is left out. */
+/* Under the lock. Let the spills' pieces count; a spill that no longer exists
+ * is left out. */
 static void worker_pull_enter(struct batch *b)
 {
     struct worker_pull *p = b->pull;
@@ -259,7 +260,7 @@ static void end_turn(struct worker *k)
     cond_signal(&k->turn);
 }
 
-/* Of @count @spills bring those at @place. Under the lock, which is released
+/* Pull, of @count @spills, those at @place. Under the lock, which is released
  * meanwhile. */
 static void pull_place(struct worker_pull *p,
                        struct pulled *part,
@@ -296,8 +297,8 @@ static void pull_place(struct worker_pull *p,
 
 /* --- the thread ---------------------------------------------------------- */
 
-/* What it was told and has not tried for @part: a part of it. Under the lock,
- * which is released meanwhile. */
+/* Pull some of what is known and not tried for @part. Under the lock, which is
+ * released meanwhile. */
 static void pull_some(struct worker_pull *p, struct pulled *part)
 {
     size_t count = MIN_OF(p->known_count - part->next, (size_t)SPILL_ASK_MAX);
@@ -314,7 +315,7 @@ static void pull_some(struct worker_pull *p, struct pulled *part)
     mem_free(spills);
 }
 
-/* The partition that is behind most. */
+/* The partition that lags most. */
 static struct pulled *next_part(const struct worker_pull *p)
 {
     struct pulled *found = NULL;
@@ -327,7 +328,7 @@ static struct pulled *next_part(const struct worker_pull *p)
     return found;
 }
 
-/* Remove one that is not wanted any more; false: there is none. */
+/* Remove one file that is no longer wanted; false: there is none. */
 static bool remove_doomed(struct worker_pull *p)
 {
     struct worker *k = p->job->worker;
@@ -337,7 +338,7 @@ static bool remove_doomed(struct worker_pull *p)
     LIST_REMOVE(one, link);
     mutex_unlock(&k->lock);
     if (world_remove(k->world, one->path, NULL)) {
-        /* Nothing was brought; or it goes with the job. */
+        /* Nothing was pulled; or it is removed with the job. */
     }
     mutex_lock(&k->lock);
     pulled_free(one, &k->room);
@@ -509,7 +510,7 @@ void worker_pull_stop(struct worker_job *j)
     mutex_unlock(&k->lock);
     task_join(p->thread);
     mutex_lock(&k->lock);
-    /* Their files go with the job's directory. */
+    /* Their files are removed with the job's directory. */
     free_parts(&p->parts, &k->room);
     free_parts(&p->doomed, &k->room);
     for (size_t i = 0; i < p->place_count; i++)

@@ -1,5 +1,6 @@
-/* Spills of this worker, for others: where the segments of a partition are, and
- * their bytes in large pieces. */
+/* Spills of this worker for others: where the segments of a partition are, and
+ * their bytes in large pieces. Few calls read at a time: answers are held in
+ * memory, and the disk has maps to serve as well. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +13,11 @@
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/shuffle/spill.h"
 
-/* Calls that read at a time; and how often one that waits looks at the rest. */
+/* Calls that read at a time; and how often a waiting one checks for a turn. */
 #define READERS_MAX 4
 #define TURN_US     UINT64_C(100000)
 
-/* The work directory of a job, if it is here; one user more of it. */
+/* The work directory of a job, if it is here; the job has one user more. */
 static int find_job(struct worker *k,
                     uint64_t number,
                     struct slice id,
@@ -46,7 +47,7 @@ static void leave_job(struct worker_job *j)
     mutex_unlock(&k->lock);
 }
 
-/* Wait for a turn: answers are held in memory, and a disk is quicker when few
+/* Wait for a turn: answers are held in memory, and a disk is faster when few
  * read from it at a time. Followed by end_read() in any case. */
 static int begin_read(struct worker *k, struct err *err)
 {
@@ -58,6 +59,7 @@ static int begin_read(struct worker *k, struct err *err)
                    ? err_set(err, ERR_UNAVAILABLE, "this worker is stopping")
                    : fiber_check(err);
     }
+    INVARIANT(k->reading < READERS_MAX);
     k->reading++;
     mutex_unlock(&k->lock);
     return code;
@@ -65,6 +67,7 @@ static int begin_read(struct worker *k, struct err *err)
 
 static void end_read(struct worker *k)
 {
+    PRE(k->reading > 0);
     mutex_lock(&k->lock);
     k->reading--;
     cond_signal(&k->read);

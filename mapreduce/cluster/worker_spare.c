@@ -1,8 +1,8 @@
-/* A program that waits for the next job: the first attempt of a job need not
- * wait until it is loaded.
+/* A program that waits for the next job, so that a job's first attempt need not
+ * wait until the program is loaded.
  *
  * A thread of the worker's own starts it, some time after the one before was
- * taken, when that one's attempts have begun; and it is there as long as the
+ * taken, when that one's attempts have begun; the thread lives as long as the
  * programs that it started (process_host_spare()).
  */
 #include "base/runtime/log.h"
@@ -22,7 +22,7 @@ static void start_one(struct worker *k)
     code = process_host_spare(k->options.command, k->slots, &h, &err);
     mutex_lock(&k->lock);
     k->spare = h;
-    /* Jobs start their own, and say why not. */
+    /* Jobs start their own, and report the error. */
     if (code)
         log_info(k->world, "worker", "no program in reserve: %s", err.text);
 }

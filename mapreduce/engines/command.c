@@ -1,4 +1,6 @@
-/* Starting a command, and moving lines to and from it. */
+/* Starting a command, and moving lines to and from it. Both directions are
+ * polled together: a command that does not read until its output is read, and
+ * one that does not write until it has all input, must both work. */
 #define _GNU_SOURCE
 
 #include "mapreduce/engines/command.h"
@@ -19,9 +21,9 @@
 #include "mapreduce/task/task.h"
 
 #define PIPE_BYTES ((size_t)64 << 10)
-/* A line the command does not end cannot be kept for ever. */
+/* A line the command does not end cannot be kept forever. */
 #define LINE_BYTES_MAX ((size_t)256 << 20)
-/* Where it writes what is no output: counters, notes. */
+/* The descriptor for counters and notes. */
 #define CONTROL_FD    9
 #define CONTROL_BYTES ((size_t)4 << 10)
 
@@ -60,7 +62,7 @@ static void list_format(struct string_list *l, const char *fmt, ...)
     list_add(l, buf_take(&b));
 }
 
-/* The environment of a command: ours, and what it may want to know. Owned. */
+/* The environment of a command: ours, and variables about its task. Owned. */
 static char **make_environment(struct mr_task *t)
 {
     struct string_list l = {NULL, 0, 0};
@@ -96,7 +98,7 @@ static void free_environment(char **list)
     mem_free(list);
 }
 
-/* In the new process. Its ends of the pipes are above CONTROL_FD. */
+/* Runs in the new process. Its ends of the pipes are above CONTROL_FD. */
 NORETURN static void be_shell(const struct command *c, const int *ends)
 {
     char shell[] = "sh";
@@ -166,6 +168,9 @@ spawn_shell(struct command *c, int in, int out, int control, struct err *err)
 
 int command_start(struct command *c, struct err *err)
 {
+    PRE(c->task != NULL && c->text != NULL);
+    PRE(c->line != NULL && c->word != NULL);
+    PRE(c->pid == 0);
     int pipes[3][2];
     int code;
     c->in = c->out = c->control = -1;
@@ -197,7 +202,7 @@ int command_start(struct command *c, struct err *err)
 
 /* --- moving lines --------------------------------------------------------- */
 
-/* What it said beside its output so far. */
+/* Read its counters and notes so far. */
 static void read_control(struct command *c)
 {
     struct slice left;
@@ -214,13 +219,13 @@ static void read_control(struct command *c)
             left = slice_sub(left, n + 1, left.len);
         }
         buf_consume(&c->said, c->said.len - left.len);
-        /* A line without end says nothing. */
+        /* A line without end means nothing. */
         if (c->said.len > CONTROL_BYTES)
             buf_clear(&c->said);
     }
 }
 
-/* The command may close it and go on. */
+/* The command may close it and continue. */
 static void take_control(struct command *c, short events)
 {
     read_control(c);
@@ -230,7 +235,7 @@ static void take_control(struct command *c, short events)
     }
 }
 
-/* Hand on the whole lines of the output. */
+/* Pass on the whole lines of the output. */
 static void take_lines(struct command *c)
 {
     struct slice left = buf_slice(&c->output);
@@ -269,13 +274,15 @@ static int read_some(struct command *c, struct err *err)
 
 static int write_some(struct command *c, size_t *written, struct err *err)
 {
+    PRE(!c->deaf); /* INV-1 */
     ssize_t n = write(c->in, c->input.data + *written, c->input.len - *written);
     if (n >= 0) {
         *written += (size_t)n;
         return 0;
     }
     if (errno == EPIPE) {
-        /* As `head` does: it has seen enough. Its status will tell. */
+        /* It has read enough, as `head` does. Its status will tell whether it
+         * failed. */
         c->deaf = true;
         return 0;
     }

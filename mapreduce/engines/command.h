@@ -3,9 +3,12 @@
  *
  * Lines to and from it are moved together, never waiting for one side alone, so
  * that neither a command that answers late nor one that answers at length can
- * block. Beside its output it may say things on a third pipe.
+ * block. Counters and notes come through a third pipe.
  *
- * One thread; what moves lines blocks.
+ * Invariant INV-1: once deaf, `in` is closed and input is dropped (command.c
+ * keeps it).
+ *
+ * One thread; functions that move lines block.
  */
 #ifndef MAPREDUCE_ENGINES_COMMAND_H
 #define MAPREDUCE_ENGINES_COMMAND_H
@@ -24,30 +27,30 @@ struct mr_task;
 struct command {
     struct mr_task *task;
     const char *text; /* For the shell. Borrowed. */
-    /* What becomes of a line of its output, and of one beside it; without the
-     * line break, borrowed. */
+    /* Called for a line of its output, and for one of the third pipe; without
+     * the line break, borrowed. */
     void (*line)(struct command *c, struct slice line);
     void (*word)(struct command *c, struct slice line);
     pid_t pid; /* Its own or, in a cage, its supervisor's; 0: none. */
     struct cage_end *end; /* In a cage: how it ended. Owned. */
-    int in;               /* Its stdin: we write. -1 when closed. */
-    int out;              /* Its stdout: we read. -1 at its end. */
-    int control;          /* What it says beside that: we read. */
-    struct buf input;  /* Not written yet: gathered here by whoever has some. */
-    struct buf output; /* Read, its last line not whole yet. */
-    struct buf said;   /* The same of what it says. */
-    bool deaf;         /* It closed its stdin: more input is dropped. */
+    int in;               /* Its stdin, written by us. -1 when closed. */
+    int out;              /* Its stdout, read by us. -1 at its end. */
+    int control;          /* The third pipe, read by us. */
+    struct buf input;     /* Input not written yet: callers append to it. */
+    struct buf output;    /* Read, its last line incomplete. */
+    struct buf said;      /* The same of the third pipe. */
+    bool deaf;            /* It closed its stdin: more input is dropped. */
 };
 
-/* PRE: task, text, line and word are set, all else is zero. Close it also after
- * failure. */
+/* Start the command. PRE: task, text, line and word are set, all else is zero.
+ * Close it after failure too. */
 MUST_CHECK int command_start(struct command *c, struct err *err);
-/* Write all gathered input, reading whatever comes meanwhile. */
+/* Write all gathered input, reading output meanwhile. Blocks. */
 MUST_CHECK int command_exchange(struct command *c, struct err *err);
-/* Close its input, take the rest of its output, and its status: ERR_ABORTED if
- * that is not 0. */
+/* Close its input and read the rest of its output: ERR_ABORTED if its status is
+ * not 0. Blocks. */
 MUST_CHECK int command_finish(struct command *c, struct err *err);
-/* End it, if it still runs. */
+/* End it, if it still runs, and release its memory. */
 void command_close(struct command *c);
 
 #endif /* MAPREDUCE_ENGINES_COMMAND_H */

@@ -1,4 +1,5 @@
-/* Choosing the engine of a program. */
+/* Choosing the engine of a program from their table: the first that takes it.
+ */
 #include "mapreduce/engines/engine.h"
 
 #include <dlfcn.h>
@@ -24,6 +25,7 @@ int engine_load(const struct mr_program *program,
                 struct engine **out,
                 struct err *err)
 {
+    PRE(program != NULL);
     struct engine *e = mem_zalloc(1, sizeof(*e));
     int code;
     e->program = program;

@@ -1,7 +1,7 @@
 /* Where the code of a job comes from: each engine turns one kind of program
  * into a struct mr_job.
  *
- * Loading happens where attempts run, once a process: a worker for processes,
+ * Loading happens where attempts run, once per process: in the zygote, or in
  * the job master with --local. One thread.
  */
 #ifndef MAPREDUCE_ENGINES_ENGINE_H
@@ -16,9 +16,9 @@
 
 struct engine;
 
-/* Make @program runnable. *@out is owned: engine_free(). Errors: ERR_NOTFOUND,
- * ERR_INVALID (no job in the object, an error in the Sawzall text),
- * ERR_UNSUPPORTED (another ABI). */
+/* Make @program, which must outlive it, runnable. *@out is owned:
+ * engine_free(). Errors: ERR_NOTFOUND, ERR_INVALID (no job in the object, an
+ * error in the Sawzall text), ERR_UNSUPPORTED (another ABI). */
 MUST_CHECK int engine_load(const struct mr_program *program,
                            struct engine **out,
                            struct err *err);
@@ -41,7 +41,7 @@ struct engine_kind {
 
 struct engine {
     const struct mr_program *program; /* Borrowed. */
-    const struct mr_job *job;         /* What runs. */
+    const struct mr_job *job;         /* The job to run. */
     struct mr_job made;               /* Of engines that make one up. */
     void *library;                    /* native: dlopen's handle. */
     struct saw_program *saw;          /* sawzall: compiled. */

@@ -1,4 +1,6 @@
-/* Jobs in C: those built into the program, and those of shared objects. */
+/* Jobs in C: those built into the program, and those of shared objects. An
+ * object is refused when it was built for another version of mapreduce.h, since
+ * its struct mr_job would be read at the wrong offsets. */
 #include <dlfcn.h>
 
 #include "mapreduce/engines/engine.h"

@@ -1,8 +1,9 @@
-/* Sawzall programs as jobs: map runs the program over each record, its tables
- * are what is reduced. A map attempt emits the state of its tables as one pair,
- * and what the program printed as pairs before it; the only reducer writes the
- * texts, merges the states and writes the results. Both come in the order of
- * the map tasks, so that a job gives what one pass over its input does. */
+/* Sawzall programs as jobs: map runs the program over each record, and its
+ * tables are the result to reduce. A map attempt emits the state of its tables
+ * as one pair, and the text that the program printed as pairs before it; the
+ * only reducer writes the texts, merges the states and writes the results. Both
+ * come in the order of the map tasks, so that a job gives the result of one
+ * run over the whole input. */
 #include "sawzall-lite/sawzall.h"
 
 #include <inttypes.h>
@@ -14,12 +15,12 @@
 #include "bigtable/quarry.h"
 #include "mapreduce/engines/engine.h"
 
-/* A record may use so many instructions: a loop for ever must end. */
+/* Instructions for one record: an endless loop must end. */
 #define FUEL_PER_RECORD UINT64_C(1000000000)
 /* Tables and arena of one run. */
 #define RUN_BYTES_MAX ((uint64_t)512 << 20)
 
-/* Keys of the pairs, in the order in which the reducer wants them. */
+/* Keys of the pairs, in the order that the reducer needs. */
 #define KEY_OUTPUT SLICE_LIT("output")
 #define KEY_TABLES SLICE_LIT("tables")
 /* Printed text is emitted in pieces of about this size. */
@@ -28,8 +29,8 @@
 struct saw_state {
     struct saw_run *run;
     struct buf output;      /* Printed, and not emitted or written yet. */
-    struct buf place;       /* Of the record at hand. */
-    struct saw_cell *cells; /* Of the row at hand. Owned. */
+    struct buf place;       /* The place of the current record. */
+    struct saw_cell *cells; /* Of the current row. Owned. */
     size_t cell_cap;
 };
 
@@ -40,7 +41,7 @@ static void emit_output(struct mr_task *t, struct saw_state *s)
     buf_clear(&s->output);
 }
 
-/* What the program prints in a map task. */
+/* Emit what the program printed in a map task. */
 static int
 write_text(void *ctx, const char *path, struct slice text, struct err *err)
 {
@@ -57,7 +58,7 @@ write_text(void *ctx, const char *path, struct slice text, struct err *err)
     return 0;
 }
 
-/* The same for all attempts. */
+/* The time is the same for all attempts. */
 static int64_t job_time(void *ctx)
 {
     return mr_job_time_us(ctx);
@@ -129,8 +130,8 @@ run_cells(struct saw_state *s, const struct quarry_row *row, struct err *err)
     return code;
 }
 
-/* Lines have no key: where they begin tells them apart, written as `quarry saw`
- * does it. */
+/* Lines have no key: their offset identifies them, written as `quarry saw`
+ * does. */
 static int
 run_record(struct saw_state *s, const struct mr_record *record, struct err *err)
 {
@@ -170,7 +171,8 @@ static int map_end(struct mr_task *t, struct err *err)
     return 0;
 }
 
-/* Write the whole lines of the output; with @all what is left of it too. */
+/* Write the whole lines of the output; with @all also the incomplete last one.
+ */
 static void write_lines(struct mr_task *t, struct saw_state *s, bool all)
 {
     struct slice left = buf_slice(&s->output);

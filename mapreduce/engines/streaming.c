@@ -36,7 +36,7 @@ static void append_escaped(struct buf *out, struct slice s)
     }
 }
 
-/* A line a cell: row, column, time, value. */
+/* A line per cell: row, column, time, value. */
 static void append_row(struct buf *out, const struct quarry_row *row)
 {
     for (size_t i = 0; i < row->cell_count; i++) {
@@ -76,9 +76,9 @@ static void append_unescaped(struct buf *out, struct slice s)
     }
 }
 
-/* A cell as a line says it. */
+/* A cell as parsed from a line. */
 struct cell_line {
-    struct slice row; /* Escaped, as column and value. */
+    struct slice row; /* Escaped, like column and value. */
     struct slice column;
     size_t colon; /* In the column. */
     int64_t timestamp_us;
@@ -99,7 +99,7 @@ static bool take_time(struct slice s, int64_t *out)
     return whole;
 }
 
-/* "row, column, time, value", or the same without a time. */
+/* Parse "row, column, time, value", or the same without a time. */
 static bool take_cell(struct slice line, struct cell_line *c)
 {
     struct slice time = SLICE_EMPTY;
@@ -158,8 +158,8 @@ static void emit_line(struct command *c, struct slice line)
     }
 }
 
-/* A line "count NAME [BY]" or "note TEXT"; others mean nothing, and all are a
- * sign of life. */
+/* A line "count NAME [BY]" or "note TEXT"; others are ignored, and all show
+ * that the command lives. */
 static void take_word(struct command *c, struct slice line)
 {
     struct task_status *status = c->task->status;
@@ -181,8 +181,8 @@ static void take_word(struct command *c, struct slice line)
 
 /* --- the combiner -------------------------------------------------------- */
 
-/* What one task emits, sorted and combined before it leaves the task: a
- * pipeline, with the status of each command that may fail. */
+/* A pipeline that sorts and combines the pairs of one task before they leave
+ * it, with the status of each command that may fail. */
 static char *combined_command(const struct mr_program *p)
 {
     struct buf b = BUF_INIT;

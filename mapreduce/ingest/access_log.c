@@ -27,7 +27,7 @@ struct access_log {
     struct buf value;
     struct time_set lines; /* Those of the latest second so far. */
     int64_t second_us;
-    uint64_t number; /* Of the line at hand. */
+    uint64_t number; /* Of the current line. */
 };
 
 static int access_log_hex(char c)
@@ -109,7 +109,7 @@ static int put_row(struct access_log *a,
         {"referer", l->referer},
         {"agent", l->agent},
         {"host", l->vhost},
-        /* What is no request line is kept as it came. */
+        /* A request that is not "METHOD PATH PROTOCOL" is kept whole. */
         {"request", l->method.len ? SLICE_EMPTY : l->request},
     };
     struct quarry_mutation *m;

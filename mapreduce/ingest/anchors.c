@@ -1,5 +1,6 @@
-/* Links written where they lead: an anchor:<source row> cell on the target's
- * row, with the link's text, at the time of the source's capture. */
+/* Links stored where they lead: an anchor:<source row> cell on the target's
+ * row, with the link's text, at the time of the source's capture. A search asks
+ * for the links to a page far more often than for those of one. */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -26,7 +27,7 @@ static bool is_web(struct slice uri)
            slice_starts_with(uri, SLICE_LIT("ftp:"));
 }
 
-/* The row a link leads to, into p->target_row; false when to none. */
+/* The row a link leads to, into p->target_row; false: it leads to no page. */
 static bool
 find_target(struct pages *p, const struct url *base, struct slice href)
 {

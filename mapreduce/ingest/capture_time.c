@@ -1,4 +1,5 @@
-/* Digits below the precision of a date. */
+/* Filling the digits below the precision of a date from a hash of the capture's
+ * identity, so that a second import gives the same times. */
 #include "mapreduce/ingest/capture_time.h"
 
 #include "base/core/hash.h"
@@ -24,7 +25,7 @@ int64_t capture_time(struct slice date, int64_t us, uint64_t identity)
 {
     int64_t start;
     int64_t span;
-    /* The server's Date, or none at all: as good as the second. */
+    /* The server's Date, or no date at all: as good as the second. */
     if (!date_parse_span(date, &start, &span) || start != us ||
         span > SECOND_US)
         span = SECOND_US;

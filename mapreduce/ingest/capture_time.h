@@ -15,12 +15,13 @@
 
 #include "mapreduce/warc/reader.h"
 
-/* What tells a capture from others of its page and second. */
+/* A hash that differs from that of other captures of the same page and second.
+ */
 uint64_t capture_identity(const struct warc_record *rec);
 /* The same, by the record id (with or without <>) that another record names. */
 uint64_t capture_identity_of(struct slice id);
 
-/* @us, which @date names, filled up below what @date tells. */
+/* @us, the time in @date, with the digits below its precision filled in. */
 int64_t capture_time(struct slice date, int64_t us, uint64_t identity);
 
 #endif /* MAPREDUCE_INGEST_CAPTURE_TIME_H */

@@ -1,4 +1,4 @@
-/* The rows of captures: pages as answered, resources, texts made of them, and
+/* The rows of captures: pages as answered, resources, conversions of them, and
  * revisits, which have no contents of their own. */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
-/* Longer heads are cut: they are for reading, not for keeping. */
+/* Longer heads are cut: they are kept for people to read. */
 #define HEAD_BYTES_MAX ((size_t)64 << 10)
 
 /* --- HTTP ---------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static int64_t time_of(const struct warc_record *rec,
     return rec->time_us;
 }
 
-/* What the decoding met that a reader of the page should know. */
+/* Record what a reader of the page should know about its decoding. */
 static void put_coding(struct pages *p, unsigned flags)
 {
     pages__set(p, "meta", "coding", p->exported.coding);
@@ -334,11 +334,11 @@ static int remember_revisit(struct pages *p,
     return revisits_add(p->revisits, &v, err);
 }
 
-/* "PROFILE DATE URI", or the record's id where that is all there is. */
+/* "PROFILE DATE URI", or only the record's id where there is no more. */
 static void put_revisit_of(struct pages *p, const struct warc_record *rec)
 {
     struct slice profile = rec->profile;
-    /* Profiles of all versions end in what they mean. */
+    /* Profiles of all versions end in their meaning. */
     while (profile.len) {
         size_t slash = slice_find_byte(profile, '/');
         if (slash == profile.len)
@@ -393,7 +393,7 @@ int pages__put_revisit(struct pages *p,
 
 /* --- metadata ------------------------------------------------------------ */
 
-/* The head of a capture that an export wrote without. */
+/* The head of a capture that an export wrote without one. */
 static int put_head_apart(struct pages *p,
                           const struct warc_record *rec,
                           const struct pages_subject *subject,

@@ -8,13 +8,13 @@
 #include "mapreduce/ingest/csv_fields.h"
 #include "mapreduce/ingest/table_rows.h"
 
-/* A quoted field that is open for longer was never closed. */
+/* A quoted field that stays open for longer was never closed. */
 #define RECORD_BYTES_MAX ((size_t)4 << 20)
 
 /* The first line of what `quarry export` writes. */
 #define EXPORT_HEADER "row,family,qualifier,timestamp_us,value"
 
-/* Columns that a key may be made of. */
+/* Columns in a key at most. */
 #define KEY_COUNT_MAX 16
 
 struct csv {
@@ -24,7 +24,7 @@ struct csv {
     bool started;
     struct buf record; /* A record over several lines, so far. */
     uint64_t record_offset;
-    uint64_t open_lines; /* Lines of it behind the first. */
+    uint64_t open_lines; /* Its lines after the first. */
     bool open;           /* It waits for a closing quote. */
 
     struct csv_fields fields;
@@ -35,12 +35,12 @@ struct csv {
     size_t header_count;        /* Columns the header names. */
     size_t keys[KEY_COUNT_MAX]; /* Columns of the row key. */
     size_t key_count;           /* 0: the number of the record. */
-    uint64_t number;            /* Of the record at hand, from 1. */
+    uint64_t number;            /* Of the current record, from 1. */
     struct buf key;
     size_t time; /* Column of the time; SIZE_MAX: none. */
 };
 
-/* A quote that nobody closed has swallowed lines, which are lost, too. */
+/* A quote that nobody closed has swallowed lines, which are lost as well. */
 static void
 lose_record(struct csv *c, const char *what, struct run_counts *counts)
 {
@@ -116,7 +116,7 @@ static int no_column(struct csv *c, struct slice name, struct err *err)
     return code;
 }
 
-/* What the row key is made of, as the options say. */
+/* Find the columns of the row key, as the options name them. */
 static int find_keys(struct csv *c, struct err *err)
 {
     const char *spec = c->run->opts.key;

@@ -1,4 +1,5 @@
-/* One record of comma-separated values cut into fields. */
+/* One record of comma-separated values cut into fields (RFC 4180, and what
+ * writers make of it: text after a closing quote belongs to the field). */
 #include "mapreduce/ingest/csv_fields.h"
 
 #include <string.h>
@@ -21,8 +22,7 @@ static void end_field(struct csv_fields *f)
     f->ends[f->count++] = f->text.len;
 }
 
-/* The quoted part of a field, from behind its opening quote. Returns where it
- * ends. */
+/* The quoted part of a field, after its opening quote. Returns its end. */
 static size_t take_quoted(struct csv_fields *f, struct slice s, size_t i)
 {
     while (i < s.len) {

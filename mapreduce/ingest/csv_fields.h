@@ -12,13 +12,13 @@ struct csv_fields {
     size_t count;
     size_t cap;
     size_t *ends;    /* Of each field in text. */
-    struct buf text; /* The fields unquoted, one behind the other. */
+    struct buf text; /* The fields unquoted, one after the other. */
 };
 
 void csv_fields_close(struct csv_fields *f);
 
-/* Cut @record. A field starts in quotes or has none; behind a closing quote,
- * bytes up to the separator are taken as they are. At least one field. */
+/* Cut @record. A field starts in quotes or has none; after a closing quote,
+ * bytes up to the separator are taken literally. At least one field. */
 void csv_split(struct csv_fields *f, struct slice record, char separator);
 
 /* Field @i, empty when there is none; borrowed until the next split. */

@@ -26,14 +26,14 @@ enum export_compression {
     EXPORT_ZSTD, /* A frame per record. */
 };
 
-/* How @file_name asks to be packed: .gz, .zst, else not at all. */
+/* The compression by the end of @file_name: .gz, .zst, else none. */
 enum export_compression export_compression_of(const char *file_name);
 
 struct export_report {
     uint64_t row_count; /* Rows that had a record. */
     uint64_t record_count;
     uint64_t capture_count;  /* Responses, resources and revisits. */
-    uint64_t left_out_count; /* Captures of which only metadata is there. */
+    uint64_t left_out_count; /* Captures of which only metadata exists. */
     uint64_t byte_count;     /* Written. */
 };
 
@@ -41,8 +41,8 @@ struct export_options {
     enum export_compression compression;
     const char *file_name; /* For the file's first record. */
     int64_t time_us;       /* Likewise: now. */
-    /* Take the next bytes of the file, at most a record or 1 MiB more; told
-     * also what has been done. An error ends the export. */
+    /* Take the next bytes of the file, at most a record or 1 MiB more, and the
+     * progress so far. An error ends the export. */
     int (*write)(void *ctx,
                  struct slice bytes,
                  const struct export_report *done,
@@ -50,10 +50,9 @@ struct export_options {
     void *ctx;
 };
 
-/* Write the rows that @read chooses. It must not leave out families or values.
- * @report is filled also on error.
- * Errors: ERR_INVALID, @table lacks a family of a Webtable; those of a scan and
- * of opts->write. */
+/* Write the rows that @read selects. It must not leave out families or values.
+ * @report is filled on error too. Errors: ERR_INVALID, @table lacks a family of
+ * a Webtable; those of a scan and of opts->write. */
 MUST_CHECK int export_warc(struct quarry_table *table,
                            const struct quarry_read_options *read,
                            const struct export_options *opts,

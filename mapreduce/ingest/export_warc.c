@@ -1,4 +1,7 @@
-/* Captures of a Webtable as WARC records. */
+/* Captures of a Webtable as WARC/1.1 records (ISO 28500). The record types
+ * follow section 6: response with its HTTP head where that fits a reader's
+ * limits, else resource with the head in a metadata record, and revisit for a
+ * body that another record has. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -12,9 +15,9 @@
 #include "mapreduce/warc/url.h"
 #include "mapreduce/warc/writer.h"
 
-/* Given to the file when so much is at hand. */
+/* Given to the file in pieces of this size. */
 #define WRITE_BYTES ((size_t)1 << 20)
-/* Of gzip what everybody uses, of zstd its own default. */
+/* For gzip the usual level, for zstd its own default. */
 #define GZIP_LEVEL 6
 #define ZSTD_LEVEL 3
 
@@ -44,7 +47,8 @@ enum export_compression export_compression_of(const char *file_name)
 
 /* --- fields -------------------------------------------------------------- */
 
-/* What the page was asked for as; it may hold anything but a line end. */
+/* The URI that the page was requested by; it may contain anything but a line
+ * end. */
 static struct slice
 uri_of(struct export *x, struct slice row, const struct capture *c)
 {
@@ -71,7 +75,7 @@ static void put_odd(struct buf *out, const char *name, struct slice value)
         exported_put(out, name, value);
 }
 
-/* What every capture tells; @type is that of its record. */
+/* The fields that every capture has; @type is that of its record. */
 static void
 put_capture_fields(struct export *x, const struct capture *c, const char *type)
 {
@@ -133,8 +137,8 @@ http_head(struct export *x, const struct capture *c, bool is_revisit)
     return buf_slice(&x->lines);
 }
 
-/* The head of a capture whose record is without: a record of its own, which
- * only an import looks into. */
+/* The head of a capture whose record has none: a record of its own, which only
+ * an import reads. */
 static void
 put_head_apart(struct export *x, struct slice uri, const struct capture *c)
 {
@@ -153,8 +157,8 @@ put_head_apart(struct export *x, struct slice uri, const struct capture *c)
     put_record(x, &rec);
 }
 
-/* The type of a block that is no message of HTTP: one that says it is would
- * have readers look for a head in it. */
+/* The media type of a block that is not an HTTP message: one that claims to be
+ * would make readers look for a head in it. */
 static struct slice plain_type(struct export *x, struct slice type)
 {
     struct slice media = http_media_type(type);
@@ -165,7 +169,7 @@ static struct slice plain_type(struct export *x, struct slice type)
     return SLICE_LIT("application/octet-stream");
 }
 
-/* To other readers a response without a head is none: they would take the
+/* To other readers a response without a head is malformed: they would take the
  * first lines of its body for one. */
 static const char *page_type(const struct capture *c)
 {
@@ -290,7 +294,8 @@ static const struct capture *find_original(const struct row_captures *r,
 
 /* --- what joins a capture ------------------------------------------------ */
 
-/* What a record tells that joins the capture @c, and refers to @id. */
+/* Write the record of a text or note that joins the capture @c, and refers to
+ * @id. */
 static void
 put_joining_fields(struct export *x, const struct capture *c, struct slice id)
 {
@@ -425,7 +430,7 @@ int export_warc(struct quarry_table *table,
     struct quarry_read_options narrowed = *read;
     int code;
     memset(report, 0, sizeof(*report));
-    /* Anchors are made again of the pages that have them. */
+    /* Anchors are derived again from the pages that have them. */
     narrowed.families = families;
     narrowed.family_count = ARRAY_LEN(families);
     x.writer = warc_writer_new(opts->compression == EXPORT_GZIP   ? WARC_GZIP

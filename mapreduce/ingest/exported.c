@@ -1,4 +1,5 @@
-/* Fields and heads of exported records. */
+/* Fields and heads of exported records. Each direction is the exact inverse of
+ * the other: an import of an export gives the same cells. */
 #include "mapreduce/ingest/exported.h"
 
 #include <string.h>
@@ -68,8 +69,8 @@ static bool is_escaped(const struct warc_header *h)
            http_slice_is(slice_sub(h->name, 0, ESCAPED_BYTES), escaped);
 }
 
-/* Unescape all there is; out->text does not move meanwhile. Each value takes
- * the place of the field that it stands for. */
+/* Unescape all of them; out->text does not move meanwhile. Each value takes the
+ * place of its field. */
 static void read_escaped(struct warc_record *rec, struct exported *out)
 {
     struct slice *const own[] = {&out->source,     &out->type,
@@ -186,7 +187,7 @@ static bool is_masked(struct slice line)
            http_slice_is(slice_sub(line, 0, MASK_BYTES), "x-quarry-");
 }
 
-/* Lines that a body without its codings belies; and those that look masked. */
+/* Lines that are false for a decoded body, and those that look masked. */
 static bool needs_mask(struct slice line)
 {
     struct slice name = line_name(line);
@@ -261,7 +262,7 @@ void exported_head_unmask(struct slice head, struct buf *out)
     while (head.len) {
         struct slice line = take_line(&head);
         if (head.len == 0)
-            break; /* The length that stands last was never sent. */
+            break; /* The last length was added by the exporter. */
         if (is_masked(line))
             line = slice_sub(line, MASK_BYTES, line.len);
         buf_append_slice(out, line);

@@ -1,6 +1,6 @@
-/* What an exported record says beyond WARC, so that importing it gives the
- * cells it was made of: fields named Quarry-…, which other readers pass over as
- * the standard tells them to.
+/* Fields of an exported record beyond WARC/1.1, so that importing it gives the
+ * cells it was made of. They are named Quarry-…; other readers ignore them, as
+ * ISO 28500, section 4, requires of unknown fields.
  *
  *     Quarry-Record: 1             the fields below tell; absent ones are none
  *     Quarry-Source: FILE:OFFSET   meta:source
@@ -9,7 +9,7 @@
  *     Quarry-Coding: cut short     meta:coding
  *     Quarry-Revisit-Of: …         meta:revisit-of
  *     Quarry-Made-Id: 1            the record id is the exporter's
- *     Quarry-Head: masked          the HTTP head is not as it came, see below
+ *     Quarry-Head: masked          the HTTP head was changed, see below
  *     Quarry-Head: apart           it is in a metadata record behind this one
  *     Quarry-Head-Lines: lf        its lines end in LF alone
  *     Quarry-Language: de          language:, where the head would tell it
@@ -34,9 +34,9 @@
 #include "base/core/buf.h"
 #include "mapreduce/warc/reader.h"
 
-/* What the record of a head that stands apart has in it. */
+/* The type of a record that contains a separate head. */
 #define EXPORTED_HEAD_TYPE "application/x-quarry-http-head"
-/* Longer heads stand apart; masked and with a length they stay below 32 KB. */
+/* Longer heads are separate; masked and with a length they stay below 32 KB. */
 #define EXPORTED_HEAD_BYTES_MAX ((size_t)16 << 10)
 
 struct exported {
@@ -58,7 +58,7 @@ struct exported {
 void exported_read(struct warc_record *rec, struct exported *out);
 void exported_close(struct exported *e);
 
-/* Can @value stand on a line of its own and be read again as it is? */
+/* Can @value be written on a line of its own and be read again unchanged? */
 bool exported_is_plain(struct slice value);
 /* Append a field, escaped if need be, unless @value is empty. */
 void exported_put(struct buf *out, const char *name, struct slice value);
@@ -77,7 +77,7 @@ enum exported_lines exported_head_lines(struct slice head);
 void exported_head_crlf(struct slice head, struct buf *out);
 void exported_head_lf(struct slice head, struct buf *out);
 
-/* Can @head stand before a body of @body_bytes as it is? */
+/* Can @head precede a body of @body_bytes unchanged? */
 bool exported_head_fits(struct slice head, size_t body_bytes);
 /* Append @head masked for such a body, and the reverse. Heads end in a line
  * end and have no blank line. */

@@ -1,4 +1,4 @@
-/* Bringing the outside's files into tables: the door of mapreduce/ingest.
+/* Importing files into tables: the public header of mapreduce/ingest.
  *
  *     struct ingest_options o;
  *     struct ingest_report r;
@@ -9,15 +9,15 @@
  *         print(r.damage[i].file, r.damage[i].offset, r.damage[i].reason);
  *     ingest_report_free(&r);
  *
- * What an import promises
+ * Every import promises
  *     - It can be run again: keys, timestamps and values come from the input
  *       alone, so a second run writes the same cells.
- *     - Damage in the input never stops it: what can't be read is skipped, up
- *       to the next thing that can, and is in the report with file, offset and
+ *     - Damage in the input never stops it: the unreadable part is skipped, up
+ *       to the next readable record, and is in the report with file, offset and
  *       reason. So is a whole file of another kind, for which the import
  *       returns ERR_CORRUPT in the end. An error ends it only when continuing
- * is pointless: a file that can't be opened, a table of another shape, a full
- * disk.
+ *       is pointless: a file that can't be opened, a table of another shape, a
+ *       full disk.
  *     - When it returns 0, or ERR_CORRUPT for files of another kind, everything
  *       it wrote is in SSTables on the disk.
  *
@@ -54,7 +54,7 @@ struct ingest_progress {
 /* Called about ten times a second, by one task at a time; must not wait. */
 typedef void (*ingest_progress_cb)(void *ctx, const struct ingest_progress *p);
 
-/* One place where the input was not as it should be. */
+/* One place where the input was malformed. */
 struct ingest_damage {
     char *file;      /* As given to the import. */
     uint64_t offset; /* Byte in the file as it lies on the disk (of the member
@@ -63,12 +63,12 @@ struct ingest_damage {
     bool lost;       /* A record, line or file could not be read. */
 };
 
-/* The list is cut here unless the options say otherwise; damage_count counts
- * all. */
+/* The list is cut here unless the options set another length; damage_count
+ * counts all. */
 #define INGEST_DAMAGE_KEPT_DEFAULT 1000
 #define INGEST_DAMAGE_KEPT_MAX     100000
 
-/* Rows are told apart up to here. */
+/* Different rows are counted up to here. */
 #define INGEST_DISTINCT_MAX ((uint64_t)4 << 20)
 
 struct ingest_report {
@@ -80,7 +80,7 @@ struct ingest_report {
     uint64_t skipped_count;  /* Records with nothing for a row (requests,
                                 warcinfo), and lines that are comments. */
     uint64_t row_count;      /* Row mutations applied, */
-    uint64_t distinct_count; /* of so many different rows, counted for csv,
+    uint64_t distinct_count; /* of this many different rows, counted for csv,
                                 jsonl and access-log; 0: not counted, they
                                 are more than INGEST_DISTINCT_MAX. */
     uint64_t cell_count;
@@ -94,7 +94,7 @@ struct ingest_report {
     size_t damage_kept;
 };
 
-/* Give back what a report holds; the struct itself is the caller's. */
+/* Release the memory of a report; the struct itself is the caller's. */
 void ingest_report_free(struct ingest_report *r);
 
 /* --- options ------------------------------------------------------------- */
@@ -109,7 +109,7 @@ struct ingest_options {
 
     bool bad_limited; /* More places of damage than bad_max end the import, */
     uint64_t bad_max; /* with ERR_CORRUPT. */
-    /* Stop with ERR_CANCELLED when it becomes true; what was read until then is
+    /* Stop with ERR_CANCELLED when it becomes true; records read before are
      * stored. NULL: never. Borrowed. */
     const _Atomic(bool) *cancel;
 
@@ -126,12 +126,11 @@ struct ingest_options {
     const char *temp_dir;       /* Of temporary files. Default "/tmp". */
 
     /* csv, jsonl */
-    const char *family;     /* Of the cells. Default "data". */
-    const char *key;        /* What the row key is made of. csv: a column's name
-                               or number from 1, several with commas between
-                               (joined by '/'), or "#", the line's number.
-                               jsonl: a field. Default: the first column; for
-                               jsonl "id" or "key". */
+    const char *family; /* Of the cells. Default "data". */
+    const char *key;    /* The source of the row key. csv: a column's name or
+                           number from 1, several with commas between (joined by
+                           '/'), or "#", the line's number. jsonl: a field.
+                           Default: the first column; jsonl: "id" or "key". */
     const char *time_field; /* Column with the timestamp: ISO 8601, or seconds,
                                ms or µs since 1970 told apart by their size.
                                NULL: every cell is written at time 0, so that a
@@ -142,7 +141,7 @@ struct ingest_options {
                                true; otherwise they are "1", "2", … */
 
     /* access-log */
-    const char *log_host; /* Whose log this is, for the rows' keys. Default
+    const char *log_host; /* The host of the log, for the rows' keys. Default
                              "localhost". */
 };
 
@@ -151,7 +150,8 @@ void ingest_options_init(struct ingest_options *o);
 
 /* --- the imports --------------------------------------------------------- */
 
-/* What to bring where. Everything is borrowed until the call returns. */
+/* Inputs and target of an import. Everything is borrowed until the call
+ * returns. */
 struct ingest_job {
     struct quarry *q;
     const char *table;
@@ -160,15 +160,15 @@ struct ingest_job {
     const struct ingest_options *opts; /* NULL: the defaults. */
 };
 
-/* Each fills @report also on error; free it with ingest_report_free(). A table
- * that the import made, and wrote nothing to, is gone again after an error.
+/* Each fills @report on error too; free it with ingest_report_free(). A table
+ * that the import made, and wrote nothing to, is removed after an error.
  *
  * Errors: ERR_CORRUPT (more damage than bad_max allows; csv, jsonl, access-log:
- * most of the input could not be read; what could is stored), ERR_CANCELLED,
- * ERR_NOTFOUND (a file, or the table with create_table off),
- * ERR_INVALID (the table lacks a family; a path is a directory, or of csv,
- * jsonl and access-log no text), and those of
- * quarry.h. */
+ * most of the input could not be read; the rest is stored), ERR_CANCELLED,
+ * ERR_NOTFOUND (a file, or the table with create_table off), ERR_INVALID (the
+ * table lacks a family; a path is a directory, or for csv, jsonl and access-log
+ * not text), and those of quarry.h.
+ */
 typedef int (*ingest_fn)(const struct ingest_job *job,
                          struct ingest_report *report,
                          struct err *err);
@@ -181,17 +181,17 @@ MUST_CHECK int ingest_warc(const struct ingest_job *job,
                            struct ingest_report *report,
                            struct err *err);
 
-/* One row a line of comma-separated values (RFC 4180, quotes and all). */
+/* One row per line of comma-separated values (RFC 4180, with quotes). */
 MUST_CHECK int ingest_csv(const struct ingest_job *job,
                           struct ingest_report *report,
                           struct err *err);
 
-/* One row a JSON object, one object a line; nested fields become "a.b". */
+/* One row per JSON object, one object a line; nested fields become "a.b". */
 MUST_CHECK int ingest_jsonl(const struct ingest_job *job,
                             struct ingest_report *report,
                             struct err *err);
 
-/* One row a request: Apache common and combined, nginx's default. */
+/* One row per request: Apache common and combined, nginx's default. */
 MUST_CHECK int ingest_access_log(const struct ingest_job *job,
                                  struct ingest_report *report,
                                  struct err *err);

@@ -1,4 +1,4 @@
-/* `import jsonl`: an object a line. Fields of objects inside become "a.b";
+/* `import jsonl`: one object per line. Fields of nested objects become "a.b";
  * arrays stay JSON text; null is no cell. */
 #include <jansson.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/ingest/table_rows.h"
 
-/* Objects inside objects beyond this depth stay JSON text. */
+/* Objects nested deeper stay JSON text. */
 #define DEPTH_MAX 32
 
 struct jsonl {
@@ -47,7 +47,7 @@ static void append_value(struct buf *out, const json_t *v)
     }
 }
 
-/* The cells of @object, their names behind @j->column[..at]. */
+/* The cells of @object, their names appended to j->column[..at]. */
 static void put_object(struct jsonl *j,
                        json_t *object,
                        int depth,

@@ -1,4 +1,5 @@
-/* Lines of a text file, packed or not: the unpacking is that of archives. */
+/* Lines of a text file, compressed or not: the decompression is that of
+ * archives, with its recovery from damage. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -13,7 +14,7 @@ struct run_lines {
     size_t index;
     struct run_input input;
     struct unpack unpack;
-    size_t hold; /* Bytes of the line handed out. */
+    size_t hold; /* Bytes of the line given out. */
 };
 
 static int
@@ -73,7 +74,7 @@ int run_lines_head(struct run_lines *l, struct slice *head, struct err *err)
     return code;
 }
 
-/* The line is too long: drop what is at hand of it, up to its end. */
+/* The line is too long: drop it up to its end. */
 static int pass_over(struct run_lines *l, struct err *err)
 {
     on_damage(l, unpack_pos(&l->unpack), "line over 64 MiB, skipped", true);

@@ -1,4 +1,5 @@
-/* A line of a web server's access log. */
+/* A line of a web server's access log, parsed from both ends of what varies:
+ * the bracketed time and the quoted request are found first. */
 #include "mapreduce/ingest/log_line.h"
 
 #include "mapreduce/warc/date.h"
@@ -20,7 +21,7 @@ static struct slice unless_dash(struct slice s)
     return slice_eq_str(s, "-") ? SLICE_EMPTY : s;
 }
 
-/* A field in quotes, in which a backslash takes the next byte. */
+/* A field in quotes, in which a backslash escapes the next byte. */
 static bool log_line_quoted(struct slice *s, struct slice *out)
 {
     size_t i = 0;
@@ -43,7 +44,7 @@ static void split_request(struct log_line *l)
     size_t n = s.len;
     l->method = l->path = l->protocol = SLICE_EMPTY;
     if (slice_find_byte(s, ' ') == s.len)
-        return; /* "-", or what a scanner sent. */
+        return; /* "-", or bytes that a scanner sent. */
     l->method = log_line_word(&s);
     while (s.len && s.data[0] == ' ')
         s = slice_sub(s, 1, s.len);
@@ -65,7 +66,8 @@ static bool is_number(struct slice s)
     return s.len > 0;
 }
 
-/* "client ident user [": users may hold blanks, so the bracket is sought. */
+/* "client ident user [": user names may contain blanks, so the bracket is
+ * searched. */
 static bool take_client(struct slice *s, struct log_line *l)
 {
     size_t bracket = slice_find_byte(*s, '[');
@@ -81,7 +83,7 @@ static bool take_client(struct slice *s, struct log_line *l)
     l->vhost = SLICE_EMPTY;
     rest = head;
     if (words > 3) {
-        /* "vhost:port client ident user": the port tells. */
+        /* "vhost:port client ident user": recognised by the port. */
         struct slice first = log_line_word(&rest);
         size_t colon = slice_find_byte(first, ':');
         if (is_number(slice_sub(first, colon + 1, first.len)))

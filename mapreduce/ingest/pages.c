@@ -1,5 +1,6 @@
-/* Records of archives turned into rows. What each column holds and why is in
- * docs/crawl.md; this file and anchors.c, captures.c are its only writers. */
+/* Records of archives turned into rows. docs/crawl.md describes each column and
+ * the reason for it; this file and anchors.c, captures.c are the only writers.
+ */
 #include "mapreduce/ingest/pages.h"
 
 #include <stdio.h>
@@ -172,7 +173,7 @@ static void put_digest(struct pages *p, struct slice label)
     pages__set(p, "meta", "digest", label);
 }
 
-/* The file and place where the capture was read first. */
+/* The file and place where the capture was first read. */
 static void put_source(struct pages *p, const struct warc_record *rec)
 {
     char source[512];

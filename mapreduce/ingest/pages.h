@@ -23,10 +23,10 @@ struct pages {
     struct http_message message;
     struct html_scanner *scanner;
 
-    /* The capture at hand. */
+    /* The current capture. */
     struct exported exported;
     struct buf lines; /* Of a head, unmasked, */
-    struct buf head;  /* and as they came. */
+    struct buf head;  /* and as it was received. */
     struct buf uri;   /* Normalised. */
     struct buf row;
     int64_t time_us;
@@ -35,7 +35,7 @@ struct pages {
     /* The last capture with a place of its own, for records that go with it. */
     uint64_t last_row;     /* Hash. */
     int64_t last_dated_us; /* Its date, */
-    int64_t last_time_us;  /* and the time it was given. */
+    int64_t last_time_us;  /* and the time given to it. */
 
     /* Its links: href and text, each with its length before it. */
     struct buf links;
@@ -47,18 +47,18 @@ struct pages {
     struct time_set targets;
 };
 
-/* Row and time of the capture of @uri, which is dated @us (INT64_MIN: not at
- * all). False, and reported, when it has no row. */
+/* Row and time of the capture of @uri, which is dated @us (INT64_MIN: no date).
+ * False, and reported, when it has no row. */
 bool pages__place(struct pages *p,
                   const struct warc_record *rec,
                   struct slice uri,
                   int64_t us);
 
-/* A capture that a record speaks of. */
+/* The capture that a record is about. */
 struct pages_subject {
     struct slice uri;
     struct slice date;
-    int64_t us;      /* That date; INT64_MIN: it makes no sense. */
+    int64_t us;      /* That date; INT64_MIN: it is not valid. */
     struct slice id; /* Of the capture's record, or "". */
 };
 
@@ -68,7 +68,7 @@ bool pages__join(struct pages *p,
                  const struct warc_record *rec,
                  const struct pages_subject *subject);
 
-/* Set a cell of the capture; empty values are left out. */
+/* Set a cell of the capture; empty values are skipped. */
 void pages__set(struct pages *p,
                 const char *family,
                 const char *qualifier,
@@ -101,12 +101,12 @@ MUST_CHECK int pages__put_revisit(struct pages *p,
 MUST_CHECK int pages__put_metadata(struct pages *p,
                                    const struct warc_record *rec,
                                    struct err *err);
-/* Of a WAT: JSON about another record. False when it is none. */
+/* For WAT: JSON about another record. False: it is not WAT. */
 bool pages__is_wat(const struct warc_record *rec);
 MUST_CHECK int
 pages__put_wat(struct pages *p, const struct warc_record *rec, struct err *err);
 
-/* Gather a link of the capture, which p->charsets has decoded. */
+/* Add a link of the capture, which p->charsets has decoded. */
 void pages__add_link(void *ctx, const struct html_link *link);
 /* Write an anchor cell on the row of each page linked to. @base is what links
  * are relative to besides the capture's URI, or "". */

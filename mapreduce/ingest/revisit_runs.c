@@ -1,5 +1,5 @@
 /* Runs of revisits on the disk. Revisits are few bytes each and runs are long,
- * so that a merge is narrow: the least is found by looking at all. */
+ * so a merge is narrow: a linear search finds the least. */
 #include "mapreduce/ingest/revisit_runs.h"
 
 #include "base/core/coding.h"
@@ -109,10 +109,10 @@ struct aside {
 struct revisit_merge {
     const struct revisit_runs *runs;
     struct aside *at;
-    struct aside *last; /* Whose first was handed out. */
+    struct aside *last; /* Its first revisit was given out. */
 };
 
-/* Have @count unused bytes. */
+/* Read until there are @count unused bytes. */
 static int revisit_runs_fill(struct revisit_merge *m,
                              struct aside *run,
                              size_t count,

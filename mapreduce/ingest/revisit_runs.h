@@ -48,8 +48,8 @@ MUST_CHECK int revisit_merge_open(const struct revisit_runs *r,
                                   struct revisit_merge **out,
                                   struct err *err);
 void revisit_merge_close(struct revisit_merge *m); /* NULL is allowed. */
-/* The next revisit, borrowed until the next call; NULL behind the last.
- * ERR_CORRUPT: the disk did not give back what was written. */
+/* The next revisit, borrowed until the next call; NULL after the last.
+ * ERR_CORRUPT: the disk did not return what was written. */
 MUST_CHECK int revisit_merge_next(struct revisit_merge *m,
                                   const struct revisit **v,
                                   struct err *err);

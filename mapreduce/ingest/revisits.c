@@ -1,7 +1,7 @@
-/* Revisits filled from their originals, once everything at hand is in the
- * table. A revisit may refer to one that is filled itself: they are taken in
- * the order of time, and what was gathered is applied before giving up. Those
- * that memory has no room for wait in a file. */
+/* Revisits filled from their originals, once all captures of the import are in
+ * the table. A revisit may refer to one that is filled itself: they are taken
+ * in the order of time, and gathered rows are applied before an original counts
+ * as missing. Those that memory has no room for wait in a file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ void revisits_free(struct revisits *r)
     mem_free(r);
 }
 
-/* Write what memory holds to the disk. PRE: the lock is held. */
+/* Write the revisits in memory to the disk. PRE: the lock is held. */
 static int set_aside(struct revisits *r, struct err *err)
 {
     int code;
@@ -87,7 +87,7 @@ int revisits_add(struct revisits *r, const struct revisit *v, struct err *err)
 
 /* --- finding the original ------------------------------------------------ */
 
-/* Is the capture whose digest is @label the one that @v speaks of? */
+/* Is the capture whose digest is @label the one that @v refers to? */
 static bool same_digest(const struct revisit *v, struct slice label)
 {
     struct digest a;
@@ -96,7 +96,7 @@ static bool same_digest(const struct revisit *v, struct slice label)
            digest_eq(&a, &b);
 }
 
-/* Where the second of @us ends. */
+/* The end of the second of @us. */
 static int64_t second_end(int64_t us)
 {
     int64_t second = INT64_C(1000000);
@@ -104,9 +104,9 @@ static int64_t second_end(int64_t us)
     return us - in_second + second;
 }
 
-/* Times of the row's captures that may be the original, into [min, max). What
- * is later than the second of the revisit is none: an import that found it
- * would differ from one that comes before it is there. */
+/* Times of the row's captures that may be the original, into [min, max). A
+ * capture later than the second of the revisit is none: otherwise the result
+ * would depend on when the import runs. */
 static void revisits_bounds(const struct revisit *v, int64_t *min, int64_t *max)
 {
     *min = INT64_MIN + 1;
@@ -118,7 +118,7 @@ static void revisits_bounds(const struct revisit *v, int64_t *min, int64_t *max)
     }
 }
 
-/* A limit of 0 is none to a read: its cells are looked at once more. */
+/* A limit of 0 means none to a read: its cells are checked again. */
 static bool is_within(const int64_t range[2], int64_t us)
 {
     return us >= range[0] && us < range[1];
@@ -132,8 +132,8 @@ static bool has_time(const struct quarry_row *row, int64_t us)
     return false;
 }
 
-/* The time of the original: that of the newest of @pages with the right digest,
- * else, when its time was told, of the newest. INT64_MIN: none. */
+/* The time of the original: that of the newest of @pages with the right digest
+ * or, when its time is known, of the newest. INT64_MIN: none. */
 static int64_t revisits_choose(const struct revisit *v,
                                const int64_t range[2],
                                const struct quarry_row *pages,
@@ -145,7 +145,7 @@ static int64_t revisits_choose(const struct revisit *v,
             same_digest(v, c->value) && has_time(pages, c->timestamp_us))
             return c->timestamp_us;
     }
-    /* A page that is not modified has no digest to go by. */
+    /* A page that was not modified has no digest to compare. */
     if (v->original_us == INT64_MIN && v->digest.len)
         return INT64_MIN;
     for (size_t i = 0; i < pages->cell_count; i++)
@@ -171,8 +171,8 @@ static int read_cells(struct revisits *r,
     return quarry_read_row(r->run->table, v->original_row, &opts, out, err);
 }
 
-/* The contents that @v shares, as the last cell of *@page; NULL: not at hand.
- */
+/* The contents that @v shares, as the last cell of *@page; NULL: they are
+ * missing. */
 static int find_original(struct revisits *r,
                          const struct revisit *v,
                          struct quarry_row **page,

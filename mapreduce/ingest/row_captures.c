@@ -1,4 +1,5 @@
-/* Cells of a row grouped by their times. */
+/* Cells of a row grouped by their times: the import gives every capture of a
+ * row a time of its own, so that equal times mean one capture. */
 #include "mapreduce/ingest/row_captures.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
 
-/* Where the value of a column goes. */
+/* The member for the value of a column. */
 static const struct {
     const char *family;
     const char *qualifier;
@@ -51,7 +52,7 @@ static int by_time(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* All cells but the anchors, which speak of other rows' captures. */
+/* All cells but the anchors, which belong to captures of other rows. */
 static size_t row_captures_gather(struct row_captures *r,
                                   const struct quarry_row *row)
 {

@@ -14,7 +14,7 @@ struct quarry_row;
 
 struct capture {
     int64_t time_us;
-    bool has_body; /* There is contents:, which may be empty. */
+    bool has_body; /* It has contents:, which may be empty. */
     struct slice body;
     struct slice head; /* http:headers; "" and so on where there is none. */
     struct slice url;
@@ -45,10 +45,10 @@ struct row_captures {
 
 void row_captures_close(struct row_captures *r); /* Also of a zeroed one. */
 
-/* Take @row apart; what was there before is gone. */
+/* Group the cells of @row, dropping those of the last one. */
 void row_captures_read(struct row_captures *r, const struct quarry_row *row);
 
-/* Is @cell a text made of the page, in contents:TYPE? */
+/* Is @cell a conversion of the page, in contents:TYPE? */
 bool capture_is_text(const struct quarry_cell *cell);
 
 #endif /* MAPREDUCE_INGEST_ROW_CAPTURES_H */

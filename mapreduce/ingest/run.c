@@ -1,5 +1,5 @@
 /* An import's life: paths checked, table opened or made, files read by tasks,
- * failures gathered, everything flushed at the end. */
+ * failures collected, everything flushed at the end. */
 #include "mapreduce/ingest/run.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ void ingest_report_free(struct ingest_report *r)
 
 /* --- opening ------------------------------------------------------------- */
 
-/* All paths are files: found out before anything is written. */
+/* All paths must be files: checked before anything is written. */
 static int check_paths(struct run *run, struct err *err)
 {
     for (size_t i = 0; i < run->path_count; i++) {
@@ -188,7 +188,7 @@ int run_close(struct run *run, int code, struct err *err)
                        r->refused_count > 1 ? " and others" : "");
     if (run->table)
         quarry_table_close(run->table);
-    /* Nobody asked for an empty table. */
+    /* An import that failed leaves no empty table. */
     if (code && run->made_table && r->row_count == 0 &&
         quarry_table_drop(run->q, run->table_name, NULL))
         err_hint(err, "the table %s was made, and is empty", run->table_name);
@@ -204,7 +204,7 @@ int run_close(struct run *run, int code, struct err *err)
 
 /* --- tasks --------------------------------------------------------------- */
 
-/* The next file to read; false when there is none, or somebody failed. */
+/* The next file to read; false: there is none, or another task failed. */
 static bool take_path(struct run *run, size_t *index)
 {
     bool ok;

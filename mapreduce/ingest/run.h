@@ -1,5 +1,8 @@
-/* One import while it runs: its files, its tasks, what it counts and reports,
- * and the batches in which rows reach the table. Shared by all kinds of input.
+/* One import while it runs: its files, its tasks, its counts and report, and
+ * the batches in which rows reach the table. Shared by all kinds of input.
+ *
+ * Invariant INV-1: everything after `lock` is read and written under it
+ * (run.c).
  *
  * Threads: run_* may be called by all tasks of the run; an input and a batch
  * belong to one task.
@@ -34,23 +37,23 @@ struct run {
     run_file_fn read_file;
     void *kind;             /* Of read_file. */
     bool skips_other_kinds; /* ERR_CORRUPT from read_file skips the file. */
-    bool made_table;        /* It was not there. */
-    bool text;              /* Files are text, and rows are told apart. */
+    bool made_table;        /* It did not exist before. */
+    bool text; /* Files are text, and different rows are counted. */
     uint64_t started_ns;
 
-    struct mutex lock; /* Of everything below: several tasks report. */
+    struct mutex lock; /* Guards everything below: several tasks report. */
     struct ingest_report *report;
     size_t damage_cap;
     struct time_set rows; /* Hashes of the rows written, if @text. */
     size_t next_path;
     size_t paths_done;
     uint64_t bytes_total;
-    uint64_t progress_ns; /* When progress was told last. */
+    uint64_t progress_ns; /* When progress was last reported. */
     size_t first_refused; /* Index of a file of another kind. */
     struct err err;       /* The first failure; others stop then. */
 };
 
-/* What the table must have, and is made with when it is not there. */
+/* The families that the table must have, and is made with. */
 struct run_shape {
     const struct quarry_family_spec *families;
     size_t family_count;
@@ -67,21 +70,21 @@ MUST_CHECK int run_open(struct run *run,
                         struct err *err);
 /* Read all files, several at a time. Parks. */
 MUST_CHECK int run_files(struct run *run, struct err *err);
-/* Make what was written durable if @code is 0, and give everything back.
- * Returns @code or the flush's. */
+/* Make the written rows durable if @code is 0, and release everything. Returns
+ * @code or the flush's. Parks. */
 int run_close(struct run *run, int code, struct err *err);
 
-/* Count @lines that a place of damage, which was told, has swallowed. */
+/* Count @lines that a reported place of damage has swallowed. */
 void run_lost(struct run *run, uint64_t lines);
 
-/* Put a place of damage into the report. @reason is copied. */
+/* Add a place of damage to the report. @reason is copied. */
 void run_damage(struct run *run,
                 size_t path_index,
                 uint64_t offset,
                 bool lost,
                 const char *reason);
 
-/* What a task counted since it last told. */
+/* Counts of a task since it last added them to the report. */
 struct run_counts {
     uint64_t records;
     uint64_t pages;
@@ -94,11 +97,11 @@ struct run_counts {
     uint64_t bytes_decoded;
 };
 
-/* @count rows of these hashes are applied. */
+/* Count @count rows of these hashes as applied. */
 void run_rows(struct run *run, const uint64_t *hashes, size_t count);
 
-/* Add @c to the report, zero it, and tell progress when it is time. Returns an
- * error when another task failed. */
+/* Add @c to the report, zero it, and report progress when it is time. Returns
+ * an error when another task failed. */
 MUST_CHECK int
 run_count(struct run *run, struct run_counts *c, struct err *err);
 
@@ -158,7 +161,7 @@ MUST_CHECK int run_batch_flush(struct run_batch *b, struct err *err);
 /* --- lines -----------------------------------------------------------------
  */
 
-/* Lines of a text file, unpacked if it is gzip or zstd. */
+/* Lines of a text file, decompressed if it is gzip or zstd. */
 struct run_lines;
 
 MUST_CHECK int run_lines_open(struct run *run,
@@ -166,13 +169,13 @@ MUST_CHECK int run_lines_open(struct run *run,
                               struct run_lines **out,
                               struct err *err);
 void run_lines_close(struct run_lines *l);
-/* The first bytes of the unpacked text, borrowed until a line is asked for.
- * PRE: none was. */
+/* The first bytes of the decompressed text, borrowed until a line is read. PRE:
+ * none was. */
 MUST_CHECK int
 run_lines_head(struct run_lines *l, struct slice *head, struct err *err);
-/* The next line without its end; *@found is false behind the last. Borrowed
- * until the next call. *@offset is its place in the unpacked text. A line of
- * more than 64 MiB is damage and is passed over. */
+/* The next line without its end; *@found is false after the last. Borrowed
+ * until the next call. *@offset is its place in the decompressed text. A line
+ * of more than 64 MiB is damage and is skipped. Parks. */
 MUST_CHECK int run_lines_next(struct run_lines *l,
                               struct slice *line,
                               uint64_t *offset,

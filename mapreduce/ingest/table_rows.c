@@ -1,4 +1,5 @@
-/* What csv, jsonl and access-log imports share. */
+/* Imports of plain rows (csv, jsonl, access-log): reading lines, recognising
+ * times, and failing when most of a file could not be read. */
 #include "mapreduce/ingest/table_rows.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ bool field_time(struct slice s, int64_t *us)
     return true;
 }
 
-/* What is not of this kind must not look like success. */
+/* A file of another kind must not look like a success. */
 static int check_most(const struct ingest_report *r, int code, struct err *err)
 {
     if (code || r->lost_count * 2 <= r->record_count)

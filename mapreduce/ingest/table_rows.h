@@ -1,4 +1,4 @@
-/* What csv, jsonl and access-log imports share: rows of plain fields. Inside
+/* Imports of plain rows: shared by csv, jsonl and access-log. Inside
  * mapreduce/ingest only. */
 #ifndef MAPREDUCE_INGEST_TABLE_ROWS_H
 #define MAPREDUCE_INGEST_TABLE_ROWS_H
@@ -10,12 +10,12 @@
 /* Longest row key. */
 #define ROW_KEY_BYTES_MAX ((size_t)64 << 10)
 
-/* ISO 8601, 14 digits, or a count of seconds, ms, µs or ns since 1970 told
- * apart by its size. False when it is none. */
+/* Parse ISO 8601, 14 digits, or a count of seconds, ms, µs or ns since 1970
+ * told apart by its size. False: it is none of them. */
 bool field_time(struct slice s, int64_t *us);
 
 /* Read every path with @read_file into a table with one family, @family; NULL:
- * the one of the options. */
+ * the one of the options. Parks. */
 MUST_CHECK int import_rows(const struct ingest_job *job,
                            const char *family,
                            run_file_fn read_file,
@@ -29,7 +29,7 @@ typedef int (*line_fn)(void *ctx,
                        struct run_batch *batch,
                        struct err *err);
 
-/* Call @fn with each line of file @index, counting; apply at the end. */
+/* Call @fn with each line of file @index, counting; apply at the end. Parks. */
 MUST_CHECK int import_lines(struct run *run,
                             size_t index,
                             line_fn fn,

@@ -1,13 +1,15 @@
-/* First bytes that are no text's. */
+/* First bytes that do not begin a text: marks of other formats, UTF-16, and too
+ * many control characters. A wrong file is named as such before it becomes a
+ * million bad rows. */
 #include "mapreduce/ingest/text_check.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of a text, at most one byte in so many is a control character. */
+/* In a text, at most one byte in this many is a control character. */
 #define CONTROL_SHARE 10
 
-/* A mark by which files of a kind begin. */
+/* The mark at the beginning of files of a kind. */
 struct mark {
     struct slice bytes;
     const char *what;

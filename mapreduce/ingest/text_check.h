@@ -1,6 +1,6 @@
-/* Is this the beginning of a text? What is refused before a row is made of it:
- * packings that are not undone here, UTF-16, and files of other programs. Pure.
- * Inside mapreduce/ingest only. */
+/* Is this the beginning of a text? Refuses, before a row is made of it:
+ * compressions that are not supported here, UTF-16, and files of other
+ * programs. Pure. Inside mapreduce/ingest only. */
 #ifndef MAPREDUCE_INGEST_TEXT_CHECK_H
 #define MAPREDUCE_INGEST_TEXT_CHECK_H
 
@@ -8,12 +8,12 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-/* So much of a file is looked at. */
+/* Bytes of a file that are examined. */
 #define TEXT_CHECK_BYTES ((size_t)4096)
 
-/* @head: the first bytes of a file, unpacked or as it lies there; gzip and zstd
- * pass, as they are undone. Errors: ERR_INVALID says what it is, and the hint
- * what to do about it. */
+/* @head: the first bytes of a file, decompressed or as stored; gzip and zstd
+ * pass, as they are decompressed later. Errors: ERR_INVALID names the format,
+ * and the hint a way out. */
 MUST_CHECK int text_check(struct slice head, struct err *err);
 
 #endif /* MAPREDUCE_INGEST_TEXT_CHECK_H */

@@ -1,4 +1,6 @@
-/* Distinct times for captures of one row: a hash set of (row, time). */
+/* Distinct times for captures of one row: an open-addressing hash set of hashes
+ * of (row, time). A false match moves a time by a microsecond, which harms
+ * nothing. */
 #include "mapreduce/ingest/time_set.h"
 
 #include <string.h>

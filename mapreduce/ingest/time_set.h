@@ -11,7 +11,7 @@
 
 #include "base/core/slice.h"
 
-/* Also of use as a plain set of 64-bit hashes. */
+/* Also used as a plain set of 64-bit hashes. */
 struct time_set {
     uint64_t *slots; /* Owned; 0 is free. */
     size_t count;
@@ -20,7 +20,7 @@ struct time_set {
 
 void time_set_close(struct time_set *s);
 void time_set_clear(struct time_set *s);
-/* Add @hash; false when it is there already. */
+/* Add @hash; false: it is there already. */
 bool time_set_add(struct time_set *s, uint64_t hash);
 /* The first time from @us on that @row has not used; marks it as used. */
 int64_t time_set_claim(struct time_set *s, struct slice row, int64_t us);

@@ -1,6 +1,6 @@
 /* `import warc`: archives into a Webtable. Each task reads one file at a time,
- * unpacks, parses and writes it; the engine's own tasks compress what has been
- * written, so that one file already keeps two processors busy. */
+ * decompresses, parses and writes it; the engine's own tasks compress the rows,
+ * so that one file already keeps two processors busy. */
 #include <stdio.h>
 
 #include "base/core/panic.h"
@@ -8,9 +8,9 @@
 #include "mapreduce/warc/reader.h"
 #include "mapreduce/warc/segments.h"
 
-/* Segments waiting for their fellows, over all files. */
+/* Segments waiting for the others of their record, over all files. */
 #define SEGMENT_BYTES_MAX ((size_t)512 << 20)
-/* Counts are told to the run after so many records. */
+/* Records between two additions to the run's counts. */
 #define COUNT_EVERY 64
 
 struct warc_import {
@@ -128,7 +128,8 @@ static int read_file(struct run *run, size_t index, struct err *err)
     return code;
 }
 
-/* Segments whose fellows never came: what joins is kept, the loss is told. */
+/* Segments whose others never came: joined ones are kept, the loss is reported.
+ */
 static int
 put_incomplete(struct run *run, struct warc_import *import, struct err *err)
 {

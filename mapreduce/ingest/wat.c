@@ -1,4 +1,4 @@
-/* WAT: what a crawler's publisher says about a page, as JSON in a metadata
+/* WAT: metadata about a page from a crawler's publisher, as JSON in a metadata
  * record. The record's own date is that of the extraction; the capture's head
  * is inside, and numbers are strings. */
 #include <jansson.h>
@@ -26,7 +26,7 @@ static struct slice text_of(json_t *o, const char *name)
     return slice_make(json_string_value(v), json_string_length(v));
 }
 
-/* A header of a JSON object, its name in any case. */
+/* A header of a JSON object, in any case. */
 static struct slice header_of(json_t *o, const char *lower)
 {
     const char *name;

@@ -1,5 +1,5 @@
-/* The Webtable: rows for pages, as docs/crawl.md describes them, out of records
- * of archives. Inside mapreduce/ingest only.
+/* The Webtable: rows for pages, as docs/crawl.md describes them, made of
+ * records of archives. Inside mapreduce/ingest only.
  *
  * Threads: a page writer belongs to one task.
  */
@@ -20,14 +20,14 @@ extern const struct run_shape webtable_shape;
 struct pages *pages_new(struct run *run, struct revisits *revisits);
 void pages_free(struct pages *p); /* NULL is allowed. */
 
-/* The records that follow are of this file. */
+/* The records after this are of file @path_index. */
 void pages_start_file(struct pages *p, size_t path_index);
 
-/* Write the rows of @rec; @extra is what of its block came behind rec->block
- * and may be empty. Parks when a batch is full. */
+/* Write the rows of @rec; @extra is the part of its block after rec->block and
+ * may be empty. Parks when a batch is full. */
 MUST_CHECK int
 pages_put(struct pages *p, const struct warc_record *rec, struct err *err);
-/* Apply what is gathered. Parks. */
+/* Apply the gathered rows. Parks. */
 MUST_CHECK int pages_flush(struct pages *p, struct err *err);
 struct run_counts *pages_counts(struct pages *p);
 
@@ -41,13 +41,13 @@ struct revisit {
     struct slice row;
     int64_t time_us;
     struct slice original_row; /* Or "". */
-    int64_t original_us;       /* INT64_MIN: not told. */
-    int64_t original_span_us;  /* How exactly it is told. */
+    int64_t original_us;       /* INT64_MIN: not known. */
+    int64_t original_span_us;  /* Its precision. */
     struct slice digest;       /* Of the payload, as labelled, or "". */
 };
 
-/* Remember one; copied. Parks when memory is full of them: they are set aside
- * in a temporary file then. */
+/* Remember a revisit; copied. Parks when memory is full of them: they are
+ * written to a temporary file then. */
 MUST_CHECK int
 revisits_add(struct revisits *r, const struct revisit *v, struct err *err);
 

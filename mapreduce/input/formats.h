@@ -21,14 +21,15 @@ struct world;
 
 struct input_format {
     enum mr_spec_kind kind;
-    const char *prefix; /* Of its SPECs: "warc:". No other format has it. */
+    const char
+        *prefix; /* How its SPECs begin: "warc:". No other format has it. */
     const char *usage;  /* An input SPEC, for messages: "warc:GLOB". */
-    const char *output; /* The same of an output; NULL: it is only read. */
+    const char *output; /* The same of an output; NULL: it cannot be written. */
     bool is_glob; /* The path is a pattern: plan() is called for each file. */
     /* Parse the text after '?' of an input SPEC into @s. Returns NULL, or what
-     * is wrong with the text (static). Where something it names cannot be read,
-     * sets *@code and @err and returns NULL. Parks. NULL: it takes none, and
-     * '?' is part of the path. */
+     * is wrong with the text (static). Where a file it names cannot be read,
+     * sets *@code and @err and returns NULL. Parks. The member is NULL where
+     * the format takes no parameters and '?' is part of the path. */
     const char *(*parameters)(struct mr_spec *s,
                               const char *text,
                               struct world *world,
@@ -47,7 +48,7 @@ struct input_format {
                 struct err *err);
 };
 
-/* One line a format; the first is that of SPECs without a prefix. */
+/* One line per format; the first is that of SPECs without a prefix. */
 #define INPUT_FORMATS(X)                                                       \
     X(text)                                                                    \
     X(records)                                                                 \

@@ -1,4 +1,5 @@
-/* Expanding patterns component by component. */
+/* Expanding patterns component by component, so that only the directories a
+ * pattern can match are listed: a cell's file system has large ones. */
 #include "mapreduce/input/glob.h"
 
 #include <fnmatch.h>
@@ -16,7 +17,7 @@ struct paths {
     size_t cap;
 };
 
-/* files_names_free() gives names back with free()'s twin: mem_free. */
+/* The array and its names are mem_free()d by files_names_free(). */
 static void paths_add(struct paths *p, const char *path)
 {
     if (p->count == p->cap) {
@@ -56,8 +57,8 @@ static void glob_join(struct buf *out, const char *dir, const char *name)
     buf_append_str(out, name);
 }
 
-/* What is not there does not count; what the job's user may not look at is
- * refused, and not left out. */
+/* A path that does not exist is no match; one that the job's user may not look
+ * at is an error, so that nothing is silently left out. */
 static int glob_look(const struct job_files *files,
                      const char *path,
                      bool *there,
@@ -96,7 +97,8 @@ static int expand_one(const struct job_files *files,
     return code;
 }
 
-/* Replace each path of @have by what its next component @part makes of it. */
+/* Replace each path of @have by the paths its next component @part expands to.
+ */
 static int glob_expand(const struct job_files *files,
                        struct paths *have,
                        const char *part,
@@ -119,7 +121,7 @@ static int glob_expand(const struct job_files *files,
     return code;
 }
 
-/* Keep files, put the files of directories in their place, drop the rest. */
+/* Keep files, replace directories by the files in them, drop the rest. */
 static int
 glob_resolve(const struct job_files *files, struct paths *have, struct err *err)
 {

@@ -34,10 +34,10 @@ MUST_CHECK int input_splits_locate(struct input_splits *s,
                                    struct err *err);
 
 /* Join neighbours in one file to splits of up to @bytes, and an eighth more;
- * those of which no machine has both stay apart. */
+ * neighbours without a machine that has both stay apart. */
 void input_splits_join(struct input_splits *s, uint64_t bytes);
 
-/* What planning and reading need besides the SPEC. */
+/* The surroundings of planning and reading, besides the SPEC. */
 struct input_context {
     struct job_files files;
     const struct mr_spec *specs;
@@ -45,9 +45,9 @@ struct input_context {
     char *const
         *snapshots; /* For a plan: split.snapshot of each SPEC; or NULL. */
     uint64_t split_bytes;  /* About the size of a split of files. */
-    unsigned worker_count; /* At least so many splits of a table. */
-    /* Opens the rows of a split where this process has no store; NULL: it has.
-     */
+    unsigned worker_count; /* Tables are cut into at least as many splits. */
+    /* Opens the rows of a split where this process has no store; NULL: `store`
+     * is used. */
     int (*open_rows)(void *ctx,
                      const struct input_split *split,
                      struct input_reader **out,
@@ -57,25 +57,26 @@ struct input_context {
 };
 
 /* Append the splits of input @input to @splits. ERR_NOTFOUND: nothing matches;
- * ERR_CORRUPT: no record file at all. */
+ * ERR_CORRUPT: not a record file; ERR_DENIED. Parks. */
 MUST_CHECK int input_plan(const struct input_context *ctx,
                           unsigned input,
                           struct input_splits *splits,
                           struct err *err);
 
 struct input_reader {
-    /* The next record, borrowed until the next call. record.number and input
-     * are the caller's to fill. */
+    /* The next record, borrowed until the next call. Leaves record.number and
+     * input to the caller. Parks. */
     int (*next)(struct input_reader *r,
                 struct mr_record *record,
                 bool *more,
                 struct err *err);
     void (*close)(struct input_reader *r);
     uint64_t bytes_done;  /* Of split.bytes, about. */
-    struct damage damage; /* Met so far, and passed over. */
+    struct damage damage; /* Met and skipped so far. */
 };
 
-/* Owned: input_reader_close(). @split and @ctx must outlive it. */
+/* A reader of @split; owned: input_reader_close(). @split and @ctx must outlive
+ * it. Parks. */
 MUST_CHECK int input_open(const struct input_context *ctx,
                           const struct input_split *split,
                           struct input_reader **out,

@@ -1,5 +1,6 @@
-/* Record files as input: splits are runs of whole blocks. Blocks that can't be
- * read are passed over; of a file without its index all are one split. */
+/* Record files as input: splits are runs of whole blocks, which the index gives
+ * without reading the data. Blocks that cannot be read are skipped; a file that
+ * lost its index is one split. */
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "mapreduce/input/formats.h"
@@ -60,11 +61,12 @@ static int records_plan(const struct input_context *ctx,
         s->end = at;
         s->bytes = at - s->begin;
     }
+    INVARIANT(at <= r.data_end);
     record_reader_close(&r);
     return input_splits_locate(splits, first, &ctx->files, path, err);
 }
 
-/* @why names the file and the block. */
+/* Skip the damage that @why describes; it names the file and the block. */
 static int
 pass_over(struct records_input *r, const struct err *why, struct err *err)
 {
@@ -77,7 +79,7 @@ pass_over(struct records_input *r, const struct err *why, struct err *err)
         damage_add(&r->base.damage, records, "%s; %llu records lost", why->text,
                    (unsigned long long)records);
     else
-        damage_add(&r->base.damage, 0, "%s; %llu bytes passed over", why->text,
+        damage_add(&r->base.damage, 0, "%s; %llu bytes skipped", why->text,
                    (unsigned long long)bytes);
     return r->base.damage.places <= DAMAGE_PLACES_MAX ? 0 : err_copy(err, why);
 }
@@ -121,7 +123,7 @@ static int open_scratch(struct records_input *r,
     return code;
 }
 
-/* Open the file of @split; what is wrong with one that has no index is told. */
+/* Open the file of @split. A missing index is reported as damage. */
 static int open_file(struct records_input *r,
                      const struct input_context *ctx,
                      const struct input_split *split,

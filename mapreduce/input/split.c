@@ -1,4 +1,4 @@
-/* What planning does to splits of files: find the machines that have their
+/* Planning splits of files: find the machines that have their
  * bytes, so that tasks run beside them (MapReduce, OSDI 2004, section 3.4), and
  * join small neighbours, so that a cheap map does not pay for a task each. */
 #include "base/core/panic.h"
@@ -10,6 +10,7 @@ int input_splits_locate(struct input_splits *s,
                         const char *path,
                         struct err *err)
 {
+    PRE(first <= s->count);
     struct job_file *f = NULL;
     int code;
     if (!files->fs || first == s->count)
@@ -35,8 +36,7 @@ static bool has_machine(const struct input_split *s, const char *machine)
     return false;
 }
 
-/* Is @b the next piece of the file that @a is one of, with a machine that has
- * both? */
+/* Is @b the next piece of the file of @a, and does a machine have both? */
 static bool can_join(const struct input_split *a, const struct input_split *b)
 {
     bool anywhere = !a->machines[0] && !b->machines[0];
@@ -50,6 +50,7 @@ static bool can_join(const struct input_split *a, const struct input_split *b)
 
 static void input_split_join(struct input_split *a, struct input_split *b)
 {
+    PRE(a->end == b->begin);
     size_t kept = 0;
     a->end = b->end;
     a->bytes += b->bytes;
@@ -75,5 +76,6 @@ void input_splits_join(struct input_splits *s, uint64_t bytes)
         else
             s->at[++kept] = s->at[i];
     }
+    INVARIANT(s->count == 0 || kept < s->count);
     s->count = s->count ? kept + 1 : 0;
 }

@@ -1,5 +1,6 @@
 /* Rows of a table as input: columns, versions, times and a Sawzall filter are
- * left to the scan, so that only what a job wants is read. */
+ * left to the scan, so that only the cells a job wants cross the network.
+ * Splits are row ranges that begin at tablets and at sampled keys. */
 #include "base/core/panic.h"
 #include "bigtable/client/place.h"
 #include "bigtable/quarry.h"
@@ -7,7 +8,7 @@
 #include "mapreduce/input/input.h"
 #include "mapreduce/input/table_parameters.h"
 
-/* Row ranges a worker should find: enough to even out what rows cost. */
+/* Row ranges per worker: enough to even out differences between rows. */
 #define SPLITS_PER_WORKER 4
 
 struct table_input {
@@ -20,7 +21,7 @@ struct table_input {
 
 /* --- splits -------------------------------------------------------------- */
 
-/* What the table was when the job began, or the table. */
+/* The snapshot made when the job began, or the table. */
 static const char *table_of(const struct input_context *ctx, unsigned input)
 {
     const char *then = ctx->snapshots ? ctx->snapshots[input] : NULL;
@@ -42,7 +43,7 @@ static void add_rows(const struct input_context *ctx,
     s->bytes = 1;
 }
 
-/* Tasks run near the tablets they read, as far as it is known. */
+/* Tasks run near the tablets they read, where their servers are known. */
 static void input_table_place(struct quarry_table *t, struct input_split *s)
 {
     struct buf server = BUF_INIT;
@@ -214,7 +215,7 @@ static int scan_split(const struct input_context *ctx,
     return code;
 }
 
-/* Rows come from the store, or from the worker where the attempt has none. */
+/* Rows come from the store, or from the worker of an attempt without one. */
 static int table_open(const struct input_context *ctx,
                       const struct input_split *split,
                       struct input_reader **out,

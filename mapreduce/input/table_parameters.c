@@ -1,8 +1,9 @@
 /* Parameters of table SPECs, separated by '&', their values %-escaped.
  *
- * prefix, start and end each narrow the row range to what all of them have in
- * common. A program of saw= is read here, once, so that the SPEC means the same
- * wherever the job runs. */
+ * prefix, start and end each narrow the row range to their intersection. The
+ * program of saw= is read here, once, so that the SPEC means the same wherever
+ * the job runs.
+ */
 #include "mapreduce/input/table_parameters.h"
 
 #include <errno.h>
@@ -52,8 +53,8 @@ static void free_slice(struct slice s)
     mem_free((void *)(uintptr_t)s.data);
 }
 
-/* Columns are parted before their escapes are undone, so that a qualifier may
- * hold a comma. */
+/* Columns are separated before their escapes are decoded, so that a qualifier
+ * may contain a comma. */
 static bool take_columns(struct mr_spec *s, struct slice v)
 {
     while (v.len > 0) {
@@ -87,7 +88,7 @@ static struct slice copy_of(struct slice s)
     return slice_make(mem_strndup(s.len ? s.data : "", s.len), s.len);
 }
 
-/* Rows must be in @r, too. */
+/* Intersect the row range with @r. */
 static void spec_narrow(struct mr_spec *s, struct key_range r)
 {
     struct key_range both =
@@ -100,8 +101,8 @@ static void spec_narrow(struct mr_spec *s, struct key_range r)
     s->end = end;
 }
 
-/* One of the options that say which rows. *@ok is false where it is repeated;
- * the result, when @name is none of them. */
+/* Parse one of the options for row ranges: false if @name is none of them. *@ok
+ * is false if it is repeated. */
 static bool
 take_rows(struct mr_spec *s, struct slice name, struct slice v, bool *ok)
 {
@@ -145,7 +146,7 @@ static int read_program(struct mr_spec *s,
     return code;
 }
 
-/* One option; false when it makes no sense. Takes @v over. */
+/* Parse one option, and free @v; false if it is unknown or malformed. */
 static bool take_option(struct mr_spec *s,
                         struct slice name,
                         struct slice v,

@@ -1,8 +1,14 @@
 /* Lines of text. A line belongs to the split in which it begins, so a split
- * that starts inside the file first drops what is left of the line before.
+ * that starts inside the file first drops the rest of the line before.
  *
- * Where a compressed file is damaged, the line that breaks off there and the
- * one in whose middle it may go on are dropped: half a line is no record. */
+ * Where a compressed file is damaged, the line that breaks off and the one that
+ * may continue after the damage are dropped: half a line is not a record.
+ *
+ * Invariants of struct text_reader:
+ *
+ * INV-1. begin <= filled <= cap. INV-2. offset is the place in the text of
+ * buf[begin]. Both kept by text_fill() and the functions that take lines.
+ */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -13,10 +19,10 @@
 #include "mapreduce/records/pair_block.h"
 
 #define TEXT_READ_BYTES ((size_t)1 << 20)
-/* Of what lies behind a split, for the end of its last line; twice as much each
- * time that does not reach it. */
+/* Bytes read after a split for the end of its last line; twice as many each
+ * time the line continues. */
 #define TEXT_TAIL_BYTES ((size_t)4 << 10)
-/* A longer line could not be emitted either. */
+/* A longer line could not be emitted anyway. */
 #define LINE_BYTES_MAX BLOCK_VALUE_BYTES_MAX
 
 struct text_reader {
@@ -25,18 +31,18 @@ struct text_reader {
     const char *path; /* Borrowed from the split. */
     char *buf;        /* Owned. */
     size_t cap;
-    size_t begin; /* [begin, filled) is not handed out yet. */
+    size_t begin; /* [begin, filled) has not been given out. */
     size_t filled;
     uint64_t offset; /* In the text of buf[begin]. */
     uint64_t split_begin;
     uint64_t split_end; /* Lines from here on belong to the next split. */
-    size_t tail;        /* To read behind that. */
-    bool ended;         /* The source has. */
-    bool torn;          /* What comes next may begin inside a line. */
+    size_t tail;        /* Bytes to read beyond that. */
+    bool ended;         /* No more bytes come from the source. */
+    bool torn;          /* The next byte may be inside a line. */
 };
 
-/* Where a split from @at on ends. No tiny last split: it joins the one before,
- * unless that took it across a chunk, whose copies are elsewhere. */
+/* Where a split that begins at @at ends. There is no tiny last split: it joins
+ * the one before, unless that crossed a chunk, whose copies are elsewhere. */
 static uint64_t
 split_end(const struct input_context *ctx, uint64_t at, uint64_t bytes)
 {
@@ -71,7 +77,7 @@ static int text_plan(const struct input_context *ctx,
     return input_splits_locate(splits, first, &ctx->files, path, err);
 }
 
-/* Pass over damage of the compression, which @why names. */
+/* Skip damage of the compression, which @why names. */
 static int
 pass_over(struct text_reader *r, const struct err *why, struct err *err)
 {
@@ -79,7 +85,7 @@ pass_over(struct text_reader *r, const struct err *why, struct err *err)
     int code = byte_source_resync(r->source, &bytes, err);
     if (code)
         return code;
-    damage_add(&r->base.damage, r->filled > 0, "%s; %llu bytes passed over",
+    damage_add(&r->base.damage, r->filled > 0, "%s; %llu bytes skipped",
                why->text, (unsigned long long)bytes);
     r->offset += r->filled;
     r->filled = 0;
@@ -87,8 +93,9 @@ pass_over(struct text_reader *r, const struct err *why, struct err *err)
     return r->base.damage.places <= DAMAGE_PLACES_MAX ? 0 : err_copy(err, why);
 }
 
-/* Bytes to ask the source for: not much more than the split, which may be small
- * in a large file. The end of a compressed one is known when it is reached. */
+/* Bytes to request from the source: not much more than the split, which may be
+ * small in a large file. The end of a compressed file is unknown until it is
+ * reached. */
 static size_t next_read(struct text_reader *r)
 {
     uint64_t at = byte_source_offset(r->source);
@@ -98,8 +105,8 @@ static size_t next_read(struct text_reader *r)
                           (uint64_t)TEXT_READ_BYTES);
 }
 
-/* Bytes from the source behind those that are there. PRE: begin is 0, and no
- * line ends in what is there. */
+/* Read bytes from the source after those in the buffer. PRE: begin is 0, and no
+ * line ends in the buffer. */
 static int text_read(struct text_reader *r, size_t *got, struct err *err)
 {
     size_t bytes = next_read(r);
@@ -118,7 +125,7 @@ static int text_read(struct text_reader *r, size_t *got, struct err *err)
     }
 }
 
-/* Read more behind what is there, making room as needed. */
+/* Read more bytes, moving and growing the buffer as needed. */
 static int text_fill(struct text_reader *r, struct err *err)
 {
     size_t got = 0;
@@ -141,10 +148,12 @@ static int text_fill(struct text_reader *r, struct err *err)
     r->filled += got;
     r->ended = got == 0;
     r->base.bytes_done = byte_source_offset(r->source) - r->split_begin;
+    INVARIANT(r->begin == 0 && r->filled <= r->cap); /* INV-1 */
     return code;
 }
 
-/* The end of the line at begin: of its break, or of the text. */
+/* The end of the line at begin, after its line break or at the end of the text.
+ */
 static int line_end(struct text_reader *r, size_t *end, struct err *err)
 {
     size_t seen = 0;
@@ -177,7 +186,7 @@ static int drop_line(struct text_reader *r, struct err *err)
     return code;
 }
 
-/* As line_end(), past what is left of a line that damage tore. */
+/* As line_end(), but first skip the rest of a line that damage cut. */
 static int whole_line_end(struct text_reader *r, size_t *end, struct err *err)
 {
     int code = line_end(r, end, err);
@@ -226,8 +235,8 @@ static void text_close(struct input_reader *base)
     mem_free(r);
 }
 
-/* Start at the first line that begins in the split: the byte before it tells
- * whether the split's first byte begins one. */
+/* Start at the first line that begins in the split: the byte before the split
+ * tells whether its first byte begins one. */
 static int drop_partial_line(struct text_reader *r, struct err *err)
 {
     return r->offset == 0 ? 0 : drop_line(r, err);

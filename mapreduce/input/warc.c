@@ -1,5 +1,6 @@
-/* Web archives as input: a file is one split, since members can be found only
- * by reading. Damage is passed over and told, as the reader reports it. */
+/* Web archives as input: a file is one split, since records of compressed
+ * archives can be found only by reading. Damage is skipped and reported as the
+ * archive reader reports it. */
 #include "base/core/panic.h"
 #include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"

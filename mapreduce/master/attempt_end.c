@@ -1,12 +1,17 @@
-/* How attempts ended: what is taken of those that won, and the words for those
- * that failed. */
+/* How attempts ended: their results are taken, or their failure is judged.
+ *
+ * The order in attempt_end_accept() carries the promise of the journal: files
+ * get their names first, the record is written then, and the task is done last,
+ * so that every task the journal calls done has its files (MapReduce, OSDI
+ * 2004, section 3.3). An attempt that lost against its twin changes nothing.
+ */
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/master/phase.h"
 #include "mapreduce/output/commit.h"
 
-/* Errors that another attempt would meet again. */
+/* Errors that every other attempt would meet as well. */
 static bool is_permanent(int code)
 {
     return code == ERR_INVALID || code == ERR_UNSUPPORTED ||
@@ -107,8 +112,8 @@ static void outcome_of(const struct phase *p,
     o->number = STATUS_GET(s, number);
 }
 
-/* Places of damage that @e's attempt passed over: told, and against the number
- * of skips unless the format is expected to have them. */
+/* Report the damage that @e's attempt skipped, and count it against the skips
+ * unless the format is expected to have some. */
 static int
 accept_damage(struct job_run *r, const struct damage *d, struct err *err)
 {
@@ -130,7 +135,7 @@ accept_damage(struct job_run *r, const struct damage *d, struct err *err)
     return 0;
 }
 
-/* The results of a task that was done, as far as they are in its report. */
+/* Take the results of a done task that are in its report. */
 static int take_report(struct phase *p,
                        struct stage *stage,
                        unsigned task,
@@ -153,13 +158,15 @@ static int take_report(struct phase *p,
     return 0;
 }
 
-/* Give the files of the attempt their names, and enter the task as done: in
- * this order, so that what the journal has is there. */
+/* Give the files of the attempt their names, and mark the task as done: in this
+ * order, so that everything in the journal exists. */
 static int attempt_end_accept(struct phase *p,
                               const struct running *at,
                               const struct task_report *report,
                               struct err *err)
 {
+    PRE(at->stage != NULL);
+    PRE(at->task < at->stage->tasks.count);
     struct job_run *r = p->run;
     enum task_kind kind = at->stage->kind;
     struct task_spec s = {
@@ -184,8 +191,8 @@ static int attempt_end_accept(struct phase *p,
     return code;
 }
 
-/* Where what the attempt left is now; false: it left something, and that is
- * gone with its worker. */
+/* The worker where the attempt's files are now; false: it left some, and they
+ * are gone with its worker. */
 static bool find_left(const struct phase *p,
                       const struct task_report *report,
                       uint32_t *worker)
@@ -216,9 +223,11 @@ restore_task(struct phase *p, const struct replay_end *e, struct err *err)
 
 int phase_restore(struct phase *p, struct err *err)
 {
-    /* Files of attempts of the process that died are told from ours. */
+    PRE(p->run->replay != NULL);
+
+    /* Attempts of the process that died have other names than ours. */
     enum {
-        ATTEMPTS_A_LIFE = 1000
+        ATTEMPTS_PER_RUN = 1000
     };
 
     const struct replay *log = p->run->replay;
@@ -226,7 +235,7 @@ int phase_restore(struct phase *p, struct err *err)
     bool *seen = mem_zalloc((size_t)t->count + 1, sizeof(*seen));
     int code = 0;
     for (uint32_t i = 0; i < t->count; i++)
-        t->tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_A_LIFE;
+        t->tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_PER_RUN;
     /* Of a map that ran again the last end counts. */
     for (size_t i = log->end_count; i-- > 0 && code == 0;) {
         const struct replay_end *e = &log->ends[i];
@@ -257,7 +266,7 @@ static int give_up(const struct attempt_event *e,
     return code;
 }
 
-/* The attempt failed in a way that does not end the job, or does. */
+/* Record the failure; the verdict says whether the job continues or fails. */
 static int note_failure(struct phase *p,
                         const struct running *at,
                         const struct attempt_event *e,
@@ -283,7 +292,7 @@ static int note_failure(struct phase *p,
     return code;
 }
 
-/* A worker is gone, with what maps had left there. */
+/* A worker is gone, with the spills that maps left there. */
 void phase_lose_worker(struct phase *p, const struct attempt_event *e)
 {
     if (e->worker < p->sched.worker_count)
@@ -292,7 +301,7 @@ void phase_lose_worker(struct phase *p, const struct attempt_event *e)
         early_pull_lose(p->pull, e->worker);
 }
 
-/* What an attempt could not read has to be made again. */
+/* The spills that an attempt could not read have to be made again. */
 static void take_missing(struct phase *p, const struct attempt_event *e)
 {
     for (size_t i = 0; i < e->missing_count && p->maps; i++)
@@ -301,8 +310,8 @@ static void take_missing(struct phase *p, const struct attempt_event *e)
                                    e->missing[i].attempt);
 }
 
-/* Did the task that is done read what was on its own machine? Not said of one
- * of which nobody knew where its input was. */
+/* Count whether the done task read its input on its own machine; tasks whose
+ * input had no known place are not counted. */
 static void count_place(struct phase *p, const struct running *at)
 {
     const struct stage *g = at->stage;
@@ -313,7 +322,7 @@ static void count_place(struct phase *p, const struct running *at)
                           : "map.tasks_remote") += 1;
 }
 
-/* Has the history the line @text already? */
+/* Does the history have the line @text already? */
 static bool is_noted(const struct job_run *r, const char *text)
 {
     for (size_t i = 0; i < r->summary.note_count; i++)
@@ -322,8 +331,8 @@ static bool is_noted(const struct job_run *r, const char *text)
     return false;
 }
 
-/* An attempt that is not taken, too, has run the job's code: what that was
- * confined by is counted, and a worker that confines it less is named. */
+/* Attempts that lost have run the job's code too: how it was confined is
+ * counted, and a worker that confines it less is named. */
 static void note_cage(struct phase *p,
                       const struct running *at,
                       const struct attempt_event *e,

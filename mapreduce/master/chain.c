@@ -1,4 +1,6 @@
-/* What drivers that run several jobs need besides mr_run(). */
+/* Functions for drivers that run several jobs, besides mr_run(): a scratch
+ * directory for what passes between jobs, and an early check of the outputs
+ * that only the last job writes. */
 #include <stdlib.h>
 
 #include "base/core/buf.h"
@@ -42,6 +44,7 @@ int mr_scratch_remove(const struct mr_options *opts,
                       const char *path,
                       struct err *err)
 {
+    PRE(path[0] != '\0');
     const struct job_files files = {world, opts->fs, opts->keyring};
     return dirs_remove(&files, path, err);
 }

@@ -1,4 +1,6 @@
-/* Borders of a total order, from a sample of the keys. */
+/* Borders of a total order from a sample of the keys: cuts at equal ranks of
+ * the sorted sample, without repeated ones, since the pairs of one key belong
+ * to one partition (MapReduce, OSDI 2004, section 4.1 and the sort of 5.3). */
 #include <stdlib.h>
 
 #include "base/core/coding.h"
@@ -35,6 +37,7 @@ void job_choose_cuts(struct slice sample,
                      struct slice **cuts,
                      size_t *count)
 {
+    PRE(parts >= 1);
     size_t n = load_keys(sample, NULL);
     struct slice *keys = mem_alloc((n + 1) * sizeof(*keys));
     (void)load_keys(sample, keys);
@@ -45,9 +48,10 @@ void job_choose_cuts(struct slice sample,
     *count = 0;
     for (unsigned i = 1; i < parts && n > 0; i++) {
         struct slice cut = keys[n * i / parts];
-        /* One key's pairs cannot be parted: equal cuts become one. */
+        /* The pairs of one key stay together: equal cuts become one. */
         if (*count == 0 || !slice_eq(cut, (*cuts)[*count - 1]))
             (*cuts)[(*count)++] = cut;
     }
+    POST(*count < parts);
     mem_free(keys);
 }

@@ -1,4 +1,6 @@
-/* Homes for partitions, and news for those who pull. */
+/* Homes for partitions, and orders for workers that pull. Kept incremental:
+ * each look costs the new ends and the changed workers, not maps times
+ * partitions. */
 #include "mapreduce/master/early_pull.h"
 
 #include <string.h>
@@ -29,7 +31,7 @@ void early_pull_close(struct early_pull *p)
 
 /* --- maps that ended ----------------------------------------------------- */
 
-/* Did attempt @attempt of @map win, and is what it left still there? */
+/* Did attempt @attempt of @map win, and does its spill still exist? */
 static bool
 early_pull_counts(const struct early_pull *p, uint32_t map, uint32_t attempt)
 {
@@ -92,14 +94,17 @@ least_loaded(const struct early_pull *p, const struct sched *s, const bool *may)
              (uint64_t)p->workers[w].load * s->workers[best].all_slots <
                  (uint64_t)p->workers[best].load * s->workers[w].all_slots))
             best = w;
+    POST(best == TASK_NONE || may[best]);
     return best;
 }
 
 static void set_home(struct early_pull *p, uint32_t partition, uint32_t home)
 {
     uint32_t had = p->reduces->tasks[partition].home;
-    if (had != TASK_NONE)
+    if (had != TASK_NONE) {
+        INVARIANT(had < p->worker_count && p->workers[had].load > 0);
         p->workers[had].load--;
+    }
     if (home != TASK_NONE)
         p->workers[home].load++;
     task_table_set_home(p->reduces, partition, home);

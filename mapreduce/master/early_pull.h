@@ -1,30 +1,31 @@
-/* What workers bring together while maps still run: which partition is gathered
- * by which worker, and what each has to be told. Functions of tables and of the
- * scheduler's view: no clock, no I/O, nothing waits.
+/* Spills that workers gather while maps still run: which worker gathers which
+ * partition, and what to order each. Functions of tables and of the scheduler's
+ * view: no clock, no I/O, nothing parks.
  *
  * Reduces start when all maps have ended, since one that waited would hold a
- * slot that a map could use. What they read can be on its way before: once a
+ * slot that a map could use. Their input can be on its way before: once a
  * twentieth of the maps has ended, each partition gets a worker, its reduce
- * task's home, which pulls what lies on other machines beside its attempts and
- * is where the task goes if it has a slot then (schedule.h, rule 3).
+ * task's home, which pulls the pieces that are on other machines beside its
+ * attempts, and gets the task if it has a slot then (schedule.h, rule 3).
  *
- * Nothing depends on it. What a worker has not pulled, or has lost, or pulled
- * of an attempt that did not count in the end, the reduce attempt gets itself,
- * as does one that runs elsewhere: pieces are named by map and attempt.
+ * Nothing depends on it. A piece that a worker has not pulled, has lost, or
+ * pulled of an attempt that did not count in the end is read by the reduce
+ * attempt itself: pieces are named by map and attempt.
  *
  *     early_pull_look(&p, &sched);
- *     while (early_pull_next(&p, &sched, &tell)) { …;
- * early_notice_close(&tell);
- * }
+ *     while (early_pull_next(&p, &sched, &notice)) {
+ *         ...
+ *         early_notice_close(&notice);
+ *     }
  *
  * Rules
- *     1. A worker that pulls is up, is heard, is not banned, wants to, and has
- *        others whose files it cannot open.
- *     2. A partition goes to the one with the fewest for its slots, and to
- *        another when its own is no such worker any more.
+ *     1. A worker that pulls is up, not silent, not banned, wants to, and there
+ *        are others whose files it cannot open.
+ *     2. A partition goes to the worker with the fewest for its slots, and to
+ *        another when its own no longer fulfils rule 1.
  *     3. A worker is told once of each partition of its own and of each spill
- *        that it cannot open, in the order in which maps ended; of none that
- *        was made again meanwhile.
+ *        that it cannot open, in the order in which maps ended; never of a
+ *        spill that was made again meanwhile.
  *
  * One thread.
  */
@@ -38,25 +39,25 @@
 #include "mapreduce/master/schedule.h"
 #include "mapreduce/task/task_spec.h"
 
-/* Maps that have ended, of those that there are, before anything is pulled. */
+/* Pulling begins when one in this many maps has ended. */
 #define EARLY_PULL_SHARE 20
-/* Spills in what a worker is told at once. */
+/* Spills in one order. */
 #define EARLY_NOTICE_SPILLS_MAX 16384
 
-/* What one worker knows. */
+/* How far one worker was told. */
 struct early_worker {
-    size_t told;   /* Of the ends. */
-    bool over;     /* That no map runs any more. */
+    size_t told;   /* Ends it was told. */
+    bool over;     /* It was told that no map runs any more. */
     uint32_t load; /* Partitions that are its own. */
 };
 
 struct early_pull {
     const struct task_table *maps;   /* Borrowed. */
-    struct task_table *reduces;      /* Whose homes it sets. Borrowed. */
+    struct task_table *reduces;      /* It sets their homes. Borrowed. */
     const struct task_spill *spills; /* Of the winners, by map. Borrowed. */
     uint32_t *noted; /* The attempt of each map that is in `ends`. Owned. */
-    uint32_t *told;  /* The worker that knows of each partition. Owned. */
-    struct task_spill *ends; /* In their order; no places. Owned. */
+    uint32_t *told;  /* The worker that was told of each partition. Owned. */
+    struct task_spill *ends; /* In their order; without places. Owned. */
     size_t end_count;
     size_t end_cap;
     struct early_worker *workers; /* Owned. */
@@ -65,18 +66,19 @@ struct early_pull {
     bool over;
 };
 
-/* @spills has an attempt for each map that left something. */
+/* @spills has an attempt for each map that left one. @reduces and @spills must
+ * outlive @p. */
 void early_pull_init(struct early_pull *p,
                      const struct task_table *maps,
                      struct task_table *reduces,
                      const struct task_spill *spills);
 void early_pull_close(struct early_pull *p);
 
-/* Take in what has changed. */
+/* Take in what has changed since the last look: ended maps, workers. */
 void early_pull_look(struct early_pull *p, const struct sched *s);
-/* All maps have ended: workers that were told something are told so. */
+/* All maps have ended: workers that have orders get a last one that says so. */
 void early_pull_finish(struct early_pull *p);
-/* Worker @worker is gone with what it had, and its number may be another's. */
+/* Worker @worker is gone with its pieces, and its number may be reused. */
 void early_pull_lose(struct early_pull *p, uint32_t worker);
 
 struct early_notice {
@@ -88,8 +90,8 @@ struct early_notice {
     size_t spill_count;
 };
 
-/* The next thing to be told, which counts as told; false: nothing. On true
- * *@out is the caller's to close. */
+/* The next order to send, which counts as sent; false: none. On true *@out is
+ * the caller's to close. */
 bool early_pull_next(struct early_pull *p,
                      const struct sched *s,
                      struct early_notice *out);

@@ -1,4 +1,6 @@
-/* The end of a job: publishing its outputs, and leaving nothing behind. */
+/* The end of a job: publishing its outputs, and removing everything temporary.
+ * Each step may be repeated by the process that resumes the job, and changes
+ * nothing the second time. */
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
@@ -11,7 +13,7 @@
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
 
-/* The process that died as it published outputs had renamed this one. */
+/* The process that died while publishing had renamed this one. */
 static bool is_published(const struct job_run *r, size_t output)
 {
     return r->replay && r->replay->committing &&
@@ -41,7 +43,7 @@ finish_publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
     if (!is_published(r, i))
         code = publish_with_keys(r, i, rows, err);
     if (code && is_published(r, i))
-        code = 0; /* By a master that came to itself meanwhile. */
+        code = 0; /* By another master that still believed it had the job. */
     if (code)
         err_wrap(err, "commit output %s", s->path);
     else if (s->kind != MR_SPEC_TABLE &&
@@ -55,6 +57,7 @@ finish_publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
  * would refuse the second run. */
 int job_commit(struct job_run *r, struct err *err)
 {
+    PRE(!r->given_up);
     uint64_t rows = 0;
     int code = 0;
     job_set_phase(r, MR_PHASE_COMMIT, (unsigned)r->setup.output_count);
@@ -71,6 +74,7 @@ int job_commit(struct job_run *r, struct err *err)
             r->progress.tasks_done++;
             job_report(r, true);
         }
+    POST(code != 0 || r->progress.tasks_done == r->setup.output_count);
     if (rows > 0)
         *counters_get(&r->counters, "output.rows") += (int64_t)rows;
     return code;
@@ -109,7 +113,7 @@ static void remove_staging(struct job_run *r, size_t output)
         job_note(r, "left behind: %s", err.text);
 }
 
-/* After a commit there is nothing of them. */
+/* After a commit there is nothing left of them. */
 static void abandon_loads(struct job_run *r)
 {
     for (size_t i = 0; i < r->setup.output_count; i++) {
@@ -128,7 +132,7 @@ static void release_tables(struct job_run *r)
         input_snapshots_drop(r);
 }
 
-/* Those that are still there are kept on purpose. */
+/* Those that still exist are kept on purpose. */
 static void give_up_directories(struct job_run *r)
 {
     size_t count = r->setup.output_count;

@@ -1,4 +1,6 @@
-/* job.json: written by the running job, read by whoever asks. */
+/* job.json: written by the running job, read by the commands for jobs. Replaced
+ * whole, so that a reader never sees half of it. A job whose process is gone is
+ * lost: its file cannot say so itself. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -26,7 +28,7 @@ const char *job_state_name(enum job_state s)
 
 /* --- encoding ------------------------------------------------------------ */
 
-/* Text of a job may hold any bytes; JSON holds UTF-8. */
+/* Texts of a job may hold any bytes; JSON holds UTF-8. */
 static json_t *history_text(const char *s)
 {
     json_t *j = s ? json_string(s) : json_null();
@@ -274,7 +276,7 @@ void job_history_save(struct job_run *r)
     }
     job_summary_encode(&r->summary, &json);
     buf_printf(&path, "%s/job.json", r->job_dir);
-    /* A history that cannot be written must not stop the work it tells of. */
+    /* A history that cannot be written must not stop the job. */
     if (files_replace_sealed(&r->setup.files, buf_cstr(&path), buf_slice(&json),
                              NULL))
         job_note(r, "could not write %s", buf_cstr(&path));
@@ -301,14 +303,15 @@ static int history_load(const struct job_files *files,
         code = job_summary_decode(buf_slice(&bytes), s, err);
     buf_close(&path);
     buf_close(&bytes);
-    /* A process that is gone runs no job; a cell's master knows of its own. */
+    /* A process that is gone runs no job; a cell's master knows about its own.
+     */
     if (code == 0 && !files->fs && s->state == JOB_RUNNING &&
         kill((pid_t)s->pid, 0) != 0 && errno == ESRCH)
         s->state = JOB_LOST;
     return code;
 }
 
-/* Ids of jobs that began in one second are in no order. */
+/* Ids made on several machines in one second are in no order. */
 static int by_start(const void *a, const void *b)
 {
     const struct job_summary *x = a;

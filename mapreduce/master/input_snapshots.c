@@ -1,4 +1,6 @@
-/* Clones of tables for the time of a job. */
+/* Clones of tables for the time of a job. A clone is made once, under a name of
+ * the job's: a resumed job finds it, and a forgotten one is found by its name
+ * and dropped. */
 #include "mapreduce/master/input_snapshots.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 
 #define PREFIX ".job-"
 
-/* Only the job master of a cell is sure to come back and to clean up. */
+/* Only the job master of a cell is sure to return and clean up. */
 static bool is_wanted(const struct job_run *r, size_t input)
 {
     const struct mr_spec *s = &r->setup.inputs[input];
@@ -17,7 +19,8 @@ static bool is_wanted(const struct job_run *r, size_t input)
            r->opts->fs && r->opts->open_host;
 }
 
-/* Inputs of one table read it as of one moment: under the name of the first. */
+/* Inputs of one table read it as of one moment: they share the clone of the
+ * first. */
 static void name_of(const struct job_run *r, size_t input, struct buf *out)
 {
     size_t first = 0;
@@ -90,7 +93,7 @@ input_snapshots_drop_of(struct quarry *store, char *const *ids, size_t id_count)
         for (size_t k = 0; k < id_count; k++)
             if (is_of(names[i], ids[k]) &&
                 quarry_table_drop(store, names[i], NULL))
-                break; /* Left to somebody who looks at the tables. */
+                break; /* Left to an administrator who looks at the tables. */
     quarry_names_free(names, count);
 }
 

@@ -1,7 +1,8 @@
-/* What the tables a job reads were when it began: on a cell, tables of their
- * own, made of them by the cell's master, which share their files. They are
- * named by the job, so that a process that goes on with it finds them, and are
- * in the splits of the plan. (In a directory, quarry_pin() does the same.)
+/* The tables a job reads, as they were when it began: in a cell, tables of
+ * their own, cloned by the cell's master, which share the files of the
+ * originals. They are named by the job, so that a process that resumes it finds
+ * them, and are in the splits of the plan. (In a directory, quarry_pin() does
+ * the same.)
  *
  * One thread; everything parks.
  */
@@ -16,13 +17,14 @@
 struct job_run;
 struct mr_options;
 
-/* Make them, as far as they are not there: the names are in r->snapshots. One
- * that may not be made is noted, and the table itself read. */
+/* Make the clones that do not exist yet: their names are in r->snapshots. If
+ * the user may not clone a table, that is noted, and the table itself is read.
+ */
 MUST_CHECK int input_snapshots_make(struct job_run *r, struct err *err);
-/* Drop them. */
+/* Drop the clones of the job. */
 void input_snapshots_drop(struct job_run *r);
-/* Drop those of jobs that died and will not go on, in the store of @o. Best
- * effort. */
+/* Drop the clones of jobs that died and will not be resumed, in the store of
+ * @o. Best effort. */
 void input_snapshots_forget(const struct mr_options *o,
                             char *const *job_ids,
                             size_t count);

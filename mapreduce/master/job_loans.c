@@ -1,4 +1,5 @@
-/* Loans for outputs: see job_loans.h. */
+/* Loans for outputs (job_loans.h): one per table output, taken before the first
+ * attempt starts and copied into each task spec. */
 #include "mapreduce/master/job_loans.h"
 
 #include "base/core/buf.h"
@@ -57,6 +58,7 @@ void job_loans_close(struct job_run *r)
 
 void job_loans_copy(const struct job_run *r, struct task_spec *s)
 {
+    PRE(s->loans == NULL);
     size_t count = r->loans ? r->setup.output_count : 0;
     s->loans = mem_zalloc(count + 1, sizeof(*s->loans));
     for (s->loan_count = 0; s->loan_count < count; s->loan_count++)

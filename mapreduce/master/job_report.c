@@ -1,4 +1,6 @@
-/* What the world hears of a running job: progress, notes, the history. */
+/* Reporting a running job: progress to the caller, notes for the report, the
+ * summary for the history. Progress is limited to some calls a second, since it
+ * is called for every event. */
 #include <stdarg.h>
 
 #include "base/core/panic.h"
@@ -8,7 +10,7 @@
 
 #define REPORT_NS ((uint64_t)100 * 1000 * 1000)
 #define SAVE_NS   ((uint64_t)1000 * 1000 * 1000)
-/* What a report may say about attempts. */
+/* Most notes about attempts in a report. */
 #define NOTES_MAX 100
 
 static const char *const phase_names[] = {
@@ -33,6 +35,7 @@ void job_note(struct job_run *r, const char *fmt, ...)
 
 void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
 {
+    PRE(phase <= MR_PHASE_DONE);
     r->progress.phase = phase;
     r->phase_us = world_now_us(r->setup.world);
     r->tasks_waiting = 0;
@@ -48,6 +51,7 @@ void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
 
 void job_end_phase(struct job_run *r, const struct task_table *tasks)
 {
+    PRE(tasks->took_count <= tasks->started);
     struct job_summary *s = &r->summary;
     struct job_phase p = {.name = mem_strdup(phase_names[r->progress.phase]),
                           .started_us = r->phase_us,
@@ -101,7 +105,7 @@ int job_check_cancel(struct job_run *r, struct err *err)
     if (r->opts->cancel && atomic_load(r->opts->cancel))
         return err_set(err, ERR_CANCELLED, "job %s was %s", r->setup.job_id,
                        r->opts->told ? "killed" : "interrupted");
-    /* On a cell its master is told by others. */
+    /* In a cell its master gets the summary by a call. */
     if (r->dir_is_temporary || r->setup.files.fs)
         return 0;
     buf_printf(&path, "%s/kill", r->job_dir);

@@ -1,4 +1,8 @@
-/* mr_run(): a job from its options to its report. */
+/* mr_run() and mr_resume(): a job from its options to its report.
+ *
+ * A resumed job takes the same path with a replay of its journal, from which
+ * each stage takes what is done already.
+ */
 #include "mapreduce/master/job_run.h"
 
 #include <stdlib.h>
@@ -160,7 +164,7 @@ static void summary_free(struct job_summary *s)
     job_summaries_free(one, 1);
 }
 
-/* Does another process go on with the job? Then nothing of it is removed. */
+/* If another process has taken over the job, nothing of it is removed. */
 static void look_for_others(struct job_run *r, int *code, struct err *err)
 {
     const struct mr_options *o = r->opts;
@@ -195,7 +199,8 @@ static int run_options(struct mr_options *o,
         job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
     if (r->summary.id && !r->given_up) {
         summary_end(r, code, err);
-        look_for_others(r, &code, err); /* That may have taken its time. */
+        look_for_others(r, &code,
+                        err); /* Writing the history may have taken its time. */
     }
     job_set_phase(r, MR_PHASE_DONE, 0);
     if (report)
@@ -251,13 +256,13 @@ static int load_replay(const struct mr_options *base,
         journal_load(&files, buf_cstr(&path), &log->bytes, &log->length, err);
     if (code == ERR_NOTFOUND)
         code = err_set(err, ERR_NOTFOUND,
-                       "job %s left nothing to go on with: run it again", id);
+                       "job %s left nothing to resume: run it again", id);
     if (code == 0)
         code = replay_read(log, err);
     buf_clear(&path);
     buf_printf(&path, "%s/%s/kill", base->history_dir, id);
     if (code == 0 && files_remove(&files, buf_cstr(&path), NULL)) {
-        /* Nobody had asked for its end. */
+        /* Removed so that the request does not end the resumed job. */
     }
     buf_close(&path);
     return code;
@@ -295,7 +300,8 @@ static int job_resume_from(const struct mr_options *base,
     o.store_options = base->store_options;
     o.open_store = base->open_store;
     o.open_store_ctx = base->open_store_ctx;
-    if (base->principal) /* Who knows for sure. */
+    if (base->principal) /* The cell has proven it; the journal only claims it.
+                          */
         o.principal = base->principal;
     o.progress = base->progress;
     o.progress_ctx = base->progress_ctx;

@@ -1,5 +1,15 @@
 /* One job while it runs: the state that planning, the phases and the commit
- * share. Used by the files of this directory and by job.c; one thread. */
+ * share. Private to this directory.
+ *
+ * Invariants
+ *
+ * INV-1. The journal records a task's end only after its files have their names
+ * (attempt_end.c), and a commit only after all tasks are done (finish.c).
+ * INV-2. skips_left <= skips_max (task_table.c). INV-3. tasks_done <=
+ * tasks_total in progress (job_report.c).
+ *
+ * One thread.
+ */
 #ifndef MAPREDUCE_MASTER_JOB_RUN_H
 #define MAPREDUCE_MASTER_JOB_RUN_H
 
@@ -24,7 +34,7 @@ struct job_run {
                                 same as setup.work_dir. */
     bool dir_is_temporary;
     bool staging_made;
-    bool given_up; /* Another process goes on with it: nothing is removed. */
+    bool given_up; /* Another process has taken over: nothing is removed. */
     struct file_lock **locks; /* Of the staging directories, then of the work
                                  directory; NULL: not held. Owned. */
     struct attempt_host *host;
@@ -43,7 +53,7 @@ struct job_run {
     struct counters counters;
     unsigned skips_left;
     unsigned skips_max;
-    struct job_summary summary; /* What goes into the history. */
+    struct job_summary summary; /* For the history. */
     struct mr_progress progress;
     struct journal journal;
     struct replay *replay;   /* Of a resumed job; else NULL. Borrowed. */
@@ -51,34 +61,35 @@ struct job_run {
     unsigned tasks_waiting;  /* Of the phase, */
     const char *waits_for;   /* and what for. Static. */
     uint64_t started_ns;     /* Monotonic. */
-    uint64_t told_ns;        /* When progress was last told. */
+    uint64_t told_ns;        /* When progress was last reported. */
     uint64_t phase_us;       /* Wall clock, when the phase began. */
     uint64_t saved_ns;       /* When the history was last written. */
 };
 
-/* Build setup, directories' names and the host; look at everything that can be
- * wrong before anything is changed. */
+/* Build setup, names of directories and the host; check everything that can be
+ * wrong before anything is changed. Parks. */
 MUST_CHECK int job_prepare(struct job_run *r, struct err *err);
-/* Open the store, make directories, cut the inputs into splits. */
+/* Open the store, make directories, cut the inputs into splits; the plan is in
+ * the journal afterwards. Parks. */
 MUST_CHECK int job_plan(struct job_run *r, struct err *err);
-/* Run all tasks: sampling, maps, reduces. */
+/* Run all tasks: sampling, maps, reduces. Parks. */
 MUST_CHECK int job_phases(struct job_run *r, struct err *err);
-/* Publish the outputs. */
+/* Publish the outputs. PRE: all tasks are done. Parks. */
 MUST_CHECK int job_commit(struct job_run *r, struct err *err);
-/* Close and remove what is temporary. */
+/* Close everything and remove what is temporary. Parks. */
 void job_cleanup(struct job_run *r);
 
-/* Tell progress and write the history, if it is time or @now. */
+/* Report progress and write the history, if it is time or @now. */
 void job_report(struct job_run *r, bool now);
-/* Enter what came of the phase's tasks into the history. */
+/* Add the figures of the phase's tasks to the history. */
 void job_end_phase(struct job_run *r, const struct task_table *tasks);
 void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks);
 /* ERR_CANCELLED when the caller or `quarry job kill` wants it. */
 MUST_CHECK int job_check_cancel(struct job_run *r, struct err *err);
-/* Remember a sentence for the report. Notes beyond 100 are dropped. */
+/* Keep a sentence for the report. Notes beyond 100 are dropped. */
 void job_note(struct job_run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Put into the summary what tasks wait for. */
+/* Describe in the summary what tasks wait for. */
 void job_describe_wait(struct job_run *r);
 /* Write the summary into the job's directory; best effort. */
 void job_history_save(struct job_run *r);

@@ -13,7 +13,7 @@
 /* A report of a task holds counters, names of files and sampled keys. */
 #define RECORD_BYTES_MAX  ((uint32_t)256 << 20)
 #define JOURNAL_BYTES_MAX ((size_t)2 << 30)
-/* Masters that went on with a job. */
+/* Masters that resumed a job. */
 #define JOURNAL_FILES_MAX 10000u
 
 #define JOURNAL_PURPOSE "quarry journal"
@@ -106,6 +106,7 @@ put_sealed_record(struct journal *j, enum journal_type type, struct slice body)
 
 void journal_add(struct journal *j, enum journal_type type, struct slice body)
 {
+    PRE(type != JOURNAL_SEALED);
     if (!j->file && !j->stream)
         return;
     if (j->sealer)
@@ -120,6 +121,7 @@ int journal_flush(struct journal *j, struct err *err)
     int code;
     if (part.len == 0)
         return 0;
+    PRE(j->stream != NULL || j->file != NULL);
     if (j->stream)
         code = fs_writer_append_sync(j->stream, part.data, part.len, err);
     else

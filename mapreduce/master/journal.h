@@ -1,5 +1,5 @@
-/* The journal of a running job: what another process needs to go on with it
- * when this one has died, in the job's directory beside its history.
+/* The journal of a running job: another process resumes the job from it when
+ * this one has died. It is in the job's directory beside its history.
  *
  *     file   = record*
  *     record = length:u32 crc:u32 type:u8 body        (length of type and body)
@@ -8,20 +8,26 @@
  *     cuts   = a task_spec: borders of a total order, number of partitions
  *     end    = kind:varint task:varint attempt:varint report: a task was done
  *     commit = nothing: outputs are being published
- *     resume = nothing: another process went on
+ *     resume = nothing: another process took over
  *     sealed = one of the above, its type first, as a unit of
- * base/crypt/sealer.h (purpose "quarry journal"): all of them where what the
- * job master writes is encrypted
+ *              base/crypt/sealer.h (purpose "quarry journal"): all of them
+ *              where the job master encrypts what it writes
  *
  * crc is CRC32C of type and body. Reading ends at the first record that is cut
- * or damaged: what is behind it was not done. A record is written when what it
- * says is true of the files, so that a death between the two repeats the work.
- * In the world the journal outlives the process, not the machine: it is not
- * synced, as the spills it tells of are not. In the file system of a cell each
- * process that goes on with the job writes a file of its own, journal.1 and so
- * on, and takes the one before from its writer (fs_recover()): a master that
- * was cut off and comes back can say no more of the job. There, records are
- * synced.
+ * or damaged: the records after it count as never written. A record is written
+ * when its statement is true of the files, so that a death between the two
+ * repeats the work. In the world the journal outlives the process, not the
+ * machine: it is not synced, and neither are the spills it names. In the file
+ * system of a cell each process that resumes the job writes a file of its own,
+ * journal.1 and so on, and takes the one before from its writer (fs_recover()):
+ * a master that was cut off and returns can record nothing more. There, records
+ * are synced.
+ *
+ * Invariants
+ *     INV-1. Records are in the order of journal_add(); offset is the end of
+ *            those that were flushed (journal.c keeps it).
+ *     INV-2. The first record is a begin (prepare.c writes it; replay.c checks
+ *            it as input).
  *
  * One thread; everything parks.
  */

@@ -1,5 +1,11 @@
-/* One phase of a job on a host: between phases.c, which runs it, and
- * attempt_end.c, which judges how attempts ended. One thread. */
+/* One phase of a job on a host: shared by phases.c, which runs it, and
+ * attempt_end.c, which judges how attempts ended.
+ *
+ * Invariant INV-1: a slot's attempt is live in the task table of its stage
+ * until its event was entered (phases.c, attempt_end.c).
+ *
+ * One thread.
+ */
 #ifndef MAPREDUCE_MASTER_PHASE_H
 #define MAPREDUCE_MASTER_PHASE_H
 
@@ -8,7 +14,7 @@
 #include "mapreduce/master/schedule.h"
 #include "mapreduce/task/host.h"
 
-/* The tasks of one kind: a job of the scheduler. */
+/* The tasks of one kind, which are one job to the scheduler. */
 struct stage {
     enum task_kind kind;
     uint32_t job; /* Its number to the scheduler. */
@@ -24,7 +30,7 @@ struct running {
     unsigned task;
     unsigned attempt;
     uint32_t worker;
-    uint64_t seen_records; /* What its status showed last. */
+    uint64_t seen_records; /* As its status showed when it was last read. */
     uint64_t seen_bytes;
     uint64_t seen_values;
 };
@@ -34,23 +40,24 @@ struct running {
 struct phase {
     struct job_run *run;
     struct sched sched;      /* Of the one or two stages. */
-    struct stage *stage;     /* That the phase is there for. */
+    struct stage *stage;     /* The stage that the phase is for. */
     struct stage *maps;      /* Of a phase of reduces; else NULL. */
     struct early_pull *pull; /* Of a phase of maps; NULL: none. Borrowed. */
-    uint64_t told_us;        /* When workers were last told of it. */
+    uint64_t told_us;        /* When workers last got orders. */
     struct running *slots;   /* host->slot_count of them. */
-    unsigned slots_touched;  /* Those behind were never in use. */
+    unsigned slots_touched;  /* Slots from here on were never used. */
 };
 
 /* Enter the end of an attempt: take its results, note its failure, or find that
- * the job must fail. Of a worker: what it takes with it waits again. */
+ * the job must fail. For a worker's end: tasks that are lost with it wait
+ * again. Parks. */
 MUST_CHECK int
 phase_take_end(struct phase *p, struct attempt_event *e, struct err *err);
 
-/* The worker of @e is gone, with its attempts and what they left there. */
+/* The worker of @e is gone, with its attempts and their spills. */
 void phase_lose_worker(struct phase *p, const struct attempt_event *e);
 
-/* Take the tasks that the journal of a resumed job says were done. */
+/* Mark the tasks as done that the journal of a resumed job has. Parks. */
 MUST_CHECK int phase_restore(struct phase *p, struct err *err);
 
 #endif /* MAPREDUCE_MASTER_PHASE_H */

@@ -1,15 +1,17 @@
-/* Running the tasks of a job: what the scheduler says is done, and what becomes
- * of it is told the scheduler. */
+/* Running the tasks of a job: a loop that performs the scheduler's decisions,
+ * waits for events of the host and enters them. All decisions are in
+ * schedule.c, straggler.c and early_pull.c; this file has the clock and the
+ * I/O. */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/master/job_loans.h"
 #include "mapreduce/master/phase.h"
 
-/* How long to wait for an event before looking at clocks and wishes. */
+/* Longest wait for an event before clocks and requests are checked. */
 #define TICK_US ((uint64_t)50 * 1000)
-/* Taken before anything else is looked at. */
+/* Events taken before anything else is done. */
 #define EVENTS_MAX 64
-/* Between two tellings of what maps have left. */
+/* Between two orders about the spills of maps. */
 #define EARLY_NOTICE_US ((uint64_t)200 * 1000)
 
 static uint64_t now_of(const struct job_run *r)
@@ -38,7 +40,7 @@ static void copy_split(struct task_spec *s, const struct input_split *from)
     buf_append_slice(&to->end_row, buf_slice(&from->end_row));
 }
 
-/* Some splits all over the input are sample enough. */
+/* A few splits spread over the input are sample enough. */
 static void sample_splits(const struct job_run *r, struct task_spec *s)
 {
     enum {
@@ -67,8 +69,8 @@ static void copy_skips(struct task_spec *s, const struct task_entry *e)
     s->group_skips = copy_numbers(e->group_skips, e->group_skip_count);
 }
 
-/* Where what was left on @worker is, as an index into *@places. @known has the
- * indexes of workers that were met, one behind. */
+/* Index in *@places of the place of the spills on @worker. @known has the
+ * indexes of workers seen before, plus one. */
 static uint32_t place_of(const struct phase *p,
                          uint32_t worker,
                          uint32_t *known,
@@ -141,7 +143,7 @@ static struct stage *stage_of(struct phase *p, uint32_t job)
     return p->maps && p->maps->job == job ? p->maps : p->stage;
 }
 
-/* An attempt that never was, or that nobody waits for. */
+/* Undo an attempt that did not start, or that nobody waits for. */
 static void
 take_back(struct phase *p, uint32_t job, uint32_t task, uint32_t attempt)
 {
@@ -164,12 +166,14 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
     code = h->start(h, a->worker, &s, &slot, err);
     task_spec_close(&s);
     if (code == ERR_BUSY) {
-        /* Another job was faster: as if it had never been decided. */
+        /* Another job took the slot: undo the decision. */
         take_back(p, a->job, a->task, a->attempt);
         return ERR_BUSY;
     }
     if (code)
         return code;
+    INVARIANT(slot < h->slot_count);
+    INVARIANT(p->slots[slot].stage == NULL); /* INV-1 */
     p->slots[slot] = at;
     p->slots_touched = MAX_OF(p->slots_touched, slot + 1);
     if (a->kind == SCHED_BACKUP)
@@ -186,7 +190,7 @@ static void stop_attempt(struct phase *p, const struct sched_action *a)
             h->kill(h, i);
 }
 
-/* What the job would do with more slots. */
+/* The slots the job could use beyond those it has. */
 static uint32_t phases_demand(const struct phase *p)
 {
     const struct task_table *t = &p->stage->tasks;
@@ -196,7 +200,7 @@ static uint32_t phases_demand(const struct phase *p)
     return t->running;
 }
 
-/* Ask again who is there, and hold back what lacks its input. */
+/* Ask the host who is there, and hold back tasks that lack their input. */
 static void look_around(struct phase *p)
 {
     struct attempt_host *h = p->run->host;
@@ -231,7 +235,7 @@ static uint32_t share_ppm(uint64_t done, uint64_t total)
     return (uint32_t)((double)MIN_OF(done, total) * 1e6 / (double)total);
 }
 
-/* Tell the scheduler how far the attempt in @slot is. */
+/* Report to the scheduler how far the attempt in @slot is. */
 static void look_at(struct phase *p, unsigned slot, uint64_t now)
 {
     const struct task_status *s = p->run->host->status(p->run->host, slot);
@@ -299,7 +303,7 @@ static int take_event(struct phase *p, struct attempt_event *e, struct err *err)
     return code;
 }
 
-/* Wait for an event, and take with it those that are there already: the journal
+/* Wait for an event, and take those that are there already with it: the journal
  * is written once for all. */
 static int take_events(struct phase *p, struct err *err)
 {
@@ -337,7 +341,7 @@ static void notify_puller(struct phase *p, struct early_notice *t)
     mem_free(known);
 }
 
-/* So much gathers between two tellings, besides the last. */
+/* Order what has gathered since the last time; @last: with no more to come. */
 static void notify_pullers(struct phase *p, bool last)
 {
     uint64_t now = now_us(p);
@@ -369,17 +373,18 @@ static int phases_step(struct phase *p, struct err *err)
     return code ? code : job_check_cancel(p->run, err);
 }
 
-/* The end of an attempt that was stopped with its phase. The tasks must hear of
- * it: those of maps are there for the next phase, too. */
+/* The end of an attempt that was stopped with its phase. The tables are updated
+ * all the same: those of maps are used by the next phase. */
 static void take_stopped(struct phase *p, const struct attempt_event *e)
 {
     struct running *at = &p->slots[e->slot];
+    INVARIANT(at->stage != NULL); /* INV-1 */
     take_back(p, at->stage->job, at->task, at->attempt);
     at->stage = NULL;
 }
 
-/* End what still runs, and wait for that: its files are about to go, or its
- * slots are wanted. */
+/* Stop all attempts, and wait for their ends: their files are about to be
+ * removed, or their slots are needed. */
 static void stop_all(struct phase *p)
 {
     struct attempt_host *h = p->run->host;
@@ -408,7 +413,7 @@ static void stop_all(struct phase *p)
 
 /* --- the phase ----------------------------------------------------------- */
 
-/* Tell the scheduler on which machines the input of each task is. */
+/* Enter the machines that have the input of each task. */
 static void place_tasks(struct stage *g, const struct job_run *r)
 {
     struct attempt_host *h = r->host;
@@ -519,8 +524,8 @@ static int journal_cuts(struct job_run *r, struct err *err)
     return code;
 }
 
-/* Reduces of ranges of keys write ranges of rows: SSTables that do not
- * overlap, as far as the job's rows are its keys. */
+/* Reduces of ranges of keys write ranges of rows: SSTables that do not overlap,
+ * as long as the job's rows are its keys. */
 static bool wants_order(const struct job_run *r)
 {
     const struct job_traits *t = &r->host->traits;
@@ -553,7 +558,7 @@ static int phases_sample(struct job_run *r, struct err *err)
     return journal_cuts(r, err);
 }
 
-/* Maps, then reduces of what they left. */
+/* Maps, then reduces of their spills. */
 static int map_and_reduce(struct job_run *r, struct err *err)
 {
     struct stage maps;

@@ -63,6 +63,7 @@ int replay_read(struct replay *r, struct err *err)
     code = saved_job_decode(&r->begin, body, err);
     while (code == 0 && journal_next(bytes, &r->end, &type, &body))
         code = replay_take(r, type, body, err);
+    POST(r->end <= bytes.len); /* INV-1 */
     return code;
 }
 

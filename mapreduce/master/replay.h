@@ -1,5 +1,12 @@
-/* What a journal says of a job that is to be resumed: the options it was given,
- * the plan it made, and the tasks it had done. One thread.
+/* A journal read back: the options the job was given, the plan it made, and the
+ * tasks it had done, for the process that resumes it.
+ *
+ * Invariants, kept by replay_read():
+ *
+ * INV-1. end <= bytes.len. INV-2. plan is set only if planned, cuts only if
+ * cut.
+ *
+ * One thread. Nothing here parks.
  */
 #ifndef MAPREDUCE_MASTER_REPLAY_H
 #define MAPREDUCE_MASTER_REPLAY_H
@@ -37,8 +44,8 @@ struct replay {
     unsigned resumes; /* So far. */
 };
 
-/* Take @r->bytes apart. ERR_CORRUPT: they do not begin as a journal does. Close
- * it in any case. */
+/* Decode @r->bytes. ERR_CORRUPT: they do not begin as a journal does, or
+ * records are out of order. Close @r in any case. */
 MUST_CHECK int replay_read(struct replay *r, struct err *err);
 void replay_close(struct replay *r);
 

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/master/straggler.h"
 
-/* Waiting tasks that are looked at for one in the right rack, or one that has
+/* Waiting tasks that are examined for one in the right rack, or one that has
  * not failed on the worker. */
 #define LOOK_TASKS 64
 
@@ -117,7 +117,7 @@ static bool goes_first(const struct sched_job *a, const struct sched_job *b)
     return (uint64_t)a->busy * b->weight <= (uint64_t)b->busy * a->weight;
 }
 
-/* The next job to have a slot, besides those that were @tried. */
+/* The next job to get a slot, besides those that were @tried. */
 static bool next_job(const struct sched *s, const bool *tried, uint32_t *job)
 {
     bool found = false;
@@ -171,7 +171,7 @@ is_in_rack(const struct sched *s, const struct task_entry *e, uint32_t rack)
     return false;
 }
 
-/* Will the worker that has brought its input together take @e now? */
+/* Will the worker that has gathered its input take @e now? */
 static bool is_awaited(const struct sched *s,
                        const struct sched_job *j,
                        const struct task_entry *e)
@@ -181,7 +181,7 @@ static bool is_awaited(const struct sched *s,
            has_room(&s->workers[w], j) && may_run(s, j, e, w);
 }
 
-/* Rule 3, where inputs are brought together. */
+/* Rule 3, where inputs are gathered. */
 static uint32_t choose_at_home(const struct sched *s,
                                const struct sched_job *j,
                                uint32_t worker)
@@ -392,6 +392,7 @@ bool sched_is_local(const struct sched *s,
                     uint32_t task,
                     uint32_t worker)
 {
+    PRE(job < s->job_count && worker < s->worker_count);
     const struct task_entry *e = &s->jobs[job].tasks->tasks[task];
     for (uint32_t i = 0; i < e->host_count; i++)
         if (e->hosts[i] == s->workers[worker].host)
@@ -401,6 +402,8 @@ bool sched_is_local(const struct sched *s,
 
 void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us)
 {
+    PRE(a->job < s->job_count);
+    PRE(a->worker < s->worker_count);
     struct sched_job *j = &s->jobs[a->job];
     struct sched_worker *w = &s->workers[a->worker];
     if (a->kind == SCHED_STOP) {
@@ -418,8 +421,8 @@ void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us)
     w->used_bytes += j->attempt_bytes;
 }
 
-/* A worker is banned when the job fails there far more than elsewhere; never
- * more than a third of them, for then it is the job. */
+/* A worker is banned when the job fails there far more often than elsewhere;
+ * never more than a third of them, because then it is the job. */
 static void count_failure(struct sched *s, struct sched_job *j, uint32_t worker)
 {
     uint32_t up = 0;
@@ -441,6 +444,7 @@ static void count_failure(struct sched *s, struct sched_job *j, uint32_t worker)
 
 static void leave_slot(struct sched *s, struct sched_job *j, uint32_t worker)
 {
+    PRE(j->busy > 0); /* INV-2 */
     struct sched_worker *w = &s->workers[worker];
     j->busy--;
     if (!w->up)
@@ -464,7 +468,7 @@ enum task_verdict sched_ended(struct sched *s,
     worker = a->worker;
     leave_slot(s, j, worker);
     verdict = task_table_end(j->tasks, task, attempt, outcome, now_us);
-    /* A record that kills does so anywhere. */
+    /* A record that kills an attempt does so anywhere. */
     if ((verdict == TASK_RETRY || verdict == TASK_GIVE_UP) && !outcome->lost)
         count_failure(s, j, worker);
     return verdict;
@@ -472,6 +476,7 @@ enum task_verdict sched_ended(struct sched *s,
 
 void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
 {
+    PRE(worker < s->worker_count);
     struct sched_worker *w = &s->workers[worker];
     for (uint32_t i = 0; i < s->job_count; i++) {
         struct sched_job *j = &s->jobs[i];
@@ -480,6 +485,7 @@ void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
             continue;
         before = j->tasks->live;
         (void)task_table_lose_worker(j->tasks, worker, outputs && !j->kept);
+        INVARIANT(before - j->tasks->live <= j->busy); /* INV-2 */
         j->busy -= before - j->tasks->live;
     }
     w->up = false;
@@ -491,6 +497,7 @@ void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
 
 enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
 {
+    PRE(job < s->job_count);
     const struct sched_job *j = &s->jobs[job];
     enum sched_wait why = SCHED_WAIT_WORKER;
     if (!j->tasks || j->tasks->waiting == 0)
@@ -514,7 +521,7 @@ enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
             here = SCHED_WAIT_PLACE;
         else
             here = SCHED_WAIT_NOTHING;
-        /* The way out that is nearest. */
+        /* Report the obstacle that is easiest to remove. */
         if (here == SCHED_WAIT_NOTHING)
             return here;
         if (why == SCHED_WAIT_WORKER || here > why)

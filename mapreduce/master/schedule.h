@@ -2,28 +2,33 @@
  * workers are the slots of one machine, and for a cell, whose workers are
  * processes on many.
  *
- * The decision is a function of the view below and the time. Whoever runs
- * the jobs asks sched_next() until it has nothing more to say, does what it
- * says, and enters it with sched_done(); what workers report is entered with
+ * The decision is a function of the view below and the time. The caller that
+ * runs the jobs calls sched_next() until there is no more to do, does each
+ * action and enters it with sched_done(); reports of workers are entered with
  * sched_ended() and the functions of task_table.h. Nothing here has a clock or
  * waits, so that a simulation of a thousand workers is a loop.
  *
  * Rules, in this order
  *     1. Attempts that lost against their twin, or were silent for too long,
- * are stopped.
+ *        are stopped.
  *     2. A free slot goes to the job of the highest priority; among equals to
  *        the one with the fewest attempts for its weight; then to the oldest.
  *     3. Of a job's tasks the one whose input is on the worker's host goes
- *        first. A job waits SCHED_LOCAL_US for a slot on the right host, and as
- *        long again for one in its rack, before any slot will do.
- *        What a worker has brought together of a task's input before it starts
- *        (task_entry.home) is such a place, too, but not worth waiting for: a
- *        free slot there gets the task, and if there is none any other.
- *     4. A task that failed on a worker goes elsewhere if there is an
- * elsewhere, and no job uses a worker on which it fails far more than on
- * others.
- *     5. A slot nobody waits for runs a backup, on another host where there is
- *        one: of what runs on silent workers, and of stragglers (straggler.h).
+ *        first (MapReduce, OSDI 2004, section 3.4). A job waits SCHED_LOCAL_US
+ *        for a slot on the right host, and as long again for one in its rack,
+ *        before any slot will do. A worker that has gathered a task's input
+ *        before it starts (task_entry.home) is such a place too, but not worth
+ *        waiting for: a free slot there gets the task, and if there is none
+ *        any other.
+ *     4. A task that failed on a worker goes elsewhere if possible, and a job
+ *        uses no worker on which it fails far more than on others.
+ *     5. A slot nobody waits for runs a backup, on another host if possible: of
+ *        an attempt on a silent worker, or of a straggler (straggler.h).
+ *
+ * Invariants, kept by schedule.c
+ *     INV-1. A worker has at most `slots` slots in use, as far as this
+ *            scheduler gave them out.
+ *     INV-2. The attempts of a job (`busy`) are those in its workers' slots.
  *
  * One thread.
  */
@@ -36,19 +41,19 @@
 #include "base/core/macros.h"
 #include "mapreduce/master/task_table.h"
 
-/* What a job waits for a better place. */
+/* How long a job waits for a better place. */
 #define SCHED_LOCAL_US ((uint64_t)200 * 1000)
 /* Failures on one worker before it may be banned. */
 #define SCHED_BAN_FAILURES 3
 
 struct sched_worker {
     bool up;
-    bool silent; /* It says nothing: it may be gone, or come back. */
+    bool silent; /* No message from it: it may be gone, or come back. */
     uint32_t host;
     uint32_t rack;
     uint32_t disk;      /* Workers of one number open each other's files. */
-    uint32_t all_slots; /* Also those that are not this scheduler's to give. */
-    bool pulls;         /* It brings pieces together early. */
+    uint32_t all_slots; /* Also those that other schedulers give out. */
+    bool pulls;         /* It gathers pieces early. */
     uint32_t slots;
     uint64_t memory_bytes; /* For attempts. */
     uint32_t busy;         /* Slots in use. */
@@ -65,9 +70,9 @@ struct sched_job {
     uint64_t silence_us;    /* An attempt without progress is stopped. */
     bool backups;
     bool held;          /* Starts nothing now. */
-    bool kept;          /* What its tasks leave does not go with workers. */
+    bool kept;          /* The spills of its tasks survive their workers. */
     uint32_t busy;      /* Its attempts. */
-    uint64_t local_us;  /* When it last got what it wanted, or began. */
+    uint64_t local_us;  /* When it last got the place it wanted, or began. */
     uint32_t *failures; /* On each worker. Owned. */
     bool *banned;       /* Workers. Owned. */
     uint32_t failure_sum;
@@ -96,56 +101,57 @@ struct sched_action {
     uint32_t attempt; /* Of SCHED_STOP; of the others set by sched_done(). */
 };
 
-/* Why nothing (more) of a job runs. */
+/* Why no (more) tasks of a job run. */
 enum sched_wait {
     SCHED_WAIT_NOTHING, /* No task waits. */
     SCHED_WAIT_WORKER,  /* No worker is up. */
     SCHED_WAIT_SLOT,    /* All slots are taken. */
     SCHED_WAIT_MEMORY,  /* No worker with a free slot has the memory. */
     SCHED_WAIT_QUOTA,   /* The job has all it may have at a time. */
-    SCHED_WAIT_BANNED,  /* What is free is where the job fails. */
+    SCHED_WAIT_BANNED,  /* Free slots are only where the job fails. */
     SCHED_WAIT_PLACE,   /* It waits a moment for a slot near its input. */
-    SCHED_WAIT_MAPS     /* What maps had left is gone: they run again. */
+    SCHED_WAIT_MAPS     /* Spills are lost: maps run again. */
 };
 
 void sched_init(struct sched *s, uint32_t worker_count);
 void sched_close(struct sched *s);
-/* Worker number @worker, which may be a new one, is as @what says. */
+/* Set worker @worker, which may be a new one, to @what. */
 void sched_set_worker(struct sched *s,
                       uint32_t worker,
                       const struct sched_worker *what);
-/* Add a job; its number is the return value. */
+/* Add a job, after the older ones; its number is the return value. */
 uint32_t sched_add_job(struct sched *s, const struct sched_job *job);
-/* A job's next phase begins. */
+/* A job's next phase begins, with the tasks @tasks; NULL: it has none. @tasks
+ * must outlive its use here. */
 void sched_set_tasks(struct sched *s,
                      uint32_t job,
                      struct task_table *tasks,
                      uint64_t now_us);
 
-/* What to do now, one thing at a time; false: nothing. */
+/* The next decision at @now_us, one at a time; false: none. */
 bool sched_next(const struct sched *s,
                 uint64_t now_us,
                 struct sched_action *out);
-/* Enter what was decided: @a has been sent to its worker. */
+/* Enter that @a was carried out: it has been sent to its worker. */
 void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us);
-/* Does what @worker would read of @task lie on its machine? Also if it is not
- * known where that is. */
+/* Is the input of @task on the machine of @worker? True if its place is not
+ * known. */
 bool sched_is_local(const struct sched *s,
                     uint32_t job,
                     uint32_t task,
                     uint32_t worker);
-/* An attempt has ended. As task_table_end(). */
+/* Enter the end of an attempt; the verdict is that of task_table_end(). */
 enum task_verdict sched_ended(struct sched *s,
                               uint32_t job,
                               uint32_t task,
                               uint32_t attempt,
                               const struct task_outcome *outcome,
                               uint64_t now_us);
-/* A worker is gone with its attempts and, with @outputs, what tasks left there,
- * unless it is kept elsewhere (sched_job.kept). */
+/* A worker is gone with its attempts and, with @outputs, the spills of tasks
+ * there, unless they are kept elsewhere (sched_job.kept). */
 void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs);
 
-/* What @job waits for, and the same in words for people. */
+/* Why @job waits; and the same in words for people. */
 enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us);
 const char *sched_wait_text(enum sched_wait why);
 

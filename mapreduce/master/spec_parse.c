@@ -50,7 +50,7 @@ static const char *take_name(struct mr_spec *s, const char *text)
     return text + n + 1;
 }
 
-/* The only one of a table that is written. */
+/* Parse the only parameter of a table that is written. */
 static int take_output_option(struct mr_spec *s,
                               const char *text,
                               const char *p,

@@ -1,13 +1,14 @@
-/* The rule: nothing waits, the attempt has had half a typical task's time, and
- * by its pace it will take longer than a fresh attempt, with a fifth to spare
- * against the noise of the estimate. */
+/* The rule for backups: nothing waits, the attempt has had half a typical
+ * task's time, and at its pace it will take longer than a fresh attempt, with a
+ * fifth to spare against the noise of the estimate (MapReduce, OSDI 2004,
+ * section 3.6). */
 #include "mapreduce/master/straggler.h"
 
 #include "mapreduce/master/task_table.h"
 
 #define PPM ((uint64_t)1000000)
 
-/* The whole time of an attempt by its pace; 0: none is to be seen. */
+/* The whole time of an attempt at its pace; 0: it has none yet. */
 static uint64_t projected_us(const struct task_attempt *a, uint64_t now_us)
 {
     uint64_t age = now_us - a->started_us;
@@ -38,7 +39,8 @@ uint64_t straggler_left_us(const struct task_attempt *a,
     uint64_t still = now_us - a->moved_us;
     if (a->done_ppm > 0)
         return MAX_OF(age * (PPM - a->done_ppm) / a->done_ppm, still);
-    /* It may tell no progress and still be one like the others. */
+    /* An attempt that reports no progress may still be as fast as the others.
+     */
     return age < typical_us + typical_us / 2 ? typical_us - age / 2 : age;
 }
 

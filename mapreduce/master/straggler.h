@@ -1,6 +1,7 @@
-/* When a second attempt at a task is worth its slot: the backup tasks of the
- * MapReduce paper. Near the end of a phase, when nothing waits any more, a slot
- * that would stand idle runs again what is expected to take longest.
+/* When a second attempt at a task is worth its slot: the backup tasks of
+ * MapReduce (OSDI 2004, section 3.6). Near the end of a phase, when nothing
+ * waits any more, an idle slot runs again the task that is expected to take
+ * longest.
  *
  * Pure: no clock, no I/O.
  */
@@ -13,19 +14,18 @@
 struct task_attempt;
 struct task_table;
 
-/* An attempt younger than this tells nothing about its pace. */
+/* The pace of a younger attempt means nothing. */
 #define STRAGGLER_AGE_US ((uint64_t)200 * 1000)
-/* Of the tasks of a phase, at most one in so many runs twice at a time. */
+/* At most one in this many tasks of a phase runs twice at a time. */
 #define STRAGGLER_SHARE 10
 
-/* How long an attempt at a task of the phase takes: the mean of those that won,
- * or, before any has, what the fastest live one looks like. 0: not known. */
+/* How long an attempt at a task of the phase takes: the mean of those that won
+ * or, before any has, the projection of the fastest live one. 0: not known. */
 uint64_t straggler_typical_us(const struct task_table *t, uint64_t now_us);
 
-/* What is left of @a's time, by its pace so far, and not less than it has stood
- * still. An attempt that tells no progress is believed to be like the others
- * until it is half as old again as they became, and then to be as far from its
- * end as from its beginning. */
+/* The time that @a still needs, by its pace so far, and not less than it has
+ * stood still. An attempt without progress is assumed to be like the others
+ * until it is half as old again as they became, and then to be halfway. */
 uint64_t straggler_left_us(const struct task_attempt *a,
                            uint64_t typical_us,
                            uint64_t now_us);

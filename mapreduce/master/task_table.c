@@ -1,6 +1,6 @@
 /* The state of tasks. An attempt that dies at a record which can be skipped
  * does not count as a failure: each skip makes progress, and the job's number
- * of them is bounded. Nor does one that was lost with its worker. */
+ * of skips is bounded. Neither does one that was lost with its worker. */
 #include "mapreduce/master/task_table.h"
 
 #include <string.h>
@@ -36,13 +36,14 @@ static void push_front(struct task_table *t, uint32_t *first, uint32_t task)
     *first = task;
 }
 
-/* In front: what was begun is wanted most. */
+/* In front: tasks that were begun are needed most. */
 static void push_waiting(struct task_table *t, uint32_t task)
 {
     struct task_entry *e = &t->tasks[task];
     push_front(t, &t->first, task);
     if (t->last == TASK_NONE)
         t->last = task;
+    INVARIANT(e->live_count == 0); /* INV-1 */
     e->state = TASK_WAITING;
     t->waiting++;
     for (uint32_t i = 0; i < e->host_count; i++) {
@@ -50,6 +51,13 @@ static void push_waiting(struct task_table *t, uint32_t task)
         while (h->next > 0 && h->tasks[h->next - 1] >= task)
             h->next--;
     }
+}
+
+static void task_table_check(const struct task_table *t)
+{
+    INVARIANT(t->waiting + t->running + t->done == t->count); /* INV-2 */
+    INVARIANT(t->running <= t->live);                         /* INV-4 */
+    INVARIANT(t->backups <= t->live);                         /* INV-4 */
 }
 
 void task_table_init(struct task_table *t,
@@ -162,6 +170,7 @@ uint32_t task_table_start(struct task_table *t,
         .started_us = now_us,
         .moved_us = now_us,
     };
+    task_table_check(t);
     return e->attempts;
 }
 
@@ -187,6 +196,7 @@ void task_attempt_progress(struct task_attempt *a,
 
 static void drop_attempt(struct task_table *t, struct task_entry *e, uint32_t i)
 {
+    PRE(i < e->live_count);
     t->backups -= e->live[i].backup;
     t->live--;
     e->live[i] = e->live[--e->live_count];
@@ -230,6 +240,7 @@ static void task_table_won(struct task_table *t,
                            const struct task_attempt *a,
                            uint64_t now_us)
 {
+    PRE(e->state == TASK_RUNNING); /* INV-3 */
     e->winner = a->number;
     e->winner_worker = a->worker;
     e->state = TASK_DONE;
@@ -275,13 +286,15 @@ enum task_verdict task_table_end(struct task_table *t,
     } else if (e->live_count == 0 && e->state == TASK_DONE) {
         list_remove(t, task);
     }
+    task_table_check(t);
     return verdict;
 }
 
-/* A task that was done waits again. What still runs of it may win after all. */
+/* A done task waits again. Attempts of it that still run may win after all. */
 static void do_again(struct task_table *t, uint32_t task)
 {
     struct task_entry *e = &t->tasks[task];
+    PRE(e->state == TASK_DONE);
     t->done--;
     if (e->live_count == 0) {
         push_waiting(t, task);
@@ -335,4 +348,5 @@ void task_table_restore(struct task_table *t,
     e->winner = number;
     e->winner_worker = worker;
     e->attempts = MAX_OF(e->attempts, number);
+    task_table_check(t);
 }

@@ -11,9 +11,13 @@
  * A task has at most two live attempts: the second is a backup. The first to
  * succeed wins; the other is stopped, and its end changes nothing.
  *
- * Invariants
- *     I1. A waiting task has no live attempt.
- *     I2. `waiting` + `running` + `done` = `count`.
+ * Invariants, kept by task_table.c
+ *     INV-1. A waiting task has no live attempt.
+ *     INV-2. `waiting` + `running` + `done` = `count`.
+ *     INV-3. An attempt ends once, and a task has one winner: each end removes
+ *            the attempt from the live ones, and only a task that is not done
+ *            accepts one.
+ *     INV-4. `backups` <= `live`, and `live` is the sum over the tasks.
  *
  * One thread.
  */
@@ -41,7 +45,7 @@ enum attempt_state {
     ATTEMPT_RUNNING,
     ATTEMPT_SILENT,  /* To be stopped: it made no progress for too long. */
     ATTEMPT_OUTRUN,  /* To be stopped: another attempt has won. */
-    ATTEMPT_STOPPING /* Told to stop; its end follows. */
+    ATTEMPT_STOPPING /* Stop was sent; its end follows. */
 };
 
 struct task_attempt {
@@ -68,11 +72,11 @@ struct task_entry {
     uint32_t avoid_count;
     uint32_t hosts[TASK_HOSTS_MAX]; /* Where its input is. */
     uint32_t host_count;
-    uint32_t home;   /* The worker that brings together what it reads before it
-                        starts (early_pull.h); TASK_NONE. */
-    uint64_t *skips; /* Records not to touch. Owned. */
+    uint32_t home;   /* The worker that gathers its input before it starts
+                        (early_pull.h); TASK_NONE. */
+    uint64_t *skips; /* Records to skip. Owned. */
     size_t skip_count;
-    uint64_t *group_skips; /* Groups not to touch. Owned. */
+    uint64_t *group_skips; /* Groups to skip. Owned. */
     size_t group_skip_count;
     uint32_t next; /* Of the waiting, or of the running; TASK_NONE. */
     uint32_t prev;
@@ -121,7 +125,7 @@ struct task_outcome {
 enum task_verdict {
     TASK_ACCEPT,     /* It is done. */
     TASK_LATE,       /* Another attempt was first: nothing changes. */
-    TASK_RETRY,      /* It waits again, or its other attempt goes on. */
+    TASK_RETRY,      /* It waits again, or its other attempt continues. */
     TASK_RETRY_SKIP, /* The same, and the next will skip the record. */
     TASK_GIVE_UP,    /* The job fails. */
 };
@@ -132,31 +136,33 @@ void task_table_init(struct task_table *t,
                      unsigned *skips_left);
 void task_table_close(struct task_table *t);
 
-/* The input of @task is on @host (counted from 0). At most TASK_HOSTS_MAX a
+/* The input of @task is on @host (counted from 0). At most TASK_HOSTS_MAX per
  * task are kept. */
 void task_table_place(struct task_table *t, uint32_t task, uint32_t host);
-/* A waiting task with input on @host, or TASK_NONE. Moves a cursor only. */
+/* A waiting task with input on @host, or TASK_NONE. Changes nothing but a
+ * cursor. */
 uint32_t task_table_local(const struct task_table *t, uint32_t host);
 
-/* Worker @home (TASK_NONE: none) brings together what @task reads. */
+/* Worker @home (TASK_NONE: none) gathers the input of @task. */
 void task_table_set_home(struct task_table *t, uint32_t task, uint32_t home);
 
 /* Start an attempt at a waiting task, or a backup of a running one. Returns its
- * number. */
+ * number. PRE: the task is not done, and has at most one live attempt. */
 uint32_t task_table_start(struct task_table *t,
                           uint32_t task,
                           uint32_t worker,
                           uint64_t now_us);
-/* The live attempt @number of @task, or NULL. */
+/* The live attempt @number of @task, borrowed; NULL: there is none. */
 struct task_attempt *
 task_table_attempt(struct task_table *t, uint32_t task, uint32_t number);
-/* What a worker tells of a live attempt. */
+/* Enter the progress that a worker reports of a live attempt. */
 void task_attempt_progress(struct task_attempt *a,
                            uint32_t done_ppm,
                            bool moved,
                            uint64_t now_us);
 
-/* A live attempt has ended. */
+/* Enter the end of a live attempt; the verdict says what follows. An attempt is
+ * counted once (INV-3). PRE: it is live. */
 enum task_verdict task_table_end(struct task_table *t,
                                  uint32_t task,
                                  uint32_t number,
@@ -167,14 +173,14 @@ enum task_verdict task_table_end(struct task_table *t,
 uint32_t
 task_table_lose_worker(struct task_table *t, uint32_t worker, bool outputs);
 
-/* What attempt @number, if it was the winner, left of @task cannot be had any
- * more: the task waits again. */
+/* The output of attempt @number of @task, if it was the winner, is lost: the
+ * task waits again. */
 void task_table_lose_output(struct task_table *t,
                             uint32_t task,
                             uint32_t number);
 
-/* A job that is resumed: @task was done by attempt @number, and what it left is
- * on @worker (TASK_NONE: nowhere in particular). */
+/* For a resumed job: @task was done by attempt @number, and its output is on
+ * @worker (TASK_NONE: on no particular one). PRE: it waits. */
 void task_table_restore(struct task_table *t,
                         uint32_t task,
                         uint32_t number,

@@ -1,5 +1,6 @@
-/* Tickets and lists of files in staging directories, and the loads they are
- * of. */
+/* Bulk loads as outputs: the ticket that begins a load, the lists of files of
+ * its parts, and their commit. Tickets and lists are small files in the staging
+ * directory, so that a restarted job master finds them. */
 #include "mapreduce/output/bulk_output.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ int bulk_output_lend(struct quarry *store,
     return code;
 }
 
-/* The lists of the parts, one behind the other in the order of the tasks. */
+/* The lists of the parts, one after the other in the order of the tasks. */
 static int read_lists(const struct job_files *files,
                       const char *staging,
                       struct buf *out,
@@ -199,7 +200,7 @@ int bulk_part_open(const struct job_files *files,
     return code;
 }
 
-/* What a job can do about it. */
+/* Say what a job can do about rows in the wrong order. */
 static int out_of_order(struct bulk_part *p, struct slice row, struct err *err)
 {
     err_set(err, ERR_INVALID,

@@ -1,4 +1,6 @@
-/* Renames, in an order that leaves either the old state or the new. */
+/* Publishing outputs by renames, in an order that leaves either the old output
+ * or the new one at the path after a crash at any point (MapReduce, OSDI 2004,
+ * section 3.3: atomic renames make failures invisible). */
 #include "mapreduce/output/commit.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@
 #include "mapreduce/records/files.h"
 
 #define OLD_NAME ".old"
-/* In there, what was at the output's path. */
+/* Inside it, the output that was at the path. */
 #define OLD_OUTPUT OLD_NAME "/output"
 
 void commit_staging_path(const struct mr_spec *spec,
@@ -122,7 +124,7 @@ static int remove_losers(const struct job_files *files,
     return code;
 }
 
-/* The file is empty: whoever comes first has written it. */
+/* The file is empty, so a second writer of it changes nothing. */
 static int write_empty_in_cell(struct fs *fs, const char *path, struct err *err)
 {
     const struct fs_write_options o = {.mode = FS_WRITE_STREAM,
@@ -189,10 +191,10 @@ int commit_forget_old(const struct job_files *files,
     return code;
 }
 
-/* Move the old output at @path into @staging: whoever else publishes that, or
- * has, publishes or has moved this, too. A master that comes to itself late
- * finds no directory to move the new output to: whoever creates a file makes
- * @staging again, but nobody what is to be in it. */
+/* Move the old output at @path into @staging. Another master that publishes the
+ * same staging directory also publishes, or has moved, the old output. A master
+ * that was delayed finds no .old directory to move the output to: creating a
+ * file may make @staging again, but nothing makes its contents. */
 static int move_away(const struct job_files *files,
                      const char *staging,
                      const char *path,
@@ -207,7 +209,7 @@ static int move_away(const struct job_files *files,
     if (code == 0)
         code = files_sync_dir(files, buf_cstr(&old), err);
     buf_close(&old);
-    /* By whoever else publishes this: the next rename fails if that is done. */
+    /* Another master moved it; if it also published, the next rename fails. */
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
@@ -257,7 +259,7 @@ int commit_abandon(const struct job_files *files,
     return code;
 }
 
-/* What was made again behind a publication holds nothing. */
+/* A staging directory created again after publication is empty. */
 static int check_staging(const struct job_files *files,
                          const char *staging,
                          struct err *err)

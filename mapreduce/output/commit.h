@@ -34,7 +34,7 @@ struct keyring;
 struct quarry;
 struct job_files;
 
-/* The staging directory of output number @index: appended to @out. */
+/* Append the staging directory of output number @index to @out. */
 void commit_staging_path(const struct mr_spec *spec,
                          unsigned index,
                          const char *job_id,
@@ -49,7 +49,8 @@ MUST_CHECK int commit_check(const struct job_files *files,
                             struct err *err);
 
 /* The attempt @prefix has won task @task: give its files their names in the
- * staging directories. @sides is what its report says. */
+ * staging directories. @sides is from its report. A repeated call changes
+ * nothing. Parks. */
 MUST_CHECK int commit_task(const struct job_files *files,
                            char *const *staging,
                            size_t output_count,
@@ -58,19 +59,19 @@ MUST_CHECK int commit_task(const struct job_files *files,
                            struct slice sides,
                            struct err *err);
 
-/* Make what is in a new staging directory from its beginning on. */
+/* Make the .old directory of a new staging directory. Parks. */
 MUST_CHECK int commit_begin(const struct job_files *files,
                             const char *staging,
                             struct err *err);
 
-/* ERR_NOTFOUND: @staging has been published, or abandoned. */
+/* ERR_NOTFOUND: @staging has been published, or abandoned. Parks. */
 MUST_CHECK int commit_find_staging(const struct job_files *files,
                                    const char *staging,
                                    struct err *err);
 
 /* Publish one output: rename the directory, or apply the changes to the table
- * (counted in *@rows) and flush it. @keys opens the changes; NULL: they are not
- * encrypted. */
+ * (counted in *@rows) and flush it. @keys decrypts the changes; NULL: they are
+ * not encrypted. A repeated call changes nothing. Parks. */
 MUST_CHECK int commit_output(const struct job_files *files,
                              const struct mr_spec *spec,
                              const char *staging,
@@ -80,13 +81,14 @@ MUST_CHECK int commit_output(const struct job_files *files,
                              uint64_t *rows,
                              struct err *err);
 
-/* Remove what the output that was published at @path had replaced. */
+/* Remove the output that the one published at @path replaced. Parks. */
 MUST_CHECK int commit_forget_old(const struct job_files *files,
                                  const char *path,
                                  struct err *err);
 
-/* Remove @staging, which has not been published; what it may have taken from
- * @path goes back. ERR_EXISTS: there is something again, nothing is removed. */
+/* Remove @staging, which has not been published, and move the old output back
+ * to @path if it was moved. ERR_EXISTS: @path exists again, and nothing is
+ * removed. Parks. */
 MUST_CHECK int commit_abandon(const struct job_files *files,
                               const char *staging,
                               const char *path,

@@ -1,4 +1,5 @@
-/* Trees of directories. */
+/* Trees of directories, removed and probed through the job's files: neither the
+ * world nor a cell's file system removes a tree by itself. */
 #include "mapreduce/output/dirs.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "gfs-lite/fs.h"
 #include "mapreduce/records/files.h"
 
-/* What we remove was made by jobs: outputs, and work directories. */
+/* Deeper trees are not made by jobs: outputs and work directories. */
 #define DEPTH_MAX 16
 
 char *dirs_parent(const char *path, const char **name)
@@ -85,6 +86,7 @@ int dirs_remove(const struct job_files *files,
                 const char *path,
                 struct err *err)
 {
+    PRE(path[0] != '\0');
     int code;
     if (!files->fs)
         return remove_at(files, path, 0, err);
@@ -109,7 +111,7 @@ int dirs_probe(const struct job_files *files,
     if (!info.is_directory)
         return 0;
     code = files_list(files, path, &names, &count, err);
-    *exists = code != ERR_NOTFOUND; /* Not removed meanwhile. */
+    *exists = code != ERR_NOTFOUND; /* It may have been removed meanwhile. */
     *empty = code == 0 && count == 0;
     files_names_free(names, count);
     return *exists ? code : 0;

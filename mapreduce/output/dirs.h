@@ -9,14 +9,14 @@
 
 struct job_files;
 
-/* The directory part of @path, "." where it has none, and the name in it.
- * Owned, borrowed from @path. */
+/* The directory part of @path, "." where it has none: owned. *@name is the name
+ * in it, borrowed from @path. */
 char *dirs_parent(const char *path, const char **name);
 
-/* Make @path and the directories above it; existing ones are fine. */
+/* Make @path and the directories above it; existing ones are no error. */
 MUST_CHECK int
 dirs_make(const struct job_files *files, const char *path, struct err *err);
-/* Remove @path and all below it; none is fine. */
+/* Remove @path and everything below it; no error if it does not exist. */
 MUST_CHECK int
 dirs_remove(const struct job_files *files, const char *path, struct err *err);
 /* *@exists: something is at @path. *@empty: it is a directory without names. */

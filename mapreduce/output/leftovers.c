@@ -1,4 +1,6 @@
-/* Owning directories, and removing those whose owner is dead. */
+/* Owning directories by file locks, and removing those whose owner is dead. A
+ * lock is tested, never a process id: ids are reused, locks end with their
+ * process. */
 #include "mapreduce/output/leftovers.h"
 
 #include <string.h>
@@ -75,7 +77,7 @@ void leftovers_keep(const struct job_files *files,
 {
     char *owner = leftovers_join(path, ".owner", "");
     if (files_remove(files, owner, NULL)) {
-        /* A later job will take it for a dead one's. */
+        /* A later job will find it without an owner and remove it. */
     }
     file_unlock(lock);
     mem_free(owner);
@@ -103,8 +105,8 @@ static bool is_job_id(struct slice s)
     return true;
 }
 
-/* Remove directory @path if its owner is dead; @output is what it is to take
- * the place of, or NULL. */
+/* Remove directory @path if its owner is dead. @output is the output it was to
+ * replace, or NULL. */
 static void remove_if_dead(const struct job_files *files,
                            const char *path,
                            const char *output,
@@ -113,7 +115,7 @@ static void remove_if_dead(const struct job_files *files,
     char *owner = leftovers_join(path, ".owner", "");
     struct file_lock *lock = NULL;
     struct files_info info;
-    /* Only one that is there: locking would make it. */
+    /* Only if the file exists: locking would create it. */
     if (files_stat(files, owner, &info, NULL) == 0 &&
         file_lock(files->world, owner, &lock, NULL) == 0) {
         int code = output ? commit_abandon(files, path, output, NULL)

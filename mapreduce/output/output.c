@@ -1,4 +1,7 @@
-/* The outputs of one attempt: text, records and changes of tables. */
+/* The outputs of one attempt. Each has one sink for its part and one for each
+ * side file; a sink is text, records (also the changes of tables) or rows in
+ * SSTables. The functions of mapreduce.h that write return nothing: the first
+ * error is kept in the set, and the attempt asks for it. */
 #include "mapreduce/output/output.h"
 
 #include <ctype.h>
@@ -16,7 +19,7 @@
 
 /* One file: the part, or a side file. */
 struct sink {
-    struct sink *next; /* Side files. */
+    struct sink *next; /* The next side file. */
     char *name;        /* NULL for the part. */
     bool records;      /* Else text, */
     bool bulk;         /* or rows in SSTables. */
@@ -32,7 +35,7 @@ struct mr_output {
     struct sink part;
     struct sink *sides;
     size_t side_count;
-    struct buf change; /* Of mr_put and its kin: the value being built. */
+    struct buf change; /* The change that mr_put() and the deletions build. */
 };
 
 struct output_set {
@@ -57,7 +60,7 @@ void output_path(struct buf *out,
                side ? side : "");
 }
 
-/* The loan of @o; NULL: what it writes is not encrypted. */
+/* The loan of @o; NULL: its files are not encrypted. */
 static const struct key_loan *output_loan(const struct mr_output *o)
 {
     const struct output_context *ctx = &o->set->ctx;
@@ -65,7 +68,8 @@ static const struct key_loan *output_loan(const struct mr_output *o)
     return i < ctx->loan_count && ctx->loans[i].key_id ? &ctx->loans[i] : NULL;
 }
 
-/* Owned; NULL: records that users read are not encrypted. */
+/* The keys for the records of @o. Owned; NULL: records that users read are not
+ * encrypted. */
 static struct keyring *records_keys(const struct mr_output *o)
 {
     const struct output_context *ctx = &o->set->ctx;
@@ -111,7 +115,7 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     return code;
 }
 
-/* What became of a part's rows is its part. */
+/* The part of a bulk output is the list of its files. */
 static int finish_rows(struct mr_output *o, struct sink *s, struct err *err)
 {
     struct buf path = BUF_INIT;
@@ -144,6 +148,7 @@ int output_set_open(const struct output_context *ctx,
                     struct output_set **out,
                     struct err *err)
 {
+    PRE(prefix != NULL);
     struct output_set *s = mem_zalloc(1, sizeof(*s));
     int code = 0;
     s->ctx = *ctx;
@@ -210,6 +215,7 @@ static int sink_error(const struct sink *s, struct err *err)
 
 int output_set_error(const struct output_set *s, struct err *err)
 {
+    PRE(s->outputs != NULL);
     if (s->code)
         return err_copy(err, &s->err);
     for (size_t i = 0; i < s->ctx.count; i++) {
@@ -229,6 +235,7 @@ int output_set_finish(struct output_set *s, struct err *err)
         for (struct sink *k = o->sides; k && code == 0; k = k->next)
             code = sink_finish(o, k, err);
     }
+    POST(code != 0 || s->code == 0);
     return code;
 }
 
@@ -288,6 +295,7 @@ static void sink_text(struct mr_output *o,
 static void
 sink_write(struct mr_output *o, struct sink *s, struct slice k, struct slice v)
 {
+    PRE(!s->bulk);
     if (o->spec->kind == MR_SPEC_TABLE)
         o->set->changes++;
     else
@@ -302,11 +310,11 @@ sink_write(struct mr_output *o, struct sink *s, struct slice k, struct slice v)
         record_writer_add(&s->record, k, v);
 }
 
-/* Is there an output to write records to? */
+/* Is there an output, and is it a table or not, as @table says? */
 static bool check_kind(struct mr_output *o, bool table)
 {
     if (!o)
-        return false; /* mr_output() has said so. */
+        return false; /* mr_output() has recorded the misuse. */
     if ((o->spec->kind == MR_SPEC_TABLE) == table)
         return true;
     output_set_misuse(o->set, table ? "changed a row of an output that is "
@@ -349,6 +357,7 @@ static bool side_name_ok(const char *name)
 
 static struct sink *side_open(struct mr_output *o, const char *name)
 {
+    PRE(o->side_count <= MR_SIDE_FILES_MAX);
     struct sink *s = NULL;
     if (!side_name_ok(name)) {
         output_set_misuse(o->set, "side file with an impossible name");
@@ -398,6 +407,7 @@ bool mr_output_is_records(const struct mr_output *out)
 static void
 bulk_write(struct mr_output *o, struct slice row, const struct table_change *c)
 {
+    PRE(o->part.rows != NULL);
     struct output_set *s = o->set;
     if (c->kind != TABLE_PUT) {
         output_set_misuse(s, "deleted from a table that is written with "

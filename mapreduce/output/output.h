@@ -35,41 +35,45 @@ struct output_context {
     int64_t job_time_us;
     struct quarry *store; /* To reach a cell's SSTables; or NULL. */
     int level;            /* zstd's, of record files. */
-    /* For the changes of tables, and the files of bulk loads: one a SPEC. None,
-     * or of no key: they are not encrypted. */
+    /* For the changes of tables, and the files of bulk loads: one per SPEC. A
+     * missing one, or one without a key: they are not encrypted. */
     const struct key_loan *loans;
     size_t loan_count;
     const unsigned char *scratch_key; /* Of SPECs with `scratch`. */
 };
 
-/* @prefix ("r00003.1") names the attempt. Opens the parts. Owned. */
+/* Open the parts of all outputs. @prefix ("r00003.1") names the attempt. Owned:
+ * output_set_close(). @ctx is copied, what it points to is borrowed. Parks. */
 MUST_CHECK int output_set_open(const struct output_context *ctx,
                                const char *prefix,
                                struct output_set **out,
                                struct err *err);
-/* NULL: there is none of that name. @name NULL: the first. */
+/* The output @name, borrowed from @s; NULL: there is none of that name. @name
+ * NULL: the first. */
 struct mr_output *output_set_find(struct output_set *s, const char *name);
-/* The first error of any write so far, or 0. */
+/* The first error of any write so far, or 0. Does not park. */
 int output_set_error(const struct output_set *s, struct err *err);
-/* Complete all files, on the disk. */
+/* Complete all files and flush them to the disk. Returns the first error of all
+ * writes. Parks. */
 MUST_CHECK int output_set_finish(struct output_set *s, struct err *err);
 void output_set_close(struct output_set *s); /* NULL is allowed. */
 
 uint64_t output_set_records(const struct output_set *s);
 uint64_t output_set_changes(const struct output_set *s);
-/* Rows in SSTables. */
+/* Rows written into SSTables. */
 uint64_t output_set_rows(const struct output_set *s);
 uint64_t output_set_bytes(const struct output_set *s);
 /* The side files written, as (output:varint name:lslice)*, for the report. */
 void output_set_encode_sides(const struct output_set *s, struct buf *out);
 
-/* Path of an attempt's file: @side NULL for the part. */
+/* Path of an attempt's file, into the cleared @out; @side NULL for the part. */
 void output_path(struct buf *out,
                  const char *staging,
                  const char *prefix,
                  const char *side);
 
-/* An error of the job's code: writing to an output of the wrong kind. */
+/* Record an error of the job's code (@what: "wrote…"), unless there is an
+ * earlier one. */
 void output_set_misuse(struct output_set *s, const char *what);
 
 #endif /* MAPREDUCE_OUTPUT_OUTPUT_H */

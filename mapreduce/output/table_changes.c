@@ -1,4 +1,6 @@
-/* Changes of rows as bytes, and their application in large batches. */
+/* Changes of rows as bytes, and their application in large batches. A cell
+ * applies a batch in one call per server; a change at a time would be a round
+ * trip each. */
 #include "mapreduce/output/table_changes.h"
 
 #include "base/core/coding.h"
@@ -6,12 +8,13 @@
 #include "bigtable/quarry.h"
 #include "mapreduce/records/record_reader.h"
 
-/* A batch is applied when it has so many rows or bytes. */
+/* A batch is applied when it has this many rows or bytes. */
 #define BATCH_ROWS  256
 #define BATCH_BYTES ((size_t)4 << 20)
 
 void table_change_encode(const struct table_change *c, struct buf *out)
 {
+    PRE(c->kind <= TABLE_DELETE_ROW);
     buf_put_u8(out, (uint8_t)c->kind);
     buf_put_lslice(out, c->family);
     buf_put_lslice(out, c->qualifier);

@@ -1,5 +1,7 @@
-/* zstd contexts behind codec.h; the one file of the shuffle that knows zstd.
- */
+/* zstd contexts, and the sealing of encrypted blocks. A context costs more to
+ * make than a block to compress, so each codec keeps one of each direction for
+ * its life. The only file of the shuffle and the record files that includes
+ * zstd.h. */
 #include "mapreduce/records/block_codec.h"
 
 #include <zstd.h>
@@ -7,7 +9,8 @@
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
 
-/* The window a .zst file may ask for: what `zstd --long=27` writes. */
+/* The largest window accepted of a .zst file: the one `zstd --long=27` writes.
+ */
 #define STREAM_WINDOW_LOG_MAX 27
 
 #define PACKER_PURPOSE "quarry block of pairs"

@@ -1,9 +1,9 @@
 /* Compression of blocks: zstd at one level, with contexts kept between blocks.
  *
- * Blocks may be encrypted behind the compression (base/crypt/sealer.h).
+ * Blocks may be encrypted after they are compressed (base/crypt/sealer.h).
  *
  * One thread per codec. The contexts are made on first use, so that a codec
- * which only reads never pays for a compressor.
+ * which only reads never pays for a compressor. Nothing here parks.
  */
 #ifndef MAPREDUCE_RECORDS_BLOCK_CODEC_H
 #define MAPREDUCE_RECORDS_BLOCK_CODEC_H
@@ -20,19 +20,19 @@ struct unit_opener;
 struct unit_sealer;
 
 struct block_codec {
-    int level;                  /* zstd's; 0 stores. */
-    void *compressor;           /* ZSTD_CCtx, or NULL. */
-    void *decompressor;         /* ZSTD_DCtx, or NULL. */
-    struct unit_sealer *sealer; /* Of blocks that are written; NULL: they are
-                                   not encrypted. Owned. */
+    int level;          /* zstd's; 0 stores. */
+    void *compressor;   /* ZSTD_CCtx, or NULL. */
+    void *decompressor; /* ZSTD_DCtx, or NULL. */
+    struct unit_sealer
+        *sealer; /* Of written blocks; NULL: they are not encrypted. Owned. */
     struct unit_opener *opener; /* Of encrypted blocks. Owned; NULL: none. */
-    struct buf scratch;         /* A block that was opened. */
+    struct buf scratch;         /* A decrypted block. */
 };
 
 void block_codec_init(struct block_codec *c, int level);
 void block_codec_close(struct block_codec *c);
-/* Encrypt blocks that are written, and open such that are read, with @k, which
- * is shared. Errors: those of unit_sealer_new(). */
+/* Encrypt the blocks that are written with @k, and decrypt those that are read.
+ * Takes a reference of @k. Errors: those of unit_sealer_new(). */
 MUST_CHECK int
 block_codec_encrypt(struct block_codec *c, struct keyring *k, struct err *err);
 
@@ -52,9 +52,9 @@ MUST_CHECK int block_codec_decompress(struct block_codec *c,
 struct zstd_stream;
 struct zstd_stream *zstd_stream_new(void);
 void zstd_stream_free(struct zstd_stream *s); /* NULL is allowed. */
-/* Decompress from @in (what is used up is cut off its front) into [dst, dst +
+/* Decompress from @in (consumed bytes are cut off its front) into [dst, dst +
  * cap); *@got bytes were written. *@at_frame_end: a frame just ended, so that
- * the end of input here is no truncation. ERR_CORRUPT. */
+ * the end of input here is not a truncation. ERR_CORRUPT. */
 MUST_CHECK int zstd_stream_step(struct zstd_stream *s,
                                 struct slice *in,
                                 char *dst,

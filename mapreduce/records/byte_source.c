@@ -1,4 +1,10 @@
-/* Plain, gzip and zstd files as streams of bytes. */
+/* Plain, gzip and zstd files as streams of bytes.
+ *
+ * Concatenated gzip members and zstd frames are one text. After damage the
+ * source looks for the bytes that begin a member or frame and accepts a place
+ * only if a trial decompression succeeds there: the magic numbers alone occur
+ * by chance.
+ */
 #define _GNU_SOURCE /* memmem */
 
 #include "mapreduce/records/byte_source.h"
@@ -10,15 +16,16 @@
 #include "mapreduce/records/block_codec.h"
 #include "mapreduce/records/files.h"
 
-/* Packed bytes read at a time. */
+/* Compressed bytes read at a time. */
 #define COMPRESSED_BYTES ((size_t)256 << 10)
-/* Damage may be noticed so far behind the next member's start. */
+/* A decompressor may notice damage this many bytes after the next member began.
+ */
 #define OVERRUN_BYTES ((uint64_t)64 << 10)
-/* Unpacked to see whether a place where a member might begin is one: garbage
- * does not last so long. */
+/* Decompressed to see whether a member begins at a place: garbage fails
+ * earlier. */
 #define TRIAL_BYTES       ((size_t)32 << 10)
 #define TRIAL_PLAIN_BYTES ((uint64_t)1 << 20)
-/* Places tried behind one damage: bounds the work on hostile files. */
+/* Places tried after one damage: bounds the work on hostile files. */
 #define TRIALS_MAX 10000u
 
 struct byte_source {
@@ -28,11 +35,13 @@ struct byte_source {
     uint64_t offset;  /* Of the next byte to read from the file. */
     char *compressed; /* Read, [input.data, +input.len) is not decompressed yet.
                        */
-    struct slice input; /* That part. */
+    struct slice input; /* Read from the file and not decompressed yet, in
+                           `compressed`. */
     bool file_ended;
     bool at_border;  /* Between members: the file may end here. */
-    uint64_t member; /* Where the present one begins. */
-    struct err why;  /* To be told when what came before it has been read. */
+    uint64_t member; /* Where the current one begins. */
+    struct err
+        why; /* To be reported when the bytes before it have been read. */
     z_stream gzip;
     struct zstd_stream *zstd;
 };
@@ -45,7 +54,7 @@ static int unpack_start(struct byte_source *s, struct err *err)
     s->at_border = true;
     if (s->compression == BYTES_ZSTD)
         s->zstd = zstd_stream_new();
-    /* 15 + 16: the largest window, with a gzip header. */
+    /* 15: the largest window; 16: with a gzip header. */
     else if (inflateInit2(&s->gzip, 15 + 16) != Z_OK)
         return err_set(err, ERR_NOMEM, "no memory to unpack gzip");
     return 0;
@@ -92,7 +101,7 @@ uint64_t byte_source_offset(const struct byte_source *s)
     return s->offset - s->input.len;
 }
 
-/* Have some compressed bytes, unless the file has ended. */
+/* Read compressed bytes if none are left, unless the file has ended. */
 static int input_fill(struct byte_source *s, struct err *err)
 {
     size_t got = 0;
@@ -218,7 +227,7 @@ find_magic(enum byte_compression compression, struct slice s, size_t from)
     return p ? (size_t)(p - s.data) : s.len;
 }
 
-/* Does what begins at @offset unpack, as far as a trial tells? */
+/* Does a trial decompression succeed at @offset? */
 static int try_at(struct byte_source *s,
                   uint64_t offset,
                   char *compressed,
@@ -248,8 +257,8 @@ static int try_at(struct byte_source *s,
     return code;
 }
 
-/* Where the next member that unpacks begins, from @from on; UINT64_MAX when
- * none does. */
+/* The first place from @from on where a member decompresses; UINT64_MAX: none.
+ */
 static int
 find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
 {
@@ -275,7 +284,7 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
         }
         if (good)
             *at = window + i;
-        window += got - 3; /* A magic may lie across. */
+        window += got - 3; /* A magic number may lie across two windows. */
     }
     mem_free(trial);
     return code;
@@ -284,8 +293,8 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
 int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
 {
     uint64_t stop = byte_source_offset(s);
-    /* A member that was cut shows only inside the next one; but never take up
-     * the damaged member again. */
+    /* A truncated member shows only inside the next one, so the search starts
+     * at the damaged member; it must not find that member again. */
     uint64_t from = MAX_OF(stop - MIN_OF(stop, OVERRUN_BYTES), s->member + 1);
     uint64_t size = 0;
     uint64_t at = 0;

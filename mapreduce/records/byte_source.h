@@ -1,4 +1,8 @@
-/* A file's bytes in order, unpacked if they are gzip or zstd. One thread. */
+/* A file's bytes in order, decompressed if they are gzip or zstd.
+ *
+ * One thread. Open, read and resync park. The caller decides what to do about
+ * damage: read reports it, resync continues after it.
+ */
 #ifndef MAPREDUCE_RECORDS_BYTE_SOURCE_H
 #define MAPREDUCE_RECORDS_BYTE_SOURCE_H
 
@@ -19,7 +23,9 @@ enum byte_compression {
     BYTES_ZSTD
 };
 
-/* Read @path from byte @offset on (0 unless @compression is BYTES_PLAIN). */
+/* Read @path from byte @offset on (0 unless @compression is BYTES_PLAIN).
+ * Owned: byte_source_close(). ERR_NOTFOUND, and the errors of the file. Parks.
+ */
 MUST_CHECK int byte_source_open(const struct job_files *files,
                                 const char *path,
                                 enum byte_compression compression,
@@ -32,16 +38,17 @@ MUST_CHECK int byte_source_read(struct byte_source *s,
                                 size_t len,
                                 size_t *got,
                                 struct err *err);
-/* After ERR_CORRUPT: go on with the next gzip member or zstd frame that
- * unpacks, or the end. What comes next does not join what came before. *@bytes
- * of the file were passed over. */
+/* After ERR_CORRUPT: continue with the next gzip member or zstd frame that
+ * decompresses, or at the end. The bytes after it do not join those before.
+ * *@bytes of the file were skipped. Parks. */
 MUST_CHECK int
 byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err);
-/* Bytes of the file used so far. */
+/* Compressed bytes of the file consumed so far. */
 uint64_t byte_source_offset(const struct byte_source *s);
 void byte_source_close(struct byte_source *s); /* NULL is allowed. */
 
-/* How the file is compressed, by its first bytes; its size. */
+/* How the file is compressed, by its first bytes, never by its name; and its
+ * size. Parks. */
 MUST_CHECK int byte_source_probe(const struct job_files *files,
                                  const char *path,
                                  enum byte_compression *compression,

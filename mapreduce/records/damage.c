@@ -1,9 +1,11 @@
-/* Damage counted, and its beginning kept in words. */
+/* Damage counted, and the first places kept in words: a file of noise must not
+ * fill memory with sentences about it. */
 #include "mapreduce/records/damage.h"
 
 #include <stdarg.h>
 
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 
 void damage_close(struct damage *d)
 {
@@ -24,6 +26,7 @@ void damage_add(struct damage *d, uint64_t records, const char *fmt, ...)
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     buf_put_lslice(&d->texts, buf_slice(&text));
+    INVARIANT(d->kept <= DAMAGE_KEPT_MAX);
     buf_close(&text);
 }
 

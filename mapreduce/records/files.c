@@ -1,4 +1,6 @@
-/* Files of the world, and of a file system, behind one set of names. */
+/* Files of the world and of a cell's file system under one set of names: each
+ * function chooses by job_files.fs, so that nothing above asks where a file is.
+ */
 #include "mapreduce/records/files.h"
 
 #include <string.h>
@@ -218,7 +220,7 @@ int files_sync_dir(const struct job_files *files,
     return world_sync_dir(files->world, path, err);
 }
 
-/* What the world lists is freed as what a file system does. */
+/* Names from the world and from a file system are freed in the same way. */
 int files_list(const struct job_files *files,
                const char *path,
                char ***names,

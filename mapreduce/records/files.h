@@ -1,10 +1,10 @@
-/* The files of a job: its inputs, its outputs, and what its master keeps. They
- * lie in the world, by the paths a user knows, or in the file system of a cell,
- * where paths begin at the root, with or without a slash. Spills and reports
- * are files of the machine in either case, and none of this.
+/* The files of a job: its inputs, its outputs, and those its master keeps. They
+ * are in the world, by the paths a user knows, or in the file system of a cell,
+ * where paths begin at the root, with or without a slash. Spills and reports of
+ * attempts are always files of the machine and do not come through here.
  *
- * A reader is a small object with operations, so that what reads at offsets
- * (text, record files, runs) can be given other sources, too.
+ * A reader is a small object with operations, so that code which reads at
+ * offsets (text, record files, runs) works on other sources too.
  *
  * Threads: any; one at a time a reader. Everything parks.
  */
@@ -28,8 +28,8 @@ struct world;
 struct job_files {
     struct world *world; /* Borrowed. */
     struct fs *fs;       /* Of the cell; NULL: files are the world's. */
-    /* What the job master writes for itself is encrypted with it. Borrowed;
-     * NULL: it is not encrypted. */
+    /* Encrypts what the job master writes for itself. Borrowed; NULL: that is
+     * not encrypted. */
     struct keyring *keyring;
 };
 
@@ -55,7 +55,7 @@ struct job_file_ops {
                        size_t machines_max);
 };
 
-/* The first member of each kind. */
+/* The first member of each kind of reader. */
 struct job_file {
     const struct job_file_ops *ops;
 };
@@ -85,7 +85,8 @@ job_file_size(struct job_file *f, uint64_t *bytes, struct err *err)
     return f->ops->size(f, bytes, err);
 }
 
-/* Up to @machines_max names, borrowed from the file system. */
+/* Names of machines that hold the range, best first: up to @machines_max,
+ * borrowed from the file system. */
 size_t job_file_locality(struct job_file *f,
                          uint64_t offset,
                          uint64_t len,
@@ -103,7 +104,7 @@ MUST_CHECK int files_stat(const struct job_files *files,
                           const char *path,
                           struct files_info *info,
                           struct err *err);
-/* What is at @to goes. */
+/* Rename @from to @to, replacing what is there. */
 MUST_CHECK int files_rename(const struct job_files *files,
                             const char *from,
                             const char *to,
@@ -135,9 +136,9 @@ MUST_CHECK int files_read_all(const struct job_files *files,
                               struct buf *out,
                               struct err *err);
 
-/* The same of what the job master writes for itself, which is encrypted if
- * @files has a keyring (base/crypt/sealed_bytes.h). Files from before are read,
- * too. Errors also: ERR_DENIED (there is no key for it). */
+/* The same for files that the job master writes for itself: encrypted if @files
+ * has a keyring (base/crypt/sealed_bytes.h). Files written before encryption
+ * was set up are read too. Errors also: ERR_DENIED (no key for it). */
 MUST_CHECK int files_replace_sealed(const struct job_files *files,
                                     const char *path,
                                     struct slice contents,
@@ -148,7 +149,7 @@ MUST_CHECK int files_read_all_sealed(const struct job_files *files,
                                      struct buf *out,
                                      struct err *err);
 
-/* A path of the user's as the file system has it. Borrowed from @path. */
+/* The user's path @path as the file system has it. Borrowed from @path. */
 const char *files_fs_path(const char *path);
 
 #endif /* MAPREDUCE_RECORDS_FILES_H */

@@ -1,4 +1,6 @@
-/* Building, verifying and walking blocks of pairs. */
+/* Building, verifying and walking blocks of pairs. Keys are prefix-compressed
+ * against the key before, which sorted runs make cheap and effective; lengths
+ * of a stored block are checked before memory is taken for it. */
 #include "mapreduce/records/pair_block.h"
 
 #include "base/core/coding.h"
@@ -67,7 +69,7 @@ void pair_block_builder_add(struct pair_block_builder *b,
     b->count++;
 }
 
-/* Seal the @bytes at the end of @out; returns how many they are then. */
+/* Seal the last @bytes of @out; returns how many bytes they are sealed. */
 static size_t
 seal_payload(struct block_codec *codec, size_t bytes, struct buf *out)
 {
@@ -125,7 +127,7 @@ int pair_block_header_decode(const char *p,
     return 0;
 }
 
-/* Let @stored be what is sealed in it, in the codec's memory. */
+/* Decrypt @stored into the codec's memory, and point it there. */
 static int
 unseal_payload(struct block_codec *codec, struct slice *stored, struct err *err)
 {
@@ -155,7 +157,8 @@ int pair_block_open(const char *p,
             return code;
     }
     buf_clear(raw);
-    /* Sizes beyond the usual come from outside: ask before taking. */
+    /* Larger sizes come from a file or a peer: allocate them so that failure is
+     * an error. */
     if (raw->cap < h->raw_bytes && h->raw_bytes > 2 * BLOCK_BYTES) {
         char *bigger = mem_try_alloc(h->raw_bytes);
         if (!bigger)
@@ -192,8 +195,8 @@ void pair_cursor_start(struct pair_cursor *c,
     buf_clear(&c->key);
 }
 
-/* Put the suffix behind the shared bytes, and zeros behind both: readers load
- * the first eight bytes of a key whatever its length. */
+/* Put the suffix after the shared bytes, and eight zeros after both: readers
+ * load the first eight bytes of a key whatever its length. */
 static void
 cursor_set_key(struct pair_cursor *c, size_t shared, struct slice suffix)
 {

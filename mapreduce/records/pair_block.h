@@ -74,7 +74,8 @@ MUST_CHECK int pair_block_open(const char *p,
                                struct buf *raw,
                                struct err *err);
 
-/* Walks the entries of an opened block. */
+/* Walks the entries of an opened block. Invariant INV-1: left entries remain in
+ * [p, end); it is 0 at the end (pair_cursor_next() keeps it). */
 struct pair_cursor {
     const char *p;
     const char *end;
@@ -88,7 +89,7 @@ void pair_cursor_close(struct pair_cursor *c);
 void pair_cursor_start(struct pair_cursor *c,
                        struct slice raw,
                        uint32_t entry_count);
-/* The next entry; *@more false behind the last. ERR_CORRUPT. */
+/* The next entry; *@more false after the last. ERR_CORRUPT. */
 MUST_CHECK int
 pair_cursor_next(struct pair_cursor *c, bool *more, struct err *err);
 

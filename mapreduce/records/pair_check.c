@@ -1,10 +1,12 @@
-/* Checksums of blocks, without their contents. */
+/* Checksums of blocks verified in passing, without their contents: a worker
+ * that stores spills of others must not merge what the network damaged. */
 #include "mapreduce/records/pair_check.h"
 
 #include <string.h>
 
 #include "base/core/crc32c.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 static struct slice pair_check_take(struct slice *rest, size_t most)
 {
@@ -36,6 +38,7 @@ take_header(struct pair_check *c, struct slice *rest, struct err *err)
 
 int pair_check_feed(struct pair_check *c, struct slice bytes, struct err *err)
 {
+    PRE(c->header_bytes <= BLOCK_HEADER_BYTES); /* INV-1 */
     int code = 0;
     while (bytes.len > 0 && code == 0) {
         struct slice s;
@@ -46,6 +49,7 @@ int pair_check_feed(struct pair_check *c, struct slice bytes, struct err *err)
         s = pair_check_take(&bytes, c->left);
         c->crc = crc32c_extend(c->crc, s.data, s.len);
         c->left -= (uint32_t)s.len;
+        INVARIANT(c->left <= BLOCK_BYTES_MAX);
         if (c->left > 0)
             continue;
         if (c->crc != c->want)

@@ -1,4 +1,5 @@
-/* Reading blocks forward, in large aligned pieces. */
+/* Reading blocks forward, in large aligned pieces: merges read many runs at
+ * once, and small reads would seek between them. */
 #include "mapreduce/records/pair_reader.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ void pair_reader_init(struct pair_reader *r,
                       size_t read_bytes,
                       struct block_codec *codec)
 {
+    PRE(offset <= end);
     *r = (struct pair_reader){
         .file = file, .codec = codec, .offset = offset, .end = end};
     r->read_bytes =
@@ -29,8 +31,8 @@ void pair_reader_close(struct pair_reader *r)
     r->buf = NULL;
 }
 
-/* Room for @need unread bytes and one more piece, keeping the alignment of
- * buffer positions to that of the file: r->filled is where r->offset goes. */
+/* Make room for @need unread bytes and one more piece. Positions in the buffer
+ * stay aligned as those in the file: r->offset is read to r->filled. */
 static int
 pair_reader_reserve(struct pair_reader *r, size_t need, struct err *err)
 {
@@ -55,7 +57,7 @@ pair_reader_reserve(struct pair_reader *r, size_t need, struct err *err)
     return 0;
 }
 
-/* Have @need unread bytes in the buffer. PRE: the run has them. */
+/* Read until the buffer has @need unread bytes. PRE: the run has them. */
 static int pair_reader_fill(struct pair_reader *r, size_t need, struct err *err)
 {
     int code = 0;
@@ -86,6 +88,7 @@ static int pair_reader_fill(struct pair_reader *r, size_t need, struct err *err)
 
 static uint64_t bytes_left(const struct pair_reader *r)
 {
+    INVARIANT(r->begin <= r->filled && r->offset <= r->end); /* INV-1 */
     return r->end - r->offset + (r->filled - r->begin);
 }
 

@@ -1,7 +1,12 @@
 /* A run of blocks in a file, read forward pair by pair.
  *
- * The bytes come through one buffer in large aligned pieces, past the page
- * cache when asked. One thread; next() parks.
+ * The bytes come through one buffer in large aligned pieces, bypassing the page
+ * cache when asked.
+ *
+ * Invariant INV-1: begin <= filled <= cap, and offset <= end (pair_reader.c
+ * keeps it).
+ *
+ * One thread; next() and open_block() park.
  */
 #ifndef MAPREDUCE_RECORDS_PAIR_READER_H
 #define MAPREDUCE_RECORDS_PAIR_READER_H
@@ -22,7 +27,7 @@ struct pair_reader {
     uint64_t end;    /* Of the run. */
     char *buf;       /* Aligned. Owned. */
     size_t cap;
-    size_t begin; /* [begin, filled) is not used yet. */
+    size_t begin; /* [begin, filled) is unread. */
     size_t filled;
     size_t read_bytes; /* How much to read at a time. */
     struct buf raw;    /* The open block. */
@@ -41,12 +46,12 @@ void pair_reader_init(struct pair_reader *r,
 void pair_reader_close(struct pair_reader *r);
 
 /* The next pair, in r->cursor; *@more false at the end. ERR_CORRUPT names the
- * offset of the block; pair_reader_open_block() then goes on behind it, unless
- * its header was at fault. */
+ * offset of the block; pair_reader_open_block() then continues after it, unless
+ * its header was damaged. Parks. */
 MUST_CHECK int
 pair_reader_next(struct pair_reader *r, bool *more, struct err *err);
 
-/* Open the next block, dropping what is left of the present one. */
+/* Open the next block, dropping the rest of the current one. Parks. */
 MUST_CHECK int
 pair_reader_open_block(struct pair_reader *r, bool *more, struct err *err);
 

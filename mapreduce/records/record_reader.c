@@ -1,4 +1,6 @@
-/* Record files, read by their index. */
+/* Record files, read by their index. The index is verified first: its block
+ * sizes must fill the file exactly, so that a split's offsets are block
+ * borders. */
 #include "mapreduce/records/record_reader.h"
 
 #include "base/core/coding.h"

@@ -1,5 +1,10 @@
-/* Reading record files (output/record_writer.h), all of one or some blocks of
- * it. One thread; everything parks. */
+/* Reading record files (record_writer.h): all blocks, or a range of them.
+ *
+ * Invariant INV-1: the offset of the next block <= limit <= data_end
+ * (record_reader_limit() and record_reader_salvage() keep it).
+ *
+ * One thread; everything but the index walk parks.
+ */
 #ifndef MAPREDUCE_RECORDS_RECORD_READER_H
 #define MAPREDUCE_RECORDS_RECORD_READER_H
 
@@ -23,9 +28,9 @@ struct record_reader {
     struct buf index; /* Its varints, without the footer. */
     uint32_t block_count;
     uint64_t record_count;
-    uint64_t data_end;      /* Where the blocks end. */
-    uint64_t limit;         /* Where those to be read do. */
-    uint64_t block_records; /* Handed out of the present block. */
+    uint64_t data_end;      /* The end of the blocks. */
+    uint64_t limit;         /* The end of those to be read. */
+    uint64_t block_records; /* Given out of the current block. */
     bool open;
 };
 
@@ -55,9 +60,9 @@ MUST_CHECK int record_reader_next(struct record_reader *r,
                                   bool *more,
                                   struct err *err);
 
-/* After ERR_CORRUPT of record_reader_next(): go on with the next block that can
- * be read, or the end. *@records were lost with it, as far as an index tells,
- * and *@bytes of the file passed over. */
+/* After ERR_CORRUPT of record_reader_next(): continue with the next block that
+ * can be read, or the end. *@records were lost, as far as the index is known,
+ * and *@bytes of the file skipped. */
 MUST_CHECK int record_reader_resync(struct record_reader *r,
                                     uint64_t *records,
                                     uint64_t *bytes,

@@ -1,5 +1,5 @@
-/* Going on behind damage in a record file: by its index, or, when that is gone
- * too, by looking for bytes that are a block. */
+/* Continuing after damage in a record file: by its index, or, when that is lost
+ * as well, by searching for bytes whose checksum makes them a block. */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -9,13 +9,14 @@
 #include "mapreduce/records/record_reader.h"
 #include "mapreduce/records/record_writer.h"
 
-/* Looked through at a time. */
+/* Searched at a time. */
 #define WINDOW_BYTES ((size_t)1 << 20)
-/* Longer blocks, of a single huge value, are found by the index alone: every
- * place that might be one costs a checksum over it. */
+/* Larger blocks, of one huge value, are found by the index alone: each place
+ * that might be one costs a checksum over it. */
 #define SOUGHT_BYTES_MAX ((size_t)4 << 20)
-/* Checksummed in vain before the rest of the file is given up: this much, and
- * more by the bytes looked through. Bounds the work on hostile files. */
+/* Bytes checksummed without success before the rest of the file is given up:
+ * this many, and more in proportion to the bytes searched. Bounds the work on
+ * hostile files. */
 #define VAIN_BYTES_MIN ((uint64_t)64 << 20)
 #define VAIN_PER_BYTE  16
 
@@ -31,8 +32,8 @@ static void skip_indexed(struct record_reader *r, uint64_t *records)
            at < r->blocks.block_offset)
         at += bytes;
     INVARIANT(at == r->blocks.block_offset);
-    /* Of a block whose checksum is right and whose entries are not, some have
-     * been handed out. */
+    /* The checksum was right and the entries were not: some have been given
+     * out. */
     *records = count - MIN_OF(count, r->block_records);
     record_reader_limit(r, at + bytes, r->limit);
 }
@@ -43,10 +44,10 @@ struct search {
     struct record_reader *r;
     char *window;
     char *block;
-    uint64_t vain; /* Bytes checksummed. */
+    uint64_t vain; /* Bytes checksummed in vain. */
 };
 
-/* Do the bytes at @p, at @offset of the file, begin a block? */
+/* Does a block begin at @p, which is at @offset of the file? */
 static bool is_block(struct search *s, uint64_t offset, const char *p)
 {
     struct pair_block_header h;
@@ -66,7 +67,7 @@ static bool is_block(struct search *s, uint64_t offset, const char *p)
                                   h.stored_bytes);
 }
 
-/* Index in @bytes, which lie at @offset, of the first block; bytes.len: none,
+/* Index in @bytes, which are at @offset, of the first block; bytes.len: none,
  * or too much was checksummed. */
 static size_t look_through(struct search *s,
                            struct slice bytes,
@@ -82,7 +83,7 @@ static size_t look_through(struct search *s,
     return bytes.len;
 }
 
-/* The first block from @from on; data_end when there is none. */
+/* The first block from @from on; data_end: none. */
 static int
 find_block(struct search *s, uint64_t from, uint64_t *found, struct err *err)
 {

@@ -1,4 +1,5 @@
-/* Record files, written front to back. */
+/* Record files, written front to back: blocks as they fill, then the index that
+ * lets a planner cut the file into splits without reading it. */
 #include "mapreduce/records/record_writer.h"
 
 #include "base/core/coding.h"

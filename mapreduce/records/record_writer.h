@@ -42,11 +42,13 @@ MUST_CHECK int record_writer_open(struct record_writer *r,
                                   const char *path,
                                   int level,
                                   struct err *err);
-/* PRE: sizes within MR_KEY_BYTES_MAX and BLOCK_VALUE_BYTES_MAX. */
+/* Append a pair. PRE: sizes within MR_KEY_BYTES_MAX and BLOCK_VALUE_BYTES_MAX.
+ * Never fails: see record_writer_finish(). Parks when a buffer is full. */
 void record_writer_add(struct record_writer *r,
                        struct slice key,
                        struct slice value);
-/* Complete the file and, with @sync, have it on the disk. */
+/* Complete the file and, with @sync, flush it to the disk. Returns the first
+ * error of all calls before. Parks. */
 MUST_CHECK int
 record_writer_finish(struct record_writer *r, bool sync, struct err *err);
 void record_writer_close(struct record_writer *r); /* Also of a zeroed one. */

@@ -1,4 +1,5 @@
-/* Direct sequential writes in whole buffers; the tail is padded, then cut. */
+/* Direct sequential writes in whole buffers. Direct I/O takes aligned lengths
+ * only: the tail is padded, and the file truncated to its length at the end. */
 #include "mapreduce/records/stream_writer.h"
 
 #include <stdlib.h>
@@ -39,6 +40,7 @@ int stream_writer_open(struct stream_writer *s,
 
 static void write_out(struct stream_writer *s, size_t bytes)
 {
+    PRE(bytes >= s->len && bytes <= s->cap); /* INV-1 */
     struct slice part = {s->buf, bytes};
     if (s->code == 0 && bytes > 0 && s->fs_file)
         s->code = fs_writer_append(s->fs_file, s->buf, s->len, &s->err);
@@ -50,6 +52,7 @@ static void write_out(struct stream_writer *s, size_t bytes)
 
 void stream_writer_spill(struct stream_writer *s, const char *data, size_t len)
 {
+    PRE(s->len <= s->cap); /* INV-1 */
     while (len > 0) {
         size_t n = MIN_OF(len, s->cap - s->len);
         memcpy(s->buf + s->len, data, n);
@@ -82,6 +85,7 @@ static int write_tail(struct stream_writer *s, bool sync, struct err *err)
 
 int stream_writer_finish(struct stream_writer *s, bool sync, struct err *err)
 {
+    PRE(s->file != NULL || s->fs_file != NULL);
     int code = write_tail(s, sync, err);
     if (code)
         err_wrap(err, "write %s", s->path);

@@ -1,7 +1,13 @@
-/* Sequential writing of one file past the page cache, through one recycled
- * buffer: what spills, record files and text parts are written with. A page
- * cache write costs ten times the CPU of a direct one, and nothing written here
- * is read again soon by the same process.
+/* Sequential writing of one file bypassing the page cache, through one recycled
+ * buffer: spills, record files and text parts are written with it. A page cache
+ * write costs ten times the CPU of a direct one, and nothing written here is
+ * read again soon by the same process.
+ *
+ * Invariants
+ *
+ *     INV-1. len <= cap.
+ *     INV-2. code, once set, stays, and nothing is written after it.
+ *     Both are kept by stream_writer.c.
  *
  * One thread. Append, finish and flush park.
  */
@@ -33,7 +39,7 @@ struct stream_writer {
     struct err err;   /* Its text. */
 };
 
-/* Create (or empty) the file @path. */
+/* Create or empty the file @path. On failure @s is as zeroed. Parks. */
 MUST_CHECK int stream_writer_open(struct stream_writer *s,
                                   const struct job_files *files,
                                   const char *path,
@@ -42,7 +48,8 @@ MUST_CHECK int stream_writer_open(struct stream_writer *s,
 /* Slow path of stream_writer_append. */
 void stream_writer_spill(struct stream_writer *s, const char *data, size_t len);
 
-/* Never fails at once: the first error is kept for stream_writer_finish(). */
+/* Append @len bytes. Never fails: the first error is kept for
+ * stream_writer_finish(). Parks when the buffer is full. */
 static inline void
 stream_writer_append(struct stream_writer *s, const void *data, size_t len)
 {
@@ -61,13 +68,13 @@ static inline uint64_t stream_writer_offset(const struct stream_writer *s)
     return s->written + s->len;
 }
 
-/* Write what is buffered and, with @sync, have it on the disk; then close.
- * Returns the first error of all appends. */
+/* Write the buffered bytes and, with @sync, flush them to the disk; then close.
+ * Returns the first error of all appends. Parks. */
 MUST_CHECK int
 stream_writer_finish(struct stream_writer *s, bool sync, struct err *err);
 
-/* Give up: close, keep what is there. Also fine after finish, and for a zeroed
- * struct. */
+/* Close without completing; the file stays as it is. Allowed after finish, and
+ * for a zeroed struct. */
 void stream_writer_close(struct stream_writer *s);
 
 #endif /* MAPREDUCE_RECORDS_STREAM_WRITER_H */

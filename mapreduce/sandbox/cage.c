@@ -1,4 +1,8 @@
-/* Forking into namespaces. */
+/* Forking into namespaces. The order matters and is that of the calls: user
+ * maps before mounts, mounts before the root changes, capabilities dropped
+ * before the filter, the filter last. A step that fails ends the process with
+ * its error in struct cage_end; no code of the user runs in a half-built cage.
+ */
 #define _GNU_SOURCE
 
 #include "mapreduce/sandbox/cage.h"
@@ -24,7 +28,7 @@
 #include "mapreduce/sandbox/landlock.h"
 #include "mapreduce/sandbox/sandbox.h"
 
-/* "nobody", whatever this system's list of users says. */
+/* "nobody", whatever this system's user database says. */
 #define NOBODY 65534U
 /* close_range(2), of Linux 5.9. */
 #define CLOSE_RANGE_NUMBER 436
@@ -35,8 +39,8 @@
 /* Descriptors looked at one by one on older kernels. */
 #define CLOSED_MAX 65536
 
-/* What the kernel's limit of processes allows beyond the job's own, so that the
- * zygote, which looks now and then, is the one to say which limit was met. */
+/* The kernel allows this many processes beyond the job's limit, so that the
+ * zygote, which counts from time to time, is the one to report the limit. */
 #define PROCESSES_SPARE 64
 
 #define REFUSED_HINT                                                           \
@@ -63,6 +67,7 @@ void cage_end_free(struct cage_end *e)
 
 int cage_status(const struct cage_end *end, int supervisor_status)
 {
+    PRE(end != NULL);
     return atomic_load(&end->ended) == ENDED ? end->status : supervisor_status;
 }
 
@@ -77,7 +82,7 @@ int cage_error(const struct cage_end *end, struct err *err)
     return code;
 }
 
-/* The process is not going to be what it should. */
+/* A step failed: the process must not continue. */
 NORETURN static void give_up(struct cage_end *end, const struct err *err)
 {
     end->code = err->code;
@@ -112,7 +117,7 @@ static int write_text(const char *path, const char *text, struct err *err)
     return code;
 }
 
-/* Every number as it is here: the lines "inside outside count" of our own map
+/* Map every number to itself: the lines "inside outside count" of our own map
  * become "inside inside count". */
 static void map_all(const char *own, char *out, size_t size)
 {
@@ -130,8 +135,8 @@ static void map_all(const char *own, char *out, size_t size)
         fclose(f);
 }
 
-/* Who is root needs nobody to be in the map, and others' files to be reached
- * for mounting them; anybody else may map himself alone. */
+/* Root needs nobody to be in the map, and access to others' files for mounting
+ * them; any other user may map himself alone. */
 static int map_users(pid_t supervisor, struct err *err)
 {
     char path[64];
@@ -163,7 +168,7 @@ static int become_nobody(struct err *err)
     return 0;
 }
 
-/* Needs one of them, and so comes before they go. */
+/* Dropping them needs one of them, and so comes before they are gone. */
 static void forbid_capabilities(void)
 {
     for (unsigned long c = 0; c < 64; c++)
@@ -190,7 +195,7 @@ static void close_between(unsigned first, unsigned last)
         close((int)fd);
 }
 
-/* All but 0, 1, 2 and @keep. */
+/* Close all but 0, 1, 2 and @keep. */
 static void close_others(const int *keep, size_t count)
 {
     unsigned from = STDERR_FILENO + 1;
@@ -211,7 +216,7 @@ static void close_others(const int *keep, size_t count)
 /* --- the process --------------------------------------------------------- */
 
 /* Since Linux 5.14 processes are counted by namespace; before that the limit
- * would count whatever else the user runs. (Landlock came with 5.13.) */
+ * would count everything the user runs. (Landlock came with 5.13.) */
 static void limit_processes(const struct cage_rules *r)
 {
     struct rlimit old;
@@ -223,7 +228,7 @@ static void limit_processes(const struct cage_rules *r)
     setrlimit(RLIMIT_NPROC, &(struct rlimit){n, n});
 }
 
-/* Within the tree of mounts everything that is there may be read. */
+/* Inside the tree of mounts everything may be read. */
 static int
 restrict_names(const struct cage_rules *r, bool weak, struct err *err)
 {
@@ -288,8 +293,8 @@ cage_settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
 
 /* --- the supervisor ------------------------------------------------------ */
 
-/* Wait for @child and for what it leaves behind meanwhile. With the end of this
- * process the kernel ends all others of the namespace. */
+/* Wait for @child, and reap its orphans meanwhile. When this process ends the
+ * kernel ends all others of the namespace. */
 NORETURN static void keep_until_end(pid_t child, struct cage_end *end)
 {
     int status = 0;
@@ -306,7 +311,7 @@ NORETURN static void keep_until_end(pid_t child, struct cage_end *end)
     _exit(0);
 }
 
-/* Process 1. Returns in its child alone. */
+/* Process 1. Returns only in its child. */
 static void run_supervisor(const struct cage_rules *r,
                            const int *keep,
                            size_t keep_count,
@@ -318,12 +323,12 @@ static void run_supervisor(const struct cage_rules *r,
     char byte;
     pid_t child;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* The users are mapped, unless whoever was to do that is gone. */
+    /* The users are mapped, unless the process that maps them is gone. */
     if (read(go, &byte, 1) != 1)
         _exit(126);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    /* Nobody must find his way to what is shown, whatever the server's files
-     * are closed to. */
+    /* Nobody must reach the visible paths, whatever directories of the server
+     * are closed to that user. */
     umask(022);
     if (cage_mount(r, &err)) {
         err_wrap(&err, "this system does not let user code be confined");
@@ -375,7 +380,7 @@ static pid_t fork_strong(const struct cage_rules *r,
     if (pipe2(go, O_CLOEXEC) != 0)
         return cage_refused("pipe", errno, err), -1;
     /* The C library's fork() takes no flags; without a stack of its own the
-     * child goes on with a copy of this one. */
+     * child continues with a copy of this one. */
     pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         close(go[1]);
@@ -439,6 +444,8 @@ pid_t cage_fork(const struct cage_rules *rules,
                 struct cage_end *end,
                 struct err *err)
 {
+    PRE(rules->sandbox != NULL);
+    PRE(keep_count <= 8);
     bool possible = true;
     if (rules->weak) {
         cage_reset(end);

@@ -1,8 +1,8 @@
-/* Mounting what a cage shows.
+/* Mounting the visible paths of a cage.
  *
  * A small tmpfs becomes the root and the host's tree moves to /old, from where
- * pieces are bound; then /old goes. Nothing but the scratch directory and
- * /dev/shm can be written, and both have a size.
+ * pieces are bound; then /old is removed. Only the scratch directory and
+ * /dev/shm can be written, and both have a size limit.
  */
 #define _GNU_SOURCE
 
@@ -21,7 +21,7 @@
 
 #include "mapreduce/sandbox/cage.h"
 
-/* Of the root itself, which holds directories and two small files. */
+/* Options of the root itself, which holds directories and two small files. */
 #define ROOT_OPTIONS "mode=0755,size=4m"
 #define SHM_OPTIONS  "mode=1777,size=64m"
 #define BOUND_FLAGS  ((unsigned long)(MS_NOSUID | MS_NODEV))
@@ -44,7 +44,7 @@ const char *const cage_settings_paths[] = {
     "/etc/perl",         "/etc/pki/tls/certs",   "/etc/python3",
     "/etc/ssl/certs",    "/etc/timezone",        NULL};
 
-/* Of the network, where it may be used. */
+/* Needed for the network, where it may be used. */
 static const char *const network_paths[] = {
     "/etc/gai.conf",    "/etc/hosts",    "/etc/protocols",
     "/etc/resolv.conf", "/etc/services", NULL};
@@ -52,12 +52,12 @@ static const char *const network_paths[] = {
 static const char *const devices[] = {
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
 
-/* Too much of the host to be shown for being where a job was started. */
+/* Too much of the host: never shown only because a job was started there. */
 static const char *const never_shown[] = {
     "/",     "/boot", "/dev", "/etc", "/home", "/mnt", "/old",
     "/proc", "/run",  "/sys", "/tmp", "/var",  NULL};
 
-/* A path of the host, as it is called while both trees are there. */
+/* The path of a host's file while both trees are mounted. */
 struct host_path {
     char text[PATH_MAX + 8];
 };
@@ -85,7 +85,7 @@ static bool is_listed(const char *path, const char *const *list)
 
 /* --- pieces -------------------------------------------------------------- */
 
-/* The directories above @path. */
+/* Make the directories above @path. */
 static int make_parents(const char *path, struct err *err)
 {
     char at[PATH_MAX];
@@ -123,7 +123,7 @@ static int make_point(const char *path, bool directory, struct err *err)
     return 0;
 }
 
-/* Of a mount that may have others below it. */
+/* Make a mount, which may have others below it, read-only. */
 static int set_read_only(const char *path, struct err *err)
 {
     const struct {
@@ -138,7 +138,7 @@ static int set_read_only(const char *path, struct err *err)
     if (syscall(MOUNT_SETATTR_NUMBER, AT_FDCWD, path, FROM_HERE_RECURSIVE,
                 &attr, sizeof(attr)) == 0)
         return 0;
-    /* The flags of the host's mount may not be taken back. */
+    /* The flags of the host's mount may not be cleared. */
     if (errno != ENOSYS || statvfs(path, &v) != 0)
         return err_set_errno(err, errno, "cage: protect %s", path);
     kept = v.f_flag & (ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
@@ -224,7 +224,7 @@ static int show_devices(struct err *err)
     return code ? code : mount_fresh("/dev/shm", SHM_OPTIONS, err);
 }
 
-/* Its own processes. A container that hides parts of /proc does not let us
+/* A /proc of its own. A container that hides parts of /proc does not let us
  * mount another; programs then have none. */
 static int show_processes(struct err *err)
 {
@@ -294,7 +294,7 @@ static int show_named(const struct cage_rules *r, struct err *err)
     return code;
 }
 
-/* What must not be seen inside of that. */
+/* Hide the paths of the rules inside of that. */
 static int hide_named(const struct cage_rules *r, struct err *err)
 {
     int code = 0;
@@ -314,7 +314,7 @@ static int hide_named(const struct cage_rules *r, struct err *err)
     return code;
 }
 
-/* Where hidden directories have directories for what is shown inside of them.
+/* Make hidden directories read-only that contain directories for visible paths.
  */
 static int close_hidden(const struct cage_rules *r, struct err *err)
 {
@@ -322,7 +322,7 @@ static int close_hidden(const struct cage_rules *r, struct err *err)
         struct stat st;
         if (stat(r->hidden[i], &st) != 0 || !S_ISDIR(st.st_mode))
             continue;
-        /* EINVAL: it lies in another that is hidden, and is no mount. */
+        /* EINVAL: it is inside another hidden one, and is not a mount. */
         if (mount(NULL, r->hidden[i], NULL,
                   MS_REMOUNT | MS_BIND | MS_RDONLY | BOUND_FLAGS, NULL) != 0 &&
             errno != EINVAL)

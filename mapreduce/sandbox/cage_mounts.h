@@ -10,11 +10,12 @@
 
 struct cage_rules;
 
-/* Make @rules' tree the root of the calling process. */
+/* Make the tree of @rules the root of the calling process. Errors name the
+ * path. */
 MUST_CHECK int cage_mount(const struct cage_rules *rules, struct err *err);
 
-/* Directories of programs and libraries, absolute; ends with NULL. What of
- * them is a link on the host is the same link in the cage. */
+/* Directories of programs and libraries, absolute; ends with NULL. One that is
+ * a link on the host is the same link in the cage. */
 extern const char *const cage_system_paths[];
 /* Settings that libraries read; ends with NULL. */
 extern const char *const cage_settings_paths[];

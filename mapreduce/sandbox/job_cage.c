@@ -1,4 +1,9 @@
-/* Collecting paths. */
+/* The rules of a job's cage, collected from its options: side files, shared
+ * object, working directory, and the paths that its commands name.
+ *
+ * Only paths that the user could read anyway are shown; keys and stores
+ * (options.hidden) are hidden even where they are inside a visible directory.
+ */
 #define _GNU_SOURCE
 
 #include "mapreduce/sandbox/job_cage.h"
@@ -16,20 +21,20 @@
 #include "mapreduce/task/job_setup.h"
 #include "mapreduce/task/task_spec.h"
 
-/* Bounds how long a kernel mounts for a command with many words. */
+/* Bounds the time the kernel mounts for a command with many words. */
 #define PATHS_MAX 200
-/* Of the mapping of pairs, which is rounded up. */
+/* For the mapping of pairs, which is rounded up. */
 #define SPARE_BYTES ((uint64_t)2 << 20)
-/* Whom attempts run as, where this is root. */
+/* The user that attempts run as, where this process is root. */
 #define NOBODY 65534U
 
 struct job_cage {
     struct cage_rules rules;
     struct sandbox *sandbox;
     bool own;                 /* On the machine of the job's user. */
-    char directory[PATH_MAX]; /* "": not to be seen. */
+    char directory[PATH_MAX]; /* "": not visible. */
     const struct job_setup *setup;
-    size_t lasting;                       /* Of visible: for all attempts. */
+    size_t lasting;                       /* Of `visible`: for all attempts. */
     struct cage_path visible[PATHS_MAX];  /* Both strings owned. */
     struct cage_path writable[PATHS_MAX]; /* Likewise. */
     char *hidden[PATHS_MAX];              /* Owned. */
@@ -61,7 +66,7 @@ static char *job_cage_absolute(const char *path)
     return buf_take(&b);
 }
 
-/* Can nobody read @path? Copies that a worker made for the job are made so; a
+/* Is @path readable by everybody? Copies that a worker made for the job are; a
  * user's own files stay as they are. */
 static bool open_to_nobody(const struct job_cage *c, const char *path)
 {
@@ -94,8 +99,8 @@ static void job_cage_hide(struct job_cage *c, const char *path)
         c->hidden[c->rules.hidden_count++] = mem_strdup(real);
 }
 
-/* The files that words of @command name. A shell would take words apart in
- * other ways, too; a file that this does not find goes along as --file. */
+/* Show the files that words of @command name. A shell would split words in more
+ * ways; a file that is not found here must be passed by --file. */
 static void show_words(struct job_cage *c, const char *command)
 {
     static const char ends[] = " \t\n\"'`;|&<>()=";
@@ -114,7 +119,7 @@ static bool is_directory(const char *target)
     return target && strncmp(target, "file:", 5) == 0;
 }
 
-/* What its user would expect his own code to find. */
+/* Show what a user expects of code run on his own machine. */
 static void show_own(struct job_cage *c, const struct job_setup *s)
 {
     const struct mr_program *p = &s->opts->program;
@@ -199,8 +204,8 @@ static void drop_paths(struct cage_path *p, size_t from, size_t *count)
     }
 }
 
-/* A directory that attempts write to. Root's own stay root's: so does who
- * writes there. */
+/* Show a directory that attempts write to. Root's stay root's, and so does the
+ * process that writes there. */
 static void open_directory(struct job_cage *c, const char *path)
 {
     struct cage_path *p = &c->writable[c->rules.writable_count];
@@ -217,6 +222,7 @@ static void open_directory(struct job_cage *c, const char *path)
 
 void job_cage_aim(struct job_cage *c, const struct task_spec *spec)
 {
+    PRE(c->rules.visible_count >= c->lasting);
     const struct job_setup *s = c->setup;
     drop_paths(c->visible, c->lasting, &c->rules.visible_count);
     drop_paths(c->writable, 0, &c->rules.writable_count);

@@ -1,9 +1,10 @@
-/* Landlock: what a process may reach by name, kept by the kernel for good for
- * it and what it starts. Called by number, since C libraries do not know it.
+/* Landlock: restricts the files a process and its children can reach by name;
+ * the kernel never lifts it. Called by number, since C libraries do not know
+ * it.
  *
- * What it adds depends on the kernel: files (Linux 5.13), connections over TCP
- * (6.7), signals and abstract sockets of others (6.12). Any of them also keeps
- * the memory of processes outside of the new domain.
+ * The protection depends on the kernel: files (Linux 5.13), connections over
+ * TCP (6.7), signals and abstract sockets of others (6.12). Any of them also
+ * protects the memory of processes outside of the new domain.
  *
  * One thread: of the process that is confined.
  */
@@ -17,7 +18,7 @@
 #include "base/core/macros.h"
 
 struct landlock_path {
-    const char *path; /* What does not exist is left out. */
+    const char *path; /* One that does not exist is skipped. */
     bool writable;    /* Also new files in it. */
 };
 
@@ -25,7 +26,7 @@ struct landlock_path {
 int landlock_version(void);
 
 /* Leave the calling process nothing but @paths and, if @network, TCP. PRE:
- * no_new_privs is set. ERR_UNSUPPORTED: the kernel has none. */
+ * no_new_privs is set. ERR_UNSUPPORTED: the kernel has no Landlock. */
 MUST_CHECK int landlock_enter(const struct landlock_path *paths,
                               size_t count,
                               bool network,

@@ -1,4 +1,5 @@
-/* Walking /proc/PID/task/TID/children. */
+/* Walking /proc/PID/task/TID/children. Memory is that of the whole tree: a
+ * limit on single processes is no limit for a command that starts others. */
 #define _GNU_SOURCE
 
 #include "mapreduce/sandbox/process_tree.h"
@@ -12,7 +13,7 @@
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
-/* Text of a small file of /proc, "" if it is gone. */
+/* Read a small file of /proc; "" if it is gone. */
 static void read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -43,15 +44,15 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
     }
 }
 
-/* The kilobytes that the line @name of @text says; 0: there is none. */
+/* The kilobytes on the line @name of @text, in bytes; 0: there is none. */
 static uint64_t line_bytes(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
     return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* Resident memory that is not of files: of its own, and what it shares with
- * others of its kind, which no limit of the kernel counts. */
+/* Resident memory that is not of files: private, and shared with other
+ * processes of the tree, which no limit of the kernel counts. */
 static uint64_t own_bytes(pid_t pid)
 {
     char path[64];
@@ -63,6 +64,7 @@ static uint64_t own_bytes(pid_t pid)
 
 void process_tree_look(pid_t root, unsigned max, struct process_tree *t)
 {
+    PRE(root > 0);
     pid_t *found = mem_alloc(((size_t)max + 1) * sizeof(*found));
     unsigned count;
     *t = (struct process_tree){.root_bytes = own_bytes(root)};

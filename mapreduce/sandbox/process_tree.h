@@ -17,8 +17,8 @@ struct process_tree {
     uint64_t bytes;      /* and of all others. */
 };
 
-/* Look at the tree below @root, of which no more than @max processes are
- * looked at. A system without /proc shows none. */
+/* Measure the tree below @root, at most @max processes of it. A system without
+ * /proc shows none. */
 void process_tree_look(pid_t root, unsigned max, struct process_tree *t);
 
 /* The children of @parent, at most @max of them. Returns how many. */

@@ -23,7 +23,7 @@ struct sandbox {
 
 #define CALL(name) SCMP_SYS(name)
 
-/* Of other processes and of its own limits. */
+/* Affecting other processes, or the process's own limits. */
 static const int refused_process[] = {
     CALL(ptrace),        CALL(process_vm_readv),  CALL(process_vm_writev),
     CALL(kcmp),          CALL(pidfd_send_signal), CALL(pidfd_getfd),
@@ -32,7 +32,7 @@ static const int refused_process[] = {
     CALL(sched_setattr), CALL(sched_setparam),    CALL(ioprio_set),
 };
 
-/* Of the machine. */
+/* Affecting the machine. */
 static const int refused_machine[] = {
     CALL(mount),
     CALL(umount2),
@@ -83,7 +83,7 @@ static const int refused_machine[] = {
     CALL(modify_ldt),
 };
 
-/* Memory that no limit counts; libraries know another way. */
+/* Memory that no limit counts; libraries can do without. */
 static const int refused_memory[] = {
     CALL(memfd_create),
     CALL(memfd_secret),
@@ -96,7 +96,7 @@ static const uint64_t namespaces[] = {
     CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP,
 };
 
-/* Calls of a kernel that does not know them are refused already. */
+/* A call that the kernel does not know is refused already. */
 static int sandbox_refuse(scmp_filter_ctx f, int call, int errnum)
 {
     int r = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)errnum), call, 0);
@@ -118,13 +118,13 @@ static int refuse_namespaces(scmp_filter_ctx f)
         r = seccomp_rule_add(
             f, SCMP_ACT_ERRNO(EPERM), CALL(clone), 1,
             SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
-    /* Its flags are in memory, where a filter cannot look; libraries that meet
-     * ENOSYS take clone(). */
+    /* Its flags are in memory, where a filter cannot look; libraries that get
+     * ENOSYS use clone(). */
     return r ? r : sandbox_refuse(f, CALL(clone3), ENOSYS);
 }
 
-/* A signal to @pid, by any of the calls that have it as first argument; only
- * the lower half of which is the number. */
+/* Refuse a signal to @pid by any of the calls that have it as first argument;
+ * only the argument's lower half is the number. */
 static int refuse_signal(scmp_filter_ctx f, pid_t pid)
 {
     static const int calls[] = {CALL(kill), CALL(tkill), CALL(tgkill),
@@ -151,15 +151,15 @@ refuse_signals(scmp_filter_ctx f, const pid_t *supervisors, size_t count)
     return r;
 }
 
-/* Asking for limits goes through the same call and stays allowed. */
+/* Reading limits uses the same call and stays allowed. */
 static int refuse_new_limits(scmp_filter_ctx f)
 {
     return seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(prlimit64), 1,
                             SCMP_A2(SCMP_CMP_NE, 0));
 }
 
-/* Pairs of sockets between a program's own processes are no network, unless
- * they are of a kind that can be sent to others. */
+/* Pairs of sockets between a program's own processes are not the network,
+ * unless they are of a kind that can be sent to others. */
 static int refuse_pairs(scmp_filter_ctx f)
 {
     static const uint64_t types[] = {SOCK_DGRAM, SOCK_RAW, SOCK_RDM};
@@ -171,7 +171,7 @@ static int refuse_pairs(scmp_filter_ctx f)
     return r;
 }
 
-/* With the host's network come its abstract sockets and its routing; they stay
+/* The host's network includes its abstract sockets and its routing; they stay
  * closed. */
 static int refuse_families(scmp_filter_ctx f)
 {
@@ -192,7 +192,8 @@ static int refuse_network(scmp_filter_ctx f)
     return r ? r : sandbox_refuse(f, CALL(connect), EACCES);
 }
 
-/* Typing for others on a terminal, and programs that run as other systems. */
+/* Typing for others on a terminal, and programs of other systems'
+ * personalities. */
 static int refuse_requests(scmp_filter_ctx f)
 {
     static const uint64_t ioctls[] = {TIOCSTI, TIOCLINUX};
@@ -205,13 +206,13 @@ static int refuse_requests(scmp_filter_ctx f)
                                 SCMP_A0_32(SCMP_CMP_NE, UINT32_MAX));
 }
 
-/* Those by which a file of the job could stand for another. */
+/* Calls by which a file of the job could stand for another. */
 static const int refused_links[] = {
     CALL(symlink), CALL(symlinkat), CALL(link),     CALL(linkat),
     CALL(chmod),   CALL(fchmodat),  CALL(setxattr),
 };
 
-/* What the runtime itself does, and user code does not. */
+/* Calls that the runtime itself makes, and user code does not. */
 static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
     int r = 0;
@@ -233,7 +234,7 @@ static int sandbox_fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
     int r = refuse_all(f, refused_process, ARRAY_LEN(refused_process));
     if (r == 0)
         r = refuse_all(f, refused_machine, ARRAY_LEN(refused_machine));
-    /* Its requests pass no filter. */
+    /* Its requests do not pass the filter. */
     if (r == 0)
         r = sandbox_refuse(f, CALL(io_uring_setup), ENOSYS);
     if (r == 0)
@@ -278,11 +279,11 @@ void sandbox_free(struct sandbox *s)
     mem_free(s);
 }
 
-/* @grace: what a process has between the signal and its end. */
+/* @grace: the time between the signal and the kill. */
 static void sandbox_limit(int what, uint64_t value, uint64_t grace)
 {
     struct rlimit old;
-    /* One that is lower already is somebody else's wish. */
+    /* A lower limit is somebody's decision and stays. */
     if (getrlimit((__rlimit_resource_t)what, &old) == 0 &&
         old.rlim_max != RLIM_INFINITY)
         value = MIN_OF(value, (uint64_t)old.rlim_max);
@@ -292,7 +293,7 @@ static void sandbox_limit(int what, uint64_t value, uint64_t grace)
 
 static void set_limits(const struct sandbox_rules *rules)
 {
-    /* With 0 the system would still start a program that takes cores. */
+    /* With 0 the system would still start a program that handles core dumps. */
     sandbox_limit(RLIMIT_CORE, 1, 0);
     sandbox_limit(RLIMIT_FSIZE, rules->file_bytes, 0);
     if (rules->cpu_us > 0)

@@ -1,4 +1,6 @@
-/* Pairs in memory, sorted runs on the disk. */
+/* Pairs in memory, sorted runs on the disk: the map side of the shuffle
+ * (MapReduce, OSDI 2004, sections 3.1 and 4.3). When the store is full, its
+ * pairs are sorted by partition and key and become a run of the spill. */
 #include "mapreduce/shuffle/collector.h"
 
 #include "base/core/coding.h"
@@ -123,11 +125,12 @@ static void sort_memory(struct collector *c)
     if (c->opts.job->sort == MR_SORT_DESCENDING)
         sort_reverse(c->refs, c->ref_count, &keys);
     c->pairs_out += c->ref_count;
+    INVARIANT(c->pairs_out <= c->pairs_in); /* INV-1 */
 }
 
 /* --- spilling ------------------------------------------------------------ */
 
-/* The pair of a reference; a count's value is put into @number. */
+/* The pair of a reference; the value of a count is encoded into @number. */
 static void ref_pair(const struct collector *c,
                      const struct sort_ref *ref,
                      char *number,
@@ -167,6 +170,8 @@ static void write_run(struct collector *c)
         if (i + AHEAD < c->ref_count)
             __builtin_prefetch(ref_memory(c, c->refs[i + AHEAD].at));
         ref_pair(c, &c->refs[i], number, &key, &value);
+        INVARIANT(i == 0 ||
+                  c->refs[i].partition >= c->refs[i - 1].partition); /* INV-3 */
         spill_writer_add(&c->spill, c->refs[i].partition, key, value);
     }
     c->spill_count++;
@@ -178,7 +183,7 @@ static void collector_fail(struct collector *c, int code)
         c->code = code;
 }
 
-/* Write what is in memory as a run, and start empty. */
+/* Write the pairs in memory as a run, and clear the memory. */
 static void spill_memory(struct collector *c)
 {
     if (c->code == 0 && !c->spilled) {
@@ -305,6 +310,7 @@ static void memory_close(struct merge_source *base)
 
 struct merge_source *collector_source(struct collector *c, unsigned partition)
 {
+    PRE(partition < MAX_OF(c->opts.partition_count, 1u));
     struct memory_source *s = mem_zalloc(1, sizeof(*s));
     size_t i = 0;
     s->base = (struct merge_source){.next = memory_next, .close = memory_close};

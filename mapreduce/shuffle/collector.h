@@ -1,10 +1,16 @@
 /* Where emitted pairs go: kept and combined in memory, written to the attempt's
- * spill as a sorted run whenever that is full.
+ * spill as a sorted run whenever the memory is full.
  *
  * There are three ways to keep them: added up (count_table.h) for jobs that
  * combine by mr_combine_sum, folded (pair_store.h) for other combiners, and
  * plain. collector_finish() leaves the last pairs in memory, sorted, as one
  * more run; if nothing was spilled before, there may be no file at all.
+ *
+ * Invariants
+ *
+ * INV-1. pairs_out <= pairs_in: combining only joins pairs. INV-2. code, once
+ * set, stays. INV-3. A run has its pairs by (partition, key). All kept by
+ * collector.c; spill.c asserts INV-3 as it writes.
  *
  * One thread. add() parks when it spills.
  */
@@ -30,10 +36,10 @@ enum collector_kind {
 struct collector_options {
     struct world *world;
     const struct mr_job *job;
-    struct mr_task *task; /* Handed to the job's functions. */
+    struct mr_task *task; /* Passed to the job's functions. */
     unsigned partition_count;
-    const struct slice *cuts; /* Total order: partition_count - 1 first keys;
-                                 NULL otherwise. Borrowed. */
+    const struct slice *cuts; /* Total order: the first keys of partitions 1 and
+                                 above; NULL otherwise. Borrowed. */
     const char *spill_path;   /* Borrowed. */
     char *memory;             /* Borrowed; aligned to 64. */
     size_t memory_bytes;
@@ -49,7 +55,7 @@ struct collector {
     struct block_codec codec;
     struct spill_writer spill;
     bool spilled;          /* The spill file is open. */
-    struct sort_ref *refs; /* After collector_finish: what is in memory. */
+    struct sort_ref *refs; /* After collector_finish(): the pairs in memory. */
     size_t ref_count;
     uint64_t pairs_in;    /* Emitted. */
     uint64_t pairs_out;   /* Written or left in memory. */
@@ -71,13 +77,13 @@ void collector_add_count(struct collector *c, struct slice key, int64_t by);
 /* The partition a key belongs to. */
 unsigned collector_partition(const struct collector *c, struct slice key);
 
-/* Sort what is in memory; with @to_file write it as the last run and close the
- * file. Returns the first error of all adds. */
+/* Sort the pairs in memory; with @to_file write them as the last run and close
+ * the file. Returns the first error of all adds. Parks. */
 MUST_CHECK int
 collector_finish(struct collector *c, bool to_file, struct err *err);
 
-/* What collector_finish left in memory of @partition, as a run. Owned: closed
- * by its close(). PRE: the collector outlives it. */
+/* The pairs of @partition that collector_finish() left in memory, as a run.
+ * Owned: closed by its close(). PRE: the collector outlives it. */
 struct merge_source *collector_source(struct collector *c, unsigned partition);
 
 #endif /* MAPREDUCE_SHUFFLE_COLLECTOR_H */

@@ -1,15 +1,14 @@
 /* The hash table of counting jobs.
  *
- * Layout of the memory: [slots] free [long keys].
+ * Layout of the memory: [slots] free [long keys]. A key's home is given by the
+ * upper bits of its hash, so doubling the table moves the slot at i to about 2
+ * i: it is done in place, from the end down. Before sorting, the taken slots
+ * are moved together at the beginning, which leaves room for two references to
+ * each (INV-1).
  *
- * A key's home is given by the upper bits of its hash, so doubling the table
- * moves what is at i to about 2 i: it is done in place, from the end down.
- * Before sorting, the taken slots are brought together at the beginning, which
- * leaves room for two references to each (I1).
- *
- * I1. 64 bytes for each key and a slack lie below the floor.
- * I2. No key is DISPLACED_MAX slots or more behind its home. Doubling keeps
- *     that: as many keys whose homes were in n slots are in 2 n afterwards.
+ * INV-1. 64 bytes for each key and a slack are below the floor. INV-2. No key
+ * is DISPLACED_MAX slots or more after its home. Doubling keeps that: the keys
+ * whose homes were in n slots have theirs in 2 n afterwards.
  */
 #include "mapreduce/shuffle/count_table.h"
 
@@ -26,9 +25,10 @@
 #define SLOTS_MAX ((uint32_t)1 << 30)
 /* A slot, and two references of 16 bytes for sorting. */
 #define BYTES_PER_KEY (sizeof(struct count_slot) + 32)
-/* Always free: the next long key, and what is queued. */
+/* Always free: room for the next long key, and for the queue. */
 #define SLACK_BYTES (MR_KEY_BYTES_MAX + 2 * COUNT_QUEUE * BYTES_PER_KEY)
-/* Of keys that are no attack, not one in ten thousand tables gets there. */
+/* With keys that are not an attack, fewer than one table in ten thousand gets
+ * there. */
 #define DISPLACED_MAX ((uint32_t)512)
 /* Keys moved at a time. */
 #define BLOCK_SLOTS (2 * DISPLACED_MAX)
@@ -59,7 +59,7 @@ static uint32_t used_max(uint32_t slot_count)
     return slot_count / 8 * 5;
 }
 
-/* What a table of so many slots takes at most, long keys aside. */
+/* Most bytes a table of this many slots takes, without long keys. */
 static size_t table_bytes(uint32_t slot_count)
 {
     size_t slots = slot_count * sizeof(struct count_slot);
@@ -115,10 +115,10 @@ static void block_put(struct count_table *t, const struct count_slot *block)
             *slot_free(t, block[i].hash) = block[i];
 }
 
-/* Double the table if its memory allows that, else call it full. Blocks move
- * from the last one down; no new home is below the block (I2), so keys that
- * still wait for their move are not in the way. The first block is where the
- * end of the table goes on: it is put aside before. */
+/* Double the table if its memory allows, else mark it full. Blocks move from
+ * the last one down; no new home is below the block (INV-2), so keys that have
+ * not moved yet are not in the way. The first block, where the table's end
+ * continues, is put aside first. */
 static void table_grow(struct count_table *t)
 {
     uint32_t count = t->slot_mask + 1;
@@ -205,7 +205,7 @@ add_long(struct count_table *t, struct slice key, uint64_t hash, int64_t by)
     slot_take(t, &t->slots[i], &p);
 }
 
-/* Carry out the half of the queue that is not being filled. */
+/* Add the half of the queue that is not being filled. */
 static void settle_half(struct count_table *t, unsigned half)
 {
     const struct count_pending *p = t->queue + half * COUNT_QUEUE;
@@ -214,9 +214,9 @@ static void settle_half(struct count_table *t, unsigned half)
     t->waiting = 0;
 }
 
-/* The queue's half that was filled waits for its slots from now on; the other
- * one, which waited long enough, is carried out. The slots are asked for in one
- * go: finding their pages takes longest, and many are found at once. */
+/* Let the half of the queue that was filled wait for its slots, and add the
+ * other one, which has waited long enough. The slots are prefetched together:
+ * finding their pages takes longest, and the processor finds many at once. */
 static void count_table_turn(struct count_table *t)
 {
     const struct count_pending *p = t->queue + t->half * COUNT_QUEUE;
@@ -248,8 +248,8 @@ static void load_short_bytes(struct count_pending *p, struct slice key)
 }
 
 #if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__)
-/* Sixteen bytes that lie in one page can be loaded whatever the key's length,
- * and the rest masked off: lengths of short keys are what no branch predicts.
+/* Sixteen bytes inside one page can be loaded whatever the key's length, and
+ * the rest masked off: a branch on the lengths of short keys is mispredicted.
  */
 static void load_short(struct count_pending *p, struct slice key)
 {
@@ -282,7 +282,7 @@ void count_table_add(struct count_table *t, struct slice key, int64_t by)
     uint64_t hash;
     if (UNLIKELY(key.len > 16)) {
         add_long(t, key, hash64(key.data, key.len, 0), by);
-        /* The next long key must find room (I1). */
+        /* The next long key must find room (INV-1). */
         t->full = t->full || table_bytes(t->slot_mask + 1) > t->floor;
         return;
     }

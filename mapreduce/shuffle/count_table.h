@@ -1,16 +1,18 @@
 /* Pairs of a counting job, added up as they are emitted: an open-addressing
  * hash table in a caller's memory.
  *
- * A slot holds keys of up to 16 bytes itself; longer ones lie beside the table.
+ * A slot holds keys of up to 16 bytes itself; longer ones are beside the table.
  * Additions of short keys wait in a small queue between the prefetch of their
  * slot and its use, which hides most of the cache misses.
  *
  * The table doubles in place until its memory is used up; then
- * count_table_add() says so and the owner writes the contents out and clears
- * it. The first touch of memory is dear on virtual machines, so no more is
+ * count_table_add() reports it and the owner writes the contents out and clears
+ * it. The first touch of memory is expensive on virtual machines, so no more is
  * touched than the table needs.
  *
- * One thread.
+ * Invariants: used <= used_max, and those of count_table.c.
+ *
+ * One thread. Nothing here parks.
  */
 #ifndef MAPREDUCE_SHUFFLE_COUNT_TABLE_H
 #define MAPREDUCE_SHUFFLE_COUNT_TABLE_H
@@ -65,19 +67,19 @@ void count_table_init(struct count_table *t, char *memory, size_t bytes);
  * still taken, and the table must be cleared before the next one. */
 void count_table_add(struct count_table *t, struct slice key, int64_t by);
 
-/* Carry out what is queued. */
+/* Add what is queued to the table. */
 void count_table_settle(struct count_table *t);
 
 /* The key of a taken slot; borrowed from the table. */
 struct slice count_slot_key(const struct count_slot *s);
 
-/* Settle, and bring the taken slots together: they are the first of `slots`,
- * and their number is returned. Nothing can be added before the table is
- * cleared. */
+/* Settle, and move the taken slots together: they are the first of `slots`, and
+ * their number is returned. Nothing can be added before the table is cleared.
+ */
 uint32_t count_table_pack(struct count_table *t);
 
-/* Memory for sorting as many references of @each bytes as there are keys twice
- * over. PRE: packed; @each <= 16. */
+/* Memory for sorting two references of @each bytes per key. PRE: packed; @each
+ * <= 16. */
 void *count_table_sort_room(struct count_table *t, size_t each);
 
 /* Forget all keys, keep the table at its size. */

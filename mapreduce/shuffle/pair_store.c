@@ -1,9 +1,8 @@
 /* The plain and the folding store of emitted pairs.
  *
  * A value that outgrows its room moves to the end as a new pair; the old one
- * stays behind as a hole (key_bytes == HOLE), so that a walk still finds its
- * way. Room doubles with every move, so that holes cost at most as much as
- * pairs.
+ * stays as a hole (key_bytes == HOLE), which a walk skips by its sizes. Room
+ * doubles with every move, so that holes take at most as much memory as pairs.
  */
 #include "mapreduce/shuffle/pair_store.h"
 
@@ -64,7 +63,7 @@ struct slice pair_store_value(const struct pair_store *s, uint32_t pair)
     return slice_make((const char *)(p + 1) + p->key_bytes, p->value_bytes);
 }
 
-/* Append a pair with @room for its value; NONE when it does not fit. */
+/* Append a pair with @room for its value; NONE: it does not fit. */
 static uint32_t pair_append(struct pair_store *s,
                             struct slice key,
                             struct slice value,
@@ -85,6 +84,7 @@ static uint32_t pair_append(struct pair_store *s,
         memcpy(data + key.len, value.data, value.len);
     s->top += bytes;
     s->pairs++;
+    INVARIANT(s->top <= s->memory_bytes);
     return (uint32_t)((size_t)((char *)p - s->memory) / 8);
 }
 
@@ -109,7 +109,7 @@ static void buckets_grow(struct pair_store *s)
     }
 }
 
-/* Put the folded value back, in place or at the end; false: no room. */
+/* Store the folded value, in place or at the end; false: no room. */
 static bool pair_replace(struct pair_store *s, uint32_t *link)
 {
     struct pair *p = pair_at(s, *link);
@@ -126,7 +126,7 @@ static bool pair_replace(struct pair_store *s, uint32_t *link)
     if (moved == NONE)
         return false;
     pair_at(s, moved)->next = p->next;
-    /* A hole keeps its size in room: a walk steps over key and value. */
+    /* A hole keeps its size in room: a walk skips key and value. */
     p->room += p->key_bytes;
     p->key_bytes = HOLE;
     s->pairs--;

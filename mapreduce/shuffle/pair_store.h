@@ -49,7 +49,7 @@ void pair_store_init(struct pair_store *s,
                      void *fold_ctx);
 void pair_store_close(struct pair_store *s);
 
-/* Take a pair. False, and nothing taken, when it does not fit: the owner writes
+/* Add a pair. False, and nothing added, when it does not fit: the owner writes
  * the contents out, clears, and tries again; a pair that does not fit into the
  * empty store never will. */
 bool pair_store_add(struct pair_store *s, struct slice key, struct slice value);
@@ -59,7 +59,7 @@ bool pair_store_next(const struct pair_store *s, uint32_t *at, uint32_t *pair);
 struct slice pair_store_key(const struct pair_store *s, uint32_t pair);
 struct slice pair_store_value(const struct pair_store *s, uint32_t pair);
 
-/* Room for sorting references of @each bytes to all pairs twice over. */
+/* Room for sorting two references of @each bytes per pair. */
 void *pair_store_sort_room(struct pair_store *s, size_t each);
 
 void pair_store_clear(struct pair_store *s);

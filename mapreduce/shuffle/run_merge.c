@@ -1,5 +1,6 @@
-/* The loser tree: leaf i's path to the root is (leaves + i) / 2, / 4, … 1; each
- * inner node holds the loser of the match played there, node 0 the winner. */
+/* A loser tree: one comparison a level for each pair, half of what a heap
+ * needs. Leaf i's path to the root is (leaves + i) / 2, / 4, … 1; each inner
+ * node holds the loser of the match played there, node 0 the winner. */
 #include "mapreduce/shuffle/run_merge.h"
 
 #include "base/core/panic.h"
@@ -108,5 +109,6 @@ int run_merge_next(struct run_merge *m, bool *more, struct err *err)
         m->tree[0].ended = true;
     else
         *more = !m->tree[0].ended;
+    POST(code != 0 || !*more || m->tree[0].source < m->count); /* INV-1 */
     return code;
 }

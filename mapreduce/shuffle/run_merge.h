@@ -1,9 +1,12 @@
 /* Merging sorted runs into one: a loser tree over any number of sources.
  *
  * Equal keys come in the order of their sources, and from one source in its own
- * order, so that the merge of runs given in order of time is stable.
+ * order, so that a merge of runs in order of time is stable.
  *
- * One thread; whether next() parks is the sources' business.
+ * Invariant INV-1: the winner, tree[0], is a source of the merge or has ended
+ * (run_merge.c).
+ *
+ * One thread; whether next() parks depends on the sources.
  */
 #ifndef MAPREDUCE_SHUFFLE_RUN_MERGE_H
 #define MAPREDUCE_SHUFFLE_RUN_MERGE_H
@@ -31,7 +34,8 @@ struct merge_node {
 };
 
 struct run_merge {
-    struct merge_source **sources; /* The array is owned, not they. */
+    struct merge_source *
+        *sources; /* The array is owned, the sources are borrowed. */
     size_t count;
     size_t leaves;           /* count rounded up to a power of two. */
     struct merge_node *tree; /* [1, leaves) losers; [0] is the winner. */
@@ -39,7 +43,8 @@ struct run_merge {
     bool started;
 };
 
-/* @sources (copied) must outlive the merge. */
+/* Merge @sources, which are copied and must outlive the merge. The first
+ * run_merge_next() reads each once. */
 void run_merge_init(struct run_merge *m,
                     struct merge_source *const *sources,
                     size_t count,
@@ -53,7 +58,7 @@ MUST_CHECK int run_merge_next(struct run_merge *m, bool *more, struct err *err);
 static inline const struct merge_source *
 run_merge_current(const struct run_merge *m)
 {
-    return m->sources[m->tree[0].source];
+    return m->sources[m->tree[0].source]; /* INV-1 */
 }
 
 #endif /* MAPREDUCE_SHUFFLE_RUN_MERGE_H */

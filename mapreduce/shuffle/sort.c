@@ -1,9 +1,9 @@
 /* Radix sort of references to pairs, most significant byte first.
  *
- * msd_sort() spreads by one byte of the prefix; when all eight bytes of a piece
- * are equal, tie_sort() sets apart the keys that end here and goes on with the
- * next eight bytes of the others. Keys that share LEVELS_MAX prefixes (256
- * bytes) are left to a merge sort, which bounds the recursion whatever the
+ * msd_sort() distributes by one byte of the prefix; when all eight bytes of a
+ * piece are equal, tie_sort() separates the keys that end here and continues
+ * with the next eight bytes of the others. Keys that share LEVELS_MAX prefixes
+ * (256 bytes) are left to a merge sort, which bounds the recursion whatever the
  * keys.
  */
 #include "mapreduce/shuffle/sort.h"
@@ -13,7 +13,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-/* Below this many references comparing beats spreading. */
+/* Below this many references, insertion is faster than distribution. */
 #define INSERTION_COUNT 40
 #define LEVELS_MAX      32
 
@@ -109,9 +109,9 @@ static void merge_sort(const struct sorter *s,
     memcpy(a + k, tmp + i, (half - i) * sizeof(*a));
 }
 
-/* All of @a agree in 8 * (level + 1) bytes, counting zeros behind ends. Keys
- * that end within them are told apart by length alone and go first; the others
- * are sorted by what follows. */
+/* All of @a agree in 8 * (level + 1) bytes, counting zeros after their ends.
+ * Keys that end within them differ by length alone and go first; the others are
+ * sorted by the bytes that follow. */
 static void tie_sort(const struct sorter *s,
                      struct sort_ref *a,
                      struct sort_ref *tmp,
@@ -193,7 +193,7 @@ static void msd_sort(const struct sorter *s,
         tie_sort(s, a, tmp, n, level);
 }
 
-/* Bring the partitions together; returns where each begins, in @starts. */
+/* Distribute by partition; @starts gets where each begins. */
 static void spread_partitions(struct sort_ref *refs,
                               struct sort_ref *scratch,
                               size_t count,
@@ -212,7 +212,7 @@ static void spread_partitions(struct sort_ref *refs,
     for (size_t i = 0; i < count; i++)
         scratch[starts[refs[i].partition]++] = refs[i];
     memcpy(refs, scratch, count * sizeof(*refs));
-    /* Each has moved on to the start of the next. */
+    /* Each has advanced to the start of the next. */
     memmove(starts + 1, starts, partition_count * sizeof(*starts));
     starts[0] = 0;
 }

@@ -2,8 +2,10 @@
  * them are moved, the pairs are not.
  *
  * Radix from the most significant byte, so that a large array falls into pieces
- * that stay in the cache; what is equal in eight bytes is loaded with the next
- * eight and sorted again. Stable: equal keys keep their order.
+ * that stay in the cache; keys that are equal in eight bytes are loaded with
+ * the next eight and sorted again. Stable: equal keys keep their order.
+ *
+ * Any thread; nothing here parks.
  */
 #ifndef MAPREDUCE_SHUFFLE_SORT_H
 #define MAPREDUCE_SHUFFLE_SORT_H
@@ -15,7 +17,7 @@
 
 struct sort_ref {
     uint64_t prefix; /* sort_prefix() of the key; destroyed by sorting. */
-    uint32_t at;     /* Which pair: the owner's business. */
+    uint32_t at;     /* Which pair: its meaning is the owner's. */
     uint32_t partition;
 };
 
@@ -25,18 +27,18 @@ struct sort_keys {
     const void *ctx;
 };
 
-/* Bytes [from, from + 8) of @key as a big-endian number, zeros behind its end.
+/* Bytes [from, from + 8) of @key as a big-endian number, zeros after its end.
  * PRE: from <= key.len. */
 uint64_t sort_prefix(struct slice key, size_t from);
 
-/* Sort @refs by partition, then key, using as much room at @scratch. */
+/* Sort @refs by partition, then key, using equally much room at @scratch. */
 void sort_refs(struct sort_ref *refs,
                struct sort_ref *scratch,
                size_t count,
                unsigned partition_count,
                const struct sort_keys *keys);
 
-/* Turn each partition's order round, keeping that of equal keys. */
+/* Reverse the order in each partition, keeping that of equal keys. */
 void sort_reverse(struct sort_ref *refs,
                   size_t count,
                   const struct sort_keys *keys);

@@ -1,4 +1,6 @@
-/* Writing spills and reading their indexes. */
+/* Writing spills and reading their indexes. The index is written last and
+ * checked first: a reader never opens a spill whose writer died. Order is
+ * asserted as pairs are written, since every merge later depends on it. */
 #include "mapreduce/shuffle/spill.h"
 
 #include "base/core/coding.h"
@@ -7,7 +9,7 @@
 #include "base/runtime/world.h"
 #include "mapreduce/records/files.h"
 
-/* An index is a few bytes a segment; more is no spill of ours. */
+/* An index is a few bytes per segment; a larger one is not ours. */
 #define INDEX_BYTES_MAX ((uint64_t)64 << 20)
 
 int spill_writer_open(struct spill_writer *s,
@@ -43,6 +45,7 @@ static void block_flush(struct spill_writer *s)
     s->raw_bytes += s->block.raw.len;
     pair_block_builder_finish(&s->block, s->codec, &s->stored);
     stream_writer_append(&s->out, s->stored.data, s->stored.len);
+    INVARIANT(last != NULL);
     last->bytes = stream_writer_offset(&s->out) - last->offset;
 }
 
@@ -79,6 +82,7 @@ void spill_writer_add(struct spill_writer *s,
         segment_start(s, partition);
         last = segment_last(s);
     }
+    INVARIANT(last->partition == partition); /* INV-1 */
     pair_block_builder_add(&s->block, key, value);
     last->pairs++;
     if (s->block.raw.len >= BLOCK_BYTES)
@@ -87,6 +91,7 @@ void spill_writer_add(struct spill_writer *s,
 
 static void index_encode(const struct spill_writer *s, struct buf *out)
 {
+    PRE(s->block.count == 0);
     char *p;
     uint32_t crc;
     uint64_t offset = stream_writer_offset(&s->out);

@@ -55,10 +55,12 @@ MUST_CHECK int spill_writer_open(struct spill_writer *s,
                                  const char *path,
                                  struct block_codec *codec,
                                  struct err *err);
-/* The pairs that follow form a new run: partitions ascend in it, and keys in a
- * partition. */
+/* Start a new run: in it partitions ascend, and keys within a partition. PRE:
+ * the writer is open. */
 void spill_writer_start_run(struct spill_writer *s);
-/* Errors are kept for spill_writer_finish(). PRE: a run was started. */
+/* Append a pair to the run. Errors are kept for spill_writer_finish(). PRE: a
+ * run was started; @partition is not below that of the pair before. Parks when
+ * a buffer is full. */
 void spill_writer_add(struct spill_writer *s,
                       uint32_t partition,
                       struct slice key,

@@ -1,4 +1,5 @@
-/* What jobs may ask for. */
+/* Refusals of what a job asks for, each with the setting that is responsible:
+ * the user can only ask the administrator for a change by its name. */
 #include "mapreduce/task/caps.h"
 
 #include "base/core/buf.h"

@@ -1,5 +1,5 @@
-/* What an administrator lets jobs of a cell ask for: looked at when a job is
- * submitted, and again by each worker, whose own settings count there.
+/* The most that an administrator lets jobs of a cell ask for: checked when a
+ * job is submitted, and again by each worker against its own settings.
  *
  * Threads: any; nothing here parks.
  */
@@ -14,18 +14,18 @@
 
 struct mr_options;
 
-/* Zeros refuse nothing. */
+/* A zeroed struct allows everything. */
 struct job_caps {
-    uint64_t memory_max;    /* Bytes that a job's own code may have in an
-                               attempt; 0: any number. */
+    uint64_t memory_max; /* Bytes that a job's own code may use in an attempt;
+                            0: any number. */
     unsigned processes_max; /* That an attempt may start; 0: any number. */
     bool no_network;        /* Attempts open no sockets. */
     bool sandbox_always;    /* Attempts without a sandbox are refused, */
     bool no_objects;        /* and so are jobs that are shared objects. */
 };
 
-/* ERR_DENIED says what was asked for, what the bound is, and which setting
- * says so. */
+/* ERR_DENIED: the text has what was asked for and the bound, the hint the
+ * setting. Nothing is owned. */
 MUST_CHECK int job_caps_check(const struct job_caps *caps,
                               const struct mr_options *o,
                               struct err *err);

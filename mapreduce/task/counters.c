@@ -1,5 +1,6 @@
-/* A short list: jobs have a handful of counters, and hot ones are held by
- * pointer. */
+/* A linked list: jobs have a handful of counters, and hot ones are held by
+ * pointer, which a list never moves. Sums wrap, as unsigned arithmetic: a
+ * counter is never worth failing a job for. */
 #include "mapreduce/task/counters.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static struct counter *counter_new(struct counters *c, struct slice name)
         c->first = n;
     c->last = n;
     c->count++;
+    INVARIANT(c->count <= COUNTERS_MAX + 1); /* INV-2 */
     return n;
 }
 

@@ -1,4 +1,13 @@
-/* Named counters of one task attempt, and their sums over a job. One thread. */
+/* Named counters of one task attempt, and their sums over a job.
+ *
+ * Invariants
+ *
+ * INV-1. A counter never moves while the list lives: jobs keep pointers. INV-2.
+ * Names differ, and count is at most COUNTERS_MAX and one ("other"). Both kept
+ * by counters_get().
+ *
+ * One thread. Nothing here parks.
+ */
 #ifndef MAPREDUCE_TASK_COUNTERS_H
 #define MAPREDUCE_TASK_COUNTERS_H
 
@@ -20,13 +29,13 @@ struct counters {
     size_t count;
 };
 
-/* A job that makes counters of its keys' names meets this bound, not the end of
- * memory; what is counted beyond it goes to the counter "other". */
+/* A job that derives counter names from its keys reaches this bound instead of
+ * the end of memory; the rest is counted in "other". */
 #define COUNTERS_MAX           1000
 #define COUNTER_NAME_BYTES_MAX 128
 
-/* How the job's own code was confined, of attempts that said what came of them:
- * in a cage, in one without namespaces, or not at all. */
+/* How the job's own code was confined, by attempts that reported: in a cage, in
+ * one without namespaces, or not at all. */
 #define COUNTERS_SANDBOX      "sandbox."
 #define COUNTERS_SANDBOX_CAGE COUNTERS_SANDBOX "cage"
 #define COUNTERS_SANDBOX_WEAK COUNTERS_SANDBOX "weak"
@@ -40,7 +49,7 @@ int64_t *counters_get(struct counters *c, const char *name);
 
 /* Add all of @from to @into. */
 void counters_merge(struct counters *into, const struct counters *from);
-/* Those whose names begin with @prefix. */
+/* Add the counters of @from whose names begin with @prefix. */
 void counters_merge_some(struct counters *into,
                          const struct counters *from,
                          const char *prefix);
@@ -48,7 +57,7 @@ void counters_merge_some(struct counters *into,
 int64_t counters_value(const struct counters *c, const char *name);
 
 void counters_encode(const struct counters *c, struct buf *out);
-/* Add what was encoded; sets in->bad when it is malformed. */
+/* Add the counters encoded in @in; sets in->bad when malformed. */
 void counters_decode(struct counters *c, struct cursor *in);
 
 #endif /* MAPREDUCE_TASK_COUNTERS_H */

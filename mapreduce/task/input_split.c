@@ -1,6 +1,7 @@
 /* Splits as data: the growing list that a planner fills, their encoding in task
- * specs and journals, and the words messages use for them. What is decoded came
- * from a file or a peer: a range that ends before it begins is malformed. */
+ * specs and journals, and the words messages use for them. Decoded
+ * bytes come from files and peers: a range that ends before it begins is
+ * malformed. */
 #include "mapreduce/task/input_split.h"
 
 #include "base/core/coding.h"
@@ -22,6 +23,7 @@ void input_splits_close(struct input_splits *s)
 struct input_split *
 input_splits_add(struct input_splits *s, unsigned input, const char *path)
 {
+    PRE(path != NULL);
     struct input_split *n;
     if (s->count == s->cap) {
         s->cap = MAX_OF(16, 2 * s->cap);
@@ -95,6 +97,7 @@ void input_split_close(struct input_split *s)
 
 void input_split_place(struct input_split *s, const char *machine)
 {
+    PRE(machine != NULL);
     for (size_t i = 0; i < INPUT_MACHINES_MAX; i++) {
         if (s->machines[i] && strcmp(s->machines[i], machine) == 0)
             return;

@@ -1,9 +1,9 @@
 /* A split: the piece of one input that a map task reads.
  *
  * A byte range of a text file, some blocks of a record file, a whole compressed
- * file, or a range of rows. Plain data, owned by whoever made it: it travels in
- * task specs to wherever the task runs, and is written into the job's journal.
- * Cutting inputs into splits and reading them is input/.
+ * file, or a range of rows. Plain data: it travels in task
+ * specs to the machine where the task runs, and is written into the job's
+ * journal. Cutting inputs into splits and reading them is input/.
  *
  * Invariants
  *     INV-1. begin <= end; rows use first_row and end_row instead.

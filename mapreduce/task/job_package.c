@@ -1,4 +1,6 @@
-/* A job's setup as bytes, closed by a CRC32C. */
+/* A job's setup as bytes, closed by a CRC32C. The package crosses the network
+ * once per job and worker; reader and writer are the same version, so its
+ * fields have no tags. */
 #include "mapreduce/task/job_package.h"
 
 #include "base/core/coding.h"
@@ -43,6 +45,7 @@ static void get_key(unsigned char *to, struct cursor *in)
 
 void job_package_encode(const struct job_setup *s, struct buf *out)
 {
+    PRE(s->job_id != NULL);
     size_t from = out->len;
     struct buf options = BUF_INIT;
     saved_job_encode(s->opts, s->job_id, s->job_time_us, &options);

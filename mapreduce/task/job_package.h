@@ -1,10 +1,10 @@
-/* What a worker on another machine needs of a job, as bytes: the options and
- * the struct job_setup made from them. Read into storage of its own.
+/* A job as a worker on another machine needs it, as bytes: the options and the
+ * struct job_setup made from them, read into storage of their own.
  *
- * Not in it: whatever belongs to a process (world, store, security, functions),
- * which the reader fills in; and the work directory, which is its own.
+ * Not in it: what belongs to a process (world, store, security, functions),
+ * which the reader sets; and the work directory of the worker.
  *
- * Threads: none of its own.
+ * Any thread. Nothing here parks.
  */
 #ifndef MAPREDUCE_TASK_JOB_PACKAGE_H
 #define MAPREDUCE_TASK_JOB_PACKAGE_H
@@ -21,7 +21,8 @@ struct job_package {
 };
 
 void job_package_encode(const struct job_setup *setup, struct buf *out);
-/* ERR_CORRUPT. setup.world is @w. Close it in any case. */
+/* Read what job_package_encode() wrote into @p; setup.world is @w. ERR_CORRUPT.
+ * Close @p in any case. */
 MUST_CHECK int job_package_decode(struct job_package *p,
                                   struct slice bytes,
                                   struct world *w,

@@ -1,7 +1,8 @@
 /* The settings that all attempts of a job share.
  *
  * Made by the job master before it starts attempts, or read from a package
- * (job_package.h) by a worker; read-only afterwards, and so any thread's.
+ * (job_package.h) by a worker; read-only afterwards, and so shared by all
+ * threads.
  */
 #ifndef MAPREDUCE_TASK_JOB_SETUP_H
 #define MAPREDUCE_TASK_JOB_SETUP_H
@@ -16,8 +17,7 @@
 
 struct cage_rules;
 
-/* All a worker must know of a job besides its tasks. Built by the job master
- * before it starts workers; read-only afterwards. */
+/* Everything an attempt must know of its job, besides its task. */
 struct job_setup {
     const struct mr_job *job;
     const struct mr_options *opts; /* Borrowed. */
@@ -31,7 +31,8 @@ struct job_setup {
     size_t output_count;
     char *job_id;
     char *work_dir; /* Spills and reports. */
-    bool encrypts;  /* Spills, with this key, which is written nowhere: */
+    bool encrypts;  /* Spills are encrypted with this key, which is written
+                       nowhere: */
     unsigned char spill_key[AEAD_KEY_BYTES];
     unsigned char scratch_key[AEAD_KEY_BYTES]; /* Of SPECs with `scratch`. */
     int64_t job_time_us;
@@ -42,18 +43,18 @@ struct job_setup {
     bool reads_tables;
     bool remote;         /* The store is a cell's: reached by connections. */
     bool threads_before; /* The store is open in this process. */
-    bool user_files;     /* Its user runs it on this machine: his code may see
-                            the directory where he is. */
-    bool weak_sandbox;   /* The administrator lets user code run where the
-                            kernel cannot confine it. */
+    bool user_files; /* The user runs it on this machine: the job's code may see
+                        the user's working directory. */
+    bool weak_sandbox; /* The administrator lets user code run where the
+                          kernel cannot confine it. */
     const struct cage_rules *cage; /* For what an attempt starts; NULL: none. */
-    bool relayed; /* Of an attempt that is not trusted: its worker opens for it
-                     what it reads and writes, files and rows. */
-    bool cell_files; /* Of a package: files are those of a cell, which
-                        whoever runs attempts opens. */
+    bool relayed;    /* For attempts that are not trusted: the worker opens the
+                        files and reads the rows for them. */
+    bool cell_files; /* From a package: files are those of a cell, which the
+                        process that runs attempts opens. */
 };
 
-/* Are tables written as SSTables? */
+/* Does an output write its table as SSTables? */
 static inline bool job_setup_loads(const struct job_setup *s)
 {
     bool loads = false;

@@ -1,4 +1,6 @@
-/* What the job master knows of a job's code, as data. */
+/* The properties of a job's code, copied out of its struct mr_job and encoded:
+ * the job master of a cell learns them from a worker that has loaded the code.
+ */
 #include "mapreduce/task/job_traits.h"
 
 #include "base/core/coding.h"
@@ -58,6 +60,7 @@ void job_traits_close(struct job_traits *t)
 
 void job_traits_encode(const struct job_traits *t, struct buf *out)
 {
+    PRE(t->name != NULL);
     buf_put_text(out, t->name);
     buf_put_u8(out, t->has_reduce);
     buf_put_u8(out, t->combines);

@@ -26,7 +26,7 @@ put_settings(struct buf *out, const struct mr_setting *list, size_t count)
     }
 }
 
-/* The numbers of options, in the order they are written. */
+/* The options that are numbers, in the order they are written. */
 #define NUMBERS(X)                                                             \
     X(workers)                                                                 \
     X(reducers)                                                                \
@@ -40,7 +40,7 @@ put_settings(struct buf *out, const struct mr_setting *list, size_t count)
     X(attempts_max)                                                            \
     X(skips_max)
 
-/* The same of what is on or off. */
+/* The options that are on or off, likewise. */
 #define FLAGS(X)                                                               \
     X(network)                                                                 \
     X(no_sandbox)                                                              \
@@ -55,6 +55,7 @@ void saved_job_encode(const struct mr_options *o,
                       int64_t job_time_us,
                       struct buf *out)
 {
+    PRE(job_id != NULL);
     const struct mr_program *p = &o->program;
     buf_put_text(out, job_id);
     buf_put_zigzag(out, job_time_us);
@@ -135,7 +136,8 @@ int saved_job_decode(struct saved_job *j, struct slice body, struct err *err)
 #define GET(name) o->name = cursor_u8(&in) != 0;
     FLAGS(GET)
 #undef GET
-    if (cursor_left(&in) > 0) /* Before there were principals it ended here. */
+    if (cursor_left(&in) >
+        0) /* Older journals end here: they have no principal. */
         o->principal = cursor_text(&in);
     if (cursor_left(&in) > 0) /* Later additions likewise. */
         o->weak_sandbox = cursor_u8(&in) != 0;

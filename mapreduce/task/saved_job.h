@@ -1,8 +1,9 @@
 /* The options of a job as bytes, and read back into storage of their own.
  *
  * The beginning of a journal, a submission to the job master of a cell and the
- * package that workers get hold them. What belongs to a process is not saved:
- * its world, store, functions and their contexts are for the reader to set.
+ * package that workers get hold them. Members that belong to a process are not
+ * saved: its world, store, functions and their contexts are for the reader to
+ * set.
  *
  * Any thread. Nothing here parks.
  */
@@ -20,7 +21,7 @@
 struct saved_job {
     char *job_id; /* Owned. */
     int64_t job_time_us;
-    struct mr_options options; /* What was saved of them; strings are owned. */
+    struct mr_options options; /* The saved ones; strings are owned. */
     char *job_name;            /* Of a built-in job, or NULL. Owned. */
 };
 

@@ -13,6 +13,7 @@ static void free_slice(struct slice s)
 
 void spec_encode(const struct mr_spec *s, struct buf *out)
 {
+    PRE(s->kind < MR_SPEC_KINDS);
     buf_put_varint(out, (uint64_t)s->kind);
     buf_put_text(out, s->name);
     buf_put_text(out, s->path);

@@ -1,8 +1,8 @@
-/* A page shared between an attempt and the job master: how far it is, and which
- * record it is at, readable after it died of that record.
+/* A page shared between an attempt and the job master: how far the attempt is,
+ * and which record it is at, readable after the record killed it.
  *
- * Written by the attempt alone, one relaxed store a field: the reader wants a
- * recent view while it runs, and an exact one only once it is dead.
+ * The attempt alone writes it, one relaxed store per field: the reader needs a
+ * recent view while the attempt runs, and an exact one only once it is dead.
  */
 #ifndef MAPREDUCE_TASK_STATUS_H
 #define MAPREDUCE_TASK_STATUS_H
@@ -39,7 +39,8 @@ struct task_status {
 #define STATUS_GET(s, field)                                                   \
     atomic_load_explicit(&(s)->field, memory_order_relaxed)
 
-/* Copy the start of @text into the note. */
+/* Copy the start of @text into the note. The length is 0 meanwhile, so that a
+ * reader never takes a mixture for the note. */
 static inline void status_note(struct task_status *s, struct slice text)
 {
     size_t n = text.len < STATUS_NOTE_BYTES ? text.len : STATUS_NOTE_BYTES;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 
 const char *mr_param(const struct mr_task *t, const char *name)
 {
@@ -109,6 +110,7 @@ void task_misuse(struct mr_task *t, const char *did)
 
 bool mr_has_output(const struct mr_task *t, const char *name)
 {
+    PRE(t->setup != NULL);
     for (size_t i = 0; i < t->setup->output_count; i++) {
         const char *n = t->setup->outputs[i].name;
         if (n && strcmp(n, name) == 0)

@@ -1,5 +1,6 @@
 /* Task specs and reports as bytes, closed by a CRC32C: a report is read from a
- * file that a dying process may have cut. */
+ * file that a dying process may have cut. Lists are counted before memory is
+ * taken for them, and indexes are checked against the lists they point into. */
 #include "mapreduce/task/task_spec.h"
 
 #include "base/core/coding.h"
@@ -42,7 +43,7 @@ static void task_spec_seal(struct buf *out, size_t from)
     buf_put_le32(out, crc32c(out->data + from, out->len - from));
 }
 
-/* The bytes without their checksum, which must be right. */
+/* The bytes before the checksum, which must be right. */
 static int
 task_spec_unseal(struct slice bytes, struct cursor *in, struct err *err)
 {
@@ -188,7 +189,8 @@ static void decode_splits(struct task_spec *s, struct cursor *in)
     }
 }
 
-/* All cuts go into one buffer, whose address is known only at the end. */
+/* All cuts are copied into one buffer, whose address is known only at the end.
+ */
 static void decode_cuts(struct task_spec *s, struct cursor *in)
 {
     size_t at = 0;
@@ -218,11 +220,12 @@ static void decode_segments(struct task_spec *s, struct cursor *in)
     }
 }
 
-/* What is an index is one of something. */
+/* Indexes must be inside the lists they point into. */
 static void check_indexes(const struct task_spec *s, struct cursor *in)
 {
     for (size_t i = 0; i < s->segment_count; i++)
-        in->bad |= s->segments[i].file >= s->file_count;
+        in->bad |= s->segments[i].file >= s->file_count ||
+                   s->segments[i].bytes > UINT64_MAX - s->segments[i].offset;
     for (size_t i = 0; i < s->spill_count && s->place_count > 0; i++)
         in->bad |= s->spills[i].place >= s->place_count;
 }

@@ -1,5 +1,12 @@
-/* What the job master tells a worker to do, and what the worker answers: plain
- * data with an encoding, so that worker and master need not share memory.
+/* The orders of the job master to an attempt, and the report of the attempt:
+ * plain data with an encoding, so that the two need not share memory.
+ *
+ * Invariants, kept by the decoders:
+ *
+ *     INV-1. Indexes (spill.place, segment.file) are inside their lists.
+ *     INV-2. segment.offset + segment.bytes does not overflow.
+ *
+ * Any thread, one at a time. Nothing here parks.
  */
 #ifndef MAPREDUCE_TASK_TASK_SPEC_H
 #define MAPREDUCE_TASK_TASK_SPEC_H
@@ -28,12 +35,12 @@ struct task_spill {
     uint32_t place; /* Of task_spec.places; not used on one machine. */
 };
 
-/* A piece of a file with sorted pairs: what a worker makes of the spills before
+/* A piece of a file of sorted pairs: a worker makes them of the spills before
  * it starts a reduce attempt. */
 struct task_segment {
     uint32_t file; /* Of task_spec.files. */
     uint64_t offset;
-    uint64_t bytes; /* 0: all of the partition that is in the file, a spill. */
+    uint64_t bytes; /* 0: the whole partition in the file, which is a spill. */
     uint64_t pairs;
 };
 
@@ -55,11 +62,11 @@ struct task_spec {
     size_t segment_count;
     char **files; /* Paths. Owned. */
     size_t file_count;
-    uint64_t *skips; /* Records or groups not to touch. Owned. */
+    uint64_t *skips; /* Numbers of records or groups to skip. Owned. */
     size_t skip_count;
-    uint64_t *group_skips; /* The groups of a whole task. Owned. */
+    uint64_t *group_skips; /* Groups to skip in a whole task. Owned. */
     size_t group_skip_count;
-    /* An output: the key for what is written for its table. Owned; none where
+    /* Per output: the key for what is written for its table. Owned; none where
      * nothing is encrypted. */
     struct key_loan *loans;
     size_t loan_count;
@@ -68,7 +75,7 @@ struct task_spec {
 void task_spec_init(struct task_spec *s);
 void task_spec_close(struct task_spec *s);
 void task_spec_encode(const struct task_spec *s, struct buf *out);
-/* ERR_CORRUPT. Close it in any case. */
+/* Read what task_spec_encode() wrote. ERR_CORRUPT. Close it in any case. */
 MUST_CHECK int
 task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err);
 
@@ -77,10 +84,10 @@ void task_spec_prefix(const struct task_spec *s, struct buf *out);
 /* "map task 3", for messages. */
 void task_kind_describe(enum task_kind kind, uint32_t index, struct buf *out);
 
-/* What a worker is to bring together while maps still run, for reduce tasks
- * that are likely to start there. Each adds to what it was told before. */
+/* Spills that a worker is to bring together while maps still run, for reduce
+ * tasks that are likely to start there. Each adds to those it got before. */
 struct task_pull {
-    bool over;            /* No map runs any more: there is no more to tell. */
+    bool over;            /* No map runs any more: this is the last. */
     uint32_t *partitions; /* More of them: of all spills. Owned. */
     size_t partition_count;
     struct task_spill *spills; /* More of them: for all partitions. Owned. */
@@ -91,7 +98,7 @@ struct task_pull {
 
 void task_pull_close(struct task_pull *p);
 void task_pull_encode(const struct task_pull *p, struct buf *out);
-/* ERR_CORRUPT. Close it in any case. */
+/* Read what task_pull_encode() wrote. ERR_CORRUPT. Close it in any case. */
 MUST_CHECK int
 task_pull_decode(struct task_pull *p, struct slice bytes, struct err *err);
 

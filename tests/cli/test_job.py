@@ -228,7 +228,7 @@ class Jobs(CliTest):
                                "-o", "file:out")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b"in.gz: near offset", done.stderr)
-        self.assertIn(b"1 damaged place passed over", done.stderr)
+        self.assertIn(b"1 damaged place skipped", done.stderr)
         for line in ("word0\t50", "word2\t49", "word3\t50"):
             self.assertIn(line, self.result("out"))
         self.assertIn("in.gz: near offset", self.fails(
