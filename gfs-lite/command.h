@@ -1,16 +1,16 @@
-/* Changes of the namenode's state, as they travel from clients and lie in the
- * replicated log, and the answers to them.
+/* Changes of the namenode's state, as clients send them and the replicated log
+ * stores them, and the answers to them.
  *
  *     command = array of the fields of struct gfs_command, in their order
  *     result  = array of the fields of struct gfs_result, in their order
  *
- * One record serves every operation; a field that an operation has no use for
- * is 0 or empty and costs a byte. Times and chance come inside the command: to
- * apply one is a function of the state and the command alone.
+ * One record serves every operation; a field that an operation does not use is
+ * 0 or empty and costs a byte. Times and random choices are inside the command:
+ * applying one is a function of the state and the command alone.
  *
- * A client numbers its commands within its session. A command that is tried
- * again, because its outcome was not learnt, carries the same number and gets
- * the answer of its first execution.
+ * A client numbers its commands within its session. A command that is sent
+ * again, because its outcome is unknown, carries the same number and gets the
+ * answer of its first execution (RIFL).
  */
 #ifndef GFS_LITE_COMMAND_H
 #define GFS_LITE_COMMAND_H
@@ -43,7 +43,7 @@ struct buf;
 /* Values are part of the log's format: never renumber. */
 enum gfs_op {
     /* From clients. */
-    GFS_OP_SESSION_OPEN = 1, /* text: who it is, for messages. */
+    GFS_OP_SESSION_OPEN = 1, /* text: the client's name, for messages. */
     GFS_OP_SESSION_CLOSE = 2,
     GFS_OP_MKDIRS = 3,          /* path */
     GFS_OP_CREATE = 4,          /* path, replication, flags EXCLUSIVE, SHARED */
@@ -63,27 +63,27 @@ enum gfs_op {
     GFS_OP_SETTLE = 15, /* file, epoch, chunk and length of the last one, which
                            is on the disks of its servers: it is sealed */
     GFS_OP_SET_MODE = 16,  /* path, mode */
-    GFS_OP_SET_OWNER = 17, /* path, text: who; "": the servers */
+    GFS_OP_SET_OWNER = 17, /* path, text: the owner; "": the servers */
     GFS_OP_GRANT = 18,     /* path, text: a principal, role:NAME or *, length:
                               enum gfs_grant, flags REVOKE */
     /* From the leader alone. */
     GFS_OP_FENCE = 32,           /* file, chunk */
     GFS_OP_SEAL = 33,            /* file, chunk, version, length, flags CLOSE */
     GFS_OP_SESSION_EXPIRE = 34,  /* session */
-    GFS_OP_TRASH_EXPIRE = 35,    /* length: a step of those older than that */
+    GFS_OP_TRASH_EXPIRE = 35,    /* length: a step of those removed before it */
     GFS_OP_SERVER_REGISTER = 36, /* chunk: its own number; text: its address;
                                     path: machine; to: rack */
     GFS_OP_SERVER_STATE = 37,    /* chunk: its number; flags: enum
                                     gfs_server_state */
     GFS_OP_REAP = 38,            /* A step of freeing removed trees. */
-    GFS_OP_COPY = 39,            /* A step of a snapshot; length: at most so
-                                    many inodes and chunks, 0: all. */
-    GFS_OP_REPLICATE = 40,       /* A step of setting it: path, replication,
-                                    length; to: the path it goes on behind. */
+    GFS_OP_COPY = 39, /* A step of a snapshot; length: at most that many inodes
+                         and chunks, 0: all. */
+    GFS_OP_REPLICATE = 40, /* A step of setting it: path, replication, length;
+                              to: the path to continue after. */
 };
 
 enum gfs_flags {
-    GFS_EXCLUSIVE = 1, /* ERR_EXISTS instead of starting afresh. */
+    GFS_EXCLUSIVE = 1, /* ERR_EXISTS instead of replacing. */
     GFS_SHARED = 2,    /* Many writers, by record append. */
     GFS_TREE = 4,      /* With all below it. */
     GFS_TRASH = 8,     /* Into the trash. */
@@ -109,19 +109,19 @@ enum gfs_mode {
 };
 
 #define GFS_MODE_MAX 127
-/* What is made without a mask may be used by all. */
+/* The mode of files made without a mask: all principals may use them. */
 #define GFS_MODE_FILE      (32 | 16 | 4 | 2)
 #define GFS_MODE_DIRECTORY 63
 /* Of the root: all make entries, and each removes his own. */
 #define GFS_MODE_ROOT (GFS_MODE_DIRECTORY | GFS_STICKY)
 
-/* What a grant gives, for a path and all below it. */
+/* Rights that a grant gives, to a path and all below it. */
 enum gfs_grant {
     GFS_GRANT_READ = 1,
     GFS_GRANT_WRITE = 2,
 };
 
-/* What the operator wants of a chunk server. */
+/* The state that the operator wants of a chunk server. */
 enum gfs_server_state {
     GFS_SERVER_IN_SERVICE,
     GFS_SERVER_LEAVING, /* Its chunks are to be elsewhere first. */
@@ -138,7 +138,7 @@ struct gfs_command {
     enum gfs_op op;
     uint64_t session;  /* 0: the leader itself, or a session to be opened. */
     uint64_t sequence; /* Of the command in its session, from 1. */
-    uint64_t answered; /* The client has the answers of all up to here. */
+    uint64_t answered; /* The client has all answers up to here. */
     uint64_t time_us;  /* Wall clock of the leader. */
     struct slice path;
     struct slice to;
@@ -152,22 +152,22 @@ struct gfs_command {
     uint32_t replication;
     uint32_t flags;
     struct gfs_server_set servers;
-    /* From the leader, whatever a client sends: */
-    struct slice caller; /* Who wants it, and owns what it makes; "": the
+    /* Set by the leader, whatever a client sends: */
+    struct slice caller; /* The principal, who owns files that it makes; "": the
                             servers. */
     struct slice roles;  /* His, with commas. */
-    uint32_t mode; /* SET_MODE: the new one, from the client. Else the bits that
-                      what it makes does not get. */
+    uint32_t mode; /* SET_MODE: the new one, from the client. Else bits that new
+                      files and directories do not get. */
 };
 
 struct gfs_result {
     int code;          /* 0 or ERR_*. */
     struct slice text; /* Of an error; SET_REPLICATION, REPLICATE: the path to
-                          go on behind, or empty. */
+                          continue after, or empty. */
     struct slice hint;
     uint64_t session;
     uint64_t file;  /* SNAPSHOT: not 0 while it is being made. */
-    uint64_t epoch; /* Of the writer: who comes later has a greater one. */
+    uint64_t epoch; /* Of the writer: a later one has a greater epoch. */
     uint64_t chunk;
     uint64_t version;
     uint64_t length; /* APPEND_OPEN: the file's; SEAL: the chunk's. */
@@ -177,17 +177,19 @@ struct gfs_result {
 
 /* May a client send it? */
 bool gfs_op_is_for_clients(enum gfs_op op);
-/* "create" and so on; "?" for what is none. */
+/* "create" and so on; "?" for an unknown one. */
 const char *gfs_op_name(enum gfs_op op);
 
+/* Append @c to @out. */
 void gfs_command_put(const struct gfs_command *c, struct buf *out);
-/* Slices borrow from @in. ERR_CORRUPT: not a command, or a field beyond its
- * bounds. */
+/* Decode @in. Slices borrow from @in. ERR_CORRUPT: not a command, or a field
+ * beyond its bounds. */
 MUST_CHECK int
 gfs_command_get(struct slice in, struct gfs_command *c, struct err *err);
 
+/* Append @r to @out. */
 void gfs_result_put(const struct gfs_result *r, struct buf *out);
-/* Slices borrow from @in. Errors: ERR_CORRUPT. */
+/* Decode @in. Slices borrow from @in. ERR_CORRUPT. */
 MUST_CHECK int
 gfs_result_get(struct slice in, struct gfs_result *r, struct err *err);
 

@@ -194,3 +194,12 @@ void *id_map_walk(const struct id_map *m, struct id_map_walk *w)
         w->at = m->cap;
     }
 }
+
+void id_map_close_all(struct id_map *m)
+{
+    size_t at = 0;
+    void *item;
+    while ((item = id_map_next(m, &at)))
+        mem_free(item);
+    id_map_close(m);
+}

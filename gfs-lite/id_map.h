@@ -1,8 +1,12 @@
 /* A map from numbers to structs that begin with theirs: a pointer a slot, open
  * addressing, no tombstones.
  *
- * Tables here hold millions of small structs; a slot that repeats key
- * and hash would be most of what they cost. One thread.
+ * Tables here hold millions of small structs; a slot that repeats key and hash
+ * would cost more than they do. It grows a few slots at a time, so that no
+ * single insert stalls the loop. One thread.
+ *
+ *     INV-1. Of the two tables that exist while it grows, an item is in one.
+ *     INV-2. count items in all; never more than the load limit of `cap`.
  */
 #ifndef GFS_LITE_ID_MAP_H
 #define GFS_LITE_ID_MAP_H
@@ -24,8 +28,10 @@ struct id_map {
 };
 
 void id_map_close(struct id_map *m); /* The structs are the caller's. */
-/* Have room for @count more. Whoever fills a map in the order in which another
- * was walked must do so first: that order fills the slots from one end. */
+/* Free the structs, each one allocation, with mem_free(), and close. */
+void id_map_close_all(struct id_map *m);
+/* Make room for @count more. Required before a map is filled in the order in
+ * which another was walked: that order fills the slots from one end. */
 void id_map_reserve(struct id_map *m, size_t count);
 /* Borrowed, or NULL. */
 void *id_map_get(const struct id_map *m, uint64_t id);
@@ -45,8 +51,8 @@ struct id_map_walk {
     bool again;
 };
 
-/* What is in the map from the beginning to the end of the walk comes at least
- * once; it may come again. NULL at the end. */
+/* The next item. Every item that is in the map from the beginning to the end of
+ * the walk is returned at least once, some again. NULL at the end. */
 void *id_map_walk(const struct id_map *m, struct id_map_walk *w);
 
 #endif /* GFS_LITE_ID_MAP_H */

@@ -1,8 +1,11 @@
-/* One chunk's file.
+/* One chunk's file: creation, appends, sync, version, seal, and opening after a
+ * crash. GFS 5.2 has the checksums, a 64 KiB block each.
  *
- * A change takes several calls on the file (data, checksums, tail record), a
- * large one in one go on a thread of the pool. The state in memory changes
- * afterwards, on the loop, so that readers see all of a change or nothing.
+ * A change takes several writes (data, checksums, tail record), a large one on
+ * a thread of the pool. The state in memory changes afterwards, on the loop, so
+ * that readers see all of a change or nothing of it. Of the tail records the
+ * one before the last is always intact: a torn write costs unacknowledged bytes
+ * only.
  */
 #include "gfs-lite/chunkserver/chunk_file.h"
 
@@ -15,16 +18,19 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
 
-/* An append of so much is summed up and written at once; one of more keeps the
+/* Larger appends are summed up and written by the pool: they would hold the
  * loop too long. */
 #define QUICK_BYTES_MAX ((size_t)256 << 10)
-/* The disk is told of so much at a time: enough for it to write in one go. */
+/* The disk is given pieces of this size to write back: enough for one request.
+ */
 #define WRITE_BACK_BYTES ((uint32_t)2 << 20)
-/* Room kept ahead of a chunk that is long enough to be worth it; of one that
- * has got so far, all it can need: while room is made its writer waits. */
+/* Room is reserved this far ahead of a chunk that is long enough to be worth
+ * it, and in full for a chunk of KEEP_ALL_BYTES: its writer waits while room is
+ * made. */
 #define KEEP_BYTES     ((uint32_t)16 << 20)
 #define KEEP_ALL_BYTES ((uint32_t)8 << 20)
-/* Of an unsealed chunk: the server's three, and one of a writer let in. */
+/* Of an unsealed chunk: three of the server, and one of a writer with a grant.
+ */
 #define TAILS_MAX 4
 
 int chunk_file__write_bytes(struct file *file,
@@ -42,6 +48,7 @@ int chunk_file__write_bytes(struct file *file,
 static struct chunk_file *
 new_file(struct world *w, const char *path, struct file *file)
 {
+    PRE(file);
     struct chunk_file *f = mem_zalloc(1, sizeof(*f));
     f->world = w;
     f->path = mem_strdup(path);
@@ -87,11 +94,13 @@ int chunk_file_create(struct world *w,
     rc = write_identity(file, &id, err);
     if (rc) {
         file_close(file);
-        (void)!world_remove(w, path, NULL); /* If it can: it is nothing yet. */
+        (void)!world_remove(
+            w, path, NULL); /* If possible: the file has no content yet. */
         return rc;
     }
     *out = new_file(w, path, file);
     (*out)->id = id;
+    POST(!(*out)->id.sealed && (*out)->length == 0);
     return 0;
 }
 
@@ -114,8 +123,7 @@ int chunk_file_identify(struct world *w,
     return rc;
 }
 
-/* --- changing
- * ----------------------------------------------------------------- */
+/* --- changing ---------------------------------------------------------- */
 
 static int write_table(struct chunk_file *f,
                        uint32_t first,
@@ -125,6 +133,7 @@ static int write_table(struct chunk_file *f,
 {
     if (count == 0)
         return 0;
+    PRE(first + count <= CHUNK_BLOCKS_MAX); /* INV-3 */
     return chunk_file__write_bytes(f->file,
                                    CHUNK_TABLE_AT + (uint64_t)first * 4,
                                    entries, count * sizeof(entries[0]), err);
@@ -135,6 +144,7 @@ static int write_tail(struct chunk_file *f,
                       enum chunk_slot slot,
                       struct err *err)
 {
+    PRE(tail->length <= GFS_CHUNK_BYTES);
     char sector[CHUNK_SECTOR_BYTES];
     chunk_tail_put(tail, sector);
     return chunk_file__write_bytes(f->file, (uint64_t)slot * CHUNK_SECTOR_BYTES,
@@ -153,18 +163,21 @@ int chunk_file__sum_up(struct file_job *job)
     if (!job->wanted_crc || *job->wanted_crc == data_crc)
         return 0;
     return err_set(job->err, ERR_CORRUPT,
-                   "%zu bytes came with another checksum than theirs",
+                   "%zu bytes do not have the checksum that came with them",
                    job->data.len);
 }
 
 void chunk_file__take_append(const struct file_job *job)
 {
     struct chunk_file *f = job->file;
+    PRE(job->sums.first_block + job->sums.block_count <= CHUNK_BLOCKS_MAX);
+    PRE(job->tail.length >= f->length); /* INV-1 */
     memcpy(f->table + job->sums.first_block, job->sums.entries,
            job->sums.block_count * sizeof(job->sums.entries[0]));
     f->length = job->tail.length;
     f->tail_crc = job->tail.crc;
     f->sequence = job->tail.sequence;
+    POST(f->length <= GFS_CHUNK_BYTES);
 }
 
 int chunk_file__write_records(const struct file_job *job)
@@ -203,6 +216,7 @@ int chunk_file_append(struct chunk_file *f,
         do_append(&job);
     else
         offload(do_append, &job);
+    INVARIANT(job.rc || job.tail.length == f->length + data.len);
     if (job.rc)
         return job.rc;
     chunk_file__take_append(&job);
@@ -221,12 +235,14 @@ void chunk_file_write_back(struct chunk_file *f)
                          from + WRITE_BACK_BYTES);
     if (to <= from)
         return;
-    f->started = to; /* Before parking: another turn begins here. */
+    INVARIANT(to <= f->length);
+    f->started = to; /* Before parking: the next piece begins here. */
     file_write_back(f->file, CHUNK_DATA_AT + (uint64_t)from, to - from);
 }
 
 bool chunk_file_lacks_room(const struct chunk_file *f)
 {
+    PRE(f->kept <= GFS_CHUNK_BYTES);
     return !f->id.sealed && f->kept < GFS_CHUNK_BYTES &&
            f->length >= WRITE_BACK_BYTES &&
            f->kept <= f->length + KEEP_BYTES / 2;
@@ -238,6 +254,7 @@ void chunk_file_keep_room(struct chunk_file *f)
         return;
     f->kept = f->length >= KEEP_ALL_BYTES ? (uint32_t)GFS_CHUNK_BYTES
                                           : f->length + KEEP_BYTES;
+    POST(f->kept >= f->length);
     file_allocate(f->file, CHUNK_DATA_AT + (uint64_t)f->kept);
 }
 
@@ -291,6 +308,7 @@ int chunk_file_set_version(struct chunk_file *f,
 {
     struct chunk_identity id = f->id;
     int rc = chunk_file_sync(f, err);
+    PRE(version >= f->id.version); /* INV-2 */
     id.version = version;
     return rc ? rc : store_identity(f, id, err);
 }
@@ -299,6 +317,7 @@ int chunk_file_set_version(struct chunk_file *f,
 static int
 crc_at(struct chunk_file *f, uint32_t length, uint32_t *crc, struct err *err)
 {
+    PRE(length <= f->length);
     uint32_t block = block_of(length);
     char *bytes;
     int rc;
@@ -319,6 +338,7 @@ int chunk_file_rewrite(struct chunk_file *f, struct err *err)
     uint32_t step;
     int rc = 0;
     chunk_file__forget_direct(f);
+    PRE(!f->id.sealed);
     for (uint32_t at = 0; rc == 0 && at < f->length; at += step) {
         step = MIN_OF(f->length - at, (uint32_t)CHUNK_BLOCK_BYTES);
         rc = chunk_file__read_block(f, block_of(at), f->length, f->tail_crc,
@@ -347,7 +367,7 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
         rc = write_table(f, block_of(length), &crc, 1, err);
     if (rc == 0)
         rc = file_truncate(f->file, CHUNK_DATA_AT + (uint64_t)length, err);
-    /* First what the identity will speak of, then the identity. */
+    /* First the bytes that the identity describes, then the identity. */
     if (rc == 0)
         rc = file_sync(f->file, err);
     id.sealed = true;
@@ -358,14 +378,16 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
         return rc;
     if (ends_in_block(length))
         f->table[block_of(length)] = crc;
+    INVARIANT(length <= f->length);
     f->length = length;
+    POST(f->id.sealed && f->id.length == f->length); /* INV-1 */
     return 0;
 }
 
-/* --- opening
- * ------------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------- */
 
-/* Is every block right that the chunk of @tail's length has from @from on? */
+/* Is every block intact, from @from on, of the chunk with the length of @tail?
+ */
 static bool is_right(struct chunk_file *f,
                      const struct chunk_tail *tail,
                      uint32_t from,
@@ -384,9 +406,9 @@ static bool is_right(struct chunk_file *f,
     return right;
 }
 
-/* The records of the unsealed chunk into @tails; *@synced is the length up to
- * which nothing can be wrong: what the older of two syncs speaks of is durable,
- * for it had ended before the younger began. */
+/* Collect the records of the unsealed chunk in @tails. *@synced is the length
+ * up to which nothing can be wrong: what the older of two syncs describes is
+ * durable, because it ended before the younger began. */
 static size_t get_tails(struct chunk_file *f,
                         const char *head,
                         struct chunk_tail tails[TAILS_MAX],
@@ -409,6 +431,7 @@ static size_t get_tails(struct chunk_file *f,
             f->next_sync = slot == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
                                                         : CHUNK_SLOT_SYNC_EVEN;
     }
+    INVARIANT(count < TAILS_MAX && sync_count <= 2);
     *synced = 0;
     if (sync_count < 2)
         return count;
@@ -445,9 +468,10 @@ static int recover_tail(struct chunk_file *f,
         }
         tails[best] = tails[--count];
     }
-    /* Nothing was synced, or what was is damaged: then others have it. */
+    /* Nothing was synced, or synced bytes are damaged: then other servers have
+     * them. */
     if (synced > 0)
-        return err_set(err, ERR_CORRUPT, "%s: no tail record is right",
+        return err_set(err, ERR_CORRUPT, "%s: every tail record is damaged",
                        f->path);
     return 0;
 }

@@ -1,14 +1,14 @@
-/* Appends to a chunk's file past the page cache: synced ones, and what nobody
- * will read soon. The disk takes the bytes from where they are, no page is
- * made, kept and dropped for them, and a sync has nothing to look for.
+/* Appends to a chunk's file past the page cache: synced ones, and bytes that
+ * will not be read soon. The disk takes the bytes from the caller's buffer; no
+ * page is made, kept and dropped, and a sync has nothing to search.
  *
- * A synced append writes whole pages: those of the data with what the first of
- * them held already and zeros behind, and the one or two of the head. Both are
- * known in memory from one such append to the next; after a change through the
- * page cache they are read again.
+ * A synced append writes whole pages: the data with the bytes that the first
+ * page held already and zeros at the end, and the one or two pages of the head.
+ * Both are kept in memory from one such append to the next; after a change
+ * through the page cache they are read again.
  *
- * A page that is written again gets the same bytes where it had some: a loss of
- * power leaves those of a sector or the others, and they are alike.
+ * A page that is written again gets the same bytes where it had some, so a torn
+ * write leaves either version of a sector, and they agree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
 
-/* A chunk's first append past the page cache is of so much: for less the page
- * cache costs no more. */
+/* The first append past the page cache has at least this size: for smaller ones
+ * the page cache costs no more. */
 #define DIRECT_BYTES_MIN ((size_t)32 << 10)
 #define PAGE_BYTES       FILE_DIRECT_ALIGN
 
@@ -31,10 +31,11 @@ STATIC_ASSERT(CHUNK_TABLE_AT == PAGE_BYTES &&
 
 struct chunk_direct {
     struct file *file; /* Owned. */
-    bool known;        /* Are head and tail what the file has? */
+    bool known;        /* Do `head` and `bytes` hold the file's pages? */
     char *head;        /* Aligned, as `bytes`. Owned. */
-    char *bytes;       /* First what the file's last page holds. Owned. */
-    size_t cap;        /* Of them. */
+    char *bytes; /* First the used part of the file's last page. Aligned; owned.
+                  */
+    size_t cap;  /* Of them. */
 };
 
 void chunk_file__forget_direct(struct chunk_file *f)
@@ -57,6 +58,7 @@ void chunk_file__close_direct(struct chunk_file *f)
 
 static char *alloc_pages(size_t bytes)
 {
+    PRE(bytes % PAGE_BYTES == 0);
     char *p = aligned_alloc(PAGE_BYTES, bytes);
     if (!p)
         PANIC("no memory to write a chunk");
@@ -88,6 +90,7 @@ chunk_file_direct_reserve(struct chunk_direct *d, size_t kept, size_t bytes)
     bytes = MAX_OF(bytes, d->cap * 2);
     bytes += -bytes % PAGE_BYTES;
     p = alloc_pages(bytes);
+    INVARIANT(kept <= d->cap && kept <= bytes);
     if (kept)
         memcpy(p, d->bytes, kept);
     free(d->bytes);
@@ -95,12 +98,13 @@ chunk_file_direct_reserve(struct chunk_direct *d, size_t kept, size_t bytes)
     d->cap = bytes;
 }
 
-/* Read what the pages that will be written again hold. */
+/* Read the pages that will be written again. */
 static int
 chunk_file_direct_read_tail(struct chunk_file *f, size_t tail, struct err *err)
 {
     struct chunk_direct *d = f->direct;
     size_t got = 0;
+    PRE(tail < PAGE_BYTES);
     int rc;
     if (d->known)
         return 0;
@@ -114,13 +118,14 @@ chunk_file_direct_read_tail(struct chunk_file *f, size_t tail, struct err *err)
     return rc;
 }
 
-/* The data behind what the last page holds. */
+/* Write the data after the used part of the last page. */
 static int write_data(const struct file_job *job, size_t tail)
 {
     const struct chunk_file *f = job->file;
     const struct chunk_direct *d = f->direct;
     size_t bytes = tail + job->data.len;
     size_t pad = -bytes % PAGE_BYTES;
+    PRE(bytes + pad <= d->cap && (f->length - tail) % PAGE_BYTES == 0);
     struct slice pages = slice_make(d->bytes, bytes + pad);
     memcpy(d->bytes + tail, job->data.data, job->data.len);
     memset(d->bytes + bytes, 0, pad);
@@ -128,12 +133,13 @@ static int write_data(const struct file_job *job, size_t tail)
                          &pages, 1, job->err);
 }
 
-/* Tail record and checksums; and a sync, of the data, too. */
+/* Write tail record and checksums, and sync, the data too. */
 static int write_head(const struct file_job *job)
 {
     const struct chunk_file *f = job->file;
     const struct chunk_direct *d = f->direct;
     struct slice pages = slice_make(d->head, PAGE_BYTES);
+    PRE(job->slot < CHUNK_SLOT_FLUSH); /* A sync's slot. */
     chunk_tail_put(&job->tail, d->head + job->slot * CHUNK_SECTOR_BYTES);
     if (job->sums.block_count) {
         memcpy(d->head + CHUNK_TABLE_AT, f->table,
@@ -149,6 +155,7 @@ static int write_head(const struct file_job *job)
 static void keep_tail(struct chunk_direct *d, size_t bytes)
 {
     size_t tail = bytes % PAGE_BYTES;
+    PRE(bytes <= d->cap);
     if (tail < bytes)
         memmove(d->bytes, d->bytes + bytes - tail, tail);
 }
@@ -176,7 +183,7 @@ static void do_append_sync(void *arg)
         f->direct->known = false;
 }
 
-/* The disk has all that there is. */
+/* The disk has all bytes. */
 static void note_direct(struct chunk_file *f)
 {
     f->started = MAX_OF(f->started, f->length - f->length % CHUNK_BLOCK_BYTES);
@@ -205,10 +212,12 @@ int chunk_file_append_sync(struct chunk_file *f,
     chunk_file__take_append(&job);
     chunk_file__take_sync(f);
     note_direct(f);
+    POST(f->started <= f->length);
     return 0;
 }
 
-/* The records go through the page cache: a process that ends loses none. */
+/* The records go through the page cache: they survive the end of the process.
+ */
 static void do_append_unread(void *arg)
 {
     struct file_job *job = arg;
@@ -219,6 +228,7 @@ static void do_append_unread(void *arg)
     if (job->rc)
         return;
     f->direct->known = false;
+    PRE(f->length % PAGE_BYTES == 0);
     chunk_file_direct_reserve(f->direct, 0, job->data.len + PAGE_BYTES);
     job->rc = write_data(job, 0);
     if (job->rc == 0)

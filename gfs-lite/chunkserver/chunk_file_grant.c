@@ -1,9 +1,9 @@
-/* Grants: a writer of this machine adds to an unsealed chunk's file itself, and
- * the server takes note of that when it needs to know. chunk_format.h says how
- * the two meet in the file.
+/* Grants: a writer of this machine appends to an unsealed chunk's file itself,
+ * and the server takes over its bytes when it needs to know the length.
+ * chunk_format.h describes the records by which the two meet.
  *
- * The writer is believed no more than a caller is: lengths are checked, and
- * bytes by whoever reads them. What it can spoil is its own chunk.
+ * The writer is trusted no more than a caller is: lengths are checked here, and
+ * bytes by their readers. It can spoil only its own chunk.
  */
 #include <stdatomic.h>
 
@@ -14,6 +14,7 @@
 static int
 write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
 {
+    PRE(g.base <= GFS_CHUNK_BYTES);
     char sector[CHUNK_SECTOR_BYTES];
     int rc;
     chunk_grant_put(&g, sector);
@@ -26,9 +27,9 @@ write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
 
 /* --- what the writer has added ----------------------------------------- */
 
-/* Its longest tail record; length 0: there is none, or it speaks of bytes that
- * are not there. One that is just being written does not count: it takes the
- * place of the one before the last. */
+/* The longest tail record of the writer; length 0: there is none, or its bytes
+ * are not there. A record that is being written does not count: it replaces the
+ * one before the last. */
 static int
 read_record(struct chunk_file *f, struct chunk_tail *t, struct err *err)
 {
@@ -53,11 +54,14 @@ read_record(struct chunk_file *f, struct chunk_tail *t, struct err *err)
     return 0;
 }
 
-/* Checksums of whole blocks before @length that came under the grant. */
+/* Read the checksums of whole blocks before @length that were written under the
+ * grant. */
 static int read_sums(struct chunk_file *f, uint32_t length, struct err *err)
 {
     uint32_t first = block_of(f->grant.base);
-    uint32_t count = block_of(length) - first;
+    uint32_t count;
+    PRE(length >= f->grant.base); /* INV-1 */
+    count = block_of(length) - first;
     if (count == 0)
         return 0;
     return chunk_file__read_bytes(f->file, CHUNK_SUMS_AT + (uint64_t)first * 4,
@@ -68,12 +72,14 @@ int chunk_file_absorb(struct chunk_file *f, struct err *err)
 {
     struct chunk_tail t = {.length = 0};
     int rc = f->granted ? read_record(f, &t, err) : 0;
-    if (rc == 0 && t.length > f->length) {
+    /* A record that ends before the grant began is damaged. */
+    if (rc == 0 && t.length > MAX_OF(f->length, f->grant.base)) {
         rc = read_sums(f, t.length, err);
         if (rc)
             return rc;
         f->length = t.length;
         f->tail_crc = t.crc;
+        POST(f->length <= GFS_CHUNK_BYTES);
     }
     return rc;
 }
@@ -90,6 +96,7 @@ int chunk_file_grant(struct chunk_file *f, struct err *err)
         return err_set(err, ERR_BUSY, "%s: there is a grant", f->path);
     rc = write_grant(f, g, err);
     f->granted = rc == 0;
+    POST(rc || f->granted);
     return rc;
 }
 
@@ -102,7 +109,8 @@ int chunk_file_end_grant(struct chunk_file *f, struct err *err)
     g.open = false;
     if (f->grant.open)
         rc = write_grant(f, g, err);
-    atomic_thread_fence(memory_order_seq_cst); /* First end it, then look. */
+    atomic_thread_fence(
+        memory_order_seq_cst); /* End it first, then read its records. */
     return rc ? rc : chunk_file_absorb(f, err);
 }
 
@@ -111,6 +119,7 @@ int chunk_file__write_granted(struct chunk_file *f,
                               struct err *err)
 {
     uint32_t first = block_of(f->grant.base);
+    PRE(length <= f->length);
     if (!f->granted || block_of(length) <= first)
         return 0;
     return chunk_file__write_bytes(
@@ -128,7 +137,7 @@ int chunk_file_settle(struct chunk_file *f, struct err *err)
     rc = chunk_file_end_grant(f, err);
     if (rc)
         return rc;
-    /* All of it is on the disk before the grant is forgotten. */
+    /* Everything is on the disk before the grant is forgotten. */
     if (f->length > f->grant.base) {
         rc = chunk_file__write_granted(f, f->length, err);
         if (rc == 0)
@@ -142,6 +151,7 @@ int chunk_file_settle(struct chunk_file *f, struct err *err)
                                      CHUNK_SECTOR_BYTES, err);
     if (rc == 0)
         f->granted = false;
+    POST(rc || !f->granted); /* INV-4 */
     return rc;
 }
 
@@ -172,9 +182,10 @@ int chunk_file__find_grant(struct chunk_file *f,
         rc = read_record(f, t, err);
     if (t->length <= f->grant.base)
         t->length = 0;
-    /* All that may be: a record of a sync may speak of more than the writer's,
-     * should that be lost. */
+    /* Read all checksums there may be: a sync's record may count more bytes
+     * than the writer's, should that be lost. */
     first = block_of(f->grant.base);
+    INVARIANT(first <= CHUNK_BLOCKS_MAX);
     if (rc == 0)
         rc = file_read_at(f->file, CHUNK_SUMS_AT + (uint64_t)first * 4,
                           f->table + first,

@@ -1,4 +1,7 @@
-/* Reading a chunk's file: no byte is believed that was not checked. */
+/* Reads of a chunk's file: every byte is verified before it leaves, whole
+ * blocks in one read where possible (GFS 5.2). Verified blocks are trusted for
+ * a few seconds, because a page in memory does not decay that fast.
+ */
 #include <string.h>
 
 #include "base/core/crc32c.h"
@@ -6,7 +9,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
 
-/* A block that was verified is not verified again for so long. */
+/* A verified block is not verified again for this long. */
 #define FRESH_S 10
 
 int chunk_file__read_bytes(struct file *file,
@@ -31,12 +34,13 @@ static int chunk_file_read_damaged(const struct chunk_file *f,
     return err_set(err, ERR_CORRUPT, "%s: block %u: checksum", f->path, block);
 }
 
-/* What a block's checksum must be in a chunk of @length with @tail_crc. */
+/* The checksum that a block must have in a chunk of @length with @tail_crc. */
 static uint32_t wanted_crc(const struct chunk_file *f,
                            uint32_t length,
                            uint32_t tail_crc,
                            uint32_t block)
 {
+    PRE(block < CHUNK_BLOCKS_MAX); /* INV-3 */
     bool is_tail = block == block_of(length) && ends_in_block(length);
     return is_tail && !f->id.sealed ? tail_crc : f->table[block];
 }
@@ -50,6 +54,7 @@ int chunk_file__read_block(struct chunk_file *f,
 {
     uint32_t bytes = chunk_block_bytes(length, block);
     uint32_t want = wanted_crc(f, length, tail_crc, block);
+    PRE(bytes <= CHUNK_BLOCK_BYTES);
     int rc = 0;
     for (int tries = 0; tries < 2; tries++) {
         rc = chunk_file__read_bytes(
@@ -63,19 +68,19 @@ int chunk_file__read_block(struct chunk_file *f,
     return rc;
 }
 
-/* A reader of a range. */
+/* A read of a range. */
 struct range_read {
     struct chunk_file *file;
     uint32_t length; /* The chunk's when it began, */
     uint32_t tail_crc;
-    bool trust;     /* Blocks found right a short while ago. */
+    bool trust;     /* Skip blocks that were verified a short while ago. */
     uint32_t now_s; /* Never 0. */
-    uint32_t crc;   /* Of all that was read. */
+    uint32_t crc;   /* Of all bytes read. */
 };
 
-/* What is in the page cache does not rot from one moment to the next. */
 static bool is_trusted(const struct range_read *r, uint32_t block)
 {
+    PRE(block < CHUNK_BLOCKS_MAX);
     uint32_t then = r->file->checked_s[block];
     return r->trust && then && r->now_s - then < FRESH_S;
 }
@@ -91,7 +96,7 @@ is_right_block(struct range_read *r, uint32_t block, const char *bytes)
     return true;
 }
 
-/* Whole blocks from @block on, in one read; *@good are right. */
+/* Read whole blocks from @block on at once; the first *@good are intact. */
 static int read_run(struct range_read *r,
                     uint32_t block,
                     uint32_t count,
@@ -99,6 +104,7 @@ static int read_run(struct range_read *r,
                     uint32_t *good,
                     struct err *err)
 {
+    PRE(count > 0 && block + count <= CHUNK_BLOCKS_MAX);
     int rc = chunk_file__read_bytes(
         r->file->file, CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES, dst,
         (size_t)count * CHUNK_BLOCK_BYTES, err);
@@ -109,12 +115,13 @@ static int read_run(struct range_read *r,
         r->crc = crc32c_join(r->crc, r->file->table[block + *good],
                              CHUNK_BLOCK_BYTES);
         (*good)++;
+        POST(*good <= count);
     }
     return rc;
 }
 
-/* A part of one block: all of it is read and checked, for the reader cannot
- * compare a part with anything; to @dst when it is wanted whole. */
+/* Read a part of one block: all of it is read and verified, because a part has
+ * no checksum; straight to @dst when it is wanted whole. */
 static int read_part(struct range_read *r,
                      uint32_t offset,
                      uint32_t len,
@@ -127,6 +134,7 @@ static int read_part(struct range_read *r,
                  len == chunk_block_bytes(r->length, block);
     char *bytes = whole ? dst : NULL;
     int rc;
+    PRE(len <= CHUNK_BLOCK_BYTES - offset % CHUNK_BLOCK_BYTES);
     if (!whole)
         bytes = mem_alloc(CHUNK_BLOCK_BYTES);
     rc = chunk_file__read_block(f, block, r->length, r->tail_crc, bytes, err);
@@ -163,6 +171,7 @@ static int read_range(struct range_read *r,
         }
         if (rc)
             return rc;
+        INVARIANT(step > 0 && step <= len);
         offset += step;
         dst += step;
         len -= step;
@@ -209,6 +218,7 @@ bool chunk_file_is_ready(struct chunk_file *f,
                          uint32_t *crc)
 {
     struct range_read r = begin_read(f, true);
+    PRE(offset <= f->length && len <= f->length - offset);
     *crc = 0;
     if (!f->id.sealed || offset % CHUNK_BLOCK_BYTES || len % CHUNK_BLOCK_BYTES)
         return false;

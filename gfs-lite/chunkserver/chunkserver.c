@@ -1,4 +1,7 @@
-/* A chunk server: its life. */
+/* A chunk server's life: options, methods, and the fibers that run until it
+ * closes (heartbeats, maintenance, the disk's probe, write-back). Closing stops
+ * them in the order in which they use each other.
+ */
 #include "gfs-lite/chunkserver/chunkserver.h"
 
 #include <string.h>
@@ -12,7 +15,7 @@
 
 #define HEARTBEAT_US_DEFAULT      UINT64_C(1000000)
 #define SCRUB_BYTES_PER_S_DEFAULT (UINT64_C(16) << 20)
-/* Few and small chunks are not worth more. */
+/* Shorter rounds are not worth it, even for few and small chunks. */
 #define SCRUB_ROUND_US_DEFAULT   UINT64_C(10000000)
 #define COPY_BYTES_PER_S_DEFAULT (UINT64_C(128) << 20)
 #define SYNC_AFTER_US_DEFAULT    UINT64_C(5000000)
@@ -51,7 +54,7 @@ static void add_methods(struct chunkserver *cs, struct rpc_server *server)
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
     rpc_server_leave_check(server, CHUNK_WRITE);
-    rpc_server_guard(server, CHUNK_FENCE); /* Namenodes' alone. */
+    rpc_server_guard(server, CHUNK_FENCE); /* Called by namenodes only. */
 }
 
 int chunkserver_open(struct world *w,
@@ -61,11 +64,12 @@ int chunkserver_open(struct world *w,
                      struct err *err)
 {
     struct chunkserver *cs = mem_zalloc(1, sizeof(*cs));
+    PRE(opts->dir && opts->namenodes);
     int rc;
     *out = NULL;
     cs->world = w;
     cs->run = world_random(w);
-    cs->make_from = UINT64_MAX; /* Until a namenode has said more. */
+    cs->make_from = UINT64_MAX; /* Until a namenode has answered. */
     take_options(cs, opts);
     if (opts->names_are_proved || cluster_roles_are_proved(opts->roles))
         cs->roles = opts->roles;
@@ -86,6 +90,7 @@ int chunkserver_start(struct chunkserver *cs,
                       const char *address,
                       struct err *err)
 {
+    PRE(!cs->heart); /* Once. */
     const char *colon = strrchr(address, ':');
     int rc = cs->socket_path ? chunkserver_open_socket(cs, err) : 0;
     if (rc)
@@ -130,6 +135,7 @@ void chunkserver_close(struct chunkserver *cs)
     chunk_store_close(cs->store);
     mem_free(cs->address);
     mem_free(cs->machine);
+    INVARIANT(cs->copying == 0 && !cs->copies); /* INV-2 */
     mem_free(cs->rack);
     mem_free(cs->socket_path);
     mem_free(cs);

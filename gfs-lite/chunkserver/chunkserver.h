@@ -1,5 +1,5 @@
-/* A chunk server: keeps chunks, writes them along chains, answers readers, and
- * tells the namenode what it has.
+/* A chunk server: stores chunks, writes them along chains, serves readers, and
+ * reports to the namenode (GFS 2.3, 3.1).
  *
  *     chunkserver_open(w, server, &opts, &cs, &err)     adds its methods
  *     … rpc_listen(server, …) …
@@ -25,24 +25,24 @@ struct world;
 
 /* Zeros give the defaults. Texts are copied, @security is borrowed. */
 struct chunkserver_options {
-    const char *dir;       /* Its chunks; made if missing. */
+    const char *dir;       /* Its directory; made if missing. */
     const char *namenodes; /* "host:port,…" */
     const char *machine;   /* Name of the machine; default: the address's host.
                             */
     const char *rack;      /* Default "default". */
     const char *socket;    /* Path for readers of this machine; NULL: none. */
     const struct rpc_security *security;
-    const struct cluster_roles *roles; /* Who needs no proof; NULL: nobody does.
-                                          Borrowed. */
-    bool names_are_proved;      /* Whatever @roles say: proofs are asked for. */
-    uint64_t proof_grace_us;    /* A key of proofs (proof.h) that no namenode
-                                   has named for so long is forgotten; default
-                                   30 min. */
+    const struct cluster_roles *
+        roles; /* Principals that need no proof; NULL: nobody does. Borrowed. */
+    bool names_are_proved; /* Ask for proofs whatever @roles say. */
+    uint64_t
+        proof_grace_us; /* A key of proofs (proof.h) that no namenode has named
+                           for this long is forgotten; default 30 min. */
     uint64_t heartbeat_us;      /* Default 1 s. */
     uint64_t scrub_bytes_per_s; /* Default 16 MiB. */
-    uint64_t scrub_round_us;    /* All chunks are read at most so often; default
-                                   10 s. */
-    uint64_t sync_after_us;     /* Bytes nobody synced are after so long;
+    uint64_t scrub_round_us;    /* The shortest time between two rounds over all
+                                   chunks; default 10 s. */
+    uint64_t sync_after_us;     /* Unsynced bytes are synced after this time;
                                    default 5 s. */
     uint64_t copy_bytes_per_s;  /* Default 128 MiB. */
 };
@@ -54,21 +54,21 @@ MUST_CHECK int chunkserver_open(struct world *w,
                                 const struct chunkserver_options *opts,
                                 struct chunkserver **out,
                                 struct err *err);
-/* Begin to report, as reachable at @address. ERR_*: the socket cannot be
- * opened.
- */
+/* Begin to report, as reachable at @address. Parks. Errors: the socket cannot
+ * be opened. */
 MUST_CHECK int
 chunkserver_start(struct chunkserver *cs, const char *address, struct err *err);
-/* Parks. PRE: the server does not listen any more. NULL is allowed. */
+/* Stop and free it. Parks. PRE: the server does not listen any more. NULL is
+ * allowed. */
 void chunkserver_close(struct chunkserver *cs);
 
-/* 0, or what ails its disk, which is tried every few seconds: ERR_FULL (nothing
- * more can be written), anything else: its directory is gone, or cannot be read
- * or written, and it had better end than pretend. Does not park. */
+/* 0, or the state of its disk, which is probed every few seconds: ERR_FULL
+ * (nothing more can be written), any other: its directory is gone, or cannot be
+ * read or written, and the process should end. Does not park. */
 MUST_CHECK int chunkserver_health(const struct chunkserver *cs,
                                   struct err *err);
 
-/* For people. */
+/* Figures for the console and tests. */
 struct chunkserver_stats {
     uint64_t chunks;
     uint64_t bytes;
@@ -76,10 +76,11 @@ struct chunkserver_stats {
     uint64_t scrubbed_bytes;
     uint64_t copied_chunks;
     uint64_t capacity_bytes; /* Of its disk, */
-    uint64_t free_bytes;     /* and what may still be put there. */
+    uint64_t free_bytes;     /* and the bytes that may still be stored. */
     bool is_connected;       /* The last heartbeat was answered. */
 };
 
+/* Fill in @out. Does not park. */
 void chunkserver_get_stats(const struct chunkserver *cs,
                            struct chunkserver_stats *out);
 

@@ -1,4 +1,8 @@
-/* Copying sealed chunks here from other servers, as the namenode orders. */
+/* Copies of sealed chunks from other servers, ordered by the namenode (GFS
+ * 4.3): a few at a time and at a bounded rate, so that clients are not starved.
+ * A copy is written beside the chunks, verified by its checksums, and moved in
+ * when whole.
+ */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -33,6 +37,7 @@ static int chunk_copy_fetch(struct chunkserver *cs,
                             struct buf *data,
                             struct err *err)
 {
+    PRE(offset < o->length);
     struct chunk_call call = {.handle = o->handle,
                               .version = o->version,
                               .offset = offset,
@@ -69,6 +74,7 @@ static int fetch_all(struct chunkserver *cs,
             world_sleep_us(cs->world,
                            data.len * 1000000 / cs->copy_bytes_per_s);
     }
+    INVARIANT(rc || f->length >= o->length);
     buf_close(&data);
     return rc;
 }
@@ -98,13 +104,13 @@ static int copy_from(struct chunkserver *cs,
             chunk_file_close(f);
         (void)!(rc ? world_remove(cs->world, path, NULL) : 0);
     }
-    /* The maintenance fiber looks whether that left anything. */
+    /* The maintenance fiber removes what is left. */
     cs->copies_left |= rc != 0;
     mem_free(path);
     return rc;
 }
 
-/* Is there already what the order asks for? */
+/* Does the server have already the replica that the order wants? */
 static bool is_here(struct chunkserver *cs, const struct copy_order *o)
 {
     const struct stored_chunk *c = id_map_get(&cs->store->chunks, o->handle);
@@ -133,6 +139,7 @@ static void run_copy(void *arg)
     }
     free_order(k->order);
     mem_free(k);
+    INVARIANT(cs->copying > 0);
     cs->copying--;
     start_copies(cs);
     if (cs->closer && cs->copying == 0)
@@ -142,6 +149,7 @@ static void run_copy(void *arg)
 static void start_copies(struct chunkserver *cs)
 {
     while (cs->copies && cs->copying < COPIES_MAX && !cs->stopping) {
+        INVARIANT(cs->copy_count > 0);
         struct copying *k = mem_zalloc(1, sizeof(*k));
         k->cs = cs;
         k->order = cs->copies;
@@ -170,6 +178,7 @@ void chunkserver_add_copy(struct chunkserver *cs, const struct gfs_order *o)
     c->handle = o->handle;
     c->version = o->version;
     c->length = o->length;
+    PRE(o->source_count <= GFS_REPLICAS_MAX);
     for (size_t i = 0; i < o->source_count; i++)
         c->sources[c->source_count++] =
             mem_strndup(o->sources[i].data, o->sources[i].len);
@@ -177,6 +186,7 @@ void chunkserver_add_copy(struct chunkserver *cs, const struct gfs_order *o)
         at = &(*at)->next;
     *at = c;
     cs->copy_count++;
+    INVARIANT(cs->copy_count <= COPY_QUEUE_MAX);
     start_copies(cs);
 }
 
@@ -191,5 +201,6 @@ void chunkserver_end_copies(struct chunkserver *cs)
     cs->closer = fiber_self();
     while (cs->copying)
         fiber_park();
+    POST(cs->copying == 0);
     cs->closer = NULL;
 }

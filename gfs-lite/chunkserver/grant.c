@@ -1,13 +1,13 @@
-/* Writers of this machine: one that is given a chunk's descriptor adds to the
- * file itself, as readers of this machine read it themselves, and the server
- * looks there for what it has added: when it is asked to sync, to fence, to
- * seal, to read, and now and then. chunk_file_grant.c has what is in the file.
+/* Grants to writers of this machine: a writer that gets a chunk's descriptor
+ * appends to the file itself, as readers of this machine read it themselves.
+ * The server takes over the bytes when a sync, fence, seal or read needs to
+ * know them, and at intervals. chunk_file_grant.c has the records in the file.
  */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* Their files stay open. */
+/* Files with a grant stay open. */
 #define GRANTS_MAX (CHUNK_STORE_FILES_MAX / 4)
 
 static size_t count_grants(const struct chunk_store *s)
@@ -28,6 +28,7 @@ static int grant_locked(struct chunkserver *cs,
         rc = chunkserver_check_writable(c, version, err);
     if (rc == 0 && count_grants(cs->store) >= GRANTS_MAX)
         rc = err_set(err, ERR_EXHAUSTED, "too many writers of this machine");
+    PRE(rc || !c->sealed);
     return rc ? rc : chunk_file_grant(c->file, err);
 }
 
@@ -57,6 +58,7 @@ int chunkserver_absorb_locked(struct chunkserver *cs,
                               struct stored_chunk *c,
                               struct err *err)
 {
+    PRE(c->file);
     int rc = c->file->grant.open ? chunk_file_absorb(c->file, err) : 0;
     if (c->file->length == c->length)
         return rc;
@@ -64,6 +66,7 @@ int chunkserver_absorb_locked(struct chunkserver *cs,
         c->dirty_us = world_now_us(cs->world);
     chunkserver_note_written(cs, c);
     chunk_store_update(cs->store, c);
+    POST(c->length == c->file->length);
     return rc;
 }
 

@@ -1,6 +1,6 @@
-/* Trying the disk: a chunk server whose directory is gone, or cannot be
+/* Probe of the disk: a chunk server whose directory is gone, or cannot be
  * written, must not look as if it had its chunks. Writers and readers meet a
- * failing disk one chunk at a time; the probe asks about all of it.
+ * failing disk one chunk at a time; the probe tests the whole directory.
  */
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"

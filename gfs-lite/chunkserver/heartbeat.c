@@ -1,4 +1,7 @@
-/* Telling the namenode what is here, and doing what it says. */
+/* Heartbeats: reports of the chunks that changed, or of all, to the leading
+ * namenode, and its orders, executed in turn. A report that is lost is sent
+ * again in full, because deletions leave nothing to report individually.
+ */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -6,7 +9,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* Part of the disk that is left free: a full one makes everything hard. */
+/* This part of the disk stays free: a full one fails in too many ways. */
 #define RESERVE_FRACTION 100
 
 int chunkserver_get_space(struct chunkserver *cs,
@@ -30,8 +33,8 @@ static void delete_chunk(struct chunkserver *cs, const struct gfs_order *o)
     if (!c)
         return;
     if (c->version <= o->version) {
-        /* Its writer may still send bytes: an empty chunk must not be made of
-         * them, which readers would take for the whole. */
+        /* Its writer may still send bytes: they must not make an empty chunk,
+         * which readers would take for the whole. */
         cs->unmade[cs->unmade_count++ % UNMADE_MAX] = o->handle;
         chunk_store_delete(cs->store, c);
     }
@@ -47,7 +50,7 @@ static void seal_chunk(struct chunkserver *cs, const struct gfs_order *o)
     if (chunkserver_seal(cs, c, o->version, o->length, &err)) {
         log_warn(cs->world, "chunk", "cannot seal chunk %llu: %s",
                  (unsigned long long)c->handle, err.text);
-        /* What is here is not what the file consists of. */
+        /* The bytes here are not those of the file. */
         c->failed = err.code;
         chunk_store_report(cs->store, c);
     }
@@ -69,7 +72,7 @@ static void heartbeat_follow(struct chunkserver *cs,
 
 /* --- reports ------------------------------------------------------------- */
 
-/* What is reported with one heartbeat, to be given back if it is lost. */
+/* The changes that one heartbeat reports, to be restored if it is lost. */
 struct report {
     uint64_t *handles; /* Owned. */
     size_t count;
@@ -79,6 +82,7 @@ struct report {
 static void take_changes(struct chunkserver *cs, struct report *r)
 {
     struct chunk_store *s = cs->store;
+    PRE(s->changed_count <= s->changed_cap);
     *r = (struct report){s->changed, s->changed_count, cs->send_full};
     s->changed = NULL;
     s->changed_count = 0;
@@ -88,12 +92,13 @@ static void take_changes(struct chunkserver *cs, struct report *r)
         if (c)
             c->listed = false;
     }
+    POST(s->changed_count == 0);
     cs->send_full = false;
 }
 
 static void give_back(struct chunkserver *cs, const struct report *r)
 {
-    /* Deletions are not in the table any more: all that is there tells. */
+    /* Deleted chunks are in no table: only a full report shows them. */
     cs->send_full = true;
     for (size_t i = 0; i < r->count; i++) {
         struct stored_chunk *c = id_map_get(&cs->store->chunks, r->handles[i]);
@@ -120,6 +125,7 @@ static int heartbeat_exchange(struct chunkserver *cs,
     struct buf body = BUF_INIT;
     struct buf report = BUF_INIT;
     int rc;
+    PRE(cs->address && cs->machine);
     /* A disk that does not answer has no room. */
     (void)!chunkserver_get_space(cs, &h.capacity_bytes, &h.free_bytes, NULL);
     if (r->full)
@@ -171,7 +177,7 @@ void chunkserver_run_heart(void *arg)
     cs->send_full = true;
     while (!cs->stopping && fiber_check(NULL) == 0) {
         heartbeat_beat(cs);
-        /* What the namenode waits for is sent at once. */
+        /* A full report that the namenode waits for is sent at once. */
         if (!cs->stopping && !cs->send_full)
             world_sleep_us(cs->world,
                            cs->heartbeat_us / 2 +

@@ -1,14 +1,17 @@
-/* Who may use which chunk: what the namenode has proved (proof.h). The cluster
- * itself, chunk servers that pass bytes on or copy among it, needs no proof.
+/* Rights to chunks: the proofs that the namenode signed (proof.h) are verified
+ * with the keys it sent with heartbeats, so that no call to it is needed. The
+ * cluster itself, chunk servers that forward bytes or copy, needs no proof.
  */
 #include <string.h>
 
 #include "base/core/fault.h"
+#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* Keys that no namenode names any more: a proof ends with its key. */
+/* Forget keys that no namenode has named for the grace: a proof ends with its
+ * key. */
 static void forget_old_keys(struct chunkserver *cs)
 {
     uint64_t now = world_mono_ns(cs->world);
@@ -46,7 +49,7 @@ int chunkserver_check_proof(struct chunkserver *cs,
     return 0;
 }
 
-/* Where key @id is; PROOF_KEYS_KEPT: it is not known. */
+/* The index of key @id; PROOF_KEYS_KEPT: it is not known. */
 static size_t find_key(const struct chunkserver *cs, uint32_t id)
 {
     size_t i = 0;
@@ -55,9 +58,10 @@ static size_t find_key(const struct chunkserver *cs, uint32_t id)
     return i;
 }
 
-/* In front of those that are known, of which the last one goes. */
+/* Put @key first; the last one is dropped. */
 static void add_key(struct chunkserver *cs, const struct proof_key *key)
 {
+    PRE(key->id != 0);
     memmove(cs->keys + 1, cs->keys,
             (PROOF_KEYS_KEPT - 1) * sizeof(cs->keys[0]));
     memmove(cs->key_named_ns + 1, cs->key_named_ns,
@@ -76,6 +80,7 @@ void chunkserver_take_keys(struct chunkserver *cs, const struct gfs_orders *o)
             add_key(cs, &o->keys[i]);
             at = 0;
         }
+        INVARIANT(at < PROOF_KEYS_KEPT);
         cs->key_named_ns[at] = now;
     }
 }

@@ -1,5 +1,7 @@
-/* Answering readers. What leaves was checked, now or a short while ago, and the
- * stored checksum goes with it: the reader checks it at the other end. */
+/* Reads. Bytes that leave were verified, now or a short while ago, and the
+ * stored checksum goes with them: the reader verifies it at the other end.
+ * Verified blocks in the page cache are sent without a copy.
+ */
 #include "base/core/panic.h"
 #include "gfs-lite/chunkserver/state.h"
 
@@ -26,12 +28,13 @@ int chunkserver_find(struct chunkserver *cs,
         chunk_store_put(cs->store, c);
         return rc;
     }
+    POST(c->pins > 0 && c->file);
     *out = c;
     return 0;
 }
 
-/* Read, and note what is found out about the disk. A chunk that was cut while
- * it was being read is not damaged. @crc NULL: trust nothing. */
+/* Read, and record damage that is found. A chunk that was cut while it was
+ * being read is not damaged. @crc NULL: verify every block. */
 static int read_chunk(struct chunkserver *cs,
                       struct stored_chunk *c,
                       uint32_t offset,
@@ -40,6 +43,7 @@ static int read_chunk(struct chunkserver *cs,
                       struct rpc_crc *crc,
                       struct err *err)
 {
+    PRE(c->pins > 0);
     uint32_t version = c->version;
     bool sealed = c->sealed;
     int rc = crc ? chunk_file_read_with_crc(c->file, offset, len, dst,
@@ -62,15 +66,14 @@ struct pinned_chunk {
     struct stored_chunk *chunk;
 };
 
-static void end_lending(void *ctx)
+static void end_sending(void *ctx)
 {
     struct pinned_chunk *l = ctx;
     chunk_store_put(l->store, l->chunk);
     mem_free(l);
 }
 
-/* Send the bytes as they lie in the page cache, if they are there and known to
- * be right. */
+/* Send the bytes from the page cache, if they are there and verified. */
 static bool chunk_read_lend(struct chunkserver *cs,
                             struct stored_chunk *c,
                             uint32_t offset,
@@ -79,12 +82,13 @@ static bool chunk_read_lend(struct chunkserver *cs,
 {
     struct pinned_chunk *l;
     uint32_t crc;
+    PRE(c->pins > 0);
     if (!chunk_file_is_ready(c->file, offset, len, &crc))
         return false;
     l = mem_alloc(sizeof(*l));
     *l = (struct pinned_chunk){cs->store, c};
     if (!rpc_reply_file(rpc, c->file->file, CHUNK_DATA_AT + (uint64_t)offset,
-                        len, crc, end_lending, l)) {
+                        len, crc, end_sending, l)) {
         mem_free(l);
         return false;
     }
@@ -116,6 +120,7 @@ int chunkserver_handle_read(void *ctx, struct rpc_call *rpc, struct err *err)
     answer.sealed = c->sealed;
     if (call.offset < answer.length)
         len = (uint32_t)MIN_OF(call.length, answer.length - call.offset);
+    INVARIANT(len == 0 || call.offset + len <= answer.length);
     if (len > 0 && ((call.flags & CHUNK_VERIFY) ||
                     !chunk_read_lend(cs, c, (uint32_t)call.offset, len, rpc)))
         rc =

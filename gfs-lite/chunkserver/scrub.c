@@ -1,6 +1,6 @@
-/* What goes on when nobody asks: all chunks are read again and again, slowly,
- * so that damage is found while there are other copies; and bytes that nobody
- * synced are synced after a while.
+/* Background work on stored chunks: a scrub reads all chunks again and again,
+ * slowly, so that damage is found while other copies exist (GFS 5.2), and bytes
+ * that nobody synced are synced after a while.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -8,15 +8,15 @@
 #include "gfs-lite/chunkserver/state.h"
 
 #define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
-/* How often the maintenance fiber looks around. */
+/* Between turns of the maintenance fiber. */
 #define TURN_US UINT64_C(200000)
-/* Chunks that are chosen in one walk over all. */
+/* Chunks chosen by one walk over the table. */
 #define BATCH 64
 
 struct scrub {
     uint64_t handle;       /* Being read; 0: choose the next one. */
-    uint64_t last;         /* The one before. */
-    uint64_t batch[BATCH]; /* What follows it, ascending. */
+    uint64_t last;         /* The last one that was read. */
+    uint64_t batch[BATCH]; /* The next ones, ascending. */
     size_t count;
     size_t at;
     uint32_t offset;
@@ -24,7 +24,7 @@ struct scrub {
     uint64_t round_us; /* When the next round may begin. */
 };
 
-/* Keep the smallest handles in order. */
+/* Keep the smallest handles, in order. */
 static void add_to_batch(struct scrub *s, uint64_t handle)
 {
     size_t i = s->count;
@@ -36,6 +36,7 @@ static void add_to_batch(struct scrub *s, uint64_t handle)
         i--;
     for (; i > 0 && s->batch[i - 1] > handle; i--)
         s->batch[i] = s->batch[i - 1];
+    INVARIANT(i < BATCH && s->count <= BATCH);
     s->batch[i] = handle;
 }
 
@@ -49,9 +50,8 @@ static void fill_batch(struct chunkserver *cs, struct scrub *s)
             add_to_batch(s, c->handle);
 }
 
-/* A chunk behind the last one. Pinned; NULL: the round is over. Those that are
- * open, too: a log may be for days, and each of its copies may rot meanwhile.
- */
+/* The next chunk, pinned; NULL: the round is over. Open chunks are included: a
+ * log may be open for days, and each of its copies may decay meanwhile. */
 static struct stored_chunk *next_chunk(struct chunkserver *cs, struct scrub *s)
 {
     for (;;) {
@@ -67,11 +67,12 @@ static struct stored_chunk *next_chunk(struct chunkserver *cs, struct scrub *s)
             if (c)
                 chunk_store_put(cs->store, c);
         }
+        INVARIANT(s->batch[s->count - 1] > s->last);
         s->last = s->batch[s->count - 1];
     }
 }
 
-/* Read one more piece; false when the round is over. */
+/* Read the next piece; false when the round is over. */
 static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
 {
     struct stored_chunk *c =
@@ -79,7 +80,7 @@ static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
     struct err err = ERR_INIT;
     uint32_t len = 0;
     int rc;
-    if (s->handle && !c) { /* It went away meanwhile. */
+    if (s->handle && !c) { /* It was deleted meanwhile. */
         s->handle = 0;
         return true;
     }
@@ -95,6 +96,7 @@ static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
         if (rc == ERR_CORRUPT)
             chunk_store_note_damage(cs->store, c, &err);
     }
+    INVARIANT(len <= PIECE_BYTES);
     s->offset += len;
     s->last = c->handle;
     if (rc == 0 && len > 0 && s->offset < c->file->length)
@@ -104,10 +106,11 @@ static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
     return true;
 }
 
-/* A piece costs the same however short it is: opening and looking is what small
- * chunks cost, and everybody else waits meanwhile. */
+/* A piece costs the same however short it is: opening is the cost of small
+ * chunks, and other fibers wait meanwhile. */
 static void scrub_store(struct chunkserver *cs, struct scrub *s)
 {
+    PRE(s->count <= BATCH);
     uint64_t budget = cs->scrub_bytes_per_s * TURN_US / 1000000;
     uint64_t now = world_mono_ns(cs->world) / 1000;
     char *dst;
@@ -140,12 +143,13 @@ static void sync_chunk(struct chunkserver *cs, struct stored_chunk *c)
     chunk_store_put(cs->store, c);
 }
 
-/* What a writer of this machine has added is synced after a while as well. */
+/* Bytes of a writer of this machine are synced after a while as well. */
 static void look_at_grant(struct chunkserver *cs, struct stored_chunk *c)
 {
     c->pins++;
     if (chunkserver_absorb(cs, c, NULL))
-        c->dirty_us = MAX_OF(c->dirty_us, UINT64_C(1)); /* The sync will say. */
+        c->dirty_us =
+            MAX_OF(c->dirty_us, UINT64_C(1)); /* The sync will report it. */
     chunk_store_put(cs->store, c);
 }
 
@@ -161,7 +165,8 @@ static void sync_old(struct chunkserver *cs)
     for (size_t i = 0; i < cs->store->open_count && !cs->stopping; i++) {
         struct stored_chunk *c = cs->store->open[i];
         if (c->dirty_us && c->dirty_us + cs->sync_after_us <= now)
-            sync_chunk(cs, c); /* The array may change: see some next time. */
+            sync_chunk(cs,
+                       c); /* The array may change: the rest comes next time. */
     }
 }
 

@@ -1,5 +1,6 @@
-/* The end of a chunk's writing: no more of an old version is taken, and the
- * chunk is cut to the length that the namenode chose.
+/* The end of a chunk's writing. A fence raises the version, after which nothing
+ * of the old version is accepted (GFS 4.5); a seal cuts the chunk to the length
+ * that the namenode chose and syncs it.
  */
 #include "base/core/panic.h"
 #include "gfs-lite/chunkserver/state.h"
@@ -26,17 +27,19 @@ static int fence_locked(struct chunkserver *cs,
                        (unsigned long long)c->handle, c->version);
     if (c->version == call->new_version)
         return 0;
+    INVARIANT(call->new_version > c->version);
     rc = chunk_file_end_grant(c->file, err);
     if (rc == 0)
         rc = chunk_file_set_version(c->file, call->new_version, err);
     chunk_store_update(cs->store, c);
     chunk_store_report(cs->store, c);
+    POST(rc || c->version == call->new_version);
     if (rc)
         c->failed = rc;
     return rc;
 }
 
-/* The message of @rpc and the chunk it is about, referenced. */
+/* Decode @rpc and pin the chunk that it names. */
 static int find_chunk(struct chunkserver *cs,
                       const struct rpc_call *rpc,
                       struct chunk_call *call,
@@ -92,6 +95,7 @@ static int seal_locked(struct chunkserver *cs,
     if (c->sealed || c->file->length < length)
         return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
                        (unsigned long long)c->handle, c->length);
+    INVARIANT(!c->sealed && length <= c->file->length);
     if (c->failed)
         rc = chunk_file_rewrite(c->file, err);
     if (rc == 0)
@@ -100,12 +104,13 @@ static int seal_locked(struct chunkserver *cs,
         chunk_store_note_damage(cs->store, c, err);
     } else if (rc) {
         c->failed = rc;
-    } else { /* What failed was not acknowledged. */
+    } else { /* The failed bytes were not acknowledged. */
         c->dirty_us = 0;
         c->failed = 0;
     }
     chunk_store_update(cs->store, c);
     chunk_store_report(cs->store, c);
+    POST(rc || (c->sealed && c->length == length && c->version == version));
     return rc;
 }
 

@@ -1,7 +1,8 @@
-/* Descriptors of chunk files for readers and writers on the same machine.
+/* Descriptors of chunk files for readers and writers of the same machine.
  *
- * One that was given the token over its authenticated connection asks over
- * a Unix socket; the answer is one byte, and with a good one the descriptor.
+ * A client that got the token over its authenticated connection sends it over a
+ * Unix socket; the answer is one byte, and with 'F' the descriptor. Readers get
+ * one that cannot write.
  *
  *     request = handle:le64 version:le32 way:le32 token:le64    24 bytes
  *     answer  = 'F' with the descriptor, or 'N'
@@ -40,18 +41,20 @@ uint64_t chunkserver_socket_token(const struct chunkserver *cs,
 {
     uint8_t mac[RPC_MAC_BYTES];
     char text[9];
+    PRE(cs->socket);
     put_le64(text, handle);
     text[8] = (char)rights;
     rpc_mac(cs->socket->secret, slice_make(text, sizeof(text)), mac);
     return get_le64((const char *)mac);
 }
 
-/* Does @token allow it? One that allows more does. */
+/* Does @token prove the right @wanted? A token for more rights does too. */
 static bool chunk_socket_may(const struct chunkserver *cs,
                              uint64_t handle,
                              uint8_t wanted,
                              uint64_t token)
 {
+    PRE(wanted);
     bool good = false;
     for (uint8_t rights = 1; rights <= (PROOF_READ | PROOF_WRITE); rights++)
         good |= (rights & wanted) &&
@@ -65,7 +68,7 @@ static int chunk_socket_refuse(struct socket_client *k)
     return stream_write(k->stream, &no, 1, NULL);
 }
 
-/* A reader gets a descriptor that nothing can be written by. */
+/* A reader gets a descriptor that cannot be written to. */
 static int send_to_reader(struct socket_client *k, const struct stored_chunk *c)
 {
     struct file *f;
@@ -143,6 +146,7 @@ int chunkserver_open_socket(struct chunkserver *cs, struct err *err)
     struct buf address = BUF_INIT;
     int rc;
     buf_printf(&address, "unix:%s", cs->socket_path);
+    PRE(!cs->socket);
     rc = stream_listen(buf_cstr(&address), &listener, err);
     buf_close(&address);
     if (rc)
@@ -169,6 +173,7 @@ void chunkserver_close_socket(struct chunkserver *cs)
         fiber_cancel(k->fiber);
     while (s->clients)
         fiber_park();
+    INVARIANT(!s->clients);
     mem_free(s);
     cs->socket = NULL;
 }

@@ -1,4 +1,7 @@
-/* The chunks of one directory, in memory: found, opened, changed, reported. */
+/* The chunks of one directory, in memory: found, opened, changed, reported. A
+ * chunk's struct is small, and its file is opened on use, because a server has
+ * more chunks than descriptors.
+ */
 #include "gfs-lite/chunkserver/store.h"
 
 #include "base/core/panic.h"
@@ -6,8 +9,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/store_parts.h"
 
-/* --- chunks in memory
- * --------------------------------------------------------- */
+/* --- chunks in memory -------------------------------------------------- */
 
 struct stored_chunk *chunk_store__add(struct chunk_store *s,
                                       const struct chunk_identity *id)
@@ -20,12 +22,14 @@ struct stored_chunk *chunk_store__add(struct chunk_store *s,
     mutex_init(&c->lock);
     cond_init(&c->grown);
     id_map_put(&s->chunks, c);
+    PRE(c->length <= GFS_CHUNK_BYTES);
     s->bytes += c->length;
     return c;
 }
 
 void chunk_store__free(struct stored_chunk *c)
 {
+    PRE(c->pins == 0 && !c->file);
     mutex_close(&c->lock);
     cond_close(&c->grown);
     mem_free(c);
@@ -67,6 +71,7 @@ static void close_oldest(struct chunk_store *s)
     struct stored_chunk *oldest = NULL;
     for (size_t i = 0; i < s->open_count; i++) {
         struct stored_chunk *c = s->open[i];
+        INVARIANT(c->file); /* INV-2 */
         if (c->pins == 0 && c->dirty_us == 0 && !c->file->grant.open &&
             (!oldest || c->used < oldest->used))
             oldest = c;
@@ -77,6 +82,7 @@ static void close_oldest(struct chunk_store *s)
 
 void chunk_store__note_open(struct chunk_store *s, struct stored_chunk *c)
 {
+    PRE(c->file);
     if (s->open_count >= CHUNK_STORE_FILES_MAX)
         close_oldest(s);
     s->open = mem_realloc(s->open, (s->open_count + 1) * sizeof(*s->open));
@@ -85,11 +91,28 @@ void chunk_store__note_open(struct chunk_store *s, struct stored_chunk *c)
 
 void chunk_store_update(struct chunk_store *s, struct stored_chunk *c)
 {
+    PRE(c->file && c->file->id.version >= c->version); /* INV-3 */
+    PRE(!c->sealed || c->file->length == c->length);   /* INV-3 */
+    INVARIANT(s->bytes + c->file->length >= c->length);
     s->bytes += (uint64_t)c->file->length - c->length;
     c->length = c->file->length;
     c->version = c->file->id.version;
     c->sealed = c->file->id.sealed;
     cond_broadcast(&c->grown);
+}
+
+/* A file that was closed must be the same when it is opened again (INV-3). */
+static int check_identity(struct stored_chunk *c, struct err *err)
+{
+    const struct chunk_identity *id = &c->file->id;
+    bool same = id->handle == c->handle && id->version >= c->version &&
+                (!c->sealed || (id->sealed && id->length == c->length));
+    if (same)
+        return 0;
+    chunk_file_close(c->file);
+    c->file = NULL;
+    return err_set(err, ERR_CORRUPT, "chunk %llu: its file is an older one",
+                   (unsigned long long)c->handle);
 }
 
 int chunk_store_file_locked(struct chunk_store *s,
@@ -107,6 +130,8 @@ int chunk_store_file_locked(struct chunk_store *s,
     path = chunk_store__path(s, c->handle);
     rc = chunk_file_open(s->world, path, &c->file, err);
     mem_free(path);
+    if (rc == 0)
+        rc = check_identity(c, err);
     if (rc == 0) {
         chunk_store__note_open(s, c);
         chunk_store_update(s, c);
@@ -131,8 +156,7 @@ int chunk_store_file(struct chunk_store *s,
     return rc;
 }
 
-/* --- changes
- * -------------------------------------------------------------------- */
+/* --- changes ----------------------------------------------------------- */
 
 static void add_changed(struct chunk_store *s, uint64_t handle)
 {
@@ -141,6 +165,7 @@ static void add_changed(struct chunk_store *s, uint64_t handle)
         s->changed =
             mem_realloc(s->changed, s->changed_cap * sizeof(*s->changed));
     }
+    INVARIANT(s->changed_count < s->changed_cap);
     s->changed[s->changed_count++] = handle;
 }
 
@@ -175,11 +200,11 @@ void chunk_store_note_damage(struct chunk_store *s,
     chunk_store_report(s, c);
 }
 
-/* --- reports
- * ------------------------------------------------------------------------- */
+/* --- reports ----------------------------------------------------------- */
 
 static void put_replica(const struct stored_chunk *c, struct buf *out)
 {
+    PRE(c->length <= GFS_CHUNK_BYTES);
     gfs_replica_put(&(struct gfs_replica){.handle = c->handle,
                                           .version = c->version,
                                           .length = c->length,

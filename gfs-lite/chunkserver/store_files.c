@@ -1,4 +1,8 @@
-/* The files of the chunks: their names, and how they come and go. */
+/* The chunks' files: names, creation, removal, and copies that are moved in.
+ * While a file is being made or removed its name is reserved (struct
+ * file_change), because both park and the next user of the name must not meet
+ * half of the change.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +57,8 @@ char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle)
 
 /* --- one at a time -------------------------------------------------------- */
 
-/* A file on its way out or in: until it is there, or gone, its name is
- * nobody else's. */
+/* A file that is being made or removed: its name is reserved until that is
+ * done. */
 struct file_change {
     struct file_change *next;
     uint64_t handle;
@@ -114,6 +118,8 @@ void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c)
     if (c->deleted)
         return;
     c->deleted = true;
+    PRE(c->pins > 0);
+    INVARIANT(s->bytes >= c->length); /* INV-4 */
     s->bytes -= c->length;
     chunk_store_report(s, c);
     id_map_remove(&s->chunks, c->handle);
@@ -133,7 +139,7 @@ void chunk_store_sweep(struct chunk_store *s)
     s->leftover = NULL;
     s->leftover_count = 0;
     for (size_t i = 0; i < count; i++)
-        /* Another file may have come in its place, and be wanted. */
+        /* A new file with this name may be wanted by now. */
         if (!id_map_get(&s->chunks, handles[i]) &&
             remove_file(s, handles[i], NULL))
             keep_leftover(s, handles[i]);
@@ -157,7 +163,7 @@ int chunk_store_create(struct chunk_store *s,
     if (id_map_get(&s->chunks, handle))
         return err_set(err, ERR_EXISTS, "chunk %llu is here already",
                        (unsigned long long)handle);
-    /* In the table first: another call for it must find it, and wait. */
+    /* First into the table: another call for it must find it, and wait. */
     c = chunk_store__add(s, &id);
     c->pins = 1;
     mutex_lock(&c->lock);
@@ -177,13 +183,13 @@ int chunk_store_create(struct chunk_store *s,
         chunk_store_put(s, c);
         return rc;
     }
+    POST(c->file && c->pins > 0);
     chunk_store_report(s, c);
     *out = c;
     return 0;
 }
 
-/* --- copies
- * ------------------------------------------------------------------------ */
+/* --- copies ------------------------------------------------------------ */
 
 int chunk_store_clear_copies(struct chunk_store *s)
 {
@@ -220,13 +226,13 @@ static int move_in(struct chunk_store *s, struct chunk_file *f, struct err *err)
     return rc;
 }
 
-/* Whatever there is of chunk @handle goes: an older version, or damaged. */
+/* Remove chunk @handle if there is one: an older version, or damaged. */
 static void make_room(struct chunk_store *s, uint64_t handle)
 {
     struct stored_chunk *old;
     await_changes(s, handle);
     while ((old = chunk_store_get(s, handle))) {
-        mutex_lock(&old->lock); /* It may just be made. */
+        mutex_lock(&old->lock); /* It may be in the making. */
         mutex_unlock(&old->lock);
         chunk_store_delete(s, old);
         chunk_store_put(s, old);
@@ -241,6 +247,7 @@ int chunk_store_adopt(struct chunk_store *s,
     struct file_change self = {.handle = f->id.handle};
     struct stored_chunk *c;
     int rc;
+    PRE(f->id.sealed);
     make_room(s, f->id.handle);
     begin_change(s, &self);
     rc = move_in(s, f, err);
@@ -249,6 +256,7 @@ int chunk_store_adopt(struct chunk_store *s,
         chunk_file_close(f);
         return rc;
     }
+    INVARIANT(!id_map_get(&s->chunks, f->id.handle));
     c = chunk_store__add(s, &f->id);
     c->file = f;
     chunk_store__note_open(s, c);

@@ -1,4 +1,7 @@
-/* The directory of a store: what is in it at the start, and whose it is. */
+/* A store's directory at the start: its owner's number, its lock, and the
+ * identity of every chunk in it. The number is checked again by the probe,
+ * because another directory may be mounted in its place.
+ */
 #include <stdio.h>
 
 #include "base/core/coding.h"
@@ -15,8 +18,7 @@
 #define SERVER_MAGIC UINT64_C(0x3152565353464751) /* "QGFSSVR1" */
 #define SERVER_BYTES 20
 
-/* --- opening
- * -------------------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------- */
 
 static int
 read_server(const struct chunk_store *s, uint64_t *own_id, struct err *err)
@@ -39,11 +41,12 @@ static int write_server(struct chunk_store *s, struct err *err)
     put_le64(b, SERVER_MAGIC);
     put_le64(b + 8, s->own_id);
     put_le32(b + 16, crc32c(b, 16));
+    POST(s->own_id != 0);
     return fs_replace(s->fs, SERVER_NAME, slice_make(b, sizeof(b)), err);
 }
 
-/* One sync for all of them: where the disk is busy, a new server that waited
- * for each would not be there for many seconds. */
+/* One sync for all: on a busy disk a new server that synced each would need
+ * many seconds. */
 static int make_dirs(struct chunk_store *s, struct err *err)
 {
     struct buf path = BUF_INIT;
@@ -52,7 +55,8 @@ static int make_dirs(struct chunk_store *s, struct err *err)
         buf_clear(&path);
         buf_printf(&path, "%s/%s/%02x", s->dir, CHUNKS_DIR, i);
         rc = world_mkdir(s->world, buf_cstr(&path), err);
-        if (rc == ERR_EXISTS) /* By one who did not come to its end. */
+        if (rc ==
+            ERR_EXISTS) /* Made by a server that died before it was done. */
             rc = 0;
     }
     if (rc == 0) {
@@ -64,9 +68,9 @@ static int make_dirs(struct chunk_store *s, struct err *err)
     return rc;
 }
 
-/* Note the chunk in the file @name of directory @dir. One that does not say
- * what it is is damaged: the namenode has it deleted when there are others. One
- * that cannot be looked at for want of descriptors is not: ERR_FULL. */
+/* Add the chunk in the file @name of directory @dir. A file with an unreadable
+ * identity is damaged: the namenode has it deleted if there are other copies.
+ * One that cannot be opened for lack of descriptors is not: ERR_FULL. */
 static int scan_file(struct chunk_store *s,
                      const char *dir,
                      const char *name,
@@ -84,7 +88,7 @@ static int scan_file(struct chunk_store *s,
         goto out;
     }
     rc = chunk_file_identify(s->world, buf_cstr(&path), &id, &why);
-    if (rc == ERR_FULL || rc == ERR_NOMEM) { /* It may be whole. */
+    if (rc == ERR_FULL || rc == ERR_NOMEM) { /* It may be intact. */
         err_copy(err, &why);
         goto out;
     }
@@ -95,7 +99,7 @@ static int scan_file(struct chunk_store *s,
     } else if (!id_map_get(&s->chunks, id.handle)) {
         c = chunk_store__add(s, &id);
         c->found = id.sealed ? 0 : id.version;
-        /* Of an unsealed one only its file knows the length. */
+        /* Only its file knows the length of an unsealed chunk. */
         if (!c->sealed && chunk_store_file(s, c, &why) && !c->damaged)
             log_error(s->world, "chunk", "%s", why.text);
     }
@@ -106,6 +110,7 @@ out:
 
 static int scan_dir(struct chunk_store *s, unsigned number, struct err *err)
 {
+    PRE(number < CHUNK_DIRS);
     char dir[32];
     char **names;
     size_t count;
@@ -136,7 +141,7 @@ static int open_parts(struct chunk_store *s, struct err *err)
     } else if (rc) {
         rc = read_server(s, &s->own_id, err);
     }
-    /* Copies that were not finished are of no use. */
+    /* Unfinished copies are useless. */
     if (rc == 0 && fs_remove_tree(s->fs, COPIES_DIR, NULL) == ERR_IO)
         rc = err_set(err, ERR_IO, "%s/%s: cannot be emptied", s->dir,
                      COPIES_DIR);
@@ -166,7 +171,7 @@ int chunk_store_open(struct world *w,
     return rc;
 }
 
-/* Another directory may have come in the place of ours. */
+/* Another directory may be in the place of ours. */
 static int check_own(const struct chunk_store *s, struct err *err)
 {
     uint64_t own_id = 0;
@@ -200,11 +205,12 @@ void chunk_store_close(struct chunk_store *s)
         return;
     while ((c = id_map_next(&s->chunks, &at))) {
         PRE(c->pins == 0);
-        /* Whoever writes by a grant learns that nobody is here any more. */
+        /* The writer with a grant learns that the server is gone. */
         if (c->file && chunk_file_end_grant(c->file, NULL))
             log_warn(s->world, "chunk", "chunk %llu: a grant did not end",
                      (unsigned long long)c->handle);
         chunk_file_close(c->file);
+        c->file = NULL;
         chunk_store__free(c);
     }
     id_map_close(&s->chunks);

@@ -1,24 +1,24 @@
-/* What the files about a chunk server's store share. Private to store*.c. */
+/* Shared by the files that implement store.h. Private to store*.c. */
 #ifndef GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 #define GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 
 #include "gfs-lite/chunkserver/store.h"
 
-/* In the store's directory; the chunks' is one of so many more. */
+/* In the store's directory; chunks are in CHUNK_DIRS directories below. */
 #define CHUNKS_DIR "chunks"
 #define COPIES_DIR "copies"
 #define CHUNK_DIRS 256
-/* What the name of a chunk's file ends with. */
+/* The end of the name of a chunk's file. */
 #define CHUNK_SUFFIX ".chunk"
 
 /* --- store.c ----------------------------------------------------------- */
 
-/* Put what @id says into the table; not pinned. */
+/* Add the chunk that @id describes to the table; not pinned. */
 struct stored_chunk *chunk_store__add(struct chunk_store *s,
                                       const struct chunk_identity *id);
-/* PRE: it is in no table any more, and its file is closed. */
+/* Free @c. PRE: it is in no table any more, and its file is closed. */
 void chunk_store__free(struct stored_chunk *c);
-/* @c has its file open from now on; others' may be closed for it. */
+/* @c's file was opened; the oldest unused one may be closed for it. */
 void chunk_store__note_open(struct chunk_store *s, struct stored_chunk *c);
 
 /* --- store_files.c ----------------------------------------------------- */

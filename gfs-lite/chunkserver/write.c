@@ -1,25 +1,26 @@
-/* Writing along a chain: each server passes the bytes on and takes them at the
- * same time, and answers when it and all behind it have them. Each compares
- * their checksum when it sums up its blocks, not before it passes them on.
+/* Writing along a chain (GFS 3.2): each server forwards the bytes and writes
+ * them at the same time, and answers when it and all after it have them. Each
+ * verifies their checksum when it computes its blocks', not before it forwards
+ * them.
  *
- * Bytes have places: a call whose place is not yet reached waits for those
- * before it, one whose bytes are there already is answered as done. So calls
- * may overtake each other on the way and may come twice.
+ * Bytes have offsets: a call whose offset is not yet reached waits for the
+ * bytes before it; one whose bytes are there already is answered as done. So
+ * calls may overtake each other and may arrive twice.
  *
- * A chain that broke is never mended: whoever wrote has the chunk sealed and
- * goes on in another. Until then the servers refuse the chunk's old version,
- * because the seal raises it first.
+ * A broken chain is never repaired: the writer has the chunk sealed and
+ * continues in another. The seal raises the version first, after which the
+ * servers refuse the old one.
  *
- * A server that restarts may find less of a chunk than it had taken, and
- * must not give a record the place of one that is lost here and not elsewhere:
- * it takes no more of a chunk it found until a recovery has raised its version
- * and made its copies alike.
+ * A server that restarts may find less of a chunk than it had taken, and must
+ * not assign a record the offset of one that is lost here but not elsewhere: it
+ * takes no more bytes of a chunk it found unsealed until a recovery has raised
+ * its version and made its copies equal.
  *
- * The first bytes make the chunk, wherever they arrive, and may be late: after
- * the file was taken from its writer, found empty and closed. So a server that
- * was to fence a chunk it does not have refuses to make it from then on; and as
- * it forgets that when it ends, it makes no chunk that was given out before it
- * began. A writer that meets such a refusal goes on in another chunk.
+ * The first bytes make the chunk, and may be late: after the file was taken
+ * from its writer, found empty and closed. So a server that was to fence an
+ * absent chunk refuses to make it from then on; and because it forgets that
+ * when it ends, it makes no chunk that was allocated before it began. A writer
+ * that is refused continues in another chunk.
  */
 #include "base/core/crc32c.h"
 #include "base/core/fault.h"
@@ -29,12 +30,12 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* How long a call waits for those before it. */
+/* How long a call waits for the bytes before its own. */
 #define GAP_TIMEOUT_US UINT64_C(3000000)
 
-/* --- passing on ---------------------------------------------------------- */
+/* --- forwarding ---------------------------------------------------------- */
 
-/* The rest of the chain, served by a fiber of its own. */
+/* The rest of the chain, called by a fiber of its own. */
 struct passing {
     struct chunkserver *cs;
     struct chunk_call call; /* For the next server. */
@@ -42,7 +43,7 @@ struct passing {
     struct slice data;
     struct rpc_crc crc;  /* Of the data. */
     struct fiber *fiber; /* NULL: there is no next one. */
-    struct buf reply;    /* What `answer` borrows from. */
+    struct buf reply;    /* `answer` borrows from it. */
     struct chunk_answer answer;
     struct err err;
 };
@@ -78,12 +79,13 @@ static void pass_on(struct passing *p,
     if (call->chain_count == 0)
         return;
     p->next = call->chain[0];
+    INVARIANT(call->chain_count <= ARRAY_LEN(call->chain));
     p->call.chain_count--;
     for (size_t i = 0; i < p->call.chain_count; i++)
         p->call.chain[i] = call->chain[i + 1];
     p->fiber = fiber_start(loop_self(), "chain", run_passing, p);
-    /* First the bytes leave, then they are written here: the next server works
-     * at the same time. */
+    /* The bytes leave before they are written here: the next server works at
+     * the same time. */
     fiber_yield();
     fiber_yield();
 }
@@ -133,6 +135,7 @@ static int await_place(struct chunkserver *cs,
                        const struct chunk_call *call,
                        struct err *err)
 {
+    PRE(c->pins > 0 && c->file);
     uint64_t until_ns = world_mono_ns(cs->world) + GAP_TIMEOUT_US * 1000;
     int rc = chunkserver_check_writable(c, call->version, err);
     while (rc == 0 && c->file->length < call->offset) {
@@ -149,6 +152,7 @@ static int await_place(struct chunkserver *cs,
         if (rc == 0)
             rc = chunkserver_check_writable(c, call->version, err);
     }
+    POST(rc || c->file->length >= call->offset);
     return rc;
 }
 
@@ -165,7 +169,7 @@ static int chunk_write_append(struct chunk_file *f,
     return chunk_file_append(f, data, crc, err);
 }
 
-/* Put the bytes of @rpc at call->offset and do what the flags say. PRE: c->lock
+/* Write the bytes of @rpc at call->offset and do as the flags say. PRE: c->lock
  * is held. */
 static int take_locked(struct chunkserver *cs,
                        struct stored_chunk *c,
@@ -183,10 +187,12 @@ static int take_locked(struct chunkserver *cs,
         rc = chunkserver_absorb_locked(cs, c, err);
     if (rc == 0)
         rc = await_place(cs, c, call, err);
-    if (rc == 0 && data.len) /* Who calls does not write by a grant. */
+    if (rc == 0 &&
+        data.len) /* A caller that sends bytes does not write by a grant. */
         rc = chunk_file_settle(c->file, err);
     if (rc)
         return rc;
+    INVARIANT(c->file->length >= call->offset);
     have = c->file->length - call->offset;
     if (have && crc && crc32c(data.data, data.len) != *crc)
         return err_set(err, ERR_CORRUPT, "bytes with a wrong checksum");
@@ -207,6 +213,7 @@ static int take_locked(struct chunkserver *cs,
         c->failed = rc;
         chunk_store_report(cs->store, c);
     }
+    INVARIANT(rc || c->file->length >= call->offset + data.len);
     chunk_store_update(cs->store, c);
     return rc;
 }
@@ -220,7 +227,7 @@ static bool is_unmade(const struct chunkserver *cs, uint64_t handle)
     return handle < cs->make_from;
 }
 
-/* The chunk of the call, made if that is asked for. Pinned. */
+/* The chunk of the call, pinned; made if the call allows it. */
 static int find_or_make(struct chunkserver *cs,
                         const struct chunk_call *call,
                         struct stored_chunk **out,
@@ -237,10 +244,12 @@ static int find_or_make(struct chunkserver *cs,
         return err_set(err, ERR_ABORTED,
                        "chunk %llu is not here, and it is too late to make it",
                        (unsigned long long)call->handle);
+    INVARIANT(call->handle >= cs->make_from); /* INV-1 */
     rc = chunk_store_create(cs->store, call->handle, call->version, out, err);
     if (rc != ERR_EXISTS)
         return rc;
-    *out = chunk_store_get(cs->store, call->handle); /* It came meanwhile. */
+    *out =
+        chunk_store_get(cs->store, call->handle); /* It was made meanwhile. */
     return *out ? 0 : rc;
 }
 
@@ -262,7 +271,7 @@ static int chunk_write_take(struct chunkserver *cs,
     return rc;
 }
 
-/* Take the bytes of @rpc here and along the chain, and answer. */
+/* Write the bytes of @rpc here and along the chain, and answer. */
 static void take_and_pass(struct chunkserver *cs,
                           const struct chunk_call *call,
                           struct rpc_call *rpc)
@@ -310,8 +319,9 @@ int chunkserver_handle_write(void *ctx, struct rpc_call *rpc, struct err *err)
 
 /* --- records ------------------------------------------------------------- */
 
-/* Give the record of @len bytes its place: the next one. All records of a chunk
- * come through the chain's first server, so that there is one order. */
+/* Assign the record of @len bytes its offset: the next one (GFS 3.3). All
+ * records of a chunk come through the chain's first server, so that there is
+ * one order. */
 static int chunk_write_reserve(struct chunkserver *cs,
                                struct chunk_call *call,
                                size_t len,
@@ -334,6 +344,7 @@ static int chunk_write_reserve(struct chunkserver *cs,
                          (unsigned long long)c->handle);
         } else {
             call->offset = at;
+            INVARIANT(at >= c->reserved && at <= GFS_CHUNK_BYTES);
             c->reserved = at + (uint32_t)len;
         }
     }

@@ -1,22 +1,23 @@
-/* Early write-back: the disk begins with a chunk's bytes while more of them
- * come, so that the sync at the chunk's end waits for little of it.
+/* Early write-back: the disk begins to write a chunk's bytes while more arrive,
+ * so that the sync at the chunk's end waits for few of them.
  *
- * One piece of one chunk at a time: a disk that was given all there is keeps
- * everybody waiting who has something to sync, the namenode with the writer's
- * next chunk too. What it does not manage meanwhile is left to the sync.
+ * One piece of one chunk at a time: a longer queue at the disk would delay
+ * every sync, including the namenode's, which delays the writer's next chunk.
+ * The final sync writes the rest.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* A chunk that is behind, each in its turn; NULL: there is none. Only those
- * with open files can be. */
+/* The next chunk that is behind, in turn; NULL: there is none. Only chunks with
+ * open files can be. */
 static struct stored_chunk *find_behind(struct chunkserver *cs)
 {
     size_t count = cs->store->open_count;
     for (size_t i = 0; i < count; i++) {
         size_t at = (cs->write_back_at + i) % count;
         struct stored_chunk *c = cs->store->open[at];
+        INVARIANT(c->file); /* INV-2 of store.h */
         if (!c->failed && !c->damaged && chunk_file_is_behind(c->file)) {
             cs->write_back_at = at + 1;
             return c;
@@ -40,6 +41,7 @@ static void write_back(struct chunkserver *cs, struct stored_chunk *c)
 void chunkserver_note_written(struct chunkserver *cs,
                               const struct stored_chunk *c)
 {
+    PRE(c->file);
     if (cs->writer && chunk_file_is_behind(c->file))
         fiber_wake(cs->writer);
 }

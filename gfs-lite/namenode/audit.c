@@ -1,7 +1,12 @@
-/* What the audit log has of files, beyond what is refused. */
+/* Events of the audit log beyond refusals: reads that only an administrator's
+ * right to everything allowed, and changes of rights. Reads by the same
+ * principal of the same path are noted once a second, so that a scan does not
+ * flood the log.
+ */
 #include "base/runtime/audit.h"
 
 #include "base/core/hash.h"
+#include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/permission.h"
 #include "gfs-lite/namenode/state.h"
@@ -9,7 +14,7 @@
 /* Between notes of the same reader and path. */
 #define NOTED_NS UINT64_C(1000000000)
 
-/* Was it noted a moment ago? From now on it was. */
+/* Was it noted a moment ago? Records that it is noted now. */
 static bool
 is_noted(struct namenode *nn, struct slice principal, struct slice path)
 {
@@ -17,13 +22,14 @@ is_noted(struct namenode *nn, struct slice principal, struct slice path)
         hash64(path.data, path.len, hash64_slice(principal)) | 1; /* Not 0. */
     struct noted_read *r = &nn->noted[hash_mix(hash) % NOTED_READS_MAX];
     uint64_t now = world_mono_ns(nn->world);
+    INVARIANT(hash != 0); /* 0 marks a free entry. */
     if (r->hash == hash && now - r->at_ns < NOTED_NS)
         return true;
     *r = (struct noted_read){hash, now};
     return false;
 }
 
-/* Would modes and grants have let the caller, without his right to all? */
+/* Would modes and grants have allowed it to the caller as an ordinary user? */
 static bool may_anyway(const struct namenode *nn,
                        const struct rpc_call *call,
                        const struct inode *n,
@@ -33,6 +39,7 @@ static bool may_anyway(const struct namenode *nn,
     struct permission_caller who = {.principal = call->principal};
     struct buf roles = BUF_INIT;
     bool may;
+    PRE(rules->lists); /* Nobody else knows administrators. */
     rules->lists->put_roles(rules->lists_ctx, call->principal, &roles);
     who.roles = buf_slice(&roles);
     may = permission_check(&nn->catalog.names, &who, n, bits, NULL) == 0;
@@ -65,10 +72,9 @@ void namenode_audit_read(struct namenode *nn,
     buf_close(&path);
 }
 
-/* Rights and bounds are for the log whoever sets them, so that it says who may
- * what. Names are as far as others than the cluster itself remove, replace or
- * copy them: what servers do with files of their own is no news, but for those
- * that are watched. */
+/* Rights and quotas are always audited, so that the log shows who
+ * may do what. Names are audited if a principal other than the cluster itself
+ * removes, replaces or copies them, and below the watched paths. */
 bool namenode_is_for_audit(const struct namenode *nn,
                            const struct rpc_call *call,
                            const struct gfs_command *c)

@@ -1,7 +1,11 @@
-/* Evening out disks; leaving safe mode. */
+/* Chunk rebalancing and safe mode. A move goes from the fullest server to the
+ * emptiest; how full they are is judged with the moves already chosen, so that
+ * one round does not overshoot the mean.
+ */
 #include "gfs-lite/namenode/balance.h"
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 static uint64_t disk_balance_used(const struct placement_server *s)
 {
@@ -23,6 +27,7 @@ static uint64_t mean_permille(const struct placement_server *servers,
             all += servers[i].capacity_bytes;
             full += disk_balance_used(&servers[i]);
         }
+    INVARIANT(full <= all);
     return disk_balance_permille(full, all);
 }
 
@@ -36,6 +41,7 @@ disk_balance_extreme(const struct placement_server *servers,
                      const struct balance_move *moves,
                      size_t move_count)
 {
+    PRE(sign == 1 || sign == -1);
     const struct placement_server *best = NULL;
     int64_t best_distance = BALANCE_BAND_PERMILLE;
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +64,8 @@ disk_balance_extreme(const struct placement_server *servers,
     return best;
 }
 
-/* Not quite at the band's other side, for whom the fullest may give to. */
+/* The least full usable server with room. It may be within the band, so that
+ * the fullest finds a target. */
 static const struct placement_server *
 least_full(const struct placement_server *servers,
            size_t count,
@@ -80,6 +87,7 @@ least_full(const struct placement_server *servers,
             best = s;
         }
     }
+    POST(!best || best->number != except);
     return best;
 }
 
@@ -100,6 +108,7 @@ size_t balance_moves(const struct placement_server *servers,
         if (!to || disk_balance_permille(disk_balance_used(to),
                                          to->capacity_bytes) >= mean)
             break;
+        INVARIANT(from != to);
         moves[n++] = (struct balance_move){from->number, to->number};
     }
     /* A server far below the mean is filled though no other is far above. */
@@ -118,13 +127,17 @@ size_t balance_moves(const struct placement_server *servers,
             }
         if (!to || !from || to->free_bytes < GFS_CHUNK_BYTES)
             break;
+        INVARIANT(from != to);
         moves[n++] = (struct balance_move){from->number, to->number};
     }
+    POST(n <= max);
     return n;
 }
 
 bool safe_mode_holds(const struct safe_mode_view *v)
 {
+    PRE(v->chunks_seen <= v->chunks);
+    PRE(v->servers_heard <= v->servers);
     if (v->since_us >= SAFE_MODE_US_MAX)
         return false;
     if (v->servers_heard >= v->servers)

@@ -1,12 +1,14 @@
-/* Evening out how full the disks are, and when a new leader knows enough: pure
- * decisions.
+/* Two pure decisions of the leader: which chunks to move so that disks fill
+ * evenly (GFS 4.3, "chunk rebalancing"), and when a new leader has heard enough
+ * reports to leave safe mode.
  */
 #ifndef GFS_LITE_NAMENODE_BALANCE_H
 #define GFS_LITE_NAMENODE_BALANCE_H
 
 #include "gfs-lite/namenode/placement.h"
 
-/* Disks within this many thousandths of the mean are even enough. */
+/* Disks whose fill differs from the mean by no more than this many thousandths
+ * are left alone. */
 #define BALANCE_BAND_PERMILLE 100
 
 struct balance_move {
@@ -14,14 +16,15 @@ struct balance_move {
     uint16_t to;
 };
 
-/* Up to @max moves of one chunk each, from the fullest to the emptiest usable
- * servers. Returns how many; 0: balanced. */
+/* Fill @moves with at most @max moves of one chunk each, from the fullest to
+ * the emptiest usable servers. No server both gives and takes in one move.
+ * Returns the number of moves; 0: balanced. */
 size_t balance_moves(const struct placement_server *servers,
                      size_t count,
                      struct balance_move *moves,
                      size_t max);
 
-/* What a leader has learnt since it began. */
+/* Knowledge of the leader from reports since it began to lead. */
 struct safe_mode_view {
     uint64_t since_us;      /* Time since it began to lead. */
     uint64_t chunks;        /* Sealed ones. */
@@ -33,8 +36,9 @@ struct safe_mode_view {
 /* Longest time a leader waits for servers that may be gone for good. */
 #define SAFE_MODE_US_MAX UINT64_C(30000000)
 
-/* Until this is false nothing is copied or deleted: what is not reported yet
- * would look lost. */
+/* While this is true nothing is copied or deleted, because a chunk whose server
+ * has not reported yet would look lost. @v->chunks_seen is at most @v->chunks.
+ */
 bool safe_mode_holds(const struct safe_mode_view *v);
 
 #endif /* GFS_LITE_NAMENODE_BALANCE_H */

@@ -1,4 +1,8 @@
-/* Commands, executed. */
+/* Execution of commands. Each is one switch case that checks the command
+ * against the state, changes names and chunks by namespace.h, and fills in the
+ * result. A command of a session is executed once: its answer is kept until the
+ * client has confirmed it (RIFL), and a repeated command gets that answer.
+ */
 #include "gfs-lite/namenode/catalog.h"
 
 #include "base/core/buf.h"
@@ -104,7 +108,7 @@ static int append_open(struct catalog *m,
     return 0;
 }
 
-/* The writer says how long its last chunk became. */
+/* The writer gives the length of its last chunk. */
 static int seal_by_writer(struct catalog *m,
                           const struct gfs_command *c,
                           struct inode *file,
@@ -121,11 +125,12 @@ static int seal_by_writer(struct catalog *m,
     if (c->length > GFS_CHUNK_BYTES)
         return err_set(err, ERR_INVALID, "a chunk of %llu bytes",
                        (unsigned long long)c->length);
+    INVARIANT(last->version <= last->pending);
     names_seal(&m->names, file, (uint32_t)c->length, c->time_us);
     return 0;
 }
 
-/* Behind the chunk that its writer ended there may be another one. */
+/* A chunk that was ahead of the sealed one may be the last one now. */
 static int check_sealed(const struct inode *file, struct err *err)
 {
     const struct chunk *last = inode_last_chunk(file);
@@ -140,12 +145,13 @@ static void put_chunk(const struct open_file *o,
                       const struct chunk *chunk,
                       struct gfs_result *r)
 {
+    PRE(!chunk->sealed);
     r->chunk = chunk->handle;
     r->version = chunk->version;
     r->servers = chunk == o->next ? o->next_chain : o->chain;
 }
 
-/* The last chunk is @handle, and nobody recovers it. */
+/* Is the last chunk @handle, and does no recovery seal it? */
 static int
 check_last(const struct inode *file, uint64_t handle, struct err *err)
 {
@@ -176,6 +182,7 @@ static int allocate_ahead(struct catalog *m,
         rc = names_add_ahead(&m->names, file, o, (uint32_t)c->length, err);
     if (rc)
         return rc;
+    POST(o->next && !o->next->sealed);
     o->next_chain = c->servers;
     put_chunk(o, o->next, r);
     return 0;
@@ -206,6 +213,7 @@ static int catalog_allocate(struct catalog *m,
         rc = names_add_chunk(&m->names, file, &chunk, err);
     if (rc)
         return rc;
+    POST(!chunk->sealed && chunk->refs == 1);
     o->chain = c->servers;
     put_chunk(o, chunk, r);
     return 0;
@@ -268,6 +276,7 @@ static int catalog_fence(struct catalog *m,
         return rc;
     if (!fault_hit("gfs.keep_version"))
         chunk->pending++;
+    POST(chunk->pending >= chunk->version); /* INV-1 of chunk_map.h. */
     r->version = chunk->pending;
     return 0;
 }
@@ -312,6 +321,7 @@ int catalog_server_number(const struct catalog *m, uint64_t own_id)
 struct catalog_server *catalog_add_server(struct catalog *m, uint64_t own_id)
 {
     struct catalog_server *s;
+    PRE(m->server_count < SERVERS_MAX);
     m->servers =
         mem_realloc(m->servers, (m->server_count + 1) * sizeof(*m->servers));
     s = &m->servers[m->server_count++];
@@ -339,7 +349,8 @@ static int register_server(struct catalog *m,
     replace_text(&s->machine, c->path);
     replace_text(&s->rack, c->to);
     if (s->state == GFS_SERVER_GONE)
-        s->state = GFS_SERVER_IN_SERVICE; /* It is back. */
+        s->state = GFS_SERVER_IN_SERVICE;             /* It is back. */
+    POST((size_t)(s - m->servers) < m->server_count); /* INV-1 */
     r->servers.count = 1;
     r->servers.numbers[0] = (uint16_t)(s - m->servers);
     return 0;
@@ -370,8 +381,8 @@ put_result(struct gfs_result *r, const struct err *err, struct buf *reply)
     gfs_result_put(r, reply);
 }
 
-/* One that is not made at once is answered with its number, until
- * copy_on() knows how it ended. */
+/* A snapshot that takes more than one step is answered with its number, until
+ * catalog_copy_step() knows how it ended. */
 static int catalog_snapshot(struct catalog *m,
                             const struct gfs_command *c,
                             struct gfs_result *r,
@@ -391,7 +402,7 @@ static int catalog_snapshot(struct catalog *m,
     return rc;
 }
 
-static void copy_on(struct catalog *m, const struct gfs_command *c)
+static void catalog_copy_step(struct catalog *m, const struct gfs_command *c)
 {
     struct catalog_session *s = catalog_session(m, m->copy_session);
     struct gfs_result r = {.code = 0};
@@ -404,6 +415,7 @@ static void copy_on(struct catalog *m, const struct gfs_command *c)
     if (names_is_copying(&m->names))
         return;
     put_result(&r, &err, &answer);
+    POST(answer.len > 0);
     if (s)
         session_answers_replace(&s->answers, m->copy_sequence,
                                 buf_slice(&answer));
@@ -510,7 +522,7 @@ static int catalog_execute(struct catalog *m,
     case GFS_OP_SEAL: return catalog_seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;
     case GFS_OP_REAP: names_reap(ns); return 0;
-    case GFS_OP_COPY: copy_on(m, c); return 0;
+    case GFS_OP_COPY: catalog_copy_step(m, c); return 0;
     case GFS_OP_SERVER_REGISTER: return register_server(m, c, r, err);
     case GFS_OP_SERVER_STATE: return set_server_state(m, c, err);
     }
@@ -535,7 +547,8 @@ static void catalog_refuse(int code, const char *why, struct buf *reply)
                    reply);
 }
 
-/* Commands of a session: each is executed once, however often it comes. */
+/* Commands of a session: each is executed once, even if it arrives several
+ * times. */
 static void apply_in_session(struct catalog *m,
                              uint64_t index,
                              const struct gfs_command *c,
@@ -574,6 +587,7 @@ void catalog_apply(struct catalog *m,
 {
     struct gfs_command c;
     struct err err = ERR_INIT;
+    size_t before = reply->len;
     m->applied = index;
     if (gfs_command_get(command, &c, &err))
         catalog_refuse(err.code, err.text, reply);
@@ -582,4 +596,5 @@ void catalog_apply(struct catalog *m,
         apply_in_session(m, index, &c, reply);
     else
         execute_into(m, index, &c, reply);
+    POST(reply->len > before);
 }

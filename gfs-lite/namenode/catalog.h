@@ -1,11 +1,12 @@
-/* The namenode's replicated state: one step for each command of the log.
+/* The namenode's replicated state: one step for each command of the log (GFS
+ * 2.6, the metadata and its operation log).
  *
  *     catalog_init(&m)
  *     catalog_apply(&m, index, command, &reply)    in the order of the log
  *     catalog_save(&m, &image), catalog_load(&m, image, &err)
  *
- * Deterministic: what members of a cell apply in the same order gives the same
- * state and the same answers. One thread.
+ * Deterministic: members of a cell that apply the same commands in the same
+ * order have the same state and give the same answers. One thread.
  */
 #ifndef GFS_LITE_NAMENODE_CATALOG_H
 #define GFS_LITE_NAMENODE_CATALOG_H
@@ -23,11 +24,12 @@
 struct catalog_session {
     uint64_t id;     /* First: see id_map.h. The index of its first command. */
     char *name;      /* Owned. */
-    char *principal; /* Who opened it; owned. */
+    char *principal; /* Of its opener; owned. */
     struct session_answers answers;
 };
 
-/* A chunk server that was ever registered; its number is its place. */
+/* A chunk server that was ever registered. Its number is its index in the array
+ * and never changes. */
 struct catalog_server {
     uint64_t own_id; /* Chosen by itself when its disk was first used. */
     enum gfs_server_state state;
@@ -36,6 +38,11 @@ struct catalog_server {
     char *rack;    /* Owned. */
 };
 
+/* Invariants, beside those of namespace.h and base/session/answers.h:
+ *     INV-1. A chunk server's number is below server_count, and no two have
+ *            the same own_id (catalog_add_server()).
+ *     INV-2. copy_session and copy_sequence mean something only while a tree
+ *            is copied. */
 struct catalog {
     struct names names;
     struct id_map sessions; /* struct catalog_session, owned. */
@@ -48,6 +55,7 @@ struct catalog {
     struct buf text; /* Of the last result. */
 };
 
+/* An empty file system; catalog_close() frees everything. */
 void catalog_init(struct catalog *m);
 void catalog_close(struct catalog *m);
 /* Let @on_free know of chunks as chunk_map.h says, until the next load. */
@@ -62,7 +70,7 @@ void catalog_apply(struct catalog *m,
                    struct slice command,
                    struct buf *reply);
 
-/* What an image begins with. */
+/* The first bytes of an image. */
 #define CATALOG_IMAGE_MAGIC "QGFSIMG1"
 
 /* Append the state to @out: docs/formats.md. */

@@ -1,4 +1,7 @@
-/* Calls to the servers that may hold an unsealed chunk. */
+/* Calls to the servers that may hold an unsealed chunk. All are called in
+ * parallel, a fiber each, because one that is dead answers only by its timeout;
+ * every call may be made twice without harm.
+ */
 #include "gfs-lite/namenode/chain_members.h"
 
 #include "base/core/panic.h"
@@ -7,10 +10,10 @@
 #include "base/runtime/loop.h"
 
 #define CALL_TIMEOUT_US UINT64_C(3000000)
-/* Of one that has failed the writer, who waits, or that is silent. */
+/* For a server that failed the writer, which waits, or that is silent. */
 #define FAILED_TIMEOUT_US UINT64_C(300000)
-/* A server that lacks more than this is left to be copied to later: what was
- * under way when a writer died is less. */
+/* A server that lacks more than this is left to re-replication: bytes in flight
+ * when a writer died are fewer. */
 #define LEVEL_BYTES_MAX (CHUNK_DATA_BYTES_MAX * 2)
 
 /* --- life ---------------------------------------------------------------- */
@@ -38,7 +41,8 @@ static int call_once(struct chain_member *m,
                      bool *sent)
 {
     struct rpc_call_options o = {.timeout_us = m->timeout_us, .sent = sent};
-    /* The table of servers may move while the call is under way. */
+    /* The table of servers may be reallocated while the call is under way. */
+    PRE(m->server < m->nn->catalog.server_count);
     char *address = mem_strdup(m->nn->catalog.servers[m->server].address);
     int rc;
     buf_clear(&m->reply);
@@ -49,9 +53,10 @@ static int call_once(struct chain_member *m,
     return rc;
 }
 
-/* A connection that is lost with the call is often one of a life before: only
- * who was called learns that the server has been away. What is asked for here
- * may be asked for twice, and a server that is there must not be left out. */
+/* A connection that is lost with the call often belongs to an earlier
+ * incarnation of the server, which learns of its restart only by the failed
+ * call. These calls may be repeated, and a server that is up must not be left
+ * out. */
 static int call_member(struct chain_member *m,
                        uint32_t method,
                        const struct chunk_call *call,
@@ -117,6 +122,7 @@ static void add_member(struct chain_members *all,
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].server == server)
             return;
+    INVARIANT(all->count < ARRAY_LEN(all->items));
     all->items[all->count++] = (struct chain_member){
         .nn = nn,
         .server = server,
@@ -129,6 +135,7 @@ void chain_members_find(struct chain_members *all,
                         const struct chunk *c,
                         const struct writer_view *writer)
 {
+    PRE(c->replica_count <= GFS_REPLICAS_MAX);
     all->count = 0;
     for (unsigned i = 0; o && i < o->chain.count; i++)
         add_member(all, nn, o->chain.numbers[i], writer);
@@ -146,6 +153,7 @@ static int chain_members_verify(struct chain_member *m, struct chunk_call call)
          call.offset += call.length) {
         struct chunk_answer answer;
         call.length = MIN_OF(m->length - call.offset, CHUNK_DATA_BYTES_MAX);
+        INVARIANT(call.length > 0);
         rc = call_member(m, CHUNK_READ, &call, SLICE_EMPTY, &answer);
     }
     return rc;
@@ -169,12 +177,13 @@ void chain_members_verify_alone(struct chain_members *all,
 
 /* --- making equal -------------------------------------------------------- */
 
-/* Append to @to's chunk what @from's has more of it. */
+/* Append to @to's chunk the bytes that @from's has beyond it. */
 static int chain_members_level_one(struct chain_member *to,
                                    struct chain_member *from,
                                    struct chunk_call call,
                                    uint64_t length)
 {
+    PRE(to != from);
     int rc = 0;
     while (rc == 0 && to->length < length) {
         struct chunk_answer answer;
@@ -191,6 +200,7 @@ static int chain_members_level_one(struct chain_member *to,
             rc = answer.code;
         if (rc == 0)
             to->length += call.length;
+        INVARIANT(to->length <= length);
     }
     return rc;
 }
@@ -202,6 +212,7 @@ void chain_members_level(struct chain_members *all,
     struct chunk_call to_new = {.handle = call->handle,
                                 .version = call->new_version};
     struct chain_member *best = NULL;
+    PRE(call->new_version >= call->version);
     for (size_t i = 0; i < all->count && !best; i++)
         if (all->items[i].rc == 0 && all->items[i].length >= length)
             best = &all->items[i];
@@ -210,7 +221,7 @@ void chain_members_level(struct chain_members *all,
         if (m->rc || m->length >= length ||
             length - m->length > LEVEL_BYTES_MAX)
             continue;
-        /* One that cannot take them does not count: others have them. */
+        /* A member that cannot take them does not count: others have them. */
         m->rc = chain_members_level_one(m, best, to_new, length);
     }
 }

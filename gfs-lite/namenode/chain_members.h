@@ -1,7 +1,10 @@
-/* The servers that may hold an unsealed chunk, asked and told all at once: the
- * hands of a recovery. Private to gfs-lite/namenode.
+/* The servers that may hold an unsealed chunk, called all at once: the calls
+ * that a recovery makes (recovery.c decides). Private to gfs-lite/namenode.
  *
- * Threads: the namenode's loop. What calls parks.
+ *     INV-1. A server is in the list at most once, so no replica is counted
+ *         twice.
+ *
+ * Threads: the namenode's loop. Calls park.
  */
 #ifndef GFS_LITE_NAMENODE_CHAIN_MEMBERS_H
 #define GFS_LITE_NAMENODE_CHAIN_MEMBERS_H
@@ -19,7 +22,7 @@ struct chain_member {
     struct buf data;
     uint64_t timeout_us; /* Of each call. */
     uint64_t length;     /* Of its replica, as of the last answer. */
-    bool is_whole;       /* Nothing it took can be missing. */
+    bool is_whole;       /* All bytes that it ever accepted are there. */
     int rc;              /* Of the last call. */
     struct err err;
 };
@@ -29,34 +32,39 @@ struct chain_members {
     size_t count;
 };
 
-struct chain_members *chain_members_new(void); /* Owned. */
+struct chain_members *
+chain_members_new(void); /* An empty list. Owned: chain_members_free(). */
+/* Free the list. PRE: no call is under way. */
 void chain_members_free(struct chain_members *all);
 
-/* The servers of @c's chain (@o: NULL if its file is not open) and those that
- * reported it. One that has failed the writer, as it says, is asked too, for a
- * moment: it may be well, and every copy counts. */
+/* Fill the list with the servers of @c's chain (@o: NULL if its file is not
+ * open) and those that reported it. A server that failed the writer according
+ * to @writer is called too, with a short timeout: it may be well, and every
+ * copy counts. */
 void chain_members_find(struct chain_members *all,
                         struct namenode *nn,
                         const struct open_file *o,
                         const struct chunk *c,
                         const struct writer_view *writer);
 
-/* Call all for whom @wanted (NULL: all) holds, at once. Parks. */
+/* Call all servers for which @wanted holds (NULL: all), in parallel, and wait
+ * for their answers. Each item's rc is its own outcome. Parks. */
 void chain_members_call(struct chain_members *all,
                         uint32_t method,
                         const struct chunk_call *call,
                         bool (*wanted)(const struct chain_member *m,
                                        const struct chunk_call *call));
 
-/* When one alone of several has answered well: have it read all it has of the
- * chunk, in version @version. If a byte is not what it took, it has failed with
- * ERR_CORRUPT: the others are still to be had. Parks. */
+/* If exactly one of several servers has answered well, make it read all its
+ * bytes of the chunk, in version @version, and verify them. It fails with
+ * ERR_CORRUPT if a byte is damaged, so that the recovery waits for the other
+ * copies. Parks. */
 void chain_members_verify_alone(struct chain_members *all,
                                 uint64_t handle,
                                 uint32_t version);
 
-/* Bring members that have fewer than @length bytes up to it, with the bytes of
- * one that has them, in version call->new_version. Those that cannot be brought
+/* Bring members that have fewer than @length bytes up to it, with bytes of one
+ * that has them, in version call->new_version. Members that cannot be brought
  * there stay shorter, or fail. Parks. */
 void chain_members_level(struct chain_members *all,
                          const struct chunk_call *call,

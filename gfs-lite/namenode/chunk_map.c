@@ -1,7 +1,17 @@
-/* The table of chunks. */
+/* The table of chunks. Functions that change a chunk end with chunk_check(), so
+ * that a broken version or a replica counted twice is found where it happens
+ * and not by the reader who gets stale bytes.
+ */
 #include "gfs-lite/namenode/chunk_map.h"
 
 #include "base/core/panic.h"
+
+void chunk_check(const struct chunk *c)
+{
+    INVARIANT(c->version > 0 && c->version <= c->pending); /* INV-1 */
+    INVARIANT(c->length <= GFS_CHUNK_BYTES);               /* INV-2 */
+    INVARIANT(c->replica_count <= GFS_REPLICAS_MAX);       /* INV-4 */
+}
 
 void chunk_map_init(struct chunk_map *m)
 {
@@ -36,6 +46,7 @@ struct chunk *chunk_map_add(struct chunk_map *m, uint8_t replication)
     c->pending = 1;
     c->refs = 1;
     c->replication = replication;
+    chunk_check(c);
     return c;
 }
 
@@ -67,7 +78,9 @@ bool chunk_add_replica(struct chunk *c, uint16_t server)
 {
     if (c->replica_count == GFS_REPLICAS_MAX || chunk_has_replica(c, server))
         return false;
+    PRE(!chunk_has_replica(c, server)); /* INV-4 */
     c->replicas[c->replica_count++] = server;
+    POST(c->replica_count <= GFS_REPLICAS_MAX);
     return true;
 }
 
@@ -76,6 +89,7 @@ bool chunk_remove_replica(struct chunk *c, uint16_t server)
     for (unsigned i = 0; i < c->replica_count; i++)
         if (c->replicas[i] == server) {
             c->replicas[i] = c->replicas[--c->replica_count];
+            POST(!chunk_has_replica(c, server)); /* INV-4 */
             return true;
         }
     return false;

@@ -1,4 +1,6 @@
-/* The chunk servers as their reports show them. */
+/* The chunk servers as their heartbeats describe them. Machines and racks are
+ * numbered, because placement compares them for every candidate of every chunk.
+ */
 #include "gfs-lite/namenode/chunk_servers.h"
 
 #include "base/core/panic.h"
@@ -49,6 +51,7 @@ void chunk_servers_follow(struct chunk_servers *s, const struct catalog *c)
             s->servers[i] = (struct live_server){.alive = false};
         s->count = c->server_count;
     }
+    POST(s->count >= c->server_count); /* INV-2 */
     for (size_t i = 0; i < c->server_count; i++) {
         s->servers[i].machine =
             chunk_servers_text(s, slice_str(c->servers[i].machine));
@@ -62,7 +65,8 @@ bool chunk_server_is_alive(const struct chunk_servers *s, uint16_t number)
     return number < s->count && s->servers[number].alive;
 }
 
-/* Chunks given long ago are in what the server says of its disk by now. */
+/* Chunks given long ago are part of the load and disk that the server reports.
+ */
 static uint32_t chunk_servers_given(const struct live_server *l,
                                     uint64_t now_ns)
 {
@@ -73,11 +77,13 @@ void chunk_server_give(struct chunk_servers *s,
                        uint16_t number,
                        uint64_t now_ns)
 {
-    struct live_server *l = &s->servers[number];
+    struct live_server *l;
     PRE(number < s->count);
+    l = &s->servers[number];
     l->given = chunk_servers_given(l, now_ns) + 1;
     if (l->given == 1)
         l->given_ns = now_ns;
+    POST(l->given > 0);
 }
 
 void chunk_server_add_delete(struct chunk_servers *s,
@@ -94,6 +100,7 @@ void chunk_server_add_delete(struct chunk_servers *s,
         l->deletes =
             mem_realloc(l->deletes, l->delete_cap * sizeof(*l->deletes));
     }
+    INVARIANT(l->delete_count < l->delete_cap); /* INV-1 */
     l->deletes[l->delete_count++] = (struct pending_delete){handle, version};
 }
 
@@ -110,6 +117,7 @@ void chunk_server_add_order(struct chunk_servers *s,
         l->order_cap = l->order_cap ? l->order_cap * 2 : 16;
         l->orders = mem_realloc(l->orders, l->order_cap * sizeof(*l->orders));
     }
+    INVARIANT(l->order_count < l->order_cap); /* INV-1 */
     l->orders[l->order_count++] = (struct pending_order){kind, handle};
 }
 
@@ -118,6 +126,7 @@ struct placement_server *chunk_servers_view(const struct chunk_servers *s,
                                             uint64_t now_ns)
 {
     struct placement_server *view = mem_zalloc(s->count + 1, sizeof(*view));
+    PRE(s->count <= c->server_count);
     for (size_t i = 0; i < s->count; i++) {
         const struct live_server *l = &s->servers[i];
         view[i] = (struct placement_server){

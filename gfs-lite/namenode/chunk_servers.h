@@ -1,5 +1,11 @@
-/* What the leader knows of the chunk servers from their reports: who lives, who
- * has room, what they are to do next. Not replicated.
+/* The chunk servers as the leader knows them from their heartbeats: which are
+ * alive, which have room, and the orders that wait for them (GFS 2.4:
+ * "HeartBeat messages to give it instructions and collect its state"). Not
+ * replicated: a new leader begins with nothing.
+ *
+ *     INV-1. delete_count <= delete_cap, order_count <= order_cap.
+ *     INV-2. There is an entry for each server that the catalog has, once
+ * chunk_servers_follow() has run.
  *
  * One loop.
  */
@@ -10,7 +16,7 @@
 #include "gfs-lite/namenode/placement.h"
 #include "gfs-lite/wire.h"
 
-/* Chunks given to a server count as load for so long. */
+/* Chunks given to a server count as load for this long. */
 #define LOAD_MEMORY_NS UINT64_C(10000000000)
 
 /* A server's replica to delete, if it is of at most this version. */
@@ -25,9 +31,9 @@ struct pending_order {
     uint64_t handle;
 };
 
-/* One that lives is heard of before this part of the time after which it is
- * taken for dead: later it is asked with less patience, and given no chunks
- * while there are others. */
+/* A server that is well reports before this part of the time after which it
+ * counts as dead. One that is silent for longer gets shorter timeouts, and no
+ * chunks while others can take them. */
 #define CHUNK_SERVER_QUIET_PART 4
 
 struct live_server {
@@ -40,10 +46,10 @@ struct live_server {
     uint64_t capacity_bytes;
     uint64_t free_bytes;
     uint64_t chunk_count;
-    uint32_t load;                  /* As it said. */
+    uint32_t load;                  /* As it reported. */
     uint32_t given;                 /* Chunks given to it lately. */
     uint64_t given_ns;              /* Since when they count. */
-    uint32_t machine;               /* Number of the machine's name, */
+    uint32_t machine;               /* Number of the machine's name, and */
     uint32_t rack;                  /* of the rack's. */
     struct pending_delete *deletes; /* Owned. */
     size_t delete_count;
@@ -60,20 +66,28 @@ struct chunk_servers {
     size_t text_count;
 };
 
+/* Free all of it. */
 void chunk_servers_close(struct chunk_servers *s);
-/* Forget everything: another leader knew it, or nobody does. */
+/* Forget all reports and orders: this member has just become leader. */
 void chunk_servers_reset(struct chunk_servers *s);
-/* Have room for all that @c has registered, and know their machines. */
+/* Make room for all servers that @c has registered, and number their machines
+ * and racks. */
 void chunk_servers_follow(struct chunk_servers *s, const struct catalog *c);
 
+/* Has it reported within the time after which it counts as dead? */
 bool chunk_server_is_alive(const struct chunk_servers *s, uint16_t number);
+/* Count a chunk that was given to server @number as load. PRE: it is known. */
 void chunk_server_give(struct chunk_servers *s,
                        uint16_t number,
                        uint64_t now_ns);
+/* Have @handle's replica deleted with the server's next heartbeat, if it is of
+ * at most @version. No-op for an unknown server. */
 void chunk_server_add_delete(struct chunk_servers *s,
                              uint16_t number,
                              uint64_t handle,
                              uint32_t version);
+/* Order a copy or a sealing with the next heartbeat. No-op for an unknown
+ * server. */
 void chunk_server_add_order(struct chunk_servers *s,
                             uint16_t number,
                             enum gfs_order_kind kind,

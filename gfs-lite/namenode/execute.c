@@ -1,5 +1,7 @@
-/* Changes that clients ask for: what must be decided before the command goes
- * into the log is decided here, on the leader.
+/* Handlers of changes. A command is deterministic once it is in the log, so the
+ * leader decides here, before it is proposed, all that depends on time, chance
+ * or live servers: where a chunk goes, whether its writer must wait, and what
+ * must be sealed first.
  */
 #include <string.h>
 
@@ -31,42 +33,44 @@ static int no_server(struct namenode *nn,
     }
     err_set(err, ERR_BUSY,
             "no chunk server can take the chunk: of %zu known ones %u are not "
-            "heard of, %u full, %u leaving, %u failed the writer",
+            "reporting, %u full, %u leaving, %u failed the writer",
             nn->servers.count, dead, full, leaving, failed);
     err_hint(err, nn->servers.count ? "see quarry cluster status"
                                     : "start chunk servers");
     return ERR_BUSY;
 }
 
-/* Choose for @wish. A chain shorter than it should be is worse than a server
- * that failed a while ago and is heard of again: those are let in, the ones
- * that failed first before the others, but never the last one. */
+/* Choose for @wish. A short chain is worse than a server that failed a while
+ * ago and reports again: excluded servers are admitted in the order in which
+ * they failed, but never the last one. */
 static void choose_chain(struct namenode *nn,
                          const struct placement_server *view,
                          struct placement_wish *wish,
                          struct gfs_server_set *out)
 {
     struct gfs_server_set *excluded = &wish->excluded;
+    PRE(wish->count > 0);
     placement_choose(view, nn->servers.count, wish, out);
     while (out->count < wish->count && excluded->count > 1) {
         excluded->count--;
         memmove(excluded->numbers, excluded->numbers + 1,
                 excluded->count * sizeof(excluded->numbers[0]));
+        INVARIANT(out->count <= wish->count);
         placement_choose(view, nn->servers.count, wish, out);
     }
 }
 
-/* A server that lives is heard of before this part of the time after which it
- * is taken for dead. */
+/* A server that is well reports before this part of the time after which it
+ * counts as dead. */
 #define HEARD_PART 3
 
-/* For so many times that time others are waited for rather than a chunk put on
- * one server alone. */
+/* For this many times that time the leader waits for other servers before it
+ * puts a chunk on one server alone. */
 #define ALONE_PARTS 2
 
-/* A leader that has just begun may not have heard of those that could make a
- * chain of @chosen as long as is @wanted: on few servers a chunk is lost with
- * them, and its writer can wait for a moment. */
+/* A leader that has just begun may not yet have reports of servers that could
+ * make a chain of @chosen as long as @wanted. A chunk on few servers is lost
+ * with them, and its writer can wait for a moment. */
 static bool
 is_chain_early(const struct namenode *nn, unsigned chosen, unsigned wanted)
 {
@@ -81,8 +85,8 @@ is_chain_early(const struct namenode *nn, unsigned chosen, unsigned wanted)
     return false;
 }
 
-/* May server @number take a chunk soon: does it live, though it failed the
- * writer, or has it been silent for a short time only? */
+/* May server @number take a chunk soon? It is alive, though it failed the
+ * writer, or has been silent for a short time only. */
 static bool may_come(const struct namenode *nn, size_t number, uint64_t now)
 {
     const struct live_server *l = &nn->servers.servers[number];
@@ -93,9 +97,9 @@ static bool may_come(const struct namenode *nn, size_t number, uint64_t now)
            (l->alive ? l->free_bytes > 0 : now < until);
 }
 
-/* Must the writer wait because all that can be had is one server of several?
- * Whatever befell its copy then would lose the chunk. Once that has been so for
- * a while one copy is better than none. */
+/* Must the writer wait because one server of several wanted is all there is?
+ * The chunk would be lost with it. After a while one copy is better than none.
+ */
 static bool must_wait_alone(struct namenode *nn,
                             const struct gfs_server_set *chosen,
                             unsigned wanted,
@@ -115,8 +119,8 @@ static bool must_wait_alone(struct namenode *nn,
     return now - nn->alone_since_ns < ALONE_PARTS * dead;
 }
 
-/* Choose among those that were heard of just now; if they are too few, among
- * all that count as alive. */
+/* Choose among servers that reported lately; if they are too few, among all
+ * that count as alive. */
 static void choose_heard(struct namenode *nn,
                          struct placement_server *view,
                          struct placement_wish *wish,
@@ -137,7 +141,7 @@ static void choose_heard(struct namenode *nn,
     choose_chain(nn, view, wish, out);
 }
 
-/* Choose the servers of @c as @wish has it. */
+/* Choose the servers of @c for @wish. */
 static int choose_now(struct namenode *nn,
                       struct gfs_command *c,
                       struct placement_wish *wish,
@@ -150,7 +154,7 @@ static int choose_now(struct namenode *nn,
     choose_heard(nn, view, wish, &c->servers);
     if (is_chain_early(nn, c->servers.count, wish->count))
         rc = err_set(err, ERR_BUSY,
-                     "%u of the chunk's %u servers are heard of since another "
+                     "%u of the chunk's %u servers have reported since another "
                      "namenode leads",
                      c->servers.count, wish->count);
     else if (must_wait_alone(nn, &c->servers, wish->count, now))
@@ -165,7 +169,7 @@ static int choose_now(struct namenode *nn,
     return rc;
 }
 
-/* Fill in the servers of an ALLOCATE; those it names failed its writer. */
+/* Fill in the servers of an ALLOCATE; those that it names failed its writer. */
 static int
 choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
@@ -175,12 +179,13 @@ choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
     if (!file || file->is_directory)
         return err_set(err, ERR_NOTFOUND, "the file has been removed");
     wish.count = file->replication;
+    INVARIANT(wish.count > 0 && wish.count <= GFS_REPLICAS_MAX);
     wish.has_writer = c->text.len > 0;
     wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
     return choose_now(nn, c, &wish, world_mono_ns(nn->world), err);
 }
 
-/* An appender says that the open chunk takes no more records. */
+/* An appender reports that the open chunk takes no more records. */
 static int
 seal_shared(struct namenode *nn, const struct gfs_command *c, struct err *err)
 {
@@ -213,14 +218,15 @@ prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
     rc = seal_shared(nn, c, err);
     if (rc == 0)
         rc = choose_servers(nn, c, err);
-    /* Of a chunk that has begun its writer must hear, however few servers a new
-     * leader knows: it cannot ask for another. */
+    /* The writer must learn of a chunk that was begun already, however few
+     * servers a new leader knows: it cannot ask for another one. */
     if (rc && namenode_lead_now(nn, NULL) == 0 && namenode_is_answered(nn, c))
         rc = 0;
     return rc;
 }
 
-/* A writer that could not settle the chunk before its last one leaves it. */
+/* A writer that could not settle the chunk before its last one leaves that to
+ * the namenode. */
 static int
 prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
 {
@@ -236,7 +242,7 @@ prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
         return 0;
     rc = namenode_recover(nn, c->file, inode_last_chunk(file)->handle, &gone,
                           false, &length, err);
-    return rc == ERR_ABORTED ? 0 : rc; /* Another was faster. */
+    return rc == ERR_ABORTED ? 0 : rc; /* Another recovery was faster. */
 }
 
 static int
@@ -270,8 +276,8 @@ execute_prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
 }
 
 /* The servers of the chunk that @c, of its writer, has sealed have all of it:
- * until they say so themselves, that is known from here. In the chain's order:
- * of copies on one machine the first is in the page cache. */
+ * this is known before they report it. In the chain's order: of copies on one
+ * machine the first is in the page cache. */
 static void note_sealed(struct namenode *nn,
                         const struct gfs_command *c,
                         const struct gfs_server_set *chain)
@@ -284,6 +290,7 @@ static void note_sealed(struct namenode *nn,
             chunk_remove_replica(sealed, chain->numbers[i]);
     for (unsigned i = 0; i < chain->count; i++)
         if (chunk_server_is_alive(&nn->servers, chain->numbers[i])) {
+            INVARIANT(sealed->replica_count <= GFS_REPLICAS_MAX);
             chunk_add_replica(sealed, chain->numbers[i]);
             chunk_server_add_order(&nn->servers, chain->numbers[i],
                                    GFS_ORDER_SEAL, c->chunk);
@@ -326,12 +333,13 @@ static int execute_command(struct namenode *nn,
     return rc;
 }
 
-/* The chunk is its writer's to fill. */
+/* The writer of a new chunk gets the proof of its right to it. */
 static void prove_allocated(struct namenode *nn,
                             struct rpc_call *call,
                             struct gfs_result *r)
 {
     struct buf reply = BUF_INIT;
+    PRE(r->chunk);
     namenode_prove(nn, call, r->chunk, PROOF_WRITE, 0, &r->proof);
     if (r->proof.there) {
         gfs_result_put(r, &reply);
@@ -360,7 +368,7 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
         rc = execute_command(nn, &c, &r, call->reply_body, err);
         if (rc == 0 && c.op == GFS_OP_ALLOCATE)
             prove_allocated(nn, call, &r);
-        if (!namenode_is_behind_copy(&c, rc, &r))
+        if (!namenode_waits_for_copy(&c, rc, &r))
             break;
         rc = namenode_finish_copy(nn, err);
     }
@@ -378,7 +386,7 @@ int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     if (!catalog_session(&nn->catalog, q.session)) {
-        /* Only a leader that knows everything may say so. */
+        /* Only a leader that has applied everything may say so. */
         rc = namenode_lead_now(nn, err);
         if (rc)
             return rc;
@@ -391,7 +399,8 @@ int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)
 
 /* --- broken chains ------------------------------------------------------- */
 
-/* The length of chunk @handle of @file, if it is sealed; 0: it is not there. */
+/* The length of chunk @handle of @file, if it is sealed; 0: it is not in the
+ * file. */
 static uint32_t sealed_length(const struct inode *file, uint64_t handle)
 {
     for (uint32_t i = file->chunk_count; i > 0; i--) {

@@ -1,4 +1,7 @@
-/* Rights given by path. */
+/* Rights given by path. Most inodes have no grants, so they are kept in a map
+ * beside the tree and not in the inodes; where the map is empty a check costs
+ * one branch.
+ */
 #include "gfs-lite/namenode/grants.h"
 
 #include "base/core/panic.h"
@@ -38,6 +41,7 @@ void grants_forget(struct id_map *m, uint64_t id)
     struct grant_list *l = m->count ? id_map_get(m, id) : NULL;
     if (!l)
         return;
+    INVARIANT(l->id == id);
     id_map_remove(m, id);
     free_list(l);
 }
@@ -50,11 +54,13 @@ static struct grant_list *list_for(struct id_map *m, const struct inode *n)
         l->id = n->id;
         id_map_put(m, l);
     }
+    POST(l->id == n->id);
     return l;
 }
 
 static void drop_grant(struct grant_list *l, size_t at)
 {
+    PRE(at < l->count);
     mem_free(l->grants[at].principal);
     for (l->count--; at < l->count; at++)
         l->grants[at] = l->grants[at + 1];
@@ -73,6 +79,7 @@ int grants_add(struct id_map *m,
                bool by_owner,
                struct err *err)
 {
+    PRE(rights != 0); /* INV-2 */
     struct grant_list *l = list_for(m, n);
     for (size_t i = 0; i < l->count; i++)
         if (l->grants[i].by_owner == by_owner &&
@@ -84,6 +91,7 @@ int grants_add(struct id_map *m,
         return err_set(err, ERR_EXHAUSTED, "more than %d grants of one path",
                        GRANTS_MAX);
     l->grants = mem_realloc(l->grants, (l->count + 1) * sizeof(*l->grants));
+    INVARIANT(l->count < GRANTS_MAX); /* INV-1 */
     l->grants[l->count++] =
         (struct grant){.principal = mem_strndup(principal.data, principal.len),
                        .rights = rights,
@@ -99,6 +107,7 @@ void grants_take(struct id_map *m,
     struct grant_list *l = m->count ? id_map_get(m, n->id) : NULL;
     if (!l)
         return;
+    PRE(rights != 0);
     for (size_t i = l->count; i > 0; i--) {
         struct grant *g = &l->grants[i - 1];
         if (!slice_eq_str(principal, g->principal))
@@ -126,6 +135,7 @@ void grants_copy(struct id_map *m,
                  const struct inode *to)
 {
     const struct grant_list *l = grants_of(m, from);
+    PRE(!l || from != to);
     for (size_t i = 0; l && i < l->count; i++) {
         const struct grant *g = &l->grants[i];
         if (grants_add(m, to, slice_str(g->principal), g->rights, g->by_owner,
@@ -151,7 +161,7 @@ static bool
 is_meant(const struct grant *g, struct slice principal, struct slice roles)
 {
     struct slice named = slice_str(g->principal);
-    /* Nobody is a role by his own name. */
+    /* A principal's own name never matches a role. */
     if (slice_starts_with(named, ROLE_PREFIX))
         return is_among(slice_sub(named, ROLE_PREFIX.len, named.len), roles);
     return slice_eq(named, principal) || slice_eq_str(named, EVERYBODY);

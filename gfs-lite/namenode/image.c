@@ -1,7 +1,9 @@
-/* The namenode's state as bytes: docs/formats.md has the grammar.
+/* The namenode's state as bytes (GFS 2.6.3, the checkpoint): docs/formats.md
+ * has the grammar.
  *
- * An image is believed no more than any other input: what does not fit together
- * is refused, and nothing of it is kept.
+ * An image is trusted no more than any other input: inconsistent parts are
+ * refused, and nothing of such an image is kept. The writer asserts what the
+ * reader refuses.
  */
 #include <string.h>
 
@@ -10,9 +12,9 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/catalog.h"
 
-/* In version 1 nothing was removed and not yet freed; in version 2 no file had
- * a chunk ahead; in version 3 no tree was being copied; in version 4 files had
- * no owners, and all might do everything. */
+/* Version 1 had no removed inodes that wait to be freed; version 2 no chunks
+ * ahead; version 3 no copy under way; version 4 no owners: everybody could do
+ * everything. */
 #define IMAGE_VERSION        5
 #define IMAGE_VERSION_OWNERS 5
 #define IMAGE_VERSION_COPY   4
@@ -32,6 +34,8 @@ static void put_chunks(const struct chunk_map *m, struct buf *out)
     buf_put_varint(out, m->next_handle);
     buf_put_varint(out, m->by_handle.count);
     while ((c = id_map_next(&m->by_handle, &at))) {
+        chunk_check(c);
+        INVARIANT(c->handle < m->next_handle);
         buf_put_varint(out, c->handle);
         buf_put_varint(out, c->version);
         buf_put_varint(out, c->pending);
@@ -41,10 +45,10 @@ static void put_chunks(const struct chunk_map *m, struct buf *out)
     }
 }
 
-/* Numbers of owners as an image has them: in the order in which they come, each
- * with its name the first time. */
+/* Numbers of owners in an image: in the order of their first use, each with its
+ * name then. */
 struct owner_order {
-    uint16_t *places; /* By the number in memory; 0: it did not come yet. */
+    uint16_t *places; /* By the number in memory; 0: not used yet. */
     uint16_t count;
 };
 
@@ -55,6 +59,7 @@ static void put_owner(const struct owners *o,
 {
     uint16_t *place = n->owner ? &order->places[n->owner - 1] : NULL;
     bool first = place && *place == 0;
+    INVARIANT(!n->owner || n->owner <= o->count); /* INV-1 of owners.h */
     if (first)
         *place = ++order->count;
     buf_put_varint(out, place ? *place : 0);
@@ -67,6 +72,7 @@ static void put_inode(const struct names *ns,
                       struct owner_order *order,
                       struct buf *out)
 {
+    INVARIANT(n->mode <= GFS_MODE_MAX);
     buf_put_varint(out, n->id);
     buf_put_varint(out, n->parent ? n->parent->id : 0);
     buf_put_u8(out, n->is_directory ? INODE_DIRECTORY : 0);
@@ -79,6 +85,7 @@ static void put_inode(const struct names *ns,
         buf_put_varint(out, n->u.directory->byte_quota);
         return;
     }
+    INVARIANT(n->replication > 0 && n->replication <= GFS_REPLICAS_MAX);
     buf_put_u8(out, n->replication);
     buf_put_varint(out, n->chunk_count);
     for (uint32_t i = 0; i < n->chunk_count; i++)
@@ -96,11 +103,13 @@ static void put_tree(const struct names *ns, struct buf *out)
     for (const struct inode *n = names_next(ns->doomed, ns->doomed); n;
          n = names_next(ns->doomed, n))
         put_inode(ns, n, &order, out);
+    POST(order.count <= ns->owners.count);
     mem_free(order.places);
 }
 
 static void put_chain(const struct gfs_server_set *s, struct buf *out)
 {
+    PRE(s->count <= GFS_REPLICAS_MAX);
     buf_put_u8(out, s->count);
     for (unsigned i = 0; i < s->count; i++)
         buf_put_varint(out, s->numbers[i]);
@@ -118,6 +127,7 @@ static void put_open_files(const struct names *ns, struct buf *out)
         buf_put_varint(out, o->epoch);
         buf_put_u8(out, o->shared);
         put_chain(&o->chain, out);
+        INVARIANT(!o->next || (!o->next->sealed && o->ended > 0)); /* INV-2 */
         buf_put_varint(out, o->next ? o->next->handle : 0);
         if (o->next) {
             buf_put_varint(out, o->ended);
@@ -158,6 +168,7 @@ static void put_servers(const struct catalog *m, struct buf *out)
     for (size_t i = 0; i < m->server_count; i++) {
         const struct catalog_server *s = &m->servers[i];
         buf_put_varint(out, s->own_id);
+        INVARIANT(s->state <= GFS_SERVER_GONE);
         buf_put_u8(out, (uint8_t)s->state);
         buf_put_lslice(out, slice_str(s->address));
         buf_put_lslice(out, slice_str(s->machine));
@@ -171,6 +182,7 @@ static void put_copy(const struct catalog *m, struct buf *out)
     buf_put_varint(out, k->source ? k->source->id : 0);
     if (!k->source)
         return;
+    INVARIANT(k->top && k->at && k->to);
     buf_put_varint(out, k->top->id);
     buf_put_varint(out, k->at->id);
     buf_put_varint(out, k->chunk_limit);
@@ -186,9 +198,11 @@ static void put_grants(const struct id_map *m, struct buf *out)
     const struct grant_list *l;
     buf_put_varint(out, m->count);
     while ((l = id_map_next(m, &at))) {
+        INVARIANT(l->count > 0 && l->count <= GRANTS_MAX);
         buf_put_varint(out, l->id);
         buf_put_varint(out, l->count);
         for (size_t i = 0; i < l->count; i++) {
+            INVARIANT(l->grants[i].rights != 0);
             buf_put_lslice(out, slice_str(l->grants[i].principal));
             buf_put_u8(out, l->grants[i].rights);
             buf_put_u8(out, l->grants[i].by_owner);
@@ -222,7 +236,7 @@ static bool get_chunk(struct cursor *in, struct chunk_map *m)
     uint8_t replication = cursor_u8(in);
     if (!c || in->bad || version == 0 || version > pending ||
         pending > UINT32_MAX || sealed > 1 || length > GFS_CHUNK_BYTES ||
-        replication == 0 || replication > GFS_REPLICAS_MAX ||
+        pending >= UINT32_MAX || sealed > 1 || length > GFS_CHUNK_BYTES ||
         c->handle >= m->next_handle)
         return false;
     c->version = (uint32_t)version;
@@ -230,6 +244,7 @@ static bool get_chunk(struct cursor *in, struct chunk_map *m)
     c->sealed = sealed;
     c->length = (uint32_t)length;
     c->replication = replication;
+    chunk_check(c);
     return true;
 }
 
@@ -275,7 +290,7 @@ static void get_quotas(struct cursor *in, struct inode *n)
     n->u.directory->byte_quota = cursor_varint(in);
 }
 
-/* Owners come in the order of their numbers: none was taken before. */
+/* Numbers of owners come in order: none was used before. */
 static bool get_owner(struct cursor *in, struct names *ns, struct inode *n)
 {
     uint64_t place = cursor_varint(in);
@@ -304,7 +319,7 @@ static bool get_rights(struct cursor *in,
     return n->mode <= GFS_MODE_MAX && get_owner(in, ns, n);
 }
 
-/* The first inode is the root, which is there already. */
+/* The first inode is the root, which exists already. */
 static bool get_root(struct cursor *in, struct names *ns, uint64_t version)
 {
     bool good = cursor_varint(in) == ns->root->id && cursor_varint(in) == 0 &&
@@ -318,6 +333,7 @@ static bool get_root(struct cursor *in, struct names *ns, uint64_t version)
 /* Drop the chunks of @n, which was never attached, and free it. */
 static void free_inode(struct names *ns, struct inode *n)
 {
+    PRE(!n->parent);
     while (!n->is_directory && n->chunk_count) {
         chunk_map_unref(&ns->chunks, inode_last_chunk(n));
         inode_drop_chunk(n);
@@ -326,7 +342,7 @@ static void free_inode(struct names *ns, struct inode *n)
     inode_free(n);
 }
 
-/* Below number 0 is what was removed. */
+/* The parent number 0 stands for the doomed. */
 static struct inode *get_parent(struct cursor *in, const struct names *ns)
 {
     uint64_t id = cursor_varint(in);
@@ -385,7 +401,7 @@ static bool get_chain(struct cursor *in, struct gfs_server_set *s)
     return !in->bad;
 }
 
-/* The chunk that is ahead, if there is one. */
+/* The open file's next chunk, if there is one. */
 static bool get_ahead(struct cursor *in, struct names *ns, struct open_file *o)
 {
     uint64_t handle = cursor_varint(in);
@@ -554,8 +570,8 @@ static bool get_grants(struct cursor *in, struct names *ns)
     return !in->bad;
 }
 
-/* May the file @n have the unsealed chunk @c? It is open, and did not have it
- * when it began to be copied. */
+/* May the last chunk of file @n, @c, be unsealed? The file is open then, and
+ * the chunk was added after a copy of the file began. */
 static bool may_be_unsealed(const struct names *ns,
                             const struct inode *n,
                             const struct chunk *c)
@@ -566,8 +582,8 @@ static bool may_be_unsealed(const struct names *ns,
             !names_is_below(n, k->source));
 }
 
-/* Each chunk is of a file or ahead of one, and an unsealed one of one open file
- * alone. */
+/* Each chunk is in a file or ahead of one, and an unsealed one in one open file
+ * only. */
 static bool is_whole(const struct names *ns)
 {
     size_t at = 0;
@@ -626,6 +642,7 @@ int catalog_load(struct catalog *m, struct slice image, struct err *err)
     if (rc) {
         catalog_close(m);
         catalog_init(m);
+        POST(m->names.inodes.count == 1 && m->server_count == 0);
     }
     return rc;
 }

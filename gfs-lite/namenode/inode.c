@@ -1,4 +1,7 @@
-/* Inodes and the treaps of their names. */
+/* Inodes and the treaps of their names. Insertion splits and removal merges by
+ * hashed numbers, so that no sequence of names makes a tree deep and every
+ * member of a cell builds the same one.
+ */
 #include "gfs-lite/namenode/inode.h"
 
 #include "base/core/buf.h"
@@ -41,6 +44,8 @@ void inode_free(struct inode *n)
 
 void inode_rename(struct inode *n, struct slice name)
 {
+    PRE(!n->parent);
+    PRE(name.len <= GFS_NAME_BYTES_MAX);
     char *copy;
     if (slice_eq(name, inode_name(n)))
         return;
@@ -64,7 +69,7 @@ struct chunk *inode_last_chunk(const struct inode *n)
     return n->chunk_count ? inode_chunk(n, n->chunk_count - 1) : NULL;
 }
 
-/* Arrays hold as many chunks as the next power of two says. */
+/* An array has room for the next power of two of its count. */
 static bool is_array_full(uint32_t count)
 {
     return (count & (count - 1)) == 0;
@@ -72,7 +77,9 @@ static bool is_array_full(uint32_t count)
 
 void inode_add_chunk(struct inode *n, struct chunk *c)
 {
-    PRE(!n->is_directory);
+    const struct chunk *last = inode_last_chunk(n);
+    PRE(c && !n->is_directory);
+    PRE(!last || last->sealed); /* INV-2 */
     if (n->chunk_count == 0) {
         n->u.chunk = c;
     } else if (n->chunk_count == 1) {
@@ -86,24 +93,27 @@ void inode_add_chunk(struct inode *n, struct chunk *c)
                                                        sizeof(struct chunk *));
         n->u.chunks[n->chunk_count] = c;
     }
+    INVARIANT(n->chunk_count < UINT32_MAX);
     n->chunk_count++;
 }
 
 void inode_drop_chunk(struct inode *n)
 {
+    PRE(!n->is_directory);
     PRE(n->chunk_count > 0);
     if (n->chunk_count == 2) {
         struct chunk **array = n->u.chunks;
         n->u.chunk = array[0];
         mem_free(array);
     }
-    /* A longer array keeps room that inode_add_chunk() does not know of; what
-     * it knows of is there. */
+    /* A longer array keeps its room; inode_add_chunk() may allocate it again.
+     */
     n->chunk_count--;
 }
 
 uint64_t inode_bytes(const struct inode *n)
 {
+    PRE(!n->is_directory);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n->chunk_count; i++) {
         const struct chunk *c = inode_chunk(n, i);
@@ -181,6 +191,7 @@ void inode_entries_add(struct inode **root, struct inode *n)
     }
     under = *at;
     *at = n;
+    INVARIANT(!under || inode_rank(under) < inode_rank(n)); /* INV-1 */
     inode_split(under, inode_name(n), &n->left, &n->right);
 }
 
@@ -204,6 +215,7 @@ void inode_entries_remove(struct inode **root, struct inode *n)
             at = &r->left;
             r = r->left;
         }
+    INVARIANT(!l || !r);
     *at = l ? l : r;
     n->left = NULL;
     n->right = NULL;
@@ -215,6 +227,7 @@ void inode_put_path(const struct inode *n, struct buf *out)
     size_t depth = 0;
     for (; n->parent && depth <= GFS_DEPTH_MAX; n = n->parent)
         up[depth++] = n;
+    INVARIANT(depth <= GFS_DEPTH_MAX + 1);
     while (depth > 0) {
         depth--;
         buf_append_slice(out, inode_name(up[depth]));

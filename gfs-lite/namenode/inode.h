@@ -1,8 +1,14 @@
 /* Files and directories in memory, and the tree of a directory's entries.
  *
  * An inode is one allocation with its first name at the end. The entries of a
- * directory are a treap by name whose priorities are the mixed numbers of the
- * inodes: its shape depends on nothing but what is in it.
+ * directory are a treap by name whose priorities are hashes of the inodes'
+ * numbers: its shape depends on nothing but its contents, so members of a cell
+ * have equal trees.
+ *
+ *     INV-1. In a treap names are ordered and no child outranks its parent.
+ *     INV-2. Only the last chunk of a file may be unsealed.
+ *     INV-3. A file's array of two or more chunks has room for the next power
+ * of two.
  *
  * One thread.
  */
@@ -19,13 +25,14 @@
 struct chunk;
 struct inode;
 
-/* What a directory has beyond an inode. Counters are of all below it. */
+/* The part of an inode that only directories have. Counters are of all inodes
+ * below it. */
 struct directory {
     struct inode *entries; /* Root of the treap. */
     uint64_t entry_count;  /* Files and directories. */
     uint64_t file_count;
-    uint64_t bytes;       /* Of the files, one copy each. */
-    uint32_t *levels;     /* How many lie so many levels below it; owned, */
+    uint64_t bytes;   /* Of the files, one copy each. */
+    uint32_t *levels; /* Inodes by how many levels they lie below it; owned, */
     uint32_t level_count; /* up to the last that is not 0. */
     uint32_t level_cap;
     uint64_t entry_quota; /* 0: none. */
@@ -55,12 +62,13 @@ struct inode {
     char first_name[];
 };
 
-/* An inode in no directory, without chunks. Owned. */
+/* A new inode in no directory, without chunks. Owned: inode_free(). PRE: @name
+ * has at most GFS_NAME_BYTES_MAX bytes. */
 struct inode *
 inode_new(uint64_t id, struct slice name, bool is_directory, uint64_t time_us);
-/* PRE: its chunks were let go of, its entries are gone. */
+/* PRE: it has no chunks and no entries. */
 void inode_free(struct inode *n);
-/* PRE: it is in no directory. */
+/* Give @n another name. PRE: it is in no directory. */
 void inode_rename(struct inode *n, struct slice name);
 
 static inline struct slice inode_name(const struct inode *n)
@@ -70,31 +78,35 @@ static inline struct slice inode_name(const struct inode *n)
 
 /* --- a file's chunks --------------------------------------------------- */
 
+/* The chunk at @index. PRE: there is one. */
 struct chunk *inode_chunk(const struct inode *n, uint32_t index);
 /* NULL: it has none. */
 struct chunk *inode_last_chunk(const struct inode *n);
+/* Append @c, whose reference the caller took. PRE: the last one is sealed. */
 void inode_add_chunk(struct inode *n, struct chunk *c);
-/* Forget the last one. PRE: it has one. */
+/* Remove the last one; its reference stays the caller's to drop. PRE: it has
+ * one. */
 void inode_drop_chunk(struct inode *n);
-/* Sum of the lengths of the chunks that are sealed. */
+/* Sum of the lengths of the sealed chunks. */
 uint64_t inode_bytes(const struct inode *n);
 
 /* --- a directory's entries --------------------------------------------- */
 
-/* Each takes the treap's root. */
+/* The entry @name of the treap @root, or NULL. Borrowed, like the following. */
 struct inode *inode_entries_find(struct inode *root, struct slice name);
 /* The first whose name is greater than @name; NULL at the end. */
 struct inode *inode_entries_after(struct inode *root, struct slice name);
+/* The first entry by name; NULL: the treap is empty. */
 struct inode *inode_entries_first(struct inode *root);
 /* PRE: no entry has its name. */
 void inode_entries_add(struct inode **root, struct inode *n);
 /* PRE: it is there. */
 void inode_entries_remove(struct inode **root, struct inode *n);
 
-/* Append the path of @n below the root. */
+/* Append the path of @n below the root, without a leading '/'. */
 struct buf;
 void inode_put_path(const struct inode *n, struct buf *out);
-/* Put "/PATH: ", of @n, before the text of @err. */
+/* Prefix the text of @err with "/PATH: ", the path of @n. */
 void inode_wrap_error(const struct inode *n, struct err *err);
 
 #endif /* GFS_LITE_NAMENODE_INODE_H */

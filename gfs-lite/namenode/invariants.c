@@ -1,8 +1,10 @@
-/* The invariants of namespace.h, checked: for tests. */
+/* The invariants of namespace.h, checked by walking everything: tests call it
+ * after each command.
+ */
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 
-/* Of the entry @e of a directory, in what is left of its levels. */
+/* Subtract the entry @e of a directory from the rest of its levels. */
 static void take_levels(uint32_t *left, uint32_t count, const struct inode *e)
 {
     const struct directory *d = e->is_directory ? e->u.directory : NULL;
@@ -33,12 +35,12 @@ static void check_directory(const struct inode *n)
     for (uint32_t i = 0; i < count; i++)
         INVARIANT(left[i] == 0);
     mem_free(left);
-    INVARIANT(sum.entry_count == n->u.directory->entry_count); /* I3 */
+    INVARIANT(sum.entry_count == n->u.directory->entry_count); /* INV-3 */
     INVARIANT(sum.file_count == n->u.directory->file_count);
     INVARIANT(sum.bytes == n->u.directory->bytes);
 }
 
-/* Check what is below and with @top, but not @except; count it. */
+/* Check everything at and below @top, except the inode @except; count it. */
 static void check_tree(const struct names *ns,
                        const struct inode *top,
                        const struct inode *except,
@@ -75,12 +77,12 @@ void names_check(const struct names *ns)
     if (names_is_copying(ns)) {
         INVARIANT(names_is_below(ns->copy.source, ns->root));
         INVARIANT(ns->copy.top->parent == ns->doomed);
-        INVARIANT(names_copy_last(ns) == ns->copy.last); /* I5 */
+        INVARIANT(names_copy_last(ns) == ns->copy.last); /* INV-5 */
     }
     while ((o = id_map_next(&ns->open_files, &at)))
         refs += o->next != NULL;
     at = 0;
     while ((c = id_map_next(&ns->chunks.by_handle, &at)))
-        refs -= c->refs; /* I1 */
+        refs -= c->refs; /* INV-1 */
     INVARIANT(refs == 0);
 }

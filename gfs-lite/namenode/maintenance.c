@@ -1,5 +1,7 @@
-/* What a leader does by itself, a few times a second: servers and clients that
- * fell silent, files they left open, repairs, the trash.
+/* Work that a leader starts by itself, a few times a second (GFS 4: garbage
+ * collection, re-replication, lease expiry): it declares servers and clients
+ * dead, seals or closes files they left open, repairs, and empties the trash.
+ * Each kind is bounded per turn, so that none starves another.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -10,13 +12,13 @@
 
 #define TURN_US  UINT64_C(200000)
 #define TRASH_US UINT64_C(60000000)
-/* Between chunks that are sealed because one server alone has them. */
+/* Between seals of chunks that only one server has. */
 #define THIN_NS UINT64_C(2000000000)
-/* Steps of emptying the trash, of freeing what was removed, and of a snapshot
+/* Steps of emptying the trash, of freeing removed inodes, and of a snapshot
  * whose client is gone, in one turn. */
 #define STEPS_MAX 64
-/* Files closed for their silent writers in one turn, and open ones that are
- * looked at: of more, others each turn. */
+/* Files closed for their silent writers in one turn, and open files examined:
+ * the next turn continues where this one stopped. */
 #define CLOSINGS_MAX 16
 #define LOOKS_MAX    2048
 
@@ -29,7 +31,7 @@ static void find_dead_servers(struct namenode *nn)
         struct live_server *l = &nn->servers.servers[i];
         if (!l->alive || now - l->heard_ns < nn->options.server_dead_us * 1000)
             continue;
-        log_warn(nn->world, "namenode", "chunk server %s is not heard of",
+        log_warn(nn->world, "namenode", "chunk server %s does not report",
                  nn->catalog.servers[i].address);
         l->alive = false;
         l->reported = false;
@@ -54,26 +56,28 @@ bool namenode_is_quiet(const struct namenode *nn, uint16_t number)
 
 static bool is_chain_whole(const struct namenode *nn, const struct open_file *o)
 {
+    PRE(o->chain.count <= GFS_REPLICAS_MAX);
     for (unsigned i = 0; i < o->chain.count; i++)
         if (!chunk_server_is_alive(&nn->servers, o->chain.numbers[i]))
             return false;
     return true;
 }
 
-/* May it be that the servers it waits for have not been heard of yet? */
+/* May servers that it waits for not have reported yet? */
 static bool is_early(struct namenode *nn)
 {
     return world_mono_ns(nn->world) - nn->leading_since_ns <
            nn->options.server_dead_us * 1000;
 }
 
-/* Is the chunk on one server alone, though there are others by now? Only now
- * and then: its writer may know why. */
+/* Is the chunk on one server only, though there are others by now? True only
+ * every THIN_NS: its writer may have a reason. */
 static bool is_thin(struct namenode *nn, const struct open_file *o)
 {
     const struct inode *file = names_by_id(&nn->catalog.names, o->id);
     uint64_t now = world_mono_ns(nn->world);
     unsigned alive = 0;
+    PRE(file);
     if (o->chain.count != 1 || file->replication < 2 || now < nn->thin_due_ns)
         return false;
     for (size_t i = 0; i < nn->servers.count; i++)
@@ -86,7 +90,7 @@ static bool is_thin(struct namenode *nn, const struct open_file *o)
 
 enum wish {
     LEAVE,
-    SEAL,  /* Its chain broke: the writer goes on in another chunk. */
+    SEAL,  /* Its chain broke: the writer continues in another chunk. */
     CLOSE, /* Its writer is gone. */
 };
 
@@ -95,7 +99,7 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     const struct inode *file = names_by_id(&nn->catalog.names, o->id);
     const struct chunk *last;
     if (!file)
-        return LEAVE; /* Removed; freed before long. */
+        return LEAVE; /* Removed; freed soon. */
     last = inode_last_chunk(file);
     if (!o->shared && !catalog_session(&nn->catalog, o->session))
         return CLOSE;
@@ -108,7 +112,7 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     return LEAVE;
 }
 
-/* A file that a helper deals with. */
+/* A file that a helper fiber seals or closes. */
 struct closing {
     struct namenode *nn;
     uint64_t id;
@@ -118,6 +122,7 @@ struct closing {
 static int do_closing(const struct closing *k, struct err *err)
 {
     struct namenode *nn = k->nn;
+    PRE(nn->helpers > 0);
     const struct inode *file = names_by_id(&nn->catalog.names, k->id);
     const struct chunk *last =
         file && !file->is_directory ? inode_last_chunk(file) : NULL;
@@ -157,8 +162,8 @@ static bool maintain_open_file(struct namenode *nn, const struct open_file *o)
     return true;
 }
 
-/* Goes on where the last turn ended: there may be many that cannot be closed
- * now, and they keep no other waiting. */
+/* Continues where the last turn ended: many files may not be closable now, and
+ * they must not keep others waiting. */
 static void maintain_open_files(struct namenode *nn)
 {
     size_t count = 0;
@@ -169,8 +174,9 @@ static void maintain_open_files(struct namenode *nn)
             id_map_walk(&nn->catalog.names.open_files, &nn->open_walk);
         if (!o || nn->open_walk.again) {
             nn->open_walk = (struct id_map_walk){.cap = 0};
-            return; /* All; from the beginning with the next turn. */
+            return; /* All examined; the next turn begins again. */
         }
+        INVARIANT(count < CLOSINGS_MAX);
         count += maintain_open_file(nn, o);
     }
 }
@@ -189,7 +195,8 @@ static void expire_sessions(struct namenode *nn)
         if (namenode_silent_us(nn, &nn->sessions, s->id) <
             nn->options.session_us)
             continue;
-        log_info(nn->world, "namenode", "client %s is not heard of", s->name);
+        log_info(nn->world, "namenode", "client %s does not renew its session",
+                 s->name);
         rc = namenode_propose(nn, &c, &r, &reply, NULL);
         buf_close(&reply);
         if (rc)
@@ -217,18 +224,19 @@ static void empty_trash(struct namenode *nn)
     uint64_t mono = world_mono_ns(nn->world);
     struct gfs_command c = {.op = GFS_OP_TRASH_EXPIRE,
                             .length = now - MIN_OF(now, nn->options.trash_us)};
+    PRE(c.length <= now);
     if (mono < nn->trash_due_ns)
         return;
     for (unsigned i = 0; i < STEPS_MAX && names_trash_is_due(ns, c.length); i++)
         if (!propose_step(nn, &c))
             return;
-    /* The rest with the next turn. */
+    /* Else the next turn does the rest. */
     if (!names_trash_is_due(ns, c.length))
         nn->trash_due_ns =
             mono + MIN_OF(TRASH_US, nn->options.trash_us / 4 + 1) * 1000;
 }
 
-/* What was removed goes in steps, between which others have their turn. */
+/* Removed inodes are freed in steps, between which others run. */
 static void maintenance_reap(struct namenode *nn)
 {
     struct gfs_command c = {.op = GFS_OP_REAP};
@@ -242,12 +250,13 @@ static void maintenance_reap(struct namenode *nn)
 
 static void maintenance_turn(struct namenode *nn)
 {
+    PRE(nn->leading_since_ns != 0); /* INV-1 */
     find_dead_servers(nn);
     expire_sessions(nn);
     maintain_open_files(nn);
     empty_trash(nn);
     maintenance_reap(nn);
-    namenode_go_on_copying(nn, STEPS_MAX);
+    namenode_continue_copy(nn, STEPS_MAX);
     namenode_drop_old_copies(nn);
     if (nn->reports)
         return;

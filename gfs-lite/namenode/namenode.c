@@ -1,4 +1,7 @@
-/* A namenode: its life, its machine, and who leads. */
+/* A namenode: its life, its state machine under base/replica, and leadership.
+ * Images are built and freed beside the loop, because a million files take
+ * longer than a heartbeat.
+ */
 #include "gfs-lite/namenode/namenode.h"
 
 #include "base/core/panic.h"
@@ -21,12 +24,15 @@
 
 /* --- the machine --------------------------------------------------------- */
 
-/* The leader has the replicas of a chunk that went deleted. */
+/* The leader deletes the replicas of a freed chunk at their servers (GFS 4.4).
+ */
 static void on_chunk_freed(void *ctx, const struct chunk *c)
 {
     struct namenode *nn = ctx;
     if (!nn->leading_since_ns)
         return;
+    PRE(c->refs == 0);
+    PRE(c->replica_count <= GFS_REPLICAS_MAX);
     for (unsigned i = 0; i < c->replica_count; i++)
         chunk_server_add_delete(&nn->servers, c->replicas[i], c->handle,
                                 c->pending);
@@ -55,7 +61,8 @@ static int namenode_load(void *ctx, struct slice image, struct err *err)
     return rc;
 }
 
-/* --- the same beside the loop -------------------------------------------- */
+/* --- images, built beside the loop
+ * -------------------------------------------- */
 
 static int
 namenode_build(void *ctx, struct slice image, void **state, struct err *err)
@@ -94,7 +101,7 @@ static void run_dropping(void *arg)
     namenode_end_helper(nn);
 }
 
-/* A million files take a while to be freed, too. */
+/* Replaces the catalog; the old one is freed beside the loop. */
 static void namenode_adopt(void *ctx, void *state)
 {
     struct namenode *nn = ctx;
@@ -109,37 +116,31 @@ static void namenode_adopt(void *ctx, void *state)
     fiber_detach(fiber_start(loop_self(), "drop state", run_dropping, d));
 }
 
-static void free_items(struct id_map *m)
-{
-    size_t at = 0;
-    void *item;
-    while ((item = id_map_next(m, &at)))
-        mem_free(item);
-    id_map_close(m);
-}
-
-/* What only a leader knows begins with nothing. */
+/* A leader's own knowledge begins empty. */
 static void namenode_reset(struct namenode *nn)
 {
+    PRE(nn->leading_since_ns); /* INV-1 */
     size_t at = 0;
     struct chunk *c;
     while ((c = id_map_next(&nn->catalog.names.chunks.by_handle, &at))) {
         c->replica_count = 0;
         c->busy = false;
     }
-    free_items(&nn->sessions);
-    free_items(&nn->shared);
-    free_items(&nn->copies);
+    id_map_close_all(&nn->sessions);
+    id_map_close_all(&nn->shared);
+    id_map_close_all(&nn->copies);
     repair_queue_close(&nn->repairs);
     repair_queue_init(&nn->repairs);
     chunk_servers_reset(&nn->servers);
     chunk_servers_follow(&nn->servers, &nn->catalog);
+    POST(nn->copies.count == 0); /* INV-2: no chunk is busy. */
     nn->scan_due_ns = 0;
 }
 
 static void namenode_set_leading(void *ctx, bool leading, uint64_t term)
 {
     struct namenode *nn = ctx;
+    INVARIANT(term >= nn->term); /* INV-5 */
     nn->term = term;
     nn->leading_since_ns = leading ? world_mono_ns(nn->world) : 0;
     if (leading) {
@@ -177,6 +178,7 @@ int namenode_propose(struct namenode *nn,
                      struct err *err)
 {
     struct buf bytes = BUF_INIT;
+    PRE(c->op);
     int rc = namenode_lead(nn, err);
     if (rc)
         return rc;
@@ -184,6 +186,7 @@ int namenode_propose(struct namenode *nn,
     gfs_command_put(c, &bytes);
     rc = replica_propose(nn->replica, buf_slice(&bytes), reply, err);
     buf_close(&bytes);
+    POST(rc || reply->len > 0);
     if (rc == 0)
         rc = gfs_result_get(buf_slice(reply), r, err);
     if (rc == 0 && r->code) {
@@ -233,10 +236,11 @@ bool namenode_in_safe_mode(const struct namenode *nn)
             v.servers++;
             v.servers_heard += nn->servers.servers[i].reported;
         }
+    INVARIANT(v.servers_heard <= v.servers);
     if (v.servers_heard >= v.servers)
         return false;
-    /* Of all, though some are open: so many may be missing; no need to look
-     * further once more are. */
+    /* Of all chunks, including open ones: the tolerance is a share of them. The
+     * walk ends once more than that are missing. */
     v.chunks = m->by_handle.count;
     v.chunks_seen = v.chunks;
     while ((c = id_map_next(&m->by_handle, &at)))
@@ -342,6 +346,7 @@ int namenode_open(struct world *w,
     nn->options = *opts;
     set_defaults(&nn->options);
     catalog_init(&nn->catalog);
+    PRE(opts->replica);
     catalog_watch(&nn->catalog, on_chunk_freed, nn);
     repair_queue_init(&nn->repairs);
     mutex_init(&nn->lock);
@@ -363,6 +368,7 @@ int namenode_open(struct world *w,
 
 void namenode_end_helper(struct namenode *nn)
 {
+    PRE(nn->helpers > 0); /* INV-4 */
     nn->helpers--;
     if (nn->closer && nn->helpers == 0)
         fiber_wake(nn->closer);
@@ -381,13 +387,15 @@ void namenode_close(struct namenode *nn)
     while (nn->helpers)
         fiber_park();
     replica_close(nn->replica);
-    while (nn->helpers) /* That it began meanwhile. */
+    while (nn->helpers) /* Fibers that it started meanwhile. */
         fiber_park();
+    INVARIANT(nn->helpers == 0);          /* INV-4 */
+    INVARIANT(nn->recoveries.count == 0); /* INV-3 */
     peers_close(nn->peers);
     nn->leading_since_ns = 0;
-    free_items(&nn->sessions);
-    free_items(&nn->shared);
-    free_items(&nn->copies);
+    id_map_close_all(&nn->sessions);
+    id_map_close_all(&nn->shared);
+    id_map_close_all(&nn->copies);
     id_map_close(&nn->recoveries);
     repair_queue_close(&nn->repairs);
     chunk_servers_close(&nn->servers);

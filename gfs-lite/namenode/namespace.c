@@ -1,4 +1,7 @@
-/* The tree of names. */
+/* The tree of names: lookup, making, moving, and the counters of directories.
+ * Every change detaches or attaches whole subtrees by their weights, so that a
+ * rename of a million files touches only the directories above it.
+ */
 #include "gfs-lite/namenode/namespace.h"
 
 #include <stdio.h>
@@ -21,6 +24,7 @@ struct weight names_weigh(const struct inode *n)
 void names_add_weight(struct inode *parent, struct weight w)
 {
     for (; parent; parent = parent->parent) {
+        PRE(parent->is_directory); /* INV-6 */
         parent->u.directory->entry_count += w.entries;
         parent->u.directory->file_count += w.files;
         parent->u.directory->bytes += w.bytes;
@@ -29,12 +33,15 @@ void names_add_weight(struct inode *parent, struct weight w)
 
 void names_take_weight(struct inode *parent, struct weight w)
 {
+    PRE(parent && parent->u.directory->entry_count >= w.entries); /* INV-3 */
+    PRE(parent->u.directory->file_count >= w.files);
+    PRE(parent->u.directory->bytes >= w.bytes);
     names_add_weight(parent,
                      (struct weight){0 - w.entries, 0 - w.files, 0 - w.bytes});
 }
 
-/* May @w more be below @parent? What is below @except already does not count.
- */
+/* May @w be added below @parent? Directories at and above @except contain it
+ * already. */
 static int check_quota(const struct inode *parent,
                        struct weight w,
                        const struct inode *except,
@@ -108,9 +115,11 @@ void names_count_levels(struct inode *parent, const struct inode *n, bool in)
     for (uint32_t at = 0; parent; parent = parent->parent, at++) {
         struct directory *d = parent->u.directory;
         reserve_levels(d, at + 1 + below);
+        INVARIANT(in || d->levels[at] > 0); /* INV-3 */
         d->levels[at] += one;
         for (uint32_t i = 0; i < below; i++)
             d->levels[at + 1 + i] += one * own->levels[i];
+        INVARIANT(d->level_count <= d->level_cap);
         d->level_count = MAX_OF(d->level_count, at + 1 + below);
         while (d->level_count && d->levels[d->level_count - 1] == 0)
             d->level_count--;
@@ -121,6 +130,7 @@ void names_count_levels(struct inode *parent, const struct inode *n, bool in)
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
+    PRE(!n->parent && parent->is_directory); /* INV-6 */
     n->parent = parent;
     inode_entries_add(&parent->u.directory->entries, n);
     names_add_weight(parent, names_weigh(n));
@@ -131,6 +141,7 @@ void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 
 void names_detach(struct inode *n)
 {
+    PRE(n->parent);
     names_take_weight(n->parent, names_weigh(n));
     names_count_levels(n->parent, n, false);
     inode_entries_remove(&n->parent->u.directory->entries, n);
@@ -144,6 +155,7 @@ static struct inode *make_entry(struct names *ns,
                                 uint64_t time_us)
 {
     struct inode *n = inode_new(ns->next_id++, name, is_directory, time_us);
+    INVARIANT(n->id < ns->next_id);
     n->mode = (uint8_t)(n->mode & ~ns->maker.mask);
     owners_give(&ns->owners, n, ns->maker.owner);
     names_attach(ns, parent, n);
@@ -164,15 +176,6 @@ void names_init(struct names *ns)
     ns->doomed = inode_new(0, SLICE_EMPTY, true, 0);
 }
 
-static void free_items(struct id_map *m)
-{
-    size_t at = 0;
-    void *item;
-    while ((item = id_map_next(m, &at)))
-        mem_free(item);
-    id_map_close(m);
-}
-
 void names_close(struct names *ns)
 {
     mem_free(ns->copy.to);
@@ -181,9 +184,10 @@ void names_close(struct names *ns)
         names_reap(ns);
     inode_free(ns->doomed);
     names_destroy(ns, ns->root);
+    INVARIANT(ns->inodes.count == 0);
     id_map_close(&ns->inodes);
-    free_items(&ns->open_files);
-    free_items(&ns->locks);
+    id_map_close_all(&ns->open_files);
+    id_map_close_all(&ns->locks);
     grants_close(&ns->grants);
     owners_close(&ns->owners);
     chunk_map_close(&ns->chunks);
@@ -224,6 +228,7 @@ int names_find(const struct names *ns,
         if (!n)
             return not_found(path, err);
     }
+    POST(n);
     *out = n;
     return 0;
 }
@@ -243,6 +248,7 @@ int names_writer(const struct names *ns,
 {
     *file = names_by_id(ns, id);
     *open = id_map_get(&ns->open_files, id);
+    INVARIANT(!*open || (*open)->id == id);
     if (!*file || (*file)->is_directory)
         return err_set(err, ERR_NOTFOUND, "the file has been removed");
     if (*open && (*open)->epoch == epoch)
@@ -284,12 +290,14 @@ int names_mkdirs(struct names *ns,
         }
         n = next;
     }
+    POST(rc || n->is_directory);
     if (rc == 0)
         *out = n;
     return rc;
 }
 
-/* The directory that holds the last part of @path, made if @make says so. */
+/* The directory that is to hold the last part of @path; missing directories are
+ * made if @make. */
 static int find_parent(struct names *ns,
                        struct slice path,
                        bool make,
@@ -345,6 +353,7 @@ int names_create(struct names *ns,
         names_dispose(ns, old);
     }
     *out = make_entry(ns, parent, name, false, time_us);
+    INVARIANT((*out)->parent == parent);
     (*out)->replication = replication;
     return 0;
 }
@@ -358,7 +367,7 @@ bool names_is_below(const struct inode *n, const struct inode *above)
     return n != NULL;
 }
 
-/* May @n take the place of @old (NULL: nobody's)? */
+/* May @n replace @old (NULL: nothing is there)? */
 static int check_replace(const struct inode *n,
                          const struct inode *old,
                          struct slice to,
@@ -379,6 +388,7 @@ static struct inode *common_ancestor(struct inode *a, const struct inode *b)
 {
     while (a && !names_is_below(b, a))
         a = a->parent;
+    POST(a); /* The root is above both. */
     return a;
 }
 
@@ -388,10 +398,12 @@ void names_move(struct names *ns,
                 struct slice name,
                 uint64_t time_us)
 {
+    PRE(n->parent && parent->is_directory);
     n->parent->modified_us = time_us;
     names_detach(n);
     inode_rename(n, name);
     names_attach(ns, parent, n);
+    POST(n->parent == parent);
     parent->modified_us = time_us;
 }
 
@@ -432,6 +444,7 @@ int names_rename(struct names *ns,
         names_detach(old);
         names_dispose(ns, old);
     }
+    INVARIANT(!names_is_below(parent, n)); /* INV-6 */
     names_move(ns, n, parent, name, time_us);
     return 0;
 }

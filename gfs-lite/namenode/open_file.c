@@ -1,4 +1,7 @@
-/* Files that are written, and files that are locked. */
+/* Open files, their last chunks, and locks. A file has one writer, known by its
+ * epoch, or is open for record appends; sealing is the only way in which a
+ * chunk gets a length, and adds it to the counters of all directories above.
+ */
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 
@@ -8,6 +11,7 @@ struct open_file *names_open(struct names *ns,
                              uint64_t epoch,
                              bool shared)
 {
+    PRE(!file->is_directory);
     struct open_file *o = mem_zalloc(1, sizeof(*o));
     o->id = file->id;
     o->session = session;
@@ -55,6 +59,7 @@ int names_add_chunk(struct names *ns,
     *out = NULL;
     if (rc)
         return rc;
+    PRE(!file->is_directory);
     *out = chunk_map_add(&ns->chunks, file->replication);
     inode_add_chunk(file, *out);
     return 0;
@@ -68,6 +73,7 @@ int names_add_ahead(struct names *ns,
 {
     int rc = quota_reached(file, err);
     PRE(!o->next && length > 0);
+    PRE(length <= GFS_CHUNK_BYTES);
     if (rc)
         return rc;
     o->next = chunk_map_add(&ns->chunks, file->replication);
@@ -81,12 +87,14 @@ void names_drop_ahead(struct names *ns, struct open_file *o)
     o->next = NULL;
     if (c)
         chunk_map_unref(&ns->chunks, c);
+    POST(!o->next);
 }
 
-/* The chunk that comes behind the last one is the last one now. */
+/* The chunk after the last one becomes the last one. */
 static void add_next(struct inode *file, struct open_file *o)
 {
     struct chunk *c = o->next;
+    PRE(c && !c->sealed && c->refs == 1); /* INV-2 */
     o->next = NULL;
     o->chain = o->next_chain;
     c->replication = MAX_OF(c->replication, file->replication);
@@ -100,6 +108,9 @@ static void seal_last(struct names *ns,
 {
     struct chunk *c = inode_last_chunk(file);
     PRE(c && !c->sealed);
+    PRE(length <= GFS_CHUNK_BYTES);
+    PRE(c->refs == 1); /* INV-2 */
+    INVARIANT(c->version <= c->pending);
     file->modified_us = time_us;
     if (length == 0) {
         inode_drop_chunk(file);
@@ -124,6 +135,7 @@ void names_seal(struct names *ns,
         add_next(file, o);
     else if (o)
         names_drop_ahead(ns, o);
+    POST(!o || !o->next);
 }
 
 /* --- locks ------------------------------------------------------------- */

@@ -1,4 +1,7 @@
-/* Names of those who own files. */
+/* Numbers for the names of owners. The table is searched for a number without
+ * uses only when a new name comes, which is rare; inodes take and give back
+ * uses.
+ */
 #include "gfs-lite/namenode/owners.h"
 
 #include "base/core/panic.h"
@@ -18,7 +21,7 @@ void owners_close(struct owners *o)
     hash_map_close(&o->numbers);
 }
 
-/* A number that nobody has; 0: all are in use. */
+/* A number that no inode has; 0: all are in use. */
 static uint16_t free_number(struct owners *o)
 {
     for (uint16_t i = 0; i < o->count; i++)
@@ -59,12 +62,14 @@ int owners_number(struct owners *o,
     mem_free(at->name);
     at->name = mem_strndup(name.data, name.len);
     hash_map_put(&o->numbers, slice_str(at->name), NULL)->number = *number;
+    POST(*number > 0 && *number <= o->count);
     return 0;
 }
 
 struct slice owners_name(const struct owners *o, uint16_t number)
 {
     PRE(number <= o->count);
+    PRE(number == 0 || o->list[number - 1].name); /* INV-1 */
     return number ? slice_str(o->list[number - 1].name) : SLICE_EMPTY;
 }
 
@@ -75,6 +80,7 @@ void owners_give(struct owners *o, struct inode *n, uint16_t number)
         PRE(o->list[n->owner - 1].uses > 0);
         o->list[n->owner - 1].uses--;
     }
+    INVARIANT(number == 0 || o->list[number - 1].name); /* INV-1 */
     n->owner = number;
     if (number)
         o->list[number - 1].uses++;

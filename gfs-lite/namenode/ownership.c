@@ -1,9 +1,11 @@
-/* Owners, modes and grants of files, changed. */
+/* Changes of owners, modes and grants. permission.c decides who may make them;
+ * nothing changes below a tree that is being copied.
+ */
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 
-/* What is at @path, unless it is being copied. */
+/* The inode at @path, unless it is being copied. */
 static int find_still(const struct names *ns,
                       struct slice path,
                       struct inode **out,
@@ -27,6 +29,7 @@ int names_set_mode(struct names *ns,
                        "/%.*s: a file is not sticky, directories are",
                        SLICE_ARG(path));
     n->mode = (uint8_t)(mode & GFS_MODE_MAX);
+    POST(n->is_directory || !(n->mode & GFS_STICKY));
     return 0;
 }
 
@@ -47,6 +50,7 @@ int names_set_owner(struct names *ns,
     if (!fault_hit("gfs.keep_grants"))
         grants_drop_owners(&ns->grants, n);
     owners_give(&ns->owners, n, number);
+    POST(n->owner == number);
     return 0;
 }
 

@@ -1,6 +1,9 @@
-/* Paths, part by part. */
+/* Paths, part by part. Nothing is copied: parts are slices of the path, and
+ * empty parts and "." are skipped while walking.
+ */
 #include "gfs-lite/namenode/path.h"
 
+#include "base/core/panic.h"
 #include "gfs-lite/command.h"
 
 static bool path_counts_part(struct slice part)
@@ -30,6 +33,7 @@ struct slice gfs_path_last(struct slice path, struct slice *parent)
         last = part;
         *parent = slice_make(path.data, (size_t)(part.data - path.data));
     }
+    POST(parent->len + last.len <= path.len);
     return last;
 }
 

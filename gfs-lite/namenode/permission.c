@@ -1,8 +1,11 @@
-/* Decisions by owners, modes and grants. */
+/* Decisions by owners, modes and grants. A refusal names the first inode on the
+ * way that lacks a right, and its owner, who can give it.
+ */
 #include "gfs-lite/namenode/permission.h"
 
 #include "base/core/buf.h"
 #include "base/core/fault.h"
+#include "base/core/panic.h"
 #include "gfs-lite/command.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
@@ -39,11 +42,13 @@ unsigned permission_bits(const struct names *ns,
 {
     unsigned mode =
         permission_owns(ns, who, n) ? n->mode >> OWNER_SHIFT : n->mode;
+    PRE(who);
     return (mode & ALL_BITS) | grant_bits(ns, who, n);
 }
 
 void permission_put_mode(unsigned mode, char out[8])
 {
+    PRE(mode <= GFS_MODE_MAX);
     static const char letters[] = "rwxrwx";
     for (unsigned i = 0; i < 6; i++)
         out[i] = letters[i];
@@ -97,8 +102,8 @@ static const char *verb_of(const struct inode *n, unsigned lacks)
 
 /* --- paths --------------------------------------------------------------- */
 
-/* The last directory or file of @path that is there. *@whole: it is what the
- * path names. */
+/* The deepest directory or file of @path that exists. *@whole: it is the one
+ * that the path names. */
 static const struct inode *
 find_last(const struct names *ns, struct slice path, bool *whole)
 {
@@ -115,10 +120,11 @@ find_last(const struct names *ns, struct slice path, bool *whole)
         n = next;
     }
     *whole = true;
+    POST(n);
     return n;
 }
 
-/* May he pass through all directories above @n? A grant of one of them leads
+/* May @who pass through all directories above @n? A grant of one of them leads
  * there, whatever is above it. */
 static int check_above(const struct names *ns,
                        const struct permission_caller *who,
@@ -142,6 +148,7 @@ int permission_check(const struct names *ns,
                      unsigned bits,
                      struct err *err)
 {
+    PRE(!(bits & ~(unsigned)ALL_BITS));
     unsigned has = permission_bits(ns, who, n);
     if (bits & ~has)
         return permission_deny(ns, who, n, verb_of(n, bits & ~has), err);
@@ -175,7 +182,7 @@ static int check_own(const struct names *ns,
     return check_above(ns, who, n, err);
 }
 
-/* Write and pass through a directory. */
+/* May @who write and pass through @directory? */
 static int check_change(const struct names *ns,
                         const struct permission_caller *who,
                         const struct inode *directory,
@@ -185,17 +192,18 @@ static int check_change(const struct names *ns,
                             PERMISSION_WRITE | PERMISSION_PASS, err);
 }
 
-/* Does a sticky directory keep @n from him? */
+/* Does a sticky directory keep @who from removing @n? */
 static bool is_kept(const struct names *ns,
                     const struct permission_caller *who,
                     const struct inode *n)
 {
     const struct inode *dir = n->parent;
+    INVARIANT(!dir || dir->is_directory);
     return dir && (dir->mode & GFS_STICKY) && !permission_owns(ns, who, dir) &&
            !permission_owns(ns, who, n);
 }
 
-/* @n goes, or gets another name. */
+/* @n is removed or renamed. */
 static int check_leave(const struct names *ns,
                        const struct permission_caller *who,
                        const struct inode *n,
@@ -211,8 +219,8 @@ static int check_leave(const struct names *ns,
     return rc;
 }
 
-/* Something is made at @path, where nothing is; or, if @replaces, instead of
- * what is there. */
+/* May something be made at @path, where nothing is, or, if @replaces, in place
+ * of what is there? */
 static int check_place(const struct names *ns,
                        const struct permission_caller *who,
                        struct slice path,
@@ -255,7 +263,7 @@ static int check_lock(const struct names *ns,
                  : check_place(ns, who, c->path, false, err);
 }
 
-/* What is at c->path, if it is there. */
+/* Check the inode at c->path, if it exists. */
 static int check_found(const struct names *ns,
                        const struct permission_caller *who,
                        const struct gfs_command *c,
@@ -285,9 +293,10 @@ int permission_check_command(const struct names *ns,
                              struct err *err)
 {
     const struct permission_caller who = {c->caller, c->roles};
+    PRE(c->flags & GFS_CHECKED);
     int rc;
     if (gfs_path_check(c->path, NULL) || gfs_path_check(c->to, NULL))
-        return 0; /* That is what the command says. */
+        return 0; /* The command itself reports it. */
     switch ((int)c->op) {
     case GFS_OP_MKDIRS: return check_place(ns, &who, c->path, false, err);
     case GFS_OP_CREATE: return check_create(ns, &who, c, err);
@@ -303,26 +312,26 @@ int permission_check_command(const struct names *ns,
     case GFS_OP_SET_MODE:
     case GFS_OP_SET_OWNER:
     case GFS_OP_GRANT: return check_found(ns, &who, c, err);
-    default: return 0; /* Of open files: rights.h. */
+    default: return 0; /* Commands of open files: rights.h. */
     }
 }
 
 /* --- trees --------------------------------------------------------------- */
 
-/* Do other grants hold for what is at @to? Those of what is common to both
- * hold as before. */
+/* Do other grants hold at @to? Grants of common ancestors hold as before. */
 static bool changes_grants(const struct names *ns, const struct gfs_command *c)
 {
     bool whole;
     const struct inode *from = find_last(ns, c->path, &whole);
     const struct inode *to = find_last(ns, c->to, &whole);
+    INVARIANT(from && to);
     while (to && !names_is_below(from, to)) {
         if (grants_of(&ns->grants, to))
             return true;
         to = to->parent;
     }
-    /* An inode that lies there already and is replaced does not count; one that
-     * loses grants is shown to fewer. */
+    /* An inode that is replaced does not count; a tree that loses grants is
+     * shown to fewer. */
     return false;
 }
 

@@ -1,19 +1,19 @@
-/* Who may do what with files: by owners, modes and grants. As HDFS decides:
+/* Decisions by owners, modes and grants, as HDFS takes them:
  *
  *     look at a name     pass through all directories above it
  *     list a directory   read and pass through it
  *     read, write        the file
- *     make a name        write the directory that it is made in, or of what is
- *                        missing above it the last that is there
- *     remove, rename     write the directory that the name is in (both); where
- *                        that is sticky, own the file or the directory
- *     remove a tree      all of its directories that are not empty, for good
- *     set a mode, an owner, grants    own it
+ *     make a name        write the directory that it is made in; if directories
+ *                        are missing, the last existing one above
+ *     remove, rename     write the directory that the name is in (both); if
+ * that is sticky, own the file or the directory remove a tree      for good:
+ * all of its directories that are not empty set a mode, an owner, grants    own
+ * it
  *
  * A grant of a path holds whatever the modes of directories above say.
  *
- * Deterministic: a function of the names and of the caller. Who is not held to
- * rights, the servers and administrators, never comes here.
+ * Deterministic: a function of the names and the caller. The servers and
+ * administrators are not held to rights and never come here.
  *
  * One thread.
  */
@@ -35,46 +35,47 @@ struct permission_caller {
     struct slice roles; /* With commas. */
 };
 
-/* Bits of a mode, as others have them. */
+/* Bits of a mode for others; the owner's are the same, shifted. */
 enum permission_bits {
     PERMISSION_PASS = 1,
     PERMISSION_WRITE = 2,
     PERMISSION_READ = 4,
 };
 
-/* What @who has of @n, whatever is above it. */
+/* The rights of @who to @n itself, whatever is above it. */
 unsigned permission_bits(const struct names *ns,
                          const struct permission_caller *who,
                          const struct inode *n);
-/* Does he have all of @bits, and reaches it? ERR_DENIED says what he lacks. */
+/* Has @who all of @bits to @n, and can he reach it? ERR_DENIED names the
+ * missing right. */
 MUST_CHECK int permission_check(const struct names *ns,
                                 const struct permission_caller *who,
                                 const struct inode *n,
                                 unsigned bits,
                                 struct err *err);
-/* May he know what is at @path, or that nothing is? */
+/* May @who know whether anything is at @path? ERR_DENIED. */
 MUST_CHECK int permission_check_look(const struct names *ns,
                                      const struct permission_caller *who,
                                      struct slice path,
                                      struct err *err);
-/* A command with GFS_CHECKED, of its caller, apart from what lies below the
- * directories it names: permission_check_step(). What is not there is none of
- * this one's errors. ERR_DENIED. */
+/* Decide a command that has GFS_CHECKED, for its caller, apart from what lies
+ * below the directories it names (permission_check_inode()). A missing path is
+ * no error here: the command itself reports it. ERR_DENIED. */
 MUST_CHECK int permission_check_command(const struct names *ns,
                                         const struct gfs_command *c,
                                         struct err *err);
 
 /* --- trees ------------------------------------------------------------- */
 
-/* Does @c need a right to all that is below c->path? *@bits: of each file and,
- * with *@directories, of each directory that is not empty. A tree that is
- * renamed or copied to where other grants hold must be readable: who moves it
- * shows it to others. */
+/* Does @c need a right to all files below c->path? *@file_bits: to each file;
+ * *@directory_bits: to each directory that is not empty. A tree that is renamed
+ * or copied to a place where other grants hold must be readable, because the
+ * move shows it to others. */
 bool permission_needs_tree(const struct names *ns,
                            const struct gfs_command *c,
                            unsigned *file_bits,
                            unsigned *directory_bits);
-/* @n of such a tree. ERR_DENIED. */
+/* Has @who the rights to @n, one inode of such a tree? ERR_DENIED. */
 MUST_CHECK int permission_check_inode(const struct names *ns,
                                       const struct permission_caller *who,
                                       const struct inode *n,
@@ -82,7 +83,8 @@ MUST_CHECK int permission_check_inode(const struct names *ns,
                                       unsigned directory_bits,
                                       struct err *err);
 
-/* "rwxr-x" of owner and others; "t" at the end: sticky. @out has 8 bytes. */
+/* Write "rwxr-x", the rights of the owner and of others, with a "t" at the end
+ * if sticky, to @out. */
 void permission_put_mode(unsigned mode, char out[8]);
 
 #endif /* GFS_LITE_NAMENODE_PERMISSION_H */

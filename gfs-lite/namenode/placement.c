@@ -1,4 +1,8 @@
-/* Choosing servers by rules, then by cost. */
+/* Choice of servers: candidates are rated by one number, whose upper digits are
+ * the rules of placement.h in order of importance and whose lower digits are
+ * disk use, load and chance; the lowest wins. A rule that no candidate keeps
+ * thus costs nothing.
+ */
 #include "gfs-lite/namenode/placement.h"
 
 #include "base/core/hash.h"
@@ -17,6 +21,7 @@ bool gfs_server_set_add(struct gfs_server_set *s, uint16_t number)
 {
     if (s->count == GFS_REPLICAS_MAX || gfs_server_set_has(s, number))
         return false;
+    INVARIANT(s->count < GFS_REPLICAS_MAX);
     s->numbers[s->count++] = number;
     return true;
 }
@@ -32,7 +37,7 @@ placement_find(const struct placement_server *servers,
     return NULL;
 }
 
-/* What is on the machine and on the rack of @s already. */
+/* Copies on the machine and on the rack of @s already, and racks of all. */
 struct company {
     unsigned on_machine;
     unsigned on_rack;
@@ -72,6 +77,7 @@ unsigned placement_rack_count(const struct placement_server *servers,
         }
         racks += first;
     }
+    POST(racks <= set->count);
     return racks;
 }
 
@@ -85,6 +91,7 @@ unsigned placement_usable_racks(const struct placement_server *servers,
             first = !servers[j].usable || servers[j].rack != servers[i].rack;
         racks += first;
     }
+    POST(racks <= count);
     return racks;
 }
 
@@ -96,7 +103,7 @@ static uint64_t used_permille(const struct placement_server *s)
     return s->capacity_bytes ? used / (s->capacity_bytes / 1000 + 1) : 1000;
 }
 
-/* A chunk given lately weighs as much as this many thousandths of the disk. */
+/* A chunk given lately weighs like this many thousandths of the disk. */
 #define LOAD_PERMILLE 50
 
 /* Lower is better. Rules are the upper digits, cost and chance the lower. */
@@ -116,6 +123,7 @@ static uint64_t placement_rate(const struct placement_server *servers,
     /* The second copy leaves the rack; later ones go where few are. */
     rules = rules * 2 + (set->count > 0 && c.racks < 2 && c.on_rack > 0);
     rules = rules * 2 + !near;
+    INVARIANT(rules < 16); /* Four rules: they do not reach the sign. */
     return rules << 48 | MIN_OF(cost, UINT32_MAX) << 12 |
            (hash_mix(wish->chance ^ s->number) & 0xfff);
 }
@@ -126,8 +134,10 @@ void placement_choose(const struct placement_server *servers,
                       struct gfs_server_set *out)
 {
     struct gfs_server_set set = wish->present;
+    PRE(wish->count <= GFS_REPLICAS_MAX);
     *out = (struct gfs_server_set){.count = 0};
     while (out->count < wish->count && set.count < GFS_REPLICAS_MAX) {
+        bool added;
         const struct placement_server *best = NULL;
         uint64_t best_rate = UINT64_MAX;
         for (size_t i = 0; i < count; i++) {
@@ -144,12 +154,14 @@ void placement_choose(const struct placement_server *servers,
         }
         if (!best)
             return;
-        gfs_server_set_add(&set, best->number);
-        gfs_server_set_add(out, best->number);
+        added = gfs_server_set_add(&set, best->number);
+        INVARIANT(added);
+        added = gfs_server_set_add(out, best->number);
+        INVARIANT(added); /* No server counts twice. */
     }
 }
 
-/* Greater: better to lose. */
+/* The replica with the greatest rate is dropped. */
 static uint64_t excess_rate(const struct placement_server *servers,
                             size_t count,
                             const struct gfs_server_set *present,
@@ -159,7 +171,7 @@ static uint64_t excess_rate(const struct placement_server *servers,
     uint64_t rules = 0;
     rules = rules * 2 + !s->usable;
     rules = rules * 2 + (c.on_machine > 0);
-    /* Others on its rack stay behind, or there are racks enough. */
+    /* Others on its rack remain, or there are enough racks. */
     rules = rules * 2 + (c.on_rack > 0 || c.racks > 2);
     return rules << 32 | used_permille(s);
 }
@@ -183,5 +195,6 @@ uint16_t placement_excess(const struct placement_server *servers,
             worst = s->number;
         }
     }
+    POST(gfs_server_set_has(present, worst));
     return worst;
 }

@@ -1,9 +1,10 @@
-/* Where copies go: pure functions of what is known of the servers.
+/* Choice of servers for replicas: pure functions of what is known of the
+ * servers (GFS 4.2).
  *
- * Copies of a chunk are on different machines as long as there are enough, on
- * two racks as soon as there are two (the second copy leaves the first one's
- * rack), and on servers with room and little to do. A rule that cannot be kept
- * is given up before the copy is.
+ * Replicas of a chunk are on different machines as long as there are enough, on
+ * two racks if there are two (the second replica leaves the first one's rack),
+ * and on servers with room and little load. A rule that cannot be kept is
+ * dropped before the replica is.
  */
 #ifndef GFS_LITE_NAMENODE_PLACEMENT_H
 #define GFS_LITE_NAMENODE_PLACEMENT_H
@@ -18,8 +19,8 @@
 struct placement_server {
     uint16_t number;
     bool usable;      /* Alive, in service, and its disk works. */
-    bool quiet;       /* Usable, but has been silent for a while: who asks
-                         notes it, choices do not look at it. */
+    bool quiet;       /* Usable, but silent for a while. Callers set and use it;
+                         choices ignore it. */
     uint32_t machine; /* Equal for servers of one machine, */
     uint32_t rack;    /* of one rack. */
     uint64_t capacity_bytes;
@@ -32,36 +33,37 @@ struct placement_wish {
     /* Servers that hold the chunk already: they and their machines are avoided,
      * and their racks count. */
     struct gfs_server_set present;
-    struct gfs_server_set excluded; /* Not these. */
+    struct gfs_server_set excluded; /* Never chosen. */
     bool has_writer;
-    uint32_t writer_machine; /* Who writes: a copy there is near. */
-    uint64_t chance;         /* Decides between equals. */
+    uint32_t writer_machine; /* The writer's: a copy there is near. */
+    uint64_t chance;         /* Breaks ties. */
 };
 
-/* Choose up to wish->count servers, the best first. Fewer if there are no more.
- */
+/* Choose at most wish->count servers, the best first; fewer if there are no
+ * more. */
 void placement_choose(const struct placement_server *servers,
                       size_t count,
                       const struct placement_wish *wish,
                       struct gfs_server_set *out);
 
-/* Which of @present, more than are wanted, to drop: the one whose loss costs
- * the least. PRE: it is not empty. */
+/* The replica of @present whose loss costs the least. PRE: @present is not
+ * empty. */
 uint16_t placement_excess(const struct placement_server *servers,
                           size_t count,
                           const struct gfs_server_set *present);
 
-/* Racks that @set is on. */
+/* The number of racks that the servers of @set are on. */
 unsigned placement_rack_count(const struct placement_server *servers,
                               size_t count,
                               const struct gfs_server_set *set);
 
-/* Of all usable servers. */
+/* The number of racks of all usable servers. */
 unsigned placement_usable_racks(const struct placement_server *servers,
                                 size_t count);
 
+/* Is @number in @s? */
 bool gfs_server_set_has(const struct gfs_server_set *s, uint16_t number);
-/* False if it is full or has it. */
+/* Add @number. False if @s is full or has it. */
 bool gfs_server_set_add(struct gfs_server_set *s, uint16_t number);
 
 #endif /* GFS_LITE_NAMENODE_PLACEMENT_H */

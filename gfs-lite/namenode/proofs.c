@@ -1,8 +1,9 @@
-/* Proofs of rights to chunks, made by the leader. Its keys are its own: those
- * of another are known to chunk servers, which keep them, and a client whose
- * proof has ended asks for the layout again. Where names are not proved there
- * are none.
+/* Proofs of rights to chunks, made by the leader. Each leader draws its own
+ * keys; chunk servers keep those of leaders before it as long as they are
+ * valid, and a client whose proof has expired asks for the layout again. Where
+ * principals are not authenticated there are no proofs.
  */
+#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
@@ -18,6 +19,7 @@ static void draw_key(struct namenode *nn, struct proof_key *key)
 {
     world_random_bytes(nn->world, key, sizeof(*key));
     key->id |= 1; /* Not 0. */
+    POST(key->id != 0);
 }
 
 void namenode_begin_keys(struct namenode *nn)
@@ -34,9 +36,9 @@ static void turn_once(struct namenode *nn)
     draw_key(nn, &nn->keys[2]);
 }
 
-/* Keys of the turn before, of now, and of the next, which chunk servers hear of
- * before it is used. None is kept longer than two turns, also by one that slept
- * meanwhile. */
+/* Keys of the turn before, of this one, and of the next, which chunk servers
+ * get before it is used. None is kept longer than two turns, even by a leader
+ * that was suspended meanwhile. */
 static void turn_keys(struct namenode *nn)
 {
     uint64_t turn = nn->options.proof_turn_us * 1000;
@@ -50,6 +52,7 @@ static void turn_keys(struct namenode *nn)
         turn_once(nn);
     turn_once(nn);
     nn->key_turned_ns = now ? now : 1;
+    POST(nn->keys[1].id != 0 && nn->keys[2].id != 0);
 }
 
 size_t namenode_put_keys(struct namenode *nn,
@@ -74,5 +77,6 @@ void namenode_prove(struct namenode *nn,
     if (!rights || !rights_bind(&nn->options.rights, call->principal))
         return;
     turn_keys(nn);
+    INVARIANT(nn->keys[1].id != 0);
     proof_make(&nn->keys[1], handle, rights, length, call->principal, out);
 }

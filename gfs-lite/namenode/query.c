@@ -1,5 +1,6 @@
-/* Questions about names, layouts and the state of it all. Each is answered as
- * of a moment after it was asked.
+/* Handlers of queries: stat, list, grants, layout, status and check. Each reads
+ * after a barrier (namenode_lead_now()), so that the answer shows everything
+ * committed before the query arrived.
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -53,7 +54,7 @@ int namenode_check_inode(const struct namenode *nn,
     return rc;
 }
 
-/* What is at @path; ERR_NOTFOUND to those alone who may know. */
+/* The inode at @path; ERR_NOTFOUND only to callers who may know that. */
 static int find_for(const struct namenode *nn,
                     const struct rpc_call *call,
                     struct slice path,
@@ -74,8 +75,8 @@ static int find_for(const struct namenode *nn,
     return rc ? rc : names_find(&nn->catalog.names, path, out, err);
 }
 
-/* Read the query, be sure to know everything, and that the caller may @use the
- * path it names. Parks. */
+/* Decode the query, be sure that everything committed is applied, and that the
+ * caller may @use the path it names. Parks. */
 static int query_begin(struct namenode *nn,
                        struct rpc_call *call,
                        struct gfs_query *q,
@@ -94,8 +95,8 @@ static bool is_being_written(const struct namenode *nn, const struct inode *n)
     return id_map_get(&nn->catalog.names.open_files, n->id) != NULL;
 }
 
-/* Is the file @n open, and the session that writes it of the caller? Then it
- * may have lost its rights since: that does not end the writing (rights.h). */
+/* Is the file @n open, and its session the caller's? A writer that lost its
+ * rights since may continue (rights.h). */
 static bool is_writer(const struct namenode *nn,
                       const struct rpc_call *call,
                       const struct inode *n)
@@ -107,7 +108,7 @@ static bool is_writer(const struct namenode *nn,
     return s && slice_eq_str(call->principal, s->principal);
 }
 
-/* A file by its number has a path, too. */
+/* A file that is asked for by number has a path too. */
 static int check_read(struct namenode *nn,
                       const struct rpc_call *call,
                       const struct gfs_query *q,
@@ -120,13 +121,13 @@ static int check_read(struct namenode *nn,
     if (!rights_bind(rules, call->principal))
         return 0;
     inode_put_path(n, &path);
-    /* Its writer learns by it where the chunk goes. */
+    /* A writer learns from the layout where the chunk goes. */
     rc = rights_check(rules, call->principal, buf_slice(&path),
                       is_being_written(nn, n) ? RIGHTS_ADD : RIGHTS_READ, err);
     buf_close(&path);
     if (rc)
         return rc;
-    /* Its writers ask, too, for the chunk that they write. */
+    /* Writers ask for the chunk that they write. */
     if (q->file &&
         (is_writer(nn, call, n) ||
          namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0))
@@ -236,16 +237,19 @@ struct layout_builder {
     uint8_t rights; /* Of the caller: enum proof_rights. */
     struct arena arena;
     struct gfs_layout layout;
-    uint64_t lost; /* An open chunk whose length nobody will say; 0: none. */
+    uint64_t lost; /* An open chunk whose length no server can report any more;
+                      0: none. */
 };
 
 static void add_server(struct layout_builder *b, uint16_t number)
 {
     const struct catalog_server *s = &b->nn->catalog.servers[number];
+    PRE(number < b->nn->catalog.server_count);
     struct gfs_layout *l = &b->layout;
     for (size_t i = 0; i < l->server_count; i++)
         if (l->servers[i].number == number)
             return;
+    INVARIANT(l->server_count < (size_t)GFS_LAYOUT_MAX * GFS_REPLICAS_MAX);
     l->servers[l->server_count++] =
         (struct gfs_server){.number = number,
                             .address = slice_str(s->address),
@@ -253,9 +257,9 @@ static void add_server(struct layout_builder *b, uint16_t number)
                             .rack = slice_str(s->rack)};
 }
 
-/* Where copies of @c are: those that live first. Of an open chunk, its chain,
- * in order, whoever lives: appenders of records must agree on its first server,
- * which gives the places. */
+/* The servers with copies of @c, those alive first. Of an open chunk the chain,
+ * in order, dead or alive: appenders of records must agree on its first server,
+ * which assigns the offsets (GFS 3.3). */
 static struct gfs_server_set query_locate(const struct namenode *nn,
                                           const struct chunk *c,
                                           const struct open_file *open)
@@ -263,7 +267,12 @@ static struct gfs_server_set query_locate(const struct namenode *nn,
     struct gfs_server_set all = {.count = 0};
     struct gfs_server_set out = {.count = 0};
     if (open && !c->sealed)
-        return c == open->next ? open->next_chain : open->chain;
+        all = c == open->next ? open->next_chain : open->chain;
+    for (unsigned i = 0; open && !c->sealed && i < all.count; i++)
+        if (all.numbers[i] < nn->catalog.server_count)
+            gfs_server_set_add(&out, all.numbers[i]);
+    if (open && !c->sealed)
+        return out; /* In an image a chain may name servers it lacks. */
     for (unsigned i = 0; i < c->replica_count; i++)
         gfs_server_set_add(&all, c->replicas[i]);
     for (unsigned i = 0; i < all.count; i++)
@@ -275,7 +284,8 @@ static struct gfs_server_set query_locate(const struct namenode *nn,
     return out;
 }
 
-/* As far as it is known: of an open chunk only if another follows. */
+/* The length of @c as far as it is known: of an open chunk only if another
+ * follows. */
 static uint32_t length_of(const struct chunk *c, const struct open_file *open)
 {
     if (!c->sealed && open && open->next && c != open->next)
@@ -283,7 +293,7 @@ static uint32_t length_of(const struct chunk *c, const struct open_file *open)
     return c->sealed ? c->length : 0;
 }
 
-/* Its servers alone know its length, and none of them will return. */
+/* Is its length known only to servers none of which will return? */
 static bool is_lost(const struct namenode *nn, const struct gfs_chunk *c)
 {
     for (unsigned i = 0; i < c->servers.count; i++)
@@ -297,6 +307,7 @@ static void add_chunk(struct layout_builder *b,
                       const struct open_file *open,
                       uint64_t offset)
 {
+    PRE(b->layout.chunk_count < GFS_LAYOUT_MAX);
     struct gfs_chunk *out = &b->layout.chunks[b->layout.chunk_count++];
     *out = (struct gfs_chunk){.handle = c->handle,
                               .version = c->version,
@@ -382,7 +393,8 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     build_layout(&b, n, &q);
     gfs_layout_put(&b.layout, call->reply_body);
     arena_close(&b.arena);
-    /* Who has the file open asks for its other chunks without a path. */
+    /* A client that has the file open asks for its other chunks without a path.
+     */
     return b.lost && q.path.len ? lost_chunk(q.path, b.lost, err) : 0;
 }
 
@@ -405,6 +417,7 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
         return replica_not_leader(nn->replica, err);
     root = nn->catalog.names.root->u.directory;
     now = world_mono_ns(nn->world);
+    INVARIANT(root->entry_count >= root->file_count);
     s = (struct gfs_status){.safe_mode = namenode_in_safe_mode(nn),
                             .files = root->file_count,
                             .directories = root->entry_count - root->file_count,
@@ -471,6 +484,7 @@ static void check_chunk(struct checker *k,
         k->cap = k->cap ? k->cap * 2 : 64;
         f->findings = mem_realloc(f->findings, k->cap * sizeof(*f->findings));
     }
+    INVARIANT(f->count < k->cap);
     f->findings[f->count++] = (struct gfs_finding){.path = path_of(k, n),
                                                    .chunk = c->handle,
                                                    .wanted = v.wanted,
@@ -498,7 +512,7 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     int rc = query_begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = find_for(nn, call, q.path, &top, err);
-    /* It names all that is below. */
+    /* The answer names all files below it. */
     if (rc == 0 && rights_bind_modes(&nn->options.rights, call->principal))
         rc = rights_check_order(&nn->options.rights, call->principal,
                                 "look at all files", err);
@@ -507,7 +521,7 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     arena_init(&k.arena);
     k.view = chunk_servers_view(&nn->servers, &nn->catalog,
                                 world_mono_ns(nn->world));
-    n = q.after.len ? names_next_behind(&nn->catalog.names, top, q.after) : top;
+    n = q.after.len ? names_next_after(&nn->catalog.names, top, q.after) : top;
     for (; n && (looked < GFS_CHECK_MAX || !names_can_be_found(last));
          n = names_next(top, n)) {
         last = n;

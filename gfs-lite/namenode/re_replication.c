@@ -1,14 +1,16 @@
-/* Re-replication: which are missing, which are too many, and moves that
- * even out the disks.
+/* Re-replication (GFS 4.3): a scan of all chunks queues those that lack copies
+ * and drops copies that are too many; then the most urgent are ordered from
+ * servers that can take them, a bounded number at a time. If nothing is
+ * missing, moves even out the disks.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
 
-/* Chunks looked at before others get their turn: about a millisecond. */
+/* Chunks scanned before other fibers run: about a millisecond. */
 #define WALK_STEP 5000
-/* Queued chunks looked at in one turn for what is to be copied. */
+/* Queued chunks examined in one turn for copies to order. */
 #define ORDER_TRIES 5000
 /* Chunks tried for one move. */
 #define MOVE_TRIES 2000
@@ -35,6 +37,7 @@ struct repair_view namenode_view_chunk(const struct namenode *nn,
     v.staying = staying.count;
     v.racks = placement_rack_count(view, nn->servers.count, &staying);
     v.usable_racks = placement_usable_racks(view, nn->servers.count);
+    POST(v.racks <= v.staying);
     return v;
 }
 
@@ -42,6 +45,7 @@ struct repair_view namenode_view_chunk(const struct namenode *nn,
 
 static void forget_copy(struct namenode *nn, struct copy_task *t)
 {
+    PRE(t);
     struct chunk *c = chunk_map_get(&nn->catalog.names.chunks, t->handle);
     if (c)
         c->busy = false;
@@ -85,6 +89,8 @@ void namenode_forget_copies(struct namenode *nn, uint16_t server)
 static void order_copy(struct namenode *nn, struct chunk *c, uint16_t target)
 {
     struct copy_task *t = mem_zalloc(1, sizeof(*t));
+    PRE(c->sealed && !c->busy); /* INV-2 of state.h */
+    PRE(!chunk_has_replica(c, target));
     uint64_t now = world_mono_ns(nn->world);
     t->handle = c->handle;
     t->target = target;
@@ -107,8 +113,8 @@ static void repair_one(struct namenode *nn,
     if (level >= REPAIR_LEVELS)
         return;
     for (unsigned i = 0; i < c->replica_count; i++) {
-        /* A copy that leaves does not say where the new one may not be, but
-         * its server cannot be chosen anyhow. */
+        /* The server of a copy that leaves cannot be chosen; the place of the
+         * copy does not restrict the new one. */
         if (chunk_server_is_alive(&nn->servers, c->replicas[i]) &&
             view[c->replicas[i]].usable)
             gfs_server_set_add(&wish.present, c->replicas[i]);
@@ -121,8 +127,9 @@ static void repair_one(struct namenode *nn,
     if (level == REPAIR_RACK) {
         gfs_server_set_add(&wish.present, chosen.numbers[0]);
         if (placement_rack_count(view, nn->servers.count, &wish.present) < 2)
-            return; /* The other rack has no room: better leave it. */
+            return; /* The other rack has no room: leave it. */
     }
+    INVARIANT(chosen.count == 1);
     order_copy(nn, c, chosen.numbers[0]);
 }
 
@@ -148,13 +155,17 @@ static void drop_excess(struct namenode *nn,
                         const struct placement_server *view,
                         struct chunk *c)
 {
+    bool removed;
     struct gfs_server_set present = {.count = 0};
     uint16_t victim;
     for (unsigned i = 0; i < c->replica_count; i++)
         if (view[c->replicas[i]].usable)
             gfs_server_set_add(&present, c->replicas[i]);
+    PRE(c->sealed);
     victim = placement_excess(view, nn->servers.count, &present);
-    chunk_remove_replica(c, victim);
+    INVARIANT(present.count > 1); /* The last copy is never dropped. */
+    removed = chunk_remove_replica(c, victim);
+    POST(removed);
     chunk_server_add_delete(&nn->servers, victim, c->handle, c->version);
 }
 
@@ -253,7 +264,7 @@ bool namenode_forget_server(struct namenode *nn, uint16_t server)
 
 /* --- moves --------------------------------------------------------------- */
 
-/* May @c be moved from the one server to the other? */
+/* May @c be moved as @m says? */
 static bool can_move(struct namenode *nn,
                      const struct placement_server *view,
                      const struct chunk *c,
@@ -261,6 +272,7 @@ static bool can_move(struct namenode *nn,
 {
     struct gfs_server_set before = {.count = 0};
     struct gfs_server_set after = {.count = 0};
+    PRE(m->from != m->to);
     if (!c->sealed || c->busy || c->replica_count >= GFS_REPLICAS_MAX ||
         !chunk_has_replica(c, m->from) || chunk_has_replica(c, m->to))
         return false;
@@ -291,7 +303,8 @@ static void order_move(struct namenode *nn,
         if (!c)
             at = 0;
         else if (can_move(nn, view, c, m)) {
-            order_copy(nn, c, m->to); /* The scan drops the fullest's. */
+            order_copy(nn, c,
+                       m->to); /* The scan drops the copy of the fullest. */
             return;
         }
     }

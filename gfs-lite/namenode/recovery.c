@@ -1,24 +1,24 @@
-/* Sealing a chunk whose writer or chain is gone.
+/* Sealing a chunk whose writer or chain is gone (GFS 3.1 and 4.5: leases and
+ * chunk versions).
  *
- *   1. Its version is raised, by a command: a recovery that comes later has a
- *      greater one still.
- *   2. The servers that can be reached are fenced: they take the new version
- *      and from then on nothing of the old one; each says how much it has.
- *      If one alone answers, it reads all it has first: rot that nobody has
- *      seen must not become the file while other copies may come back.
- *   3. The length is chosen (see below), and those that have as much are cut to
- *      it and sealed.
- *   4. A command says so. Replicas of an older version are stale from then on.
+ *     1. A command raises its version; a later recovery has a greater one.
+ *     2. The servers that can be reached are fenced: they take the new version
+ *        and accept nothing of the old one from then on; each reports its
+ * length. If only one answers, it first verifies all its bytes: undetected
+ * damage must not become the file while other copies may return.
+ *     3. The length is chosen (see below); copies that have as much are cut to
+ * it and sealed.
+ *     4. A command records it. Replicas of an older version are stale then.
  *
  * Every acknowledged byte is on all servers of the chain, so all that are
- * reached have it, unless a loss of power took what was not synced. The writer
- * that is there says what was acknowledged: who has less does not count, and of
- * the others the shortest gives the length, for the writer will send the rest
- * again; so it will what one server alone has. Without a writer the longest
- * counts, and those that have less are given the rest first: what was synced
- * has as many copies afterwards as before. One that has run since the chunk was
- * begun lacks nothing; if none that is reached has, no server of the chain that
- * lives may be missing.
+ * reached have it, unless a power failure took unsynced bytes. A writer that is
+ * alive says how much was acknowledged: shorter copies do not count, and of the
+ * others the shortest gives the length, because the writer sends the rest
+ * again; bytes that one server alone has are sent again too. Without a writer
+ * the longest copy counts, and shorter ones get the rest first: synced bytes
+ * have as many copies afterwards as before. A copy whose server has run since
+ * the chunk was begun lacks nothing; if none such is reached, no live server of
+ * the chain may be missing.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -41,7 +41,7 @@ static int recovery_unreachable(uint64_t handle,
                    why ? why->text : "");
 }
 
-/* The length as the writer that is there allows it. */
+/* The length that the writer, which is alive, allows. */
 static int length_for_writer(uint64_t handle,
                              const struct chain_members *all,
                              const struct writer_view *writer,
@@ -59,13 +59,15 @@ static int length_for_writer(uint64_t handle,
         any = true;
         with++;
     }
-    /* What one alone has is not enough to stand for: it is sent again. */
+    /* Bytes that one server alone has do not count: they are sent again. */
     if (with == 1 && all->count > 1)
         *length = writer->acknowledged;
     if (!any && writer->acknowledged == 0)
-        *length = 0; /* Nothing was promised: what is there may go. */
+        *length =
+            0; /* Nothing was acknowledged: what is there may be dropped. */
     else if (!any)
         return recovery_unreachable(handle, all, err);
+    POST(*length >= writer->acknowledged);
     return 0;
 }
 
@@ -95,8 +97,8 @@ static int length_for_nobody(struct namenode *nn,
     }
     if (missing && !whole)
         return recovery_unreachable(handle, all, err);
-    /* Either it was never made, or one that had begun to lost its power, or
-     * damage took it everywhere: there is nothing to wait for. */
+    /* Either it was never made, or a server that had begun it lost power, or
+     * damage took every copy: there is nothing to wait for. */
     if (!any && without < all->count)
         return recovery_unreachable(handle, all, err);
     return 0;
@@ -108,12 +110,11 @@ static bool has_length(const struct chain_member *m,
     return m->rc == 0 && m->length >= call->length;
 }
 
-/* Where the recovery has got to. */
+/* The state of a recovery. */
 struct step {
     struct namenode *nn;
     uint64_t file;
     uint64_t handle;
-    uint32_t old_version;
     uint64_t version;
     uint64_t length;
     bool close;
@@ -128,6 +129,7 @@ static int raise_version(struct step *s, struct err *err)
     int rc = namenode_propose(s->nn, &c, &r, &reply, err);
     if (rc == 0)
         s->version = r.version;
+    POST(rc || s->version > 0);
     buf_close(&reply);
     return rc;
 }
@@ -157,6 +159,7 @@ static void set_replicas(struct step *s, const struct chain_members *all)
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0)
             chunk_add_replica(c, all->items[i].server);
+    POST(c->replica_count <= all->count);
     s->nn->scan_due_ns = 0;
 }
 
@@ -189,6 +192,7 @@ static int recovery_recover_chunk(struct step *s,
     if (rc)
         return rc;
     call.new_version = (uint32_t)s->version;
+    INVARIANT(call.new_version >= call.version); /* INV-1 of chunk_map.h */
     chain_members_call(all, CHUNK_FENCE, &call, NULL);
     chain_members_verify_alone(all, s->handle, (uint32_t)s->version);
     rc = writer->present
@@ -205,7 +209,7 @@ static int recovery_recover_chunk(struct step *s,
     return rc;
 }
 
-/* One line with what each server said. */
+/* One line with the answer of each server. */
 static void
 log_outcome(const struct step *s, const struct chain_members *all, int rc)
 {
@@ -247,6 +251,7 @@ int namenode_recover(struct namenode *nn,
     const struct chunk *c;
     struct chain_members *all;
     int rc;
+    PRE(writer && handle);
     *length = 0;
     namenode_await_recovery(nn, id);
     file = names_by_id(&nn->catalog.names, id);
@@ -269,8 +274,8 @@ int namenode_recover(struct namenode *nn,
 
 /* --- taking over --------------------------------------------------------- */
 
-/* A writer that lives may begin a chunk between a look and the command that
- * follows from it; so often. */
+/* A live writer may begin a chunk between the look and the command that follows
+ * from it; tries before giving up. */
 #define TAKE_TRIES_MAX 10
 
 static int close_sealed(struct namenode *nn, uint64_t id, struct err *err)
@@ -304,5 +309,5 @@ int namenode_take_over(struct namenode *nn, uint64_t id, struct err *err)
         if (rc && rc != ERR_ABORTED && rc != ERR_NOTFOUND)
             return rc;
     }
-    return err_set(err, ERR_BUSY, "the file's writer goes on and on");
+    return err_set(err, ERR_BUSY, "the file's writer keeps beginning chunks");
 }

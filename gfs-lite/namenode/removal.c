@@ -1,9 +1,9 @@
-/* Removing: what is small at once, trees little by little.
+/* Removal: small things at once, trees little by little (GFS 4.4, lazy garbage
+ * collection).
  *
  * A tree leaves the names in one step, whatever its size, and waits below
- * ns->doomed, where no path leads and no number is found (names_by_id). Later
- * commands free it in steps of a bounded size, so that none keeps others
- * waiting.
+ * ns->doomed, where no path leads and no number is found (names_by_id()). Later
+ * commands free it in steps of bounded size, so that none delays others.
  */
 #include <stdio.h>
 
@@ -45,14 +45,16 @@ static void removal_release(struct names *ns, struct inode *n)
         grants_forget(&ns->grants, n->id);
     owners_give(&ns->owners, n, 0);
     id_map_remove(&ns->inodes, n->id);
+    INVARIANT(!id_map_get(&ns->open_files, n->id));
     inode_free(n);
 }
 
-/* Walks by the links, so that no depth is too great. */
+/* Iterative, so that no depth overflows the stack. */
 void names_destroy(struct names *ns, struct inode *top)
 {
     struct inode *n = top;
     bool done = false;
+    PRE(!top->parent);
     while (!done) {
         struct inode *up = n->parent;
         if (n->is_directory && n->u.directory->entries) {
@@ -69,10 +71,11 @@ void names_destroy(struct names *ns, struct inode *top)
 
 /* --- the doomed ---------------------------------------------------------- */
 
-/* Named by its number, which nobody else among them has. */
+/* Named by its number, which is unique among the doomed. */
 void names_doom(struct names *ns, struct inode *n)
 {
     char name[24];
+    PRE(!n->parent);
     snprintf(name, sizeof(name), "%llu", (unsigned long long)n->id);
     inode_rename(n, slice_str(name));
     names_attach(ns, ns->doomed, n);
@@ -80,6 +83,7 @@ void names_doom(struct names *ns, struct inode *n)
 
 void names_dispose(struct names *ns, struct inode *n)
 {
+    PRE(!n->parent);
     bool is_small = n->is_directory ? !n->u.directory->entries
                                     : n->chunk_count <= NAMES_STEP_MAX;
     if (is_small)
@@ -88,7 +92,7 @@ void names_dispose(struct names *ns, struct inode *n)
         names_doom(ns, n);
 }
 
-/* Something without entries in the tree @n. */
+/* An inode without entries in the tree @n. */
 static struct inode *find_leaf(struct inode *n)
 {
     while (n->is_directory && n->u.directory->entries)
@@ -96,7 +100,7 @@ static struct inode *find_leaf(struct inode *n)
     return n;
 }
 
-/* Drop at most @most chunks of a file; how many there were? */
+/* Drop at most @most chunks of a file; returns how many. */
 static unsigned
 removal_shorten(struct names *ns, struct inode *file, unsigned most)
 {
@@ -108,6 +112,7 @@ removal_shorten(struct names *ns, struct inode *file, unsigned most)
         chunk_map_unref(&ns->chunks, c);
     }
     names_take_weight(file->parent, before);
+    POST(count <= most);
     names_add_weight(file->parent, names_weigh(file));
     return count;
 }
@@ -118,6 +123,7 @@ static struct inode *find_doomed(const struct names *ns)
     struct inode *n = ns->doomed->u.directory->entries;
     if (n && n == ns->copy.top)
         n = n->left ? n->left : n->right;
+    POST(!n || n != ns->copy.top); /* INV-5 */
     return n;
 }
 
@@ -136,6 +142,7 @@ void names_reap(struct names *ns)
             left -= removal_shorten(ns, n, left);
             continue;
         }
+        INVARIANT(n->parent); /* INV-6 */
         names_detach(n);
         names_destroy(ns, n);
         left--;
@@ -146,13 +153,13 @@ void names_reap(struct names *ns)
 
 static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
 {
+    PRE(n != ns->root && n->parent);
     n->parent->modified_us = time_us;
     names_detach(n);
     names_dispose(ns, n);
 }
 
-/* Another root takes the place of the one there is, which goes with all below
- * it. */
+/* Replace the root by an empty one; the old one is doomed with all below it. */
 static void remove_all(struct names *ns, uint64_t time_us)
 {
     struct inode *old = ns->root;
@@ -165,6 +172,7 @@ static void remove_all(struct names *ns, uint64_t time_us)
     id_map_put(&ns->inodes, root);
     ns->root = root;
     old->id = ns->next_id++;
+    POST(ns->root->id != old->id);
     names_doom(ns, old);
 }
 
@@ -200,7 +208,7 @@ static struct inode *trash_of(const struct names *ns)
     return t && t->is_directory ? t : NULL;
 }
 
-/* What is below it may be deeper, and comes back with it. */
+/* Files below it may be deeper than paths allow; they return with it. */
 static int
 check_in_trash(struct slice path, struct slice there, struct err *err)
 {
@@ -230,7 +238,7 @@ int names_discard(struct names *ns,
     rc = names_check_still(ns, n->parent, err);
     if (rc)
         return rc;
-    /* The number makes removals of one instant differ. */
+    /* The number makes removals at one instant distinct. */
     buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
                (unsigned long long)time_us, (unsigned long long)n->id);
     name = gfs_path_last(path, &above);
@@ -246,8 +254,8 @@ int names_discard(struct names *ns,
     return rc;
 }
 
-/* What has been in the trash longest, if that is since before @before_us; but
- * nothing while that is being copied. */
+/* The oldest thing in the trash, if it is from before @before_us and not being
+ * copied. */
 static struct inode *removal_expired(const struct names *ns, uint64_t before_us)
 {
     const struct inode *trash = trash_of(ns);

@@ -1,10 +1,12 @@
-/* Levels of repair, and their queue. */
+/* Levels of repair, and their queue: one linked list a level, so that adding
+ * and taking cost the same however many chunks wait.
+ */
 #include "gfs-lite/namenode/repair.h"
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
-/* More than there are servers cannot be had. */
+/* There cannot be more copies than servers. */
 static unsigned repair_reachable(const struct repair_view *v)
 {
     return MIN_OF(v->wanted, v->usable_servers);
@@ -12,6 +14,8 @@ static unsigned repair_reachable(const struct repair_view *v)
 
 enum repair_level repair_level_of(const struct repair_view *v)
 {
+    PRE(v->wanted > 0);
+    PRE(v->racks <= v->staying);
     unsigned copies = v->staying + v->leaving;
     if (copies == 0)
         return REPAIR_LOST;
@@ -42,6 +46,8 @@ void repair_queue_close(struct repair_queue *q)
     uint64_t chunk;
     while (repair_queue_take(q, &chunk))
         ;
+    for (unsigned i = 0; i < REPAIR_LEVELS; i++)
+        POST(q->counts[i] == 0); /* INV-1 */
 }
 
 void repair_queue_add(struct repair_queue *q,
@@ -61,11 +67,13 @@ bool repair_queue_take(struct repair_queue *q, uint64_t *chunk)
 {
     for (unsigned level = 0; level < REPAIR_LEVELS; level++) {
         struct repair_item *i = q->first[level];
+        INVARIANT((i == NULL) == (q->counts[level] == 0)); /* INV-1 */
         if (!i)
             continue;
         q->first[level] = i->next;
         if (!i->next)
             q->last[level] = &q->first[level];
+        INVARIANT(q->counts[level] > 0);
         q->counts[level]--;
         *chunk = i->chunk;
         mem_free(i);

@@ -1,4 +1,8 @@
-/* Heartbeats: what chunk servers say they hold, and what they are told. */
+/* Heartbeats: the replicas that chunk servers report, and the orders they get
+ * in return. The server is the authority on what it holds (GFS 2.6.2); the
+ * namenode decides whether a replica is current, stale, damaged or garbage (GFS
+ * 4.4, 4.5).
+ */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
@@ -22,6 +26,7 @@ static void delete_bad(struct namenode *nn,
 static void
 take_open(struct chunk *c, uint16_t server, const struct gfs_replica *r)
 {
+    PRE(!c->sealed);
     if (r->version >= c->version && r->version <= c->pending)
         chunk_add_replica(c, server);
 }
@@ -31,6 +36,7 @@ static void take_sealed(struct namenode *nn,
                         uint16_t server,
                         const struct gfs_replica *r)
 {
+    PRE(c->sealed);
     bool good =
         r->version == c->version && (!r->sealed || r->length == c->length);
     if (!good) {
@@ -38,10 +44,11 @@ static void take_sealed(struct namenode *nn,
         delete_bad(nn, c, server, r);
         return;
     }
+    INVARIANT(r->version == c->version); /* Stale ones do not count. */
     chunk_add_replica(c, server);
     if (r->sealed)
         namenode_end_copy(nn, c->handle, server);
-    else /* Its writer closed the file: the server cannot know. */
+    else /* Its writer closed the file: the server does not know it yet. */
         chunk_server_add_order(&nn->servers, server, GFS_ORDER_SEAL, c->handle);
 }
 
@@ -86,13 +93,14 @@ static int take_report(struct namenode *nn,
     return bad ? report_malformed(err) : 0;
 }
 
-/* Take a report of everything in place of what was known, others getting their
- * turn in between. One that comes later ends it. Parks. */
+/* Apply a full report in place of what was known of the server. Other fibers
+ * run in between; a later full report ends this one. Parks. */
 static int take_all_of(struct namenode *nn,
                        uint16_t server,
                        struct slice report,
                        struct err *err)
 {
+    PRE(server < nn->servers.count);
     uint64_t mine = ++nn->servers.servers[server].full_number;
     bool leads = namenode_forget_server(nn, server);
     size_t steps = 0;
@@ -118,6 +126,7 @@ static int take_full_report(struct namenode *nn,
     nn->reports++;
     namenode_forget_copies(nn, server);
     rc = take_all_of(nn, server, report, err);
+    INVARIANT(nn->reports > 0);
     nn->reports--;
     if (rc)
         return rc;
@@ -159,18 +168,21 @@ static int find_server(struct namenode *nn,
     if (rc)
         return rc;
     chunk_servers_follow(&nn->servers, &nn->catalog);
+    POST(known >= 0 && (size_t)known < nn->servers.count);
     *number = (uint16_t)known;
     return 0;
 }
 
-/* Take note of the heartbeat itself. */
+/* Record the heartbeat itself. */
 static void
 note_server(struct namenode *nn, uint16_t number, const struct gfs_heartbeat *h)
 {
-    struct live_server *l = &nn->servers.servers[number];
+    struct live_server *l;
+    PRE(number < nn->servers.count);
     uint64_t now = world_mono_ns(nn->world);
+    l = &nn->servers.servers[number];
     if (l->run != h->run || !l->alive) {
-        /* What is known is of another incarnation of it. */
+        /* The known replicas are those of an earlier run. */
         l->reported = false;
         l->run = h->run;
     }
@@ -207,6 +219,7 @@ static bool put_pending(struct namenode *nn,
         return true;
     for (unsigned i = 0; i < c->replica_count; i++) {
         uint16_t from = c->replicas[i];
+        INVARIANT(o->source_count < ARRAY_LEN(o->sources));
         if (from != server && chunk_server_is_alive(&nn->servers, from))
             o->sources[o->source_count++] =
                 slice_str(nn->catalog.servers[from].address);
@@ -214,7 +227,7 @@ static bool put_pending(struct namenode *nn,
     return o->source_count > 0;
 }
 
-/* Is it still right to delete it? A chunk may have come to need it. */
+/* Is it still right to delete it? A repair may need the replica by now. */
 static bool put_delete(struct namenode *nn,
                        uint16_t server,
                        const struct pending_delete *d,
@@ -230,7 +243,7 @@ static bool put_delete(struct namenode *nn,
     return true;
 }
 
-/* Take the orders that wait for @server. */
+/* Move the orders that wait for @server to @out. */
 static void
 take_orders(struct namenode *nn, uint16_t server, struct gfs_orders *out)
 {
@@ -243,6 +256,7 @@ take_orders(struct namenode *nn, uint16_t server, struct gfs_orders *out)
     for (size_t i = 0; i < deletes; i++)
         out->count +=
             put_delete(nn, server, &l->deletes[i], &out->orders[out->count]);
+    POST(out->count <= GFS_ORDERS_MAX);
     l->order_count -= orders;
     l->delete_count -= deletes;
     if (l->order_count)
@@ -288,9 +302,10 @@ int namenode_handle_heartbeat(void *ctx, struct rpc_call *call, struct err *err)
     arena_init(&a);
     orders.orders = arena_zalloc(&a, GFS_ORDERS_MAX * sizeof(*orders.orders));
     take_orders(nn, orders.number, &orders);
-    /* Who leads no more without knowing it may take for garbage what others
-     * have made since: nothing is deleted on such a one's word, and a server
-     * that begins does not learn from it which chunks there are. */
+    /* A deposed leader that does not know it yet may take chunks that its
+     * successor made for garbage: nothing is deleted before leadership is
+     * confirmed, and a starting server does not learn from it which chunks
+     * exist. */
     if (has_deletes(&orders) || h.full)
         rc = namenode_lead_now(nn, err);
     if (rc == 0 && nn->term != term)

@@ -1,8 +1,12 @@
-/* Paths of the servers, and everybody else. */
+/* The servers' paths, closed to other principals. Decided before a command is
+ * proposed, because who is a server and who an administrator is known from
+ * certificates and lists, which are not replicated state.
+ */
 #include "gfs-lite/namenode/rights.h"
 
 #include <stddef.h>
 
+#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "gfs-lite/command.h"
 #include "gfs-lite/namenode/catalog.h"
@@ -28,7 +32,7 @@ struct slice rights_owner(const struct rights_rules *r, struct slice principal)
                                                                : principal;
 }
 
-/* Does @path lead to what @pattern names, or below it? */
+/* Does @path lead to the inode that @pattern names, or below it? */
 static bool is_within(struct slice path, struct slice pattern)
 {
     struct slice want = gfs_path_next(&pattern);
@@ -42,7 +46,7 @@ static bool is_within(struct slice path, struct slice pattern)
     return true;
 }
 
-/* Does it lead to a directory above that? */
+/* Does @path name a directory above @tree? */
 static bool is_above(struct slice path, struct slice tree)
 {
     struct slice part = gfs_path_next(&path);
@@ -75,8 +79,8 @@ static bool any_above(const char *const *trees, struct slice path)
     return false;
 }
 
-/* What was removed lies in the trash below a directory of its own, with the
- * path it had. */
+/* A removed file is in the trash below a directory of its own, with the path it
+ * had: returns that path. */
 static struct slice without_trash(struct slice path, bool *in_trash)
 {
     struct slice rest = path;
@@ -94,7 +98,7 @@ is_allowed(const struct rights_rules *r, struct slice path, enum rights_use use)
     struct slice rest = without_trash(path, &in_trash);
     bool changes = use == RIGHTS_CHANGE || use == RIGHTS_ALL_OF;
     if (changes && any_above(r->trees, rest))
-        return false; /* It has such a tree in it. */
+        return false; /* It contains such a tree. */
     if (!any_within(r->trees, rest))
         return true;
     return !in_trash && (use == RIGHTS_LOOK || use == RIGHTS_ADD) &&
@@ -112,6 +116,7 @@ int rights_check(const struct rights_rules *r,
         [RIGHTS_ADD] = "make",          [RIGHTS_CHANGE] = "change",
         [RIGHTS_ALL_OF] = "use all of",
     };
+    PRE(use <= RIGHTS_ALL_OF);
     if (!rights_bind(r, principal) || is_allowed(r, path, use))
         return 0;
     err_set(err, ERR_DENIED,
@@ -194,13 +199,13 @@ int rights_check_command(const struct rights_rules *r,
     case GFS_OP_COPY:
     case GFS_OP_REPLICATE: break;
     }
-    return 0; /* No client's: refused as such. */
+    return 0; /* Not a client's command: it is refused as such. */
 }
 
 /* --- whose command it is ------------------------------------------------ */
 
-/* What others put there lies in directories of the servers, whose modes would
- * let nobody in: boxes have their own rules. */
+/* Files in boxes lie in directories of the servers, whose modes admit nobody:
+ * boxes have their own rules. */
 static bool goes_into_box(const struct rights_rules *r,
                           const struct gfs_command *c)
 {
@@ -214,6 +219,7 @@ void rights_fill_command(const struct rights_rules *r,
                          struct gfs_command *c,
                          struct buf *roles)
 {
+    PRE(roles->len == 0);
     bool checked = rights_bind_modes(r, principal);
     c->caller = rights_owner(r, principal);
     c->flags &= ~(uint32_t)GFS_CHECKED;
@@ -226,10 +232,12 @@ void rights_fill_command(const struct rights_rules *r,
     c->flags |= GFS_CHECKED;
     if (r->lists)
         r->lists->put_roles(r->lists_ctx, principal, roles);
+    POST(c->caller.len > 0);
     c->roles = buf_slice(roles);
 }
 
-/* One that many append to is nobody's: who may write it may go on. */
+/* A shared file belongs to no session: its writers are those who may write it.
+ */
 static int check_shared(const struct catalog *m,
                         const struct gfs_command *c,
                         struct err *err)

@@ -1,10 +1,10 @@
-/* Copies of trees that share chunks, made step by step.
+/* Copies of trees that share chunks, made step by step (GFS 3.4, snapshot).
  *
- * The names below the source keep still until its copy is whole
- * (names_check_still()), so that a walk over them, a part of it in each
- * command, sees them as they were when it began. Their writers need not wait: a
- * file has only sealed chunks when the copy begins, and what it gets meanwhile
- * are chunks with greater numbers, which are not copied.
+ * Names below the source do not change until the copy is complete
+ * (names_check_still()), so that a walk over them, a part in each command, sees
+ * them as they were at the beginning. Writers need not wait: all chunks are
+ * sealed when the copy begins, and chunks added meanwhile have greater numbers
+ * and are not copied.
  */
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
@@ -14,6 +14,7 @@
 
 static int is_copied(const struct names *ns, struct err *err)
 {
+    PRE(names_is_copying(ns));
     err_set(err, ERR_UNAVAILABLE, "a snapshot of it is being made");
     inode_wrap_error(ns->copy.source, err);
     return ERR_UNAVAILABLE;
@@ -39,7 +40,7 @@ int names_check_all_still(const struct names *ns,
 
 /* --- one inode ----------------------------------------------------------- */
 
-/* A copy of @n alone, in no directory, as @n was when the copying began. */
+/* A copy of @n alone, in no directory, as @n was when the copy began. */
 static struct inode *copy_one(struct names *ns, const struct inode *n)
 {
     const struct tree_copy *k = &ns->copy;
@@ -54,6 +55,7 @@ static struct inode *copy_one(struct names *ns, const struct inode *n)
         struct chunk *c = inode_chunk(n, i);
         if (c->handle >= k->chunk_limit)
             break;
+        INVARIANT(c->sealed); /* Only sealed chunks are shared. */
         c->refs++;
         inode_add_chunk(copy, c);
     }
@@ -127,19 +129,21 @@ int names_copy_begin(struct names *ns,
     ns->copy.top = copy_one(ns, n);
     ns->copy.last = ns->copy.top;
     names_doom(ns, ns->copy.top);
+    POST(names_is_copying(ns));
     return 0;
 }
 
 /* --- steps --------------------------------------------------------------- */
 
-/* Where the copy of @n goes, the next one: from the last one copied, and its
- * copy, up to the directory that @n is in. */
+/* The directory of the copy of @n, the next inode: from the last one copied and
+ * its copy up to the directory that @n is in. */
 static struct inode *place_of(const struct tree_copy *k, const struct inode *n)
 {
     const struct inode *dir = k->at;
     struct inode *copy = k->last;
     for (; dir != n->parent; dir = dir->parent)
         copy = copy->parent;
+    POST(copy && copy->is_directory); /* INV-6 */
     return copy;
 }
 
@@ -150,6 +154,7 @@ static void copy_some(struct names *ns, uint64_t most)
     struct inode *n;
     while (done < most && (n = names_next(k->source, k->at))) {
         struct inode *copy = copy_one(ns, n);
+        INVARIANT(copy->id < ns->next_id);
         names_attach(ns, place_of(k, n), copy);
         k->at = n;
         k->last = copy;
@@ -157,7 +162,7 @@ static void copy_some(struct names *ns, uint64_t most)
     }
 }
 
-/* All is copied: give it its name, if that can be had still. */
+/* The copy is complete: give it its name, if the name is still free. */
 static int
 name_snapshot_end(struct names *ns, uint64_t time_us, struct err *err)
 {
@@ -183,6 +188,7 @@ int names_copy_step(struct names *ns,
 {
     const struct tree_copy *k = &ns->copy;
     PRE(names_is_copying(ns));
+    PRE(most > 0);
     copy_some(ns, most);
     return names_next(k->source, k->at) ? 0
                                         : name_snapshot_end(ns, time_us, err);

@@ -1,12 +1,16 @@
-/* Trees of files: walking them, and what is set for all of one at once. */
+/* Walks over trees of files, and settings for all files of one. Walks need no
+ * stack: the next inode is found from the last one, or, between commands, from
+ * its path.
+ */
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-/* The next one that is not below @n. */
+/* The next inode in prefix order that is not below @n. */
 static struct inode *next_beside(const struct inode *top, const struct inode *n)
 {
+    PRE(names_is_below(n, top));
     while (n != top) {
         struct inode *next =
             inode_entries_after(n->parent->u.directory->entries, inode_name(n));
@@ -24,9 +28,9 @@ struct inode *names_next(const struct inode *top, const struct inode *n)
     return next_beside(top, n);
 }
 
-struct inode *names_next_behind(const struct names *ns,
-                                const struct inode *top,
-                                struct slice path)
+struct inode *names_next_after(const struct names *ns,
+                               const struct inode *top,
+                               struct slice path)
 {
     const struct inode *n = ns->root;
     struct inode *next = NULL;
@@ -58,8 +62,8 @@ bool names_can_be_found(const struct inode *n)
     return good;
 }
 
-/* Only files that are written have one; of several it is the one with the least
- * number, whatever the order of the table. */
+/* Only open files have one; of several it is the file with the least number, so
+ * that all members of a cell choose the same. */
 struct inode *names_find_unsealed(const struct names *ns,
                                   const struct inode *top)
 {
@@ -68,6 +72,7 @@ struct inode *names_find_unsealed(const struct names *ns,
     size_t at = 0;
     while ((o = id_map_next(&ns->open_files, &at))) {
         struct inode *n = id_map_get(&ns->inodes, o->id);
+        INVARIANT(n); /* An open file is not freed. */
         const struct chunk *last = inode_last_chunk(n);
         if (last && !last->sealed && (!found || n->id < found->id) &&
             names_is_below(n, top))
@@ -78,6 +83,8 @@ struct inode *names_find_unsealed(const struct names *ns,
 
 static void set_replication(struct inode *n, uint8_t replication)
 {
+    PRE(!n->is_directory);
+    PRE(replication > 0 && replication <= GFS_REPLICAS_MAX);
     n->replication = replication;
     for (uint32_t i = 0; i < n->chunk_count; i++) {
         struct chunk *c = inode_chunk(n, i);
@@ -97,13 +104,14 @@ int names_set_replication(struct names *ns,
     struct inode *top;
     struct inode *n;
     uint64_t done = 0;
+    PRE(most > 0);
     int rc = names_find(ns, path, &top, err);
     *last = NULL;
     if (rc == 0)
         rc = names_check_all_still(ns, top, err);
     if (rc)
         return rc;
-    n = after.len ? names_next_behind(ns, top, after) : top;
+    n = after.len ? names_next_after(ns, top, after) : top;
     for (; n && (done < most || !names_can_be_found(*last));
          n = names_next(top, n)) {
         if (!n->is_directory)

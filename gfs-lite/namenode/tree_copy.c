@@ -1,13 +1,14 @@
-/* What the leader does to whole trees, step by step. Snapshots: the open chunks
- * first, then the copy (snapshot.c), while commands that would change the
- * source wait. And what is set for all files of a tree.
+/* The leader's part of operations on whole trees, which take several commands.
+ * Snapshots: the open chunks are sealed first, then the copy is made
+ * (snapshot.c), while commands that would change the source wait. Replication:
+ * a step a command until all files have it.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
 
-/* Between looks at what another fiber copies. */
+/* Between looks at a copy that another fiber makes. */
 #define WAIT_US UINT64_C(10000)
 
 int namenode_prepare_snapshot(struct namenode *nn,
@@ -17,6 +18,7 @@ int namenode_prepare_snapshot(struct namenode *nn,
     const struct names *ns = &nn->catalog.names;
     struct writer_view gone = {.present = false};
     int rc = namenode_lead_now(nn, err);
+    PRE(c->op == GFS_OP_SNAPSHOT);
     c->length = nn->options.copy_step;
     while (rc == 0 && !names_is_copying(ns) && !namenode_is_answered(nn, c)) {
         struct inode *top;
@@ -29,10 +31,10 @@ int namenode_prepare_snapshot(struct namenode *nn,
         rc = namenode_recover(nn, open->id, inode_last_chunk(open)->handle,
                               &gone, false, &length, err);
     }
-    return rc == ERR_NOTFOUND ? 0 : rc; /* The command will say so itself. */
+    return rc == ERR_NOTFOUND ? 0 : rc; /* The command itself reports it. */
 }
 
-bool namenode_is_behind_copy(const struct gfs_command *c,
+bool namenode_waits_for_copy(const struct gfs_command *c,
                              int rc,
                              const struct gfs_result *r)
 {
@@ -46,6 +48,7 @@ static int copy_step(struct namenode *nn, struct err *err)
     struct buf reply = BUF_INIT;
     struct gfs_result r;
     int rc;
+    PRE(!nn->copies_tree);
     nn->copies_tree = true;
     rc = namenode_propose(nn, &c, &r, &reply, err);
     namenode_rest(nn);
@@ -72,7 +75,7 @@ int namenode_finish_copy(struct namenode *nn, struct err *err)
     return rc;
 }
 
-void namenode_go_on_copying(struct namenode *nn, unsigned steps)
+void namenode_continue_copy(struct namenode *nn, unsigned steps)
 {
     for (;
          steps > 0 && !nn->copies_tree && names_is_copying(&nn->catalog.names);
@@ -103,7 +106,7 @@ int namenode_replicate_rest(struct namenode *nn,
         if (rc == 0) {
             buf_clear(&behind);
             buf_append_slice(&behind, r.text);
-        } else if (namenode_is_behind_copy(&step, rc, &r)) {
+        } else if (namenode_waits_for_copy(&step, rc, &r)) {
             rc = namenode_finish_copy(nn, err);
         }
         if (rc == 0)

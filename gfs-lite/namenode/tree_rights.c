@@ -1,7 +1,7 @@
-/* Rights to whole trees: the leader looks at all of one before it has the
- * command executed, and lets others run meanwhile. What comes into the tree
- * after it was looked at is not seen, as little as what a caller who lists and
- * removes one by one has not seen.
+/* Rights to whole trees: the leader examines a tree before it has the command
+ * executed, and lets other fibers run meanwhile. Files added to a part of the
+ * tree that was examined already are not seen; a caller who lists and removes
+ * one by one does not see them either.
  */
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/permission.h"
@@ -13,10 +13,10 @@ struct tree_check {
     struct permission_caller who;
     unsigned file_bits;
     unsigned directory_bits;
-    struct buf last; /* Path of the last one that was looked at. */
+    struct buf last; /* Path of the last inode that was examined. */
 };
 
-/* Look at a step of it. *@more: there is more behind k->last. */
+/* Examine a step of it. *@more: continue after k->last. */
 static int check_some(struct tree_check *k, bool *more, struct err *err)
 {
     const struct names *ns = &k->nn->catalog.names;
@@ -27,8 +27,8 @@ static int check_some(struct tree_check *k, bool *more, struct err *err)
     int rc = names_find(ns, k->command->path, &top, NULL);
     *more = false;
     if (rc)
-        return 0; /* The command says it. */
-    n = k->last.len ? names_next_behind(ns, top, buf_slice(&k->last)) : top;
+        return 0; /* The command itself reports it. */
+    n = k->last.len ? names_next_after(ns, top, buf_slice(&k->last)) : top;
     for (; n && rc == 0 &&
            (done < k->nn->options.copy_step || !names_can_be_found(last));
          n = names_next(top, n)) {
@@ -52,6 +52,7 @@ int namenode_check_tree(struct namenode *nn,
         .nn = nn, .command = c, .who = {c->caller, c->roles}, .last = BUF_INIT};
     bool more = true;
     int rc = 0;
+    PRE(c->path.len <= GFS_PATH_BYTES_MAX);
     if (!(c->flags & GFS_CHECKED) ||
         !permission_needs_tree(&nn->catalog.names, c, &k.file_bits,
                                &k.directory_bits))

@@ -155,7 +155,7 @@ START_TEST(test_walk_goes_on)
         size_t last = count; /* Downwards: the next one that is still there. */
         for (size_t i = count; i > 0; i--) {
             struct buf path = BUF_INIT;
-            const struct inode *next = names_next_behind(
+            const struct inode *next = names_next_after(
                 &m.names, m.names.root, slice_str(paths[i - 1]));
             struct inode *n;
             if (next)
@@ -185,11 +185,11 @@ START_TEST(test_walk_stays_below)
     make_file(&m, "d/c", 1);
     make_file(&m, "e", 1);
     ck_assert_int_eq(names_find(&m.names, SLICE_LIT("d"), &d, NULL), 0);
-    ck_assert_ptr_nonnull(names_next_behind(&m.names, d, SLICE_LIT("d/b")));
-    ck_assert_ptr_null(names_next_behind(&m.names, d, SLICE_LIT("d/c")));
-    ck_assert_ptr_null(names_next_behind(&m.names, d, SLICE_LIT("d/d")));
-    ck_assert_ptr_null(names_next_behind(&m.names, d, SLICE_LIT("c")));
-    ck_assert_ptr_null(names_next_behind(&m.names, d, SLICE_LIT("")));
+    ck_assert_ptr_nonnull(names_next_after(&m.names, d, SLICE_LIT("d/b")));
+    ck_assert_ptr_null(names_next_after(&m.names, d, SLICE_LIT("d/c")));
+    ck_assert_ptr_null(names_next_after(&m.names, d, SLICE_LIT("d/d")));
+    ck_assert_ptr_null(names_next_after(&m.names, d, SLICE_LIT("c")));
+    ck_assert_ptr_null(names_next_after(&m.names, d, SLICE_LIT("")));
     catalog_close(&m);
 }
 
