@@ -1,4 +1,9 @@
-/* The door: opening targets, and each function of quarry.h by its target. */
+/* quarry.h: opens targets, and passes each call to the operation of its target.
+ *
+ * `t->ops->apply` is embedded_apply() (embedded/write.c) for a directory and
+ * cluster_apply() (cluster/write.c) for a cluster, and so for every other name:
+ * target_ops.def lists them with their files.
+ */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -16,7 +21,7 @@
 /* --- opening ---------------------------------------------------------------
  */
 
-/* "host:port", and more of them behind commas. */
+/* Is @target "host:port", or a list of them with commas? */
 static bool is_cluster(const char *target)
 {
     const char *colon = strrchr(target, ':');
@@ -67,7 +72,7 @@ void quarry_close(struct quarry *q)
     if (!q)
         return;
     if (q->ops)
-        q->ops->close(q);
+        q->ops->target_close(q);
     if (q->owns_world)
         world_free(q->world);
     mem_free(q);
@@ -86,7 +91,7 @@ int quarry_as(struct quarry *q,
     *view = *q;
     view->owns_world = false;
     view->is_view = true;
-    view->ops->view(q, view, principal);
+    view->ops->target_view(q, view, principal);
     *out = view;
     return 0;
 }
@@ -267,6 +272,7 @@ int quarry_apply(struct quarry_table *t,
                  const struct quarry_write_options *opts,
                  struct err *err)
 {
+    /* embedded_apply() or cluster_apply(). */
     return t->ops->apply(t, m, opts, err);
 }
 
@@ -333,6 +339,7 @@ int quarry_read_row(struct quarry_table *t,
                     struct quarry_row **out,
                     struct err *err)
 {
+    /* embedded_read_row() or cluster_read_row(). */
     return t->ops->read_row(t, row, opts, out, err);
 }
 

@@ -230,7 +230,7 @@ static void free_cluster(struct cluster *c)
 
 /* --- views --------------------------------------------------------------- */
 
-static void open_view(struct quarry *q, struct quarry *view, const char *as)
+void cluster_target_view(struct quarry *q, struct quarry *view, const char *as)
 {
     struct cluster *c = mem_zalloc(1, sizeof(*c));
     *c = *q->cluster;
@@ -260,7 +260,7 @@ static void close_view(struct quarry *q)
     mem_free(c);
 }
 
-static void close_cluster(struct quarry *q)
+void cluster_target_close(struct quarry *q)
 {
     if (q->cluster && q->cluster->main) {
         close_view(q);
@@ -271,72 +271,26 @@ static void close_cluster(struct quarry *q)
         free_cluster(q->cluster);
 }
 
-/* --- what a cluster has not ---------------------------------------------- */
+/* --- pins, which only a directory has ------------------------------------ */
 
-static int cluster_pin(struct quarry *q, struct err *err)
+int cluster_pin(struct quarry *q, struct err *err)
 {
     (void)q;
     err_set(err, ERR_UNSUPPORTED,
             "a cluster has no directory whose state could be pinned");
-    err_hint(err, "others read it by connecting to it, too");
+    err_hint(err, "connect to the cluster to read it");
     return ERR_UNSUPPORTED;
 }
 
-static void cluster_unpin(struct quarry *q)
+void cluster_unpin(struct quarry *q)
 {
     (void)q;
 }
 
 static const struct target_ops cluster_ops = {
-    .close = close_cluster,
-    .view = open_view,
-    .flush = cluster_flush,
-    .pin = cluster_pin,
-    .unpin = cluster_unpin,
-    .counters = cluster_counters,
-    .table_create = cluster_table_create,
-    .table_drop = cluster_table_drop,
-    .table_alter = cluster_table_alter,
-    .table_list = cluster_table_list,
-    .table_open = cluster_table_open,
-    .table_hold = cluster_table_hold,
-    .table_release = cluster_table_release,
-    .table_describe = cluster_table_describe,
-    .table_split = cluster_table_split,
-    .table_move_tablet = cluster_table_move_tablet,
-    .table_compact = cluster_table_compact,
-    .table_drop_rows = cluster_table_drop_rows,
-    .table_split_points = cluster_table_split_points,
-    .bulk_security = cluster_bulk_security,
-    .bulk_files = cluster_bulk_files,
-    .bulk_lend = cluster_bulk_lend,
-    .bulk_begin = cluster_bulk_begin,
-    .bulk_commit = cluster_bulk_commit,
-    .bulk_abandon = cluster_bulk_abandon,
-    .table_snapshot = cluster_table_snapshot,
-    .table_clone = cluster_table_clone,
-    .snapshot_list = cluster_snapshot_list,
-    .snapshot_show = cluster_snapshot_show,
-    .snapshot_drop = cluster_snapshot_drop,
-    .snapshot_restore = cluster_snapshot_restore,
-    .apply = cluster_apply,
-    .apply_batch = cluster_apply_batch,
-    .apply_each = cluster_apply_each,
-    .apply_some = cluster_apply_some,
-    .check_and_mutate = cluster_check_and_mutate,
-    .read_modify_write = cluster_read_modify_write,
-    .read_row = cluster_read_row,
-    .read_rows = cluster_read_rows,
-    .get = cluster_get,
-    .read_prepare = cluster_read_prepare,
-    .read_run = cluster_read_run,
-    .read_free = cluster_read_free,
-    .read_some = cluster_read_some,
-    .read_is_same = cluster_read_is_same,
-    .scan = cluster_scan,
-    .scanner_next = cluster_scanner_next,
-    .scanner_close = cluster_scanner_close,
-    .run_program = cluster_run_program,
+#define OP(type, name, parameters) .name = cluster_##name,
+#define OP_OF_CLUSTER              OP
+#include "bigtable/client/target_ops.def"
 };
 
 /* --- opening ------------------------------------------------------------- */

@@ -166,24 +166,12 @@ MUST_CHECK int cluster_table_new(struct cluster *c,
  * PRE: nobody opens any. */
 void cluster_tables_close(struct cluster *c);
 
-int cluster_table_list(struct quarry *q,
-                       char ***names,
-                       size_t *count,
-                       struct err *err);
-int cluster_table_open(struct quarry_table *t,
-                       const char *name,
-                       struct err *err);
-void cluster_table_hold(struct quarry_table *t);
-void cluster_table_release(struct quarry_table *t);
-
-/* --- what quarry.h offers --------------------------------------------------
+/* --- operations ------------------------------------------------------------
  */
 
-/* admin.c */
-
-/* Call the master; what it answers is appended to @reply (may be NULL).
- * *@unsure (may be NULL): a try whose answer was lost may have been done.
- * Parks.
+/* Call the master (admin.c) and append its answer to @reply (may be NULL).
+ * *@unsure (may be NULL): an attempt whose answer was lost may have taken
+ * effect. Parks.
  */
 MUST_CHECK int cluster_call_master(struct cluster *c,
                                    uint32_t method,
@@ -192,184 +180,19 @@ MUST_CHECK int cluster_call_master(struct cluster *c,
                                    struct buf *reply,
                                    bool *unsure,
                                    struct err *err);
-int cluster_flush(struct quarry *q, struct err *err);
-int cluster_table_create(struct quarry *q,
-                         const char *name,
-                         const struct schema *schema,
-                         struct err *err);
-int cluster_table_drop(struct quarry *q, const char *name, struct err *err);
-int cluster_table_alter(struct quarry *q,
-                        const char *name,
-                        const struct quarry_alter *changes,
-                        size_t change_count,
-                        struct err *err);
-int cluster_table_split(struct quarry *q,
-                        const char *name,
-                        struct slice row,
-                        struct err *err);
-int cluster_table_move_tablet(struct quarry *q,
-                              const char *name,
-                              struct slice row,
-                              const char *server,
-                              struct quarry_move *out,
-                              struct err *err);
-int cluster_table_compact(struct quarry *q, const char *name, struct err *err);
-int cluster_table_drop_rows(struct quarry *q,
-                            const char *name,
-                            struct slice start,
-                            struct slice end,
-                            struct err *err);
 
-/* bulk.c */
-const struct rpc_security *cluster_bulk_security(struct quarry *q);
-int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err);
-int cluster_bulk_lend(struct quarry *q,
-                      const char *table,
-                      const char *id,
-                      struct key_loan *out,
-                      struct err *err);
-int cluster_bulk_begin(struct quarry *q,
-                       const char *table,
-                       const char *id,
-                       struct buf *ticket,
-                       struct err *err);
-int cluster_bulk_commit(struct quarry *q,
-                        const struct load_ticket *ticket,
-                        const struct load_list *l,
-                        struct quarry_bulk_result *result,
-                        struct err *err);
-int cluster_bulk_abandon(struct quarry *q,
-                         const struct load_ticket *ticket,
-                         struct err *err);
-
-/* snapshots.c */
-int cluster_table_snapshot(struct quarry *q,
-                           const char *table,
-                           const char *name,
-                           uint64_t ttl_us,
-                           struct err *err);
-int cluster_table_clone(struct quarry *q,
-                        const char *table,
-                        const char *to,
-                        struct err *err);
-int cluster_snapshot_list(struct quarry *q, struct buf *out, struct err *err);
-int cluster_snapshot_show(struct quarry *q,
-                          const char *name,
-                          struct buf *out,
-                          struct err *err);
-int cluster_snapshot_drop(struct quarry *q, const char *name, struct err *err);
-int cluster_snapshot_restore(struct quarry *q,
-                             const char *name,
-                             const char *table,
-                             struct err *err);
-
-/* describe.c */
-int cluster_table_describe(struct quarry *q,
-                           const char *name,
-                           struct quarry_table_info **out,
-                           struct err *err);
-int cluster_table_split_points(struct quarry_table *t,
-                               size_t parts,
-                               struct slice **keys,
-                               size_t *count,
-                               struct err *err);
-size_t cluster_counters(struct quarry *q,
-                        struct quarry_counter out[QUARRY_COUNTERS_MAX]);
-
-/* write.c, row_changes.c */
-
-/* What is deferred here is in the log at least: nobody could say when all
- * servers have flushed what one client wrote. */
+/* The durability of changes to a cluster. A deferred change is logged at least,
+ * since no one knows when all servers have flushed the changes of one client.
+ */
 static inline uint8_t cluster_durability(const struct quarry_write_options *o)
 {
     enum write_durability d = durability_of(o);
     return (uint8_t)(d == WRITE_DEFERRED ? WRITE_LOGGED : d);
 }
 
-int cluster_apply(struct quarry_table *t,
-                  const struct quarry_mutation *m,
-                  const struct quarry_write_options *opts,
-                  struct err *err);
-int cluster_apply_batch(struct quarry_table *t,
-                        struct quarry_mutation *const *mutations,
-                        size_t count,
-                        const struct quarry_write_options *opts,
-                        size_t *failed_index,
-                        struct err *err);
-int cluster_apply_each(struct quarry_table *t,
-                       struct quarry_mutation *const *mutations,
-                       size_t count,
-                       const struct quarry_write_options *opts,
-                       int *codes,
-                       struct err *err);
-void cluster_apply_some(struct quarry_table *t,
-                        const struct quarry_mutation *const *mutations,
-                        size_t count,
-                        const struct quarry_write_options *opts,
-                        struct change_block **blocks,
-                        int *codes,
-                        struct err *err);
-int cluster_check_and_mutate(struct quarry_table *t,
-                             struct slice row,
-                             const struct quarry_filter *predicate,
-                             const struct quarry_mutation *if_true,
-                             const struct quarry_mutation *if_false,
-                             const struct quarry_write_options *opts,
-                             bool *matched,
-                             struct err *err);
-int cluster_read_modify_write(struct quarry_table *t,
-                              struct slice row,
-                              const struct quarry_rmw_rule *rules,
-                              size_t rule_count,
-                              const struct quarry_write_options *opts,
-                              struct quarry_row **out,
-                              struct err *err);
-
-/* read.c, scanner.c, run_program.c */
-int cluster_read_row(struct quarry_table *t,
-                     struct slice row,
-                     const struct quarry_read_options *opts,
-                     struct quarry_row **out,
-                     struct err *err);
-int cluster_read_rows(struct quarry_table *t,
-                      const struct slice *keys,
-                      size_t count,
-                      const struct quarry_read_options *opts,
-                      struct quarry_row **rows,
-                      struct err *err);
-int cluster_get(struct quarry_table *t,
-                struct slice row,
-                const char *family,
-                struct slice qualifier,
-                struct buf *value,
-                bool *found,
-                struct err *err);
-struct any_read *cluster_read_prepare(struct quarry_table *t,
-                                      const struct quarry_read_options *opts);
-int cluster_read_run(struct any_read *r,
-                     struct slice row,
-                     struct quarry_row **out,
-                     struct err *err);
-void cluster_read_free(struct any_read *r);
-void cluster_read_some(struct any_read *r,
-                       const struct slice *keys,
-                       size_t count,
-                       struct quarry_row **rows,
-                       int *codes,
-                       struct err *err);
-bool cluster_read_is_same(const struct any_read *a, const struct any_read *b);
-int cluster_scan(struct quarry_table *t,
-                 const struct quarry_read_options *opts,
-                 struct quarry_scanner **out,
-                 struct err *err);
-int cluster_scanner_next(struct quarry_scanner *s,
-                         const struct quarry_row **row,
-                         struct err *err);
-void cluster_scanner_close(struct quarry_scanner *s);
-int cluster_run_program(struct quarry_table *t,
-                        const struct quarry_read_options *opts,
-                        struct saw_run *run,
-                        uint64_t *row_count,
-                        struct err *err);
+/* cluster_NAME() for each OP of the list. They park. */
+#define OP(type, name, parameters) type cluster_##name parameters;
+#define OP_OF_CLUSTER              OP
+#include "bigtable/client/target_ops.def"
 
 #endif /* BIGTABLE_CLIENT_CLUSTER_CLUSTER_H */

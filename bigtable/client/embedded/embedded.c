@@ -1,4 +1,7 @@
-/* A directory as a target: opening, closing, and its table of operations. */
+/* A directory as a target: opening, closing, and its table of operations.
+ * Options of quarry.h become options of the store; a directory has no rights,
+ * so a view is the same handle again.
+ */
 #include "bigtable/client/embedded/embedded.h"
 
 #include "base/crypt/master_key.h"
@@ -21,7 +24,7 @@ static struct store_options store_options_of(const struct quarry_options *o)
     };
 }
 
-static void close_store(struct quarry *q)
+void embedded_target_close(struct quarry *q)
 {
     if (q->is_view)
         return;
@@ -30,75 +33,32 @@ static void close_store(struct quarry *q)
 }
 
 /* A directory knows no rights. */
-static void open_view(struct quarry *q, struct quarry *view, const char *as)
+void embedded_target_view(struct quarry *q, struct quarry *view, const char *as)
 {
     (void)q;
     (void)view;
     (void)as;
 }
 
-static int embedded_flush(struct quarry *q, struct err *err)
+int embedded_flush(struct quarry *q, struct err *err)
 {
     return store_flush(q->store, err);
 }
 
-static int embedded_pin(struct quarry *q, struct err *err)
+int embedded_pin(struct quarry *q, struct err *err)
 {
     return store_pin(q->store, err);
 }
 
-static void embedded_unpin(struct quarry *q)
+void embedded_unpin(struct quarry *q)
 {
     store_unpin(q->store);
 }
 
 static const struct target_ops embedded_ops = {
-    .close = close_store,
-    .view = open_view,
-    .flush = embedded_flush,
-    .pin = embedded_pin,
-    .unpin = embedded_unpin,
-    .counters = embedded_counters,
-    .table_create = embedded_table_create,
-    .table_drop = embedded_table_drop,
-    .table_alter = embedded_table_alter,
-    .table_list = embedded_table_list,
-    .table_open = embedded_table_open,
-    .table_hold = embedded_table_hold,
-    .table_release = embedded_table_release,
-    .table_describe = embedded_table_describe,
-    .table_split = embedded_table_split,
-    .table_move_tablet = embedded_table_move_tablet,
-    .table_compact = embedded_table_compact,
-    .table_drop_rows = embedded_table_drop_rows,
-    .table_split_points = embedded_table_split_points,
-    .bulk_security = embedded_bulk_security,
-    .bulk_files = embedded_bulk_files,
-    .bulk_lend = embedded_bulk_lend,
-    .bulk_begin = embedded_bulk_begin,
-    .bulk_commit = embedded_bulk_commit,
-    .bulk_abandon = embedded_bulk_abandon,
-    .table_snapshot = embedded_table_snapshot,
-    .table_clone = embedded_table_clone,
-    .snapshot_list = embedded_snapshot_list,
-    .snapshot_show = embedded_snapshot_show,
-    .snapshot_drop = embedded_snapshot_drop,
-    .snapshot_restore = embedded_snapshot_restore,
-    .apply = embedded_apply,
-    .apply_batch = embedded_apply_batch,
-    .apply_each = embedded_apply_each,
-    .check_and_mutate = embedded_check_and_mutate,
-    .read_modify_write = embedded_read_modify_write,
-    .read_row = embedded_read_row,
-    .read_rows = embedded_read_rows,
-    .get = embedded_get,
-    .read_prepare = embedded_read_prepare,
-    .read_run = embedded_read_run,
-    .read_free = embedded_read_free,
-    .scan = embedded_scan,
-    .scanner_next = embedded_scanner_next,
-    .scanner_close = embedded_scanner_close,
-    .run_program = embedded_run_program,
+#define OP(type, name, parameters) .name = embedded_##name,
+#define OP_OF_CLUSTER(type, name, parameters)
+#include "bigtable/client/target_ops.def"
 };
 
 int embedded_target_open(struct quarry *q,
