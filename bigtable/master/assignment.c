@@ -1,4 +1,6 @@
-/* Giving unassigned tablets to servers. */
+/* Giving unassigned tablets to servers: tablets in the order of level and
+ * weight, servers in a heap by load. Ties are broken by number, so that the
+ * same view gives the same orders. */
 #include "bigtable/master/assignment.h"
 
 #include <stdlib.h>
@@ -13,8 +15,7 @@ struct server_heap {
     size_t count;
 };
 
-/* Ties go to the smaller number, so that the same view gives the same
- * orders. */
+/* The smaller number wins a tie. */
 static bool
 server_before(const struct server_heap *h, const uint32_t *a, const uint32_t *b)
 {
@@ -33,7 +34,8 @@ static bool is_tight(const struct assignment_server *s)
            s->memory_bytes / ASSIGNMENT_MEMORY_PERCENT >= s->memory_max / 100;
 }
 
-/* All with room whose memory is not tight; if there is none, the tight. */
+/* All servers with room whose memory is not tight; if there are none, the tight
+ * ones. */
 static void server_heap_fill(struct server_heap *h, size_t server_count)
 {
     for (int tight = 0; tight < 2 && h->count == 0; tight++)
@@ -43,8 +45,8 @@ static void server_heap_fill(struct server_heap *h, size_t server_count)
     server_heap_make(h, h->at, h->count);
 }
 
-/* Where in the heap the server for @t is; h->count: nowhere. The one to avoid
- * may be on top: then the better of the two below it. */
+/* The place in the heap of the server for @t; h->count: there is none. If the
+ * server to avoid is on top, the better of the two below it. */
 static size_t server_heap_find(const struct server_heap *h,
                                const struct assignment_tablet *t)
 {
@@ -62,6 +64,7 @@ static size_t server_heap_find(const struct server_heap *h,
 static void server_heap_give(struct server_heap *h, size_t i, double weight)
 {
     struct assignment_server *s = &h->servers[h->at[i]];
+    PRE(i < h->count && s->room > 0);
     s->load += weight;
     if (--s->room == 0)
         server_heap_take_out(h, h->at, &h->count, i);
@@ -113,6 +116,7 @@ size_t assignment_choose(struct assignment_server *servers,
         out[given++] = (struct assignment){queue[i].index, heap.at[at]};
         server_heap_give(&heap, at, queue[i].tablet->weight);
     }
+    POST(given <= tablet_count);
     mem_free(heap.at);
     mem_free(queue);
     return given;

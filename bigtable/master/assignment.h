@@ -1,13 +1,12 @@
-/* Which server shall have which unassigned tablet: a pure decision.
+/* Which server gets which unassigned tablet: a pure decision.
  *
  * The root tablet comes first, then METADATA's tablets, then all others,
- * because each level is needed to write down where the next one is. Within a
- * level the heaviest tablet goes first, to the server with the least load: the
- * loads end up within one light tablet of each other. A server gets only so
- * many orders at a time, so that one that is slow does not collect tablets that
- * others would have loaded long ago; one whose memory is nearly full is chosen
- * when there is no other.
- */
+ * because each level is needed to record where the next one is. Within a level
+ * the heaviest tablet goes first, to the server with the least load: the loads
+ * end up within one light tablet of each other. The orders in progress at a
+ * server are bounded, so that a slow server does not collect tablets that
+ * others would have loaded long ago; a server whose memory is nearly full is
+ * chosen only when there is no other. */
 #ifndef BIGTABLE_MASTER_ASSIGNMENT_H
 #define BIGTABLE_MASTER_ASSIGNMENT_H
 
@@ -15,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Part of its memory from which on a server gets no more, in percent. */
+/* A server with this much of its memory in use gets no more, in percent. */
 #define ASSIGNMENT_MEMORY_PERCENT 90
 
 enum tablet_level {
@@ -26,17 +25,18 @@ enum tablet_level {
 
 struct assignment_server {
     uint64_t number;
-    double load; /* Of the tablets it has, orders under way counted. */
+    double load; /* Of the tablets it has, with orders in progress. */
     uint64_t memory_bytes;
     uint64_t memory_max; /* 0: unknown. */
-    uint32_t room;       /* Orders it may still be given; 0: is not usable. */
+    uint32_t room;       /* Orders it may still be given; 0: it is not usable.
+                          */
 };
 
 struct assignment_tablet {
     enum tablet_level level;
     double weight;
-    uint64_t only;  /* Number of the one server that can have it, because its
-                       entries are in that one's log; 0: any. */
+    uint64_t only;  /* Number of the only server that can load it, because
+                       that server's log has its entries; 0: any. */
     uint64_t avoid; /* Number of a server that failed to load it; 0: none. */
 };
 

@@ -1,4 +1,6 @@
-/* Evening out the servers' loads. */
+/* Evening out the servers' loads, one move after the other, from the most to
+ * the least loaded server. A server without a tablet worth moving is set aside
+ * for the round. */
 #include "bigtable/master/balance.h"
 
 #include "base/core/panic.h"
@@ -9,7 +11,8 @@ struct balancing {
     struct balance_server *servers;
     size_t server_count;
     struct balance_tablet *tablets;
-    uint32_t *first; /* Of each server's tablets in `order`; one more. */
+    uint32_t *first; /* First of each server's tablets in `order`, and the end.
+                      */
     uint32_t *order; /* Tablets, by server. */
     bool *exhausted; /* Servers that have no tablet worth moving. */
     double mean;
@@ -22,6 +25,7 @@ static void group_tablets(struct balancing *b, size_t tablet_count)
         b->first[b->tablets[i].server + 1]++;
     for (size_t s = 0; s < b->server_count; s++)
         b->first[s + 1] += b->first[s];
+    INVARIANT(b->first[b->server_count] == tablet_count);
     for (size_t s = 0; s < b->server_count; s++)
         next[s] = b->first[s];
     for (uint32_t i = 0; i < tablet_count; i++)
@@ -29,7 +33,7 @@ static void group_tablets(struct balancing *b, size_t tablet_count)
     mem_free(next);
 }
 
-/* Among usable servers; all load is theirs to share. */
+/* The load of a usable server if they shared all load equally. */
 static double mean_load(const struct balancing *b)
 {
     double sum = 0;
@@ -71,7 +75,7 @@ static bool is_outside(const struct balancing *b, int percent)
             b->servers[least].load < b->mean - band);
 }
 
-/* May @t go from @from, and makes it the two more equal by more than a quarter
+/* Can @t leave @from, and does the move narrow the gap by more than a quarter
  * of its weight? */
 static bool
 is_worth_it(const struct balance_tablet *t, uint32_t from, double gap)
@@ -83,10 +87,9 @@ is_worth_it(const struct balance_tablet *t, uint32_t from, double gap)
            gap - left > t->weight / 4;
 }
 
-/* The tablet of @from to move to @to; NOBODY when none is worth it. The
- * heaviest of at most a tenth of the gap: heavier ones are those whose rows are
- * asked for most, and would all gather on a server that is new. If all are
- * heavier, the lightest. */
+/* The tablet of @from to move to @to; NOBODY: none is worth it. The heaviest of
+ * at most a tenth of the gap: heavier tablets have the busiest rows, and would
+ * all gather on a new server. If all are heavier, the lightest. */
 static uint32_t
 best_tablet(const struct balancing *b, uint32_t from, uint32_t to)
 {
@@ -111,10 +114,11 @@ static void
 balance_move_tablet(struct balancing *b, uint32_t tablet, uint32_t to)
 {
     struct balance_tablet *t = &b->tablets[tablet];
+    PRE(t->movable && t->server != to && b->servers[to].usable);
     b->servers[t->server].load -= t->weight;
     b->servers[to].load += t->weight;
     t->server = to;
-    /* It stays where it went, in this round. */
+    /* It moves once in a round. */
     t->movable = false;
 }
 
@@ -158,6 +162,7 @@ size_t balance_choose(struct balance_server *servers,
     group_tablets(&b, tablet_count);
     b.mean = mean_load(&b);
     count = balance_choose_moves(&b, out, max);
+    POST(count <= max);
     mem_free(b.first);
     mem_free(b.order);
     mem_free(b.exhausted);

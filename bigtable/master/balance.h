@@ -1,12 +1,11 @@
-/* Which tablets shall move to even out the servers' loads: a pure decision.
+/* Which tablets move to even out the servers' loads: a pure decision.
  *
- * Moves interrupt their rows, so there is hysteresis: nothing moves while every
- * server is within the outer band around the mean; once one is outside, tablets
- * go from the most to the least loaded server until all are within the inner
- * band, and each move must make the two more equal than they were. Rounds are
- * bounded; what is left waits for the next one, which looks at loads as they
- * are then. METADATA's tablets and those that moved lately stay.
- */
+ * A move interrupts the rows of its tablet, so there is hysteresis: nothing
+ * moves while every server is within the outer band around the mean; once one
+ * is outside, tablets go from the most to the least loaded server until all are
+ * within the inner band, and each move must make the two more equal. Rounds are
+ * bounded; the next round looks at the loads of then. METADATA's tablets and
+ * tablets that moved lately stay. */
 #ifndef BIGTABLE_MASTER_BALANCE_H
 #define BIGTABLE_MASTER_BALANCE_H
 
@@ -34,8 +33,8 @@ struct balance_move {
     uint32_t to;
 };
 
-/* At most @max moves into @out; returns how many. @tablets' servers and
- * @servers' loads are changed as if they were made. */
+/* Put at most @max moves into @out; returns their number. The servers of
+ * @tablets and the loads of @servers are changed as if the moves were made. */
 size_t balance_choose(struct balance_server *servers,
                       size_t server_count,
                       struct balance_tablet *tablets,

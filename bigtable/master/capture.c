@@ -1,4 +1,6 @@
-/* Asking all tablets of a table for what they consist of. */
+/* Capturing a table: ask all its tablets, read METADATA again, and accept the
+ * answers once they cover the table from end to end. A tablet whose bounds
+ * changed since it answered is asked again. */
 #include "bigtable/master/capture.h"
 
 #include "base/core/panic.h"
@@ -7,10 +9,10 @@
 #include "bigtable/wire/snapshot_record.h"
 
 #define RETRY_US UINT64_C(100000)
-/* Captures under way at once. */
+/* Captures in progress at once. */
 #define CAPTURES_MAX 64
 
-/* What a tablet said, newest first. */
+/* The answer of a tablet; the list has the newest first. */
 struct capture_answer {
     struct capture_answer *next;
     uint64_t tablet;
@@ -22,16 +24,16 @@ struct capturing {
     struct master_term *term;
     struct table_state *out;
     uint64_t table;
-    unsigned left; /* Fibers that run. */
-    bool again;    /* Something was not answered. */
+    unsigned left; /* Fibers that still run. */
+    bool again;    /* Some tablet has not answered. */
     struct err err;
-    int code; /* A failure that stays. */
+    int code; /* A failure that trying again does not mend. */
 };
 
 struct capture_job {
     struct capturing *of;
     struct known_server *server;
-    struct known_tablet as_known; /* A copy: the order is for this one. */
+    struct known_tablet as_known; /* A copy, for which the order is. */
 };
 
 static bool is_passing(int code)
@@ -75,6 +77,7 @@ static void run_ask(struct master_term *r, void *arg)
     }
     buf_close(&j->as_known.key);
     buf_close(&j->as_known.start);
+    INVARIANT(c->left > 0);
     c->left--;
     mem_free(j);
     master_term_changed(r);
@@ -85,6 +88,7 @@ static void capture_start(struct capturing *c,
                           const struct known_tablet *t)
 {
     struct capture_job *j = mem_zalloc(1, sizeof(*j));
+    PRE(t->stage == STAGE_SERVED && t->server == s->number);
     j->of = c;
     j->server = s;
     j->as_known.id = t->id;
@@ -96,7 +100,7 @@ static void capture_start(struct capturing *c,
     master_term_spawn(c->term, "capture", run_ask, j);
 }
 
-/* The answer of @t as it is now; NULL: it has not been asked, or was cut. */
+/* The answer of @t with its present bounds; NULL: there is none. */
 static const struct capture_answer *answer_of(const struct table_state *s,
                                               const struct known_tablet *t)
 {
@@ -117,8 +121,8 @@ static void wait_until(struct capturing *c, unsigned left)
     }
 }
 
-/* Ask those that have not answered; they may change while we wait, so each is
- * looked up by its place again. */
+/* Ask the tablets that have not answered. The view may change while this waits,
+ * so each tablet is looked up by its key. */
 static void ask_all(struct capturing *c)
 {
     struct cluster_view *p = &c->term->view;
@@ -145,11 +149,13 @@ static void ask_all(struct capturing *c)
         wait_until(c, CAPTURES_MAX - 1);
     }
     wait_until(c, 0);
+    POST(c->left == 0);
     buf_close(&at);
     buf_close(&end);
 }
 
-/* The tablets that there are, if all of them have answered. */
+/* Collect the answers of the table's tablets. False: one is missing, or they
+ * leave a gap. */
 static bool capture_collect(struct capturing *c)
 {
     const struct cluster_view *p = &c->term->view;
@@ -196,8 +202,10 @@ int capture_table(struct master_term *r,
             return err_copy(err, &c.err);
         if (!master_term_is_current(r))
             return master_term_over(err);
-        if (tables_read_rows(r, c.table, &why) == 0 && capture_collect(&c))
+        if (tables_read_rows(r, c.table, &why) == 0 && capture_collect(&c)) {
+            POST(out->tablet_count > 0 && out->tablets[0].start.len == 0);
             return 0;
+        }
         if (!master_term_wait(r, RETRY_US))
             return master_term_over(err);
     }

@@ -1,4 +1,10 @@
-/* What the master knows. */
+/* The view: arrays of tablets by key and of servers by number, and a map of
+ * tablets by id.
+ *
+ * A tablet's stage follows from its record and from the last report of the
+ * server that the record names; orders change it in between (place.c, move.c).
+ * A report that was asked for before the last change says nothing about it:
+ * is_confirmed() compares times. */
 #include "bigtable/master/cluster_view.h"
 
 #include <stdlib.h>
@@ -11,6 +17,43 @@ void cluster_view_init(struct cluster_view *p)
 {
     *p = (struct cluster_view){.tablets = NULL};
     hash_map_init(&p->by_id, HASH_KEYS_COPIED);
+}
+
+static void known_tablet_check(const struct known_tablet *t)
+{
+    INVARIANT(t->stage == STAGE_UNASSIGNED || t->server != 0); /* INV-3 */
+    INVARIANT(!t->is_fresh || t->stage == STAGE_UNASSIGNED);   /* INV-6 */
+}
+
+void known_tablet_hold(struct known_tablet *t)
+{
+    PRE(!t->busy); /* INV-2 */
+    t->busy = true;
+}
+
+void known_tablet_release(struct known_tablet *t)
+{
+    PRE(t->busy); /* INV-2 */
+    known_tablet_check(t);
+    t->busy = false;
+}
+
+void known_tablet_move(struct known_tablet *t, enum tablet_stage to)
+{
+    PRE(to != STAGE_SERVED || t->stage != STAGE_UNASSIGNED); /* INV-4 */
+    t->stage = to;
+    if (to != STAGE_UNASSIGNED)
+        t->is_fresh = false;
+    known_tablet_check(t);
+}
+
+void known_tablet_locate(struct known_tablet *t,
+                         const struct tablet_location *l)
+{
+    PRE(l->epoch >= t->epoch); /* INV-5 */
+    PRE(l->server == 0 || l->epoch > t->epoch);
+    t->server = l->server;
+    t->epoch = l->epoch;
 }
 
 static void free_tablet(struct known_tablet *t)
@@ -151,12 +194,13 @@ struct known_server *cluster_view_add_server(struct cluster_view *p,
         p->servers[at] = p->servers[at - 1];
     p->servers[at] = s;
     p->server_count++;
+    POST(cluster_view_server(p, s->number) == s);
     return s;
 }
 
 static void known_tablet_unassign(struct known_tablet *t)
 {
-    t->stage = STAGE_UNASSIGNED;
+    known_tablet_move(t, STAGE_UNASSIGNED);
     t->is_fresh = false;
     t->only = 0;
     t->retry_ns = 0;
@@ -164,6 +208,7 @@ static void known_tablet_unassign(struct known_tablet *t)
 
 void cluster_view_server_died(struct cluster_view *p, struct known_server *s)
 {
+    PRE(s->alive);
     s->alive = false;
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
@@ -184,7 +229,7 @@ static int compare_ids(const void *key, const void *member)
     return (id > other) - (id < other);
 }
 
-/* What @s said of tablet @id; NULL: nothing. */
+/* The report of @s about tablet @id; NULL: there is none. */
 static const struct tablet_load *find_load(const struct known_server *s,
                                            uint64_t id)
 {
@@ -200,7 +245,7 @@ note_use(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
     uint64_t ns = now_ns - t->requests_ns;
     if (t->requests_ns != 0 && requests >= t->requests && ns > 0) {
         double rate = (double)(requests - t->requests) * 1e9 / (double)ns;
-        /* Half of what it was: a moment's burst moves nothing. */
+        /* Half of the old rate stays: a short burst moves nothing. */
         t->use.requests_per_s =
             (t->use.requests_per_s + (uint64_t)(rate + 0.5)) / 2;
     }
@@ -210,7 +255,7 @@ note_use(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
     t->use.memory_bytes = l->memory_bytes;
 }
 
-/* @s said this of @t, which is its. */
+/* Take the report @l about @t from its server. */
 static void
 note_load(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
 {
@@ -218,7 +263,7 @@ note_load(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
         return;
     note_use(t, l, now_ns);
     if (l->phase == TABLET_SERVING && t->stage == STAGE_ORDERED && !t->busy) {
-        t->stage = STAGE_SERVED;
+        known_tablet_move(t, STAGE_SERVED);
         t->served_ns = now_ns;
     }
 }
@@ -230,6 +275,7 @@ void cluster_view_note_loads(struct cluster_view *p,
                              uint64_t asked_ns,
                              uint64_t now_ns)
 {
+    PRE(s->alive && asked_ns <= now_ns);
     mem_free(s->loads);
     s->loads = loads;
     s->load_count = count;
@@ -241,7 +287,7 @@ void cluster_view_note_loads(struct cluster_view *p,
     }
 }
 
-/* Does the server of @t say that it has it? True also when it was asked before
+/* Did the server of @t report that it has it? True also if it was asked before
  * it could know. */
 static bool is_confirmed(const struct known_tablet *t,
                          const struct known_server *s)
@@ -261,13 +307,13 @@ void cluster_view_check(struct cluster_view *p)
         if (!s || !s->alive)
             known_tablet_unassign(t);
         else if (t->stage == STAGE_SERVED && !is_confirmed(t, s))
-            t->stage = STAGE_ORDERED;
+            known_tablet_move(t, STAGE_ORDERED);
     }
 }
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* A row, read. Large: on the heap. */
+/* A decoded row. Large: on the heap. */
 struct parsed_row {
     struct tablet_bounds bounds;
     struct tablet_location location;
@@ -308,13 +354,16 @@ static void cluster_view_insert(struct cluster_view *p, struct known_tablet *t)
             (p->tablet_count - at) * sizeof(*p->tablets));
     p->tablets[at] = t;
     p->tablet_count++;
+    POST(at == 0 || slice_cmp(buf_slice(&p->tablets[at - 1]->key),
+                              buf_slice(&t->key)) < 0); /* INV-1 */
     hash_map_put(&p->by_id, hash_key_u64(&t->id), NULL)->pointer = t;
 }
 
 void cluster_view_remove(struct cluster_view *p, struct known_tablet *t)
 {
     size_t at = cluster_view_at(p, buf_slice(&t->key));
-    INVARIANT(at < p->tablet_count && p->tablets[at] == t);
+    PRE(!t->busy);                                          /* INV-2 */
+    INVARIANT(at < p->tablet_count && p->tablets[at] == t); /* INV-1 */
     memmove(p->tablets + at, p->tablets + at + 1,
             (p->tablet_count - at - 1) * sizeof(*p->tablets));
     p->tablet_count--;
@@ -340,7 +389,7 @@ static void set_logs(struct known_tablet *t, const struct tablet_state *s)
     t->log_count = s->log_count;
 }
 
-/* Who serves @t, as the row says it and the server. */
+/* Set the place and stage of @t from its row and the report of its server. */
 static void set_stage(struct cluster_view *p,
                       struct known_tablet *t,
                       const struct tablet_location *l,
@@ -365,6 +414,7 @@ static void set_stage(struct cluster_view *p,
                    ? STAGE_SERVED
                    : STAGE_ORDERED;
     t->served_ns = now_ns;
+    known_tablet_check(t);
 }
 
 static void known_tablet_fill(struct cluster_view *p,
@@ -399,7 +449,7 @@ int cluster_view_note_row(struct cluster_view *p,
         mem_free(r);
         return code;
     }
-    /* Another tablet has its row now: after a split or a merge. */
+    /* Another tablet has the row now, after a split or a merge. */
     if (t && t->id != r->bounds.id && !t->busy) {
         cluster_view_remove(p, t);
         t = NULL;
@@ -412,7 +462,7 @@ int cluster_view_note_row(struct cluster_view *p,
         cluster_view_insert(p, t);
     }
     t->reading = p->reading;
-    /* An epoch below ours is a row that was read before we changed it. */
+    /* A row with a lower epoch was read before we changed it: INV-5. */
     if (!t->busy && r->location.epoch >= t->epoch)
         known_tablet_fill(p, t, row, r, now_ns);
     mem_free(r);
@@ -443,6 +493,8 @@ void cluster_view_forget_unmet(struct cluster_view *p,
                                uint64_t reading)
 {
     size_t i = cluster_view_at(p, start);
+
+    PRE(reading <= p->reading);
     while (i < p->tablet_count) {
         struct known_tablet *t = p->tablets[i];
         if (end.len && slice_cmp(buf_slice(&t->key), end) >= 0)

@@ -1,12 +1,15 @@
-/* How a master learns what is so, and reads METADATA again. */
+/* How a new master learns the state of the cluster, after section 5.2 of the
+ * paper: it waits for the servers' reports, reads the root tablet's record, and
+ * reads METADATA level by level while its tablets are being placed. Later
+ * readings of METADATA use the same functions. */
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
 
-/* Servers that do not answer are waited for this many times the silence after
- * which they are probed: whoever is dead by then is known to be. */
+/* A server that does not answer is waited for this many times the silence after
+ * which it is probed: by then a dead one has been found dead. */
 #define HEAR_FACTOR 4
-/* METADATA that cannot be read is tried again so often a second. */
+/* Between tries to read METADATA. */
 #define RETRY_US UINT64_C(200000)
 
 /* --- reading METADATA ---------------------------------------------------- */
@@ -24,7 +27,7 @@ static int read_row(void *ctx, const struct metadata_row *row, struct err *err)
     struct err why = ERR_INIT;
     if (r->ending)
         return master_term_over(err);
-    /* What cannot be understood is left as it is, for people. */
+    /* A row that cannot be decoded stays as it is, for an operator. */
     if (cluster_view_note_row(&r->view, row, master_term_now_ns(r), &why))
         log_error(r->world, "master", "row of METADATA: %s", why.text);
     return a->fn ? a->fn(a->ctx, row, err) : 0;
@@ -39,6 +42,8 @@ int master_term_read(struct master_term *r,
 {
     struct reading a = {r, fn, ctx};
     uint64_t reading = ++r->view.reading;
+
+    PRE(r->store);
     int code = metadata_scan(r->store, start, end, read_row, &a, err);
     if (code == 0)
         cluster_view_forget_unmet(&r->view, start, end, reading);
@@ -83,6 +88,7 @@ static int open_store(struct master_term *r, struct err *err)
 {
     const struct master_options *o = r->options;
     int code;
+    PRE(!r->store);
     r->awaits = "its own client";
     if (o->open_store)
         return o->open_store(o->ctx, &r->store, err);
@@ -104,7 +110,8 @@ wait_for_level(struct master_term *r, enum tablet_level level, struct err *err)
     return 0;
 }
 
-/* The first tablet of METADATA behind the root tablet: all user tables. */
+/* Make METADATA's first tablet after the root tablet: it covers all user
+ * tables. */
 static int make_first_tablet(struct master_term *r, struct err *err)
 {
     struct buf start = BUF_INIT;
@@ -117,7 +124,7 @@ static int make_first_tablet(struct master_term *r, struct err *err)
     return code;
 }
 
-/* Read rows of METADATA until it works: its tablets may come and go. */
+/* Read rows of METADATA until that succeeds: its tablets may be moving. */
 static int read_until_done(struct master_term *r,
                            struct slice start,
                            struct slice end,
@@ -146,7 +153,7 @@ static int read_metadata(struct master_term *r, struct err *err)
     metadata_table_range(METADATA_TABLE_ID, &start, &end);
     code = read_until_done(r, buf_slice(&start), buf_slice(&end),
                            LEVEL_METADATA, err);
-    /* Of a fresh cluster there is the root tablet alone. */
+    /* A new cluster has the root tablet alone. */
     while (code == 0 && r->view.tablet_count == 1) {
         struct err why = ERR_INIT;
         if (make_first_tablet(r, &why))
@@ -179,6 +186,7 @@ int master_term_discover(struct master_term *r, struct err *err)
     r->awaits = "rows of tablets that were merged";
     if (code == 0)
         code = merge_heal(r, err);
+    PRE(!r->known && !r->ready); /* INV-2 of struct master_term. */
     r->known = code == 0;
     if (code == 0)
         log_info(r->world, "master", "knows %zu tablets on %zu servers",

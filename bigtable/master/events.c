@@ -1,9 +1,10 @@
-/* Events of a master, logged and counted. */
+/* Events of a master, logged and counted: one table has the names of all. */
 #include "bigtable/master/events.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/core/panic.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
@@ -45,6 +46,7 @@ void master_note(struct master_term *r,
     char text[EVENT_TEXT_BYTES];
     va_list args;
     va_start(args, fmt);
+    PRE(e < EVENT_COUNT);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     if (r->master->events.counters[e])

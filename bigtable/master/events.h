@@ -1,8 +1,7 @@
-/* What a master did: each thing one line in the log, `event key=value…`, and a
+/* Events of a master: each is one line in the log, `event key=value…`, and a
  * counter "master.<event>s" of the process.
  *
- * Threads: one loop.
- */
+ * Threads: one loop. */
 #ifndef BIGTABLE_MASTER_EVENTS_H
 #define BIGTABLE_MASTER_EVENTS_H
 
@@ -35,9 +34,9 @@ struct master_events {
     struct var *counters[EVENT_COUNT]; /* Borrowed; NULL: not counted. */
 };
 
-/* @vars may be NULL. */
+/* Look up the counters in @vars (NULL: none are counted). */
 void master_events_init(struct master_events *e, struct vars *vars);
-/* It happened; the text is what to say of it, "tablet=17 to=3". */
+/* Log and count the event; the text has its details, "tablet=17 to=3". */
 void master_note(struct master_term *r,
                  enum master_event e,
                  const char *fmt,

@@ -1,5 +1,8 @@
-/* Marks of files that are named. */
+/* Marks of files that are named: the sets of two readings, and of the one in
+ * progress. */
 #include "bigtable/master/garbage.h"
+
+#include "base/core/panic.h"
 
 void garbage_init(struct garbage *g)
 {
@@ -26,7 +29,7 @@ void garbage_begin(struct garbage *g)
 void garbage_mark(struct garbage *g, uint64_t number)
 {
     hash_map_put(&g->reading, hash_key_u64(&number), NULL);
-    (void)hash_map_remove(&g->since, hash_key_u64(&number), NULL);
+    (void)hash_map_remove(&g->since, hash_key_u64(&number), NULL); /* INV-2 */
 }
 
 void garbage_end(struct garbage *g)
@@ -38,6 +41,7 @@ void garbage_end(struct garbage *g)
     hash_map_clear(&g->reading);
     if (g->whole < 2)
         g->whole++;
+    POST(g->whole <= 2 && g->reading.count == 0); /* INV-1 */
 }
 
 void garbage_abandon(struct garbage *g)
@@ -51,6 +55,7 @@ bool garbage_is_due(const struct garbage *g,
                     uint64_t safe_age_us)
 {
     struct slice key = hash_key_u64(&number);
+    INVARIANT(g->whole <= 2); /* INV-1 */
     return g->whole == 2 && age_us > safe_age_us &&
            !hash_map_get(&g->marks[0], key) && !hash_map_get(&g->marks[1], key);
 }
@@ -64,5 +69,6 @@ uint64_t garbage_waits_us(struct garbage *g, uint64_t number, uint64_t now_ns)
     since = hash_map_put(&g->since, hash_key_u64(&number), &added);
     if (added)
         since->number = now_ns;
+    INVARIANT(since->number <= now_ns);
     return (now_ns - since->number) / 1000;
 }

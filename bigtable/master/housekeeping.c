@@ -1,5 +1,6 @@
-/* What a master does now and then when all is assigned: balancing, reading
- * METADATA again, merging, sweeping. */
+/* The master's periodic work once all tablets are assigned: balancing, reading
+ * METADATA again, merging and sweeping. Each piece runs in a fiber of its own;
+ * a term starts one only when the last of its kind has ended. */
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/balance.h"
@@ -7,7 +8,7 @@
 #include "bigtable/master/policies.h"
 #include "bigtable/master/snapshots.h"
 
-/* Tablets on their way to one server at once. */
+/* Tablets moving to one server at once. */
 #define MOVES_PER_SERVER 2
 /* Between rounds while there is more to move. */
 #define MOVE_AGAIN_US UINT64_C(500000)
@@ -33,6 +34,7 @@ static void run_move(struct master_term *r, void *arg)
     if (move_tablet(r, j->tablet, j->to, NULL, &err))
         log_warn(r->world, "master", "move tablet %llu: %s",
                  (unsigned long long)id, err.text);
+    INVARIANT(s->orders > 0);
     s->orders--;
     mem_free(j);
 }
@@ -48,7 +50,7 @@ static bool can_move(const struct master_term *r, const struct known_tablet *t)
 struct balance_view {
     struct balance_server *servers; /* As in the view. */
     struct balance_tablet *tablets;
-    struct known_tablet **of; /* Whose each is. */
+    struct known_tablet **of; /* The tablet of each. */
     size_t tablet_count;
 };
 
@@ -105,7 +107,7 @@ static void housekeeping_balance(struct master_term *r)
         }
         j = mem_alloc(sizeof(*j));
         *j = (struct move_job){t, to->number};
-        t->busy = true;
+        known_tablet_hold(t);
         to->orders++;
         master_term_spawn(r, "move", run_move, j);
     }
@@ -125,8 +127,8 @@ static int housekeeping_mark_row(void *ctx,
     return sweep_mark(ctx, row, err);
 }
 
-/* Were snapshots changed since @steps, or are they being changed? Then files
- * may be named by one that were met nowhere. */
+/* Has a snapshot changed since @steps, or is one changing? Then it may name
+ * files that the reading did not find. */
 static bool was_disturbed(const struct master_term *r, uint64_t steps)
 {
     return r->snapshot_steps != steps || steps % 2 != 0;
@@ -143,7 +145,8 @@ static void housekeeping_reread(struct master_term *r, void *arg)
     if (code)
         log_warn(r->world, "master", "copies of files: %s", err.text);
     code = snapshots_mark(r, &err);
-    /* The root tablet's record first: what it gives to rows is met there. */
+    /* The root tablet's record first: files that it hands over to rows are
+     * found there. */
     if (code == 0)
         code = root_read(r, housekeeping_mark_row, r, &err);
     if (code == 0)
@@ -151,6 +154,7 @@ static void housekeeping_reread(struct master_term *r, void *arg)
                                 housekeeping_mark_row, r, &err);
     if (code)
         log_warn(r->world, "master", "read METADATA: %s", err.text);
+    INVARIANT(r->snapshot_steps >= steps);
     sweep_end(r, code == 0 && !was_disturbed(r, steps));
     if (code == 0 && !was_disturbed(r, steps) &&
         is_past(r, r->swept_ns, r->options->garbage_us)) {
@@ -160,6 +164,7 @@ static void housekeeping_reread(struct master_term *r, void *arg)
     if (code == 0)
         replication_end(r);
     r->reread_ns = master_term_now_ns(r);
+    INVARIANT(r->rereading);
     r->rereading = false;
 }
 

@@ -1,7 +1,11 @@
-/* Reading and conditional writing of the lock service's files. */
+/* Reading and conditional writing of the lock service's files. The content
+ * generation is the condition; the counters of the cluster are taken by trying
+ * until nobody else was faster. */
 #include "bigtable/master/lock_state.h"
 
-/* Others count too: each try that is overtaken is one that another made. */
+#include "base/core/panic.h"
+
+/* A try fails only when another server or master has counted. */
 #define COUNT_TRIES_MAX 1000
 
 int lock_state_read(struct chubby *c,
@@ -89,6 +93,8 @@ static int lock_state_count(struct chubby *c,
 {
     struct buf b = BUF_INIT;
     int code = ERR_ABORTED;
+
+    PRE(add->table + add->server == 1);
     for (int i = 0; i < COUNT_TRIES_MAX && code == ERR_ABORTED; i++) {
         struct cluster_counters next;
         uint64_t generation = 0;

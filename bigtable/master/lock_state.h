@@ -1,6 +1,5 @@
-/* Files of the lock service that are changed by reading, and by writing on
- * condition that nobody wrote in between. Private to the master.
- */
+/* Files of the lock service that are read, and replaced on condition that
+ * nobody has written to them since. Private to the master. */
 #ifndef BIGTABLE_MASTER_LOCK_STATE_H
 #define BIGTABLE_MASTER_LOCK_STATE_H
 
@@ -11,29 +10,31 @@
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"
 
-/* Directories of the Bigtable, and its counters, if they are not there. Parks.
- */
+/* Make the directories of the Bigtable, and its counters, if they are not
+ * there. Parks. */
 MUST_CHECK int lock_state_prepare(struct chubby *c, struct err *err);
 
-/* Take the next number of tables, or of servers. Parks. */
+/* Take the next number of tables, or of servers and masters. Parks. */
 MUST_CHECK int
 lock_state_next_table(struct chubby *c, uint64_t *number, struct err *err);
 MUST_CHECK int
 lock_state_next_server(struct chubby *c, uint64_t *number, struct err *err);
 
-/* Contents of the file @path, and their generation. Parks. ERR_NOTFOUND. */
+/* Read the file @path and the generation of its contents. Parks. ERR_NOTFOUND.
+ */
 MUST_CHECK int lock_state_read(struct chubby *c,
                                const char *path,
                                struct buf *out,
                                uint64_t *generation,
                                struct err *err);
-/* Replace them; @generation 0: make the file, ERR_EXISTS if it is there.
- * ERR_ABORTED: somebody was faster. Parks. */
+/* Replace the contents; @generation 0: make the file, ERR_EXISTS if it is
+ * there. ERR_ABORTED: they have changed. Parks. */
 MUST_CHECK int lock_state_write(struct chubby *c,
                                 const char *path,
                                 struct slice contents,
                                 uint64_t generation,
                                 struct err *err);
+/* Delete the file @path. Parks. ERR_NOTFOUND. */
 MUST_CHECK int
 lock_state_remove(struct chubby *c, const char *path, struct err *err);
 

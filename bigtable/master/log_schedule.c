@@ -1,5 +1,8 @@
-/* Spreading the sorting of logs. */
+/* Spreading the sorting of logs over servers: the least busy server takes the
+ * next segment. */
 #include "bigtable/master/log_schedule.h"
+
+#include "base/core/panic.h"
 
 static bool is_at_it(const struct sort_segment *s, uint64_t server)
 {
@@ -19,8 +22,8 @@ static bool is_due(const struct sort_segment *s, uint64_t now_us)
     return !begun || now_us - s->since_us >= LOG_SORT_STRAGGLES_US;
 }
 
-/* The least busy server that is not at it; the one that failed only when there
- * is no other at all. server_count: none is free. */
+/* The least busy server that does not sort it already; the one that failed only
+ * when there is no other. @count: none is free. */
 static size_t choose_server(const struct sort_server *servers,
                             size_t count,
                             const struct sort_segment *segment)
@@ -53,6 +56,7 @@ size_t log_schedule_choose(struct sort_server *servers,
         s = choose_server(servers, server_count, &segments[i]);
         if (s == server_count)
             continue;
+        PRE(servers[s].running < LOG_SORTS_PER_SERVER);
         servers[s].running++;
         out[n++] = (struct sort_order){i, (uint32_t)s};
     }

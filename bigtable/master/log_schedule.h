@@ -1,11 +1,11 @@
-/* Who sorts which segment of a dead server's log: a pure decision.
+/* Which server sorts which segment of a dead server's log: a pure decision.
  *
- * Segments are spread over the survivors, so that recovery takes as long as the
- * slowest part and not as the sum. One that failed goes to another server,
- * after a moment: servers that have just come may refuse all of them. One that
- * takes far longer than the others is given to a second server too, and the
- * first to finish wins (sorting a segment twice does no harm).
- */
+ * Segments are spread over the survivors, so that recovery takes as long as its
+ * slowest part, not as long as the sum. A segment whose sort failed goes to
+ * another server after a moment: servers that have just started may refuse all
+ * of them. A segment that takes far longer than the others is given to a second
+ * server too, and the first to finish wins; sorting a segment twice does no
+ * harm. */
 #ifndef BIGTABLE_MASTER_LOG_SCHEDULE_H
 #define BIGTABLE_MASTER_LOG_SCHEDULE_H
 
@@ -17,16 +17,16 @@
 #define LOG_SORTS_PER_SERVER 2
 /* Tries of one segment at once. */
 #define LOG_SORTS_PER_SEGMENT 2
-/* A second server is asked after so long. */
+/* A second server is asked after this time. */
 #define LOG_SORT_STRAGGLES_US UINT64_C(15000000)
 
 struct sort_segment {
     bool done;
-    uint64_t at[LOG_SORTS_PER_SEGMENT]; /* Numbers of servers at it now; 0:
+    uint64_t at[LOG_SORTS_PER_SEGMENT]; /* Servers that sort it now; 0:
                                            none. */
-    uint64_t since_us;                  /* That the last one was asked. */
+    uint64_t since_us;                  /* When the last one was asked. */
     uint64_t failed; /* Number of the server that failed last; 0: none. */
-    uint64_t not_before_us; /* Nobody is asked before. */
+    uint64_t not_before_us; /* No server is asked before this time. */
 };
 
 struct sort_server {

@@ -1,4 +1,10 @@
-/* The master: candidate, then term after term. */
+/* The life of a master: candidate, then term after term.
+ *
+ * A term takes the lock, opens the keys, lists the servers, and lets a fiber
+ * discover the rest; meanwhile this loop places tablets as soon as their levels
+ * allow it. The term ends with the lock or the session; all its fibers and
+ * calls end before the next one begins, so that no work of a term outlives it.
+ */
 #include "bigtable/master/master.h"
 
 #include "base/core/panic.h"
@@ -14,14 +20,14 @@
 #include "bigtable/quarry.h"
 #include "gfs-lite/fs.h"
 
-/* Who was master fences itself off by its sequencer: the lock is free again at
- * once. */
+/* No delay is needed: orders carry the sequencer, and those of an old master
+ * are refused. */
 #define LOCK_DELAY_MS 1
-/* Between terms, and looks at what is to be done. */
+/* Between terms, and between rounds of a term. */
 #define AGAIN_US    UINT64_C(500000)
 #define LOOK_US     UINT64_C(500000)
 #define LOOK_US_MIN UINT64_C(10000)
-/* Files are listed again even if no event came: events may be lost. */
+/* Files are listed again without an event, because events may be lost. */
 #define LIST_US UINT64_C(10000000)
 
 /* --- a term -------------------------------------------------------------- */
@@ -53,11 +59,13 @@ static int master_connect(struct master_term *r, struct err *err)
     return chubby_connect(r->world, &c, &r->chubby, err);
 }
 
-/* The first step: the lock, under whose sequencer all orders are given. */
+/* The first step: take the lock, whose sequencer all orders carry. */
 static int take_lock(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
     int code = lock_state_prepare(r->chubby, err);
+
+    PRE(!r->lock && r->number == 0);
     if (code == 0)
         code = policies_prepare(r->chubby, r->options->roles, err);
     if (code == 0)
@@ -75,7 +83,7 @@ static int take_lock(struct master_term *r, struct err *err)
     return code;
 }
 
-/* The second: who serves. */
+/* The second step: list the tablet servers. */
 static int open_directory(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
@@ -87,7 +95,7 @@ static int open_directory(struct master_term *r, struct err *err)
     return code;
 }
 
-/* The third and the fourth, and what was half done. */
+/* The third and fourth steps; then finish work that an earlier master began. */
 static void master_discover(struct master_term *r, void *arg)
 {
     struct err err = ERR_INIT;
@@ -103,14 +111,15 @@ static void master_discover(struct master_term *r, void *arg)
         master_term_end(r, "cannot learn", &err);
         return;
     }
+    INVARIANT(r->known && r->store); /* INV-2 */
     r->ready = true;
     r->balanced_ns = r->reread_ns = r->merged_ns = r->swept_ns =
         master_term_now_ns(r);
     log_info(r->world, "master", "ready");
 }
 
-/* Who changes KEYS (quarry encryption and the job master do, too) holds it.
- * Errors: ERR_BUSY. */
+/* Take the lock that is held to change KEYS; quarry encryption and the job
+ * master change it too. Errors: ERR_BUSY. */
 static int lock_keys(struct fs *fs, struct fs_lock **out, struct err *err)
 {
     int code = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
@@ -119,8 +128,8 @@ static int lock_keys(struct fs *fs, struct fs_lock **out, struct err *err)
     return code;
 }
 
-/* Have KEYS sealed with the present master key, which may have been read again
- * meanwhile. While somebody else changes KEYS, it is tried again later. */
+/* Seal KEYS with the present master key, which may have been replaced. While
+ * another process changes KEYS this does nothing, and is tried again later. */
 static int take_new_master_key(struct master_term *r, struct err *err)
 {
     struct fs *fs = r->options->fs;
@@ -154,7 +163,7 @@ static int make_keys(struct master_term *r, struct err *err)
     return code;
 }
 
-/* What fails is tried again. */
+/* A failure is logged, and tried again later. */
 static void follow_master_key(struct master_term *r)
 {
     struct err err = ERR_INIT;
@@ -162,8 +171,8 @@ static void follow_master_key(struct master_term *r)
         log_warn(r->world, "master", "KEYS: %s", err.text);
 }
 
-/* The keys of SSTables, logs and snapshots: made by the first master that is
- * given a master key. Tablet servers wait for them. */
+/* Open the keys of SSTables, logs and snapshots; the first master with a master
+ * key makes them. Tablet servers wait for them. */
 static int open_keys(struct master_term *r, struct err *err)
 {
     int code;
@@ -198,6 +207,8 @@ static int master_govern(struct master_term *r, struct err *err)
 {
     uint64_t listed_ns = master_term_now_ns(r);
     int code = r->options->fs ? open_keys(r, err) : 0;
+
+    PRE(r->lock); /* The term has begun. */
     if (code == 0)
         code = open_directory(r, err);
     if (code)
@@ -209,7 +220,7 @@ static int master_govern(struct master_term *r, struct err *err)
             return code;
         place_all(r);
         master_housekeep(r);
-        /* One look for many changes. */
+        /* Many changes are handled in one round. */
         world_sleep_us(r->world, LOOK_US_MIN);
         if (!master_term_wait(r, LOOK_US))
             break;
@@ -235,7 +246,7 @@ static void master_term_init(struct master_term *r, struct master *m)
     cond_init(&r->changed);
 }
 
-/* Wait for all fibers and calls to have seen the end. */
+/* Wait until all fibers and calls of the term have ended. */
 static void master_drain(struct master_term *r)
 {
     mutex_lock(&r->mutex);
@@ -246,6 +257,7 @@ static void master_drain(struct master_term *r)
 
 static void master_term_close(struct master_term *r)
 {
+    PRE(r->ending && !r->tasks && r->calls == 0); /* INV-1 */
     metadata_store_free(r->store);
     quarry_close(r->quarry);
     recover_close(r);
@@ -278,6 +290,7 @@ static void master_term_once(struct master *m)
     if (code == 0) {
         master_note(r, EVENT_TERM, "master=%llu",
                     (unsigned long long)r->number);
+        INVARIANT(!m->term && r->number != 0);
         m->term = r;
         code = master_govern(r, &err);
     }

@@ -1,19 +1,17 @@
-/* The master of a Bigtable: which tablet server serves what.
+/* The master of a Bigtable: it decides which tablet server serves which tablet.
  *
  * After section 5.2 of the Bigtable paper. Of all processes with this role one
  * holds the lock /bigtable/master; the others wait for it. A new master learns
- * what is so in four steps: it takes the lock; reads the directory of tablet
- * servers; asks every live one for its tablets; reads METADATA, assigning the
- * root tablet and METADATA's tablets on the way if nobody serves them. It may
- * die at any moment: all that must be remembered is written down in METADATA
- * and the lock service, conditionally, and whoever comes next goes on from
- * there.
+ * the state of the cluster in four steps: it takes the lock; reads the
+ * directory of tablet servers; asks every live one for its tablets; reads
+ * METADATA, assigning the root tablet and METADATA's tablets on the way if
+ * nobody serves them. It may die at any moment: all that must be remembered is
+ * recorded in METADATA and the lock service, conditionally, and the next master
+ * continues from there.
  *
- * Clients read METADATA themselves and do not need the master, but to change
- * tables.
+ * Clients read METADATA themselves and need the master only to change tables.
  *
- * Threads: one loop, that of the fiber that opened it.
- */
+ * Threads: one loop, that of the fiber that opened it. */
 #ifndef BIGTABLE_MASTER_MASTER_H
 #define BIGTABLE_MASTER_MASTER_H
 
@@ -42,7 +40,7 @@ struct master_options {
     const char *const *cell; /* Of the lock service. */
     size_t cell_count;
     const struct rpc_security *security;
-    const struct cluster_roles *roles; /* NULL: all who call are. */
+    const struct cluster_roles *roles; /* NULL: all callers are. */
     struct vars *vars; /* Counters "master.*" (events.h); NULL: none. */
     struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
     struct master_keys *master_keys; /* With one, tables are encrypted: it makes
@@ -54,14 +52,15 @@ struct master_options {
     int (*open_store)(void *ctx, struct metadata_store **out, struct err *err);
     void *ctx;
     uint32_t lease_ms;       /* Of its session; 0: chubby.h's. */
-    const char *memo;        /* Likewise: see chubby.h; borrowed. */
-    uint64_t status_us;      /* Between questions to a server; 1 s. */
+    const char *memo;        /* Of its session: see chubby.h; borrowed. */
+    uint64_t status_us;      /* Between status calls to a server; 1 s. */
     uint64_t silent_us;      /* A server whose answer takes longer, or that does
                                 not answer, loses its lock if that is free;
                                 1 s. */
-    uint64_t order_us;       /* An order's answer is waited for; 60 s. */
+    uint64_t order_us;       /* How long an order's answer is waited for; 60 s.
+                              */
     uint64_t balance_us;     /* Between rounds; 10 s. */
-    uint64_t still_us;       /* A tablet that moved stays for; 5 min. */
+    uint64_t still_us;       /* A tablet that moved stays this long; 5 min. */
     uint64_t reread_us;      /* Between readings of METADATA; 1 min. */
     uint64_t garbage_us;     /* Between sweeps; 10 min. */
     uint64_t garbage_age_us; /* Of files that are removed; 1 h. */
@@ -77,11 +76,11 @@ MUST_CHECK int master_open(struct world *w,
                            const struct master_options *opts,
                            struct master **out,
                            struct err *err);
-/* Begin to be a candidate. */
+/* Start waiting for the lock, and then a term. */
 void master_start(struct master *m);
-/* End the term, if it is one. Parks. */
+/* End the term, if there is one, and wait for no other. Parks. */
 void master_stop(struct master *m);
-/* Parks. PRE: no call is running. NULL is allowed. */
+/* Stops and frees it. Parks. PRE: no call is running. NULL is allowed. */
 void master_close(struct master *m);
 
 struct master_status {
@@ -94,13 +93,12 @@ struct master_status {
     uint64_t recovering_logs;
 };
 
-/* What this one knows. false: another is master, or nobody. Does not park. */
+/* The state of this master's term. false: it has none. Does not park. */
 bool master_get_status(struct master *m, struct master_status *out);
-/* Those of the tablets that are METADATA's, of which no user has a table. Does
- * not park. */
+/* The number of METADATA's tablets. Does not park. */
 uint64_t master_count_metadata(const struct master *m);
-/* Tables with quotas, as far as this one knows, and how many of them are over
- * one of size. Does not park. */
+/* Count tables with quotas, and those that are over a quota of size. 0 without
+ * a term. Does not park. */
 void master_count_quotas(const struct master *m,
                          uint64_t *tables,
                          uint64_t *over);

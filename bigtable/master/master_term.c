@@ -1,4 +1,5 @@
-/* Fibers of a term, and its end. */
+/* Fibers of a term, and its end. The list of fibers holds each from its start
+ * until its function has returned; ending the term cancels all of them. */
 #include "bigtable/master/master_term.h"
 
 #include "base/core/panic.h"
@@ -13,7 +14,7 @@ struct task_entry {
     master_term_fn fn;
     void *arg;
     struct task_entry *next;
-    struct task_entry **link; /* What points to it. */
+    struct task_entry **link; /* The pointer that points to it. */
 };
 
 static void run_task(void *arg)
@@ -21,6 +22,7 @@ static void run_task(void *arg)
     struct task_entry *e = arg;
     struct master_term *r = e->term;
     e->fn(r, e->arg);
+    INVARIANT(*e->link == e);
     *e->link = e->next;
     if (e->next)
         e->next->link = e->link;
@@ -35,6 +37,7 @@ void master_term_spawn(struct master_term *r,
                        void *arg)
 {
     struct task_entry *e = mem_zalloc(1, sizeof(*e));
+    PRE(fn && loop_self());
     e->term = r;
     e->fn = fn;
     e->arg = arg;
@@ -73,7 +76,7 @@ void master_term_end(struct master_term *r,
 {
     if (r->ending)
         return;
-    r->ending = true;
+    r->ending = true; /* INV-3 */
     log_info(r->world, "master", "term of master %llu ends: %s%s%s",
              (unsigned long long)r->number, why, err ? ": " : "",
              err ? err->text : "");

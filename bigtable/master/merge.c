@@ -1,28 +1,28 @@
-/* Making one tablet of two small neighbours.
+/* Merging two small neighbours into one tablet.
  *
- * Both are compacted if their files reach beyond them (as those of a tablet
- * that was split do: a row deleted in one half would come back from a file of
- * the other), then taken from their servers, so that all of them is in files
- * and nobody writes. Then
+ * Both are compacted if their files reach beyond them, as those of a tablet
+ * that was split do: otherwise a row deleted in one half would come back from a
+ * file of the other. Then both are taken from their servers, so that all of
+ * them is in files and nobody writes. Then
  *
  *     1. the upper one's row becomes the merged tablet, in one mutation: new
- *        bounds, the files of both; its key is the same, because its end is
+ *        bounds, the files of both; its key stays, because its end does
  *     2. the lower one's row is removed
  *
  * A master that dies in between leaves the lower row, whose rows the merged
- * tablet has too. The next master sees that: no split ever leaves a tablet that
- * its upper neighbour covers. It removes the row (merge_heal()) before it
- * assigns any user's tablet.
- */
+ * tablet has too. The next master recognises that: no split ever leaves a
+ * tablet that its upper neighbour covers. It removes the row (merge_heal())
+ * before it assigns any user's tablet. */
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/merge_choice.h"
 #include "bigtable/wire/tablet_files.h"
 
-/* Between tries of what must be done. */
+/* Between tries of a write that must be made. */
 #define RETRY_US UINT64_C(200000)
-/* Pairs at once, and requests of both that are still few. */
+/* Merges in progress, and requests of both tablets above which they are busy.
+ */
 #define MERGES_MAX               4
 #define MERGE_REQUESTS_PER_S_MAX 10
 
@@ -31,7 +31,7 @@ struct merging {
     struct known_tablet *upper;
 };
 
-/* What the two rows say, read when nobody serves them. */
+/* The states of the two rows, read when nobody serves them. */
 struct pair {
     struct tablet_state lower;
     struct tablet_state upper;
@@ -86,8 +86,8 @@ make_compact(struct master_term *r, struct known_tablet *t, struct err *err)
 
 /* --- the writes ---------------------------------------------------------- */
 
-/* What both have taken: a load that only one of them has may be on its way to
- * the other. */
+/* Keep the loads that both have: one that only one of them has may still be on
+ * its way to the other. */
 static void join_loads(const struct pair *p, struct tablet_state *merged)
 {
     merged->load_count = 0;
@@ -147,6 +147,9 @@ static int write_upper(struct master_term *r,
     };
     bool done;
     int code;
+
+    PRE(m->lower->table == m->upper->table);
+    PRE(m->lower->busy && m->upper->busy);
     tablet_bounds_put(&bounds, &b[0]);
     tablet_state_put(merged, &b[1]);
     c.tablet = buf_slice(&b[0]);
@@ -168,7 +171,7 @@ static int keep_id(void *ctx, const struct metadata_row *row, struct err *err)
     return code;
 }
 
-/* Has the row of @t the tablet @id? Asked until there is an answer. */
+/* Does the row of @t have the tablet @id? Tries until it can be read. */
 static bool
 is_written(struct master_term *r, const struct known_tablet *t, uint64_t id)
 {
@@ -195,8 +198,8 @@ remove_row(struct master_term *r, const struct known_tablet *t, struct err *err)
     return metadata_change(r->store, &c, &done, err);
 }
 
-/* Both writes. Once the first is done the second must be, too: it is tried as
- * long as this master terms. */
+/* Make both writes. Once the first is made the second must follow: it is tried
+ * until the term ends. */
 static int write_both(struct master_term *r,
                       const struct merging *m,
                       const struct tablet_state *merged,
@@ -269,7 +272,8 @@ static void run_merge(struct master_term *r, void *arg)
     buf_append_byte(&end, '\0');
     m->lower->known_ns = m->upper->known_ns = master_term_now_ns(r);
     m->lower->is_fresh = m->upper->is_fresh = false;
-    m->lower->busy = m->upper->busy = false;
+    known_tablet_release(m->lower);
+    known_tablet_release(m->upper);
     mem_free(m);
     while (master_term_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL,
                             &err))
@@ -304,13 +308,14 @@ void merge_some(struct master_term *r)
     for (size_t i = 0; i < count; i++) {
         struct merging *m = mem_alloc(sizeof(*m));
         *m = (struct merging){p->tablets[chosen[i]], p->tablets[chosen[i] + 1]};
-        m->lower->busy = m->upper->busy = true;
+        known_tablet_hold(m->lower);
+        known_tablet_hold(m->upper);
         master_term_spawn(r, "merge", run_merge, m);
     }
     mem_free(view);
 }
 
-/* Does the tablet behind @t have its rows too? */
+/* Does the next tablet cover the rows of this one? */
 static bool is_covered(const struct cluster_view *p, size_t i)
 {
     const struct known_tablet *t = p->tablets[i];
@@ -323,19 +328,21 @@ static bool is_covered(const struct cluster_view *p, size_t i)
 int merge_heal(struct master_term *r, struct err *err)
 {
     struct cluster_view *p = &r->view;
+
+    PRE(!r->known); /* No user's tablet is assigned yet. */
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
         int code;
         if (cluster_view_level(t) != LEVEL_USER || !is_covered(p, i))
             continue;
-        t->busy = true;
+        known_tablet_hold(t);
         code = remove_row(r, t, err);
-        t->busy = false;
+        known_tablet_release(t);
         if (code)
             return code;
         log_info(r->world, "master", "tablet %llu was merged: row removed",
                  (unsigned long long)t->id);
-        /* Others may have been added meanwhile. */
+        /* The view may have changed meanwhile: begin again. */
         cluster_view_remove(p, t);
         i = (size_t)-1;
     }

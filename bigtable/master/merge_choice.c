@@ -1,5 +1,8 @@
-/* Choice of neighbours to merge. */
+/* Choice of neighbours to merge: the first pairs in the order of METADATA that
+ * fit. */
 #include "bigtable/master/merge_choice.h"
+
+#include "base/core/panic.h"
 
 static bool can_merge(const struct merge_rules *r,
                       const struct merge_tablet *lower)
@@ -24,7 +27,8 @@ size_t merge_choose(const struct merge_rules *rules,
     for (uint32_t i = 0; i + 1 < count && n < max; i++)
         if (can_merge(rules, &tablets[i])) {
             out[n++] = i;
-            i++; /* The upper one is taken too. */
+            i++; /* The upper one is in a pair now. */
         }
+    POST(n <= max);
     return n;
 }

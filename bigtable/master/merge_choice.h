@@ -1,9 +1,8 @@
-/* Which neighbours are small enough to be one tablet: a pure decision.
+/* Which neighbours are small enough to become one tablet: a pure decision.
  *
- * A tablet costs its server and METADATA something whatever is in it. Both must
- * be small together, far below what would be split again, do little, and be of
- * some age: tablets that were cut in advance for a load to come are left alone.
- */
+ * A tablet costs its server and METADATA something even if it is empty. Both
+ * must be small together, far below the size of a split, do little, and have
+ * some age: tablets that were cut in advance for a load are left alone. */
 #ifndef BIGTABLE_MASTER_MERGE_CHOICE_H
 #define BIGTABLE_MASTER_MERGE_CHOICE_H
 
@@ -13,7 +12,7 @@
 
 struct merge_rules {
     uint64_t bytes_max;          /* Of both together. */
-    uint64_t requests_per_s_max; /* Likewise. */
+    uint64_t requests_per_s_max; /* Of both together. */
     uint64_t age_us_min;         /* Of each. */
 };
 
@@ -26,8 +25,8 @@ struct merge_tablet {
     bool idle; /* Served, neither moving nor splitting, a user's. */
 };
 
-/* Write indices of lower neighbours that shall be merged with the next, at most
- * @max, into @out; no tablet is in two pairs. Returns how many. */
+/* Put the indices of at most @max tablets that should be merged with the next
+ * one into @out; no tablet is in two pairs. Returns their number. */
 size_t merge_choose(const struct merge_rules *rules,
                     const struct merge_tablet *tablets,
                     size_t count,

@@ -1,12 +1,11 @@
-/* The rows of METADATA as the master reads and changes them.
+/* The rows of METADATA, as the master reads and changes them.
  *
- * An interface, so that the master can be tried without tablet servers; in a
+ * An interface, so that the master can be tested without tablet servers; in a
  * cluster it is the table METADATA through the client library
- * (metadata_table.c).
- * The root tablet's record is none of METADATA's rows: see rows.c.
+ * (metadata_table.c). The root tablet's record is not a row of METADATA: see
+ * rows.c.
  *
- * Threads: fibers of one loop. Everything parks.
- */
+ * Threads: fibers of one loop. Everything parks. */
 #ifndef BIGTABLE_MASTER_METADATA_STORE_H
 #define BIGTABLE_MASTER_METADATA_STORE_H
 
@@ -35,13 +34,14 @@ enum metadata_condition {
     METADATA_IF_LOCATION /* t:location holds exactly these bytes. */
 };
 
-/* A change of one row, made if the condition holds. */
+/* A change of one row, made if the condition holds. An empty slice leaves its
+ * column as it is. */
 struct metadata_change {
     struct slice key;
     enum metadata_condition condition;
     struct slice if_location;
     bool remove;         /* The row. */
-    struct slice tablet; /* Each of these: empty: stays as it is. */
+    struct slice tablet; /* The columns. */
     struct slice location;
     struct slice state;
     struct slice event;
@@ -60,9 +60,9 @@ struct metadata_store_ops {
                 metadata_row_fn fn,
                 void *ctx,
                 struct err *err);
-    /* *@done: the condition held, and the change was made. When an answer was
-     * lost the change may have been made although *@done is false, or although
-     * there is an error: who needs to know reads. */
+    /* *@done: the condition held, and the change was made. An answer may be
+     * lost: the change may have been made although *@done is false or there is
+     * an error, and only reading tells. */
     int (*change)(struct metadata_store *s,
                   const struct metadata_change *c,
                   bool *done,

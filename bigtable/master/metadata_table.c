@@ -3,10 +3,9 @@
  * No clock orders its records. Each write of a column removes what the column
  * had, in the same mutation, and the later write of a row's tablet is the one
  * with the higher sequence number. Clusters of older versions have rows whose
- * columns have several cells, stamped by the clocks of masters, the wrong one
- * of which may be the newest; epochs of locations and ids of tablets tell which
- * was written last. Such rows are repaired when they are read.
- */
+ * columns have several cells, stamped by the clocks of masters, so that the
+ * newest stamp may be on the wrong one; epochs of locations and ids of tablets
+ * tell which was written last. Such rows are repaired when they are read. */
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
@@ -36,7 +35,7 @@ static int open_table(struct metadata_table *t, struct err *err)
     code = quarry_table_open(t->quarry, METADATA_TABLE, &table, err);
     if (code)
         return code;
-    /* Another fiber may have been faster. */
+    /* Another fiber may have opened it meanwhile. */
     if (t->table)
         quarry_table_close(table);
     else
@@ -47,8 +46,8 @@ static int open_table(struct metadata_table *t, struct err *err)
 /* A row as it was read. */
 struct row_read {
     struct metadata_row row;
-    struct slice first_location; /* Of the cells, the one with the newest */
-    struct slice first_tablet;   /* stamp. */
+    struct slice first_location; /* The cells with the newest stamp, which */
+    struct slice first_tablet;   /* may be wrong. */
 };
 
 /* Of two cells of t:location: was @b written after @a? */
@@ -111,7 +110,7 @@ static struct quarry_filter *metadata_columns_filter(const char *regex)
     return quarry_filter_qualifier_regex(slice_str(regex));
 }
 
-/* All that is known of a tablet but its history. */
+/* All columns of a tablet but its history. */
 static struct quarry_filter *record_filter(void)
 {
     struct quarry_filter *newest[] = {metadata_columns_filter("state|split"),
@@ -132,7 +131,7 @@ static struct quarry_filter *location_filter(struct slice bytes)
     return quarry_filter_chain(parts, ARRAY_LEN(parts));
 }
 
-/* Put @v in the place of all that the column has. */
+/* Replace all cells of the column by @v. */
 static void replace_column(const struct metadata_table *t,
                            struct quarry_mutation *m,
                            const char *column,
@@ -149,8 +148,8 @@ static void replace_column(const struct metadata_table *t,
     quarry_mutation_set(m, METADATA_FAMILY, slice_str(column), stamp_us, v);
 }
 
-/* The stamps of a row's cells do not tell which was written last: leave that
- * one alone. */
+/* The newest stamps of the row are wrong: replace its cells by those that were
+ * written last. */
 static int
 repair_row(struct metadata_table *t, const struct row_read *r, struct err *err)
 {
@@ -265,6 +264,7 @@ static int table_change(struct metadata_store *s,
     bool matched = false;
     int code = open_table(t, err);
 
+    PRE(if_absent || c->if_location.len > 0);
     *done = false;
     if (code)
         return code;
@@ -295,6 +295,7 @@ struct metadata_store *metadata_table_new(struct world *world, struct quarry *q)
     static const struct metadata_store_ops ops = {table_scan, table_change,
                                                   table_free};
     struct metadata_table *t = mem_zalloc(1, sizeof(*t));
+    PRE(q);
     t->store.ops = &ops;
     t->world = world;
     t->quarry = q;

@@ -1,16 +1,16 @@
-/* Taking tablets from servers that live, and giving them to others.
+/* Moving tablets: taking them from servers that live, and giving them to
+ * others.
  *
  * TABLET_UNLOAD answers when the tablet's data are in files and t:location
  * names nobody. A server that does not have the tablet may still get an order
- * to load it that was delayed on its way; having said that it does not, it
- * refuses that one. So t:location is emptied then, unless it names another
- * server, or the same with another epoch: a master that came after us gave it
- * away.
- */
+ * to load it that was delayed on its way; having answered that it does not have
+ * it, it refuses that order. So t:location is emptied then, unless it names
+ * another server, or the same with another epoch: a later master gave the
+ * tablet away. */
 #include "base/core/panic.h"
 #include "bigtable/master/master_term.h"
 
-/* Tries to unload before the tablet is left where it is. */
+/* Tries to unload; then the tablet stays where it is. */
 #define UNLOAD_TRIES_MAX 3
 #define UNLOAD_RETRY_US  UINT64_C(200000)
 
@@ -32,8 +32,8 @@ static int order_unload(struct master_term *r,
     return code;
 }
 
-/* The server of @epoch has it not and will not have it, but t:location may
- * still name it. */
+/* The server does not have the tablet in @epoch, and will not; but t:location
+ * may still name it. */
 static int move_withdraw(struct master_term *r,
                          struct known_tablet *t,
                          const struct known_server *s,
@@ -59,11 +59,13 @@ int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
     PRE(t->busy);
     if (t->stage == STAGE_UNASSIGNED)
         return master_term_read_tablet(r, t, &found, err);
+    INVARIANT(s); /* A stage has its server: INV-3 of the view. */
     code = order_unload(r, t, s, err);
     if (!s->alive)
-        return 0; /* Then it has nothing. */
+        return 0; /* A dead server has no tablets. */
     if (code && code != ERR_NOTFOUND) {
-        t->stage = STAGE_ORDERED; /* Whether it still has it is unknown. */
+        known_tablet_move(t, STAGE_ORDERED); /* It is unknown whether the server
+                                              * still has it. */
         return code;
     }
     code = master_term_read_tablet(r, t, &found, err);
@@ -73,9 +75,9 @@ int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
     if (code == 0 && t->stage != STAGE_UNASSIGNED)
         code = move_withdraw(r, t, s, epoch, err);
     if (code == 0)
-        t->stage = STAGE_UNASSIGNED;
+        known_tablet_move(t, STAGE_UNASSIGNED);
     else if (t->stage == STAGE_SERVED)
-        t->stage = STAGE_ORDERED;
+        known_tablet_move(t, STAGE_ORDERED);
     return code;
 }
 
@@ -91,12 +93,14 @@ int move_tablet(struct master_term *r,
     int code;
 
     PRE(t->busy);
+    PRE(from != to);
     r->moving++;
     code = take_back(r, t, err);
     if (code == 0 && to != 0)
         code = place_tablet(r, t, to, err);
+    INVARIANT(r->moving > 0); /* INV-4 */
     r->moving--;
-    t->busy = false;
+    known_tablet_release(t);
     t->moved_ns = master_term_now_ns(r);
     if (code == 0) {
         unserved = (t->moved_ns - t->closed_ns) / 1000;

@@ -1,12 +1,15 @@
-/* What readings of METADATA tell of servers that wrote files. */
+/* Readings of METADATA, and the servers that each found. The older of the last
+ * two decides: it was complete before the newer one began, so that the newer
+ * one has found the files decided before it. */
 #include "bigtable/master/pending_outputs.h"
 
+#include "base/core/panic.h"
 #include "bigtable/wire/metadata.h"
 
 enum {
     OLDER,
     NEWER,
-    GOING_ON
+    CURRENT
 };
 
 static void pending_outputs_clear_reading(struct pending_outputs_reading *r)
@@ -35,37 +38,39 @@ void pending_outputs_close(struct pending_outputs *m)
 
 void pending_outputs_begin(struct pending_outputs *m, uint64_t newest)
 {
-    pending_outputs_clear_reading(&m->readings[GOING_ON]);
-    m->readings[GOING_ON].newest = newest;
+    pending_outputs_clear_reading(&m->readings[CURRENT]);
+    m->readings[CURRENT].newest = newest;
 }
 
 void pending_outputs_alive(struct pending_outputs *m,
                            uint64_t server,
                            uint64_t decided)
 {
-    hash_map_put(&m->readings[GOING_ON].decided, hash_key_u64(&server), NULL)
+    PRE(server != 0 && server <= m->readings[CURRENT].newest);
+    hash_map_put(&m->readings[CURRENT].decided, hash_key_u64(&server), NULL)
         ->number = decided;
 }
 
 void pending_outputs_place(struct pending_outputs *m, uint64_t server)
 {
-    hash_map_put(&m->readings[GOING_ON].places, hash_key_u64(&server), NULL);
+    hash_map_put(&m->readings[CURRENT].places, hash_key_u64(&server), NULL);
 }
 
 void pending_outputs_end(struct pending_outputs *m)
 {
     struct pending_outputs_reading oldest = m->readings[OLDER];
     m->readings[OLDER] = m->readings[NEWER];
-    m->readings[NEWER] = m->readings[GOING_ON];
-    m->readings[GOING_ON] = oldest;
-    pending_outputs_clear_reading(&m->readings[GOING_ON]);
+    m->readings[NEWER] = m->readings[CURRENT];
+    m->readings[CURRENT] = oldest;
+    pending_outputs_clear_reading(&m->readings[CURRENT]);
     if (m->whole < 2)
         m->whole++;
+    POST(m->whole <= 2); /* INV-1 */
 }
 
 void pending_outputs_abandon(struct pending_outputs *m)
 {
-    pending_outputs_clear_reading(&m->readings[GOING_ON]);
+    pending_outputs_clear_reading(&m->readings[CURRENT]);
 }
 
 bool pending_outputs_are_settled(const struct pending_outputs *m,

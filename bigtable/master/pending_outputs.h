@@ -1,19 +1,23 @@
-/* Which SSTables may still be named by the server that wrote them. A server
- * writes a file first, and names it then in a tablet's record, which may take
- * as long as METADATA is away. No I/O, no clock.
+/* Which SSTables the server that wrote them may still name. A server writes a
+ * file first, and then names it in a tablet's record, which may take as long as
+ * METADATA is away. No I/O, no clock.
  *
- * A file's number says which server wrote it. Of one that was alive when a
- * reading of METADATA began, the files are done with that were decided before
- * it: the reading has met those that are named. One that was dead by then can
- * change those records alone that name it as their server: if the reading met
- * none, all its files are done with. What the older of two readings says holds.
+ * The number of a file tells which server wrote it. Of a server that was alive
+ * when a reading of METADATA began, the files that were decided before it are
+ * settled: the reading has found those that are named. A server that was dead
+ * by then can change only records that name it as their server: if the reading
+ * found none, all its files are settled. The older of two readings counts.
  *
- *     pending_outputs_begin(&m, newest)     a reading begins; servers up to
- * @newest have been heard of pending_outputs_alive(&m, server, …)  those that
- * are alive, first pending_outputs_place(&m, server)     a record names it as
- * its server pending_outputs_end(&m)               it was whole;
- * pending_outputs_abandon() if not pending_outputs_are_settled(&m, number)
- */
+ *     pending_outputs_begin(&m, newest)       a reading begins; @newest is the
+ *                                             greatest number of a server
+ *     pending_outputs_alive(&m, server, …)    each server that is alive, first
+ *     pending_outputs_place(&m, server)       a record names it as its server
+ *     pending_outputs_end(&m)                 it was whole;
+ *                                             pending_outputs_abandon() if not
+ *     pending_outputs_are_settled(&m, number)
+ *
+ * Invariants, kept by pending_outputs.c
+ *     INV-1. `whole` counts the readings that are kept, at most 2. */
 #ifndef BIGTABLE_MASTER_PENDING_OUTPUTS_H
 #define BIGTABLE_MASTER_PENDING_OUTPUTS_H
 
@@ -22,34 +26,41 @@
 
 #include "base/core/hash_map.h"
 
-/* What one reading knows of servers, by number. */
+/* Servers as one reading found them, by number. */
 struct pending_outputs_reading {
-    struct hash_map decided; /* Alive: all files below it are. */
-    struct hash_map places;  /* Named as a server by a record; values unused. */
+    struct hash_map decided; /* Of those alive: files with lower numbers are
+                              * decided. */
+    struct hash_map places;  /* Servers that a record names; values unused. */
     uint64_t newest;
 };
 
 struct pending_outputs {
     struct pending_outputs_reading
-        readings[3]; /* Older, newer, the one that goes on. */
-    unsigned whole;  /* Readings in a row, up to 2. */
+        readings[3]; /* The older, the newer, the one in progress. */
+    unsigned whole;  /* Consecutive whole readings, up to 2. */
 };
 
+/* No reading is in progress. */
 void pending_outputs_init(struct pending_outputs *m);
+/* Frees the readings. */
 void pending_outputs_close(struct pending_outputs *m);
 
+/* A reading begins; servers up to @newest are known. */
 void pending_outputs_begin(struct pending_outputs *m, uint64_t newest);
-/* @decided: struct server_status, of before the reading. */
+/* @server is alive. @decided: of its struct server_status before the reading.
+ */
 void pending_outputs_alive(struct pending_outputs *m,
                            uint64_t server,
                            uint64_t decided);
+/* A record names @server. */
 void pending_outputs_place(struct pending_outputs *m, uint64_t server);
+/* The reading was whole. */
 void pending_outputs_end(struct pending_outputs *m);
 /* The reading broke off: it counts for nothing. */
 void pending_outputs_abandon(struct pending_outputs *m);
 
-/* Will nobody name the SSTable @number whom two whole readings did not
- * meet naming it? */
+/* Is it certain that nobody will name the SSTable @number, which two whole
+ * readings did not find? */
 bool pending_outputs_are_settled(const struct pending_outputs *m,
                                  uint64_t number);
 

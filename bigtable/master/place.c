@@ -4,21 +4,20 @@
  *     ordered     --TABLET_LOAD answered-->             served
  *
  * An order whose answer is lost is repeated to the same server, which
- * t:location names: it may have loaded the tablet. A server that says no is
- * asked to give the tablet back (move.c), and then another gets it.
- */
+ * t:location names: it may have loaded the tablet. A server that refuses is
+ * asked to give the tablet back (move.c), and then another gets it. */
 #include <stdio.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
 
-/* Loads a server is given at once. */
+/* Loads in progress at one server. */
 #define ORDERS_PER_SERVER 8
-/* Between tries of one tablet: doubles from the first to the last. */
+/* Between tries to place one tablet: doubles from the first to the last. */
 #define RETRY_US_MIN UINT64_C(50000)
 #define RETRY_US_MAX UINT64_C(5000000)
-/* A server that says no so often gives the tablet back. */
+/* After this number of refusals the server gives the tablet back. */
 #define REFUSALS_MAX 3
 
 /* An order that a fiber carries out: to give @tablet to @server. */
@@ -37,8 +36,8 @@ static void try_later(struct master_term *r, struct known_tablet *t)
         master_term_now_ns(r) + 1000 * (us < RETRY_US_MAX ? us : RETRY_US_MAX);
 }
 
-/* Are all logs sorted that may have entries of @t? One that belongs to a live
- * server is with that server alone: only it can load the tablet. */
+/* Are all logs sorted that may have entries of @t? The log of a live server is
+ * readable by that server alone: only it can load the tablet. */
 static bool
 has_its_logs(struct master_term *r, struct known_tablet *t, uint64_t to)
 {
@@ -55,7 +54,8 @@ has_its_logs(struct master_term *r, struct known_tablet *t, uint64_t to)
     return t->only == 0 && t->waits_for == 0;
 }
 
-/* Write down that @to has @t. *@done: it does; else it is decided again. */
+/* Record that @to has @t. *@done: it was recorded; otherwise its row has
+ * changed. */
 static int place_assign(struct master_term *r,
                         struct known_tablet *t,
                         const struct known_server *to,
@@ -69,24 +69,24 @@ static int place_assign(struct master_term *r,
 
     snprintf(event, sizeof(event), "assigned to server %llu at %.*s",
              (unsigned long long)to->number, ADDRESS_BYTES_MAX, to->address);
-    t->is_fresh = false; /* Whatever becomes of it. */
+    t->is_fresh = false; /* Even if the outcome is unknown. */
     code = master_term_set_location(r, t, &l, event, done, err);
     if (code == 0 && *done && to->alive) {
-        t->stage = STAGE_ORDERED;
+        INVARIANT(t->server == to->number && t->epoch == l.epoch);
+        known_tablet_move(t, STAGE_ORDERED);
         t->served_ns = master_term_now_ns(r);
     }
     return code;
 }
 
-/* Errors that say nothing about whether the server has, or will have, the
- * tablet. */
+/* Errors that leave open whether the server has, or will have, the tablet. */
 static bool is_unsure(int code)
 {
     return code == ERR_UNAVAILABLE || code == ERR_DEADLINE ||
            code == ERR_CANCELLED || code == ERR_CLOSED || code == ERR_BUSY;
 }
 
-/* The server said no. */
+/* The server refused to load @t. */
 static int
 place_refused(struct master_term *r, struct known_tablet *t, struct err *err)
 {
@@ -102,7 +102,7 @@ place_refused(struct master_term *r, struct known_tablet *t, struct err *err)
     return err->code;
 }
 
-/* Order the server of @t, which is written down, to load it. */
+/* Order the server that the row of @t names to load it. */
 static int
 order_load(struct master_term *r, struct known_tablet *t, struct err *err)
 {
@@ -110,16 +110,17 @@ order_load(struct master_term *r, struct known_tablet *t, struct err *err)
     uint64_t epoch = t->epoch;
     int code;
 
+    PRE(t->busy && s);
     code = server_order_load(r, s, t, err);
     if (!s->alive || t->stage == STAGE_UNASSIGNED || t->epoch != epoch)
-        return ERR_UNAVAILABLE; /* It died meanwhile. */
+        return ERR_UNAVAILABLE; /* The server died meanwhile. */
     if (code && code != ERR_EXISTS)
         return is_unsure(code) ? code : place_refused(r, t, err);
     master_note(r, EVENT_ASSIGNMENT,
                 "tablet=%llu table=%llu server=%llu epoch=%llu",
                 (unsigned long long)t->id, (unsigned long long)t->table,
                 (unsigned long long)t->server, (unsigned long long)t->epoch);
-    t->stage = STAGE_SERVED;
+    known_tablet_move(t, STAGE_SERVED);
     t->served_ns = master_term_now_ns(r);
     t->failures = 0;
     t->avoid = 0;
@@ -164,17 +165,18 @@ static void run_placing(struct master_term *r, void *arg)
     struct err err = ERR_INIT;
     bool split = false;
     int code = place_tablet(r, t, p->server, &err);
-
-    if (s)
+    if (s) {
+        INVARIANT(s->orders > 0);
         s->orders--;
+    }
     if (code && code != ERR_NOTFOUND) {
         try_later(r, t);
         log_debug(r->world, "master", "place tablet %llu: %s",
                   (unsigned long long)t->id, err.text);
     }
     split = code == 0 && t->has_split;
-    t->busy = false;
-    /* Its server has written down what was half done. */
+    known_tablet_release(t);
+    /* Loading has finished the split. */
     if (split || code == ERR_NOTFOUND)
         master_term_reread_tablet(r, t->id);
     mem_free(p);
@@ -186,9 +188,11 @@ start_placing(struct master_term *r, struct known_tablet *t, uint64_t server)
     struct placing *p = mem_alloc(sizeof(*p));
     struct known_server *s = cluster_view_server(&r->view, server);
     *p = (struct placing){t, server};
-    t->busy = true;
-    if (s)
+    known_tablet_hold(t);
+    if (s) {
+        PRE(s->orders < ORDERS_PER_SERVER);
         s->orders++;
+    }
     master_term_spawn(r, "place", run_placing, p);
 }
 
@@ -228,6 +232,7 @@ static void place_collect(struct master_term *r,
             continue;
         if (t->only && !cluster_view_is_alive(p, t->only))
             t->only = 0;
+        INVARIANT(!t->busy);
         w->tablets[w->count] = t;
         w->seen[w->count++] = (struct assignment_tablet){
             cluster_view_level(t), weight_of(scale, &t->use), t->only,

@@ -1,4 +1,9 @@
-/* Rights of those who give the master orders, and changes of rights. */
+/* Rights of those who give the master orders, and changes of rights.
+ *
+ * An order passes the gate of its method (service.c) here. A change of a policy
+ * reads the file, changes its list or quota, and writes it on condition that
+ * nobody else has, trying again until that succeeds. Lists are checked so that
+ * nobody shuts himself out by mistake. */
 #include "bigtable/master/policies.h"
 
 #include <stdio.h>
@@ -14,7 +19,7 @@
 #include "bigtable/wire/snapshot_calls.h"
 
 #define EVERY SLICE_LIT("*")
-/* Each try that is overtaken is a change that another made. */
+/* A try fails only when another change was made. */
 #define CHANGE_TRIES_MAX 1000
 
 static bool is_cluster(struct slice name)
@@ -38,7 +43,7 @@ static int list_with(const struct policy_file *f,
                : 0;
 }
 
-/* The same of a table's. */
+/* As list_with(), for the file of a table. */
 static int list_of(struct master_term *r,
                    const struct policy_file *f,
                    struct access_list **out,
@@ -65,8 +70,8 @@ read_cluster(struct master_term *r, struct access_list **out, struct err *err)
     return code;
 }
 
-/* *@is: @principal may do everything. *@any (may be NULL): there is a list that
- * says who may. */
+/* *@is: @principal is an administrator. *@any (may be NULL): the cluster has a
+ * list that names administrators. */
 static int is_administrator(struct master_term *r,
                             struct slice principal,
                             bool *is,
@@ -90,7 +95,7 @@ static int check_administrator(struct master_term *r,
 {
     bool is, any;
     int code = is_administrator(r, principal, &is, &any, err);
-    /* As long as nobody was named, those who may give orders are. */
+    /* Until an administrator is named, all who may give orders are. */
     if (code == 0 && !is && !any)
         is = cluster_roles_may_order(r->options->roles, principal);
     if (code || is)
@@ -163,8 +168,8 @@ int policies_check_snapshot(struct master_term *r,
     return code == ERR_NOTFOUND ? check_create(r, principal, err) : code;
 }
 
-/* Does the job master ask for a table as it is now, to be read by somebody's
- * job? It goes with the job, and needs no right but to read. */
+/* Does the job master clone a table for a principal's job to read? The clone
+ * goes when the job ends, so it needs only the right to read. */
 static bool is_for_job(const struct master_term *r,
                        const struct rpc_call *call,
                        struct slice name)
@@ -336,7 +341,7 @@ int policies_show(struct master_term *r, struct rpc_call *call, struct err *err)
 
 /* --- changing ------------------------------------------------------------ */
 
-/* A change on its way. */
+/* A change of a policy in progress. */
 struct change {
     struct master_term *term;
     struct slice principal;
@@ -361,7 +366,7 @@ static int check_change(struct change *c, struct err *err)
                         ACCESS_OWN, err);
 }
 
-/* Rights to families that there are not would be given by mistake. */
+/* Refuse rights to a family that does not exist: they would be a mistake. */
 static int find_family(struct change *c, struct err *err)
 {
     struct buf path = BUF_INIT;
@@ -388,8 +393,8 @@ static int find_family(struct change *c, struct err *err)
     return code;
 }
 
-/* What a list must be, as one of a table or of the cluster; who changes it must
- * not shut himself out. */
+/* Check a list of a table, or of the cluster; its author must not shut himself
+ * out. */
 static int check_list(struct change *c, struct slice text, struct err *err)
 {
     struct access_list *l;
@@ -416,8 +421,8 @@ static int check_list(struct change *c, struct slice text, struct err *err)
     return code;
 }
 
-/* An open table is all callers': whoever gives the first right stays its owner,
- * unless he may do everything anyway. */
+/* An open table belongs to all callers: the one who grants the first right
+ * stays its owner, unless he is an administrator. */
 static int start_list(struct change *c, struct buf *list, struct err *err)
 {
     if (c->administrator || c->what.kind == POLICY_REVOKE)
@@ -426,7 +431,7 @@ static int start_list(struct change *c, struct buf *list, struct err *err)
                          c->principal, list, err);
 }
 
-/* The list that the change makes of that of @f, to @out. */
+/* Append the list of @f with the change made. */
 static int make_list(struct change *c,
                      struct policy_file *f,
                      struct buf *out,
@@ -490,6 +495,8 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
 static int apply_change(struct change *c, struct err *err)
 {
     int code = ERR_ABORTED;
+
+    PRE(c->table == 0 || c->what.kind != POLICY_RATE);
     for (int i = 0; i < CHANGE_TRIES_MAX && code == ERR_ABORTED; i++) {
         struct policy_file f;
         code = policy_file_read(c->term, c->table, &f, err);

@@ -1,14 +1,13 @@
-/* Who may give the master which orders, and what is written down of tables'
- * rights and quotas (wire/policy.h).
+/* The rights of the master's callers, and the policies of tables
+ * (wire/policy.h): checked, shown, changed and watched.
  *
- * Orders are few: rights are read from the lock service with each of them.
+ * Orders are few, so rights are read from the lock service with each of them.
  *
  * A table over one of its quotas of size is marked so in its file, where its
- * tablet servers read it; so is the number of its tablets if it has rates,
- * which are shared by them.
+ * tablet servers read it. A table with rates has the shares of its servers
+ * there.
  *
- * Threads: fibers of one loop. Everything parks.
- */
+ * Threads: fibers of one loop. Everything parks. */
 #ifndef BIGTABLE_MASTER_POLICIES_H
 #define BIGTABLE_MASTER_POLICIES_H
 
@@ -26,19 +25,20 @@ struct policy_watch;
 struct master_term;
 struct rpc_call;
 
-/* Make the directory of policies and, where names are proved, keep all of the
- * lock service below /bigtable from being changed by others than @roles. */
+/* Make the directory of policies and, where names are proved, let only @roles
+ * change the lock service below /bigtable. */
 MUST_CHECK int policies_prepare(struct chubby *c,
                                 const struct cluster_roles *roles,
                                 struct err *err);
 
-/* Read what tables have quotas. Then policies_watch(), now and then, sees that
- * they are heeded. */
+/* Read which tables have quotas; then policies_watch() enforces them. */
 MUST_CHECK int policies_load(struct master_term *r, struct err *err);
+/* Start a look at the use of tables with quotas, if one is due. */
 void policies_watch(struct master_term *r);
+/* PRE: the term's fibers have ended. */
 void policies_close(struct master_term *r);
 
-/* What a method asks of its caller, before its handler runs. */
+/* The check of a method, made before its handler runs. */
 enum master_gate {
     MASTER_GATE_ANYBODY = 1, /* Nothing is seen or lost by it. */
     MASTER_GATE_ITSELF,      /* The handler checks, when it knows more. */
@@ -57,36 +57,37 @@ MUST_CHECK int policies_check(struct master_term *r,
                               enum master_gate gate,
                               const struct rpc_call *call,
                               struct err *err);
-/* Has @principal @right to all families of the table @name? So have
- * administrators. ERR_DENIED. */
+/* Has @principal @right to all families of the table @name, or is it an
+ * administrator? ERR_DENIED. */
 MUST_CHECK int policies_check_table(struct master_term *r,
                                     struct slice principal,
                                     struct slice name,
                                     enum access_right right,
                                     struct err *err);
 
-/* The same for a snapshot of the table @name; if that is no more, whoever may
- * make tables has all rights. */
+/* The same for a snapshot of the table @name. If the table is gone, those who
+ * may make tables have all rights to its snapshots. */
 MUST_CHECK int policies_check_snapshot(struct master_term *r,
                                        struct slice principal,
                                        struct slice name,
                                        enum access_right right,
                                        struct err *err);
 
-/* The list of rights of the table @name now, to @out. *@any: it has one. */
+/* Append the list of rights of the table @name. *@any: it has one. */
 MUST_CHECK int policies_list(struct master_term *r,
                              struct slice name,
                              bool *any,
                              struct buf *out,
                              struct err *err);
-/* Table @table is being made by @creator, whose it is where names are proved;
- * or it is no more. One that is made of another has the list @access of that
- * one, and its creator owns it, too. NULL: there is none. */
+/* Write the policy of the new table @table: where names are proved, @creator
+ * owns it. A table that is made of another one has that one's list @access
+ * besides; NULL: there is none. */
 MUST_CHECK int policies_made(struct master_term *r,
                              uint64_t table,
                              struct slice creator,
                              const struct slice *access,
                              struct err *err);
+/* Remove the policy of a table that is gone. */
 void policies_dropped(struct master_term *r, uint64_t table);
 
 #endif /* BIGTABLE_MASTER_POLICIES_H */

@@ -1,6 +1,8 @@
-/* Files of policies in the lock service, and the guard over its directory. */
+/* Files of policies in the lock service, and the access list that guards
+ * everything below /bigtable from principals outside the cluster. */
 #include "bigtable/master/policy_file.h"
 
+#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
@@ -43,10 +45,11 @@ int policy_file_write(struct master_term *r,
     char path[POLICY_PATH_BYTES];
     struct buf b = BUF_INIT;
     int code;
+    PRE(f->generation == 0 || f->bytes.len > 0 || !f->had_access); /* INV-1 */
     policy_path(table, path);
     table_policy_put(&f->policy, &b);
     code = lock_state_write(r->chubby, path, buf_slice(&b), f->generation, err);
-    /* It came, or went, since it was read. */
+    /* It was made, or removed, since it was read. */
     if ((code == ERR_EXISTS && f->generation == 0) ||
         (code == ERR_NOTFOUND && f->generation != 0))
         code = ERR_ABORTED;
@@ -59,7 +62,8 @@ void policy_file_remove(struct master_term *r, uint64_t table)
     char path[POLICY_PATH_BYTES];
     policy_path(table, path);
     if (lock_state_remove(r->chubby, path, NULL) != 0) {
-        /* It is not there, or lies there unused: numbers are not used again. */
+        /* It is not there; or it stays, unused, because numbers of tables are
+         * not used again. */
     }
 }
 
@@ -86,7 +90,8 @@ static int guard_node(struct chubby *c,
 
 static int guard_children(struct chubby *c, const char *path, struct err *err);
 
-/* @path and all below it; what goes meanwhile needs no guard. */
+/* Guard @path and all below it; a node that is removed meanwhile needs no
+ * guard. */
 static int
 policy_file_guard(struct chubby *c, const char *path, struct err *err)
 {
@@ -97,7 +102,7 @@ policy_file_guard(struct chubby *c, const char *path, struct err *err)
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
-/* Two levels deep, that is all there is. */
+/* Recurses through two levels, which is all there are. */
 static int guard_children(struct chubby *c, const char *path, struct err *err)
 {
     struct chubby_handle *h;
@@ -118,7 +123,7 @@ static int guard_children(struct chubby *c, const char *path, struct err *err)
     return code;
 }
 
-/* The list is there, and says what @text says; *@is_new: it was not. */
+/* Make sure that the list has the contents @text; *@is_new: it was made. */
 static int
 write_guard(struct chubby *c, struct slice text, bool *is_new, struct err *err)
 {
@@ -160,7 +165,7 @@ int policies_prepare(struct chubby *c,
         return code;
     cluster_roles_put(roles, &names);
     code = write_guard(c, buf_slice(&names), &is_new, err);
-    /* What is made later has the guard of its directory. */
+    /* Nodes that are made later inherit the guard of their directory. */
     if (code == 0 && is_new)
         code = policy_file_guard(c, BIGTABLE_LOCK_ROOT, err);
     buf_close(&names);

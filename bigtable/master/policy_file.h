@@ -1,8 +1,14 @@
-/* Files of policies, and what is watched because of them. Private to
- * policies.c, policy_file.c and policy_watch.c.
+/* Files of policies in the lock service, and the tables that are watched
+ * because of their quotas. Private to policies.c, policy_file.c and
+ * policy_watch.c.
  *
- * Threads: fibers of one loop. What parks says so.
- */
+ * Threads: fibers of one loop. Functions that park say so.
+ *
+ * Invariants
+ *     INV-1. A generation of 0 means that the file does not exist: it is then
+ *            made, and otherwise replaced on condition. (policy_file.c)
+ *     INV-2. A watched table is one whose file had quotas, or rates, when it
+ * was last read or written. (policy_watch.c) */
 #ifndef BIGTABLE_MASTER_POLICY_FILE_H
 #define BIGTABLE_MASTER_POLICY_FILE_H
 
@@ -23,34 +29,37 @@ struct policy_file {
     struct table_policy policy; /* Borrows the bytes. */
 };
 
-/* That of @table; 0: of the cluster. One that is not there is empty. Parks. */
+/* Read the policy of @table; 0: of the cluster. A missing file is an empty
+ * policy. policy_file_close() in any case. Parks. */
 MUST_CHECK int policy_file_read(struct master_term *r,
                                 uint64_t table,
                                 struct policy_file *f,
                                 struct err *err);
+/* Frees the bytes that the policy borrows. */
 void policy_file_close(struct policy_file *f);
-/* Write f->policy in place of what was read. ERR_ABORTED: somebody was faster.
+/* Replace the file that was read by f->policy. ERR_ABORTED: it has changed.
  * Parks. */
 MUST_CHECK int policy_file_write(struct master_term *r,
                                  uint64_t table,
                                  const struct policy_file *f,
                                  struct err *err);
-/* If it is there. Parks. */
+/* Remove the file, if it is there. Parks. */
 void policy_file_remove(struct master_term *r, uint64_t table);
 
-/* What @table has now, as far as its servers said. */
+/* Add up the use of the tablets of @table, as last reported. */
 void policy_use_of(struct master_term *r,
                    uint64_t table,
                    struct table_use *out);
-/* Set p->use to that, and say whether its quotas hold. */
+/* Set p->use to that, and whether it is over the quotas of size. */
 void policy_use_judge(struct master_term *r,
                       uint64_t table,
                       struct table_policy *p);
 
-/* This is written of @table now: it is watched if it has quotas. */
+/* The file of @table has this policy now: watch it if it has quotas. */
 void policy_watch_note(struct master_term *r,
                        uint64_t table,
                        const struct table_policy *p);
+/* Stop watching @table. */
 void policy_watch_forget(struct master_term *r, uint64_t table);
 
 #endif /* BIGTABLE_MASTER_POLICY_FILE_H */

@@ -1,5 +1,6 @@
-/* Tables with quotas: what they use is looked at, and written down when it
- * matters to their servers. */
+/* Tables with quotas: their use is compared with their quotas every second, and
+ * written into their files when servers must know: when a table crosses a quota
+ * of size, or when the shares of its rates change by more than a little. */
 #include <stdlib.h>
 
 #include "base/core/panic.h"
@@ -13,8 +14,8 @@
 /* Between looks. */
 #define WATCH_US UINT64_C(1000000)
 
-/* A table that has quotas, as its file has it; or the cluster, where principals
- * have rates. */
+/* A table with quotas, as its file says; or the cluster, where principals have
+ * rates. */
 struct watched {
     uint64_t table; /* First: its key in the map; 0: the cluster. */
     struct quarry_quota quota;
@@ -67,7 +68,8 @@ static int compare_servers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Count @t for its server, of the @count there are. */
+/* Count @t for its server, which is added to the @count servers if it is new.
+ */
 static void add_to_server(struct share_server *servers,
                           size_t *count,
                           const struct known_tablet *t)
@@ -75,6 +77,7 @@ static void add_to_server(struct share_server *servers,
     size_t i = 0;
     while (i < *count && servers[i].number != t->server)
         i++;
+    INVARIANT(*count <= SHARES_MAX);
     if (i == SHARES_MAX)
         return;
     if (i == *count)
@@ -83,8 +86,8 @@ static void add_to_server(struct share_server *servers,
     servers[i].requests_per_s += t->use.requests_per_s;
 }
 
-/* Append the shares of the servers of @table, by their numbers; 0: of all
- * tables but METADATA. */
+/* Append the shares of the servers of @table, in the order of their numbers; 0:
+ * of all tables but METADATA. */
 static void put_shares(struct master_term *r, uint64_t table, struct buf *out)
 {
     const struct cluster_view *p = &r->view;
@@ -144,6 +147,7 @@ void policy_watch_note(struct master_term *r,
     policy_watch_forget(r, table);
     if (quota_is_none(&p->quota) && p->rates.len == 0)
         return;
+    INVARIANT(!hash_map_get(&r->policies->tables, hash_key_u64(&table)));
     w = mem_alloc(sizeof(*w));
     *w = (struct watched){.table = table,
                           .quota = p->quota,
@@ -213,7 +217,7 @@ int policies_load(struct master_term *r, struct err *err)
 
 /* --- looking ------------------------------------------------------------- */
 
-/* Does what servers have to know of @w differ from what they read? */
+/* Do the marks or shares of @w differ from those in its file? */
 static bool has_changed(struct master_term *r, const struct watched *w)
 {
     struct table_policy p = {.quota = w->quota};
@@ -242,7 +246,7 @@ static void policy_watch_say(const struct master_term *r,
                                  : "none");
 }
 
-/* Write down what @table uses. */
+/* Write the use, marks and shares of @table into its file. */
 static void write_use(struct master_term *r, uint64_t table)
 {
     struct policy_file f;
@@ -262,7 +266,8 @@ static void write_use(struct master_term *r, uint64_t table)
             policy_watch_say(r, table, &f.policy);
         }
     }
-    if (code && code != ERR_ABORTED) /* Looked at again, soon. */
+    if (code && code != ERR_ABORTED) /* Another change was made: it is compared
+                                      * again soon. */
         log_warn(r->world, "master", "quota of table %llu: %s",
                  (unsigned long long)table, err.text);
     policy_file_close(&f);
@@ -283,6 +288,7 @@ static void policy_watch_look(struct master_term *r, void *arg)
     for (size_t i = 0; i < count && master_term_is_current(r); i++)
         write_use(r, changed[i]);
     mem_free(changed);
+    INVARIANT(watch->looking);
     watch->looking = false;
     watch->looked_ns = master_term_now_ns(r);
 }

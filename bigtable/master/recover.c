@@ -1,11 +1,17 @@
-/* Logs of dead servers: sorted by the survivors, segment by segment, so that
- * whoever loads a tablet reads its entries in one go.
+/* Logs of dead servers (section 6 of the Bigtable paper, "speeding up tablet
+ * recovery"): the survivors sort them, segment by segment, so that a server
+ * that loads a tablet reads its entries in one sweep.
  *
- * Each survivor keeps what it sorted in memory while tablets are loaded, and
- * each order to load a tablet says who has what. When one of them dies, or
- * another master comes, segments are sorted once more: they stay in the file
- * system for as long as any tablet needs them.
- */
+ * Each survivor keeps its sorted segments in memory while tablets are loaded,
+ * and each order to load a tablet names the holders. When a holder dies, or
+ * another master comes, segments are sorted again: they stay in the file system
+ * for as long as a tablet needs them.
+ *
+ * Invariants of a recovery
+ *     INV-1. A segment with a holder is done.
+ *     INV-2. At most one fiber runs for a recovery; segments are added by it
+ *            alone, and freed only when no sort is in progress.
+ *     INV-3. A log that is sorted has only segments that are done. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +30,15 @@
 
 struct segment {
     char *name;
-    uint64_t holder; /* Number of the server that has it in memory; 0: none. */
+    uint64_t holder; /* Number of the server that has it in memory; 0: none.
+                      * INV-1. */
     struct sort_segment state;
 };
 
 struct recovery {
     uint64_t log; /* The dead server's number. */
     bool sorted;
-    bool running; /* A fiber is at it. */
+    bool running; /* A fiber runs for it: INV-2. */
     struct segment *segments;
     size_t segment_count;
     struct recovery *next;
@@ -61,7 +68,8 @@ static void forget_segments(struct recovery *v)
 
 /* --- segments ------------------------------------------------------------ */
 
-/* Their names are numbers. Beside them is the directory of sorted ones. */
+/* Names of segments are numbers; the directory of sorted segments has another
+ * name. */
 static bool is_segment(const char *name)
 {
     return name[0] >= '0' && name[0] <= '9';
@@ -122,7 +130,7 @@ static int sort_segment_call(struct master_term *r,
 
 static void note_sorted(struct segment *g, uint64_t server, bool held)
 {
-    /* Of two that sorted it the first is asked. */
+    /* If two servers have sorted it, the first one is its holder. */
     if (!g->state.done)
         g->holder = held ? server : 0;
     g->state.done = true;
@@ -138,8 +146,8 @@ note_failed(struct master_term *r, const struct sorting *s, int code)
         server_suspect(r, s->server);
 }
 
-/* The dead server had put all of it into files, and what it removed last went
- * after the segments were listed. */
+/* Did the dead server itself remove the segment? It had all of it in files, and
+ * the removal took effect after the segments were listed. */
 static bool has_gone(struct master_term *r, const struct sorting *s)
 {
     char path[LOG_PATH_BYTES];
@@ -160,8 +168,9 @@ static void run_sorting(struct master_term *r, void *arg)
         code = 0;
     }
 
-    /* There may be more segments by now. */
+    /* The array may have grown meanwhile. */
     g = &s->recovery->segments[s->segment];
+    INVARIANT(s->server->sorts > 0);
     s->server->sorts--;
     for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
         if (g->state.at[i] == s->server->number)
@@ -184,6 +193,8 @@ static void start_sorting(struct master_term *r,
 {
     struct sorting *s = mem_alloc(sizeof(*s));
     struct sort_segment *g = &v->segments[segment].state;
+    PRE(segment < v->segment_count && !g->done);
+    PRE(g->at[0] == 0 || g->at[1] == 0);
     *s = (struct sorting){v, segment, server};
     g->at[g->at[0] != 0] = server->number;
     g->since_us = master_term_now_ns(r) / 1000;
@@ -227,7 +238,7 @@ static void order_sorts(struct master_term *r, struct recovery *v)
     mem_free(out);
 }
 
-/* Sorted, or nobody is at a part of it any more. */
+/* Are all segments sorted? */
 static bool all_done(const struct recovery *v)
 {
     for (size_t i = 0; i < v->segment_count; i++)
@@ -253,8 +264,8 @@ static bool is_known(const struct recovery *v, const char *name)
     return false;
 }
 
-/* The dead server may have begun segments until the ones listed were taken from
- * it, and none after that: list again. *@more: there were. */
+/* The dead server may have begun segments until those listed were taken from
+ * it, but none after that: list again. *@more: there are new ones. */
 static int add_segments(struct master_term *r,
                         struct recovery *v,
                         bool *more,
@@ -277,7 +288,7 @@ static int add_segments(struct master_term *r,
     return code;
 }
 
-/* Sort all there are, and those that come to light; false: the term ends. */
+/* Sort all segments, including those found later. False: the term ends. */
 static bool sort_all(struct master_term *r, struct recovery *v)
 {
     struct err err = ERR_INIT;
@@ -295,7 +306,7 @@ static bool sort_all(struct master_term *r, struct recovery *v)
     }
 }
 
-/* Segments that servers had that died since are sorted again. */
+/* Sort the segments again whose holders have died since. */
 static bool forget_dead_holders(const struct master_term *r, struct recovery *v)
 {
     bool any = false;
@@ -303,6 +314,7 @@ static bool forget_dead_holders(const struct master_term *r, struct recovery *v)
         struct segment *g = &v->segments[i];
         if (g->holder == 0 || cluster_view_is_alive(&r->view, g->holder))
             continue;
+        INVARIANT(g->state.done); /* INV-1 */
         g->holder = 0;
         g->state.done = false;
         any = true;
@@ -329,6 +341,7 @@ static void recover_server(struct master_term *r, void *arg)
     uint64_t begun_ns = master_term_now_ns(r);
 
     if (list_until_done(r, v) && !v->sorted && sort_all(r, v)) {
+        INVARIANT(all_done(v)); /* INV-3 */
         v->sorted = true;
         master_note(
             r, EVENT_RECOVERY, "log=%llu segments=%zu us=%llu",
@@ -336,12 +349,13 @@ static void recover_server(struct master_term *r, void *arg)
             (unsigned long long)((master_term_now_ns(r) - begun_ns) / 1000));
         master_term_changed(r);
     }
-    /* Sorts that straggle still point at the segments. */
+    /* Straggling sorts still point to the segments: INV-2. */
     while (anybody_at_it(v) && master_term_wait(r, RETRY_US))
         ;
+    INVARIANT(v->running);
     v->running = false;
     if (!v->sorted)
-        master_term_changed(r); /* Whoever waits for it starts it again. */
+        master_term_changed(r); /* A placing that needs it starts it again. */
 }
 
 static struct recovery *find_recovery(const struct master_term *r, uint64_t log)
@@ -354,6 +368,7 @@ static struct recovery *find_recovery(const struct master_term *r, uint64_t log)
 
 static void start_recovery(struct master_term *r, struct recovery *v)
 {
+    PRE(!v->running); /* INV-2 */
     v->running = true;
     master_term_spawn(r, "recover log", recover_server, v);
 }

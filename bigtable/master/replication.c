@@ -1,4 +1,6 @@
-/* Seeing to the copies of SSTables: see replication.h. */
+/* Changing the number of copies of SSTables, after each whole reading of
+ * METADATA. A file that has its number is remembered, so that it is not asked
+ * for again until the setting changes. */
 #include "bigtable/master/replication.h"
 
 #include <inttypes.h>
@@ -12,7 +14,7 @@
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/gfs.h"
 
-/* Files looked at after one reading of METADATA. */
+/* Files checked after one reading of METADATA. */
 #define FILES_MAX  4096
 #define PATH_BYTES 64
 
@@ -149,6 +151,7 @@ void replication_end(struct master_term *r)
         changed += is_changed;
         hash_map_put(&p->done, hash_key_u64(&number), NULL)->number = copies;
     }
+    POST(changed <= seen && seen <= FILES_MAX);
     hash_map_clear(&p->wanted);
     if (changed)
         master_note(r, EVENT_REPLICATION, "files=%zu", changed);

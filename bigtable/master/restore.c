@@ -1,4 +1,7 @@
-/* Making a table of a snapshot's tablets. */
+/* Making a table of a snapshot's tablets: a record that counts as being
+ * dropped, the rows of the tablets with the snapshot's files, and the record
+ * again, which makes the table known. A master that dies in between leaves a
+ * table that the next one removes. */
 #include "bigtable/master/restore.h"
 
 #include "base/core/panic.h"
@@ -7,7 +10,7 @@
 #include "bigtable/wire/snapshot_record.h"
 
 #define RETRY_US UINT64_C(100000)
-/* For so long its tablets are waited for, so that it can be used at once. */
+/* How long to wait for its tablets, so that it can be used at once. */
 #define SERVED_WAIT_US UINT64_C(10000000)
 
 static int put_tablets(struct master_term *r,
@@ -26,7 +29,7 @@ static int put_tablets(struct master_term *r,
         state->stamped_us = t->stamped_us;
         code = master_term_put_tablet(r, table, t->start, t->end, state,
                                       "restored", &done, err);
-        /* Rows of a table that nobody has used are ours alone. */
+        /* Nobody else writes rows of a table that is not known. */
     }
     mem_free(state);
     return code;
@@ -65,6 +68,8 @@ int retable_part(struct master_term *r,
                             s->has_access ? &s->access : NULL, &id, err);
     if (code)
         return code;
+    PRE(s->tablet_count > 0 && s->tablets[0].start.len == 0 &&
+        s->tablets[s->tablet_count - 1].end.len == 0);
     code = put_tablets(r, id, s, err);
     if (code == 0)
         code = tables_make_known(r, name, id, err);

@@ -1,7 +1,6 @@
-/* Tables made of what others were: see snapshots.h.
+/* Tables made of the state of others: see snapshots.h.
  *
- * Threads: the term's loop.
- */
+ * Threads: the term's loop. */
 #ifndef BIGTABLE_MASTER_RESTORE_H
 #define BIGTABLE_MASTER_RESTORE_H
 

@@ -1,5 +1,7 @@
-/* Where tablets are, written down: in METADATA, or for the root tablet in the
- * lock service. */
+/* The records of tablets, read and changed by the master: rows of METADATA, or
+ * for the root tablet a file of the lock service. Every change is conditional
+ * on t:location as it was read, so that a master that has lost its lock changes
+ * nothing that a later one has changed. */
 #include "base/core/panic.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
@@ -7,8 +9,8 @@
 
 /* --- the root tablet ----------------------------------------------------- */
 
-/* Make what a fresh cluster begins with: the root tablet, which nobody serves,
- * and METADATA among the tables. */
+/* Make the record of the root tablet, which nobody serves: a new cluster begins
+ * with it. */
 static int make_root(struct master_term *r, struct err *err)
 {
     struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
@@ -51,7 +53,7 @@ static int make_metadata_table(struct master_term *r, struct err *err)
     return code == ERR_EXISTS ? 0 : code;
 }
 
-/* The record as a row, whose values are in @parts. */
+/* The record as a row, encoded into @parts. */
 static struct metadata_row row_of_record(const struct tablet_record *rec,
                                          struct slice key,
                                          struct buf parts[3])
@@ -67,7 +69,7 @@ static struct metadata_row row_of_record(const struct tablet_record *rec,
                                  rec->split};
 }
 
-/* Read the record; @fn is told of it as if it were a row of METADATA. */
+/* Read the record, and call @fn for it as for a row of METADATA. */
 static int read_record(struct master_term *r,
                        metadata_row_fn fn,
                        void *ctx,
@@ -191,7 +193,9 @@ int master_term_set_location(struct master_term *r,
 {
     struct buf b = BUF_INIT;
     int code;
+
     PRE(t->busy);
+    PRE(l->server == 0 || l->epoch > t->epoch);
     tablet_location_put(l, &b);
     if (cluster_view_level(t) == LEVEL_ROOT)
         code = change_root(r, t, l, done, err);
@@ -200,8 +204,7 @@ int master_term_set_location(struct master_term *r,
     if (code == 0 && *done) {
         buf_clear(&t->location);
         buf_append_slice(&t->location, buf_slice(&b));
-        t->server = l->server;
-        t->epoch = l->epoch;
+        known_tablet_locate(t, l);
     }
     buf_close(&b);
     return code;
@@ -277,6 +280,7 @@ int master_term_put_tablet(struct master_term *r,
     struct buf b[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
     int code;
 
+    PRE(end.len == 0 || slice_cmp(start, end) < 0);
     metadata_key(table, end, &b[0]);
     tablet_bounds_put(&bounds, &b[1]);
     tablet_location_put(&nobody, &b[2]);

@@ -1,11 +1,11 @@
-/* Tablet servers: who lives, and what they say of themselves.
+/* Tablet servers: which of them live, and what they report.
  *
- * A server lives as long as it holds the lock of its file. One that answers
- * nothing, or says that it is another one, is probed: if its lock can be had,
- * it can serve no more, and will not: its file is deleted, and with it the name
- * under which it might take the lock again. If the lock is held, it may be cut
- * off from the master alone, and still serve; nothing is taken from it.
- */
+ * A server lives as long as it holds the lock of its file. A server that does
+ * not answer, or answers as another incarnation, is probed: if its lock can be
+ * acquired, it serves no more and never will, because its file is deleted, and
+ * with it the name under which it might take the lock again. If the lock is
+ * held, the server may be cut off from the master alone, and still serve;
+ * nothing is taken from it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,8 @@ int server_call(struct master_term *r,
 {
     struct rpc_call_options o = {.timeout_us = timeout_us};
     int code;
+
+    INVARIANT(!s->alive || s->channel);
     if (!s->alive || r->ending)
         return err_set(err, ERR_UNAVAILABLE, "tablet server %llu is gone",
                        (unsigned long long)s->number);
@@ -66,6 +68,8 @@ static int servers_order(struct master_term *r,
     };
     struct buf body = BUF_INIT;
     int code;
+
+    PRE(r->sequencer[0] != 0); /* Every order carries it. */
     tablet_order_put(&o, &body);
     code = server_call(r, s, method, buf_slice(&body), reply,
                        r->options->order_us, err);
@@ -135,21 +139,23 @@ servers_bury(struct master_term *r, struct known_server *s, const char *why)
     struct rpc_channel *channel = s->channel;
     if (!s->alive)
         return;
+    PRE(channel);
     master_note(r, EVENT_SERVER_DEATH, "server=%llu address=%s why=\"%s\"",
                 (unsigned long long)s->number, s->address, why);
     cluster_view_server_died(&r->view, s);
-    /* Its tablets are served again before any is moved. */
+    /* Recovering its tablets comes before moving any. */
     r->balanced_ns = master_term_now_ns(r);
     r->more_to_move = false;
-    /* What it had is needed soon: begin with its log now. */
+    /* Its log is needed soon: begin to sort it now. */
     (void)recover_is_sorted(r, s->number);
     master_term_changed(r);
-    /* Whoever waits for an answer of it need not. */
+    /* Calls that wait for its answer end with the channel. */
     s->channel = NULL;
     rpc_channel_free(channel);
+    POST(!s->alive && !s->channel);
 }
 
-/* Is the file's record that of @s? */
+/* Is the record in the file that of @s? */
 static bool is_record_of(struct chubby_handle *h, const struct known_server *s)
 {
     struct buf b = BUF_INIT;
@@ -161,7 +167,7 @@ static bool is_record_of(struct chubby_handle *h, const struct known_server *s)
     return is;
 }
 
-/* Take the lock of @s if it is free, and with it its life. */
+/* Take the lock of @s if it is free: then @s is dead. */
 static void take_lock(struct master_term *r,
                       struct known_server *s,
                       struct chubby_handle *h)
@@ -188,7 +194,8 @@ static void servers_probe(struct master_term *r, struct known_server *s)
     if (code == ERR_NOTFOUND)
         servers_bury(r, s, "its file is gone");
     else if (code == 0 && !is_record_of(h, s))
-        /* Its name is another's now, who could not have it before. */
+        /* Another server has its name, and could not have got it before @s
+         * ended. */
         servers_bury(r, s, "another has its name");
     else if (code == 0)
         take_lock(r, s, h);
@@ -205,7 +212,7 @@ void server_suspect(struct master_term *r, struct known_server *s)
 
 /* --- what they say ------------------------------------------------------- */
 
-/* All that a server says, page after page. */
+/* The report of a server, page by page. */
 struct collected {
     struct tablet_load *loads;
     size_t count;
@@ -273,6 +280,7 @@ servers_ask(struct master_term *r, struct known_server *s, struct err *err)
         mem_free(c.loads);
         return code;
     }
+    INVARIANT(s->channel);
     s->heard_ns = master_term_now_ns(r);
     s->suspect = false;
     cluster_view_note_loads(&r->view, s, c.loads, c.count, asked_ns,
@@ -281,7 +289,7 @@ servers_ask(struct master_term *r, struct known_server *s, struct err *err)
     return 0;
 }
 
-/* Until the next question, or until somebody suspects it. */
+/* Rest until the next status call, or until @s is suspected. */
 static void
 servers_rest(struct master_term *r, struct known_server *s, uint64_t us)
 {
@@ -291,8 +299,9 @@ servers_rest(struct master_term *r, struct known_server *s, uint64_t us)
     mutex_unlock(&r->mutex);
 }
 
-/* Is it worth a look at its lock? One that serves loses nothing by it. One that
- * joins has its file before its lock, and is spared until it was heard. */
+/* Should the lock of @s be probed? A server that serves loses nothing by it.
+ * One that is joining has its file before its lock, and is not probed until it
+ * has answered once. */
 static bool may_be_gone(const struct master_term *r,
                         const struct known_server *s,
                         const struct err *why,
@@ -319,8 +328,8 @@ static void servers_watch(struct master_term *r, void *arg)
             break;
         if (may_be_gone(r, s, &err, since))
             servers_probe(r, s);
-        /* One that is gone holds its lock for a while: whose tablets nobody
-         * serves is looked after more often than who is well. */
+        /* A dead server holds its lock for a while, and nobody serves its
+         * tablets meanwhile: probe it more often than others. */
         servers_rest(r, s,
                      code ? r->options->status_us / 8 : r->options->status_us);
     }
@@ -349,16 +358,17 @@ static void add_server(struct master_term *r,
     if (s || rec->number == 0 || rec->address.len == 0)
         return;
     s = cluster_view_add_server(&r->view, rec, mem_strdup(name));
+    PRE(!s->channel);
     s->channel = rpc_channel_new(s->address, &o);
-    /* Those that the master before left: whoever went with it is dead already.
-     * One that is just joining loses its file by it, and joins again. */
+    /* A server from before this term may have died with the old master: probe
+     * it. One that is just joining loses its file by that, and joins again. */
     s->suspect = !r->listed;
     master_note(r, EVENT_SERVER_JOIN, "server=%llu address=%s",
                 (unsigned long long)s->number, s->address);
     master_term_spawn(r, "watch", servers_watch, s);
 }
 
-/* A file that is empty, or gone again, is looked at when it changes. */
+/* A file that is empty, or gone again, is read when it changes. */
 static int read_server(struct master_term *r, const char *name, struct err *err)
 {
     char path[SERVER_FILE_BYTES];

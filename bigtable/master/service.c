@@ -200,7 +200,7 @@ static int move_to(struct master_term *r,
         .tablet = t->id, .from = t->server, .to = s->number};
     if (t->server == s->number)
         return 0;
-    t->busy = true;
+    known_tablet_hold(t);
     return move_tablet(r, t, s->number, &reply->unserved_us, err);
 }
 

@@ -1,11 +1,12 @@
-/* Shares of rates. */
+/* Shares of rates: a tenth by tablets, the rest by use. */
 #include "bigtable/master/shares.h"
 
 #include "base/core/buf.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "bigtable/wire/policy.h"
 
-/* Of the whole, what goes to all tablets alike. */
+/* The part of the whole that is shared by tablets. */
 #define ALIKE 0.1
 /* Smaller changes of a share are not worth a write. */
 #define STEP (SHARE_WHOLE / 20)
@@ -29,6 +30,7 @@ void shares_choose(const struct share_server *servers,
         double alike = part_of(servers[i].tablets, tablets);
         double used =
             requests ? part_of(servers[i].requests_per_s, requests) : alike;
+        INVARIANT(alike <= 1 && used <= 1);
         table_share_put(
             servers[i].number,
             (uint32_t)((ALIKE * alike + (1 - ALIKE) * used) * SHARE_WHOLE),

@@ -1,10 +1,9 @@
 /* How a table's rates are shared by its tablet servers: a pure decision.
  *
  * Most of a rate goes where it is used: to each server by its part of the rows
- * that were asked for lately. A small part goes to all tablets alike, so that a
- * server whose tablets nobody used gives something at once when somebody does;
- * what it gives then brings it more at the next decision.
- */
+ * that were requested lately. A small part is shared by all tablets alike, so
+ * that a server whose tablets were idle can grant something at once; that use
+ * then brings it more at the next decision. */
 #ifndef BIGTABLE_MASTER_SHARES_H
 #define BIGTABLE_MASTER_SHARES_H
 
@@ -23,12 +22,12 @@ struct share_server {
     uint64_t requests_per_s;
 };
 
-/* The shares of all of @servers, in their order, as wire/policy.h has them,
- * appended to @out. Together they are not above the whole. */
+/* Append the shares of all of @servers, in their order and in the form of
+ * wire/policy.h. Their sum is at most the whole. */
 void shares_choose(const struct share_server *servers,
                    size_t count,
                    struct buf *out);
-/* Do two such lists differ by so much that servers should know? */
+/* Do two such lists differ enough for servers to be told? */
 bool shares_differ(struct slice a, struct slice b);
 
 #endif /* BIGTABLE_MASTER_SHARES_H */

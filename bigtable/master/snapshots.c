@@ -1,4 +1,6 @@
-/* Snapshots as files: see snapshots.h. */
+/* Snapshots as files. One changes at a time; `snapshot_steps` of the term is
+ * odd while one does, so that a reading of METADATA beside it is not used for a
+ * sweep. */
 #include "bigtable/master/snapshots.h"
 
 #include <stdio.h>
@@ -74,6 +76,8 @@ static int write_file(struct master_term *r,
     char path[PATH_BYTES];
     struct buf bytes = BUF_INIT;
     int code;
+
+    PRE(record->tablet_count > 0);
     snapshot_record_put(record, &bytes);
     path_of(path, record->name);
     code = fs_mkdirs(r->options->fs, SNAPSHOTS_DIR, err);
@@ -110,15 +114,18 @@ static int check_free(struct master_term *r, struct slice name, struct err *err)
 
 /* --- one at a time ------------------------------------------------------- */
 
-/* The sweep sees by `snapshot_steps` that something went on beside it. */
+/* The sweep recognises by `snapshot_steps` that a snapshot changed beside it.
+ */
 static void master_snapshots_begin(struct master_term *r)
 {
     mutex_lock(&r->snapshot_lock);
+    INVARIANT(r->snapshot_steps % 2 == 0);
     r->snapshot_steps++;
 }
 
 static void master_snapshots_end(struct master_term *r)
 {
+    INVARIANT(r->snapshot_steps % 2 == 1);
     r->snapshot_steps++;
     mutex_unlock(&r->snapshot_lock);
 }
@@ -179,7 +186,7 @@ static int master_snapshots_drop(struct master_term *r,
     if (code == 0)
         code = policies_check_snapshot(r, principal, f.record.table, ACCESS_OWN,
                                        err);
-    /* A damaged one can be dropped, too, by those who may do anything. */
+    /* A damaged snapshot can be dropped by administrators. */
     else if (code == ERR_CORRUPT)
         code =
             policies_check_snapshot(r, principal, SLICE_EMPTY, ACCESS_OWN, err);
@@ -207,8 +214,8 @@ static bool is_over(const struct master_term *r,
     return s->expires_us && s->expires_us <= world_now_us(r->world);
 }
 
-/* Of a snapshot that does not say what list its table had, having been taken
- * before they did: the one that the table has now. */
+/* A snapshot of an older version has no list of rights: take the one that the
+ * table has now. */
 static int add_list(struct master_term *r,
                     struct snapshot_record *s,
                     struct buf *list,
@@ -282,7 +289,7 @@ typedef int (*each_fn)(struct master_term *r,
                        void *ctx,
                        struct err *err);
 
-/* Call @fn for each; one that is dropped meanwhile is passed over. */
+/* Call @fn for each; one that is dropped meanwhile is skipped. */
 static int master_snapshots_each(struct master_term *r,
                                  each_fn fn,
                                  void *ctx,
@@ -297,7 +304,7 @@ static int master_snapshots_each(struct master_term *r,
         struct snapshot_file f;
         struct slice name;
         if (!snapshot_of_file(slice_str(names[i]), &name))
-            continue; /* What a write that was cut short left. */
+            continue; /* The rest of an interrupted write. */
         code = read_file(r, name, &f, err);
         if (code == 0)
             code = fn(r, name, &f.record, ctx, err);
@@ -364,7 +371,8 @@ static int master_snapshots_mark(struct master_term *r,
             log_warn(r->world, "master", "drop snapshot %.*s: %s",
                      SLICE_ARG(name), why.text);
     }
-    /* Also for that one: files wait for a reading that does not meet it. */
+    /* Its files are marked too: they wait for a reading that does not find it.
+     */
     return snapshot_each_file(record, mark_file, &r->files, err);
 }
 

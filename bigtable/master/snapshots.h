@@ -2,19 +2,18 @@
  * system, BIGTABLE_FS_ROOT/snapshots/NAME.snap, each written whole or not at
  * all.
  *
- * Taking one asks the servers of all tablets for what they consist of, until
- * every tablet that there is has answered. A table is made of one in three
- * steps: a record of the table that counts as being dropped, so that the next
- * master clears away what is left should this one die; the rows of its tablets,
- * with the snapshot's files; the record again.
+ * Taking one asks the servers of all tablets for their state, until every
+ * tablet has answered. A table is made of one in three steps: a record of the
+ * table that counts as being dropped, so that the next master removes what is
+ * left if this one dies; the rows of its tablets, with the snapshot's files;
+ * the record again.
  *
- * While any of this goes on nothing is swept: files that are in none of
- * METADATA's rows any more may be about to be named by a snapshot.
+ * While a snapshot changes nothing is swept: files that no row of METADATA
+ * names any more may be about to be named by a snapshot.
  *
- * @principal is who asks: rights are those of the table it is of.
+ * @principal is the caller: its rights are those to the table of the snapshot.
  *
- * Threads: the term's loop. Everything parks.
- */
+ * Threads: the term's loop. Everything parks. */
 #ifndef BIGTABLE_MASTER_SNAPSHOTS_H
 #define BIGTABLE_MASTER_SNAPSHOTS_H
 
@@ -25,32 +24,38 @@
 
 struct master_term;
 
-/* ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID. */
+/* Take the snapshot o->name of the table o->table. ERR_NOTFOUND, ERR_EXISTS,
+ * ERR_INVALID. */
 MUST_CHECK int snapshots_take(struct master_term *r,
                               const struct snapshot_order *o,
                               struct err *err);
+/* Drop the snapshot o->name. ERR_NOTFOUND, ERR_DENIED. */
 MUST_CHECK int snapshots_drop(struct master_term *r,
                               struct slice principal,
                               const struct snapshot_order *o,
                               struct err *err);
+/* Make the table o->table of the snapshot o->name. ERR_NOTFOUND, ERR_EXISTS,
+ * ERR_INVALID, ERR_DENIED. */
 MUST_CHECK int snapshots_restore(struct master_term *r,
                                  struct slice principal,
                                  const struct snapshot_order *o,
                                  struct err *err);
+/* Make the table o->table of the table o->name as it is now. Errors as above.
+ */
 MUST_CHECK int snapshots_clone(struct master_term *r,
                                struct slice principal,
                                const struct snapshot_order *o,
                                struct err *err);
-/* Summaries, appended. */
+/* Append the summaries of all snapshots. */
 MUST_CHECK int
 snapshots_list(struct master_term *r, struct buf *out, struct err *err);
-/* The record without its tablets' groups, appended. */
+/* Append the record of o->name, without the groups of its tablets. */
 MUST_CHECK int snapshots_show(struct master_term *r,
                               const struct snapshot_order *o,
                               struct buf *out,
                               struct err *err);
-/* Mark the files of all, for the sweep, and drop those whose time is over. An
- * error: nothing may be swept. */
+/* Mark the files of all snapshots for the sweep, and drop those that have
+ * expired. After an error nothing may be swept. */
 MUST_CHECK int snapshots_mark(struct master_term *r, struct err *err);
 
 #endif /* BIGTABLE_MASTER_SNAPSHOTS_H */

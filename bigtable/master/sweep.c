@@ -1,5 +1,10 @@
-/* Removing SSTables that no tablet names, and logs of dead servers that no
- * tablet needs. */
+/* Removing SSTables that no tablet names, logs of dead servers that no tablet
+ * needs, and bulk loads that were abandoned.
+ *
+ * A file goes when two whole readings of METADATA have not found it
+ * (garbage.h), when no server may still name it (pending_outputs.h), when it
+ * has been due for the age of the options, and only while this master certainly
+ * holds its lock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +20,8 @@
 #define TABLES_DIR          "tables"
 #define SSTABLE_FILE_SUFFIX ".sst"
 #define SWEEP_PATH_BYTES    512
-/* Written to learn what time it is for files: no load's name begins so. */
+/* A file that is written to learn the file system's time; no load's name begins
+ * with a dot. */
 #define CLOCK_PATH LOADS_DIR "/.clock"
 
 /* --- marks --------------------------------------------------------------- */
@@ -39,7 +45,7 @@ mark_state(struct master_term *r, struct slice state, struct err *err)
     return code;
 }
 
-/* Whoever serves the tablet may yet name files. */
+/* The server of the tablet may still name files. */
 static int
 mark_place(struct master_term *r, struct slice location, struct err *err)
 {
@@ -74,7 +80,7 @@ int sweep_mark(struct master_term *r,
 
 /* --- sweep --------------------------------------------------------------- */
 
-/* The number that @name is, before @suffix. */
+/* Parse a name that is a number and @suffix. */
 static bool parse_name(const char *name, const char *suffix, uint64_t *number)
 {
     char *end;
@@ -152,7 +158,7 @@ static uint64_t sweep_directory(struct master_term *r,
     return removed;
 }
 
-/* The time by the clock that files' times are of; 0: it cannot be told. */
+/* The time by the clock that stamps files; 0: unknown. */
 static uint64_t files_now_us(struct master_term *r)
 {
     struct fs_info info;
@@ -162,8 +168,8 @@ static uint64_t files_now_us(struct master_term *r)
     return info.modified_us;
 }
 
-/* A bulk load that nobody has written to for LOAD_STALE_US. Both times are the
- * file system's: this machine's clock has no part in it. */
+/* Remove a bulk load that nobody has written to for LOAD_STALE_US. Both times
+ * are the file system's, not this machine's. */
 static void
 sweep_load(struct master_term *r, const char *name, uint64_t *removed)
 {

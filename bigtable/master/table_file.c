@@ -1,8 +1,11 @@
-/* Reading and writing tables' records. */
+/* Reading and writing tables' records. A name that is too long to exist gives
+ * the same error as one that does not exist, with the detail that clients act
+ * on. */
 #include "bigtable/master/table_file.h"
 
 #include <stdio.h>
 
+#include "base/core/panic.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
 
@@ -53,6 +56,8 @@ int table_file_write(struct master_term *r,
 {
     struct buf b = BUF_INIT;
     int code;
+
+    PRE(f->generation != 0 && rec->id == f->record.id);
     table_record_put(rec, &b);
     code =
         lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);

@@ -1,7 +1,7 @@
-/* A table's record, as the lock service keeps it.
+/* The record of a table: a file of the lock service, read with its generation
+ * and replaced on condition.
  *
- * One loop. Everything parks.
- */
+ * One loop. Everything parks. */
 #ifndef BIGTABLE_MASTER_TABLE_FILE_H
 #define BIGTABLE_MASTER_TABLE_FILE_H
 
@@ -19,7 +19,7 @@ struct master_term;
 #define TABLE_PATH_BYTES                                                       \
     (sizeof(BIGTABLE_LOCK_TABLES) + TABLE_NAME_BYTES_MAX + 2)
 
-/* A record, with what it borrows from. */
+/* A record, with the bytes that it borrows. */
 struct table_file {
     char path[TABLE_PATH_BYTES];
     struct buf bytes;
@@ -33,17 +33,18 @@ MUST_CHECK int table_file_read(struct master_term *r,
                                struct slice name,
                                struct table_file *f,
                                struct err *err);
-/* As table_file_read(), and one that is being dropped is none. */
+/* As table_file_read(), but a table that is being dropped does not exist. */
 MUST_CHECK int table_file_find(struct master_term *r,
                                struct slice name,
                                struct table_file *f,
                                struct err *err);
-/* Replace the record; what @rec borrows may be of @f. Errors: ERR_ABORTED: it
+/* Replace the record by @rec, which may borrow from @f. Errors: ERR_ABORTED: it
  * was written meanwhile. */
 MUST_CHECK int table_file_write(struct master_term *r,
                                 const struct table_file *f,
                                 const struct table_record *rec,
                                 struct err *err);
+/* Frees the bytes. */
 void table_file_close(struct table_file *f);
 
 #endif /* BIGTABLE_MASTER_TABLE_FILE_H */

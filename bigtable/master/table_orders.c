@@ -1,11 +1,14 @@
-/* Orders of clients for all tablets of a table, each given to its server. */
+/* Orders of clients about all tablets of a table: each is given to the servers
+ * of its tablets at once. Tablets that were moved or split meanwhile are looked
+ * up, and the order is given again, until all have obeyed or one has refused
+ * for good. An order may so reach a tablet twice; all of them may. */
 #include "base/core/panic.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/wire/data_calls.h"
 
 #define RETRY_US UINT64_C(100000)
 
-/* One order to one server, about a tablet or all of them. */
+/* An order to one server, about one tablet or all of them. */
 struct table_job {
     struct known_server *server;
     struct known_tablet as_known; /* Ids and key alone. */
@@ -23,6 +26,7 @@ static void run_job(struct master_term *r, void *arg)
     struct table_job *j = arg;
     j->code = server_order(r, j->server, j->method, &j->as_known, j->row,
                            j->row_end, &j->err);
+    INVARIANT(*j->left > 0);
     --*j->left;
 }
 
@@ -35,6 +39,7 @@ static struct table_job *start_job(struct master_term *r,
                                    struct table_job *next)
 {
     struct table_job *j = mem_zalloc(1, sizeof(*j));
+    PRE(!t || (t->stage == STAGE_SERVED && t->server == s->number));
     j->server = s;
     j->method = method;
     j->row = o->row;
@@ -63,7 +68,7 @@ has_rows(const struct known_tablet *t, struct slice row, struct slice row_end)
 }
 
 /* Start an order for each tablet of @table with rows in the range; *@unserved:
- * there is one that nobody serves now. */
+ * one of them is not served now. */
 static struct table_job *start_jobs(struct master_term *r,
                                     uint64_t table,
                                     uint32_t method,
@@ -104,15 +109,16 @@ static void wait_for_jobs(struct master_term *r, const unsigned *left)
     }
 }
 
-/* Has a tablet moved, split or lost its server, so that the order is to be
- * given again to whoever has its rows now? */
+/* Has the tablet moved, split or lost its server, so that the order must be
+ * given again? */
 static bool is_passing(int code)
 {
     return code == ERR_NOTFOUND || code == ERR_UNAVAILABLE ||
            code == ERR_CLOSED || code == ERR_BUSY;
 }
 
-/* The worst outcome: one that is final before one that passes. */
+/* Free the jobs. Returns the worst outcome: a final error rather than a passing
+ * one. */
 static int end_jobs(struct table_job *jobs, struct err *err)
 {
     int code = 0;
@@ -182,7 +188,7 @@ int tables_order(struct master_term *r,
             return code;
         if (code == 0 && method != TABLET_SPLIT)
             return 0;
-        /* Who has its rows now? */
+        /* Find the tablets that have its rows now. */
         if (tables_read_rows(r, id, &why) && !master_term_is_current(r))
             return master_term_over(err);
         if (code == 0)

@@ -21,7 +21,8 @@
 #include "bigtable/wire/data_calls.h"
 
 #define RETRY_US UINT64_C(100000)
-/* A new table's tablet is waited for, so that it can be used at once. */
+/* How long to wait for a new table's tablet, so that the table can be used at
+ * once. */
 #define CREATE_WAIT_US UINT64_C(10000000)
 
 int tables_find_schema(struct master_term *r,
@@ -62,8 +63,8 @@ int tables_check_name(struct slice name, struct err *err)
 
 /* --- create -------------------------------------------------------------- */
 
-/* There is a record of that name. One that is being dropped is none that
- * exists: whoever waits a little can have the name. */
+/* The error for a record that has the name: if its table is being dropped, the
+ * name is free soon. */
 static int in_the_way(struct master_term *r, struct slice name, struct err *err)
 {
     struct table_file f;
@@ -78,7 +79,7 @@ static int in_the_way(struct master_term *r, struct slice name, struct err *err)
                           SLICE_ARG(name));
 }
 
-/* @unfinished: it counts as being dropped. */
+/* Write the record of a new table; @unfinished: it counts as being dropped. */
 static int make_record(struct master_term *r,
                        const struct table_order *o,
                        struct slice creator,
@@ -95,7 +96,7 @@ static int make_record(struct master_term *r,
     if (code)
         return code;
     rec.id = *id;
-    /* It is nobody else's from its first moment on. */
+    /* The policy first: the table has its owner from its first moment. */
     code = policies_made(r, *id, creator, access, err);
     if (code)
         return code;
@@ -132,13 +133,13 @@ static int first_tablet(struct master_term *r, uint64_t table, struct err *err)
     return code ? code : tables_read_rows(r, table, err);
 }
 
-/* A table whose record could be written and its first tablet not. */
+/* A table whose record was written, and whose first tablet could not be. */
 struct bare_table {
     char *name; /* Owned. */
     uint64_t id;
 };
 
-/* Is there a record without a tablet still? */
+/* Is the record still there, and still without a tablet? */
 static bool is_bare(struct master_term *r, const struct bare_table *t)
 {
     struct table_file f;
@@ -208,7 +209,7 @@ int tables_create(struct master_term *r,
 
 /* --- alter --------------------------------------------------------------- */
 
-/* Tell one server of a table's schema, until it obeys or is dead. */
+/* Send a table's schema to one server, until it has it or is dead. */
 struct telling {
     struct known_server *server;
     const struct table_record *record;
@@ -231,11 +232,12 @@ static void tables_notify(struct master_term *r, void *arg)
             break;
     }
     buf_close(&body);
+    INVARIANT(*t->left > 0);
     --*t->left;
     mem_free(t);
 }
 
-/* All live servers, because a tablet may have been on its way to any. */
+/* Send it to all live servers, because a tablet may be on its way to any. */
 static int notify_all(struct master_term *r,
                       const struct table_record *rec,
                       struct err *err)
@@ -250,7 +252,7 @@ static int notify_all(struct master_term *r,
         left++;
         master_term_spawn(r, "tell", tables_notify, t);
     }
-    /* They point at what is ours: all of them are waited for. */
+    /* The fibers point to our variables: wait for all of them. */
     while (left > 0) {
         mutex_lock(&r->mutex);
         cond_wait(&r->changed, &r->mutex);
@@ -274,6 +276,7 @@ static int tables_alter_record(struct master_term *r,
         schema_encode(schema, &encoded);
         rec.schema = buf_slice(&encoded);
         rec.generation++;
+        INVARIANT(rec.generation > f->record.generation);
         code = table_file_write(r, f, &rec, err);
     }
     if (code == 0)
@@ -296,7 +299,7 @@ int tables_alter(struct master_term *r,
         table_file_close(&f);
         if (code != ERR_ABORTED)
             return code;
-        code = 0; /* Somebody changed it at the same time: once more. */
+        code = 0; /* It was changed at the same time: try again. */
     }
     return code;
 }

@@ -1,6 +1,6 @@
 /* Dropping tables: the record is marked `dropping`, tablets are taken back and
- * their rows removed, then the record goes; a marked one is dropped on by the
- * next master. Files are garbage then. */
+ * their rows removed, then the record is deleted. The next master continues a
+ * drop that it finds marked. The files are garbage then. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -41,6 +41,8 @@ remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
     bool done = false;
     bool found = true;
     int code = 0;
+
+    PRE(t->busy);
     if (t->stage != STAGE_UNASSIGNED)
         code = take_back(r, t, err);
     if (code == 0 && !t->is_fresh)
@@ -67,9 +69,9 @@ static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
             return 0;
         if (t) {
             int code;
-            t->busy = true;
+            known_tablet_hold(t);
             code = remove_tablet(r, t, &why);
-            t->busy = false;
+            known_tablet_release(t);
             if (code == 0) {
                 cluster_view_remove(&r->view, t);
                 continue;
@@ -96,7 +98,7 @@ static int finish_drop(struct master_term *r,
     code = tables_read_rows(r, table, err);
     if (code == 0)
         code = drop_tablets(r, table, err);
-    /* A split may have been written down behind our back. */
+    /* A split may have added a row while tablets were removed. */
     if (code == 0)
         code = tables_read_rows(r, table, err);
     if (code == 0)
@@ -117,8 +119,8 @@ struct drop_job {
     uint64_t table;
 };
 
-/* Finish the drop if the record has the mark: a table that was dropped, that an
- * earlier master began to drop, or that could not be made of a snapshot. */
+/* Finish the drop if the record is marked: the table was dropped, an earlier
+ * master began to drop it, or it could not be made of a snapshot. */
 static int
 drop_marked(struct master_term *r, const struct drop_job *j, struct err *err)
 {

@@ -1,13 +1,16 @@
-/* The scale of tablets' weights. */
+/* The scale of tablets' weights: the parts that count, divided by what there is
+ * of each in the cluster. */
 #include "bigtable/master/weight.h"
 
-/* How much each share counts, when it counts in full. */
+#include "base/core/panic.h"
+
+/* The weight of each share when it counts in full. */
 #define TABLETS_PART  1.0
 #define BYTES_PART    1.0
 #define REQUESTS_PART 2.0
 #define MEMORY_PART   0.5
 
-/* @part as far as @have is of @full. */
+/* @part, reduced in proportion while @have is below @full. */
 static double weight_counted(double part, double have, double full)
 {
     if (have <= 0)
@@ -36,6 +39,7 @@ struct weight_scale weight_scale_of(const struct weight_totals *t)
                                  WEIGHT_MEMORY_FULL_PERCENT / 100);
     double all = TABLETS_PART + bytes + requests + memory;
 
+    INVARIANT(all >= TABLETS_PART);
     return (struct weight_scale){
         .tablet = per_unit(TABLETS_PART, all, servers, (double)t->tablets),
         .byte = per_unit(bytes, all, servers, (double)t->use.bytes),

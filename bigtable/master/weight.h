@@ -1,10 +1,9 @@
-/* How much of a server a tablet takes: one number made of its share of all
+/* How much of a server a tablet takes: one number, made of its share of all
  * tablets, bytes, requests and memory. Pure.
  *
- * Each share is weighed, and all are scaled so that the mean load of a server
- * is 1. Requests and memory count only as far as they matter: a cluster that
- * does little is balanced by tablets and bytes alone, so that chance requests
- * move nothing.
+ * Each share is weighted, and all are scaled so that the mean load of a server
+ * is 1. Requests and memory count only as far as they matter: an idle cluster
+ * is balanced by tablets and bytes alone, so that chance requests move nothing.
  */
 #ifndef BIGTABLE_MASTER_WEIGHT_H
 #define BIGTABLE_MASTER_WEIGHT_H
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a tablet, or, added up, of many. */
+/* The use of a tablet, or the sum of many. */
 struct tablet_use {
     uint64_t bytes;
     uint64_t memory_bytes;
@@ -34,13 +33,15 @@ struct weight_scale {
     double memory_byte;
 };
 
-/* Requests per second and server from which on they count in full. */
+/* Requests per second and server at which they count in full. */
 #define WEIGHT_REQUESTS_FULL 200
-/* Part of the servers' memory from which on it counts in full, in percent. */
+/* Part of the servers' memory at which it counts in full, in percent. */
 #define WEIGHT_MEMORY_FULL_PERCENT 25
 
+/* The scale that makes the mean load of a server 1. */
 struct weight_scale weight_scale_of(const struct weight_totals *t);
 
+/* The weight of a tablet with the use @u. */
 static inline double weight_of(const struct weight_scale *s,
                                const struct tablet_use *u)
 {
