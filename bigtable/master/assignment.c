@@ -50,6 +50,7 @@ static void server_heap_fill(struct server_heap *h, size_t server_count)
 static size_t server_heap_find(const struct server_heap *h,
                                const struct assignment_tablet *t)
 {
+    PRE(h->count > 0);
     if (t->only != 0) {
         for (size_t i = 0; i < h->count; i++)
             if (h->servers[h->at[i]].number == t->only)
@@ -102,6 +103,7 @@ size_t assignment_choose(struct assignment_server *servers,
         servers, mem_alloc((server_count + 1) * sizeof(uint32_t)), 0};
     size_t given = 0;
 
+    PRE(up_to <= LEVEL_USER);
     for (uint32_t i = 0; i < tablet_count; i++)
         queue[i] = (struct queued){&tablets[i], i};
     qsort(queue, tablet_count, sizeof(*queue), compare_queued);

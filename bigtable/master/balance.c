@@ -70,6 +70,8 @@ static bool is_outside(const struct balancing *b, int percent)
     double band = b->mean * percent / 100;
     uint32_t most = most_loaded(b);
     uint32_t least = least_loaded(b);
+
+    PRE(percent > 0);
     return most != NOBODY && least != NOBODY &&
            (b->servers[most].load > b->mean + band ||
             b->servers[least].load < b->mean - band);
@@ -96,6 +98,8 @@ best_tablet(const struct balancing *b, uint32_t from, uint32_t to)
     double gap = b->servers[from].load - b->servers[to].load;
     uint32_t below = NOBODY;
     uint32_t above = NOBODY;
+
+    PRE(from < b->server_count && to < b->server_count);
     for (uint32_t i = b->first[from]; i < b->first[from + 1]; i++) {
         const struct balance_tablet *t = &b->tablets[b->order[i]];
         if (!is_worth_it(t, from, gap))

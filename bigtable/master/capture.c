@@ -114,6 +114,7 @@ static const struct capture_answer *answer_of(const struct table_state *s,
 
 static void wait_until(struct capturing *c, unsigned left)
 {
+    PRE(left <= CAPTURES_MAX);
     while (c->left > left) {
         mutex_lock(&c->term->mutex);
         cond_wait(&c->term->changed, &c->term->mutex);

@@ -58,6 +58,7 @@ void known_tablet_locate(struct known_tablet *t,
 
 static void free_tablet(struct known_tablet *t)
 {
+    PRE(!t->busy); /* INV-2 */
     buf_close(&t->key);
     buf_close(&t->start);
     buf_close(&t->end);
@@ -259,6 +260,7 @@ note_use(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
 static void
 note_load(struct known_tablet *t, const struct tablet_load *l, uint64_t now_ns)
 {
+    PRE(l->id == t->id);
     if (l->epoch != t->epoch)
         return;
     note_use(t, l, now_ns);

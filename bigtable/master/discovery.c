@@ -102,6 +102,7 @@ static int open_store(struct master_term *r, struct err *err)
 static int
 wait_for_level(struct master_term *r, enum tablet_level level, struct err *err)
 {
+    PRE(level != LEVEL_ROOT);
     r->awaits = level == LEVEL_METADATA ? "the root tablet to be served"
                                         : "all of METADATA to be served";
     while (cluster_view_open_level(&r->view) < level)
@@ -117,6 +118,8 @@ static int make_first_tablet(struct master_term *r, struct err *err)
     struct buf start = BUF_INIT;
     bool done;
     int code;
+
+    PRE(r->store);
     metadata_root_end(&start);
     code = master_term_make_tablet(r, METADATA_TABLE_ID, buf_slice(&start),
                                    SLICE_EMPTY, &done, err);
@@ -150,6 +153,8 @@ static int read_metadata(struct master_term *r, struct err *err)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     int code;
+
+    PRE(r->store);
     metadata_table_range(METADATA_TABLE_ID, &start, &end);
     code = read_until_done(r, buf_slice(&start), buf_slice(&end),
                            LEVEL_METADATA, err);

@@ -31,6 +31,8 @@ static void run_move(struct master_term *r, void *arg)
     struct known_server *s = cluster_view_server(&r->view, j->to);
     struct err err = ERR_INIT;
     uint64_t id = j->tablet->id;
+
+    PRE(j->tablet->busy && s);
     if (move_tablet(r, j->tablet, j->to, NULL, &err))
         log_warn(r->world, "master", "move tablet %llu: %s",
                  (unsigned long long)id, err.text);
@@ -93,6 +95,7 @@ static void housekeeping_balance(struct master_term *r)
     struct balance_move *moves = mem_alloc(max * sizeof(*moves));
     size_t count;
 
+    PRE(r->ready);
     housekeeping_view(r, &v);
     count = balance_choose(v.servers, p->server_count, v.tablets,
                            v.tablet_count, moves, max);
@@ -139,6 +142,8 @@ static void housekeeping_reread(struct master_term *r, void *arg)
     struct err err = ERR_INIT;
     uint64_t steps = r->snapshot_steps;
     int code;
+
+    PRE(r->rereading && r->ready);
     (void)arg;
     sweep_begin(r);
     code = replication_begin(r, &err);

@@ -17,6 +17,8 @@ int lock_state_read(struct chubby *c,
     struct chubby_handle *h = NULL;
     struct chubby_stat stat;
     int code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+
+    PRE(path[0] == '/');
     buf_clear(out);
     if (code == 0)
         code = chubby_read(h, out, &stat, err);
@@ -37,6 +39,7 @@ int lock_state_write(struct chubby *c,
     unsigned flags = CHUBBY_READ | CHUBBY_WRITE;
     int code;
 
+    PRE(path[0] == '/');
     if (generation == 0)
         flags |= CHUBBY_CREATE | CHUBBY_NEW;
     code = chubby_open(c, path, flags, generation ? NULL : &o, &h, err);
@@ -50,6 +53,8 @@ int lock_state_remove(struct chubby *c, const char *path, struct err *err)
 {
     struct chubby_handle *h = NULL;
     int code = chubby_open(c, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h, err);
+
+    PRE(path[0] == '/');
     if (code == 0)
         code = chubby_delete(h, err);
     chubby_close(h);

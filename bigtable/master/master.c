@@ -89,6 +89,8 @@ static int open_directory(struct master_term *r, struct err *err)
     struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
     int code = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
                            &r->servers, err);
+
+    PRE(r->lock);
     if (code == 0)
         code = servers_refresh(r, err);
     r->listed = true;
@@ -100,6 +102,7 @@ static void master_discover(struct master_term *r, void *arg)
 {
     struct err err = ERR_INIT;
     int code = master_term_discover(r, &err);
+
     (void)arg;
     r->awaits = "the records of tables";
     if (code == 0)
@@ -155,6 +158,8 @@ static int make_keys(struct master_term *r, struct err *err)
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
     int code = lock_keys(fs, &lock, err);
+
+    PRE(r->options->fs && r->options->master_keys);
     if (code)
         return code;
     code =
@@ -176,6 +181,8 @@ static void follow_master_key(struct master_term *r)
 static int open_keys(struct master_term *r, struct err *err)
 {
     int code;
+
+    PRE(r->lock && r->options->fs);
     if (fs_keyring(r->options->fs))
         return 0;
     if (!chubby_is_safe(r->chubby))
@@ -249,6 +256,7 @@ static void master_term_init(struct master_term *r, struct master *m)
 /* Wait until all fibers and calls of the term have ended. */
 static void master_drain(struct master_term *r)
 {
+    PRE(r->ending);
     mutex_lock(&r->mutex);
     while (r->tasks || r->calls > 0)
         (void)cond_wait_us(&r->changed, &r->mutex, r->world, LOOK_US_MIN);
@@ -306,6 +314,8 @@ static void master_term_once(struct master *m)
 static void master_run_terms(void *arg)
 {
     struct master *m = arg;
+
+    PRE(!m->term);
     while (!m->stopping && fiber_check(NULL) == 0) {
         master_term_once(m);
         if (!m->stopping && fiber_check(NULL) == 0)
@@ -373,6 +383,7 @@ void master_stop(struct master *m)
     fiber_cancel(m->fiber);
     fiber_join(m->fiber);
     m->fiber = NULL;
+    POST(!m->term);
 }
 
 void master_close(struct master *m)

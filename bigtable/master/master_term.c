@@ -21,6 +21,8 @@ static void run_task(void *arg)
 {
     struct task_entry *e = arg;
     struct master_term *r = e->term;
+
+    PRE(e->fn);
     e->fn(r, e->arg);
     INVARIANT(*e->link == e);
     *e->link = e->next;
@@ -74,6 +76,7 @@ void master_term_end(struct master_term *r,
                      const char *why,
                      const struct err *err)
 {
+    PRE(why);
     if (r->ending)
         return;
     r->ending = true; /* INV-3 */

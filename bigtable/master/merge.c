@@ -56,6 +56,8 @@ static int read_state(struct master_term *r,
 {
     struct buf behind = BUF_INIT;
     int code;
+
+    PRE(t->busy);
     buf_append_slice(&behind, buf_slice(&t->key));
     buf_append_byte(&behind, '\0');
     code = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
@@ -74,6 +76,8 @@ make_compact(struct master_term *r, struct known_tablet *t, struct err *err)
     struct known_server *s = cluster_view_server(&r->view, t->server);
     bool inside = false;
     int code = read_state(r, t, &p->lower_bytes, &p->lower, err);
+
+    PRE(t->busy);
     if (code == 0)
         code = tablet_files_inside(p->lower.groups, buf_slice(&t->start),
                                    buf_slice(&t->end), &inside, err);
@@ -195,6 +199,8 @@ remove_row(struct master_term *r, const struct known_tablet *t, struct err *err)
                                 .if_location = buf_slice(&t->location),
                                 .remove = true};
     bool done;
+
+    PRE(t->busy);
     return metadata_change(r->store, &c, &done, err);
 }
 
@@ -242,6 +248,8 @@ static int
 merge_tablets(struct master_term *r, struct merging *m, struct err *err)
 {
     int code = make_compact(r, m->lower, err);
+
+    PRE(m->lower->busy && m->upper->busy);
     if (code == 0)
         code = make_compact(r, m->upper, err);
     if (code == 0)
@@ -305,6 +313,7 @@ void merge_some(struct master_term *r)
                 cluster_view_level(t) == LEVEL_USER && !t->has_split};
     }
     count = merge_choose(&rules, view, p->tablet_count, chosen, MERGES_MAX);
+    INVARIANT(count <= MERGES_MAX);
     for (size_t i = 0; i < count; i++) {
         struct merging *m = mem_alloc(sizeof(*m));
         *m = (struct merging){p->tablets[chosen[i]], p->tablets[chosen[i] + 1]};

@@ -157,6 +157,8 @@ repair_row(struct metadata_table *t, const struct row_read *r, struct err *err)
     struct quarry_mutation *m = quarry_mutation_new(r->row.key);
     bool matched = false;
     int code;
+
+    PRE(t->table);
     replace_column(t, m, "location", r->row.location);
     replace_column(t, m, "tablet", r->row.tablet);
     code = quarry_check_and_mutate(t->table, r->row.key, filter, m, NULL, NULL,
@@ -181,6 +183,8 @@ static int take_row(struct metadata_table *t,
     bool in_order = slice_eq(r.first_location, r.row.location) &&
                     slice_eq(r.first_tablet, r.row.tablet);
     int code = 0;
+
+    PRE(t->table);
     if (!in_order && !fault_hit("master.order_by_clock"))
         code = repair_row(t, &r, err);
     else if (!in_order) {
@@ -197,6 +201,8 @@ static int run_scan(struct metadata_table *t,
                     struct err *err)
 {
     const struct quarry_row *row;
+
+    PRE(t->table && fn);
     for (;;) {
         int code = quarry_scanner_next(s, &row, err);
         if (code == 0 && row)
@@ -220,6 +226,7 @@ static int table_scan(struct metadata_store *s,
     struct quarry_scanner *scanner = NULL;
     int code = open_table(t, err);
 
+    PRE(fn);
     if (code)
         return code;
     filter = record_filter();
@@ -238,6 +245,8 @@ static struct quarry_mutation *mutation_of(const struct metadata_table *t,
                                            const struct metadata_change *c)
 {
     struct quarry_mutation *m = quarry_mutation_new(c->key);
+
+    PRE(c->key.len > 0);
     if (c->remove) {
         quarry_mutation_delete_row(m);
         return m;

@@ -80,6 +80,8 @@ bool pending_outputs_are_settled(const struct pending_outputs *m,
     uint64_t server = cluster_id_server(number);
     const union hash_value *alive =
         hash_map_get(&r->decided, hash_key_u64(&server));
+
+    INVARIANT(m->whole <= 2); /* INV-1 */
     if (m->whole < 2 || server > r->newest)
         return false;
     if (alive)

@@ -91,6 +91,8 @@ static int
 place_refused(struct master_term *r, struct known_tablet *t, struct err *err)
 {
     struct err why = ERR_INIT;
+
+    PRE(err->code != 0);
     log_warn(r->world, "master", "load tablet %llu: %s",
              (unsigned long long)t->id, err->text);
     if (t->failures < REFUSALS_MAX)
@@ -187,6 +189,8 @@ start_placing(struct master_term *r, struct known_tablet *t, uint64_t server)
 {
     struct placing *p = mem_alloc(sizeof(*p));
     struct known_server *s = cluster_view_server(&r->view, server);
+
+    PRE(server != 0);
     *p = (struct placing){t, server};
     known_tablet_hold(t);
     if (s) {

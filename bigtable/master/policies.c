@@ -81,6 +81,8 @@ static int is_administrator(struct master_term *r,
     const struct cluster_roles *roles = r->options->roles;
     struct access_list *l = NULL;
     int code = read_cluster(r, &l, err);
+
+    PRE(r->chubby);
     *is = cluster_roles_has(roles, principal) ||
           (l && (access_rights(l, principal, EVERY) & ACCESS_OWN));
     if (any)
@@ -131,6 +133,8 @@ static int check_family(struct master_term *r,
     struct policy_file f;
     bool is = false;
     int code = policy_file_read(r, table, &f, err);
+
+    PRE(right != 0);
     if (code == 0)
         code = list_of(r, &f, &l, err);
     policy_file_close(&f);
@@ -150,6 +154,8 @@ int policies_check_table(struct master_term *r,
 {
     uint64_t table = 0;
     int code;
+
+    PRE(right != 0);
     if (cluster_roles_has(r->options->roles, principal))
         return 0;
     code = tables_find(r, name, &table, err);
@@ -188,6 +194,8 @@ static int check_snapshot_order(struct master_term *r,
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     if (code == 0 && is_clone && !is_for_job(r, call, o.table))
         code = check_create(r, call->principal, err);
     return code ? code
@@ -203,6 +211,8 @@ static int check_table_order(struct master_term *r,
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
+
+    PRE(right == ACCESS_OWN || right == ACCESS_WRITE);
     if (code)
         return code;
     return policies_check_table(r, call->principal, o.name, right, err);
@@ -253,6 +263,8 @@ int policies_list(struct master_term *r,
     struct policy_file f = {.bytes = BUF_INIT};
     uint64_t table = 0;
     int code = tables_find(r, name, &table, err);
+
+    PRE(r->ready);
     *any = false;
     if (code == 0)
         code = policy_file_read(r, table, &f, err);
@@ -274,6 +286,8 @@ int policies_made(struct master_term *r,
     struct policy_file f = {.bytes = BUF_INIT};
     struct buf list = BUF_INIT;
     int code;
+
+    PRE(r->chubby);
     if (!access &&
         (!cluster_roles_are_proved(r->options->roles) || creator.len == 0))
         return 0;
@@ -324,6 +338,8 @@ int policies_show(struct master_term *r, struct rpc_call *call, struct err *err)
     struct policy_file f = {.bytes = BUF_INIT};
     uint64_t table = 0;
     int code = policy_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     if (code == 0 && !is_cluster(o.table))
         code = tables_find(r, o.table, &table, err);
     if (code == 0)
@@ -375,6 +391,8 @@ static int find_family(struct change *c, struct err *err)
     struct schema *schema = NULL;
     uint64_t generation;
     int code;
+
+    PRE(c->term->ready);
     if (c->table == 0 || c->what.kind != POLICY_GRANT ||
         slice_eq(c->what.family, EVERY))
         return 0;
@@ -400,6 +418,8 @@ static int check_list(struct change *c, struct slice text, struct err *err)
     struct access_list *l;
     unsigned rights;
     int code = access_parse(text, &l, err);
+
+    PRE(c->term->ready);
     if (code)
         return code;
     rights = access_rights(l, c->principal, EVERY);
@@ -425,6 +445,7 @@ static int check_list(struct change *c, struct slice text, struct err *err)
  * stays its owner, unless he is an administrator. */
 static int start_list(struct change *c, struct buf *list, struct err *err)
 {
+    PRE(list);
     if (c->administrator || c->what.kind == POLICY_REVOKE)
         return 0;
     return access_change(SLICE_EMPTY, true, EVERY, SLICE_LIT("own"),
@@ -440,6 +461,8 @@ static int make_list(struct change *c,
     const struct policy_change *w = &c->what;
     struct buf before = BUF_INIT;
     int code = 0;
+
+    PRE(w->kind != POLICY_QUOTA && w->kind != POLICY_RATE);
     f->policy.has_access = w->kind != POLICY_OPEN;
     if (w->kind == POLICY_OPEN)
         return 0;
@@ -463,6 +486,8 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
 {
     struct buf list = BUF_INIT;
     int code = 0;
+
+    PRE(c->table == 0 || c->what.kind != POLICY_ROLE);
     if (c->what.kind == POLICY_RATE) {
         const struct principal_rate rate = {c->what.principals,
                                             c->what.quota.reads_per_s,
@@ -513,6 +538,8 @@ int policies_change(struct master_term *r,
 {
     struct change c = {.term = r, .principal = call->principal};
     int code = policy_change_get(call->body, &c.what, err);
+
+    PRE(r->ready);
     if (code == 0 && !is_cluster(c.what.table))
         code = tables_find(r, c.what.table, &c.table, err);
     if (code == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)

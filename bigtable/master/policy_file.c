@@ -19,6 +19,8 @@ int policy_file_read(struct master_term *r,
 {
     char path[POLICY_PATH_BYTES];
     int code;
+
+    PRE(r->chubby);
     *f = (struct policy_file){.bytes = BUF_INIT};
     policy_path(table, path);
     code = lock_state_read(r->chubby, path, &f->bytes, &f->generation, err);
@@ -78,6 +80,8 @@ static int guard_node(struct chubby *c,
     struct chubby_stat stat = {.is_directory = false};
     int code =
         chubby_open(c, path, CHUBBY_READ | CHUBBY_CHANGE_ACL, NULL, &h, err);
+
+    PRE(path[0] == '/');
     if (code)
         return code;
     code = chubby_set_acl(h, NULL, GUARD, GUARD, err);

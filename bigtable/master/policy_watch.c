@@ -59,6 +59,7 @@ void policy_use_judge(struct master_term *r,
         q->stored_bytes && p->use.stored_bytes > q->stored_bytes;
     p->memory_is_over =
         q->memory_bytes && p->use.memory_bytes > q->memory_bytes;
+    POST(!quota_is_none(q) || !(p->stored_is_over || p->memory_is_over));
 }
 
 static int compare_servers(const void *a, const void *b)
@@ -95,6 +96,8 @@ static void put_shares(struct master_term *r, uint64_t table, struct buf *out)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     size_t count = 0;
+
+    PRE(table != METADATA_TABLE_ID);
     if (table)
         metadata_table_range(table, &start, &end);
     for (size_t i = table ? cluster_view_at(p, buf_slice(&start)) : 0;
@@ -165,6 +168,7 @@ void policies_close(struct master_term *r)
     struct hash_slot *slot;
     if (!r->policies)
         return;
+    PRE(r->ending && !r->policies->looking);
     while ((slot = hash_map_next(&r->policies->tables, &at)) != NULL)
         free_watched(slot->value.pointer);
     hash_map_close(&r->policies->tables);
@@ -206,6 +210,8 @@ int policies_load(struct master_term *r, struct err *err)
     size_t count = 0;
     int code = chubby_open(r->chubby, BIGTABLE_LOCK_POLICIES, CHUBBY_READ, NULL,
                            &h, err);
+
+    PRE(r->known && !r->ready);
     if (code == 0)
         code = chubby_list(h, &names, &count, err);
     chubby_close(h);
@@ -223,6 +229,8 @@ static bool has_changed(struct master_term *r, const struct watched *w)
     struct table_policy p = {.quota = w->quota};
     struct buf shares = BUF_INIT;
     bool changed;
+
+    PRE(r->policies);
     policy_use_judge(r, w->table, &p);
     if (w->has_rates)
         put_shares(r, w->table, &shares);
@@ -253,6 +261,8 @@ static void write_use(struct master_term *r, uint64_t table)
     struct buf shares = BUF_INIT;
     struct err err = ERR_INIT;
     int code = policy_file_read(r, table, &f, &err);
+
+    PRE(r->policies);
     if (code == 0 && f.generation == 0) { /* It was dropped. */
         policy_watch_forget(r, table);
     } else if (code == 0) {
@@ -281,6 +291,8 @@ static void policy_watch_look(struct master_term *r, void *arg)
     size_t count = 0;
     size_t at = 0;
     struct hash_slot *slot;
+
+    PRE(watch && watch->looking);
     (void)arg;
     while ((slot = hash_map_next(&watch->tables, &at)) != NULL)
         if (has_changed(r, slot->value.pointer))

@@ -84,6 +84,7 @@ list_segments(struct master_term *r, struct recovery *v, struct err *err)
     size_t count;
     int code;
 
+    PRE(!v->segments);
     log_path(v->log, "", path);
     code = fs_list(r->options->fs, path, &names, &count, err);
     if (code == ERR_NOTFOUND) {
@@ -117,6 +118,8 @@ static int sort_segment_call(struct master_term *r,
     };
     struct buf body = BUF_INIT;
     int code;
+
+    PRE(s->segment < s->recovery->segment_count);
     log_order_put(&o, &body);
     code = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), &reply,
                        r->options->order_us, err);
@@ -140,6 +143,8 @@ static void
 note_failed(struct master_term *r, const struct sorting *s, int code)
 {
     struct sort_segment *g = &s->recovery->segments[s->segment].state;
+
+    PRE(code != 0);
     g->failed = s->server->number;
     g->not_before_us = master_term_now_ns(r) / 1000 + LOOK_US;
     if (code == ERR_CLOSED)
@@ -292,6 +297,8 @@ static int add_segments(struct master_term *r,
 static bool sort_all(struct master_term *r, struct recovery *v)
 {
     struct err err = ERR_INIT;
+
+    PRE(v->running);
     for (;;) {
         bool more = false;
         while (!all_done(v)) {
@@ -326,6 +333,8 @@ static bool forget_dead_holders(const struct master_term *r, struct recovery *v)
 static bool list_until_done(struct master_term *r, struct recovery *v)
 {
     struct err err = ERR_INIT;
+
+    PRE(v->running);
     while (!v->segments && !v->sorted && list_segments(r, v, &err)) {
         log_warn(r->world, "master", "list log %llu: %s",
                  (unsigned long long)v->log, err.text);
@@ -340,6 +349,7 @@ static void recover_server(struct master_term *r, void *arg)
     struct recovery *v = arg;
     uint64_t begun_ns = master_term_now_ns(r);
 
+    PRE(v->running);
     if (list_until_done(r, v) && !v->sorted && sort_all(r, v)) {
         INVARIANT(all_done(v)); /* INV-3 */
         v->sorted = true;
@@ -433,6 +443,7 @@ uint64_t recover_count(const struct master_term *r)
 
 void recover_close(struct master_term *r)
 {
+    PRE(r->ending && !r->tasks);
     while (r->recoveries) {
         struct recovery *v = r->recoveries;
         r->recoveries = v->next;

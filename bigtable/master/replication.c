@@ -55,6 +55,8 @@ int replication_begin(struct master_term *r, struct err *err)
 {
     struct replication *p = &r->replication;
     int code;
+
+    PRE(r->rereading);
     hash_map_clear(&p->tables);
     hash_map_clear(&p->wanted);
     if (!fs_is_gfs(r->options->fs))
@@ -93,6 +95,8 @@ void replication_note(struct master_term *r, const struct metadata_row *row)
     struct tablet_state *s;
     struct slice end;
     uint64_t table;
+
+    PRE(r->rereading);
     if (n.of->tables.count == 0 || row->state.len == 0 ||
         metadata_key_read(row->key, &table, &end, NULL))
         return;
@@ -117,6 +121,8 @@ static int see_to(struct master_term *r,
     char path[PATH_BYTES];
     struct gfs_stat stat;
     int code;
+
+    PRE(copies > 0);
     snprintf(path, sizeof(path), "tables/%06" PRIu64 ".sst", number);
     code = gfs_stat(r->options->fs, path, &stat, err);
     if (code)
@@ -133,6 +139,8 @@ void replication_end(struct master_term *r)
     size_t at = 0;
     size_t changed = 0;
     size_t seen = 0;
+
+    PRE(r->rereading);
     while (seen < FILES_MAX && master_term_is_current(r) &&
            (slot = hash_map_next(&p->wanted, &at))) {
         struct err err = ERR_INIT;

@@ -18,6 +18,7 @@ static int make_root(struct master_term *r, struct err *err)
     struct buf b = BUF_INIT;
     int code;
 
+    PRE(r->number != 0);
     metadata_root_end(&end);
     rec->bounds =
         (struct tablet_bounds){cluster_id(r->number, r->next_id++),
@@ -82,6 +83,8 @@ static int read_record(struct master_term *r,
     struct buf b = BUF_INIT;
     int code =
         lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &b, generation, err);
+
+    PRE(fn);
     if (code == 0)
         code = tablet_record_get(buf_slice(&b), rec, err);
     if (code == 0) {
@@ -142,6 +145,8 @@ static int change_root(struct master_term *r,
     uint64_t generation = 0;
     int code = lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &old,
                                &generation, err);
+
+    PRE(t->busy);
     *done = false;
     if (code == 0)
         code = tablet_record_get(buf_slice(&old), rec, err);
@@ -181,6 +186,8 @@ static int change_row(struct master_term *r,
         .location = location,
         .event = slice_str(event),
     };
+
+    PRE(r->store && t->busy);
     return metadata_change(r->store, &c, done, err);
 }
 

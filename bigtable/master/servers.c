@@ -97,6 +97,8 @@ int server_order_load(struct master_term *r,
 {
     struct buf holders = BUF_INIT;
     int code;
+
+    PRE(t->busy);
     recover_put_holders(r, t, &holders);
     code = servers_order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY,
                          buf_slice(&holders), NULL, err);
@@ -124,6 +126,8 @@ int server_order_unload(struct master_term *r,
     struct buf reply = BUF_INIT;
     struct unload_reply u = {.closed_us = 0};
     int code = server_order_reply(r, s, TABLET_UNLOAD, t, &reply, err);
+
+    PRE(t->busy);
     if (code == 0 && reply.len > 0)
         code = unload_reply_get(buf_slice(&reply), &u, err);
     *closed_us = u.closed_us;
@@ -175,6 +179,8 @@ static void take_lock(struct master_term *r,
     struct err err = ERR_INIT;
     bool bug = fault_hit("master.trust_silence");
     int code = bug ? 0 : chubby_try_acquire(h, CHUBBY_EXCLUSIVE, &err);
+
+    PRE(s->alive);
     if (code == 0 && !bug)
         code = chubby_delete(h, &err);
     if (code == 0 || code == ERR_NOTFOUND)
@@ -188,6 +194,7 @@ static void servers_probe(struct master_term *r, struct known_server *s)
     struct err err = ERR_INIT;
     int code;
 
+    PRE(s->alive && s->name);
     snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_SERVERS, s->name);
     code = chubby_open(r->chubby, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h,
                        &err);
@@ -238,6 +245,7 @@ static int ask_page(struct master_term *r,
     struct arena a;
     int code;
 
+    PRE(*more);
     if (c->count)
         o.after = c->loads[c->count - 1].id;
     arena_init(&a);
@@ -402,6 +410,8 @@ int servers_refresh(struct master_term *r, struct err *err)
     char **names;
     size_t count;
     int code = chubby_list(r->servers, &names, &count, err);
+
+    PRE(r->servers); /* The directory is open. */
     if (code)
         return code;
     for (size_t i = 0; i < count && code == 0; i++)
@@ -417,6 +427,7 @@ int servers_refresh(struct master_term *r, struct err *err)
 
 void servers_close(struct master_term *r)
 {
+    PRE(r->ending && !r->tasks);
     for (size_t i = 0; i < r->view.server_count; i++) {
         rpc_channel_free(r->view.servers[i]->channel);
         r->view.servers[i]->channel = NULL;

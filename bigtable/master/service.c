@@ -50,6 +50,8 @@ int service_create(struct master_term *r,
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : tables_create(r, &o, call->principal, err);
 }
 
@@ -57,6 +59,8 @@ int service_drop(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : tables_drop(r, o.name, err);
 }
 
@@ -64,6 +68,8 @@ int service_alter(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : tables_alter(r, &o, err);
 }
 
@@ -75,6 +81,8 @@ static int service_forward(struct master_term *r,
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
+
+    PRE(r->ready && method != 0);
     return code ? code : tables_order(r, method, &o, err);
 }
 
@@ -110,11 +118,14 @@ int service_snapshot(struct master_term *r,
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : snapshots_take(r, &o, err);
 }
 
 int service_list(struct master_term *r, struct rpc_call *call, struct err *err)
 {
+    PRE(r->ready);
     return snapshots_list(r, call->reply_body, err);
 }
 
@@ -122,6 +133,8 @@ int service_show(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : snapshots_show(r, &o, call->reply_body, err);
 }
 
@@ -131,6 +144,8 @@ int service_forget(struct master_term *r,
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : snapshots_drop(r, call->principal, &o, err);
 }
 
@@ -140,6 +155,8 @@ int service_restore(struct master_term *r,
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : snapshots_restore(r, call->principal, &o, err);
 }
 
@@ -147,6 +164,8 @@ int service_clone(struct master_term *r, struct rpc_call *call, struct err *err)
 {
     struct snapshot_order o;
     int code = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     return code ? code : snapshots_clone(r, call->principal, &o, err);
 }
 
@@ -155,6 +174,7 @@ int service_clone(struct master_term *r, struct rpc_call *call, struct err *err)
 static const struct known_server *server_at(const struct master_term *r,
                                             struct slice address)
 {
+    PRE(r->ready);
     for (size_t i = 0; i < r->view.server_count; i++) {
         const struct known_server *s = r->view.servers[i];
         if (s->alive && slice_eq_str(address, s->address))
@@ -188,6 +208,8 @@ static int move_to(struct master_term *r,
     const struct known_server *s = server_at(r, o->server);
     struct known_tablet *t;
     int code = tablet_meant(r, o, &t, err);
+
+    PRE(r->ready);
     if (code)
         return code;
     if (!s)
@@ -209,6 +231,8 @@ int service_move(struct master_term *r, struct rpc_call *call, struct err *err)
     struct move_order o;
     struct move_reply reply = {.from = 0};
     int code = move_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     if (code == 0)
         code = move_to(r, &o, &reply, err);
     if (code == 0)
@@ -224,6 +248,8 @@ int service_note_split(struct master_term *r,
 {
     struct tablet_order o;
     int code = tablet_order_get(call->body, &o, err);
+
+    PRE(r->ready);
     if (code)
         return code;
     master_note(r, EVENT_SPLIT, "tablet=%llu server=%llu",

@@ -93,6 +93,8 @@ static int
 remove_file(struct master_term *r, struct slice name, struct err *err)
 {
     char path[PATH_BYTES];
+
+    PRE(name.len > 0);
     path_of(path, name);
     return fs_remove(r->options->fs, path, err);
 }
@@ -139,6 +141,8 @@ static int master_snapshots_take(struct master_term *r,
     bool any = false;
     uint64_t now_us = world_now_us(r->world);
     int code = check_free(r, o->name, err);
+
+    PRE(r->snapshot_steps % 2 == 1); /* One at a time. */
     if (code)
         return code;
     code = capture_table(r, o->table, &t, err);
@@ -170,6 +174,8 @@ int snapshots_take(struct master_term *r,
                    struct err *err)
 {
     int code;
+
+    PRE(r->ready);
     master_snapshots_begin(r);
     code = master_snapshots_take(r, o, err);
     master_snapshots_end(r);
@@ -183,6 +189,8 @@ static int master_snapshots_drop(struct master_term *r,
 {
     struct snapshot_file f;
     int code = read_file(r, o->name, &f, err);
+
+    PRE(r->snapshot_steps % 2 == 1); /* One at a time. */
     if (code == 0)
         code = policies_check_snapshot(r, principal, f.record.table, ACCESS_OWN,
                                        err);
@@ -200,6 +208,8 @@ int snapshots_drop(struct master_term *r,
                    struct err *err)
 {
     int code;
+
+    PRE(r->ready);
     master_snapshots_begin(r);
     code = master_snapshots_drop(r, principal, o, err);
     master_snapshots_end(r);
@@ -237,6 +247,8 @@ int snapshots_restore(struct master_term *r,
     struct snapshot_file f;
     struct buf list = BUF_INIT;
     int code;
+
+    PRE(r->ready);
     master_snapshots_begin(r);
     code = read_file(r, o->name, &f, err);
     if (code == 0 && is_over(r, &f.record))
@@ -263,6 +275,8 @@ int snapshots_clone(struct master_term *r,
     struct table_state t;
     struct buf list = BUF_INIT;
     int code;
+
+    PRE(r->ready);
     master_snapshots_begin(r);
     code = capture_table(r, o->name, &t, err);
     if (code == 0) {
@@ -335,6 +349,7 @@ static int master_snapshots_summarize(struct master_term *r,
 
 int snapshots_list(struct master_term *r, struct buf *out, struct err *err)
 {
+    PRE(r->ready);
     return master_snapshots_each(r, master_snapshots_summarize, out, err);
 }
 
@@ -345,6 +360,8 @@ int snapshots_show(struct master_term *r,
 {
     struct snapshot_file f;
     int code = read_file(r, o->name, &f, err);
+
+    PRE(r->ready);
     for (size_t i = 0; code == 0 && i < f.record.tablet_count; i++)
         f.record.tablets[i].groups = SLICE_EMPTY;
     if (code == 0)
@@ -378,5 +395,6 @@ static int master_snapshots_mark(struct master_term *r,
 
 int snapshots_mark(struct master_term *r, struct err *err)
 {
+    PRE(r->ready);
     return master_snapshots_each(r, master_snapshots_mark, NULL, err);
 }

@@ -62,6 +62,8 @@ int sweep_mark(struct master_term *r,
 {
     struct tablet_record *half;
     int code = mark_place(r, row->location, err);
+
+    PRE(r->rereading);
     if (code == 0)
         code = mark_state(r, row->state, err);
     if (code || row->split.len == 0)
@@ -96,6 +98,8 @@ sweep_file(struct master_term *r, const char *name, uint64_t *removed)
     char path[SWEEP_PATH_BYTES];
     uint64_t number;
     struct err err = ERR_INIT;
+
+    PRE(r->ready);
     if (!parse_name(name, SSTABLE_FILE_SUFFIX, &number) ||
         !garbage_is_due(&r->files, number, UINT64_MAX, 0) ||
         !pending_outputs_are_settled(&r->pending_outputs, number))
@@ -119,6 +123,8 @@ sweep_log(struct master_term *r, const char *name, uint64_t *removed)
     char path[SWEEP_PATH_BYTES];
     uint64_t number;
     struct err err = ERR_INIT;
+
+    PRE(r->ready);
     if (!parse_name(name, "", &number) ||
         cluster_view_is_alive(&r->view, number) ||
         !garbage_is_due(&r->logs, number, UINT64_MAX, 0))
@@ -147,6 +153,8 @@ static uint64_t sweep_directory(struct master_term *r,
     size_t count;
     uint64_t removed = 0;
     int code = fs_list(r->options->fs, path, &names, &count, &err);
+
+    PRE(fn && path[0] != '/');
     if (code) {
         if (code != ERR_NOTFOUND)
             log_warn(r->world, "master", "list %s: %s", path, err.text);
@@ -177,6 +185,8 @@ sweep_load(struct master_term *r, const char *name, uint64_t *removed)
     struct err err = ERR_INIT;
     uint64_t now_us;
     uint64_t us;
+
+    PRE(r->ready);
     if (load_check_name("", slice_str(name), NULL))
         return;
     load_path(slice_str(name), SLICE_EMPTY, path);
@@ -195,6 +205,8 @@ sweep_load(struct master_term *r, const char *name, uint64_t *removed)
 void sweep_begin(struct master_term *r)
 {
     uint64_t newest = 0;
+
+    PRE(r->rereading);
     for (size_t i = 0; i < r->view.server_count; i++)
         newest = MAX_OF(newest, r->view.servers[i]->number);
     garbage_begin(&r->files);
@@ -210,6 +222,7 @@ void sweep_begin(struct master_term *r)
 
 void sweep_end(struct master_term *r, bool whole)
 {
+    PRE(r->rereading);
     if (whole) {
         garbage_end(&r->files);
         garbage_end(&r->logs);
@@ -226,6 +239,8 @@ void sweep(struct master_term *r)
     uint64_t files = sweep_directory(r, TABLES_DIR, sweep_file);
     uint64_t logs = sweep_directory(r, BIGTABLE_FS_LOGS, sweep_log);
     uint64_t loads = sweep_directory(r, LOADS_DIR, sweep_load);
+
+    PRE(r->rereading);
     if (files || logs || loads)
         master_note(r, EVENT_SWEEP, "files=%llu logs=%llu loads=%llu",
                     (unsigned long long)files, (unsigned long long)logs,

@@ -39,6 +39,8 @@ int table_file_find(struct master_term *r,
                     struct err *err)
 {
     int code = table_file_read(r, name, f, err);
+
+    PRE(r->chubby);
     if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
         return no_table(name, err);
     return code;

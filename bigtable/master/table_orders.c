@@ -147,6 +147,8 @@ static int order_once(struct master_term *r,
     bool unserved = false;
     struct table_job *jobs = start_jobs(r, table, method, o, &left, &unserved);
     int code;
+
+    PRE(r->ready);
     wait_for_jobs(r, &left);
     code = end_jobs(jobs, err);
     if (code == 0 && unserved)
@@ -176,6 +178,7 @@ int tables_order(struct master_term *r,
     uint64_t id = 0;
     int code;
 
+    PRE(r->ready);
     if (method == TABLET_FLUSH && o->name.len == 0)
         return flush_all(r, o, err);
     code = tables_find(r, o->name, &id, err);

@@ -117,6 +117,8 @@ int tables_read_rows(struct master_term *r, uint64_t table, struct err *err)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     int code;
+
+    PRE(r->store);
     metadata_table_range(table, &start, &end);
     code = master_term_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL,
                             err);
@@ -130,6 +132,8 @@ static int first_tablet(struct master_term *r, uint64_t table, struct err *err)
     bool done;
     int code =
         master_term_make_tablet(r, table, SLICE_EMPTY, SLICE_EMPTY, &done, err);
+
+    PRE(r->store);
     return code ? code : tables_read_rows(r, table, err);
 }
 
@@ -186,6 +190,8 @@ int tables_create(struct master_term *r,
     uint64_t id = 0;
     uint64_t until;
     int code = tables_check_name(o->name, err);
+
+    PRE(r->known);
     if (code == 0)
         code = schema_decode(o->schema, &schema, err);
     schema_free(schema);
@@ -258,6 +264,7 @@ static int notify_all(struct master_term *r,
         cond_wait(&r->changed, &r->mutex);
         mutex_unlock(&r->mutex);
     }
+    POST(left == 0);
     return master_term_is_current(r) ? 0 : master_term_over(err);
 }
 
@@ -291,6 +298,8 @@ int tables_alter(struct master_term *r,
                  struct err *err)
 {
     int code = tables_check_name(o->name, err);
+
+    PRE(r->known);
     while (code == 0) {
         struct table_file f;
         code = table_file_find(r, o->name, &f, err);
@@ -316,6 +325,8 @@ int tables_begin(struct master_term *r,
 {
     const struct table_order o = {.name = name, .schema = schema};
     int code = tables_check_name(name, err);
+
+    PRE(r->known);
     if (code == 0)
         code = make_record(r, &o, creator, access, true, table, err);
     if (code == 0)
@@ -330,6 +341,8 @@ int tables_make_known(struct master_term *r,
 {
     struct table_file f;
     int code = table_file_read(r, name, &f, err);
+
+    PRE(r->known);
     if (code == 0 && f.record.id != table)
         code = err_set(err, ERR_ABORTED, "its record has changed");
     if (code == 0) {
@@ -353,6 +366,7 @@ finish_table(struct master_term *r, const char *name, struct err *err)
     bool more = false;
     int code;
 
+    PRE(r->known);
     snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_TABLES, name);
     code = lock_state_read(r->chubby, path, &b, &generation, err);
     if (code == 0)
@@ -391,6 +405,8 @@ int tables_each(struct master_term *r,
     char **names;
     size_t count;
     int code = list_tables(r, &names, &count, err);
+
+    PRE(fn);
     if (code)
         return code;
     for (size_t i = 0; i < count && code == 0; i++) {
@@ -411,6 +427,8 @@ int tables_finish(struct master_term *r, struct err *err)
     char **names;
     size_t count;
     int code = list_tables(r, &names, &count, err);
+
+    PRE(r->known && !r->ready);
     if (code)
         return code;
     for (size_t i = 0; i < count && code == 0; i++)

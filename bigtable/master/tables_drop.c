@@ -61,6 +61,7 @@ remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
 
 static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
 {
+    PRE(r->known);
     for (;;) {
         bool more;
         struct known_tablet *t = tables_any_tablet(r, table, &more);
@@ -94,6 +95,8 @@ static int finish_drop(struct master_term *r,
                        struct err *err)
 {
     int code;
+
+    PRE(r->known);
     hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
     code = tables_read_rows(r, table, err);
     if (code == 0)
@@ -155,6 +158,8 @@ static void run_drop(struct master_term *r, void *arg)
 void tables_drop_later(struct master_term *r, const char *path, uint64_t table)
 {
     struct drop_job *j = mem_alloc(sizeof(*j));
+
+    PRE(path[0] == '/');
     *j = (struct drop_job){mem_strdup(path), table};
     master_term_spawn(r, "drop", run_drop, j);
 }
@@ -163,6 +168,8 @@ int tables_drop(struct master_term *r, struct slice name, struct err *err)
 {
     struct table_file f;
     int code = tables_check_name(name, err);
+
+    PRE(r->ready);
     if (code)
         return code;
     code = table_file_find(r, name, &f, err);

@@ -97,6 +97,8 @@ static void run_job(void *arg)
 {
     struct job *j = arg;
     struct tablet *t = only_tablet(j->table);
+
+    PRE(j->fn && j->table);
     if (!t) {
         j->rc = not_here(j->order->tablet, &j->err);
         return;
@@ -113,6 +115,8 @@ static int work_on(struct tablet_server *s,
     struct job j = {.server = s, .fn = fn, .order = o};
     struct served *t;
     int rc = find_tablet(s, o->tablet, &t, err);
+
+    PRE(fn && o);
     if (rc)
         return rc;
     INVARIANT(t->table); /* INV-2 of struct served. */
@@ -129,6 +133,8 @@ static int flush_all(struct tablet_server *s, struct err *err)
     size_t count;
     struct served **list = served_list(&s->served, &count);
     int rc = 0;
+
+    PRE(atomic_load(&s->ready));
     for (size_t i = 0; i < count; i++) {
         struct tablet_order o = {.tablet = list[i]->id};
         if (rc == 0 && atomic_load(&list[i]->phase) == TABLET_SERVING)
@@ -165,6 +171,8 @@ static int take_order(struct tablet_server *s,
                       struct err *err)
 {
     int rc = tablet_order_get(call->body, &t->order, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     PRE(t->obey);
@@ -273,6 +281,8 @@ int handle_schema(struct tablet_server *s,
 {
     struct schema_order o;
     int rc = schema_order_get(call->body, &o, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     return rc ? rc : apply_schema(s, &o.table, err);
 }
 
@@ -281,6 +291,7 @@ int handle_schema(struct tablet_server *s,
 static void fill_load(const struct served *t, struct tablet_load *out)
 {
     struct table_part_view *v = t->table ? table_part_get_view(t->table) : NULL;
+
     *out = (struct tablet_load){.id = t->id,
                                 .table = t->table_id,
                                 .epoch = t->epoch,
@@ -304,6 +315,8 @@ static void put_status(struct tablet_server *s,
     struct server_status status = {.number = s->number};
     size_t count;
     struct served **list = served_list(&s->served, &count);
+
+    PRE(s->number != 0);
     status.memory_bytes = atomic_load(&s->store->memory_bytes);
     status.memory_max = s->store->options.memtable_bytes;
     status.log_bytes = write_log_bytes(s->store->log);
@@ -330,6 +343,8 @@ int handle_status(struct tablet_server *s,
 {
     struct status_order o;
     int rc = status_order_get(call->body, &o, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = check_number(s, o.server, err);
     if (rc)

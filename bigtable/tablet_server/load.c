@@ -48,6 +48,8 @@ static void open_files(void *ctx, const struct manifest_state *state)
     struct load *l = ctx;
     const struct manifest_tablet *t =
         manifest_state_tablet(state, l->origin.id);
+
+    PRE(!l->tablet);
     if (!t) {
         l->rc = err_set(&l->err, ERR_CANCELLED, "it was given up");
         return;
@@ -65,6 +67,7 @@ static void open_files(void *ctx, const struct manifest_state *state)
  * highest of each memtable. */
 static void note_highest(const struct load *l)
 {
+    PRE(l->tablet);
     for (size_t i = 0; i < atomic_load(&l->tablet->group_count); i++) {
         struct tablet_group *g = l->tablet->groups[i];
         if (!tablet_group_is_clean(g))
@@ -77,6 +80,8 @@ static void note_highest(const struct load *l)
 static int tablet_load_flush(struct load *l, struct err *err)
 {
     int rc = 0;
+
+    PRE(l->tablet);
     for (size_t i = 0; i < atomic_load(&l->tablet->group_count) && rc == 0;
          i++) {
         struct tablet_group *g = l->tablet->groups[i];
@@ -113,6 +118,8 @@ static int replay_all(struct load *l, struct err *err)
 static void run_load(void *arg)
 {
     struct load *l = arg;
+
+    PRE(l->table && l->view);
     registry_look(l->server->store->registry, l->origin.id, open_files, l);
     if (l->rc == 0)
         l->rc = replay_all(l, &l->err);
@@ -205,6 +212,8 @@ struct settling {
 static void run_settling(void *arg)
 {
     struct settling *z = arg;
+
+    PRE(z->served && z->served->table); /* INV-2 of struct served. */
     z->rc = store_flush_table(z->server->store, z->served->table, &z->err);
 }
 
@@ -296,6 +305,8 @@ static void refresh_schema(struct tablet_server *s, struct served *t)
     struct table_schema schema;
     struct err err = ERR_INIT;
     int rc = schemas_find(s, t->table_id, &schema, &err);
+
+    PRE(t->table); /* It is served. */
     if (rc == 0)
         rc = schemas_apply(s, t->table, schema.schema, schema.generation, &err);
     table_schema_close(&schema);
@@ -312,6 +323,8 @@ static int load_new(struct tablet_server *s,
     struct tablet_row row = {.version = 0};
     struct tablet_rows *rows;
     int rc;
+
+    PRE(!t->table);
     t->is_root = o->key.len == 0;
     rc = server_rows(s, o->key, &rows, err);
     if (rc == 0)

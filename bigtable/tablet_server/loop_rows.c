@@ -75,6 +75,8 @@ static int loop_create(struct tablet_rows *r,
 static void loop_free(struct tablet_rows *r)
 {
     struct loop_rows *l = (struct loop_rows *)r;
+
+    PRE(l->kept);
     tablet_rows_free(l->kept);
     mem_free(l);
 }

@@ -50,6 +50,8 @@ void loop_task_run(struct loop_tasks *e, void (*fn)(void *), void *arg)
 void loop_task_call(struct loop_tasks *e, void (*fn)(void *), void *arg)
 {
     struct loop_task x = {.all = e, .fn = fn, .arg = arg};
+
+    PRE(fn);
     if (loop_self() == e->loop)
         loop_task_main(
             &x); /* A caller on the loop after the end has its own deadline. */

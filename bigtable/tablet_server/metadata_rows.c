@@ -50,6 +50,8 @@ static int read_row(struct tablet_rows *r,
     const struct quarry_read_options opts = {.versions = 1};
     struct quarry_row *row;
     int rc = quarry_read_row(table_of(r), key, &opts, &row, err);
+
+    PRE(key.len > 0 && out->bounds.len == 0);
     if (rc)
         return rc;
     if (!row)
@@ -91,6 +93,8 @@ static struct quarry_filter *metadata_rows_condition(struct slice location,
         metadata_rows_newest("location"),
         quarry_filter_value_range(QUARRY_CLOSED, location, QUARRY_CLOSED,
                                   location));
+
+    PRE(location.len > 0);
     if (version == 0)
         return holds;
     return quarry_filter_condition(
@@ -151,6 +155,8 @@ static int change_row(struct tablet_rows *r,
     struct quarry_mutation *m = mutation_of(c);
     int rc = quarry_check_and_mutate(table_of(r), c->key, f, m, NULL, NULL,
                                      done, err);
+
+    PRE(c->if_location.len > 0); /* Every change is conditional. */
     *version = c->if_version + (c->state.len > 0);
     quarry_mutation_free(m);
     quarry_filter_free(f);
@@ -167,6 +173,8 @@ static int create_row(struct tablet_rows *r,
     bool there = false;
     int rc = quarry_check_and_mutate(table_of(r), c->key, f, NULL, m, NULL,
                                      &there, err);
+
+    PRE(c->bounds.len > 0 && c->if_location.len == 0);
     *done = rc == 0 && !there;
     quarry_mutation_free(m);
     quarry_filter_free(f);
@@ -188,12 +196,15 @@ int metadata_rows_open(struct quarry *q,
     struct metadata_rows *r;
     struct quarry_table *t;
     int rc = quarry_table_open(q, METADATA_TABLE, &t, err);
+
+    PRE(q);
     *out = NULL;
     if (rc)
         return rc;
     r = mem_zalloc(1, sizeof(*r));
     r->base.ops = &ops;
     r->table = t;
+    POST(r->table);
     *out = &r->base;
     return 0;
 }

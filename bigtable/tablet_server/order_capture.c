@@ -36,6 +36,8 @@ int handle_capture(struct tablet_server *s,
     struct tablet_order o;
     struct served *t;
     int rc = tablet_order_get(call->body, &o, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = find_tablet(s, o.tablet, &t, err);
     if (rc)

@@ -63,6 +63,7 @@ static struct bounded *take_or_make(struct hash_map *from,
     struct bounded *x;
     if (hash_map_remove(from, r->name, &old))
         return old.pointer;
+    PRE(r->name.len > 0);
     x = mem_zalloc(1, sizeof(*x));
     token_bucket_init(&x->ops, (double)r->ops * share, now);
     token_bucket_init(&x->bytes, (double)r->bytes * share, now);

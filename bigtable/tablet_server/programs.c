@@ -78,6 +78,7 @@ static int program_cache_compile(struct shared_program *p, struct err *err)
     struct buf diagnostics = BUF_INIT;
     int rc = saw_compile(&opts, buf_slice(&p->source), "program", &p->code,
                          &diagnostics);
+
     if (rc)
         rc = err_set(err, rc, "%s", buf_cstr(&diagnostics));
     buf_close(&diagnostics);

@@ -16,6 +16,7 @@ void record_place_init(struct record_place *p,
                        struct slice key,
                        const struct tablet_row *row)
 {
+    PRE(row->location.len > 0);
     *p = (struct record_place){.version = row->version};
     buf_append_slice(&p->key, key);
     buf_append_slice(&p->location, buf_slice(&row->location));
@@ -169,6 +170,8 @@ static int try_create(const struct record_writer *w,
     struct tablet_rows *rows;
     bool done;
     int rc = w->rows(w->ctx, c->key, &rows, err);
+
+    PRE(c->key.len > 0);
     if (rc == 0)
         rc = tablet_rows_create(rows, c, &done, err);
     if (rc == 0)

@@ -108,6 +108,8 @@ static int add_elsewhere(struct replay *r,
                          struct err *err)
 {
     struct elsewhere *e = mem_zalloc(1, sizeof(*e));
+
+    PRE(h->server != r->server->number);
     e->server = r->server;
     e->segment = mem_strdup(name);
     e->address = h->address;
@@ -132,6 +134,8 @@ static int add_segment(struct replay *r,
     struct err why = ERR_INIT;
     struct log_holder h;
     int rc;
+
+    PRE(log != r->server->number); /* Ours is not replayed. */
     if (!find_holder(r, log, name, &h))
         return add_here(r, dir, name, err);
     rc = add_elsewhere(r, &h, name, &why);

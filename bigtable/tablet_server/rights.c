@@ -91,6 +91,8 @@ int rules_may(struct tablet_server *s,
               struct err *err)
 {
     int rc = check_metadata(s, t, principal, right, err);
+
+    PRE(right != 0);
     if (rc || is_free(s, t, principal))
         return rc;
     return rights_allow(s, t->rules, rules__grants(t->rules, principal),
@@ -108,6 +110,8 @@ static int may_families(struct tablet_server *s,
 {
     struct grants *g;
     int rc = check_metadata(s, t, principal, right, err);
+
+    PRE(schema);
     if (rc || is_free(s, t, principal))
         return rc;
     g = rules__grants(t->rules, principal);

@@ -42,6 +42,8 @@ static int write_file(struct chubby *c,
     struct chubby_handle *h;
     int rc = chubby_open(c, BIGTABLE_LOCK_ROOT_TAB, CHUBBY_READ | CHUBBY_WRITE,
                          NULL, &h, err);
+
+    PRE(contents.len > 0);
     if (rc)
         return rc;
     rc = chubby_write(h, contents, generation, err);
@@ -54,6 +56,8 @@ take_record(struct slice bytes, struct tablet_row *out, struct err *err)
 {
     struct tablet_record *r = mem_alloc(sizeof(*r));
     int rc = tablet_record_get(bytes, r, err);
+
+    PRE(out->bounds.len == 0);
     if (rc == 0) {
         tablet_bounds_put(&r->bounds, &out->bounds);
         tablet_location_put(&r->location, &out->location);
@@ -87,6 +91,8 @@ static int root_record_compose(const struct tablet_row *row,
         c->location.len ? c->location : buf_slice(&row->location);
     struct slice state = c->state.len ? c->state : buf_slice(&row->state);
     int rc = tablet_bounds_get(bounds, &r->bounds, err);
+
+    PRE(c->key.len == 0 && c->split.len == 0); /* It is never split. */
     r->split = c->drop_split  ? SLICE_EMPTY
                : c->split.len ? c->split
                               : buf_slice(&row->split);

@@ -51,6 +51,8 @@ static bool is_administrator(const struct table_rules *r,
                              struct slice principal)
 {
     const struct access_list *l = r->book->cluster->list;
+
+    PRE(r->book && r->book->cluster);
     return l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
 }
 
@@ -58,6 +60,8 @@ struct grants *rules__grants(struct table_rules *r, struct slice principal)
 {
     union hash_value *v = hash_map_get(&r->grants, principal);
     struct grants *g;
+
+    PRE(r->list);
     if (LIKELY(v != NULL))
         return v->pointer;
     INVARIANT(r->grants.count <= GRANTS_MAX); /* INV-3 */
@@ -78,6 +82,8 @@ unsigned rules__rights(struct table_rules *r,
                        struct slice family)
 {
     union hash_value *v = hash_map_get(&g->families, family);
+
+    PRE(r->list);
     if (!v) {
         v = hash_map_put(&g->families, family, NULL);
         v->number = access_rights(r->list, principal, family);
@@ -176,6 +182,8 @@ static void set_principals(struct rule_book *b)
 {
     const struct table_policy *p = &b->cluster->policy;
     uint32_t part = SHARE_WHOLE;
+
+    PRE(b->server->number != 0);
     if (p->shares.len > 0 && !table_policy_share(p, b->server->number, &part))
         part = 0;
     principal_buckets_set(b->principals, p->rates, (double)part / SHARE_WHOLE,
@@ -187,6 +195,7 @@ read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
 {
     struct buf bytes = BUF_INIT;
     int rc = read_file(b, r, &bytes, err);
+
     if (rc == 0) {
         rc = take_policy(b, r, &bytes, err);
         if (rc == 0 && r == b->cluster)
@@ -225,6 +234,8 @@ new_rules(struct rule_book *b, uint64_t table, const char *name)
 struct rule_book *rule_book_new(struct tablet_server *s)
 {
     struct rule_book *b = mem_zalloc(1, sizeof(*b));
+
+    PRE(s);
     b->server = s;
     hash_map_init(&b->tables, HASH_KEYS_BORROWED);
     b->cluster = new_rules(b, 0, "the cluster");

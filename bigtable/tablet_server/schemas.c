@@ -58,6 +58,7 @@ static struct table_schema *schemas_remember(struct tablet_server *s,
     t->name = mem_strdup(name);
     t->schema = schema;
     t->generation = generation;
+    POST(t->id == id);
     return t;
 }
 
@@ -94,6 +95,8 @@ static int schemas_search(struct tablet_server *s, uint64_t id, struct err *err)
     size_t count = 0;
     int rc = chubby_open(session_chubby(s->session), BIGTABLE_LOCK_TABLES,
                          CHUBBY_READ, NULL, &h, err);
+
+    PRE(!schemas_known(s, id));
     if (rc)
         return rc;
     rc = chubby_list(h, &names, &count, err);
@@ -160,6 +163,8 @@ int schemas_apply(struct tablet_server *s,
 {
     struct table_part_view *v;
     int rc = 0;
+
+    PRE(schema);
     mutex_lock(&t->change_lock);
     v = table_part_get_view(t);
     if (v && v->generation < generation)

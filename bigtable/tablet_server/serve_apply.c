@@ -149,6 +149,7 @@ static void sort_into_parts(struct apply *a)
 
 static void fail_part(struct apply *a, struct part *p, int rc, struct err *why)
 {
+    PRE(rc != 0);
     for (; p->done < p->count; p->done++)
         serve_apply_fail(a, p->index[p->done], rc, why);
 }
@@ -161,6 +162,8 @@ static int may_change(struct apply *a,
 {
     const struct schema *schema = p->view->schema;
     int rc = 0;
+
+    PRE(p->view);
     if (!tablet_contains(p->view->tablets[0], buf_slice(&m->row)))
         return not_here(p->tablet, err);
     rc = rules_may_change(a->server, p->served, a->principal, schema, m, err);
@@ -175,6 +178,8 @@ static int begin_changes(struct apply *a, struct part *p, struct err *err)
     enum change_state *states;
     size_t kept = 0;
     int rc;
+
+    PRE(p->served && p->view && !p->begun);
     if (a->origin.session == 0 || p->count == 0)
         return 0;
     states = mem_alloc(p->count * sizeof(*states));
@@ -340,6 +345,8 @@ int handle_apply(struct tablet_server *s,
     struct apply_request r;
     size_t held = call->attachment.len;
     int rc = apply_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = admit_request(a.server, held, err);
     if (rc)

@@ -54,9 +54,12 @@ static int begin_change(const struct serving *v,
     struct done_changes *d = v->served->table->done;
     enum change_state state = CHANGE_BEGUN;
     int rc = 0;
+
+    PRE(v->served && v->served->table);
     if (o->session)
         rc = done_changes_begin(d, o->session, o->floor, &sequence, 1, &state,
                                 err);
+    INVARIANT(rc || o->session || state == CHANGE_BEGUN);
     *done = state == CHANGE_DONE;
     if (rc == 0 && state == CHANGE_OVER)
         rc = change_is_over(err);
@@ -72,6 +75,7 @@ static void end_change(const struct serving *v,
                        const struct change_origin *o,
                        uint64_t sequence)
 {
+    PRE(v->served && v->served->table);
     if (o->session)
         done_changes_end(v->served->table->done, o->session, &sequence, 1);
 }
@@ -125,6 +129,8 @@ static int may_check(struct tablet_server *s,
 {
     const struct schema *schema = v->view->schema;
     int rc = rules_may_read(s, v->served, principal, schema, NULL, filter, err);
+
+    PRE(v->view);
     if (rc == 0)
         rc = rules_may_go(s, v->served, principal, RATE_WRITES, err);
     for (int i = 0; i < 2 && rc == 0; i++) {
@@ -206,6 +212,8 @@ int handle_check(struct tablet_server *s,
 {
     struct check_request r;
     int rc = check_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = serve_change_check(s, call, &r, err);
     return rc ? rc : check_answer(s, err);
@@ -221,6 +229,8 @@ static int may_modify(struct tablet_server *s,
                       struct err *err)
 {
     int rc = rules_may_go(s, v->served, principal, RATE_WRITES, err);
+
+    PRE(v->view);
     for (size_t i = 0; i < r->rule_count && rc == 0; i++) {
         struct slice family = slice_str(r->rules[i].family);
         rc = rules_may(s, v->served, principal, family, ACCESS_READ, err);
@@ -267,6 +277,8 @@ int handle_modify(struct tablet_server *s,
     struct modify_request r;
     struct arena a;
     int rc;
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     arena_init(&a);
     rc = modify_request_get(call->body, &a, &r, err);
     if (rc == 0)

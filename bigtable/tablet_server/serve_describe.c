@@ -27,6 +27,8 @@ struct cuts_job {
 static void run_cuts(void *arg)
 {
     struct cuts_job *j = arg;
+
+    PRE(j->table);
     j->rc =
         table_split_points(j->table, j->parts, &j->keys, &j->count, &j->err);
 }
@@ -36,6 +38,8 @@ int handle_cuts(struct tablet_server *s, struct rpc_call *call, struct err *err)
     struct cuts_request r;
     struct serving v;
     int rc = cuts_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);
@@ -132,6 +136,8 @@ int handle_describe(struct tablet_server *s,
     struct serving v;
     struct describe_job j = {.serving = &v};
     int rc = cuts_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);

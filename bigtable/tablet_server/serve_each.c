@@ -136,6 +136,7 @@ static void fail_all(struct batch *b, int rc, struct err *why)
 /* Begin the answer to @f; end_answer() ends it. */
 static void begin_answer(const struct batch *b, struct found *f)
 {
+    PRE(f->len == 0);
     f->at = b->bytes.len;
 }
 
@@ -185,6 +186,8 @@ take_rows(struct batch *b, struct scan *scan, size_t *done, struct err *err)
 static void keep_rows(struct batch *b, const struct tablet *t)
 {
     size_t kept = 0;
+
+    PRE(b->count > 0);
     for (size_t i = 0; i < b->count; i++) {
         struct found *f = b->list[i];
         struct err why = ERR_INIT;
@@ -205,6 +208,8 @@ static int make_spec(struct batch *b,
     struct slice *keys = arena_alloc(a, b->count * sizeof(*keys));
     struct quarry_read_options o;
     int rc = read_options_get(options, a, &o, err);
+
+    PRE(b->count > 0 && !b->list[0]->l.is_cell);
     if (rc)
         return rc;
     for (size_t i = 0; i < b->count; i++)
@@ -251,6 +256,8 @@ read_one_cell(struct batch *b, struct serving *v, size_t i, struct err *err)
     struct buf value = BUF_INIT;
     bool found = false;
     int rc = check_room(e, err);
+
+    PRE(i < b->count && b->list[i]->l.is_cell);
     if (rc == 0)
         rc = rules_may(e->server, v->served, e->principal, f->l.family,
                        ACCESS_READ, err);
@@ -294,6 +301,8 @@ static int read_batch(struct batch *b, struct err *err)
     bool is_cell = l->is_cell;
     struct serving v;
     int rc = serving_begin(s, &v, l->tablet, l->generation, err);
+
+    PRE(b->count > 0);
     if (rc == 0)
         keep_rows(b, v.view->tablets[0]);
     if (rc == 0 && b->count) {
@@ -315,6 +324,8 @@ static void run_batch(void *arg)
     struct batch *b = arg;
     struct err err = ERR_INIT;
     int rc;
+
+    PRE(b->count > 0);
     if (fiber_self()) {
         (void)fiber_set_deadline(b->each->deadline_ns);
         (void)fiber_set_context(b->each->context);
@@ -343,6 +354,8 @@ static void put_answers(struct each *e, struct rpc_call *call)
 {
     const struct apply_reply r = {
         .count = (uint32_t)e->count, .codes = e->codes, .first = e->first};
+
+    PRE(e->batch_count > 0);
     apply_reply_put(&r, call->reply_body);
     for (size_t i = 0; i < e->count; i++) {
         const struct found *f = &e->all[i];
@@ -373,6 +386,8 @@ int handle_read_each(struct tablet_server *s,
                      .context = fiber_context()};
     struct each_request r;
     int rc = each_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     if (r.count == 0 || r.count > EACH_LOOKUPS_MAX)

@@ -60,6 +60,8 @@ static void take_back(void *ctx, const struct new_file *f)
     struct tablet_server *s = ctx;
     char path[PATH_BYTES];
     int rc;
+
+    PRE(f->number != 0);
     number_path(f->number, path);
     rc = fs_is_gfs(s->fs) ? fs_remove(s->fs, path, NULL)
                           : fs_rename(s->fs, path, f->path, NULL);
@@ -90,6 +92,8 @@ take_list(struct slice id, const struct load_list *l, struct arena *a)
 static int check_all(struct load_job *j, struct err *err)
 {
     int rc = 0;
+
+    PRE(j->serving->view);
     for (size_t i = 0; i < j->count && rc == 0; i++)
         rc = check_new_file(j->server->fs, &j->files[i],
                             j->serving->view->schema, err);
@@ -103,6 +107,8 @@ static void run_load(void *arg)
     const struct file_mover mover = {serve_load_place, take_back, s};
     struct table_part *t = j->serving->served->table;
     uint64_t load = load_number(j->id);
+
+    PRE(j->serving->served && j->serving->view);
     /* Ask first whether the tablet has the load: then its files need not be
      * there. */
     j->rc =
@@ -175,6 +181,8 @@ int handle_load_files(struct tablet_server *s,
     struct load_request r;
     struct load_call c = {.server = s, .call = call, .request = &r, .err = err};
     int rc = load_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     loop_task_run(&s->loop_tasks, run_call, &c);
@@ -195,6 +203,8 @@ struct lend_job {
 static void run_lend(void *arg)
 {
     struct lend_job *j = arg;
+
+    PRE(j->keys);
     j->rc = keyring_lend(j->keys, j->lent, &j->reply.loan, &j->err);
 }
 
@@ -224,6 +234,8 @@ int handle_lend(struct tablet_server *s, struct rpc_call *call, struct err *err)
     struct load_request r;
     struct serving v;
     int rc = load_request_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);

@@ -56,6 +56,8 @@ int handle_log_sort(struct tablet_server *s,
     struct sorted_segment *segment = NULL;
     struct log_order o;
     int rc = log_order_get(call->body, &o, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = get_segment(s, o.log, o.segment, &segment, err);
     if (rc == 0)
@@ -72,6 +74,8 @@ int handle_log_read(struct tablet_server *s,
     struct sorted_segment *segment = NULL;
     struct log_read r;
     int rc = log_read_get(call->body, &r, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc == 0)
         rc = get_segment(s, r.log, r.segment, &segment, err);
     if (rc == 0 && !segment)

@@ -46,6 +46,7 @@ struct read_job {
 /* The next answer begins at the first row after @row. */
 static void continue_after(struct read_job *j, struct slice row)
 {
+    PRE(!j->reply.done);
     buf_clear(&j->next);
     buf_append_slice(&j->next, row);
     buf_append_byte(&j->next, '\0');
@@ -54,6 +55,8 @@ static void continue_after(struct read_job *j, struct slice row)
 static void put_rows_kept(struct read_job *j)
 {
     const struct quarry_row *row;
+
+    PRE(j->script);
     while ((row = script_filter_next(j->script)) != NULL) {
         row_put(row, j->rows);
         j->reply.row_count++;
@@ -91,6 +94,8 @@ static int read_rows(struct read_job *j, struct err *err)
     struct scan *scan;
     int rc = scan_new(j->serving.view, &j->serving.spec,
                       store_age_us(j->server->store), &scan, err);
+
+    PRE(j->serving.view);
     if (rc)
         return rc;
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {
@@ -131,6 +136,8 @@ static void run_read(void *arg)
 static bool is_single_row(const struct read_job *j)
 {
     const struct read_spec *s = &j->serving.spec;
+
+    PRE(j->serving.view);
     return !j->has_script &&
            (s->none || (s->span_count == 1 && s->spans[0].single));
 }
@@ -187,6 +194,8 @@ int handle_read(struct tablet_server *s, struct rpc_call *call, struct err *err)
     struct read_job j = {.server = s, .rows = call->reply_attachment};
     struct arena a;
     int rc = read_request_get(call->body, &j.request, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     arena_init(&a);

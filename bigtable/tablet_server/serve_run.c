@@ -61,6 +61,8 @@ static int open_run(struct run_job *j, struct err *err)
         .write_ctx = j,
         .seed = set->seed,
     };
+
+    PRE(j->program && !j->run);
     if (set->has_table_output) {
         j->table_output =
             mem_strndup(set->table_output.data, set->table_output.len);
@@ -86,6 +88,8 @@ static int run_rows(struct run_job *j, struct err *err)
     struct scan *scan;
     int rc = scan_new(j->serving.view, &j->serving.spec,
                       store_age_us(j->server->store), &scan, err);
+
+    PRE(j->run && j->serving.view);
     if (rc)
         return rc;
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {
@@ -110,6 +114,8 @@ static void serve_run_on_thread(void *arg)
 {
     struct run_job *j = arg;
     const struct run_settings *set = &j->request.settings;
+
+    PRE(j->serving.view && j->end_ns > 0);
     j->rc =
         program_get(j->server->programs, j->request.source, set->ignore_undefs,
                     set->defer_tables, &j->program, &j->err);
@@ -162,6 +168,8 @@ int handle_run(struct tablet_server *s, struct rpc_call *call, struct err *err)
     uint64_t start_ns = world_mono_ns(j.server->world);
     struct arena a;
     int rc = run_request_get(call->body, &j.request, err);
+
+    PRE(atomic_load(&s->ready)); /* The gate. */
     if (rc)
         return rc;
     arena_init(&a);

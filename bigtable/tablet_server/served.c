@@ -110,7 +110,6 @@ struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
     union hash_value *v;
     bool added = false;
 
-    PRE(id != 0);
     t->id = id;
     t->epoch = epoch;
     atomic_init(&t->references, 1);
@@ -133,6 +132,7 @@ static bool remove_it(struct served_set *s, const struct served *t)
     const union hash_value *v = hash_map_get(&s->map, hash_key_u64(&t->id));
     bool removed = v && v->pointer == t &&
                    hash_map_remove(&s->map, hash_key_u64(&t->id), NULL);
+
     cond_broadcast(&s->changed);
     return removed;
 }

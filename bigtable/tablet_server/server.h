@@ -82,7 +82,7 @@ struct served *served_find(struct served_set *s, uint64_t id);
 /* Drop a reference; NULL is allowed. Any thread. */
 void served_unref(struct served *t);
 /* Add the tablet @id, which is being loaded. Returns it referenced; NULL: it is
- * in the set, or has left in @epoch. PRE: @id is not 0. */
+ * in the set, or has left in @epoch. */
 struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch);
 /* Remove @t, which could not be loaded, or was split. */
 void served_remove(struct served_set *s, struct served *t);

@@ -63,6 +63,8 @@ int admit_request(struct tablet_server *s, size_t bytes, struct err *err)
     uint64_t max = s->options.request_bytes ? s->options.request_bytes
                                             : REQUEST_BYTES_DEFAULT;
     uint64_t held = atomic_fetch_add(&s->request_bytes, bytes);
+
+    PRE(atomic_load(&s->ready));
     if (held == 0 || held + bytes <= max)
         return 0;
     atomic_fetch_sub(&s->request_bytes, bytes);

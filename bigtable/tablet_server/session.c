@@ -93,6 +93,8 @@ static int make_directory(struct session *s, const char *path, struct err *err)
     int rc = chubby_open(s->chubby, path,
                          CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
                          &h, err);
+
+    PRE(s->chubby && path[0] == '/');
     if (rc == 0)
         chubby_close(h);
     return rc;
@@ -105,6 +107,8 @@ open_counters(struct session *s, struct chubby_handle **out, struct err *err)
     struct chubby_open_options o = {.events = 0};
     struct buf bytes = BUF_INIT;
     int rc;
+
+    PRE(s->chubby);
     cluster_counters_put(&first, &bytes);
     o.contents = buf_slice(&bytes);
     rc = chubby_open(s->chubby, BIGTABLE_LOCK_COUNTERS,
@@ -121,6 +125,8 @@ try_number(struct session *s, struct chubby_handle *h, struct err *err)
     struct chubby_stat stat;
     struct buf bytes = BUF_INIT;
     int rc = chubby_read(h, &bytes, &stat, err);
+
+    PRE(h);
     if (rc == 0)
         rc = cluster_counters_get(buf_slice(&bytes), &c, err);
     if (rc == 0) {
@@ -181,6 +187,7 @@ tablet_session_join(struct session *s, const char *address, struct err *err)
                                      .on_event = on_event,
                                      .ctx = s};
     int rc = chubby_connect(s->world, &o, &s->chubby, err);
+
     if (rc == 0)
         rc = make_directory(s, BIGTABLE_LOCK_ROOT, err);
     if (rc == 0)
@@ -235,6 +242,7 @@ void session_quit(struct session *s)
         /* The master deletes it once the lock is free. */
     }
     tablet_session_lose(s, "this tablet server is ending");
+    POST(s->lost);
 }
 
 void session_leave(struct session *s)
@@ -247,11 +255,13 @@ void session_leave(struct session *s)
 
 uint64_t session_number(const struct session *s)
 {
+    PRE(s->number != 0);
     return s->number;
 }
 
 struct chubby *session_chubby(struct session *s)
 {
+    PRE(s->chubby);
     return s->chubby;
 }
 
@@ -289,6 +299,8 @@ int session_read_file(struct session *s,
 {
     struct chubby_handle *h;
     int rc = chubby_open(s->chubby, path, CHUBBY_READ, NULL, &h, err);
+
+    PRE(s->chubby && path[0] == '/');
     if (rc)
         return rc;
     rc = chubby_read(h, out, NULL, err);

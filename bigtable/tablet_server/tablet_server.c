@@ -132,6 +132,8 @@ void server_spawn(struct tablet_server *s,
                   uint64_t arg)
 {
     struct work *w = mem_alloc(sizeof(*w));
+
+    PRE(fn);
     *w = (struct work){s, fn, arg};
     mutex_lock(&s->work_lock);
     s->work_count++;
@@ -142,6 +144,8 @@ void server_spawn(struct tablet_server *s,
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
 {
     struct task *t = task_start(s->world, "quarry-tablet", fn, arg);
+
+    PRE(fn);
     task_join(t);
 }
 
@@ -151,6 +155,8 @@ static int open_metadata(struct tablet_server *s, struct err *err)
 {
     struct tablet_rows *rows = s->options.rows;
     int rc = 0;
+
+    PRE(s->options.rows || s->options.open_client);
     if (s->metadata)
         return 0;
     if (!rows && !s->quarry)
@@ -207,6 +213,8 @@ static int open_log(struct tablet_server *s, struct err *err)
                                          .slow_us = s->options.log_slow_us,
                                          .fenced = on_fenced,
                                          .ctx = s};
+
+    PRE(s->number != 0 && s->fs);
     replay_log_dir(s->number, dir);
     return shared_log_open(&o, &s->log, err);
 }
@@ -340,6 +348,8 @@ void tablet_server_start(struct tablet_server *s, const char *address)
 static void end_starter(struct tablet_server *s)
 {
     atomic_store(&s->starter_stop, true);
+
+    PRE(loop_self() == s->loop);
     if (s->fs && !atomic_load(&s->ready))
         fs_hurry(s->fs);
     if (s->starter) {
@@ -360,6 +370,8 @@ static bool has_master(struct tablet_server *s)
     uint64_t before =
         fiber_set_deadline(world_mono_ns(s->world) + MASTER_ASKED_US * 1000);
     int rc = session_find_master(s->session, &address, &err);
+
+    PRE(s->session);
     if (rc == 0)
         rc =
             channel_set_call(s->channels, buf_slice(&address), MASTER_STATUS,
@@ -437,6 +449,8 @@ static void unload_all(struct tablet_server *s)
     struct leaving l = {.server = s};
     struct fiber *watch =
         fiber_start(s->loop, "tablet-leave", watch_leaving, &l);
+
+    PRE(s->stopping && atomic_load(&s->ready));
     l.list = served_list(&s->served, &l.count);
     for (int system = 0; system < 2; system++) {
         struct fiber *fibers[UNLOADS];
@@ -457,6 +471,8 @@ static void unload_all(struct tablet_server *s)
 void tablet_server_leave(struct tablet_server *s)
 {
     struct err why = ERR_INIT;
+
+    PRE(loop_self() == s->loop);
     s->stopping = true;
     end_starter(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
@@ -470,6 +486,7 @@ void tablet_server_leave(struct tablet_server *s)
 
 void tablet_server_stop(struct tablet_server *s)
 {
+    PRE(loop_self() == s->loop);
     s->stopping = true;
     end_starter(s);
     if (atomic_load(&s->ready))

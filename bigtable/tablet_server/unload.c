@@ -24,12 +24,16 @@ struct unload {
 static void run_flush(void *arg)
 {
     struct unload *u = arg;
+
+    PRE(u->served->table);
     u->rc = store_flush_table(u->server->store, u->served->table, &u->err);
 }
 
 static void run_close(void *arg)
 {
     struct unload *u = arg;
+
+    PRE(u->served->table);
     u->rc = store_close_table(u->server->store, u->served->table, &u->err);
 }
 
@@ -37,6 +41,8 @@ static bool is_there(struct served *t)
 {
     struct table_part_view *v = table_part_get_view(t->table);
     bool there = v != NULL;
+
+    PRE(t->table);
     table_part_view_unref(v);
     return there;
 }
