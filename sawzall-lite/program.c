@@ -103,6 +103,7 @@ int saw_compile(const struct saw_compile_options *opts,
     ok = saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
          saw_compile_unit(&p->arena, &p->unit, opts, &d, &p->pool);
     program_summary(&d);
+    INVARIANT(ok || d.error_count > 0); /* A refusal has a reason. */
     if (!ok || d.error_count > 0) {
         saw_program_free(p);
         return ERR_INVALID;

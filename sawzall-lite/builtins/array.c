@@ -69,6 +69,8 @@ static void merge_runs(const struct merge *m, size_t a, size_t b, size_t end)
 {
     size_t left = a;
     size_t right = b;
+
+    PRE(a <= b && b <= end);
     for (size_t at = a; at < end; at++) {
         bool take_left =
             right >= end ||
@@ -76,6 +78,7 @@ static void merge_runs(const struct merge *m, size_t a, size_t b, size_t end)
                                            m->items[m->from[right]]) <= 0);
         m->to[at] = take_left ? m->from[left++] : m->from[right++];
     }
+    POST(left == b && right == end);
 }
 
 /* Positions of the items in ascending order; owned. */

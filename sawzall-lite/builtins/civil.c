@@ -2,6 +2,8 @@
  * an era is 400 years (see "chrono-compatible low-level date algorithms"). */
 #include "sawzall-lite/builtins/civil.h"
 
+#include "base/core/panic.h"
+
 #define ERA_DAYS       146097
 #define EPOCH_DAYS     719468 /* From 0000-03-01 to 1970-01-01. */
 #define MARCH_IS_MONTH 2
@@ -38,6 +40,9 @@ void saw_civil_from_days(int64_t days, struct saw_civil *c)
     c->year = year + era * 400 + (m >= 10);
     c->weekday = (int)(days + 4 - saw_floor_div(days + 4, 7) * 7);
     c->year_day = (int)(days - saw_civil_days(c->year, 0, 1));
+    POST(c->month >= 0 && c->month < 12 && c->day >= 1 && c->day <= 31);
+    POST(c->weekday >= 0 && c->weekday < 7);
+    POST(c->year_day >= 0 && c->year_day < 366);
 }
 
 int64_t saw_civil_seconds(const struct saw_civil *c)
@@ -54,4 +59,5 @@ void saw_civil_from_seconds(int64_t seconds, struct saw_civil *c)
     c->hour = rest / 3600;
     c->minute = rest / 60 % 60;
     c->second = rest % 60;
+    POST(rest >= 0 && c->hour < 24);
 }

@@ -128,10 +128,11 @@ static enum saw_status run_zlib(struct saw_ctx *ctx,
         z->next_out = (Bytef *)buf_reserve(b, CHUNK_BYTES);
         z->avail_out = CHUNK_BYTES;
         *rc = step(z, Z_FINISH);
+        INVARIANT(z->avail_out <= CHUNK_BYTES);
         b->len += CHUNK_BYTES - z->avail_out;
         if (b->len > max)
             return saw_fail(ctx, ERR_EXHAUSTED,
-                            "the data unpacks to more than %zu bytes", max);
+                            "the decompressed data is over %zu bytes", max);
     } while (*rc == Z_OK || (*rc == Z_BUF_ERROR && z->avail_out == 0));
     return SAW_OK;
 }

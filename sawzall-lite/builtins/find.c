@@ -64,6 +64,8 @@ const struct saw_type *
 saw_check_fail(struct saw_check *c, int i, const char *fmt, ...)
 {
     va_list ap;
+
+    PRE(i >= -1 && (i < 0 || (size_t)i < c->arg_count));
     c->bad_arg = i;
     va_start(ap, fmt);
     vsnprintf(c->message, sizeof(c->message), fmt, ap);

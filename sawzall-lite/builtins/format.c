@@ -259,6 +259,7 @@ static void print_fixed(const struct spec *s, double v, struct buf *out)
         text[n++] = have ? *p++ : '0';
         p += *p == '.';
     }
+    INVARIANT(n < sizeof(text));
     pad_text(&as, slice_make(text, n), n, out);
 }
 
@@ -276,7 +277,7 @@ static void print_number(const struct spec *s,
                          union saw_slot v,
                          struct buf *out)
 {
-    char directive[48];
+    char directive[48]; /* "%", flags, two numbers, "ll", verb. */
     char *p;
     int n;
     struct spec as = *s;

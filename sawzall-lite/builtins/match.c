@@ -85,8 +85,10 @@ static bool match_search(struct saw_ctx *ctx,
                          size_t *count)
 {
     size_t n = (size_t)regex_group_count(r) + 1;
-    enum regex_outcome outcome =
-        saw_search(ctx, r, saw_str_slice(s), groups, n);
+    enum regex_outcome outcome;
+
+    PRE(n <= GROUPS_MAX);
+    outcome = saw_search(ctx, r, saw_str_slice(s), groups, n);
     while (outcome == REGEX_FOUND && n > 1 && !groups[n - 1].data)
         n--;
     *count = outcome == REGEX_FOUND ? n : 0;
@@ -104,6 +106,8 @@ struct counter {
 static int64_t match_position(struct counter *c, const char *p)
 {
     size_t offset = (size_t)(p - c->s->data);
+
+    PRE(p >= c->s->data && offset <= c->s->len);
     if (saw_str_is_ascii(c->s))
         return (int64_t)offset;
     if (offset < c->offset) {

@@ -314,7 +314,10 @@ enum saw_status saw_proto_decode(struct saw_ctx *ctx,
                                  union saw_slot *result)
 {
     struct reader r = {.ctx = ctx, .c = cursor_make(wire), .unread = unread};
-    enum saw_status status = read_tuple(&r, t, 0, result);
+    enum saw_status status;
+
+    PRE(t->kind == SAW_TUPLE && t->proto);
+    status = read_tuple(&r, t, 0, result);
     if (status == SAW_OK && !has_required(t, result->t))
         return saw_undef(ctx, "a required field is missing");
     return status;

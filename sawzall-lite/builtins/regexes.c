@@ -77,6 +77,7 @@ entry_for(struct saw_regex_cache *c, struct slice pattern, uint64_t hash)
             oldest = e;
     }
     regexes_evict(c, oldest);
+    POST(!oldest->regex && !oldest->pattern);
     return oldest;
 }
 
@@ -141,6 +142,7 @@ enum regex_outcome saw_search(struct saw_ctx *ctx,
                                                        : REGEX_ABSENT;
     }
     outcome = regex_search_within(r, text, 0, groups, count, &left);
+    INVARIANT(left <= before);
     ctx->work += before - left;
     if (outcome == REGEX_TOO_DEAR)
         saw_fail(ctx, ERR_EXHAUSTED,

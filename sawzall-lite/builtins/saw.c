@@ -46,6 +46,7 @@ static void sawing_take(struct sawing *w,
 
 static void advance_to(struct sawing *w, const char *p)
 {
+    PRE(p >= w->rest.data && p <= w->rest.data + w->rest.len);
     w->rest = slice_make(p, w->rest.len - (size_t)(p - w->rest.data));
 }
 
@@ -99,6 +100,7 @@ static void saw_rounds(struct sawing *w,
                 return;
         }
         if (n > 1 && w->rest.data == begin) {
+            INVARIANT(w->round <= w->count);
             w->count -= w->round; /* No progress: drop the empty pieces. */
             return;
         }

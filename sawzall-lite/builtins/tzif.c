@@ -154,6 +154,8 @@ struct saw_zone *saw_zone_parse(struct slice name, struct slice tzif)
 static struct saw_zone_offset of_type(const struct saw_zone *z, size_t type)
 {
     const struct saw_zone_type *t = &z->types[type];
+
+    PRE(type < z->type_count);
     struct saw_zone_offset at = {.seconds = t->seconds, .dst = t->dst};
     snprintf(at.name, sizeof(at.name), "%s", z->names + t->name);
     return at;

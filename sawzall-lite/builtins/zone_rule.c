@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "sawzall-lite/builtins/civil.h"
 
 /* Most hours a rule's offset or time may have (RFC 8536). */
@@ -124,6 +125,7 @@ static int64_t day_in(const struct saw_zone_date *d, int64_t year)
     day += (d->day - first.weekday + 7) % 7 + 7 * (d->week - 1);
     if (day >= saw_civil_days(year, d->month, 1))
         day -= 7; /* Week 5 of a month that has four. */
+    POST(day >= saw_civil_days(year, d->month - 1, 1));
     return day;
 }
 

@@ -72,6 +72,7 @@ void check_close_scope(struct saw_checker *c)
 
     for (i = 0; i < c->scope->decls.count; i++)
         warn_unused(c, c->scope->decls.at[i]);
+    INVARIANT(c->scope != c->universe);
     c->scope = c->scope->outer;
 }
 
@@ -349,6 +350,8 @@ bool saw_check(struct arena *a,
     out->row = check_parameter(&c, "$row", out->row_type);
     check_body(&c, main);
     check_close_scope(&c);
+    INVARIANT(c.scope == c.universe && c.fn == main && !c.statexpr);
+    INVARIANT(c.loops == 0 && c.breakables == 0);
     for (i = 0; i < out->functions.count && d->error_count == 0; i++)
         check_flow(&c, out->functions.at[i]);
     hash_map_close(&c.tables);
@@ -364,6 +367,7 @@ void saw_unit_close(struct saw_unit *u)
 
     for (i = 0; i < u->sites.count; i++) {
         struct saw_call *site = u->sites.at[i];
+        INVARIANT(site->prepared && site->builtin); /* add_site() chose it. */
         if (site->builtin->release)
             site->builtin->release(site->prepared);
         site->prepared = NULL;

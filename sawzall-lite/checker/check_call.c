@@ -74,6 +74,7 @@ struct saw_call *check_site(struct saw_checker *c,
 {
     struct saw_call *site = arena_zalloc(c->arena, sizeof(*site));
 
+    PRE(result && !check_any_bad(args));
     site->builtin = b;
     site->arg_count = args->count;
     site->arg_types = check_types_of(c, args);
@@ -341,6 +342,7 @@ void check_call(struct saw_checker *c, struct saw_expr *e)
 {
     struct saw_expr *fn = e->u.call.fn;
 
+    PRE(e->kind == EXPR_CALL && fn);
     if (fn->kind == EXPR_NAME && named_call(c, e))
         return;
     if (fn->kind == EXPR_SELECT && qualified_conversion(c, e))

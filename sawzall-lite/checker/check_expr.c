@@ -4,6 +4,7 @@
  * in initialisers. The tree is completed in place; a node can change its kind
  * (`a.b` into a static member, + of fingerprints into a call).
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
 static void
@@ -530,6 +531,7 @@ void check_expr(struct saw_checker *c, struct saw_expr *e)
                   "expected");
         break;
     }
+    POST(e->type); /* INV-2 of ast.h */
 }
 
 void check_expr_hint(struct saw_checker *c,

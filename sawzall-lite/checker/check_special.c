@@ -1,6 +1,7 @@
 /* Calls that need more than the values of their arguments, such as a type or
  * an lvalue, and which the compiler therefore provides itself: def, new, len,
  * haskey, lookup, inproto, clearproto, DEBUG, saw; see check_internal.h. */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
 static struct saw_expr *check_special_arg(const struct saw_expr *call, size_t i)
@@ -394,6 +395,7 @@ bool check_special(struct saw_checker *c, struct saw_expr *e)
     struct saw_exprs *args = &e->u.call.args;
     size_t i;
 
+    PRE(e->kind == EXPR_CALL && e->u.call.fn->kind == EXPR_NAME);
     for (i = 0; i < ARRAY_LEN(special_names); i++) {
         if (slice_eq_str(name, special_names[i].name)) {
             check_special_call(c, e, special_names[i].kind);

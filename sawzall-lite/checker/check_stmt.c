@@ -4,6 +4,7 @@
  * not outlive that frame. The obvious cases are errors here; the machine
  * catches the others, because frames carry serial numbers.
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
 /* --- functions ----------------------------------------------------------- */
@@ -49,6 +50,7 @@ void check_function(struct saw_checker *c,
     unsigned breakables = c->breakables;
     size_t i;
 
+    PRE(f->body && type->kind == SAW_FUNCTION);
     f->type = type;
     f->owner = outer;
     f->level = outer->level + 1;
@@ -189,6 +191,7 @@ void check_var_decl(struct saw_checker *c,
     bool was_static = c->fn->in_static;
     const struct saw_type *t;
 
+    PRE(d->kind == DECL_VAR);
     d->type = NULL;
     check_declare(c, d);
     t = declared_type(c, d);

@@ -457,6 +457,7 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     unsigned errors = c->diag->error_count;
     size_t i;
 
+    PRE(x->kind == TYPE_TABLE && table);
     if (!traits) {
         unknown_kind(c, table);
         return &saw_type_bad;

@@ -436,6 +436,7 @@ static const struct saw_type *make_proto(struct saw_checker *c,
         arena_alloc(c->arena, (from->field_count + 1) * sizeof(*f));
     size_t i;
 
+    PRE(from->kind == SAW_TUPLE && !from->open);
     *to = *from;
     to->name = name;
     for (i = 0; i < from->field_count; i++) {
@@ -467,6 +468,12 @@ const struct saw_type *check_proto(struct saw_checker *c,
         return from;
     if (from->kind != SAW_TUPLE) {
         saw_error(c->diag, x->elem->pos, "tuple type expected; found %s",
+                  check_type_text(c, from));
+        return &saw_type_bad;
+    }
+    if (from->open) {
+        saw_error(c->diag, x->pos,
+                  "no proto tuple of %s can be made within its declaration",
                   check_type_text(c, from));
         return &saw_type_bad;
     }

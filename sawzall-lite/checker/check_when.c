@@ -6,6 +6,7 @@
  * condition may still leave the bounds; it is guarded then, and undefined
  * counts as false (Pike et al., "Interpreting the Data", on quantifiers).
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
 struct search {
@@ -313,6 +314,7 @@ void check_when(struct saw_checker *c, struct saw_stmt *s)
     unsigned breakables = c->breakables;
     size_t i;
 
+    PRE(s->kind == STMT_WHEN);
     check_open_scope(c);
     for (i = 0; i < vars->count; i++)
         check_when_declare(c, vars->at[i]);

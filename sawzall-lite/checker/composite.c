@@ -2,6 +2,7 @@
  * language has one notation for arrays, maps and tuples (and for strings of
  * characters), so a literal stays of incomplete type until something decides.
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
 
 static bool is_untyped(const struct saw_expr *e)
@@ -73,6 +74,7 @@ bool check_composite_as(struct saw_checker *c,
     const struct saw_exprs *items = &e->u.composite.items;
     bool fits = false;
 
+    PRE(e->kind == EXPR_COMPOSITE);
     if (type->kind == SAW_ARRAY && !e->u.composite.paired)
         fits = items_fit(c, items, 0, 1, type->elem);
     else if ((type->kind == SAW_STRING || type->kind == SAW_BYTES) &&

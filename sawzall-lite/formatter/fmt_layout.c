@@ -60,6 +60,7 @@ struct layout {
 
 static struct frame *layout_top(struct layout *l)
 {
+    INVARIANT(l->depth > 0); /* INV-1 */
     return &l->frames[l->depth - 1];
 }
 
@@ -488,9 +489,11 @@ void saw_layout(struct slice source,
                        .count = tokens->count - 1};
     size_t i;
 
+    PRE(tokens->count > 0 && tokens->at[l.count].kind == TOK_EOF);
     layout_push(&l, (struct frame){.kind = FRAME_LIST});
     for (i = 0; i < l.count; i++)
         put_token(&l, i);
+    ASSERT_SLOW(l.depth == 1); /* INV-1 */
     put_gap(&l, l.count);
     if (l.text.len > 0)
         layout_put(&l, SLICE_LIT("\n"));

@@ -20,7 +20,10 @@ static bool compile_resolve(struct gen *g)
     for (i = 0; i < g->fixup_count; i++) {
         uint32_t at = g->fixups[i].insn;
         struct saw_insn *insn = &g->insns[at];
-        int64_t d = (int64_t)g->labels[g->fixups[i].label] - (int64_t)at - 1;
+        uint32_t to = g->labels[g->fixups[i].label];
+        int64_t d = (int64_t)to - (int64_t)at - 1;
+
+        INVARIANT(to <= g->count || g->u->failed); /* INV-2 */
         if (insn->op == SAW_OP_JMP || insn->op == SAW_OP_JT ||
             insn->op == SAW_OP_JF) {
             insn->u.d = (int32_t)d;
@@ -34,6 +37,7 @@ static bool compile_resolve(struct gen *g)
         if (g->handlers[i].kind == SAW_HANDLER_JUMP ||
             g->handlers[i].kind == SAW_HANDLER_SKIP)
             g->handlers[i].target = g->labels[g->handlers[i].target];
+        INVARIANT(g->handlers[i].to <= g->count);
     }
     return true;
 }
@@ -61,6 +65,7 @@ static struct saw_code *compile_finish(struct gen *g, struct saw_code *code)
         compile_keep(a, g->inlined, g->inlined_count * sizeof(*g->inlined));
     code->inlined_count = g->inlined_count;
     code->reg_count = g->reg_max + 1;
+    POST(code->insn_count > 0 && code->reg_count <= GEN_REGS_MAX + 1);
     return code;
 }
 
@@ -139,6 +144,7 @@ void gen_function(struct gen_unit *u, struct saw_function *f)
     if (!compile_generate(u, f, false))
         compile_generate(u, f, true);
     f->compiled = true;
+    POST(u->failed || u->pool->codes[f->index]);
 }
 
 /* --- statics and tables -------------------------------------------------- */
@@ -242,6 +248,7 @@ bool saw_compile_unit(struct arena *a,
                             .plain = opts->plain_code};
     size_t i;
 
+    PRE(u->functions.count > 0 && u->main->index == 0); /* INV-2 of check.h */
     *out = (struct saw_code_pool){0};
     out->code_count = (uint32_t)u->functions.count;
     out->codes = arena_zalloc(a, out->code_count * sizeof(struct saw_code *));

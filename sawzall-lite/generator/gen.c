@@ -27,6 +27,7 @@ gen_abc(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t b, uint32_t c)
 {
     struct saw_insn *i = gen_add(g, op);
 
+    PRE(a < GEN_REGS_MAX || g->u->failed); /* INV-1 */
     i->a = (uint16_t)a;
     i->u.r.b = (uint16_t)b;
     i->u.r.c = (uint16_t)c;
@@ -37,6 +38,7 @@ uint32_t gen_ak(struct gen *g, enum saw_opcode op, gen_reg a, uint32_t k)
 {
     struct saw_insn *i = gen_add(g, op);
 
+    PRE(a < GEN_REGS_MAX || g->u->failed); /* INV-1 */
     i->a = (uint16_t)a;
     i->u.k = k;
     return g->count - 1;
@@ -75,6 +77,7 @@ gen_reg gen_temps(struct gen *g, uint32_t count)
     g->next_reg += count;
     if (g->next_reg > g->reg_max)
         g->reg_max = g->next_reg;
+    POST(g->next_reg <= g->reg_max && g->reg_max <= GEN_REGS_MAX); /* INV-1 */
     return r;
 }
 
@@ -97,12 +100,13 @@ gen_label gen_label_new(struct gen *g)
 
 void gen_bind(struct gen *g, gen_label l)
 {
-    PRE(g->labels[l] == GEN_NO_REG);
+    PRE(l < g->label_count && g->labels[l] == GEN_NO_REG);
     g->labels[l] = g->count;
 }
 
 static void gen_add_fixup(struct gen *g, gen_label l)
 {
+    PRE(l < g->label_count && g->count > 0);
     if (g->fixup_count == g->fixup_cap) {
         g->fixup_cap = g->fixup_cap ? g->fixup_cap * 2 : 32;
         g->fixups = mem_realloc(g->fixups, g->fixup_cap * sizeof(*g->fixups));
@@ -268,6 +272,7 @@ void gen_handle_end(struct gen *g,
                     enum saw_handler_kind kind,
                     gen_label target)
 {
+    PRE(from <= g->count); /* INV-3 */
     if (from == g->count)
         return;
     if (g->handler_count == g->handler_cap) {
@@ -300,6 +305,7 @@ void gen_statement_end(struct gen *g,
 
 void gen_forget(struct gen *g, size_t mark)
 {
+    PRE(mark <= g->known.count);
     while (g->known.count > mark)
         g->known.at[--g->known.count]->known_defined = false;
 }

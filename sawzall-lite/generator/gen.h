@@ -19,6 +19,7 @@
 #ifndef SAWZALL_LITE_GENERATOR_GEN_H
 #define SAWZALL_LITE_GENERATOR_GEN_H
 
+#include "base/core/panic.h"
 #include "sawzall-lite/generator/compile.h"
 
 /* Registers a function may use: they are 16-bit operands. */
@@ -120,6 +121,7 @@ gen_reg gen_temps(struct gen *g, uint32_t count);
 /* Release all temporaries from @mark on. */
 static inline void gen_release(struct gen *g, gen_reg mark)
 {
+    PRE(mark <= g->next_reg);
     g->next_reg = mark;
 }
 

@@ -5,6 +5,7 @@
  * are evaluated from the last to the first, as in the published
  * implementation.
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/generator/gen.h"
 
 static struct saw_expr *gen_call_arg(const struct saw_expr *e, size_t i)
@@ -83,6 +84,7 @@ static void function_call(struct gen *g, struct saw_expr *e, gen_reg to)
         gen_inline(g, f, e, to);
         return;
     }
+    INVARIANT(!f || f->params.count == args->count);
     if (!f)
         gen_to(g, e->u.call.fn, closure);
     /* One more for the frame around it; at least one for the result. Where that
@@ -117,6 +119,7 @@ void gen_builtin(struct gen *g,
     struct saw_pos at = g->at;
     gen_reg r = gen_arguments(g, args);
 
+    PRE(site && site->builtin && site->arg_count == args->count);
     g->at = at;
     gen_abc(g, SAW_OP_BUILTIN, to, r, 0);
     gen_ak(g, SAW_OP_EXT, 0, gen_site(g, site));

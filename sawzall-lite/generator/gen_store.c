@@ -4,6 +4,7 @@
  * inwards: own(a[i].f) owns a, then its element i, then the field f of that.
  * Parts of text are changed by making a new text and assigning that.
  */
+#include "base/core/panic.h"
 #include "sawzall-lite/generator/gen.h"
 
 static bool is_text(const struct saw_type *t)
@@ -57,8 +58,10 @@ void gen_target_begin(struct gen *g, struct saw_expr *e)
 {
     struct path p = {.count = 0};
 
-    for (; e->kind != EXPR_NAME; e = object_of(e))
+    for (; e->kind != EXPR_NAME; e = object_of(e)) {
+        INVARIANT(p.count < ARRAY_LEN(p.at)); /* INV-1 of ast.h */
         p.at[p.count++] = e;
+    }
     while (p.count-- > 0) {
         if (p.at[p.count]->kind == EXPR_INDEX)
             evaluate_index(g, p.at[p.count]);
@@ -75,6 +78,7 @@ void gen_target_end(struct saw_expr *e)
 
 static gen_reg cached_index(const struct saw_expr *e)
 {
+    PRE(e->u.index.cached_reg > 0); /* Since gen_target_begin(). */
     return e->u.index.cached_reg - 1;
 }
 
@@ -162,6 +166,7 @@ static void store_part(struct gen *g, struct saw_expr *e, gen_reg value)
         gen_abcx(g, SAW_OP_OWN, whole, 0, 0, e->type);
         gen_abc(g, SAW_OP_MOVE, container, whole, 0);
     }
+    INVARIANT(p.count > 0 && p.count <= ARRAY_LEN(p.at));
     for (i = p.count - 1; i > 0; i--)
         own_part(g, p.at[i], container);
     gen_store_put(g, p.at[0], container, value);

@@ -31,6 +31,7 @@ static gen_reg frame_of(struct gen *g, const struct saw_function *owner)
     const struct saw_function *f = gen_env_of(g->fn);
     gen_reg t;
 
+    PRE(owner->level < g->fn->level);
     if (f == owner)
         return env_reg(g->fn);
     t = gen_temp(g);
@@ -149,6 +150,7 @@ gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to)
     if (gen_is_local(g, d)) {
         if (to == GEN_NO_REG && may_change(g, d))
             to = gen_temp(g);
+        INVARIANT(d->reg < g->reg_max || g->u->failed);
         if (to == GEN_NO_REG)
             return d->reg;
         if (to != d->reg)

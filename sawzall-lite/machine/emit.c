@@ -31,6 +31,7 @@ struct saw_table *saw_run_table(struct saw_run *r, uint32_t index)
 {
     struct saw_run_table *t = &r->tables[index];
 
+    PRE(index < r->program->pool.table_count);
     if (!t->table &&
         (t->route == SAW_ROUTE_TABLE || t->route == SAW_ROUTE_LINE))
         t->table = saw_table_new(&t->decl, &r->budget);
@@ -48,6 +49,8 @@ static int to_table(struct saw_run *r,
     size_t n = type->index_count;
     size_t i;
 
+    INVARIANT(table); /* INV-1 */
+    INVARIANT(site->weighted == (type->weight.type != NULL));
     buf_clear(&r->key);
     buf_clear(&r->element);
     buf_clear(&r->weight);
@@ -124,6 +127,7 @@ static int to_file(struct saw_run *r,
         site->formatted ? args[at].s : args[type->index_count].s;
     const struct saw_str *path = args[at + site->formatted].s;
 
+    PRE(site->to_file && type->to_file);
     buf_clear(&r->text);
     buf_append(&r->text, path->data, path->len);
     if (!type->to_proc)
@@ -180,6 +184,7 @@ emit_keep(struct saw_run *r, const union saw_slot *args, struct err *err)
 {
     const struct saw_tuple *row = args[0].t;
 
+    PRE(r->opts.keep);
     if (r->vm.row && row == r->row_value.t)
         return r->opts.keep(r->opts.keep_ctx, r->vm.row, err);
     return keep_value(r, row, err);

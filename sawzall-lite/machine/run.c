@@ -93,6 +93,7 @@ int saw_run_table_param(struct saw_run *r,
 {
     struct saw_run_table *t = &r->tables[table];
 
+    PRE(table < r->program->pool.table_count && !t->table);
     if (param < 0 || param > INT32_MAX || param < t->traits->param_min ||
         param > t->traits->param_max)
         return err_set(err, ERR_INVALID,
@@ -301,6 +302,7 @@ column_cells(struct saw_ctx *ctx, const struct saw_row *row, size_t *i)
     size_t end = *i + 1;
     size_t k;
 
+    PRE(*i < row->cell_count);
     while (end < row->cell_count &&
            slice_eq(row->cells[end].family, first->family) &&
            slice_eq(row->cells[end].qualifier, first->qualifier))

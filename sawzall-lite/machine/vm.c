@@ -52,6 +52,7 @@ bool saw_vm__push_frame(struct saw_vm *vm,
                         const struct saw_insn *back,
                         uint32_t base)
 {
+    PRE(vm->frame_count == 0 || base >= vm->frames[vm->frame_count - 1].base);
     if (vm->frame_count > vm->depth_max) {
         saw_fail(&vm->ctx, ERR_EXHAUSTED, "calls nested over %u deep",
                  vm->depth_max);
@@ -68,6 +69,8 @@ bool saw_vm__push_frame(struct saw_vm *vm,
         saw_fail(&vm->ctx, ERR_EXHAUSTED, "memory limit reached by calls");
         return false;
     }
+    POST((size_t)base + code->reg_count <= vm->stack_cap);
+    INVARIANT(vm->frame_count < vm->frame_cap); /* INV-1 */
     vm->frames[vm->frame_count++] =
         (struct saw_vm_frame){code, back, base, ++vm->serial};
     return true;
@@ -84,6 +87,7 @@ int64_t saw_vm__next_slice(struct saw_vm *vm)
     if (vm->fuel_max)
         vm->fuel_left -= n;
     vm->slice = (int64_t)n;
+    POST(vm->fuel_left <= vm->fuel_max && vm->slice >= 0); /* INV-2 */
     return (int64_t)n;
 }
 
@@ -91,6 +95,8 @@ int64_t saw_vm__refuel(struct saw_vm *vm, int64_t fuel)
 {
     uint64_t debt = (uint64_t)-fuel;
 
+    PRE(fuel <= 0);
+    INVARIANT(vm->slice >= 0);
     vm->fuel_used += (uint64_t)(vm->slice - fuel);
     vm->slice = 0;
     if (vm->cancel && atomic_load_explicit(vm->cancel, memory_order_relaxed)) {
@@ -139,6 +145,7 @@ int saw_vm_run(struct saw_vm *vm,
 {
     int rc;
 
+    PRE(code && code->insn_count > 0);
     vm->frame_count = 0;
     vm->ended_undefined = false;
     vm->fuel_left = vm->fuel_max;
@@ -147,6 +154,8 @@ int saw_vm_run(struct saw_vm *vm,
     memset(vm->vars, 0, vm->pool->var_count * sizeof(*vm->vars));
     if (!saw_vm__push_frame(vm, code, NULL, 0))
         return err_copy(err, &vm->ctx.err);
+    INVARIANT(vm->pool->input_reg < vm->stack_cap);
+    INVARIANT(vm->pool->row_reg < vm->stack_cap);
     vm->stack[vm->pool->input_reg] = input;
     vm->stack[vm->pool->key_reg] = key;
     vm->stack[vm->pool->row_reg] = row;

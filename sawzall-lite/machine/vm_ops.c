@@ -21,6 +21,7 @@ void saw_clamp(int64_t *begin, int64_t *end, size_t len)
         *begin = *end > 0 ? *end : 0;
     if (*end < *begin)
         *end = *begin;
+    POST(*begin >= 0 && *begin <= *end && *end <= n);
 }
 
 static enum saw_status slice_array(struct saw_ctx *ctx,
@@ -107,6 +108,7 @@ enum saw_status saw_op_append(struct saw_ctx *ctx,
         }
         *a = (struct saw_array){items, len, cap, false};
     }
+    INVARIANT(!a->shared && len + extra <= a->cap); /* INV-1, INV-4 */
     for (i = 0; i < extra; i++) {
         a->items[len + i] = b->items[i];
         saw_share(t->elem, b->items[i]);
@@ -190,6 +192,7 @@ enum saw_status saw_op_new_array(struct saw_ctx *ctx,
 enum saw_status
 saw_op_own(struct saw_ctx *ctx, const struct saw_type *t, union saw_slot *v)
 {
+    PRE(t->kind == SAW_ARRAY || t->kind == SAW_MAP || t->kind == SAW_TUPLE);
     if (t->kind == SAW_ARRAY)
         v->a = saw_array_own(ctx, t, v->a);
     else if (t->kind == SAW_MAP)
@@ -254,6 +257,7 @@ enum saw_status saw_op_clear_field(struct saw_ctx *ctx,
 {
     struct saw_tuple *v = saw_tuple_own(ctx, t, tuple->t);
 
+    PRE(field < t->field_count);
     if (!v)
         return SAW_FAIL;
     if (v->present)
@@ -284,6 +288,7 @@ enum saw_status saw_op_union_keys(struct saw_ctx *ctx,
         if (made)
             a->items[a->len++] = key;
     }
+    POST(a->len <= a->cap && a->len == seen->count);
     keys->a = a;
     return SAW_OK;
 }

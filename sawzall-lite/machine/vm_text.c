@@ -74,6 +74,7 @@ enum saw_status saw_op_concat(struct saw_ctx *ctx,
     }
     memcpy(p + a->len, b->data, b->len);
     ctx->text_end = p + len;
+    POST(ctx->text_end <= ctx->text_limit);
     *s = (struct saw_str){p, len, a->chars + b->chars};
     to->s = s;
     return SAW_OK;
@@ -106,6 +107,7 @@ enum saw_status saw_op_make_text(struct saw_ctx *ctx,
                              (unsigned)c);
         len += n;
     }
+    INVARIANT(count <= len && len <= count * 4);
     *s = (struct saw_str){p, len, count};
     to->s = s;
     return SAW_OK;
@@ -166,6 +168,7 @@ static enum saw_status vm_text_splice(struct saw_ctx *ctx,
     struct saw_str *c = saw_alloc(ctx, sizeof(*c) + len);
     char *p;
 
+    PRE(from <= to && to <= s->len && chars <= len);
     if (!c)
         return SAW_FAIL;
     p = (char *)(c + 1);
@@ -242,6 +245,7 @@ enum saw_status saw_op_saw(struct saw_ctx *ctx,
     size_t i = counted ? 2 : 1;
     enum saw_status st;
 
+    PRE(site->arg_count <= SAW_CALL_ARGS_MAX && site->flags);
     while (i < site->arg_count) {
         size_t n = 0;
         for (; i < site->arg_count && site->flags[i] != ARG_REST; i++) {

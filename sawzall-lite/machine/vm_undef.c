@@ -118,6 +118,7 @@ static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
 {
     struct saw_why *w = &vm->vars[h->var - 1];
 
+    PRE(h->var > 0 && h->var <= vm->pool->var_count);
     if (vm->why.kind == SAW_WHY_VAR && !vm->why.of_result) {
         if (vm->why.var != h->var - 1) /* x = x leaves it as it was. */
             *w = vm_undef_origin(vm, vm->why.var);
@@ -157,11 +158,17 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
 {
     uint32_t top = vm->frame_count;
 
+    PRE(top > 0);
     for (;;) {
         const struct saw_vm_frame *f = &vm->frames[top - 1];
         uint32_t at = (uint32_t)(pc - f->code->insns);
         const struct saw_handler *h = find_handler(f->code, at);
 
+        INVARIANT(at < f->code->insn_count);
+        INVARIANT(
+            !h ||
+            (h->kind != SAW_HANDLER_JUMP && h->kind != SAW_HANDLER_SKIP) ||
+            h->target < f->code->insn_count); /* INV-2 of opcodes.h */
         if (h && (h->kind == SAW_HANDLER_JUMP || h->kind == SAW_HANDLER_SKIP)) {
             if (h->kind == SAW_HANDLER_SKIP) {
                 vm->skip_fuel += SKIP_FUEL;

@@ -91,10 +91,12 @@ static void set_item(struct saw_table *t,
     saw_blob_set(t, &i->bytes, key);
     saw_blob_append(t, &i->bytes, element);
     i->key_len = key.len;
+    POST(i->key_len <= i->bytes.len && i->bytes.len <= i->bytes.cap);
 }
 
 static struct item *new_item(struct saw_table *t, struct best *s)
 {
+    PRE(s->count < saw_table__param(t));
     if (s->count == s->cap) {
         size_t cap = s->cap ? s->cap * 2 : 4;
         s->items = saw_table__resize(t, s->items, s->cap * sizeof(*s->items),

@@ -16,6 +16,7 @@ static void blob_reserve(struct saw_table *t, struct saw_blob *b, size_t want)
         cap += cap / 2;
     b->data = saw_table__resize(t, b->data, b->cap, cap);
     b->cap = cap;
+    POST(b->cap >= want);
 }
 
 void saw_blob_set(struct saw_table *t, struct saw_blob *b, struct slice s)
@@ -33,6 +34,7 @@ void saw_blob_set(struct saw_table *t, struct saw_blob *b, struct slice s)
 
 void saw_blob_append(struct saw_table *t, struct saw_blob *b, struct slice s)
 {
+    INVARIANT(b->len <= b->cap);
     blob_reserve(t, b, b->len + s.len);
     if (s.len)
         memcpy(b->data + b->len, s.data, s.len);

@@ -99,6 +99,7 @@ static int distinct_put(struct saw_table *t,
         saw_blob_set(t, i->v.blob, weight);
         return 0;
     }
+    INVARIANT(i->v.blob && i->v.blob->len > 0);
     sum = saw_table__scratch(t);
     if (!saw_datum_add(saw_blob_slice(i->v.blob), weight, sum))
         return err_set(err, ERR_INVALID, "table %s: weights do not add up",

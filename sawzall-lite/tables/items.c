@@ -47,6 +47,8 @@ static void items_rebuild(struct saw_table *t, struct saw_items *s, size_t n)
 {
     struct saw_item **old = s->slots;
     size_t old_count = s->slot_count;
+
+    PRE((n & (n - 1)) == 0 && s->count < n); /* INV-1 */
     s->slots = saw_table__resize(t, NULL, 0, n * sizeof(struct saw_item *));
     memset(s->slots, 0, n * sizeof(struct saw_item *));
     s->slot_count = n;
@@ -61,6 +63,8 @@ struct saw_item *saw_items_add(struct saw_table *t,
 {
     struct saw_item *i;
     size_t at;
+
+    ASSERT_SLOW(!saw_items_find(s, datum, hash));
     if ((s->count + 1) * 4 > s->slot_count * 3)
         items_rebuild(t, s, s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
     i = saw_table__resize(t, NULL, 0, sizeof(*i) + datum.len);
@@ -71,6 +75,7 @@ struct saw_item *saw_items_add(struct saw_table *t,
     HASH_SLOTS_SEEK(at, s->slot_count, hash, !s->slots[at]);
     s->slots[at] = i;
     s->count++;
+    INVARIANT(s->count * 4 <= s->slot_count * 3); /* INV-1 */
     return i;
 }
 
@@ -90,6 +95,7 @@ void saw_items_filter(struct saw_table *t,
             continue;
         free_item(t, i);
         s->slots[at] = NULL;
+        INVARIANT(s->count > 0);
         s->count--;
     }
     if (s->slot_count)

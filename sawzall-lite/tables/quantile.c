@@ -59,6 +59,7 @@ take_extremes(struct saw_table *t, struct quantile *s, struct slice datum)
         saw_blob_set(t, &s->min, datum);
     if (s->max.len == 0 || slice_cmp(datum, saw_blob_slice(&s->max)) > 0)
         saw_blob_set(t, &s->max, datum);
+    POST(s->min.len > 0 && s->max.len > 0);
 }
 
 static void make_levels(struct saw_table *t, struct quantile *s)
@@ -118,6 +119,7 @@ static void quantile_compact(struct saw_table *t, struct quantile *s, size_t h)
     mem_free(v);
     if (h + 2 > s->level_count)
         s->level_count = h + 2;
+    POST(l->count == (n & 1) && s->level_count <= LEVEL_COUNT_MAX);
 }
 
 /* Levels hold fewer than capacity again. The topmost grows instead: it is

@@ -176,6 +176,7 @@ bool saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
     }
     for (size_t i = 0; i < t->ops->column_count; i++)
         columns[n++] = value_column(t, i);
+    INVARIANT(n <= COLUMN_COUNT_MAX);
     sink->table(sink->ctx, t->decl.name, columns, n);
     saw_table__walk(t, &w);
     buf_close(&s.row.text);

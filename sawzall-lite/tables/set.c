@@ -32,6 +32,7 @@ static void set_put(struct saw_table *t, struct set *s, struct slice element)
         set_overflow(t, s);
     else
         saw_items_add(t, &s->items, element, hash);
+    POST(s->items.count <= saw_table__param(t));
 }
 
 static int set_add(struct saw_table *t,

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 
+#include "base/core/panic.h"
 #include "sawzall-lite/tables/sum_map.h"
 
 enum sum_mode {
@@ -128,6 +129,8 @@ static int sum_datum(struct saw_table *t,
                      struct err *err)
 {
     uint8_t tag = saw_datum_tag(element);
+
+    INVARIANT(s->mode <= SUM_COMPOSITE);
     switch (tag) {
     case SAW_DATUM_INT:
         if (!take_mode(s, SUM_INT, tag))

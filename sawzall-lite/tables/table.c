@@ -22,6 +22,8 @@
 
 void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes)
 {
+    INVARIANT(t->owned_bytes >= old); /* INV-1 of impl.h, INV-2 of state.h */
+    INVARIANT(t->budget->bytes >= old);
     t->budget->bytes = t->budget->bytes - old + bytes;
     t->owned_bytes = t->owned_bytes - old + bytes;
     if (bytes == 0) {
@@ -67,6 +69,8 @@ struct saw_table *saw_table_new(const struct saw_table_decl *decl,
                                 struct saw_table_budget *budget)
 {
     struct saw_table *t = mem_zalloc(1, sizeof(*t));
+
+    PRE(decl->kind && decl->name);
     t->decl = *decl;
     t->ops = (const struct saw_kind_ops *)decl->kind;
     t->own_budget.bytes_max = SIZE_MAX;
@@ -93,8 +97,10 @@ void saw_table_clear(struct saw_table *t)
     t->slot_count = 0;
     t->count = 0;
     t->newest = NULL;
+    INVARIANT(t->budget->bytes >= t->arena.reserved_bytes);
     t->budget->bytes -= t->arena.reserved_bytes;
     arena_close(&t->arena);
+    POST(t->owned_bytes == 0); /* INV-2 */
 }
 
 void saw_table_free(struct saw_table *t)
@@ -145,6 +151,7 @@ static void grow_slots(struct saw_table *t)
     saw_table__resize(t, t->slots, t->slot_count * sizeof(*slots), 0);
     t->slots = slots;
     t->slot_count = n;
+    POST((t->count + 1) * 4 <= n * 3); /* INV-1 */
 }
 
 static struct saw_entry *new_entry(struct saw_table *t, struct slice key)
@@ -208,6 +215,7 @@ state_of(struct saw_table *t, struct slice key, void **state, struct err *err)
                 return saw_table__refuse(t, err);
             new_entry(t, key);
         }
+        INVARIANT(t->count == 1 && !t->slots); /* INV-1 */
         *state = t->newest->state;
         return 0;
     }
@@ -235,6 +243,7 @@ int saw_table_emit(struct saw_table *t,
     void *state;
     int rc;
 
+    PRE(element.len > 0);
     if (UNLIKELY(saw_table__full(t)) && !t->ops->fixed_size)
         return saw_table__refuse(t, err);
     rc = state_of(t, key, &state, err);

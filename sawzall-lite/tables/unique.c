@@ -96,6 +96,7 @@ static void unique_thin(struct saw_table *t, struct unique *s)
     s->inexact = true;
     unique_refill(t, s, v, n, s->slot_count);
     mem_free(v);
+    POST(s->count == n && s->threshold > 0);
 }
 
 static void make_room(struct saw_table *t, struct unique *s)
@@ -119,6 +120,7 @@ static void unique_put(struct saw_table *t, struct unique *s, uint64_t hash)
     if (saw_table__param(t) == 0 || (s->threshold && hash > s->threshold))
         return;
     make_room(t, s);
+    INVARIANT(s->count < s->slot_count); /* The search ends. */
     unique_place(s, hash);
 }
 
