@@ -17,7 +17,6 @@ ALLOWED = {
     "XXH_INLINE_ALL": "is for xxhash.h",
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
-    "ASSERT_SLOW": "is for invariants that walk a structure",
     "OP_OF_CLUSTER": "is used by bigtable/client/target_ops.def",
     "surt_key": "orders an index of archives",
     "cdx_line": "is a line of an index of archives",
