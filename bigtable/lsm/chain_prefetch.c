@@ -1,18 +1,22 @@
-/* Scouts of chain_prefetch.h. */
+/* Prefetch streams: see chain_prefetch.h. Each step asks the CPU for one node
+ * and moves to the next stream, so that up to PREFETCH_STREAM_COUNT misses
+ * overlap where a plain walk waits for each in turn.
+ */
 #include "bigtable/lsm/chain_prefetch.h"
 
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "bigtable/lsm/skip_list_parts.h"
 #include "bigtable/row/cell_key.h" /* CELL_KEY_VERSION_BYTES */
 
 /* Stretches are between nodes on this level. */
 #define STRETCH_LEVEL 2
-/* More of a large value is fetched by the CPU itself. */
+/* The CPU's own prefetcher fetches the rest of a large value. */
 #define FETCH_BYTES_MAX ((size_t)1024)
 
-/* Is @n an older version of the cell of @newer? Most such are dropped, for what
- * the newer one hides. */
+/* True if @n is an older version of the cell of @newer. Most such are dropped,
+ * because the newer one hides them: their values are not fetched. */
 static bool is_older_version(const struct skip_node *newer,
                              const struct skip_node *n)
 {
@@ -31,7 +35,7 @@ static void fetch_value(const struct skip_node *n)
         __builtin_prefetch(n->value + at);
 }
 
-/* The node that @c is at has come. */
+/* The node that @c is at has been fetched: go to the next one. */
 static void chain_prefetch_leave(struct prefetch_stream *c)
 {
     if (!c->last || !is_older_version(c->last, c->at))
@@ -54,6 +58,7 @@ void chain_prefetch_step(struct chain_prefetch *s)
 {
     struct prefetch_stream *c = &s->streams[s->turn];
 
+    PRE(s->turn < PREFETCH_STREAM_COUNT);
     s->turn = (s->turn + 1) % PREFETCH_STREAM_COUNT;
     if (c->at)
         chain_prefetch_leave(c);
@@ -65,6 +70,7 @@ void chain_prefetch_step(struct chain_prefetch *s)
 
 void chain_prefetch_start(struct chain_prefetch *s, const struct skip_list *l)
 {
+    PRE(l->head);
     *s = (struct chain_prefetch){.next = next_at(l->head, STRETCH_LEVEL)};
     s->streams[0] = (struct prefetch_stream){.at = l->head, .end = s->next};
     for (size_t i = 0; i < PREFETCH_STEPS_AHEAD; i++)

@@ -1,9 +1,10 @@
-/* A frozen skip list is about to be read from its first node to its last, and
- * its nodes lie in no order: where the next one is, is known only when this one
- * has come from memory, so a reader waits at each. Prefetch streams run ahead
- * of it. Each walks a stretch of the chain, from a node on an upper level to
- * the next one there, and they take a step in turn, so that many nodes are on
- * their way at once, and the values that will be copied.
+/* Prefetching for a reader that walks a frozen skip list from end to end.
+ *
+ * The nodes lie in no order, and the address of the next one is known only when
+ * this one has come from memory, so a plain reader waits at each. Prefetch
+ * streams run ahead of it. Each walks a stretch of the chain, from a node on an
+ * upper level to the next one there. They take steps in turn, so that many
+ * nodes, and the values that will be copied, are fetched at the same time.
  *
  * Threads: one.
  */
@@ -15,7 +16,7 @@
 struct skip_list;
 struct skip_node;
 
-/* The CPU waits for about so many at once. */
+/* A CPU core has about this many cache misses in flight. */
 #define PREFETCH_STREAM_COUNT 8
 
 /* Steps they are sent ahead. Stretches are 16 nodes long in the mean, and one
@@ -34,8 +35,9 @@ struct chain_prefetch {
     size_t turn;
 };
 
-/* Send them out. A reader who then calls for a step at each node mostly finds
- * it here. PRE: nothing is inserted into @l any more. */
+/* Start the streams, ahead of a reader that calls chain_prefetch_step() at each
+ * node and then mostly finds it in the cache. PRE: nothing is inserted into @l
+ * any more. */
 void chain_prefetch_start(struct chain_prefetch *s, const struct skip_list *l);
 void chain_prefetch_step(struct chain_prefetch *s);
 

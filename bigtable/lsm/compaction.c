@@ -18,16 +18,16 @@
 #include "bigtable/row/cell_key.h"
 #include "gfs-lite/fs.h"
 
-/* Entries between two looks at the cancel flag and the rate. */
+/* Entries between two checks of the cancel flag and the rate. */
 #define CHECK_EVERY 16
 /* Longest sleep of the rate limit, so that a cancel is seen soon. */
 #define SLEEP_US_MAX 5000
-/* A flush makes at least this part of a memtable, compressed or not; smaller
- * runs count as so large. */
+/* A flush makes a table of at least this part of a memtable, uncompressed or
+ * compressed; smaller runs count as that large. */
 #define BASE_SHARE_RAW  2
 #define BASE_SHARE_ZSTD 4
-/* When a merge kept so much it is seen what becomes of the rest: before a
- * dictionary is made of it. */
+/* After a merge has kept this much it estimates the rest: early enough that no
+ * dictionary has been trained. */
 #define JUDGED_BYTES ((uint64_t)1 << 20)
 
 /* --- the work ------------------------------------------------------------ */
@@ -80,15 +80,16 @@ static bool is_repeated(struct job *j, struct slice key)
     return false;
 }
 
-/* Where rows are written over and over, a merge keeps little, and what it makes
- * is of the size of a flush: it is merged again with the next ones, and is
- * written like one. Guessed for one table: if it becomes larger, others follow
- * that last. */
+/* Where rows are overwritten again and again, a merge keeps little, and its
+ * output is as small as that of a flush: it will soon be merged again, and is
+ * written as fast as a flush. The estimate is for the first table alone: if the
+ * output grows beyond it, the tables that follow are written to last. */
 static void compaction_judge(struct job *j)
 {
     const struct group_options g = lsm__group_options(j->lsm);
     double kept = (double)j->bytes_kept / (double)j->bytes_in;
 
+    PRE(j->bytes_in >= j->bytes_kept);
     if (kept <= 0.5 &&
         (double)j->to_judge_bytes * kept <= (double)g.memtable_bytes)
         output_hurry(&j->output);
@@ -121,6 +122,7 @@ static int merge_all(struct job *j, struct err *err)
         if (!rc)
             rc = merge_next(&j->merge, err);
     }
+    INVARIANT(j->bytes_kept <= j->bytes_in);
     return rc ? rc : output_finish(&j->output, err);
 }
 
@@ -135,6 +137,8 @@ static int run_job(struct job *j,
     const struct lsm_hooks *hooks = &j->lsm->options.hooks;
     int rc;
 
+    PRE(count > 0);
+    PRE(!j->filter);
     merge_init(&j->merge, sources, heap, count);
     if (hooks->new_filter)
         j->filter = hooks->new_filter(hooks->ctx, j->lsm);
@@ -172,6 +176,7 @@ static void runs_view_open(struct runs_view *view, const struct version *v)
     view->count = v->run_count;
     for (size_t i = 0; i < v->run_count; i++) {
         const struct run *r = &v->runs[i];
+        INVARIANT(i == 0 || r->number < v->runs[i - 1].number);
         view->runs[i] = (struct choice_run){.number = r->number,
                                             .tables = view->tables + at,
                                             .table_count = r->table_count};
@@ -182,6 +187,7 @@ static void runs_view_open(struct runs_view *view, const struct version *v)
             view->runs[i].bytes += t->bytes;
         }
     }
+    INVARIANT(at == v->table_count);
 }
 
 static void runs_view_close(struct runs_view *view)
@@ -192,7 +198,7 @@ static void runs_view_close(struct runs_view *view)
 
 /* --- minor compaction ---------------------------------------------------- */
 
-/* Say which run the new tables belong to. PRE: edit_mutex is held. */
+/* Choose the run of the new tables. PRE: edit_mutex is held. */
 static void place_flushed(struct lsm *l, struct output *o)
 {
     struct lsm_snapshot *s;
@@ -207,13 +213,15 @@ static void place_flushed(struct lsm *l, struct output *o)
         view.runs, view.count, row_of(o->files[0]->info.first_key),
         row_of(o->files[o->file_count - 1]->info.last_key), l->busy_run_min,
         l->busy_run_max);
+    /* INV-5: a run that is being compacted takes no tables. */
+    POST(l->busy_run_min > l->busy_run_max || number > l->busy_run_max);
     for (size_t i = 0; i < o->file_count; i++)
         o->files[i]->info.run = number;
     runs_view_close(&view);
     state_unpin(s);
 }
 
-/* Do rows of the newest run lie among those of @m? */
+/* True if the newest run has rows in the range of those of @m. */
 static bool is_above(const struct memtable *m, const struct runs_view *view)
 {
     const struct skip_node *first = skip_list_seek(&m->list, SLICE_EMPTY);
@@ -224,16 +232,16 @@ static bool is_above(const struct memtable *m, const struct runs_view *view)
                                row_of(skip_node_key(last)));
 }
 
-/* Did the entries of @m come in no order, or over each other? Then those of the
- * next memtable will lie above them. */
+/* True if the entries of @m came in no order, or overwrote each other: the
+ * entries of the next memtable will then lie above them. */
 static bool came_in_disorder(const struct memtable *m)
 {
     return stem_index_saw_disorder(&m->list.stems, memtable_count(m));
 }
 
-/* Will what is flushed lie above the newest run, or below the next one, so that
- * both are soon merged? Rows that come in order are written once and for all.
- */
+/* True if the flushed table will overlap the newest run, or the next flush will
+ * overlap it, so that they are soon merged. Rows that come in order are written
+ * once and for all. */
 static bool is_to_be_merged(const struct lsm_snapshot *s)
 {
     struct runs_view view;
@@ -261,6 +269,7 @@ static int flush_mems(struct lsm *l,
     uint64_t bytes = 0;
     int rc;
 
+    PRE(s->mem_count > 1);
     for (size_t i = 0; i < count; i++) {
         mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
         mem_source_read_whole(&mems[i], &prefetch[i]);
@@ -286,6 +295,7 @@ flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
     int rc = flush_mems(l, s, &o, err);
     bool keep = !rc && l->options.commits_are_shared;
 
+    PRE(s->mems[1]->sequence >= s->mems[s->mem_count - 1]->sequence);
     if (!rc) {
         struct lsm_change c = {.added = o.files,
                                .added_count = o.file_count,
@@ -328,7 +338,7 @@ static uint64_t base_bytes(const struct lsm *l)
     return MAX_OF(g.memtable_bytes / share, UINT64_C(1));
 }
 
-/* Do the runs below the chosen ones hold rows of these? */
+/* True if no run below the chosen ones has rows in the range of theirs. */
 static bool reaches_bottom(const struct runs_view *view,
                            const struct compaction_choice *c)
 {
@@ -364,6 +374,8 @@ static int merge_runs(struct lsm *l,
                     .bytes_per_s = l->options.compaction_bytes_per_s};
     int rc;
 
+    PRE(c->count > 0);
+    PRE(c->first + c->count <= v->run_count);
     for (size_t i = 0; i < c->count; i++) {
         const struct run *r = &v->runs[c->first + i];
         run_source_init(&runs[i], r->tables, r->table_count, &bounds,
@@ -380,7 +392,7 @@ static int merge_runs(struct lsm *l,
     return rc;
 }
 
-/* Commit that @o stands for the chosen runs of @v. */
+/* Commit @o in the place of the chosen runs of @v. PRE: edit_mutex is held. */
 static int replace_runs(struct lsm *l,
                         const struct version *v,
                         const struct compaction_choice *c,
@@ -397,6 +409,9 @@ static int replace_runs(struct lsm *l,
             (size_t)(last->tables + last->table_count - first->tables),
     };
 
+    PRE(first->number >= last->number);
+    PRE(change.removed_count >= c->count);
+    PRE(change.removed_count <= v->table_count);
     for (size_t i = 0; i < o->file_count; i++)
         o->files[i]->info.run = last->number;
     return lsm__apply(l, &change, err);
@@ -422,6 +437,8 @@ static int compact_runs(struct lsm *l,
     int rc = merge_runs(l, v, c, to_bottom, all, &o, err);
     bool keep = !rc && l->options.commits_are_shared;
 
+    PRE(v->runs[c->first].number == l->busy_run_max);
+    PRE(l->busy_run_min <= l->busy_run_max);
     if (!rc) {
         mutex_lock(&l->edit_mutex);
         rc = replace_runs(l, v, c, &o, err);
@@ -449,8 +466,9 @@ compaction_choose(const struct lsm *l, const struct runs_view *view, bool all)
     return c;
 }
 
-/* The tables there are now, without the memtables: these hold memory that the
- * next ones wait for. */
+/* The present tables, referenced, without the memtables: a compaction that
+ * pinned a whole state would keep flushed memtables, for whose memory writers
+ * wait. */
 static struct version *pin_version(struct lsm *l)
 {
     struct lsm_snapshot *s = state_pin(&l->slot);
@@ -471,9 +489,11 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     if (rc)
         return rc;
     mutex_lock(&l->edit_mutex);
+    INVARIANT(l->busy_run_min > l->busy_run_max); /* INV-5 */
     v = pin_version(l);
     runs_view_open(&view, v);
     c = compaction_choose(l, &view, all);
+    INVARIANT(c.first + c.count <= view.count);
     to_bottom = reaches_bottom(&view, &c);
     if (c.count > 0) {
         l->busy_run_max = view.runs[c.first].number;

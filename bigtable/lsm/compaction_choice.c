@@ -1,7 +1,12 @@
-/* The choice of compactions: see the header for the policy. */
+/* The choice of compactions: size-tiered above a lazily levelled bottom run, as
+ * the header says. The first full tier from the newest run on wins, because
+ * small runs are the cheapest to merge and the most often read through; the
+ * bottom is rewritten only when no tier is full.
+ */
 #include "bigtable/lsm/compaction_choice.h"
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 bool choice_run_overlaps(const struct choice_run *run,
                          struct slice first_row,
@@ -30,11 +35,13 @@ uint32_t choose_flush_run(const struct choice_run *runs,
 {
     size_t i = 0;
 
+    PRE(slice_cmp(first_row, last_row) <= 0);
+    PRE(run_count == 0 || runs[0].number >= busy_max || busy_min > busy_max);
     while (i < run_count && runs[i].number > busy_max &&
            !choice_run_overlaps(&runs[i], first_row, last_row))
         i++;
     if (busy_min > busy_max) {
-        /* Nothing is being compacted: look below, too. */
+        /* Nothing is being compacted: consider older runs as well. */
         while (i < run_count &&
                !choice_run_overlaps(&runs[i], first_row, last_row))
             i++;
@@ -61,8 +68,8 @@ compaction_choice_window(const struct choice_run *runs,
     return c;
 }
 
-/* How many runs from @first on are of the tier that the smallest of them is of.
- * Smaller ones between larger ones go with them. */
+/* The number of runs from @first on that are of the tier of run @first. Smaller
+ * runs between larger ones count with them. */
 static size_t tier_length(const struct choice_run *runs,
                           size_t run_count,
                           size_t first,
@@ -72,6 +79,8 @@ static size_t tier_length(const struct choice_run *runs,
     uint64_t bound = largest * TIER_WIDTH;
     size_t i = first;
 
+    PRE(first < run_count);
+    PRE(base_bytes > 0);
     while (i < run_count && size_of(&runs[i], base_bytes) < bound)
         i++;
     return i - first;
@@ -84,6 +93,7 @@ compaction_choice_cheapest(const struct choice_run *runs, size_t run_count)
     size_t count = run_count - RUNS_MAX + 1;
     struct compaction_choice best;
 
+    PRE(run_count > RUNS_MAX);
     if (count < 2)
         count = 2;
     best = compaction_choice_window(runs, 0, count);
@@ -93,6 +103,7 @@ compaction_choice_cheapest(const struct choice_run *runs, size_t run_count)
         if (c.bytes < best.bytes)
             best = c;
     }
+    POST(best.first + best.count <= run_count);
     return best;
 }
 
@@ -103,6 +114,7 @@ struct compaction_choice choose_compaction(const struct choice_run *runs,
     struct compaction_choice none = {0};
     struct compaction_choice above;
 
+    PRE(base_bytes > 0);
     if (run_count < 2)
         return none;
     for (size_t first = 0; first + TIER_RUNS_MAX <= run_count; first++) {

@@ -1,5 +1,5 @@
-/* What to compact, and where a flushed table goes: decided from a description
- * of the runs alone. No clock, no I/O, no locks.
+/* The choice of the runs to compact, and of the run that a flushed table joins:
+ * decided from a description of the runs alone. No clock, no I/O, no locks.
  *
  * Runs are tiered: when TIER_RUNS_MAX neighbours of about one size have
  * gathered, they become one of the next size, so that an entry is rewritten
@@ -22,9 +22,10 @@
 #define TIER_RUNS_MAX 8
 /* Sizes within this factor are of one tier. */
 #define TIER_WIDTH 4
-/* Never more runs than this, whatever it costs: reads look into each. */
+/* More runs than this are merged whatever it costs: a read searches each. */
 #define RUNS_MAX 24
-/* Bytes above the oldest run, in times of its own, that rewrite it. */
+/* The oldest run is rewritten when the runs above it are this many times its
+ * size. */
 #define BOTTOM_GROWTH 2
 
 struct choice_table {
@@ -47,8 +48,9 @@ struct compaction_choice {
     uint64_t bytes; /* Of their tables. */
 };
 
-/* @runs are all runs, newest first. @base_bytes is what a flush makes: smaller
- * runs count as so large. */
+/* Choose a compaction. @runs are all runs, newest first. @base_bytes is the
+ * size of a flushed table: smaller runs count as that large. PRE: it is not 0.
+ */
 struct compaction_choice choose_compaction(const struct choice_run *runs,
                                            size_t run_count,
                                            uint64_t base_bytes);
@@ -64,7 +66,8 @@ uint32_t choose_flush_run(const struct choice_run *runs,
                           uint32_t busy_min,
                           uint32_t busy_max);
 
-/* Does @run hold rows of [@first_row, @last_row], by its tables' bounds? */
+/* True if some table of @run, by its bounds, may have rows of [@first_row,
+ * @last_row]. */
 bool choice_run_overlaps(const struct choice_run *run,
                          struct slice first_row,
                          struct slice last_row);

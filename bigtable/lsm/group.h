@@ -1,4 +1,7 @@
-/* Inside of a group (struct lsm), shared by the files of this directory. */
+/* The inside of a group (struct lsm), for the files of this directory: its
+ * locks and their order, and how a change of its tables becomes durable and
+ * visible.
+ */
 #ifndef BIGTABLE_LSM_GROUP_H
 #define BIGTABLE_LSM_GROUP_H
 
@@ -37,25 +40,26 @@ struct lsm {
     atomic_ullong compacted_bytes;
 };
 
-/* How files begun now are to be stored. */
+/* The present options, for a file that is begun now. */
 struct group_options lsm__group_options(const struct lsm *l);
 
 /* Name of the file of table @number, below the file system's root. */
 void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out);
 
-/* Open the file of @info. Parks. */
+/* Open the file of @info; *@out is one reference. Parks. Errors: those of the
+ * file; ERR_CORRUPT when it is not the one that @info describes. */
 MUST_CHECK int lsm__open_table(struct lsm *l,
                                const struct lsm_table *info,
                                struct sstable_file **out,
                                struct err *err);
 
-/* What a flush or a compaction wants to become true. */
+/* A change of the tables by a flush or a compaction. */
 struct lsm_change {
     struct sstable_file **added; /* Written and open; each holds a reference. */
     size_t added_count;
     struct sstable_file *const *removed;
     size_t removed_count;
-    size_t flushed_mems; /* So many of the oldest memtables are in tables. */
+    size_t flushed_mems; /* Oldest memtables whose entries are in `added`. */
     uint64_t flushed_sequence;
 };
 

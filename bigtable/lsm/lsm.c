@@ -1,4 +1,10 @@
-/* A group: opening it, writing to its memtable, and changing its state. */
+/* A group: opening it, writing to its memtable, and changing its state.
+ *
+ * A change is committed by the owner first and published afterwards, so that no
+ * reader sees tables that a restart would not. Between the two only edit_mutex
+ * is held, never publish_mutex: a commit waits for a disk, and a freeze must
+ * not.
+ */
 #include "bigtable/lsm/lsm.h"
 
 #include <inttypes.h>
@@ -17,7 +23,7 @@ void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
     buf_printf(out, "%s/%06" PRIu64 ".sst", l->dir, number);
 }
 
-/* Is the file the one that its owner remembers under this number? */
+/* Check that the file is the one that its owner recorded under this number. */
 static int check_identity(const struct lsm_table *info,
                           const struct sstable_reader *r,
                           struct err *err)
@@ -66,6 +72,8 @@ static struct lsm *new_lsm(const struct lsm_options *opts)
 {
     struct lsm *l = mem_zalloc(1, sizeof(*l));
 
+    PRE(opts->fs && opts->dir);
+    PRE(opts->upper.len == 0 || slice_cmp(opts->lower, opts->upper) < 0);
     l->options = *opts;
     l->dir = mem_strdup(opts->dir);
     l->options.dir = l->dir;
@@ -83,6 +91,7 @@ static struct lsm *new_lsm(const struct lsm_options *opts)
 
 static void free_lsm(struct lsm *l)
 {
+    INVARIANT(l->busy_run_min > l->busy_run_max); /* INV-5 */
     mutex_close(&l->publish_mutex);
     mutex_close(&l->edit_mutex);
     mutex_close(&l->flush_mutex);
@@ -224,10 +233,13 @@ void lsm_freeze(struct lsm *l, uint64_t sequence)
 
     if (memtable_count(old) == 0)
         return;
+    PRE(old->sequence == 0); /* INV-3: it is frozen once. */
     old->sequence = sequence;
     fresh = memtable_new(block_cache_chunks(l->options.cache));
     mutex_lock(&l->publish_mutex);
     s = state_pin(&l->slot);
+    INVARIANT(s->mems[0] == old);
+    INVARIANT(s->mem_count == 1 || s->mems[1]->sequence <= sequence);
     mems = mem_alloc((s->mem_count + 1) * sizeof(struct memtable *));
     mems[0] = fresh;
     for (size_t i = 0; i < s->mem_count; i++)
@@ -256,6 +268,9 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
                             .flushed_sequence = c->flushed_sequence};
     int rc;
 
+    PRE(c->added_count > 0 || c->removed_count > 0 || c->flushed_mems > 0);
+    PRE(c->added_count == 0 || c->added);
+    PRE(c->removed_count == 0 || c->removed);
     for (size_t i = 0; i < c->added_count; i++)
         added[i] = c->added[i]->info;
     for (size_t i = 0; i < c->removed_count; i++)
@@ -292,6 +307,8 @@ static struct version *changed_version(const struct version *old,
     for (size_t i = 0; i < c->added_count; i++)
         files[count++] = c->added[i];
     v = version_new(files, count);
+    POST(v->table_count ==
+         old->table_count + c->added_count - c->removed_count);
     mem_free(files);
     return v;
 }
@@ -312,8 +329,13 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
         atomic_store(&c->removed[i]->removed, true);
     INVARIANT(s->mem_count > c->flushed_mems);
     left = s->mem_count - c->flushed_mems;
-    for (size_t i = left; i < s->mem_count; i++)
-        atomic_fetch_sub(&l->frozen_bytes, memtable_bytes(s->mems[i]));
+    INVARIANT(c->flushed_mems == 0 ||
+              s->mems[left]->sequence == c->flushed_sequence);
+    for (size_t i = left; i < s->mem_count; i++) {
+        size_t bytes = memtable_bytes(s->mems[i]);
+        size_t before = atomic_fetch_sub(&l->frozen_bytes, bytes);
+        INVARIANT(before >= bytes);
+    }
     state_publish(&l->slot, state_new(l, v, s->mems, left));
     mutex_unlock(&l->publish_mutex);
     version_unref(v);

@@ -2,9 +2,9 @@
  *
  * Entries are (cell key, value) as row/cell_key.h encodes them: keys are unique
  * because each carries its sequence number, and memcmp is their order. This
- * module knows order, durability of files, and when to rewrite them; what an
- * entry means (deletion, version limits, age) it asks of the caller's
- * lsm_filter.
+ * module knows order, durability of files, and when to rewrite them. The
+ * meaning of an entry (deletion, version limits, age) is the caller's: its
+ * lsm_filter decides what a compaction keeps.
  *
  * Life of an entry: lsm_insert -> memtable -> frozen memtable -> (minor
  * compaction) table -> (merging, major compactions) larger tables.
@@ -16,10 +16,20 @@
  *     and one compaction at a time per lsm, and both beside reads and writes.
  *
  * Invariants
- *     I1. A table is removed from disk only when no snapshot and no state that
- *         the owner committed refers to it (the owner deletes: see `unlink`).
- *     I2. Entries of newer sources never have lower sequence numbers than
- *         entries with the same row+column+timestamp in older ones.
+ *     INV-1  A table is removed from disk only when no snapshot and no state
+ *            that the owner committed refers to it. (sstable_file_unref; the
+ *            owner deletes the file, see `unlink`)
+ *     INV-2  Entries of newer sources never have lower sequence numbers than
+ *            entries with the same row+column+timestamp in older ones.
+ *            (choose_flush_run, choose_compaction)
+ *     INV-3  A memtable is frozen once, takes no entry afterwards, and of two
+ *            frozen ones the newer has the higher sequence. (lsm_freeze,
+ *            memtable_insert, state_new)
+ *     INV-4  Tables of one run are disjoint and sorted; runs are sorted by
+ *            descending number. (version_new)
+ *     INV-5  At most one compaction runs, and the runs [busy_run_min,
+ *            busy_run_max] it reads take no new tables. (compact_once,
+ *            place_flushed)
  */
 #ifndef BIGTABLE_LSM_LSM_H
 #define BIGTABLE_LSM_LSM_H
@@ -78,7 +88,8 @@ struct lsm_hooks {
     void *ctx;
     /* A fresh file number, never used before in this store. Any thread. */
     uint64_t (*new_number)(void *ctx);
-    /* An edit names @number, or none ever will. NULL: nobody asks. */
+    /* An edit names @number now, or none ever will: a sweep for strays may
+     * judge it. NULL: not called. */
     void (*decided)(void *ctx, uint64_t number);
     /* Make @edit durable. Parks. On error the lsm keeps its old state and the
      * new files are removed, unless commits_are_shared. */
@@ -86,9 +97,9 @@ struct lsm_hooks {
                   struct lsm *lsm,
                   const struct lsm_edit *edit,
                   struct err *err);
-    /* After the commit of a flush: what is at or below @sequence is now in
+    /* After the commit of a flush: entries at or below @sequence are now in
      * tables that readers and compactions see, and no longer in memtables.
-     * NULL: nobody asks. */
+     * NULL: not called. */
     void (*flushed)(void *ctx, uint64_t sequence);
     /* The last reference inside the process to table @number went away after an
      * edit removed it: delete the file if no other tablet shares it. */
@@ -109,8 +120,8 @@ struct lsm_options {
     struct slice upper;         /* shared tables outside are not seen. Copied.
                                    An empty upper is no bound. */
     uint64_t compaction_bytes_per_s; /* Rate limit; 0 for none. */
-    /* A commit that failed may have been made, and somebody else may rely on
-     * it: its SSTables stay, and who owns the directory sweeps them. */
+    /* A commit that failed may have been made, and another server may rely on
+     * it: its SSTables stay, and the owner of the directory sweeps them. */
     bool commits_are_shared;
 };
 
@@ -127,8 +138,8 @@ MUST_CHECK int lsm_open(const struct lsm_options *opts,
 /* PRE: no snapshot, no flush or compaction running. Memtables are dropped. */
 void lsm_close(struct lsm *l);
 
-/* Store what is written from now on as @options say: SSTables that flushes
- * and compactions begin later. Any thread. */
+/* Use @options for the SSTables that flushes and compactions begin from now on.
+ * Any thread. */
 void lsm_set_options(struct lsm *l, const struct group_options *options);
 
 /* --- writing ------------------------------------------------------------- */
@@ -136,8 +147,8 @@ void lsm_set_options(struct lsm *l, const struct group_options *options);
 /* Put one entry into the memtable; both are copied. Never waits. */
 void lsm_insert(struct lsm *l, struct slice key, struct slice value);
 
-/* The same as one of batch @b, see skip_batch.h: it is not there before that
- * ends, and there is no freeze before. */
+/* The same as part of batch @b (skip_batch.h): readers see the entry when the
+ * batch ends. PRE: the memtable is not frozen before that. */
 void lsm_insert_with(struct lsm *l,
                      struct skip_batch *b,
                      struct slice key,
@@ -158,11 +169,11 @@ MUST_CHECK int lsm_flush(struct lsm *l, struct err *err);
 
 /* --- compaction ---------------------------------------------------------- */
 
-/* Is there a merging compaction worth running? In bytes it would read; 0: no.
- */
+/* The bytes that the most useful merging compaction would read; 0: none is
+ * worth running. */
 uint64_t lsm_compaction_debt(const struct lsm *l);
-/* Run the most useful one. *@did tells whether there was one. Parks. Stops with
- * ERR_CANCELLED within milliseconds of lsm_cancel(). */
+/* Run the most useful compaction; *@did is false if there was none. Parks.
+ * Stops with ERR_CANCELLED within milliseconds of lsm_cancel(). */
 MUST_CHECK int lsm_compact(struct lsm *l, bool *did, struct err *err);
 /* Merge everything into one run, dropping what is deleted or expired. Waits for
  * a compaction that is running. Parks. */
@@ -192,15 +203,16 @@ MUST_CHECK int lsm_split_points(struct lsm *l,
 
 /* --- reading ------------------------------------------------------------- */
 
-/* Pin the present state. Any thread; never waits. */
+/* Pin the present state, until lsm_snapshot_free(). Any thread; never waits. */
 struct lsm_snapshot *lsm_snapshot_new(struct lsm *l);
-void lsm_snapshot_free(struct lsm_snapshot *s); /* Any thread. */
+/* May free memtables and close files that nothing else needs. Any thread. */
+void lsm_snapshot_free(struct lsm_snapshot *s);
 
 /* Outcome of lsm_get_newest(). */
 enum lsm_found {
     LSM_ABSENT,  /* The column has no cell. */
     LSM_FOUND,   /* Its newest cell, which nothing deletes. */
-    LSM_COMPLEX, /* Deletions are involved: ask an iterator. */
+    LSM_COMPLEX, /* Deletions are involved: read with an iterator. */
 };
 
 /* The newest cell of one column, the cheapest read there is: Bloom filters

@@ -2,10 +2,11 @@
  *
  * Each source that may hold the column gives its first entry at or after the
  * column's prefix; the smallest of them is the newest cell, because time
- * descends in the key. Whatever needs more thought than that (a deletion in any
- * of them) is left to an iterator.
+ * descends in the key. As soon as a deletion is found in any source, the answer
+ * is LSM_COMPLEX and the caller uses an iterator.
  */
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/lsm/probe.h"
@@ -39,7 +40,7 @@ lsm_get_offer(struct newest *n, struct slice key, struct slice value)
     buf_append_slice(n->value, value);
 }
 
-/* Does @m delete the row or the column's family as a whole? */
+/* True if @m may delete the row or the column's family as a whole. */
 static bool has_scope_deletion(const struct newest *n, const struct memtable *m)
 {
     /* Deletions of the row and of its families lie before the columns; few
@@ -130,8 +131,8 @@ static int look_in_run(struct newest *n, const struct run *r, struct err *err)
     return rc;
 }
 
-/* Is all that @r holds older than the best so far? Where rows are written over
- * with the time of the day, one table of many is read. */
+/* True if all entries of @r are older than the best so far. Where cells are
+ * overwritten at the time of the day, this leaves one table of many to read. */
 static bool is_outdated(const struct newest *n, const struct run *r)
 {
     return n->key->len > 0 &&
@@ -186,6 +187,8 @@ int lsm_get_newest(struct lsm_snapshot *s,
                        .value_at = value->len};
     int rc = 0;
 
+    PRE(row.len > 0);
+    PRE(column.len > row.len);
     *found = LSM_ABSENT;
     for (size_t i = 0; i < s->mem_count && !n.complex; i++)
         look_in_memtable(&n, s->mems[i]);

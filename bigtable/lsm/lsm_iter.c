@@ -1,4 +1,7 @@
-/* Iterators over a snapshot: memtables and runs merged, filters asked first. */
+/* Iterators over a snapshot: memtables and runs, merged. For one row or column,
+ * Bloom filters rule out runs before the iterator is built, so that a point
+ * read by iterator opens few tables.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -11,7 +14,6 @@
 
 struct lsm_iter {
     struct lsm_snapshot *snapshot; /* Pinned. */
-    struct lsm *lsm;
     struct source_bounds bounds;
     struct merge merge;
     struct mem_source *mems;
@@ -48,6 +50,7 @@ static int add_run(struct lsm_iter *it,
     bool maybe = true;
     int rc = 0;
 
+    PRE(it->run_count < it->snapshot->version->run_count);
     if (probe->row.len > 0)
         rc = run_probe_test(probe, r, &maybe, err);
     if (rc || !maybe)
@@ -68,8 +71,9 @@ int lsm_iter_new(struct lsm_snapshot *s,
     size_t sources = 0;
     int rc = 0;
 
+    PRE(opts->probe_column.len == 0 || opts->probe_row.len > 0);
     *out = NULL;
-    it->lsm = s->lsm;
+    it->snapshot = state_ref(s);
     it->bounds = (struct source_bounds){
         .lower = s->lsm->options.lower,
         .upper = s->lsm->options.upper,
@@ -88,7 +92,6 @@ int lsm_iter_new(struct lsm_snapshot *s,
     for (size_t i = 0; i < it->run_count; i++)
         it->pointers[sources++] = &it->runs[i].base;
     merge_init(&it->merge, it->pointers, it->pointers + sources, sources);
-    it->snapshot = state_ref(s);
     if (rc)
         lsm_iter_free(it);
     else

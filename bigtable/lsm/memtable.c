@@ -1,4 +1,9 @@
-/* Memtables: see memtable.h. */
+/* Memtables: reference counts over a skip list, and notes of the entries'
+ * kinds.
+ *
+ * Deletions of rows and families are noted because they are rare: a point read
+ * searches for them only where there is one (lsm_get.c).
+ */
 #include "bigtable/lsm/memtable.h"
 
 #include "base/core/panic.h"
@@ -17,19 +22,24 @@ struct memtable *memtable_new(struct chunk_pool *pool)
 struct memtable *memtable_ref(struct memtable *m)
 {
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    PRE(atomic_load_explicit(&m->refs, memory_order_relaxed) > 0);
     return m;
 }
 
 void memtable_unref(struct memtable *m)
 {
-    if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+    unsigned before =
+        atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel);
+
+    INVARIANT(before > 0);
+    if (before > 1)
         return;
     skip_list_close(&m->list);
     mem_free(m);
 }
 
-/* Takes note of @key. Returns how much of it is the same in all versions of its
- * cell; 0: it is of no cell. */
+/* Note the kind of @key. Returns the length of the part that all versions of
+ * its cell share; 0: it is not a cell's key. */
 static size_t memtable_note(struct memtable *m, struct slice key)
 {
     enum entry_kind kind = cell_key_kind(key);
@@ -44,6 +54,7 @@ static size_t memtable_note(struct memtable *m, struct slice key)
 
 void memtable_insert(struct memtable *m, struct slice key, struct slice value)
 {
+    PRE(m->sequence == 0); /* INV-3 of lsm.h */
     skip_list_insert(&m->list, key, memtable_note(m, key), value);
 }
 
@@ -52,5 +63,6 @@ void memtable_insert_with(struct memtable *m,
                           struct slice key,
                           struct slice value)
 {
+    PRE(m->sequence == 0); /* INV-3 of lsm.h */
     skip_batch_insert(b, &m->list, key, memtable_note(m, key), value);
 }

@@ -1,5 +1,5 @@
 /* Entries that are in the log but not yet in a table: a skip list that is
- * shared by reference count, and counts what readers want to know of it.
+ * shared by reference count, with the few facts that spare readers a search.
  *
  * Threads: one insert at a time; readers at any time.
  */
@@ -16,18 +16,20 @@ struct skip_batch;
 
 struct memtable {
     atomic_uint refs;
-    atomic_bool has_scope_deletions; /* Of whole rows or families. */
-    uint64_t sequence; /* Once frozen: no entry has a higher number. */
+    atomic_bool has_scope_deletions; /* Deletions of whole rows or families. */
+    uint64_t sequence; /* 0 until it is frozen; no entry has a higher number. */
     struct skip_list list;
 };
 
 /* One reference, owned by the caller. */
 struct memtable *memtable_new(struct chunk_pool *pool);
+/* One more reference. Returns @m. */
 struct memtable *memtable_ref(struct memtable *m);
 void memtable_unref(struct memtable *m); /* Any thread. */
 
+/* Copy an entry in. PRE: @m is not frozen; no equal key is there. */
 void memtable_insert(struct memtable *m, struct slice key, struct slice value);
-/* The same as one of batch @b, see skip_batch.h. */
+/* The same as part of batch @b, see skip_batch.h. */
 void memtable_insert_with(struct memtable *m,
                           struct skip_batch *b,
                           struct slice key,

@@ -1,5 +1,6 @@
-/* A binary heap: sources are few (memtables and runs), and the one that won
- * mostly wins again, which sifting it down finds after two comparisons.
+/* Merging by a binary heap. Sources are few (memtables and runs), and the
+ * source of the last entry mostly has the next one as well, which sifting it
+ * down from the top finds after two comparisons.
  */
 #include "bigtable/lsm/merge.h"
 
@@ -11,6 +12,7 @@ void merge_init(struct merge *m,
                 struct merge_source **heap,
                 size_t count)
 {
+    PRE(count == 0 || (sources && heap));
     *m =
         (struct merge){.sources = sources, .source_count = count, .heap = heap};
     for (size_t i = 0; i < count; i++)
@@ -44,6 +46,7 @@ int merge_seek(struct merge *m, struct slice target, struct err *err)
         if (s->valid)
             m->heap[m->heap_count++] = s;
     }
+    INVARIANT(m->heap_count <= m->source_count);
     source_heap_make(m, m->heap, m->heap_count);
     return 0;
 }
@@ -51,9 +54,10 @@ int merge_seek(struct merge *m, struct slice target, struct err *err)
 int merge_next(struct merge *m, struct err *err)
 {
     struct merge_source *s = m->heap[0];
-    int rc = s->next(s, err);
+    int rc;
 
     PRE(m->heap_count > 0);
+    rc = s->next(s, err);
     if (UNLIKELY(rc)) {
         m->heap_count = 0;
         return rc;

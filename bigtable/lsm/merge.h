@@ -29,7 +29,7 @@ struct merge {
     struct merge_source **sources; /* All; borrowed memory of the caller. */
     size_t source_count;
     struct merge_source **heap; /* The valid ones, as a heap. */
-    size_t heap_count;
+    size_t heap_count;          /* INV-1: at most source_count. */
 };
 
 /* @heap has room for @count pointers; both arrays belong to the caller and
@@ -39,12 +39,15 @@ void merge_init(struct merge *m,
                 struct merge_source **heap,
                 size_t count);
 
+/* Move every source to its first entry at or after @target. Parks. After an
+ * error the merge is at its end. */
 MUST_CHECK int
 merge_seek(struct merge *m, struct slice target, struct err *err);
-/* PRE: merge_top() is not NULL. */
+/* Go to the next entry. PRE: merge_top() is not NULL. Parks. After an error the
+ * merge is at its end. */
 MUST_CHECK int merge_next(struct merge *m, struct err *err);
 
-/* The source that stands at the smallest key, or NULL at the end. */
+/* The source with the smallest key, or NULL at the end. */
 static inline struct merge_source *merge_top(const struct merge *m)
 {
     return m->heap_count ? m->heap[0] : NULL;

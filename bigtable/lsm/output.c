@@ -1,4 +1,8 @@
-/* Writing tables of a bounded size. */
+/* Writing tables of a bounded size.
+ *
+ * A table is opened again as soon as it is written: so that what the edit names
+ * has been read back once, and the first reader does not wait for it.
+ */
 #include "bigtable/lsm/output.h"
 
 #include "base/core/panic.h"
@@ -20,6 +24,8 @@ static int start_table(struct output *o, struct err *err)
     struct buf path = BUF_INIT;
     int rc;
 
+    PRE(!o->writer);
+    PRE(o->number == 0);
     buf_clear(&o->row);
     o->number = opts->hooks.new_number(opts->hooks.ctx);
     lsm__table_path(o->lsm, o->number, &path);
@@ -39,6 +45,8 @@ static int finish_table(struct output *o, struct err *err)
     struct lsm_table info;
     int rc = sstable_writer_finish(o->writer, err);
 
+    PRE(o->writer);
+    PRE(o->number > 0);
     if (rc)
         return rc;
     p = sstable_writer_properties(o->writer);
@@ -51,6 +59,12 @@ static int finish_table(struct output *o, struct err *err)
         .first_key = buf_slice(&p->first_key),
         .last_key = buf_slice(&p->last_key),
     };
+    INVARIANT(slice_cmp(info.first_key, info.last_key) <= 0);
+    INVARIANT(info.sequence_min <= info.sequence_max);
+    INVARIANT(info.entry_count > 0);
+    INVARIANT(o->file_count == 0 || /* One run: INV-4 of lsm.h. */
+              slice_cmp(o->files[o->file_count - 1]->info.last_key,
+                        info.first_key) < 0);
     rc = lsm__open_table(o->lsm, &info, &f, err);
     if (rc)
         return rc;
@@ -64,8 +78,8 @@ static int finish_table(struct output *o, struct err *err)
     return 0;
 }
 
-/* Is the table large enough, and @key the first of another row? A row that is
- * larger than a table itself is cut anywhere. */
+/* True if the table is large enough and @key begins another row. A row that is
+ * larger than a table is cut anywhere. */
 static bool must_cut(const struct output *o, struct slice key)
 {
     uint64_t bytes = sstable_writer_bytes(o->writer);

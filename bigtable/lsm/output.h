@@ -20,13 +20,13 @@ struct output {
     bool hurried; /* Its tables do not last, see sstable_writer_hurry(). */
     struct sstable_writer *writer; /* NULL between tables. */
     uint64_t number; /* Of the table being written; 0 between tables. */
-    size_t row_len;  /* Of the last key, */
-    struct buf row;  /* and that row. */
+    struct buf row;  /* Of the last key, near the cut. */
     struct sstable_file **files; /* Finished; owned with one reference each. */
-    size_t file_count;
-    uint64_t bytes; /* Of the finished files. */
+    size_t file_count;           /* INV-1: disjoint and in order of keys. */
+    uint64_t bytes;              /* Of the finished files. */
 };
 
+/* @l is borrowed. @expected_bytes is an estimate of the whole output. */
 void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes);
 
 /* Add an entry. Keys ascend. Parks. */

@@ -1,9 +1,9 @@
-/* Which table of a run to ask, and for what.
+/* Which table of a run may hold a prefix, by its Bloom filter.
  *
- * Whatever starts with a prefix begins in the first table whose last key is not
- * below it, and that table's filter knows the prefix. A deletion of the row or
- * of a family has a prefix of its own, so for a column they are asked for, too,
- * where the run has any.
+ * All keys with a prefix begin in the first table whose last key is not below
+ * it, and that table's filter has the prefix. A deletion of the row or of a
+ * family has a prefix of its own; so a column is probed for these as well, in
+ * runs that have any.
  */
 #include "bigtable/lsm/probe.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hash.h"
+#include "base/core/panic.h"
 #include "bigtable/sstable/reader.h"
 
 /* Behind the row part: family id and marker, see row/cell_key.h. */
@@ -21,6 +22,7 @@ void run_probe_init(struct run_probe *p,
                     struct slice column,
                     uint64_t column_hash)
 {
+    PRE(column.len == 0 || column.len > row.len);
     *p = (struct run_probe){.row = row, .column = column};
     p->row_hash = hash64_slice(row);
     p->column_hash = column.len ? column_hash : p->row_hash;
@@ -33,6 +35,7 @@ static int test_prefix(const struct run *r,
 {
     uint32_t i = run_find(r, probe->prefix);
 
+    PRE(probe->prefix.len > 0);
     if (i == r->table_count) {
         *maybe = false;
         return 0;
@@ -40,7 +43,7 @@ static int test_prefix(const struct run *r,
     return sstable_reader_probe(r->tables[i]->reader, probe, maybe, err);
 }
 
-/* Is there a deletion of the row or of the column's family? */
+/* *@maybe: there may be a deletion of the row or of the column's family. */
 static int test_scopes(const struct run_probe *p,
                        const struct run *r,
                        bool *maybe,
@@ -50,6 +53,7 @@ static int test_scopes(const struct run_probe *p,
     struct sstable_probe probe = {.row_hash = p->row_hash};
     int rc;
 
+    PRE(p->column.len >= p->row.len + FAMILY_PART_BYTES);
     buf_append_slice(&key, p->row);
     buf_append_fill(&key, '\0', FAMILY_PART_BYTES); /* Family 0: the row. */
     probe.prefix = buf_slice(&key);

@@ -1,4 +1,4 @@
-/* Asking the Bloom filters of a run whether a row or a column is in it.
+/* Probing the Bloom filters of a run for a row or a column.
  *
  * Threads: any; the caller pins the state the run is in.
  */
@@ -7,7 +7,7 @@
 
 #include "bigtable/lsm/version.h"
 
-/* A row, or one column of it, with the hashes filters are asked by. */
+/* A row, or one column of it, with the hashes that filters take. */
 struct run_probe {
     struct slice row;
     struct slice column; /* Empty: all of the row. */
@@ -15,14 +15,14 @@ struct run_probe {
     uint64_t column_hash;
 };
 
-/* @column_hash is hash64_slice(@column). */
+/* Slices are borrowed. @column_hash is hash64_slice(@column). */
 void run_probe_init(struct run_probe *p,
                     struct slice row,
                     struct slice column,
                     uint64_t column_hash);
 
-/* May @r hold entries of the row, or the column and what may delete in it?
- * Parks if a filter must be read. */
+/* *@maybe is false if @r has no entry of the row; with a column, none of it and
+ * no deletion that covers it. Parks if a filter must be read. */
 MUST_CHECK int run_probe_test(const struct run_probe *p,
                               const struct run *r,
                               bool *maybe,

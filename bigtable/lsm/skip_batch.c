@@ -1,5 +1,6 @@
-/* Batches of entries for skip lists: see skip_batch.h. What is found here are
- * hints: skip_list__link() decides, and finds in the CPU's cache what it needs.
+/* Batches of entries for skip lists: see skip_batch.h. The places that the
+ * interleaved searches find are hints: skip_list__link() decides, and finds the
+ * nodes that it compares in the CPU's cache.
  */
 #include "bigtable/lsm/skip_batch.h"
 
@@ -7,7 +8,7 @@
 #include "base/core/panic.h"
 #include "bigtable/lsm/skip_list_parts.h"
 
-/* So many nodes back there is mostly one that is on level 1. */
+/* Within this many nodes backwards there mostly is one on level 1. */
 #define WALK_STEPS_MAX 8
 
 enum batch_task {
@@ -23,9 +24,9 @@ struct pending {
     size_t stem_bytes;
     uint64_t hash; /* Of the stem; 0: not known. */
     enum batch_task task;
-    unsigned level;               /* The search is on; of a walk: steps left. */
-    struct skip_node *n;          /* Stands at. */
-    struct skip_node *next;       /* Is compared next; of a walk: was at. */
+    unsigned level;               /* Of the search; of a walk: steps left. */
+    struct skip_node *n;          /* The search or walk is at. */
+    struct skip_node *next;       /* To compare next; of a walk: the last. */
     struct skip_node *not_before; /* Compared already. */
     struct skip_place place;      /* Found. */
 };
@@ -54,6 +55,8 @@ void skip_batch_insert(struct skip_batch *b,
 {
     struct pending *p = &b->pending[b->count++];
 
+    PRE(b->count <= SKIP_BATCH_COUNT_MAX);
+    PRE(stem_bytes <= key.len);
     p->list = l;
     p->stem_bytes = stem_bytes;
     p->hash = 0;
@@ -74,6 +77,7 @@ static void begin_search(struct pending *p)
     struct skip_list *l = p->list;
     unsigned height = atomic_load_explicit(&l->height, memory_order_relaxed);
 
+    INVARIANT(height >= 1 && height <= SKIP_LIST_HEIGHT_MAX);
     for (size_t i = height; i < SKIP_LIST_HEIGHT_MAX; i++) {
         p->place.before[i] = l->head;
         p->place.after[i] = NULL;
@@ -85,7 +89,8 @@ static void begin_search(struct pending *p)
     skip_node_ask_for(p->next);
 }
 
-/* Is there a version of this cell, before which it will go? */
+/* Choose the task: a version of the cell is in the list, and the new one goes
+ * right before it; else search. */
 static void skip_batch_begin(struct pending *p)
 {
     if (p->task == BATCH_TASK_NONE)
@@ -163,6 +168,7 @@ void skip_batch_end(struct skip_batch *b)
 {
     bool together = b->count > 1;
 
+    PRE(b->count <= SKIP_BATCH_COUNT_MAX);
     if (together)
         run_tasks(b);
     for (size_t i = 0; i < b->count; i++) {

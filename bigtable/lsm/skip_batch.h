@@ -14,22 +14,23 @@
 struct skip_batch;
 struct skip_list;
 
-/* So many are searched for together. 64 took 15 % more time for each; twice as
- * many take no less. */
+/* Entries searched for together. 64 took 15 % more time for each entry; twice
+ * as many take no less. */
 #define SKIP_BATCH_COUNT_MAX ((size_t)128)
 
+/* Empty. Owned. */
 struct skip_batch *skip_batch_new(void);
 void skip_batch_free(struct skip_batch *b); /* PRE: it is empty. NULL: no-op. */
 
-/* As skip_list_insert() into @l, which stays open, by the next skip_batch_end()
- * at the latest. Between the two nothing else is inserted into @l. */
+/* As skip_list_insert() into @l, by the next skip_batch_end() at the latest.
+ * PRE: @l stays open until then, and nothing else is inserted into it. */
 void skip_batch_insert(struct skip_batch *b,
                        struct skip_list *l,
                        struct slice key,
                        size_t stem_bytes,
                        struct slice value);
 
-/* All that was inserted is in. */
+/* Insert all that is pending. */
 void skip_batch_end(struct skip_batch *b);
 
 #endif /* BIGTABLE_LSM_SKIP_BATCH_H */

@@ -1,4 +1,10 @@
-/* The skip list of skip_list.h. A level holds a quarter of the one below. */
+/* The skip list of skip_list.h: Pugh's, with one node of four on the next
+ * level.
+ *
+ * The writer publishes a node with one release store on each level, from the
+ * lowest up, so a reader finds it fully or not at all. Inserts start from the
+ * place of the last one (the finger), since rows often come in order.
+ */
 #include <string.h>
 
 #include "base/core/hash.h"
@@ -7,19 +13,20 @@
 #include "bigtable/lsm/skip_list_parts.h"
 #include "bigtable/sstable/chunk_pool.h"
 
-/* A value up to this lies behind its key. */
+/* A value up to this size follows its key. */
 #define VALUE_INLINE_BYTES_MAX ((size_t)64)
-/* A larger one than this gets memory of its own, so as not to waste chunks. */
+/* A larger value gets memory of its own, so that chunks are not wasted. */
 #define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
-/* More of a large value is asked for by the CPU itself. */
+/* The CPU's own prefetcher fetches the rest of a large value. */
 #define ASK_TO_WRITE_BYTES_MAX ((size_t)1024)
-/* A list with fewer entries is searched as quickly. */
+/* Searching a list with fewer entries is as fast as the index of stems. */
 #define STEMS_FROM_COUNT ((size_t)1024)
 
 static void *take_chunk(struct skip_list *l)
 {
     void *chunk = chunk_pool_take(l->pool);
 
+    PRE(l->pool);
     if ((l->chunk_count & (l->chunk_count + 1)) == 0 || !l->chunks)
         l->chunks = mem_realloc(l->chunks,
                                 (l->chunk_count * 2 + 2) * sizeof(*l->chunks));
@@ -91,9 +98,9 @@ static uint32_t random_height(struct skip_list *l)
     return height;
 }
 
-/* The node behind @n on @level, which a search compares next. It would wait for
- * memory at each one, so what it looks at if that one goes too far is asked for
- * as well. */
+/* The node that follows @n on @level, which a search compares next. So as not
+ * to wait for memory at each node, the one to compare if this one is too far is
+ * prefetched as well. */
 static struct skip_node *skip_list_candidate(const struct skip_node *n,
                                              size_t level)
 {
@@ -104,8 +111,8 @@ static struct skip_node *skip_list_candidate(const struct skip_node *n,
     return next;
 }
 
-/* If so, the finger is right on all levels: what follows it there follows it
- * here. */
+/* Where it fits on level 0 the finger is right on all levels: each of its nodes
+ * is the last one before the key there. */
 bool skip_list__finger_fits(const struct skip_list *l, struct slice key)
 {
     const struct skip_node *n = l->finger[0];
@@ -133,8 +140,8 @@ static void move_finger(struct skip_list *l, struct slice key)
     }
 }
 
-/* Count what only the writer changes: a locked operation would wait for all
- * that it wrote before. */
+/* Add to a counter that only the writer changes, without a locked operation,
+ * which would wait for all stores before it. */
 static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
 {
     atomic_store_explicit(
@@ -142,7 +149,7 @@ static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
         memory_order_relaxed);
 }
 
-/* @r will be written to: so much that is not in the CPU's cache yet. */
+/* Prefetch @bytes of @r, which will be written next. */
 static void ask_to_write(const struct skip_region *r, size_t bytes)
 {
     size_t left = (size_t)(r->end - r->next);
@@ -161,7 +168,7 @@ skip_list__new_node(struct skip_list *l, struct slice key, struct slice value)
     struct skip_node *n;
     char *to;
 
-    PRE(key.len < SKIP_KEY_BYTES_MAX);
+    PRE(key.len > 0 && key.len < SKIP_KEY_BYTES_MAX);
     PRE(value.len <= UINT32_MAX);
     n = (void *)skip_list_take_bytes(l, &l->nodes,
                                      bytes + (inlined ? value.len : 0), 8);
@@ -180,7 +187,7 @@ skip_list__new_node(struct skip_list *l, struct slice key, struct slice value)
     return n;
 }
 
-/* Link @n in on @level behind @before. */
+/* Link @n in on @level after @before. */
 static void link_in(struct skip_node *before, struct skip_node *n, size_t level)
 {
     atomic_init(&n->next[level], next_at(before, level));
@@ -200,6 +207,7 @@ static void insert_at_finger(struct skip_list *l, struct skip_node *n)
 {
     uint32_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
 
+    INVARIANT(n->height >= 1 && n->height <= SKIP_LIST_HEIGHT_MAX);
     if (n->height > height)
         atomic_store_explicit(&l->height, (unsigned)n->height,
                               memory_order_relaxed);
@@ -212,9 +220,10 @@ static void insert_at_finger(struct skip_list *l, struct skip_node *n)
     }
 }
 
-/* Link @n, which is on level 0, in on level 1 as well: what it comes behind
- * there is mostly a few nodes back. If the finger lies behind @n, @n is now
- * what it has to point at. */
+/* Link @n, which is on level 0, in on level 1 as well: its predecessor there is
+ * mostly a few nodes back. If the finger is past @n on level 0, it must point
+ * at
+ * @n on level 1. */
 static void link_on_level_1(struct skip_list *l, struct skip_node *n)
 {
     struct skip_node *before = n->prev;
@@ -235,6 +244,7 @@ insert_before(struct skip_list *l, struct skip_node *first, struct skip_node *n)
     struct skip_node *before = first->prev;
     uint32_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
 
+    PRE(first != l->head);
     if (n->height > MIN_OF(height, 2) ||
         slice_cmp(skip_node_key(n), skip_node_key(first)) >= 0)
         return false;
@@ -257,9 +267,9 @@ bool skip_list__knows_stems(const struct skip_list *l)
                STEMS_FROM_COUNT;
 }
 
-/* Need the index not know of a key with @stem? One that belongs where the
- * finger points is not searched for, and is not the first of others if the node
- * behind it has another stem. */
+/* True if the index need not record a key with @stem. A key that belongs where
+ * the finger points is not searched for, and is not the first of its stem's
+ * keys unless the node after it has the same stem. */
 static bool may_bypass(const struct skip_list *l, bool fits, struct slice stem)
 {
     const struct skip_node *next;
@@ -270,8 +280,8 @@ static bool may_bypass(const struct skip_list *l, bool fits, struct slice stem)
     return fits && !(next && has_stem(next, stem));
 }
 
-/* Point the finger where @key was found to belong, or a little behind, if nodes
- * came there since. */
+/* Point the finger where @key was found to belong, or a little further, if
+ * nodes were inserted there since. */
 static void take_place(struct skip_list *l,
                        const struct skip_place *place,
                        struct slice key)

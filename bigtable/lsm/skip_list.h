@@ -8,6 +8,13 @@
  *
  * Threads: one insert at a time, ordered by the caller. Readers at any time
  * while the list lives; they see an entry fully or not at all.
+ *
+ * Invariants
+ *     INV-1  Keys strictly increase along each level. (insert_at_finger,
+ *            insert_before)
+ *     INV-2  A node on level n is on all levels below. (skip_list__new_node)
+ *     INV-3  The finger is, on each level, the last node before the last
+ *            insert, or that insert's own node. (insert_at_finger)
  */
 #ifndef BIGTABLE_LSM_SKIP_LIST_H
 #define BIGTABLE_LSM_SKIP_LIST_H
@@ -24,7 +31,7 @@ struct chunk_pool;
 /* 4^12 entries are searched in logarithmic time; more merely slow down. */
 #define SKIP_LIST_HEIGHT_MAX 12
 
-/* What the CPU gets from memory at a time. */
+/* A line of the CPU's cache. */
 #define SKIP_LINE_BYTES 64
 
 #define SKIP_KEY_BYTES_MAX ((size_t)1 << 24)
@@ -53,9 +60,9 @@ struct skip_list {
     void **large; /* Values too big for a chunk; owned. */
     size_t large_count;
     struct skip_node *head;
-    struct skip_node *finger[SKIP_LIST_HEIGHT_MAX]; /* Before which the last
-                                                       insert went: rows come
-                                                       in order often. */
+    struct skip_node *finger[SKIP_LIST_HEIGHT_MAX]; /* Place of the last insert:
+                                                       rows often come in
+                                                       order. */
     struct stem_index stems;
     atomic_uint height;
     uint64_t random;
@@ -63,12 +70,14 @@ struct skip_list {
     atomic_size_t count;
 };
 
+/* An empty list that takes its memory from @pool, borrowed. */
 void skip_list_init(struct skip_list *l, struct chunk_pool *pool);
+/* Return the chunks to the pool. PRE: no thread reads the list. */
 void skip_list_close(struct skip_list *l);
 
-/* Copy an entry in. An equal key must not be there. With @stem_bytes, it is one
- * of several keys that begin with the same so many bytes, of which there may be
- * nodes; no such beginning is that of another one. */
+/* Copy an entry in. PRE: no equal key is there. @stem_bytes is the length of
+ * the key's stem, which all versions of one cell share (stem_index.h); 0: it
+ * has none. */
 void skip_list_insert(struct skip_list *l,
                       struct slice key,
                       size_t stem_bytes,
@@ -86,8 +95,7 @@ static inline const struct skip_node *skip_node_next(const struct skip_node *n)
     return atomic_load_explicit(&n->next[0], memory_order_acquire);
 }
 
-/* @n, which may be NULL, and the beginning of its key will be looked at: the
- * CPU may get them meanwhile. */
+/* Prefetch @n, which may be NULL, and the beginning of its key. */
 static inline void skip_node_ask_for(const struct skip_node *n)
 {
     __builtin_prefetch(n);

@@ -1,4 +1,5 @@
-/* Inside of a skip list: what its two ways of inserting share.
+/* The inside of a skip list, shared by its two ways of inserting: one entry at
+ * a time (skip_list.c), and many whose searches are interleaved (skip_batch.c).
  */
 #ifndef BIGTABLE_LSM_SKIP_LIST_PARTS_H
 #define BIGTABLE_LSM_SKIP_LIST_PARTS_H
@@ -7,14 +8,14 @@
 #include "base/core/macros.h"
 #include "bigtable/lsm/skip_list.h"
 
-/* Where a key was searched for: on each level, the last node before it and what
- * followed that one. Nodes that came since may lie between. */
+/* The result of a search: on each level, the last node before the key and the
+ * one that followed it. Nodes inserted since may lie between the two. */
 struct skip_place {
     struct skip_node *before[SKIP_LIST_HEIGHT_MAX];
     struct skip_node *after[SKIP_LIST_HEIGHT_MAX];
 };
 
-/* A node of its own, in no place yet. */
+/* A node with copies of @key and @value, not linked in yet. */
 struct skip_node *
 skip_list__new_node(struct skip_list *l, struct slice key, struct slice value);
 
@@ -26,10 +27,11 @@ void skip_list__link(struct skip_list *l,
                      uint64_t hash,
                      const struct skip_place *place);
 
-/* Does @key belong directly behind the last insert? */
+/* True if @key belongs directly after the last insert. */
 bool skip_list__finger_fits(const struct skip_list *l, struct slice key);
 
-/* Is it worth while to know where stems begin? */
+/* True if the index of stems is kept: the list is large, and the index helped.
+ */
 bool skip_list__knows_stems(const struct skip_list *l);
 
 static inline struct skip_node *next_at(const struct skip_node *n, size_t level)

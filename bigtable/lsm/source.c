@@ -1,6 +1,10 @@
-/* Memtables and runs as sources of a merge. */
+/* Memtables and runs as sources of a merge. Both skip the entries that their
+ * reader may not see: those with higher sequence numbers, and in shared tables
+ * the rows outside of the group's bounds.
+ */
 #include "bigtable/lsm/source.h"
 
+#include "base/core/panic.h"
 #include "bigtable/lsm/chain_prefetch.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/row/cell_key.h"
@@ -13,7 +17,7 @@ static struct mem_source *as_mem(struct merge_source *s)
     return CONTAINER_OF(s, struct mem_source, base);
 }
 
-/* Stand at @n or the first entry behind it that may be seen. */
+/* Move to @n or the first entry after it that the reader may see. */
 static void mem_show(struct mem_source *s, const struct skip_node *n)
 {
     while (n && cell_key_sequence(skip_node_key(n)) > s->sequence_max)
@@ -45,7 +49,7 @@ static int mem_next(struct merge_source *base, struct err *err)
     (void)err;
     mem_show(s, skip_node_next(s->node));
     if (s->prefetch && s->node) {
-        skip_node_ask_for(skip_node_next(s->node)); /* It may be gone again. */
+        skip_node_ask_for(skip_node_next(s->node)); /* Evicted, perhaps. */
         chain_prefetch_step(s->prefetch);
     }
     return 0;
@@ -55,6 +59,7 @@ void mem_source_init(struct mem_source *s,
                      const struct memtable *mem,
                      uint64_t sequence_max)
 {
+    PRE(mem);
     *s = (struct mem_source){.mem = mem, .sequence_max = sequence_max};
     s->base.seek = mem_seek;
     s->base.next = mem_next;
@@ -63,6 +68,7 @@ void mem_source_init(struct mem_source *s,
 void mem_source_read_whole(struct mem_source *s,
                            struct chain_prefetch *prefetch)
 {
+    PRE(s->mem->sequence > 0); /* It is frozen. */
     s->prefetch = prefetch;
 }
 
@@ -73,8 +79,8 @@ static struct run_source *as_run(struct merge_source *s)
     return CONTAINER_OF(s, struct run_source, base);
 }
 
-/* Could table @f hold anything that is wanted? Deletions count for all times.
- */
+/* True if table @f may hold entries that are wanted. Deletions count for all
+ * times. */
 static bool table_is_wanted(const struct run_source *s,
                             const struct sstable_file *f)
 {
@@ -99,8 +105,8 @@ static struct slice given_key(struct run_source *s)
     return buf_slice(&s->key);
 }
 
-/* Stand at the iterator's entry or the first one behind it, in this table, that
- * may be seen. *@ended is set when no later one can be. */
+/* Move to the iterator's entry or the first one after it in this table that the
+ * reader may see. *@ended is set when there can be no later one. */
 static int run_show(struct run_source *s, bool *ended, struct err *err)
 {
     while (sstable_iter_valid(&s->iter)) {
@@ -124,7 +130,7 @@ static int run_show(struct run_source *s, bool *ended, struct err *err)
     return 0;
 }
 
-/* Stand at the first visible entry >= @target in table s->at or a later one. */
+/* Move to the first visible entry >= @target of table s->at or a later one. */
 static int
 run_open_from(struct run_source *s, struct slice target, struct err *err)
 {
@@ -132,6 +138,8 @@ run_open_from(struct run_source *s, struct slice target, struct err *err)
     bool ended = false;
     int rc = 0;
 
+    PRE(s->at <= s->table_count);
+    PRE(!s->base.valid);
     for (; s->at < s->table_count && !rc && !s->base.valid && !ended; s->at++) {
         struct sstable_file *f = s->tables[s->at];
         if (!table_is_wanted(s, f))
@@ -195,6 +203,7 @@ static int run_next(struct merge_source *base, struct err *err)
         rc = run_show(s, &ended, err);
     if (rc || s->base.valid || ended)
         return rc;
+    INVARIANT(s->at < s->table_count);
     s->at++;
     return run_open_from(s, SLICE_EMPTY, err);
 }
@@ -205,6 +214,8 @@ void run_source_init(struct run_source *s,
                      const struct source_bounds *bounds,
                      enum sstable_read_mode mode)
 {
+    PRE(table_count > 0);
+    PRE(bounds);
     s->base = (struct merge_source){.seek = run_seek, .next = run_next};
     s->tables = tables;
     s->table_count = table_count;

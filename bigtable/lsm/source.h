@@ -16,21 +16,21 @@ struct mem_source {
     struct merge_source base;
     const struct memtable *mem; /* Borrowed. */
     const struct skip_node *node;
-    uint64_t sequence_max; /* Entries with higher numbers are passed over. */
+    uint64_t sequence_max; /* Entries with higher numbers are skipped. */
     struct chain_prefetch *prefetch; /* Borrowed; NULL: none, see below. */
 };
 
+/* Over @mem, borrowed. */
 void mem_source_init(struct mem_source *s,
                      const struct memtable *mem,
                      uint64_t sequence_max);
 
-/* All of @s, which is frozen, will be read, entry by entry: what comes is
- * fetched from memory meanwhile. @prefetch is the source's own until it is not
- * used any more. */
+/* Prefetch for a reader of all entries of @s. PRE: its memtable is frozen.
+ * @prefetch is borrowed for as long as the source is used. */
 void mem_source_read_whole(struct mem_source *s,
                            struct chain_prefetch *prefetch);
 
-/* What a run source leaves out. */
+/* The entries that a run source skips. */
 struct source_bounds {
     struct slice lower;    /* Entries below, */
     struct slice upper;    /* and at or above (empty: no bound). */
@@ -54,11 +54,13 @@ struct run_source {
     struct sstable_iter iter;
 };
 
+/* Over @tables, a run. All pointers are borrowed. PRE: there is a table. */
 void run_source_init(struct run_source *s,
                      struct sstable_file *const *tables,
                      uint32_t table_count,
                      const struct source_bounds *bounds,
                      enum sstable_read_mode mode);
+/* Release the block under the iterator. */
 void run_source_close(struct run_source *s);
 
 #endif /* BIGTABLE_LSM_SOURCE_H */

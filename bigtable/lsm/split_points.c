@@ -1,5 +1,6 @@
-/* Row keys that cut a group into about equal pieces, from the tables' indexes:
- * each data block counts with its stored bytes at its separator.
+/* Row keys that cut a group into about equal pieces: each data block counts
+ * with its stored bytes at its separator, which the tables' indexes have, and
+ * each stretch of a memtable with its own. No data block is read.
  */
 #include <stdlib.h>
 
@@ -70,8 +71,9 @@ static int compare_samples(const void *a, const void *b)
                      ((const struct sample *)b)->key);
 }
 
-/* A separator is cut short and may end inside a row: the row part it has, ended
- * as a row part ends, is a good border all the same. Empty if it has none. */
+/* A separator is cut short and may end inside a row key: the part of the row
+ * key it has, terminated as row keys are, is a valid border. Empty if it has
+ * none. */
 static void row_border(struct slice key, struct buf *border)
 {
     size_t n = cell_key_row_length(key);
@@ -102,6 +104,7 @@ pick_points(struct samples *s, size_t parts, struct buf *keys, size_t *count)
     uint64_t seen = 0;
     size_t next = 1;
 
+    PRE(parts > 0);
     for (size_t i = 0; i < s->count && next < parts; i++) {
         seen += s->items[i].bytes;
         if (seen < s->bytes / parts * next)
@@ -118,6 +121,7 @@ pick_points(struct samples *s, size_t parts, struct buf *keys, size_t *count)
         buf_clear(&last);
         buf_append_slice(&last, buf_slice(&border));
     }
+    POST(*count < parts);
     buf_close(&border);
     buf_close(&last);
 }
@@ -133,6 +137,7 @@ int lsm_split_points(struct lsm *l,
     struct samples s = {.lsm = l};
     int rc = 0;
 
+    PRE(parts > 0);
     *count = 0;
     arena_init(&s.arena);
     for (size_t i = 0; i < snapshot->mem_count; i++)

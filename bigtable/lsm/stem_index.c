@@ -1,4 +1,7 @@
-/* Open addressing: see stem_index.h. */
+/* An open-addressing hash table of stems: see stem_index.h. Stems that share a
+ * hash are told apart by the key of their first node, so the table itself keeps
+ * no keys.
+ */
 #include "bigtable/lsm/stem_index.h"
 
 #include "base/core/hash_slots.h"
@@ -6,11 +9,11 @@
 #include "bigtable/lsm/skip_list.h"
 
 #define SLOTS_FIRST ((size_t)4096)
-/* So many may miss for each that hits, and these besides, which let a table of
- * a few ten thousand cells become known. */
+/* The index gives up above this many misses for each hit, plus an allowance
+ * that lets a table of some ten thousand cells be written once. */
 #define MISSES_PER_HIT  16
 #define MISSES_AT_FIRST 8192
-/* Of the keys this part are many. */
+/* "Many" overwritten keys: more than this part of all. */
 #define HITS_PART 4
 
 void stem_index_close(struct stem_index *x)
@@ -29,6 +32,7 @@ static struct stem_slot *
 look_up(const struct stem_index *x, uint64_t hash, const struct skip_node *is)
 {
     size_t at;
+    PRE(x->slot_count > 0);
     HASH_SLOTS_SEEK(at, x->slot_count, hash,
                     !x->slots[at].first || x->slots[at].first == is);
     return &x->slots[at];
@@ -52,6 +56,7 @@ static void stem_index_grow(struct stem_index *x)
     size_t old_count = x->slot_count;
     x->slot_count = old_count ? old_count * 2 : SLOTS_FIRST;
     x->slots = mem_zalloc(x->slot_count, sizeof(*x->slots));
+    INVARIANT(x->slot_count >= 2 * x->stem_count);
     stem_slots_move(old, old_count, x->slots, x->slot_count);
     mem_free(old);
 }
@@ -106,6 +111,7 @@ void stem_index_put(struct stem_index *x,
                     const struct skip_node *instead,
                     struct skip_node *first)
 {
+    PRE(first);
     if (x->given_up)
         return;
     if (!instead && 2 * x->stem_count >= x->slot_count)

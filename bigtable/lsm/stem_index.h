@@ -1,11 +1,10 @@
 /* Where the entries of a column begin in a skip list: a hash table from the
  * stem of keys, which is what all versions of one cell begin with, to the first
- * node that has it. A new version goes right before that node, so that whoever
- * overwrites cells need not search for them.
+ * node that has it. A new version goes right before that node, so that an
+ * overwrite needs no search.
  *
- * It is worth its time only where cells are written again while the list lives.
- * So it counts what was looked up in vain, and gives up when that is nearly
- * all.
+ * The index pays only where cells are written again while the list lives. So it
+ * counts misses, and gives up when nearly all lookups miss.
  *
  * No stem is the beginning of another one. Threads: the list's writer alone.
  */
@@ -25,7 +24,9 @@ struct stem_slot {
     struct skip_node *first; /* NULL: the slot is free. */
 };
 
-/* Zeros are an empty one. */
+/* Zeroed memory is an empty index.
+ *
+ * INV-1  At most half of the slots are taken, so a probe ends. */
 struct stem_index {
     struct stem_slot *slots; /* Owned. */
     size_t slot_count;       /* A power of two, or 0. */
@@ -37,23 +38,22 @@ struct stem_index {
 
 void stem_index_close(struct stem_index *x);
 
-/* Of @count keys that were inserted: did they come in no order, or many of them
- * to cells that were there? */
+/* True if the @count inserted keys came in no order, or many of them overwrote
+ * cells. */
 bool stem_index_saw_disorder(const struct stem_index *x, size_t count);
 
-/* The first node whose key begins with @stem, whose hash is @hash; NULL: not
- * known. PRE: it has not given up. */
+/* The first node whose key begins with @stem, whose hash is @hash; NULL: the
+ * index has none. PRE: it has not given up. */
 struct skip_node *
 stem_index_find(struct stem_index *x, struct slice stem, uint64_t hash);
 
-/* A stem with @hash will be looked up: the CPU may get its slot meanwhile.
- * Then, a little later, what its first node is, unless another stem has that
- * hash. */
+/* Prefetch the slot of @hash; and, when it has come, a guess of the first node
+ * of its stem, which is wrong if another stem has the same hash. */
 void stem_index_ask_for(const struct stem_index *x, uint64_t hash);
 struct skip_node *stem_index_guess(const struct stem_index *x, uint64_t hash);
 
-/* From now on @first is the first of the stem with @hash, before @instead, as
- * it was found (NULL: none was). */
+/* Record @first as the first node of the stem with @hash, in the place of
+ * @instead, which stem_index_find() returned (NULL: it found none). */
 void stem_index_put(struct stem_index *x,
                     uint64_t hash,
                     const struct skip_node *instead,

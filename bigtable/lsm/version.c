@@ -1,11 +1,12 @@
 /* Versions, states, and how a state is pinned without a lock.
  *
- * The trouble with reading a shared pointer and then counting a reference is
- * the moment between the two, in which the object may go. Here the slot's word
- * holds both, the pointer and a count of pins, so that one addition does it.
- * The state's own count starts at a bias nobody reaches; unpinning subtracts
- * from it. When the state leaves the slot, the pins counted there are added and
- * the bias is taken away, and whoever then meets zero frees it.
+ * A reader that loads a shared pointer and then counts a reference may lose the
+ * object between the two steps. Here one word holds both the pointer and a
+ * count of pins, so that a single addition pins (split reference counting). The
+ * state's own count starts at a bias that pins never reach; unpinning subtracts
+ * from it. When the state leaves the slot, the pins counted there are added,
+ * the bias is subtracted, and the thread that brings the count to zero frees
+ * the state.
  */
 #include "bigtable/lsm/version.h"
 
@@ -22,8 +23,8 @@
 #define POINTER_MASK ((UINT64_C(1) << POINTER_BITS) - 1)
 #define ONE_PIN      (UINT64_C(1) << POINTER_BITS)
 #define STATE_BIAS   (INT64_C(1) << 60)
-/* From this many pins on, they are moved into the state's own count: the upper
- * bits hold 65,535, and no more threads than the difference pin at once. */
+/* At this many pins they are moved into the state's own count: the upper bits
+ * hold 65,535, and fewer threads than the difference pin at the same time. */
 #define PINS_FOLD UINT64_C(0x8000)
 
 /* --- SSTables ------------------------------------------------------------ */
@@ -47,6 +48,7 @@ struct sstable_file *sstable_file_new(const struct lsm_table *info,
 {
     struct sstable_file *f = mem_zalloc(1, sizeof(*f));
 
+    PRE(reader);
     atomic_init(&f->refs, 1);
     f->info = *info;
     f->info.first_key = copy_key(info->first_key);
@@ -66,7 +68,11 @@ struct sstable_file *sstable_file_ref(struct sstable_file *f)
 
 void sstable_file_unref(struct sstable_file *f)
 {
-    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+    unsigned before =
+        atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel);
+
+    INVARIANT(before > 0);
+    if (before > 1)
         return;
     sstable_reader_unref(f->reader);
     if (atomic_load(&f->removed) && f->hooks.unlink)
@@ -105,6 +111,7 @@ static void group_runs(struct version *v)
         struct sstable_file *f = v->tables[i];
         struct run *r = v->run_count ? &v->runs[v->run_count - 1] : NULL;
         if (!r || r->number != f->info.run) {
+            INVARIANT(!r || r->number > f->info.run); /* INV-4 */
             r = &v->runs[v->run_count++];
             *r = (struct run){.number = f->info.run,
                               .tables = v->tables + i,
@@ -141,7 +148,11 @@ struct version *version_ref(struct version *v)
 
 void version_unref(struct version *v)
 {
-    if (atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) != 1)
+    unsigned before =
+        atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel);
+
+    INVARIANT(before > 0);
+    if (before > 1)
         return;
     for (size_t i = 0; i < v->table_count; i++)
         sstable_file_unref(v->tables[i]);
@@ -175,7 +186,10 @@ struct lsm_snapshot *state_new(struct lsm *lsm,
     struct lsm_snapshot *s =
         mem_alloc(sizeof(*s) + mem_count * sizeof(struct memtable *));
 
+    PRE(version);
     PRE(mem_count > 0);
+    for (size_t i = 2; i < mem_count; i++) /* INV-3: [0] is not frozen. */
+        INVARIANT(mems[i - 1]->sequence >= mems[i]->sequence);
     atomic_init(&s->refs, STATE_BIAS);
     s->lsm = lsm;
     s->version = version_ref(version);
@@ -198,6 +212,7 @@ static void add_refs(struct lsm_snapshot *s, int64_t count)
     int64_t before =
         atomic_fetch_add_explicit(&s->refs, count, memory_order_acq_rel);
 
+    INVARIANT(before + count >= 0);
     if (before + count == 0)
         state_free(s);
 }
@@ -218,10 +233,12 @@ static uint64_t word_of(struct lsm_snapshot *s)
 void state_slot_init(struct state_slot *slot, struct lsm_snapshot *s)
 {
     atomic_init(&slot->word, word_of(s));
+    PRE(s);
 }
 
 static void version_retire(uint64_t word)
 {
+    PRE(state_of(word));
     add_refs(state_of(word), (int64_t)(word >> POINTER_BITS) - STATE_BIAS);
 }
 
@@ -232,6 +249,7 @@ void state_slot_close(struct state_slot *slot)
 
 void state_publish(struct state_slot *slot, struct lsm_snapshot *s)
 {
+    PRE(s);
     version_retire(atomic_exchange(&slot->word, word_of(s)));
 }
 

@@ -25,8 +25,8 @@ struct sstable_file {
     atomic_uint refs;
     atomic_bool removed;   /* By an edit: unlink when the last user goes. */
     struct lsm_table info; /* Its keys are owned. `run` may change. */
-    /* Entries of a file that was loaded in bulk are all numbered 0; they count
-     * as numbered thus. 0: the entries have numbers of their own. */
+    /* Entries of a file that was loaded in bulk are all numbered 0 and count as
+     * if they had this number. 0: the entries have numbers of their own. */
     uint64_t given_sequence;
     struct sstable_reader *reader;
     struct lsm_hooks hooks;
@@ -36,14 +36,16 @@ struct sstable_file {
 struct sstable_file *sstable_file_new(const struct lsm_table *info,
                                       struct sstable_reader *reader,
                                       const struct lsm_hooks *hooks);
+/* One more reference. Returns @f. */
 struct sstable_file *sstable_file_ref(struct sstable_file *f);
+/* The last one closes the file and, if an edit removed it, calls `unlink`. */
 void sstable_file_unref(struct sstable_file *f);
 
 struct run {
     uint32_t number;
     uint32_t table_count;
     struct sstable_file **tables; /* By key; part of the version's memory. */
-    bool has_scope_deletions;     /* Of whole rows or families. */
+    bool has_scope_deletions;     /* Deletions of whole rows or families. */
     int64_t time_max_us;          /* Of its cells; INT64_MAX where there are
                                      deletions among them. */
 };
@@ -58,13 +60,15 @@ struct version {
 
 /* The version that @files make (references are taken), grouped by info.run. */
 struct version *version_new(struct sstable_file *const *files, size_t count);
+/* One more reference. Returns @v. */
 struct version *version_ref(struct version *v);
+/* The last one releases the files. */
 void version_unref(struct version *v);
 
 /* Index of the first table of @r whose last key is >= @key, or table_count. */
 uint32_t run_find(const struct run *r, struct slice key);
 
-/* What a reader pins. */
+/* The state that a reader pins. */
 struct lsm_snapshot {
     _Atomic int64_t refs; /* See state_publish(). */
     struct lsm *lsm;      /* Outlives all its snapshots. */
@@ -86,15 +90,16 @@ struct state_slot {
 };
 
 void state_slot_init(struct state_slot *slot, struct lsm_snapshot *s);
-/* Drop the last state. PRE: nobody pins any more. */
+/* Release the last state. PRE: no thread pins any more. */
 void state_slot_close(struct state_slot *slot);
-/* Put @s in the place of the one before, which goes when its last user does.
- * One publisher at a time. */
+/* Replace the present state by @s; the old one is freed with its last pin. One
+ * publisher at a time. */
 void state_publish(struct state_slot *slot, struct lsm_snapshot *s);
 /* Pin the present state: one atomic addition. Any thread. */
 struct lsm_snapshot *state_pin(struct state_slot *slot);
-/* Once more; the caller has it pinned. */
+/* Pin @s once more; the caller has it pinned already. */
 struct lsm_snapshot *state_ref(struct lsm_snapshot *s);
+/* The last one, after the state was replaced, frees it. Any thread. */
 void state_unpin(struct lsm_snapshot *s);
 
 #endif /* BIGTABLE_LSM_VERSION_H */
