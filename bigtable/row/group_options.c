@@ -7,7 +7,9 @@
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
 
-static const char *const compression_names[] = {"none", "zstd", NULL};
+#define COMPRESSION_NAME(suffix, name) name,
+static const char *const compression_names[] = {
+    COMPRESSION_LIST(COMPRESSION_NAME) NULL};
 static const char *const bloom_names[] = {"none", "row", "rowcol", NULL};
 static const char *const switch_names[] = {"off", "on", NULL};
 

@@ -14,6 +14,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/compression.h"
 
 struct buf;
 struct gc_rule;
@@ -24,11 +25,6 @@ struct gc_rule;
 #define FAMILY_COUNT_MAX     1024 /* "at most hundreds", says the paper. */
 #define GROUP_COUNT_MAX      32
 #define REPLICATION_MAX      16
-
-enum compression {
-    COMPRESSION_NONE,
-    COMPRESSION_ZSTD
-};
 
 enum bloom_kind {
     BLOOM_NONE,

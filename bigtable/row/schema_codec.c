@@ -96,8 +96,8 @@ static void decode_group(struct cursor *c, struct locality_group *g)
     read_name(c, g->name);
     g->id = (uint32_t)read_number(c, UINT32_MAX);
     flag = cursor_u8(c);
-    o->compression = flag ? COMPRESSION_ZSTD : COMPRESSION_NONE;
-    c->bad |= flag > COMPRESSION_ZSTD;
+    c->bad |= flag >= COMPRESSION_COUNT;
+    o->compression = c->bad ? COMPRESSION_NONE : (enum compression)flag;
     level = cursor_zigzag(c);
     c->bad |= level < -5 || level > 19;
     o->level = (int)level;

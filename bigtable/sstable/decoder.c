@@ -1,21 +1,21 @@
-/* Pooled zstd decompression contexts. */
+/* Pooled decompression contexts, one of each compression in a decoder, made
+ * when the first block of that compression is read.
+ */
 #include "bigtable/sstable/decoder.h"
 
 #include <string.h>
 
-#include <zstd.h>
-
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
-#include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/codec.h"
 
 /* Idle decoders kept, and the largest buffer one may keep. */
 #define DECODER_IDLE_MAX      16
 #define DECODER_ROOM_KEPT_MAX ((size_t)1 << 20)
 
 struct decoder {
-    struct decoder *next; /* In the idle list. */
-    ZSTD_DCtx *zstd;
+    struct decoder *next;              /* In the idle list. */
+    void *contexts[COMPRESSION_COUNT]; /* NULL until it is needed. */
     char *room;
     size_t room_bytes;
 };
@@ -35,7 +35,10 @@ struct decoder_pool *decoder_pool_new(void)
 
 static void decoder_free(struct decoder *d)
 {
-    ZSTD_freeDCtx(d->zstd);
+    for (int i = 0; i < COMPRESSION_COUNT; i++)
+        if (d->contexts[i])
+            block_codec_ops(block_codec_find((enum compression)i, false))
+                ->decoder_free(d->contexts[i]);
     mem_free(d->room);
     mem_free(d);
 }
@@ -62,17 +65,12 @@ struct decoder *decoder_take(struct decoder_pool *p)
         p->idle_count--;
     }
     mutex_unlock(&p->mutex);
-    if (!d) {
-        d = mem_zalloc(1, sizeof(*d));
-        d->zstd = ZSTD_createDCtx();
-        if (!d->zstd)
-            PANIC("no memory for a zstd context");
-    }
-    return d;
+    return d ? d : mem_zalloc(1, sizeof(*d));
 }
 
 void decoder_give(struct decoder_pool *p, struct decoder *d)
 {
+    PRE(d);
     if (d->room_bytes > DECODER_ROOM_KEPT_MAX) {
         mem_free(d->room);
         d->room = NULL;
@@ -111,7 +109,8 @@ int decoder_expand(struct decoder *d,
                    size_t raw_bytes,
                    struct err *err)
 {
-    size_t n;
+    const struct block_codec_ops *ops = block_codec_ops(codec);
+    void **context;
 
     if (codec == BLOCK_RAW) {
         if (stored.len != raw_bytes)
@@ -119,21 +118,15 @@ int decoder_expand(struct decoder *d,
         memcpy(to, stored.data, raw_bytes);
         return 0;
     }
-    if (codec == BLOCK_ZSTD) {
-        n = ZSTD_decompressDCtx(d->zstd, to, raw_bytes, stored.data,
-                                stored.len);
-    } else {
-        if (!dictionary)
-            return err_set(err, ERR_CORRUPT,
-                           "block needs a dictionary, and "
-                           "the table has none");
-        n = ZSTD_decompress_usingDDict(d->zstd, to, raw_bytes, stored.data,
-                                       stored.len, dictionary->decode);
-    }
-    if (ZSTD_isError(n))
-        return err_set(err, ERR_CORRUPT, "zstd: %s", ZSTD_getErrorName(n));
-    if (n != raw_bytes)
-        return err_set(err, ERR_CORRUPT, "block of %zu bytes, not %zu", n,
-                       raw_bytes);
-    return 0;
+    PRE(ops);
+    if (ops->uses_dictionary && !dictionary)
+        return err_set(err, ERR_CORRUPT,
+                       "block needs a dictionary, and "
+                       "the table has none");
+    context = &d->contexts[ops->compression];
+    if (!*context)
+        *context = ops->decoder_new();
+    return ops->expand(*context, stored,
+                       ops->uses_dictionary ? dictionary : NULL, to, raw_bytes,
+                       err);
 }

@@ -59,7 +59,7 @@ int block_trailer_check(const char *p,
 
     if (crc != get_le32(p + stored_bytes + 1))
         return err_set(err, ERR_CORRUPT, "checksum mismatch");
-    if (byte > BLOCK_ZSTD_DICTIONARY)
+    if (byte != BLOCK_RAW && !block_codec_ops(byte))
         return err_set(err, ERR_CORRUPT, "unknown block codec %u", byte);
     *codec = (enum block_codec)byte;
     return 0;

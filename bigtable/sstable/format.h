@@ -2,7 +2,7 @@
  *
  *     table   = { block } footer
  *     block   = payload codec crc
- *     codec   = 1 byte, enum block_codec
+ *     codec   = 1 byte, enum block_codec (codec.h)
  *     crc     = CRC32C of payload and codec, little-endian
  *     footer  = top handle, properties handle, dictionary handle,
  *               reserved (8 zero bytes), version (le32),
@@ -16,9 +16,11 @@
  *     filter       bits of a Bloom filter, see bloom.h
  *     top          a block of one entry a partition: its key is the last key of
  *                  the partition, exactly; its value names the partition's
- * index block, its filter (length 0: none) and counts its data blocks
- *     properties   { tag varint, length varint, bytes }; unknown tags are
- * passed dictionary   what zstd calls a dictionary; stored raw
+ *                  index block, its filter (length 0: none) and counts its
+ *                  data blocks
+ *     properties   { tag varint, length varint, bytes }; readers skip unknown
+ *                  tags
+ *     dictionary   of zstd; stored raw
  *
  * Blocks lie in the order data…, with the filter and the index of a partition
  * behind its last data block, then dictionary, properties and top. The example
@@ -34,6 +36,7 @@
 #include "base/core/coding.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "bigtable/sstable/codec.h"
 
 #define SSTABLE_MAGIC   UINT64_C(0x5453537972726151) /* "QarrySST" */
 #define SSTABLE_VERSION UINT32_C(1)
@@ -63,14 +66,9 @@ STATIC_ASSERT(FOOTER_CRC_AT == FOOTER_VERSION_AT + 4, "CRC behind version");
 /* Largest table: what a handle's offset may point at. */
 #define SSTABLE_BYTES_MAX (UINT64_C(1) << 48)
 
-/* zstd makes at most 128 KiB of 4 bytes; a handle that promises more lies. */
+/* zstd makes at most 128 KiB of 4 bytes; a handle that claims more is damaged.
+ */
 #define BLOCK_EXPANSION_MAX UINT64_C(40000)
-
-enum block_codec {
-    BLOCK_RAW = 0,
-    BLOCK_ZSTD = 1,
-    BLOCK_ZSTD_DICTIONARY = 2,
-};
 
 /* Where a block is. stored_bytes 0 means that there is none. */
 struct block_handle {

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#include <zstd.h>
-
 #include "base/core/buf.h"
 #include "base/core/crc32c.h"
 #include "base/core/hash.h"
@@ -81,11 +79,12 @@ struct sstable_writer {
     struct buf partition_last_key;
     struct block_builder top;
     struct dictionary *dictionary;
-    ZSTD_CCtx *zstd;
-    uint32_t hard_blocks;            /* Since one that compressed well. */
-    struct buf packed;               /* A compressed block. */
-    struct sstable_sealing *sealing; /* Owned; NULL: not encrypted. */
-    struct buf sealed;               /* An encrypted block. */
+    const struct block_codec_ops *codec; /* NULL: blocks are stored raw. */
+    void *encoder;                       /* Of the codec; owned. */
+    uint32_t hard_blocks;                /* Since one that compressed well. */
+    struct buf compressed;               /* A compressed block. */
+    struct sstable_sealing *sealing;     /* Owned; NULL: not encrypted. */
+    struct buf sealed;                   /* An encrypted block. */
     struct buf scratch;
     struct sstable_properties properties;
     size_t row_len;    /* Of the last key: its row part, */
@@ -112,12 +111,12 @@ static void init_parts(struct sstable_writer *w)
     bloom_builder_init(&w->filter);
     sstable_properties_init(&w->properties);
     w->properties.bloom = w->group.bloom;
-    if (w->group.compression == COMPRESSION_ZSTD) {
-        w->zstd = ZSTD_createCCtx();
-        if (!w->zstd)
-            PANIC("no memory for a zstd context");
-        w->sampling = w->group.dictionary;
-    }
+    w->codec = block_codec_ops(block_codec_find(w->group.compression, false));
+    if (!w->codec)
+        return;
+    w->encoder = w->codec->encoder_new();
+    w->sampling = w->group.dictionary &&
+                  block_codec_find(w->group.compression, true) != BLOCK_RAW;
 }
 
 int sstable_writer_open(struct fs *fs,
@@ -206,13 +205,14 @@ void sstable_writer_free(struct sstable_writer *w)
     bloom_builder_close(&w->hashes);
     bloom_builder_close(&w->filter);
     buf_close(&w->partition_last_key);
-    buf_close(&w->packed);
+    buf_close(&w->compressed);
     buf_close(&w->sealed);
     sstable_sealing_free(w->sealing);
     buf_close(&w->scratch);
     sstable_properties_close(&w->properties);
     dictionary_free(w->dictionary);
-    ZSTD_freeCCtx(w->zstd);
+    if (w->codec)
+        w->codec->encoder_free(w->encoder);
     mem_free(w->path);
     mem_free(w);
 }
@@ -247,25 +247,22 @@ static int write_payload(struct sstable_writer *w,
     return rc;
 }
 
-/* Compress @raw into w->packed; false when it is not worth it. */
+/* Compress @raw into w->compressed; false when it is not worth it. */
 static bool sstable_writer_compress(struct sstable_writer *w,
                                     struct slice raw,
                                     bool with_dictionary)
 {
-    size_t bound = ZSTD_compressBound(raw.len);
+    size_t bound = w->codec->bound(raw.len);
     size_t n;
     char *to;
 
-    buf_clear(&w->packed);
-    to = buf_reserve(&w->packed, bound);
-    n = with_dictionary
-            ? ZSTD_compress_usingCDict(w->zstd, to, bound, raw.data, raw.len,
-                                       w->dictionary->encode)
-            : ZSTD_compressCCtx(w->zstd, to, bound, raw.data, raw.len,
-                                w->group.level);
-    if (ZSTD_isError(n) || (double)n > (double)raw.len * (1.0 - w->saved_part))
+    buf_clear(&w->compressed);
+    to = buf_reserve(&w->compressed, bound);
+    n = w->codec->compress(w->encoder, raw, w->group.level,
+                           with_dictionary ? w->dictionary : NULL, to, bound);
+    if (n == 0 || (double)n > (double)raw.len * (1.0 - w->saved_part))
         return false;
-    w->packed.len = n;
+    w->compressed.len = n;
     return true;
 }
 
@@ -289,12 +286,12 @@ static int write_block(struct sstable_writer *w,
 {
     bool with_dictionary = is_data && w->dictionary;
 
-    if (w->zstd && (is_data ? compress_data(w, raw)
-                            : sstable_writer_compress(w, raw, false)))
-        return write_payload(w, buf_slice(&w->packed),
-                             with_dictionary ? BLOCK_ZSTD_DICTIONARY
-                                             : BLOCK_ZSTD,
-                             raw.len, h, err);
+    if (w->codec && (is_data ? compress_data(w, raw)
+                             : sstable_writer_compress(w, raw, false)))
+        return write_payload(
+            w, buf_slice(&w->compressed),
+            block_codec_find(w->group.compression, with_dictionary), raw.len, h,
+            err);
     return write_payload(w, raw, BLOCK_RAW, raw.len, h, err);
 }
 
