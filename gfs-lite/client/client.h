@@ -1,4 +1,4 @@
-/* What the files of the client share. Private to gfs-lite/client. */
+/* The state of a client, shared by its files. Private to gfs-lite/client. */
 #ifndef GFS_LITE_CLIENT_CLIENT_H
 #define GFS_LITE_CLIENT_CLIENT_H
 
@@ -96,10 +96,13 @@ MUST_CHECK int gfs__execute(struct gfs *g,
                             struct gfs_result *r,
                             struct buf *reply,
                             struct err *err);
-/* The same without wish for the result. */
+/* The same for a command whose result is not needed. */
 MUST_CHECK int
 gfs__execute_plain(struct gfs *g, struct gfs_command *c, struct err *err);
+/* The fiber that renews the session and closes files late, until the client
+ * stops. */
 void gfs__run_renewer(void *arg);
+/* End the session, if the namenode answers soon. Parks. */
 void gfs__end_session(struct gfs *g);
 /* Close the file later, when the namenode answers again. */
 void gfs__close_later(struct gfs *g,
@@ -231,7 +234,7 @@ MUST_CHECK int gfs__read_remote(struct gfs *g,
 struct local_chunk;
 struct file;
 
-/* What a server of this machine is asked for. */
+/* A request for a descriptor to a server of this machine. */
 struct gfs_descriptor {
     const char *address; /* Of the server. */
     uint64_t handle;

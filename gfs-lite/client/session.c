@@ -1,4 +1,9 @@
-/* The client's session with the namenode: numbered commands, signs of life. */
+/* The client's session with the namenode. Commands are numbered in it
+ * (base/session/window.h), so that one whose answer was lost is executed once.
+ * The session ends when the client was silent for the namenode's bound; a fiber
+ * renews it. A command of a session that has ended has an unknown outcome and
+ * is not sent again in another one.
+ */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -37,7 +42,7 @@ static int open_session(struct gfs *g, uint64_t *session, struct err *err)
     return rc;
 }
 
-/* A sign of life. ERR_CLOSED: the session has ended. */
+/* Keep the session alive. Parks. Errors: ERR_CLOSED: it has ended. */
 static int gfs_session_renew(struct gfs *g, uint64_t session, struct err *err)
 {
     struct gfs_query q = {.session = session};
@@ -47,7 +52,7 @@ static int gfs_session_renew(struct gfs *g, uint64_t session, struct err *err)
     return rc;
 }
 
-/* The session was found to have ended. PRE: the mutex is held. */
+/* @session has ended: forget it and its commands. PRE: the mutex is held. */
 static void lose_session(struct gfs *g, uint64_t session)
 {
     if (g->session != session)
@@ -64,9 +69,11 @@ static int ensure_session(struct gfs *g, struct err *err)
 {
     uint64_t session;
     int rc = 0;
+    /* Another fiber opens or renews it. */
     while (g->opening)
         cond_wait(&g->changed, &g->mutex);
     session = g->session;
+    INVARIANT(session || session_window_acknowledged(&g->window) == 1);
     if (session &&
         world_mono_ns(g->base.world) - g->renewed_ns < 3 * g->renew_us * 1000)
         return 0;
@@ -112,8 +119,10 @@ static int number_command(struct gfs *g, struct gfs_command *c, struct err *err)
     return rc;
 }
 
+/* @c has its answer, or will not be sent again. */
 static void end_command(struct gfs *g, const struct gfs_command *c, int rc)
 {
+    PRE(c->session != 0 && c->sequence > 0);
     mutex_lock(&g->mutex);
     if (g->session == c->session) {
         session_window_end(&g->window, c->sequence);
@@ -152,7 +161,7 @@ int gfs__execute_plain(struct gfs *g, struct gfs_command *c, struct err *err)
     return rc;
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- renewal, late closing, end ------------------------------------------ */
 
 void gfs__close_later(struct gfs *g,
                       uint64_t file,
@@ -168,6 +177,8 @@ void gfs__close_later(struct gfs *g,
     mutex_unlock(&g->mutex);
 }
 
+/* Close one file of the list; one that the namenode still does not answer about
+ * goes back. */
 static void close_one(struct gfs *g)
 {
     struct unclosed *u;
@@ -213,7 +224,6 @@ void gfs__run_renewer(void *arg)
     }
 }
 
-/* Tell the namenode that this client will not be back: a courtesy. */
 void gfs__end_session(struct gfs *g)
 {
     struct gfs_command c = {.op = GFS_OP_SESSION_CLOSE, .session = g->session};

@@ -8,20 +8,20 @@ enum {
     MAKE = WRITE | CHUBBY_CREATE
 };
 
-/* What the machine told, as bits, of handle number i % 64. */
-static unsigned told[64];
+/* Events of handle number i % 64, as bits. */
+static unsigned seen_events[64];
 
 static void note(void *ctx, const struct handle *h, enum chubby_event event)
 {
     (void)ctx;
-    told[h->id % 64] |= (unsigned)event;
+    seen_events[h->id % 64] |= (unsigned)event;
 }
 
 static unsigned taken(uint64_t handle)
 {
-    unsigned events = told[handle % 64];
+    unsigned events = seen_events[handle % 64];
 
-    told[handle % 64] = 0;
+    seen_events[handle % 64] = 0;
     return events;
 }
 
@@ -29,7 +29,7 @@ static struct cell *fresh(void)
 {
     struct cell *c = cell_new(note, NULL);
 
-    memset(told, 0, sizeof(told));
+    memset(seen_events, 0, sizeof(seen_events));
     ck_assert_int_eq(begin(c, 1, "ann"), 0);
     ck_assert_int_eq(begin(c, 2, "bob"), 0);
     return c;
@@ -230,7 +230,7 @@ START_TEST(test_ephemeral)
 
 END_TEST
 
-/* Who asked for an event is told, and nobody else. */
+/* A handle gets the events that it subscribed to, and no others. */
 START_TEST(test_events)
 {
     struct cell *c = fresh();

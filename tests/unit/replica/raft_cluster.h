@@ -26,7 +26,7 @@ enum {
     HEARTBEAT_US = 15000
 };
 
-/* What survives a crash. */
+/* The state that survives a crash. */
 struct disk {
     uint64_t term;
     uint64_t vote;
@@ -56,7 +56,7 @@ struct node {
     /* A barrier asked for. */
     uint64_t barrier; /* 0: none. */
     uint64_t barrier_term;
-    uint64_t barrier_floor; /* What was committed anywhere as it was asked. */
+    uint64_t barrier_floor; /* Committed anywhere when it began. */
 };
 
 struct packet {
@@ -89,8 +89,8 @@ struct cluster {
     uint64_t cut_until[NODES_MAX][NODES_MAX]; /* One way. */
     uint64_t append_bytes_max;
     uint64_t lease_us;
-    bool disks_forget; /* What they confirmed. */
-    /* What was promised. */
+    bool disks_forget; /* Entries that they confirmed. */
+    /* The cell's promises. */
     uint64_t leader_of[4096];                /* By term. */
     uint64_t committed_term[COMMITS_MAX];    /* By index; 0: not committed. */
     uint64_t committed_in[COMMITS_MAX];      /* The term of who did it. */

@@ -38,14 +38,14 @@ static const struct story of_names[] = {
             "names|2|8|2|create-new|d/a|-|0|-\n"},
     {true, "names|1|9|1|create-new|d/a|-|0|-\n"
            "names|2|8|2|create-new|d/a|-|-5|-\n"},
-    /* What was not answered may come late, once, or never. */
+    /* A call without an answer may take effect late, once, or never. */
     {true, "names|1|?|1|create|d/a|-|?|-\n"
            "names|5|6|2|list|d|-|0|\n"
            "names|7|8|2|list|d|-|0|a\n"},
     {false, "names|1|?|1|create|d/a|-|?|-\n"
             "names|5|6|2|list|d|-|0|a\n"
             "names|7|8|2|list|d|-|0|\n"},
-    /* What was acknowledged is there. */
+    /* An acknowledged change is there. */
     {false, "names|1|2|1|mkdir|d/a|-|0|-\n"
             "names|7|8|2|list|d|-|0|\n"},
     {false, "names|1|2|1|mkdir|d/a|-|0|-\n"

@@ -24,7 +24,7 @@ enum {
     STAGES_MAX = BATCH_MAX * 8 + 1
 };
 
-/* What a log should say. Entries' bytes are a function of index and term. */
+/* The expected state of a log. An entry's bytes follow from index and term. */
 struct model {
     uint64_t term;
     uint64_t vote;
@@ -593,8 +593,8 @@ static void go_on_with_old(void *arg)
     ck_assert_int_eq(replica_log_read(&opts, &state, NULL), ERR_UNSUPPORTED);
 }
 
-/* A log of an older version is read, and goes on in a segment of its own, so
- * that who knows the older one alone says so; a newer one is refused. */
+/* A log of an older version is read and continues in a new segment, so that an
+ * older program refuses it cleanly; a newer version is refused. */
 START_TEST(test_versions)
 {
     start_world(5);
@@ -624,7 +624,7 @@ static void stop_making(void *arg)
     mem_free(r);
 }
 
-/* Whoever closes a log does not wait until a spare segment is full. */
+/* Closing a log does not wait until a spare segment is full. */
 START_TEST(test_a_spare_that_nobody_wants_is_left)
 {
     start_world(2);

@@ -136,8 +136,7 @@ START_TEST(test_a_lease_beyond_what_clocks_allow_is_found)
     old = find_leader(&cluster);
     for (size_t i = 0; i < 3; i++) {
         struct node *n = &cluster.nodes[i];
-        /* From here on; a clock that goes on from where it is, slower, would
-         * be behind itself. */
+        /* From here on: a clock that merely became slower would go back. */
         n->rate = n == old ? 100 : 400;
         cluster.cut_until[old->id - 1][i] = cluster.cut_until[i][old->id - 1] =
             UINT64_MAX;
@@ -324,7 +323,8 @@ START_TEST(test_a_new_leader_commits_one_of_its_own_first)
     run_ms(c, 2000);
     n = find_leader(c);
     index = propose(c, n, 1);
-    exchange(c, SET3(1, 2, 3), 0); /* Everybody has it; nobody was told. */
+    exchange(c, SET3(1, 2, 3),
+             0); /* All have it; none knows that it is committed. */
     crash(c, n, 10000000);
     run_ms(c, 2000);
     n = find_leader(c);

@@ -178,9 +178,9 @@ static uint64_t add(struct node *n, uint64_t number)
     return sum;
 }
 
-/* Add one, which makes @sum, to a cell whose leader may change: on a machine
- * that is busy members do not hear of it in time. A proposal that failed has
- * been made or not; whoever leads knows which, behind a barrier. */
+/* Add one, which makes @sum, to a cell whose leader may change: on a busy
+ * machine heartbeats come late. A proposal that failed was executed or not; the
+ * leader knows which, after a barrier. */
 static void add_to_cell(size_t count, uint64_t sum)
 {
     for (int tries = 0; tries < 1000; tries++) {

@@ -22,7 +22,7 @@ static struct slice answer_to(uint64_t sequence, unsigned edition, char out[32])
     return slice_make(out, (size_t)n);
 }
 
-/* What is kept, by sequence: 0, or the edition of its answer and 1 more. */
+/* The kept answers by sequence: the edition of each, from 1; 0: none. */
 struct model {
     unsigned edition[SEQUENCES];
     uint64_t acknowledged;
@@ -112,8 +112,8 @@ START_TEST(test_any_order)
 
 END_TEST
 
-/* What was kept is loaded in any order, and no more than that: a sequence
- * twice, one that was acknowledged, one too many are damage. */
+/* Kept answers are loaded in any order; a sequence twice, one that was
+ * acknowledged, one too many are damage. */
 START_TEST(test_load)
 {
     struct session_answers a = {.acknowledged = 5};
@@ -170,7 +170,7 @@ START_TEST(test_client_and_server)
                     (struct sent){sequence, session_window_acknowledged(&w)};
                 continue;
             }
-            /* The slow one gets its answer when nothing else can go on. */
+            /* The slow one gets its answer when all others wait for it. */
             if (slow &&
                 under_way[at].sequence == session_window_acknowledged(&w) &&
                 count > 1)
