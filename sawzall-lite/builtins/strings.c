@@ -1,4 +1,6 @@
-/* Strings and bytes without patterns: case, literal search, replacement. */
+/* Strings and bytes without patterns: case, literal search, replacement.
+ * Positions are counted in characters; searching and counting are linear, and
+ * the work is charged, so a hostile pair of texts ends with its record. */
 #define _GNU_SOURCE /* memmem */
 
 #include <string.h>

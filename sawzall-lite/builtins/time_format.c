@@ -1,4 +1,6 @@
-/* strftime in English for any zone, without the C library's global zone. */
+/* strftime in English for any zone. The C library's reads a global zone and
+ * locale, which neither several threads nor runs with zones of their own can
+ * use. */
 #include <string.h>
 
 #include "sawzall-lite/builtins/time.h"
