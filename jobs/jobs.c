@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/core/panic.h"
+
 static const struct job_entry entries[] = {
     {.name = "inverted_index",
      .example = "quarry job run inverted_index --input "
@@ -45,6 +47,7 @@ const struct job_entry *jobs_list(size_t *count)
 
 const struct job_entry *jobs_find(const char *name)
 {
+    PRE(name != NULL);
     for (size_t i = 0; i < ARRAY_LEN(entries); i++)
         if (strcmp(entries[i].name, name) == 0)
             return &entries[i];
@@ -62,6 +65,7 @@ int jobs_run(const struct job_entry *entry,
              struct mr_report **report,
              struct err *err)
 {
+    PRE((entry->job != NULL) != (entry->driver != NULL));
     struct mr_options o = *opts;
     if (entry->driver)
         return entry->driver(opts, report, err);

@@ -144,6 +144,7 @@ bool page_read(struct page_reader *r,
                const struct mr_record *record,
                struct page *out)
 {
+    PRE(r != NULL);
     *out = (struct page){
         .key = SLICE_EMPTY, .uri = SLICE_EMPTY, .body = SLICE_EMPTY};
     if (record->row)
@@ -324,6 +325,7 @@ void page_words(struct slice text,
                 void (*fn)(void *ctx, struct slice word),
                 void *ctx)
 {
+    PRE(fn != NULL);
     struct words w = {.len = 0, .fn = fn, .ctx = ctx};
     size_t i = 0;
     while (i < text.len) {

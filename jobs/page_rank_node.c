@@ -3,6 +3,7 @@
 #include "jobs/page_rank_node.h"
 
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 
 void page_rank_node_encode(const struct page_rank_node *n, struct buf *out)
 {
@@ -25,11 +26,13 @@ bool page_rank_node_decode(struct slice bytes, struct page_rank_node *n)
 /* @x times @ppm millionths, rounded down. */
 static uint64_t page_rank_node_scale(uint64_t x, uint32_t ppm)
 {
+    PRE(ppm <= 1000000);
     return x / 1000000 * ppm + x % 1000000 * ppm / 1000000;
 }
 
 uint64_t page_rank_next(const struct page_rank_round *r, uint64_t sum)
 {
+    PRE(r->nodes > 0);
     uint64_t jump =
         page_rank_node_scale(PAGE_RANK_TOTAL, 1000000 - r->damping_ppm) /
         r->nodes;

@@ -33,6 +33,7 @@ static struct job_master_term *job_answers_enter(struct job_master *m,
 
 static void job_answers_leave(struct job_master *m)
 {
+    PRE(m->calls > 0);
     m->calls--;
     cond_broadcast(&m->present.changed);
 }

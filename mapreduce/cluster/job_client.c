@@ -124,6 +124,7 @@ int job_client_submit(struct job_client *c,
                       const struct job_submission *share,
                       struct err *err)
 {
+    PRE(id != NULL);
     struct mr_job named = {.name = name};
     struct mr_options all = *o;
     struct job_submission s = *share;

@@ -436,6 +436,7 @@ static void managed_job_run(void *arg)
     mr_report_free(report);
     fs_close(theirs);
     mutex_lock(&r->mutex);
+    INVARIANT(j->state == MANAGED_RUNNING); /* INV-1 */
     j->state = MANAGED_ENDED;
     managed_job_announce(j);
     mutex_unlock(&r->mutex);
@@ -490,6 +491,8 @@ static void managed_job_join(struct managed_job *j)
     task_join(j->task);
     j->task = NULL;
     mutex_lock(&j->term->mutex);
+    INVARIANT(j->state == MANAGED_ENDED); /* INV-1 */
+    INVARIANT(j->term->running > 0);
     j->state = MANAGED_HISTORY;
     j->term->running--;
     mutex_unlock(&j->term->mutex);
@@ -523,6 +526,7 @@ void managed_jobs_schedule(struct job_master_term *r)
             managed_job_join(j);
     while (r->running < r->options->running_max && (j = next_waiting(r))) {
         mutex_lock(&r->mutex);
+        INVARIANT(j->state == MANAGED_WAITING); /* INV-1 */
         j->state = MANAGED_RUNNING;
         j->waiting = NULL;
         r->running++;

@@ -58,6 +58,7 @@ struct pool_peer *pool_peer_at(struct worker_pool *p, uint32_t index)
 
 void pool_job_unref(struct pool_job *j)
 {
+    PRE(j->refs > 0);
     if (--j->refs > 0)
         return;
     job_traits_close(&j->traits);

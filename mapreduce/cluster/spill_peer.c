@@ -78,6 +78,7 @@ int spill_peer_ask(const struct spill_peer *p,
                    size_t count,
                    struct err *err)
 {
+    PRE(count <= SPILL_ASK_MAX);
     const struct spill_ask ask = {.number = p->place.number,
                                   .job = slice_str(p->job),
                                   .partition = p->partition,

@@ -42,6 +42,7 @@ static void run_fetch(void *arg)
     struct err err = ERR_INIT;
     int code = worker_fetch(a, &missing, &count, &err);
     mutex_lock(&k->lock);
+    INVARIANT(a->state == WORKER_ATTEMPT_FETCHING);
     a->state = WORKER_ATTEMPT_QUEUED;
     if (code) {
         /* Joined, and ended, by the job's thread. */

@@ -256,6 +256,7 @@ static void fail_running(struct worker_job *j, const char *why)
         next = TAILQ_NEXT(a, link);
         if (a->state != WORKER_ATTEMPT_RUNNING)
             continue;
+        INVARIANT(j->running > 0 && j->worker->running >= j->running);
         j->worker->running--;
         j->running--;
         worker_attempt_fail(a, why, false, NULL, 0);
@@ -275,6 +276,7 @@ static void give_up(struct worker_job *j, const struct err *err)
 static void
 worker_job_start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
 {
+    PRE(a->state == WORKER_ATTEMPT_QUEUED);
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
     int code;
@@ -484,6 +486,8 @@ static struct worker_job *new_job(struct worker *k, struct slice id)
 
 static void free_job(struct worker_job *j)
 {
+    PRE(j->over);
+    PRE(j->worker->job_count > 0);
     LIST_REMOVE(j, link);
     j->worker->job_count--;
     job_package_close(&j->package);

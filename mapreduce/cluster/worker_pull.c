@@ -251,11 +251,13 @@ static void take_turn(struct worker *k)
 {
     while (k->pulling)
         cond_wait(&k->turn, &k->lock);
+    INVARIANT(!k->pulling);
     k->pulling = true;
 }
 
 static void end_turn(struct worker *k)
 {
+    PRE(k->pulling);
     k->pulling = false;
     cond_signal(&k->turn);
 }
@@ -306,6 +308,7 @@ static void pull_some(struct worker_pull *p, struct pulled *part)
     size_t places = p->place_count;
     memcpy(spills, p->known + part->next, count * sizeof(*spills));
     part->next += count;
+    INVARIANT(p->busy == NULL);
     p->busy = part;
     for (size_t i = 0; i < places; i++)
         if (p->busy == part && !p->bad[i] && !p->full && !p->stop)

@@ -47,6 +47,7 @@ int run_batch_row(struct run_batch *b,
         if (code)
             return code;
     }
+    INVARIANT(b->count < RUN_BATCH_ROWS && b->count <= b->made);
     if (b->count == b->made)
         b->rows[b->made++] = quarry_mutation_new(row);
     else
@@ -63,6 +64,7 @@ void run_batch_set(struct run_batch *b,
                    int64_t time_us,
                    struct slice value)
 {
+    PRE(b->count > 0);
     quarry_mutation_set(m, family, qualifier, time_us, value);
     b->bytes += value.len + qualifier.len + 64;
     b->counts.cells++;

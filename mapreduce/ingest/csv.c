@@ -166,6 +166,7 @@ static int csv_start(struct csv *c, struct slice record, struct err *err)
 
 static struct slice make_key(struct csv *c)
 {
+    PRE(c->key_count <= KEY_COUNT_MAX);
     if (c->key_count == 1)
         return csv_field(&c->fields, c->keys[0]);
     buf_clear(&c->key);

@@ -424,6 +424,7 @@ int export_warc(struct quarry_table *table,
                 struct export_report *report,
                 struct err *err)
 {
+    PRE(opts->write != NULL);
     static const char *const families[] = {"contents", "language", "http",
                                            "meta"};
     struct export x = {.opts = opts, .report = report};

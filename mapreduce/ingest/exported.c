@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "mapreduce/warc/http.h"
 
 static const char mask[] = "X-Quarry-";
@@ -142,6 +143,7 @@ bool exported_is_plain(struct slice value)
 
 void exported_put(struct buf *out, const char *name, struct slice value)
 {
+    PRE(name != NULL);
     if (exported_is_plain(value))
         buf_printf(out, "%s: %.*s\r\n", name, SLICE_ARG(value));
     else

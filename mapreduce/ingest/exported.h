@@ -73,7 +73,8 @@ enum exported_lines {
 };
 
 enum exported_lines exported_head_lines(struct slice head);
-/* Append @head with CR LF where it has LF, and the reverse. */
+/* Append @head with CR LF where it has LF; exported_head_lf() is the reverse.
+ */
 void exported_head_crlf(struct slice head, struct buf *out);
 void exported_head_lf(struct slice head, struct buf *out);
 

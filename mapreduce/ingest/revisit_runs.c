@@ -76,6 +76,7 @@ int revisit_runs_add(struct revisit_runs *r,
                      size_t count,
                      struct err *err)
 {
+    PRE(count > 0);
     struct buf b = BUF_INIT;
     int code = r->file ? 0 : open_file(r, err);
     for (size_t i = 0; i < count && code == 0; i++) {
@@ -118,6 +119,7 @@ static int revisit_runs_fill(struct revisit_merge *m,
                              size_t count,
                              struct err *err)
 {
+    PRE(run->used <= run->bytes.len);
     size_t got = 0;
     size_t want;
     int code;

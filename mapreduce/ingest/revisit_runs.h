@@ -28,6 +28,7 @@ struct revisit_runs {
 void revisit_runs_init(struct revisit_runs *r,
                        struct world *world,
                        const char *dir);
+/* Close the file, which has no name and so is gone. */
 void revisit_runs_close(struct revisit_runs *r);
 
 /* In the order of time, then of rows. */

@@ -46,6 +46,7 @@ void revisits_free(struct revisits *r)
 /* Write the revisits in memory to the disk. PRE: the lock is held. */
 static int set_aside(struct revisits *r, struct err *err)
 {
+    PRE(r->count <= r->cap);
     int code;
     if (r->count == 0)
         return 0;

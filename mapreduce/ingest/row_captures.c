@@ -93,6 +93,7 @@ static struct capture *row_captures_add(struct row_captures *r)
 
 void row_captures_read(struct row_captures *r, const struct quarry_row *row)
 {
+    PRE(row != NULL);
     size_t n = row_captures_gather(r, row);
     struct capture *c = NULL;
     r->count = 0;

@@ -67,6 +67,7 @@ static int check_paths(struct run *run, struct err *err)
 /* The same of what the files are, by their first bytes. */
 static int check_text(struct run *run, size_t index, struct err *err)
 {
+    PRE(index < run->path_count);
     char head[TEXT_CHECK_BYTES];
     struct run_input in;
     size_t got = 0;

@@ -168,6 +168,7 @@ MUST_CHECK int run_lines_open(struct run *run,
                               size_t index,
                               struct run_lines **out,
                               struct err *err);
+/* Close the file and free @l. */
 void run_lines_close(struct run_lines *l);
 /* The first bytes of the decompressed text, borrowed until a line is read. PRE:
  * none was. */

@@ -38,6 +38,7 @@ HASH_SLOTS_DEFINE(time_slots, uint64_t, slot_is_free, slot_hash);
 
 static void time_set_grow(struct time_set *s)
 {
+    PRE((s->cap & (s->cap - 1)) == 0);
     size_t cap = s->cap ? s->cap * 2 : SLOTS_MIN;
     uint64_t *slots = mem_zalloc(cap, sizeof(*slots));
     time_slots_move(s->slots, s->cap, slots, cap);
@@ -57,6 +58,7 @@ bool time_set_add(struct time_set *s, uint64_t hash)
     is_new = !s->slots[at];
     s->slots[at] = hash;
     s->count += is_new;
+    INVARIANT(s->count * 2 <= s->cap);
     return is_new;
 }
 

@@ -18,7 +18,9 @@ struct time_set {
     size_t cap; /* A power of two, or 0. */
 };
 
+/* Free the slots; @s is empty again. */
 void time_set_close(struct time_set *s);
+/* Remove all hashes, and keep the memory. */
 void time_set_clear(struct time_set *s);
 /* Add @hash; false: it is there already. */
 bool time_set_add(struct time_set *s, uint64_t hash);

@@ -1,4 +1,6 @@
-/* Records with a length and a checksum, one behind the other. */
+/* Records with a length and a checksum, one after the other. A record that was
+ * cut or damaged ends the journal: the work after it is repeated, and nothing
+ * is lost but time. */
 #include "mapreduce/master/journal.h"
 
 #include "base/core/coding.h"

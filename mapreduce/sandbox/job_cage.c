@@ -82,6 +82,7 @@ static bool open_to_nobody(const struct job_cage *c, const char *path)
 
 static void job_cage_show(struct job_cage *c, const char *path)
 {
+    PRE(c->rules.visible_count <= PATHS_MAX);
     struct cage_path *p = &c->visible[c->rules.visible_count];
     char real[PATH_MAX];
     if (c->rules.visible_count == PATHS_MAX || !realpath(path, real))
@@ -208,6 +209,7 @@ static void drop_paths(struct cage_path *p, size_t from, size_t *count)
  * process that writes there. */
 static void open_directory(struct job_cage *c, const char *path)
 {
+    PRE(c->rules.writable_count <= PATHS_MAX);
     struct cage_path *p = &c->writable[c->rules.writable_count];
     char real[PATH_MAX];
     if (c->rules.writable_count == PATHS_MAX || !realpath(path, real))

@@ -1,4 +1,5 @@
-/* Index lines of web archives. */
+/* Index lines of web archives, with the fields that pywb and the Internet
+ * Archive's tools read. */
 #include "mapreduce/warc/cdx.h"
 
 #include "mapreduce/warc/date.h"
@@ -54,7 +55,7 @@ static struct slice mime_of(const struct warc_record *rec,
     return v.len ? v : SLICE_LIT("unk");
 }
 
-/* What is behind the algorithm's name, as written. */
+/* The digest after its algorithm's name, as written. */
 static void digest_field(const struct warc_record *rec,
                          const struct http_message *m,
                          struct buf *out)

@@ -9,8 +9,8 @@
 #include "mapreduce/warc/http.h"
 #include "mapreduce/warc/reader.h"
 
-/* Append the line of @rec, with its end, to @out; false when records of its
- * type have none. @m is its HTTP head, or NULL. */
+/* Append the line of @rec, with its end, to @out; false: records of its type
+ * have none. @m is its HTTP head, or NULL. */
 bool cdx_line(const struct warc_record *rec,
               const struct http_message *m,
               const char *file_name,

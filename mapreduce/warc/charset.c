@@ -1,5 +1,5 @@
-/* Old encodings undone: which one by the rules of browsers, the bytes by iconv.
- */
+/* Old encodings converted: the encoding is chosen by the rules of browsers, the
+ * bytes are converted by iconv. */
 #include "mapreduce/warc/charset.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "mapreduce/warc/charset_label.h"
 #include "mapreduce/warc/html_text.h"
 
-/* So much of a page is looked at to tell its encoding. */
+/* The part of a page that is examined for its encoding. */
 #define DETECT_BYTES ((size_t)64 << 10)
-/* A larger buffer is given back before the next page. */
+/* A larger buffer is freed before the next page. */
 #define KEEP_BYTES ((size_t)8 << 20)
 
 struct charset_decoder {
@@ -22,7 +22,8 @@ struct charset_decoder {
     const struct charset_encoding *encoding; /* Used last. */
     bool by_bytes;                           /* It was detected. */
     uchardet_t detector;
-    struct charset_encoding detected; /* When no label of the Standard fits. */
+    struct charset_encoding detected; /* For detected encodings that no label of
+                                         the Standard names. */
     char detected_name[40];
     /* Converters of the encoding they were opened for. */
     const char *iconv_of;
@@ -61,7 +62,7 @@ bool charset_was_detected(const struct charset_decoder *d)
 
 /* --- which one ----------------------------------------------------------- */
 
-/* Look at the bytes; NULL: they don't tell. */
+/* Detect the encoding by the bytes; NULL: undecided. */
 static const struct charset_encoding *charset_detect(struct charset_decoder *d,
                                                      struct slice body)
 {
@@ -98,7 +99,7 @@ static const struct charset_encoding *of_mark(struct slice body)
     return NULL;
 }
 
-/* "<\0h\0", which is UTF-16 that says nothing of it. */
+/* "<\\0h\\0": UTF-16 without a byte order mark. */
 static const struct charset_encoding *of_zeros(struct slice body)
 {
     if (body.len < 4)
@@ -115,7 +116,8 @@ static bool is_utf16(const struct charset_encoding *e)
     return e == &charset_utf16le || e == &charset_utf16be;
 }
 
-/* What the page says of itself. That it is UTF-16 it can't say so. */
+/* The encoding that the page declares. It cannot be UTF-16, or the declaration
+ * could not be read. */
 static const struct charset_encoding *of_meta(struct slice body)
 {
     const struct charset_encoding *e = charset_of_label(charset_prescan(body));
@@ -176,7 +178,7 @@ static void charset_convert(struct charset_decoder *d, struct slice body)
         d->text.len += (size_t)(out - to);
         if (r != (size_t)-1 || why == E2BIG)
             continue;
-        /* A byte that makes no sense, or a character cut at the end. */
+        /* An invalid byte, or a character cut at the end. */
         buf_append_str(&d->text, "\xef\xbf\xbd");
         if (why == EINVAL)
             return;

@@ -20,13 +20,14 @@
 struct buf;
 struct charset_decoder;
 
+/* Owned: charset_decoder_free(). */
 struct charset_decoder *charset_decoder_new(void);
 void charset_decoder_free(struct charset_decoder *d); /* NULL is allowed. */
 
 /* @body as UTF-8: itself when it needs no change, else borrowed until the next
  * call. @label is the charset of the Content-Type header, or "". @html: look
- * for <meta>. Bytes that make no sense become U+FFFD. Takes up to three times
- * the body's bytes. */
+ * for <meta>. Invalid bytes become U+FFFD. Takes up to three times the body's
+ * bytes. */
 struct slice charset_decode(struct charset_decoder *d,
                             struct slice label,
                             bool html,
@@ -36,12 +37,13 @@ struct slice charset_decode(struct charset_decoder *d,
  * or borrowed until the next charset_decode(). */
 const char *charset_name(const struct charset_decoder *d);
 
-/* Was that encoding told by the bytes alone, and not the default? */
+/* Was that encoding detected from the bytes, rather than declared or the
+ * default? */
 bool charset_was_detected(const struct charset_decoder *d);
 
-/* A link of the page decoded last as browsers send it: what is not ASCII in its
- * query is escaped in the page's encoding. @href itself when nothing is, else
- * in @out, which is cleared. */
+/* A link of the page decoded last as browsers send it: characters of its query
+ * beyond ASCII are escaped in the page's encoding. @href itself when there are
+ * none, else in @out, which is cleared. */
 struct slice
 charset_link(struct charset_decoder *d, struct slice href, struct buf *out);
 

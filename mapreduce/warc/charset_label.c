@@ -1,4 +1,6 @@
-/* The Encoding Standard's labels, and the <meta> they are found in. */
+/* The labels of the Encoding Standard, and the <meta> in which pages declare
+ * them. The table has the labels that crawls contain; an unknown one means that
+ * the bytes decide. */
 #include "mapreduce/warc/charset_label.h"
 
 #include <string.h>
@@ -6,7 +8,7 @@
 #include "base/core/macros.h"
 #include "mapreduce/warc/http.h"
 
-/* Browsers look no further for a <meta>. */
+/* Browsers search no further for a <meta>. */
 #define PRESCAN_BYTES ((size_t)4096)
 
 const struct charset_encoding charset_utf8 = {"utf-8", "UTF-8"};
@@ -128,13 +130,13 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
 }
 
-/* Does @lower stand at the start of @s, case aside? */
+/* Does @s begin with @lower, in any case? */
 static bool starts_with(struct slice s, const char *lower)
 {
     return http_slice_is(slice_sub(s, 0, strlen(lower)), lower);
 }
 
-/* The value behind "charset" in @tag, quoted or not: of the attribute, or in a
+/* The value after "charset" in @tag, quoted or not: of the attribute, or in a
  * content-type. */
 static struct slice charset_in(struct slice tag)
 {
@@ -182,7 +184,7 @@ struct slice charset_prescan(struct slice html)
             return rest;
         i += end;
     }
-    /* XML says it in its first line. */
+    /* XML declares it in its first line. */
     if (slice_starts_with(all, SLICE_LIT("<?xml"))) {
         size_t end = slice_find_byte(all, '>');
         for (i = 0; i + 10 < end; i++) {

@@ -14,7 +14,7 @@ extern const struct charset_encoding charset_utf16le;
 extern const struct charset_encoding charset_utf16be;
 extern const struct charset_encoding charset_windows_1252;
 
-/* The encoding that @label means; NULL when the Standard has none such. */
+/* The encoding of @label; NULL: the Standard has no such label. */
 const struct charset_encoding *charset_of_label(struct slice label);
 
 /* The charset that the first bytes of a page declare in a <meta>, or "".

@@ -1,5 +1,7 @@
 /* Dates of archives as microseconds since 1970. The calendar is the proleptic
- * Gregorian one, counted in eras of 400 years. */
+ * Gregorian one, counted in eras of 400 years. WARC/1.1 (ISO 28500, section
+ * 5.4) allows a date to end at any component, so each form is parsed part by
+ * part. */
 #include "mapreduce/warc/date.h"
 
 #include <stdio.h>
@@ -110,7 +112,7 @@ static bool date_zone(struct slice *s, struct parts *p)
     return s->len == 0 && h < 24 && m < 60;
 }
 
-/* Behind the day: "T20:06:24.123Z" in any of its lengths. */
+/* After the day: "T20:06:24.123Z" in any of its lengths. */
 static bool clock_part(struct slice *s, struct parts *p)
 {
     if (!date_eat(s, 'T') && !date_eat(s, 't') && !date_eat(s, ' '))
@@ -246,7 +248,7 @@ bool date_parse_http(struct slice s, int64_t *us)
 {
     struct parts p = {0};
     s = slice_trim(s);
-    /* The day of the week says nothing. */
+    /* The day of the week is ignored. */
     while (s.len && !is_digit(s.data[0]) && s.data[0] != ' ')
         s = slice_sub(s, 1, s.len);
     date_blanks(&s);

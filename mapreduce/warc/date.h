@@ -15,11 +15,11 @@
 #include "base/core/slice.h"
 
 /* ISO 8601 as above or digits alone. Missing parts count as their first value.
- * False when it is none: *@us is untouched then. */
+ * False: it is not a date, and *@us is untouched. */
 bool date_parse(struct slice s, int64_t *us);
 
-/* As date_parse; *@span_us is how long the time it names lasts: a second, a
- * day, a year, 1 for a full microsecond. */
+/* As date_parse; *@span_us is the length of the time it names: a second, a day,
+ * a year, 1 for a full microsecond. */
 bool date_parse_span(struct slice s, int64_t *us, int64_t *span_us);
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the RFC 850 form and asctime's. */

@@ -1,4 +1,5 @@
-/* Digest labels, compared as bytes. OpenSSL computes. */
+/* Digest labels, decoded and compared as bytes, since writers differ in case,
+ * alphabet and punctuation. OpenSSL computes the digests. */
 #include "mapreduce/warc/digest.h"
 
 #include <openssl/evp.h>

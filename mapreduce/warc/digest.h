@@ -1,5 +1,6 @@
-/* Digests as archives label them: "sha1:" and base32, or base16, and the many
- * ways in which writers differ. Compared as bytes. Pure. */
+/* Digests as archives label them (ISO 28500, section 5.8): "sha1:" and base32,
+ * or base16, and the many ways in which writers differ. Compared as bytes.
+ * Pure. */
 #ifndef MAPREDUCE_WARC_DIGEST_H
 #define MAPREDUCE_WARC_DIGEST_H
 
@@ -26,18 +27,18 @@ struct digest {
 };
 
 enum digest_answer {
-    DIGEST_UNKNOWN, /* No label, or an algorithm we don't know. */
+    DIGEST_UNKNOWN, /* No label, or an algorithm that is not supported. */
     DIGEST_SAME,
     DIGEST_DIFFERENT,
 };
 
 /* Parse "sha1:BASE32", "SHA-256:hex", "md5=…" or, bare, 32 characters of base32
- * or 40 of base16 as sha1. False when it makes no sense. */
+ * or 40 of base16 as sha1. False: malformed. */
 bool digest_parse(struct slice label, struct digest *d);
 
 void digest_of(enum digest_kind kind, struct slice data, struct digest *d);
 
-/* Is @label that of @data? */
+/* Is @label the digest of @data? */
 enum digest_answer digest_check(struct slice label, struct slice data);
 
 bool digest_eq(const struct digest *a, const struct digest *b);

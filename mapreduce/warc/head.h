@@ -1,4 +1,5 @@
-/* Heads of records: the header block of a WARC record, the line of an ARC one.
+/* Heads of records: the header block of a WARC record (ISO 28500, section 4),
+ * the line of an ARC record.
  *
  * Only reader.c and the head_*.c files include this. Nothing waits.
  */
@@ -18,11 +19,11 @@ struct head {
     struct warc_record record; /* Slices into the text or the arena. */
     struct warc_header headers[HEAD_HEADER_COUNT_MAX];
     bool has_length;
-    bool bad_length; /* Content-Length is there, but no number. */
+    bool bad_length; /* Content-Length is present, but not a number. */
 };
 
 /* Bytes of the WARC head at the start of @s with its blank line; 0: not all of
- * it is in @s. *@bad is set when a line shows that this is no head, as when
+ * it is in @s. *@bad is set when a line shows that this is not a head, as when
  * another record starts inside. @at_end: nothing follows @s, so the blank line
  * may be missing. */
 size_t head_warc_length(struct slice s, bool at_end, bool *bad);
@@ -32,8 +33,8 @@ size_t head_warc_length(struct slice s, bool at_end, bool *bad);
 bool head_warc_parse(struct slice s, struct head *h, struct arena *arena);
 
 /* Parse an ARC line, without its line end: five fields or ten, counted from the
- * right because URLs hold blanks. False when it is none. @strict: everything
- * about it is as it should be, for telling a record's start from text. */
+ * right because URLs contain blanks. False: it is not one. @strict: every field
+ * is well-formed, to tell a record's start from text. */
 bool head_arc_parse(struct slice line, bool strict, struct head *h);
 
 enum warc_type head_type(struct slice name);

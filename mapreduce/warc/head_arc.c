@@ -69,7 +69,7 @@ static bool length_of(struct slice s, uint64_t *v)
     return true;
 }
 
-/* Digits, or what broken writers put there. */
+/* Digits, or what broken writers put in their place. */
 static bool is_date(struct slice s)
 {
     return all_digits(s, 6, 23) || slice_eq_str(s, "null") ||

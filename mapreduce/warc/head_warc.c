@@ -1,13 +1,14 @@
-/* The header block of a WARC record, read with patience: bare LF, folded lines,
- * names in any case, blanks around colons, URIs in angle brackets. */
+/* The header block of a WARC record (ISO 28500, section 4), read leniently:
+ * bare LF, folded lines, names in any case, blanks around colons, URIs in angle
+ * brackets. */
 #include "base/core/panic.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/head.h"
 #include "mapreduce/warc/http.h"
 #include "mapreduce/warc/unpack.h"
 
-/* Cut the first line off *@s, without its CR LF (some write CR CR LF). False
- * when none ends. */
+/* Cut the first line off *@s, without its CR LF (some write CR CR LF). False:
+ * no line ends in @s. */
 static bool take_line(struct slice *s, struct slice *line)
 {
     size_t n = slice_find_byte(*s, '\n');
@@ -64,7 +65,7 @@ bool head_warc_starts(struct slice s)
 
 /* --- fields -------------------------------------------------------------- */
 
-/* A number of bytes; false when it is none or absurd. */
+/* A number of bytes; false: not a number, or absurd. */
 static bool head_warc_number(struct slice s, uint64_t *v)
 {
     uint64_t n = 0;

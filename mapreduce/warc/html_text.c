@@ -1,9 +1,11 @@
-/* Text of HTML as plain UTF-8. */
+/* Text of HTML as plain UTF-8: references decoded, blanks collapsed, and bytes
+ * that are not UTF-8 read as windows-1252, as browsers do. */
 #include "mapreduce/warc/html_text.h"
 
 #include <string.h>
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 /* Names that occur in running text; the rest of the 2,231 stay as written. */
 static const struct {
@@ -86,7 +88,7 @@ static size_t put_utf8(char *p, unsigned c)
 
 /* --- references ---------------------------------------------------------- */
 
-/* "#123;" or "#x7b;" behind an ampersand. */
+/* "#123;" or "#x7b;" after an ampersand. */
 static size_t html_text_numeric(struct slice s, unsigned *code)
 {
     size_t i = 1;
@@ -117,7 +119,7 @@ static size_t html_text_numeric(struct slice s, unsigned *code)
     return i < s.len && s.data[i] == ';' ? i + 1 : i;
 }
 
-/* Length of the reference whose ampersand is before @s; 0: it is none. */
+/* Length of the reference whose ampersand is before @s; 0: it is not one. */
 static size_t html_text_reference(struct slice s, unsigned *code)
 {
     size_t n = 0;
@@ -179,7 +181,7 @@ void html_text_append(struct buf *out,
 
 /* --- charsets ------------------------------------------------------------ */
 
-/* Length of the UTF-8 character at @p, 0 when it is none, -1 when it is cut. */
+/* Length of the UTF-8 character at @p, 0: invalid, -1: it is cut. */
 static int html_text_character(const unsigned char *p, size_t n)
 {
     unsigned char c = p[0];
@@ -223,6 +225,7 @@ bool html_text_is_utf8(struct slice s, size_t *cut)
 
 void html_text_fix(struct buf *b, size_t from)
 {
+    PRE(from <= b->len);
     struct buf out = BUF_INIT;
     struct slice s = slice_sub(buf_slice(b), from, b->len);
     size_t cut;

@@ -17,8 +17,8 @@ void html_text_append(struct buf *out,
  * character was cut. */
 void html_text_fix(struct buf *b, size_t from);
 
-/* Is @s valid UTF-8? A character cut at its very end is counted as such when
- * @cut is not NULL: *@cut bytes at the end. */
+/* Is @s valid UTF-8? With @cut, a character cut at the very end of @s is
+ * allowed: *@cut bytes of it. */
 bool html_text_is_utf8(struct slice s, size_t *cut);
 
 #endif /* MAPREDUCE_WARC_HTML_TEXT_H */

@@ -1,4 +1,6 @@
-/* Start line and headers of an HTTP message, read with patience. */
+/* Start line and headers of an HTTP message, read leniently: crawlers store
+ * what servers sent, and servers send anything. Lines that are not headers stay
+ * in the head alone. */
 #include "mapreduce/warc/http.h"
 
 #include <string.h>
@@ -139,7 +141,7 @@ static bool parse_one(struct slice block, struct http_message *m)
 bool http_parse(struct slice block, struct http_message *m)
 {
     bool ok = parse_one(block, m);
-    /* Some crawlers keep interim answers ("100 Continue") before the real one.
+    /* Some crawlers keep interim answers ("100 Continue") before the final one.
      */
     while (ok && m->status >= 100 && m->status < 200 && m->status != 101 &&
            starts_http(m->raw_body)) {

@@ -1,5 +1,5 @@
-/* Transfer and content codings of a body undone, each tried and given up when
- * the bytes do not bear the header out. Output is bounded by the caller. */
+/* Transfer and content codings of a body decoded, each tried and abandoned when
+ * the bytes contradict the header. Output is bounded by the caller. */
 #include <brotli/decode.h>
 #include <libdeflate.h>
 #include <string.h>
@@ -47,7 +47,7 @@ void http_decoder_free(struct http_decoder *d)
 
 /* --- chunked ------------------------------------------------------------- */
 
-/* The size line of a chunk: "1a2b;ext=1 CR LF". False when it is none. */
+/* The size line of a chunk: "1a2b;ext=1 CR LF". False: malformed. */
 static bool chunk_size(struct slice *s, uint64_t *size)
 {
     struct slice line = slice_sub(*s, 0, 4096);
@@ -91,7 +91,7 @@ enum chunked {
     CHUNKED_BROKEN
 };
 
-/* Join the chunks of @s into @out. CHUNKED_BROKEN: from *@rest on it is not
+/* Join the chunks of @s into @out. CHUNKED_BROKEN: from *@rest on there are no
  * chunks any more. */
 static enum chunked join_chunks(struct slice s,
                                 size_t bytes_max,
@@ -109,13 +109,13 @@ static enum chunked join_chunks(struct slice s,
         if (!chunk_size(&s, &size))
             return count ? CHUNKED_BROKEN : CHUNKED_NOT;
         if (size == 0)
-            return CHUNKED_WHOLE; /* Trailers follow; nobody needs them. */
+            return CHUNKED_WHOLE; /* Trailers follow, and are not used. */
         n = size < s.len ? (size_t)size : s.len;
         buf_append(out, s.data, MIN_OF(n, bytes_max - out->len));
         if (size > s.len)
             return CHUNKED_CUT;
         s = slice_sub(s, n, s.len);
-        /* Behind a chunk there is a line end: without one the size was not. */
+        /* A line end follows a chunk: without one the size was wrong. */
         if (s.len && s.data[0] != '\r' && s.data[0] != '\n')
             return CHUNKED_BROKEN;
         end_line(&s);
@@ -134,7 +134,8 @@ static bool says_chunked(const struct http_message *m)
     return false;
 }
 
-/* Nothing says chunked, yet the body may be: only when it is so to its end. */
+/* The body may be chunked without a header: only if its chunks reach its end.
+ */
 static bool may_be_chunked(const struct http_message *m)
 {
     struct slice v;
@@ -196,7 +197,7 @@ static size_t step_room(struct buf *out, size_t bytes_max)
     return n;
 }
 
-/* Inflate with @window_bits as zlib's; members behind the first join on. */
+/* Inflate with @window_bits as zlib's; members after the first are appended. */
 static enum result inflate_all(struct http_decoder *d,
                                int window_bits,
                                struct slice s,
@@ -241,7 +242,7 @@ static bool is_gzip(struct slice s)
     return s.len >= 3 && memcmp(s.data, "\x1f\x8b\x08", 3) == 0;
 }
 
-/* One member whose trailer tells its size right: in one go. */
+/* One member whose trailer has the right size: in one call. */
 static bool gunzip_whole(struct http_decoder *d,
                          struct slice s,
                          size_t bytes_max,
@@ -279,7 +280,7 @@ static enum result http_body_gunzip(struct http_decoder *d,
     return inflate_all(d, 15 + 16, s, bytes_max, out);
 }
 
-/* "deflate" is zlib's format by the book and the bare one in the wild. */
+/* "deflate" is zlib's format in the standard and the raw one in practice. */
 static enum result inflate_either(struct http_decoder *d,
                                   struct slice s,
                                   size_t bytes_max,

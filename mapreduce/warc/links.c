@@ -1,9 +1,10 @@
-/* One pass over the tags of a page.
+/* Reads the tags of a page once, front to back.
  *
  * The tokenizer follows HTML 5 where it matters for finding tags: quotes count
- * only behind '=', comments end at "-->", script and style end at their own end
- * tag, an unfinished construct swallows the rest. Each byte is looked at a
- * bounded number of times. */
+ * only after '=', comments end at "-->", script and style end at their own end
+ * tag, an unfinished construct swallows the rest. Each byte is examined a
+ * bounded number of times.
+ */
 #include "mapreduce/warc/links.h"
 
 #include <string.h>
@@ -26,8 +27,8 @@ struct html_scanner {
     struct buf href;
     struct buf text;
     struct buf alt;   /* Of an image inside the link. */
-    struct buf value; /* Of the attribute at hand. */
-    /* What page's slices point to. */
+    struct buf value; /* Of the current attribute. */
+    /* Bytes of page's slices. */
     struct buf base;
     struct buf title;
     struct buf lang;
@@ -111,7 +112,7 @@ struct attr {
     struct slice value; /* Raw. */
 };
 
-/* The next attribute of the tag at s->p. False at its end: s->p is behind '>'
+/* The next attribute of the tag at s->p. False at its end: s->p is after '>'
  * then, or at s->end. */
 static bool next_attr(struct html_scanner *s, struct attr *a)
 {
@@ -142,7 +143,7 @@ static bool next_attr(struct html_scanner *s, struct attr *a)
     if (p < end && (*p == '"' || *p == '\'')) {
         q = memchr(p + 1, *p, (size_t)(end - p - 1));
         if (!q) {
-            s->p = end; /* Unfinished: the rest is lost in it. */
+            s->p = end; /* Unfinished: it swallows the rest. */
             return false;
         }
         a->value = slice_make(p + 1, (size_t)(q - p - 1));
@@ -313,7 +314,7 @@ static void tag_meta(struct html_scanner *s)
         keep_value(&s->robots, content, true, 256);
 }
 
-/* Pass over the text of an element that ends only at its own end tag. */
+/* Skip the text of an element that ends only at its own end tag. */
 static void raw_text(struct html_scanner *s, const char *name)
 {
     size_t n = strlen(name);
@@ -387,7 +388,7 @@ static void start_tag(struct html_scanner *s, struct slice name)
 
 /* --- markup -------------------------------------------------------------- */
 
-/* Behind "<!": a comment, a doctype, or something like it. */
+/* After "<!": a comment, a doctype, or something similar. */
 static void links_declaration(struct html_scanner *s)
 {
     const char *p = s->p;

@@ -1,14 +1,14 @@
-/* What a page of HTML says about others and itself: links with their text,
- * base, title, language, charset, robots.
+/* Facts about a page of HTML: links with their text, base, title, language,
+ * charset, robots.
  *
- * Not a parser of documents: one pass over tags, comments, raw-text elements
- * and attributes by the rules of HTML 5's tokenizer, which finds the same links
- * as a full parser at more than ten times its speed. Linear in the input
- * whatever it holds.
+ * Not a parser of documents: it reads tags, comments, raw-text elements
+ * and attributes once, by the rules of HTML 5's tokenizer, which finds the same
+ * links as a full parser at more than ten times its speed. Linear in the input,
+ * whatever it contains.
  *
  * Text and attribute values come with character references decoded, blanks
- * collapsed, and in UTF-8: bytes that are not are taken as windows-1252. Pages
- * in other charsets are to be decoded first (charset.h).
+ * collapsed, and in UTF-8: other bytes are read as windows-1252. Pages in other
+ * charsets are to be decoded first (charset.h).
  *
  * Threads: one scanner, one thread. Nothing waits.
  */
@@ -21,9 +21,9 @@
 
 #include "base/core/slice.h"
 
-/* Link texts and titles are cut behind so many bytes. */
+/* Link texts and titles are cut after this many bytes. */
 #define LINKS_TEXT_BYTES_MAX 1024
-/* Longer attribute values are not looked at. */
+/* Longer attribute values are ignored. */
 #define LINKS_VALUE_BYTES_MAX ((size_t)32 << 10)
 
 struct html_link {
@@ -57,7 +57,7 @@ void html_scanner_free(struct html_scanner *s); /* NULL is allowed. */
 
 /* Scan @html. @on_link may be NULL. @page's slices are borrowed until the next
  * scan. Link targets are relative to page.base, which may come late: resolve
- * after the scan, or keep what came before (it rarely matters). */
+ * after the scan, or keep the earlier ones (it rarely matters). */
 void html_scan(struct html_scanner *s,
                struct slice html,
                html_link_cb on_link,

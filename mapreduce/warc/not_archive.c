@@ -1,4 +1,5 @@
-/* First bytes of what is given for archives by mistake. */
+/* Magic numbers of files that are given as archives by mistake, so that the
+ * error can name them. */
 #include "mapreduce/warc/not_archive.h"
 
 #include <stdbool.h>

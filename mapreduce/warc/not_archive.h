@@ -1,5 +1,5 @@
-/* What a file is that is no archive, told by its first bytes, unpacked. Pure.
- */
+/* The kind of a file that is not an archive, by its first bytes, decompressed.
+ * Pure. */
 #ifndef MAPREDUCE_WARC_NOT_ARCHIVE_H
 #define MAPREDUCE_WARC_NOT_ARCHIVE_H
 

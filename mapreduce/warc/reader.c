@@ -1,4 +1,9 @@
-/* Records out of unpacked bytes, one after the other. */
+/* Records out of decompressed bytes, one after the other.
+ *
+ * Each is laid out before it is given out: where its head and block end, and
+ * whether a digest or a following record confirms that (record_layout.c). Only
+ * then are slices made.
+ */
 #include "mapreduce/warc/reader.h"
 
 #include <string.h>
@@ -74,7 +79,7 @@ bool warc_record_header(const struct warc_record *rec,
 /* --- records ---------------------------------------------------------------
  */
 
-/* NULs among the separators behind the block are some writers' padding. */
+/* Some writers pad with NULs among the separators after a block. */
 static void note_nuls(struct warc_reader *r, const struct layout *l)
 {
     const char *p = unpack_data(&r->u);
@@ -107,7 +112,7 @@ static bool is_trusted(struct warc_reader *r, const struct layout *l)
     return false;
 }
 
-/* Told to verify: does the digest deny the block? Reported if so. */
+/* With options.verify: does the digest contradict the block? Reported if so. */
 static bool is_denied(struct warc_reader *r, const struct layout *l)
 {
     char uri[128];
@@ -122,8 +127,8 @@ static bool is_denied(struct warc_reader *r, const struct layout *l)
     return true;
 }
 
-/* Parse the head at the position, all of which is at hand: @n bytes. It is
- * copied: having the block moves the buffer. */
+/* Parse the head at the position, @n bytes that are in the buffer. It is
+ * copied: reading the block moves the buffer. */
 static bool parse_head(struct warc_reader *r, size_t n)
 {
     struct slice s;
@@ -134,8 +139,8 @@ static bool parse_head(struct warc_reader *r, size_t n)
     return head_warc_parse(s, &r->head, &r->arena);
 }
 
-/* Have the whole head at hand; *@n is 0 when there is none: @*cut tells that
- * the end or a gap came too early. */
+/* Read the whole head into the buffer; *@n is 0 when there is none: @*cut tells
+ * that the end or a gap came too early. */
 static int
 need_head(struct warc_reader *r, size_t *n, bool *cut, struct err *err)
 {
@@ -165,7 +170,7 @@ need_head(struct warc_reader *r, size_t *n, bool *cut, struct err *err)
     }
 }
 
-/* Make the record out of what has been laid out. */
+/* Fill in the record from its layout. */
 static void make_record(struct warc_reader *r, const struct layout *l)
 {
     struct warc_record *rec = &r->head.record;
@@ -196,8 +201,8 @@ static void make_record(struct warc_reader *r, const struct layout *l)
     r->record_count++;
 }
 
-/* Read the record at the position. *@got tells whether there is one to hand
- * out; otherwise the position has moved on. */
+/* Read the record at the position. *@got: there is one to give out; otherwise
+ * the position has advanced. */
 static int read_record(struct warc_reader *r, bool *got, struct err *err)
 {
     struct layout l = {0};
@@ -261,7 +266,7 @@ static int skip_separators(struct warc_reader *r, struct err *err)
     return 0;
 }
 
-/* What stands at the position: sets the format with the first record. */
+/* Is there a record at the position? Sets the format with the first one. */
 static bool at_record(struct warc_reader *r)
 {
     struct slice s = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
@@ -282,7 +287,7 @@ static bool at_record(struct warc_reader *r)
     return false;
 }
 
-/* Drop what is left of the record handed out. */
+/* Skip the rest of the record given out. */
 static int finish_record(struct warc_reader *r, struct err *err)
 {
     char waste[4096];
@@ -300,8 +305,9 @@ static int finish_record(struct warc_reader *r, struct err *err)
     return 0;
 }
 
-/* Is the input something else that its first bytes tell? Damage is not looked
- * for in that: what is packed inside is not what was given. */
+/* Refuse an input whose first bytes identify another format. With damage in it
+ * this is not checked: the bytes inside a member are not the file that was
+ * given. */
 static int refuse_other(struct warc_reader *r, struct err *err)
 {
     const char *kind;
@@ -355,6 +361,7 @@ int warc_reader_read(struct warc_reader *r,
                      size_t *got,
                      struct err *err)
 {
+    PRE(r->hold <= unpack_avail(&r->u)); /* INV-1 */
     uint64_t want = MIN_OF((uint64_t)len, r->left);
     bool gap;
     size_t n;

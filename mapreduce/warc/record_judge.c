@@ -1,11 +1,11 @@
-/* Is a block the one that its record was written with? Digests say so; where
- * there is none, the length that its HTTP head declares. */
+/* Evidence whether a block is the one that its record was written with: its
+ * digests or, without any, the length that its HTTP head declares. */
 #include "base/core/macros.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/reader_internal.h"
 
-/* Hashing to find a length may read so much, and this many times the input: the
- * work stays linear however many lengths are wrong. */
+/* Hashing to find a length may read this many bytes, and this many times the
+ * input: the work stays linear however many lengths are wrong. */
 #define JUDGE_BYTES_FREE  ((uint64_t)64 << 20)
 #define JUDGE_INPUT_TIMES 8
 
@@ -49,7 +49,7 @@ enum digest_answer reader__judge(struct warc_reader *r, struct slice block)
         if (declared_body(&r->message, &n) && n == body.len && n > 0)
             return DIGEST_SAME;
     }
-    /* Writers differ in what they hash of a body: no proof against it. */
+    /* Writers differ in the part of a body they hash: no proof against it. */
     answer = digest_check(rec->payload_digest, body);
     return answer == DIGEST_SAME ? DIGEST_SAME : DIGEST_UNKNOWN;
 }

@@ -1,17 +1,19 @@
-/* How long a record is really: lengths that are wrong are put right by where
- * the next record starts. */
+/* The real length of a record: a wrong Content-Length is corrected by the place
+ * where the next record starts, if a digest or a separator supports it.
+ * Searches are bounded, so that hostile lengths cost no more than honest ones.
+ */
 #include <stdio.h>
 
 #include "base/core/macros.h"
 #include "mapreduce/warc/reader_internal.h"
 
-/* So far behind a wrong Content-Length the next record is sought. */
+/* The next record is searched this far after a wrong Content-Length. */
 #define EXTEND_BYTES_MAX ((size_t)16 << 20)
 /* No block is longer: such a length is wrong. */
 #define BLOCK_BYTES_ABSURD ((uint64_t)1 << 40)
-/* So many are looked at behind a block; the rest is for the next call. */
+/* Examined after a block; the rest is for the next call. */
 #define SEPARATOR_BYTES_MAX ((size_t)4096)
-/* So many starts of records are tried as the end of a block. */
+/* Starts of records that are tried as the end of a block. */
 #define STARTS_TRIED_MAX 32
 
 /* --- the end of a block -------------------------------------------------- */
@@ -21,7 +23,7 @@ enum tail {
     TAIL_BAD
 };
 
-/* Are the bytes from @i on enough to tell whether a record starts there? */
+/* Are there enough bytes from @i on to tell whether a record starts there? */
 static bool can_tell(const struct warc_reader *r, struct slice all, size_t i)
 {
     if (reader__ends_member(r) || all.len - i >= HEAD_ARC_LINE_BYTES_MAX)
@@ -38,8 +40,8 @@ static bool starts_record(struct warc_reader *r, struct slice s)
                                    : head_warc_starts(s);
 }
 
-/* Does a record start where one does behind the block that ends at @q, but for
- * one byte of the separator that is none? Returns where; 0: no. */
+/* Does a record start where the next one does after the block that ends at @q,
+ * except that one byte of the separator is damaged? Returns where; 0: no. */
 static size_t
 start_near(struct warc_reader *r, struct slice all, size_t q, bool *damaged)
 {
@@ -54,7 +56,8 @@ start_near(struct warc_reader *r, struct slice all, size_t q, bool *damaged)
     return 0;
 }
 
-/* What is behind the block that ends at @q? *@end: behind its separators. */
+/* Classify the bytes after the block that ends at @q. *@end: after its
+ * separators. */
 static int check_tail(struct warc_reader *r,
                       size_t q,
                       enum tail *tail,
@@ -79,7 +82,7 @@ static int check_tail(struct warc_reader *r,
                 return code;
             if (unpack_avail(&r->u) > all.len)
                 continue;
-            /* The end; looking for more may have moved the buffer. */
+            /* The end; reading more may have moved the buffer. */
             all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
         }
         if (i == all.len || reader__is_member_start(r, i))
@@ -94,8 +97,8 @@ static int check_tail(struct warc_reader *r,
 
 /* --- other ends ---------------------------------------------------------- */
 
-/* The next place from *@at on where a record starts, or the input ends; *@found
- * is false when none is near. @most: how far to look. */
+/* The next place from *@at on where a record starts, or the input ends;
+ * *@found: there is one near. @most: how far to search. */
 static int next_start(struct warc_reader *r,
                       size_t most,
                       size_t *at,
@@ -131,8 +134,8 @@ static size_t search_bytes(const struct warc_reader *r, const struct layout *l)
     return most;
 }
 
-/* Is the block of those that end at @at or a separator before it proven to be
- * the record's? Then it is laid out so. */
+/* Is the block that ends at @at, or at a separator before it, proven to be the
+ * record's? Then lay it out so. */
 static bool take_proven(struct warc_reader *r, struct layout *l, size_t at)
 {
     /* Longest separators first: they are what writers write. */
@@ -176,8 +179,8 @@ static int find_proven_end(struct warc_reader *r,
     return 0;
 }
 
-/* The length of the block is not what the head says: it ends before the next
- * record, if one is near. *@found is false when none is. */
+/* The block does not have the declared length: it ends before the next record,
+ * if one is near. *@found: one is. */
 static int
 find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
 {
@@ -197,8 +200,8 @@ find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
     return 0;
 }
 
-/* Where the block ends before the declared end because a member with another
- * record starts inside; 0: nowhere. */
+/* The end of the block, if a member with another record starts inside it; 0:
+ * none does. */
 static size_t member_inside(struct warc_reader *r, size_t head, size_t q)
 {
     uint64_t pos = unpack_pos(&r->u);
@@ -243,8 +246,8 @@ static void report_length(struct warc_reader *r, const struct layout *l)
                       uri);
 }
 
-/* Is the block that reaches to the next record still not what its digest says?
- * Then what belongs to it can't be told, and the record is lost. */
+/* Does the block that reaches to the next record still contradict its digest?
+ * Then its extent is unknown, and the record is lost. */
 static bool drop_denied(struct warc_reader *r, struct layout *l)
 {
     char uri[128];
@@ -259,7 +262,7 @@ static bool drop_denied(struct warc_reader *r, struct layout *l)
     return true;
 }
 
-/* A wrong length was told apart; put it right and say so. */
+/* The length is wrong: correct it and report that. */
 static int
 record_layout_mend(struct warc_reader *r, struct layout *l, struct err *err)
 {
@@ -288,7 +291,7 @@ record_layout_mend(struct warc_reader *r, struct layout *l, struct err *err)
     return 0;
 }
 
-/* The block runs into a gap or past the end, which is at @n. */
+/* The block extends into a gap or past the end, which is at @n. */
 static int run_over(struct warc_reader *r,
                     struct layout *l,
                     size_t n,
@@ -338,8 +341,8 @@ static bool is_separated(const struct warc_reader *r, size_t q)
            (r->format == FORMAT_ARC && slice_starts_with(s, SLICE_LIT("\n")));
 }
 
-/* No record starts behind the block that ends at @q. The declared length is
- * believed if the block is proven or a separator follows: then what follows is
+/* No record starts after the block that ends at @q. The declared length is used
+ * if the block is proven or a separator follows: then the bytes after it are
  * damaged. */
 static int record_layout_settle(struct warc_reader *r,
                                 struct layout *l,

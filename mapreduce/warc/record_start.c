@@ -1,5 +1,6 @@
-/* Where records start, and the way back to the next one when something is
- * wrong. */
+/* Where records start, and the way back to the next one after damage. A start
+ * must look like one in several ways at once (record type, version, separator
+ * before it): "WARC/1.0" also occurs in the text of pages. */
 #include <string.h>
 
 #include "base/core/macros.h"
@@ -101,8 +102,8 @@ void reader__told(struct warc_reader *r)
     r->told_until = (m ? m->pos : pos + unpack_avail(&r->u)) + 1;
 }
 
-/* Is @s, which stands behind a record, what is left of its separator when one
- * byte of that is damaged? The first byte of another record is not. */
+/* Is @s, which follows a record, the rest of a separator with one damaged byte?
+ * The first byte of another record is not. */
 static bool is_bad_separator(const struct warc_reader *r,
                              struct slice s,
                              bool starts_member)
@@ -144,7 +145,7 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
             unpack_consume(&r->u, at);
             break;
         }
-        /* A start may lie across the end of what is at hand. */
+        /* A start may lie across the end of the buffer. */
         keep = r->format == FORMAT_WARC ? START_BYTES : HEAD_ARC_LINE_BYTES_MAX;
         at = all.len > keep + 1 ? all.len - keep : 0;
         skipped += at;

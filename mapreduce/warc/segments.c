@@ -1,5 +1,5 @@
-/* Segments kept by origin until all are there. Few records are segmented, so
- * chains are a plain list. */
+/* Segments kept by origin until all are there (ISO 28500, section 7). Few
+ * records are segmented, so chains are a plain list. */
 #include "mapreduce/warc/segments.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ struct segments {
     struct chain *chains;
     size_t bytes;
     size_t bytes_max;
-    struct chain *given; /* Handed out: freed with the next call. */
+    struct chain *given; /* Given out: freed with the next call. */
     struct buf joined;
 };
 
@@ -87,6 +87,7 @@ static struct chain *find_chain(struct segments *s, struct slice id)
 
 static void unlink_chain(struct segments *s, struct chain *c)
 {
+    PRE(s->bytes >= c->bytes); /* INV-1 */
     struct chain **at = &s->chains;
     while (*at != c)
         at = &(*at)->next;
@@ -159,7 +160,7 @@ static bool is_complete(const struct chain *c)
     return want == c->last + 1;
 }
 
-/* The blocks from the first on, as far as they follow each other. */
+/* The blocks from the first on, as far as they are consecutive. */
 static const struct warc_record *segments_join(struct segments *s,
                                                struct chain *c)
 {
@@ -174,7 +175,7 @@ static const struct warc_record *segments_join(struct segments *s,
     c->first.segment_number = 0;
     c->first.whole = true;
     c->first.cut = !is_complete(c) || s->joined.len != c->total;
-    /* The first segment's digest is of its own block alone. */
+    /* The first segment's digest covers its own block alone. */
     c->first.block_digest = SLICE_EMPTY;
     return &c->first;
 }
@@ -198,6 +199,7 @@ enum segments_answer segments_add(struct segments *s,
     s->bytes += rec->block.len;
     if (is_first)
         keep_first(c, rec);
+    INVARIANT(s->bytes <= s->bytes_max); /* INV-1 */
     if (rec->segment_total) {
         c->last = rec->segment_number;
         c->total = rec->segment_total;

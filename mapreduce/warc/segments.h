@@ -1,8 +1,12 @@
-/* Records that a crawler cut into segments, joined again, across files too.
+/* Records that a crawler cut into segments (ISO 28500, section 7), joined
+ * again, across files too.
  *
  * The first segment keeps its type and has number 1; continuations name it by
- * WARC-Segment-Origin-ID; the last tells the total length. Segments may come in
- * any order. What is kept is bounded: beyond bytes_max the store refuses.
+ * WARC-Segment-Origin-ID; the last has the total length. Segments may come in
+ * any order. Memory is bounded: beyond bytes_max the store refuses.
+ *
+ * Invariant INV-1: the bytes of all chains are at most bytes_max
+ * (segments_add()).
  *
  * Threads: one at a time; the caller locks. Nothing waits.
  */
@@ -13,7 +17,7 @@
 
 struct segments;
 
-/* Owned. */
+/* A store of at most @bytes_max bytes of segments. Owned: segments_free(). */
 struct segments *segments_new(size_t bytes_max);
 void segments_free(struct segments *s); /* NULL is allowed. */
 
@@ -27,14 +31,14 @@ enum segments_answer {
     SEGMENTS_BAD,      /* No origin, a number twice: not kept. */
 };
 
-/* Put one in. *@whole is borrowed until the next call. */
+/* Add a segment. *@whole is borrowed until the next call. */
 enum segments_answer segments_add(struct segments *s,
                                   const struct warc_record *rec,
                                   const struct warc_record **whole);
 
-/* What never became complete: its first segment (its block as far as it joins)
- * or NULL when even that is missing; *@id is the origin's. False when there is
- * no more. Borrowed until the next call. */
+/* Take a record that never became complete: its first segment (its block as far
+ * as it joins), or NULL when even that is missing; *@id is the origin's. False:
+ * there are no more. Borrowed until the next call. */
 bool segments_take_incomplete(struct segments *s,
                               struct slice *id,
                               const struct warc_record **first);

@@ -1,4 +1,5 @@
-/* The sort key of web archives' indexes. */
+/* The sort key of web archives' indexes. Follows the canonicaliser of the
+ * Internet Archive step by step, since a lookup fails if one rule differs. */
 #include "mapreduce/warc/surt.h"
 
 #include <stdlib.h>
@@ -23,14 +24,16 @@ static int surt_hex(char c)
 
 /* --- escapes ------------------------------------------------------------- */
 
-/* Undo %xx until there is none left, in place: escapes of escapes too. Each
- * round shortens the text, and looks only where the last one changed it. */
+/* Decode %xx until there is none left, in place: escapes of escapes too. Each
+ * round shortens the text, and examines only what the last one changed. */
 static void surt_unescape(struct buf *b, size_t from)
 {
+    PRE(from <= b->len);
     size_t to = from;
     for (size_t i = from; i < b->len; i++) {
         b->data[to++] = b->data[i];
-        /* A '%' may have become complete just now, by what it decoded to. */
+        /* A '%' may just have become complete, by the byte it was decoded to.
+         */
         while (to >= from + 3 && b->data[to - 3] == '%' &&
                surt_hex(b->data[to - 2]) >= 0 &&
                surt_hex(b->data[to - 1]) >= 0) {
@@ -134,7 +137,7 @@ static void strip_query_session(struct buf *b, size_t from)
             size_t n = session_length(s, (enum session)kind);
             if (n == 0 || (n < s.len && s.data[n] != '&'))
                 continue;
-            n += n < s.len; /* The '&' behind it. */
+            n += n < s.len; /* The '&' after it. */
             memmove(b->data + i, b->data + i + n, b->len - i - n);
             b->len -= n;
             break;
@@ -198,7 +201,7 @@ static void put_host(struct slice host, struct buf *out)
     size_t end;
     size_t start = 0;
     buf_append_slice(&h, host);
-    buf_reserve(&h, 1); /* So that there is memory, even for no host. */
+    buf_reserve(&h, 1); /* Allocates, even for no host. */
     surt_unescape(&h, 0);
     surt_lower(&h, 0);
     while (h.len && h.data[h.len - 1] == '.')
@@ -232,6 +235,7 @@ static void put_host(struct slice host, struct buf *out)
 /* Resolve dot segments and collapse slashes of @b[from..] in place. */
 static void tidy_path(struct buf *b, size_t from)
 {
+    PRE(from <= b->len);
     size_t to = from;
     size_t i = from;
     while (i < b->len) {

@@ -1,5 +1,5 @@
-/* The compression of an archive file: which one, its input window and its
- * output buffer. Members are the business of unpack_gzip.c and unpack_frames.c.
+/* The compression of an archive file: which one it is, its input window and its
+ * output buffer. Members are decompressed by unpack_gzip.c and unpack_frames.c.
  */
 #include "mapreduce/warc/unpack.h"
 
@@ -11,8 +11,8 @@
 #include "base/core/panic.h"
 #include "mapreduce/warc/not_archive.h"
 
-/* The first buffer of unpacked bytes. With a sanitizer it is small, so that
- * whatever keeps a pointer into a buffer that moves is seen by every test. */
+/* The first buffer of decompressed bytes. With a sanitizer it is small, so that
+ * a pointer kept into a buffer that moves is caught by every test. */
 #if defined(__SANITIZE_ADDRESS__)
 #define OUT_BYTES_LEAST ((size_t)4096)
 #elif defined(__has_feature)
@@ -101,8 +101,9 @@ static bool unpack_grow(char **p, size_t *cap, size_t need, size_t least)
     return true;
 }
 
-/* Move what is left to the front when the window must take more. Of a member
- * that is unpacked in steps the last bytes stay, for unpack__rewind(). */
+/* Move the unused input to the front when the window must take more. The last
+ * bytes of a member that is decompressed in steps stay, for unpack__rewind().
+ */
 static void compact_input(struct unpack *u)
 {
     size_t keep = u->streaming ? MIN_OF(u->in_begin, UNPACK_REWIND_BYTES) : 0;
@@ -112,11 +113,13 @@ static void compact_input(struct unpack *u)
     memmove(u->in, u->in + from, u->in_end - from);
     u->in_offset += from;
     u->in_begin = keep;
+    PRE(from <= u->in_end);
     u->in_end -= from;
 }
 
 void unpack__rewind(struct unpack *u)
 {
+    PRE(u->in_begin <= u->in_end);
     uint64_t at = MAX_OF(u->member_offset, u->in_offset);
     if (at < unpack__in_offset(u))
         u->in_begin = (size_t)(at - u->in_offset);
@@ -138,6 +141,7 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
         if (code)
             return code;
         u->in_end += got;
+        INVARIANT(u->in_end <= u->in_cap);
         u->in_eof = got == 0;
     }
     return 0;
@@ -145,6 +149,7 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
 
 char *unpack__room(struct unpack *u, size_t count)
 {
+    PRE(u->out_begin <= u->out_end);
     size_t left = u->out_end - u->out_begin;
     if (u->out_cap - u->out_end >= count)
         return u->out + u->out_end;
@@ -167,13 +172,14 @@ void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags)
         u->mark_cap = u->mark_cap ? u->mark_cap * 2 : 16;
         u->marks = mem_realloc(u->marks, u->mark_cap * sizeof(*u->marks));
     }
-    /* An empty member leaves no trace but a gap before it. */
+    /* An empty member leaves only a gap before it. */
     if (u->mark_count && u->marks[u->mark_count - 1].pos == pos) {
         struct unpack_mark *m = &u->marks[u->mark_count - 1];
         m->file_offset = file_offset;
         m->flags = (m->flags & UNPACK_GAP) | flags;
         return;
     }
+    INVARIANT(u->mark_count == 0 || u->marks[u->mark_count - 1].pos < pos);
     u->marks[u->mark_count++] = (struct unpack_mark){pos, file_offset, flags};
 }
 
@@ -258,8 +264,8 @@ static enum unpack_kind kind_of(const char *p, size_t n)
     return UNPACK_PLAIN;
 }
 
-/* The first bytes are of no compression and no record. If they are those of a
- * member that was damaged, a good one follows: *@kind is its compression. */
+/* The first bytes begin neither a compression nor a record. If they are those
+ * of a damaged member, a good one follows: *@kind is its compression. */
 static enum unpack_kind kind_behind_damage(struct unpack *u)
 {
     const char *p = u->in + u->in_begin;
@@ -280,7 +286,7 @@ static enum unpack_kind kind_behind_damage(struct unpack *u)
     return UNPACK_PLAIN;
 }
 
-/* Tell the compression by the first bytes of a member. */
+/* Determine the compression by the first bytes of a member. */
 static int unpack_sniff(struct unpack *u, struct err *err)
 {
     struct slice s;
@@ -341,7 +347,7 @@ int unpack_need(struct unpack *u, size_t count, struct err *err)
     return code;
 }
 
-/* Forget marks that no position in the buffer falls under any more. */
+/* Drop marks before the first position in the buffer. */
 static void drop_marks(struct unpack *u)
 {
     uint64_t pos = unpack_pos(u);

@@ -22,15 +22,15 @@
 #include "base/core/buf.h"
 #include "mapreduce/warc/reader.h"
 
-/* Members and frames up to this size are unpacked in one piece. */
+/* Members and frames up to this size are decompressed in one piece. */
 #define UNPACK_WHOLE_BYTES_MAX ((size_t)16 << 20)
-/* More is made at a time from larger ones. */
+/* Larger ones are decompressed in steps of this size. */
 #define UNPACK_STEP_BYTES ((size_t)256 << 10)
 /* Input is read this much at a time, */
 #define UNPACK_READ_BYTES ((size_t)1 << 20)
-/* so much of it stays behind the place in a large member, */
+/* This much of it is kept before the place in a large member, */
 #define UNPACK_REWIND_BYTES ((size_t)512 << 10)
-/* and a member is tried in one piece when so much of it is at hand. */
+/* and a member is tried in one piece when this much of it is in the buffer. */
 #define UNPACK_TRY_BYTES ((size_t)4 << 20)
 
 enum unpack_kind {
@@ -47,7 +47,7 @@ enum {
 };
 
 struct unpack_mark {
-    uint64_t pos;         /* Of the first byte behind it. */
+    uint64_t pos;         /* Of the first byte after it. */
     uint64_t file_offset; /* Of the member. */
     unsigned flags;
 };
@@ -56,32 +56,33 @@ struct unpack {
     struct warc_reader_options opts;
     enum unpack_kind kind;
 
-    char *in; /* Window of the input: [in_begin, in_end) is not used yet. */
+    char *in; /* Window of the input: [in_begin, in_end) is unused. */
     size_t in_begin;
     size_t in_end;
     size_t in_cap;
     uint64_t in_offset; /* File offset of in[0]. */
     bool in_eof;
 
-    char *out; /* Unpacked bytes: [out_begin, out_end) not consumed yet. */
+    char *out; /* Decompressed bytes: [out_begin, out_end) are not consumed. */
     size_t out_begin;
     size_t out_end;
     size_t out_cap;
     uint64_t out_pos; /* Position of out[0]. */
-    bool done;        /* Nothing more will be made. */
+    bool done;        /* No more bytes will come. */
 
     struct unpack_mark *marks; /* Ascending; those consumed are dropped. */
     size_t mark_count;
     size_t mark_cap;
 
-    uint64_t member_offset; /* Of the member being unpacked in steps. */
+    uint64_t member_offset; /* Of the member being decompressed in steps. */
     bool streaming;         /* There is one. */
     uint64_t end_offset;    /* File offset behind the last member made. */
-    bool loss_open; /* A bad member before loss_pos is reported, not yet what is
-                       lost with it. */
+    bool loss_open; /* A bad member before loss_pos was reported, its lost
+                       records were not. */
     uint64_t loss_pos;
     uint64_t loss_offset; /* File offset of that member. */
-    uint64_t try_budget;  /* Bytes that seeking a member may still unpack. */
+    uint64_t try_budget;  /* Bytes that the search for a member may still
+                             decompress. */
 
     void
         *deflate; /* libdeflate_decompressor, z_stream, ZSTD_DCtx, ZSTD_DDict */
@@ -89,18 +90,19 @@ struct unpack {
     void *zstd;
     void *dict;
     void *lz4;        /* LZ4F_dctx; 8.2 MiB at most: blocks are bounded. */
-    size_t lz4_wants; /* Input up to the end of what can be checked next. */
+    size_t lz4_wants; /* Input up to the end of the next part that can be
+                         checked. */
 };
 
 void unpack_init(struct unpack *u);
 void unpack_close(struct unpack *u);
-/* Start on another input. */
+/* Start on another input, whose reader options are @opts (borrowed). */
 void unpack_start(struct unpack *u, const struct warc_reader_options *opts);
 
-/* Have at least @count bytes from out_begin on, fewer only at the end of the
- * input. Moves the buffer. ERR_NOMEM, or the input's error. */
+/* Make at least @count bytes available from out_begin on, fewer only at the end
+ * of the input. Moves the buffer. ERR_NOMEM, or the input's error. May park. */
 MUST_CHECK int unpack_need(struct unpack *u, size_t count, struct err *err);
-/* Drop @count bytes. PRE: they are there. */
+/* Drop @count bytes. PRE: they are available. */
 void unpack_consume(struct unpack *u, size_t count);
 
 static inline const char *unpack_data(const struct unpack *u)
@@ -121,8 +123,8 @@ static inline uint64_t unpack_pos(const struct unpack *u)
 
 /* The last mark at or before @pos. PRE: @pos is in the buffer. */
 const struct unpack_mark *unpack_mark_at(const struct unpack *u, uint64_t pos);
-/* The first mark at or behind @pos that has one of @flags (0: any); NULL when
- * none is known yet. */
+/* The first mark at or after @pos that has one of @flags (0: any); NULL: none
+ * is known yet. */
 const struct unpack_mark *
 unpack_mark_from(const struct unpack *u, uint64_t pos, unsigned flags);
 /* Offset in the file of the byte at @pos: of its member when compressed. */
@@ -134,16 +136,15 @@ void unpack_report(struct unpack *u,
                    const char *fmt,
                    ...) PRINTF_LIKE(4, 5);
 
-/* What is lost with a bad member becomes due at the position: report it unless
- * @told. */
+/* The loss with a bad member is due at the position: report it unless @told. */
 void unpack_report_open_loss(struct unpack *u, bool told);
 
 /* --- between unpack.c and its kinds ------------------------------------- */
 
-/* Have @count bytes of input from in_begin on; fewer at its end. */
+/* Read @count bytes of input from in_begin on; fewer at its end. May park. */
 MUST_CHECK int unpack__input(struct unpack *u, size_t count, struct err *err);
-/* A member unpacked in steps is bad: go back to its start, or as far as the
- * window reaches, since what was read of it may be another's. */
+/* A member decompressed in steps is bad: go back to its start, or as far as the
+ * window reaches, since some of its bytes may be another's. */
 void unpack__rewind(struct unpack *u);
 /* Room for @count more bytes of output; NULL when memory is short. */
 char *unpack__room(struct unpack *u, size_t count);
@@ -159,24 +160,24 @@ static inline uint64_t unpack__in_offset(const struct unpack *u)
     return u->in_offset + u->in_begin;
 }
 
-/* "WARC/" in any case: ABNF, which WARC's grammar is in, knows none. */
+/* "WARC/" in any case: ABNF, in which the grammar of ISO 28500 is written,
+ * ignores case. */
 bool unpack__is_warc(struct slice s);
 /* Could @s be the start of a record? */
 bool unpack__is_record(struct slice s);
 
-/* Move in_begin to the next member that is good; *@found tells whether there is
- * one. */
+/* Advance in_begin to the next good member; *@found: there is one. */
 typedef int (*unpack_seek_fn)(struct unpack *u, bool *found, struct err *err);
 
 /* How much of a bad member is in the buffer. Unless it is nothing, reader.c
- * reports what is lost with it, by record. */
+ * reports its lost records. */
 enum unpack_out {
     UNPACK_OUT_NOTHING,
     UNPACK_OUT_PART,
     UNPACK_OUT_ALL /* But its checksum is wrong. */
 };
 
-/* What stands at in_begin is no good member: report @what at @offset of the
+/* The bytes at in_begin are not a good member: report @what at @offset of the
  * file, and find the next. */
 MUST_CHECK int unpack__resync(struct unpack *u,
                               uint64_t offset,
@@ -185,7 +186,7 @@ MUST_CHECK int unpack__resync(struct unpack *u,
                               unpack_seek_fn seek,
                               struct err *err);
 
-/* How frames begin. */
+/* Magic numbers of frames. */
 #define UNPACK_ZSTD_MAGIC 0xFD2FB528u
 #define UNPACK_LZ4_MAGIC  0x184D2204u
 #define UNPACK_SKIPPABLE_MAGIC                                                 \
@@ -197,29 +198,29 @@ static inline bool unpack__is_skippable(uint32_t magic)
     return (magic & 0xFFFFFFF0u) == UNPACK_SKIPPABLE_MAGIC;
 }
 
-/* What zstd and lz4 do each in its way, for unpack_frames.c. */
+/* The operations of zstd and of lz4, for unpack_frames.c. */
 struct unpack_frames {
     const char *name;
     uint32_t magic;
-    bool may_hide_first; /* A good frame may show nothing of its first bytes. */
-    /* Unpack the first @n bytes of the frame at in[@at], fewer if it has not so
-     * many. *@all: the frame has no more. False when it is bad. */
+    bool may_hide_first; /* A good frame may give nothing of its first bytes. */
+    /* Decompress the first @n bytes of the frame at in[@at], fewer if it is
+     * shorter. *@all: the frame has no more. False: it is bad. */
     bool (*first_bytes)(struct unpack *u,
                         size_t at,
                         char *first,
                         size_t *n,
                         bool *all);
-    /* Be ready for a frame at in_begin. */
+    /* Prepare for a frame at in_begin. */
     void (*begin)(struct unpack *u);
-    /* Unpack some of *@used bytes at in_begin into *@made bytes @to; both are
-     * set to how many it was. *@end: the frame is over. Returns what is wrong
-     * with it, borrowed, or NULL. */
+    /* Decompress some of *@used bytes at in_begin into *@made bytes @to; both
+     * are set to the bytes consumed and made. *@end: the frame is over. Returns
+     * the error, borrowed, or NULL. */
     const char *(*decode)(struct unpack *u,
                           char *to,
                           size_t *used,
                           size_t *made,
                           bool *end);
-    /* Skip the skippable frame at in_begin, which has @n bytes behind its head.
+    /* Skip the skippable frame at in_begin, which has @n bytes after its head.
      */
     int (*skip)(struct unpack *u, uint32_t magic, uint32_t n, struct err *err);
 };
@@ -237,7 +238,7 @@ unpack__skip_input(struct unpack *u, uint64_t count, struct err *err);
 /* Make some more bytes, or set u->done. */
 MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
 MUST_CHECK int unpack__frames(struct unpack *u, struct err *err);
-/* Do the bytes @at behind in_begin unpack to the start of a record? */
+/* Do the bytes @at after in_begin decompress to the start of a record? */
 bool unpack__gzip_holds_record(struct unpack *u, size_t at);
 bool unpack__frame_holds_record(const struct unpack_frames *f,
                                 struct unpack *u,

@@ -1,5 +1,6 @@
-/* What zstd and lz4 have in common: frames that begin with a magic, and
- * skippable ones between them. */
+/* The common part of zstd and lz4: frames that begin with a magic number, and
+ * skippable ones between them. Each frame is independent, so that a search can
+ * start at any magic number. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,8 +71,8 @@ int unpack__next_frame(struct unpack *u, bool *found, struct err *err)
 
 /* --- frames -------------------------------------------------------------- */
 
-/* The frame being unpacked is bad, or it is @cut short by the end. The next may
- * have been taken for a part of it. */
+/* The frame being decompressed is bad, or it is @cut short by the end. The next
+ * may have been taken for a part of it. */
 static int
 bad_frame(struct unpack *u, const char *why, bool cut, struct err *err)
 {
@@ -134,7 +135,8 @@ static int unpack_frames_step(const struct unpack_frames *f,
     return 0;
 }
 
-/* Not even a skippable frame, or one that is @cut short, stands here. */
+/* There is no frame, not even a skippable one, at this place, or one that is
+ * @cut short. */
 static int not_a_frame(struct unpack *u, bool cut, struct err *err)
 {
     const char *name = frames_of(u)->name;
@@ -157,7 +159,7 @@ static int unpack_frames_skip(const struct unpack_frames *f,
     return f->skip(u, magic, get_le32(u->in + u->in_begin + 4), err);
 }
 
-/* Less than a magic is left of the input. */
+/* Less than a magic number is left of the input. */
 static int unpack_frames_end(struct unpack *u)
 {
     if (unpack__in_avail(u))
@@ -183,7 +185,7 @@ int unpack__frames(struct unpack *u, struct err *err)
     if (unpack__is_skippable(magic))
         return unpack_frames_skip(f, u, magic, err);
     if (u->kind == UNPACK_ZSTD && magic == UNPACK_LZ4_MAGIC) {
-        u->kind = UNPACK_LZ4; /* What was skipped began a file of those. */
+        u->kind = UNPACK_LZ4; /* The skipped frame began a file of those. */
         return 0;
     }
     if (magic != f->magic)

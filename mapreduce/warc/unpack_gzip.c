@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/warc/unpack.h"
 
-/* So much is unpacked of a candidate to see whether it is a member. */
+/* Bytes of a candidate that are decompressed to see whether it is a member. */
 #define PROBE_BYTES 512
 
 static struct libdeflate_decompressor *deflate_of(struct unpack *u)
@@ -49,8 +49,8 @@ static bool is_member(const char *p, size_t n)
 
 /* --- seeking ------------------------------------------------------------- */
 
-/* Unpack the first @n bytes of the member at in[@at], fewer if it has not so
- * many. Returns what zlib did. */
+/* Decompress the first @n bytes of the member at in[@at], fewer if it is
+ * shorter. Returns zlib's result. */
 static int first_bytes(struct unpack *u, size_t at, char *first, size_t *n)
 {
     z_stream *z = inflate_of(u);
@@ -75,9 +75,9 @@ bool unpack__gzip_holds_record(struct unpack *u, size_t at)
     return unpack__is_record(slice_make(first, n));
 }
 
-/* Do the bytes at in[@at] unpack to a record's start, or to a whole sound
- * member? The second question costs more, and so has a budget that grows with
- * the input passed over: the search stays linear. */
+/* Do the bytes at in[@at] decompress to a record's start, or to a whole sound
+ * member? The second test costs more, and so has a budget that grows with the
+ * input searched: the search stays linear. */
 static bool unpack_gzip_probe(struct unpack *u, size_t at)
 {
     char first[PROBE_BYTES];
@@ -103,7 +103,7 @@ static bool unpack_gzip_probe(struct unpack *u, size_t at)
                                                &out_used) == LIBDEFLATE_SUCCESS;
 }
 
-/* Go on to the next good member behind the byte at in_begin. False at the end
+/* Advance to the next good member after the byte at in_begin. False at the end
  * of the input. */
 static int seek_member(struct unpack *u, bool *found, struct err *err)
 {
@@ -174,7 +174,7 @@ static enum whole try_whole(struct unpack *u, size_t *in_used, size_t *out_used)
     }
 }
 
-/* The member at in_begin takes all the input there is. Does another with a
+/* The member at in_begin takes all the remaining input. Does another with a
  * record start inside, so that it is damaged and not cut? */
 static bool holds_another(struct unpack *u)
 {
@@ -193,9 +193,9 @@ static bool holds_another(struct unpack *u)
     return false;
 }
 
-/* The member failed as a whole: keep what comes out of it up to the fault. What
- * a failed checksum covers is suspect, what was merely cut is not. One that
- * proves to be just large goes on in steps. */
+/* The member failed as a whole: keep its output up to the fault. Output under a
+ * failed checksum is suspect, output of a member that was cut is not. One that
+ * proves to be just large continues in steps. */
 static int unpack_gzip_salvage(struct unpack *u, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);
@@ -246,7 +246,7 @@ static void stream_start(struct unpack *u)
     u->streaming = true;
 }
 
-/* Unpack one step of a large member. */
+/* Decompress one step of a large member. */
 static int stream_step(struct unpack *u, struct err *err)
 {
     z_stream *z = u->inflate;
@@ -284,7 +284,7 @@ static int stream_step(struct unpack *u, struct err *err)
                           seek_member, err);
 }
 
-/* Bytes between members: padding is passed over, garbage reported. */
+/* Bytes between members: padding is skipped, garbage reported. */
 static int unpack_gzip_between(struct unpack *u, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);

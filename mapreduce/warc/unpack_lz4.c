@@ -1,12 +1,12 @@
-/* lz4 frames; skippable frames are passed over. Blocks of at most 4 MiB bound
- * what the library keeps. */
+/* lz4 frames; skippable frames are skipped. Blocks of at most 4 MiB bound the
+ * library's memory. */
 #include <lz4frame.h>
 
 #include "base/core/panic.h"
 #include "mapreduce/warc/unpack.h"
 
 #define FRAME_HEAD_BYTES_LEAST 7
-/* So much input is tried for them: a block comes out only whole. */
+/* Input tried for them: a block is only given out whole. */
 #define PROBE_INPUT_BYTES ((size_t)128 << 10)
 
 /* The library's state, ready for a new frame. */
@@ -26,8 +26,8 @@ void unpack__lz4_close(struct unpack *u)
     LZ4F_freeDecompressionContext(u->lz4);
 }
 
-/* Unpack the first @n bytes of the frame at in[@at], fewer if it has not so
- * many. *@all: the frame has no more. False when it is bad. */
+/* Decompress the first @n bytes of the frame at in[@at], fewer if it is
+ * shorter. *@all: the frame has no more. False: it is bad. */
 static bool
 first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
 {
@@ -57,8 +57,7 @@ static void unpack_lz4_begin(struct unpack *u)
     u->lz4_wants = FRAME_HEAD_BYTES_LEAST;
 }
 
-/* A block at a time, so that one is there before the checksum behind it fails.
- */
+/* A block at a time, so that one is given out before a later checksum fails. */
 static const char *unpack_lz4_decode(struct unpack *u,
                                      char *to,
                                      size_t *used,
@@ -87,8 +86,8 @@ unpack_lz4_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
 const struct unpack_frames unpack__lz4_frames = {
     .name = "lz4",
     .magic = UNPACK_LZ4_MAGIC,
-    /* A frame whose first block is not at hand as a whole cannot be told from
-     * another: its head has a checksum, and that is right. */
+    /* A frame whose first block is not whole in the buffer is accepted by its
+     * head, which has a checksum that is right. */
     .may_hide_first = true,
     .first_bytes = first_bytes,
     .begin = unpack_lz4_begin,

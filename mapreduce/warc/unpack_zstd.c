@@ -1,6 +1,6 @@
 /* zstd frames, with the dictionary frame that may open a .warc.zst file: a
- * skippable frame 5D2A4D18 holding a dictionary, itself perhaps compressed.
- * Other skippable frames are passed over. */
+ * skippable frame 5D2A4D18 containing a dictionary, perhaps compressed itself.
+ * Other skippable frames are skipped. */
 #include <zstd.h>
 
 #include "base/core/coding.h"
@@ -33,8 +33,8 @@ void unpack__zstd_start(struct unpack *u)
     u->dict = NULL;
 }
 
-/* Unpack the first @n bytes of the frame at in[@at], fewer if it has not so
- * many. *@all: the frame has no more. False when it is bad. */
+/* Decompress the first @n bytes of the frame at in[@at], fewer if it is
+ * shorter. *@all: the frame has no more. False: it is bad. */
 static bool
 first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
 {

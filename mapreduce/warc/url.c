@@ -1,4 +1,5 @@
-/* URIs: split, resolved, brought to one form, turned into row keys. */
+/* URIs: split, resolved, normalised, turned into row keys. Resolution is RFC
+ * 3986; everything it forbids but crawls contain is treated as browsers do. */
 #include "mapreduce/warc/url.h"
 
 #include <string.h>
@@ -118,9 +119,10 @@ void url_join(const struct url *u, struct buf *out)
  */
 
 /* Drop "." and ".." segments from the path @b[from..] in place (RFC 3986,
- * 5.2.4). What is before @from stays untouched. */
+ * 5.2.4). Bytes before @from stay untouched. */
 static void remove_dots(struct buf *b, size_t from)
 {
+    PRE(from <= b->len);
     size_t root = from + (b->len > from && b->data[from] == '/');
     size_t to = root;
     size_t i = root;
@@ -484,7 +486,7 @@ static struct slice take_colon_part(struct slice *s)
     return part;
 }
 
-/* @key put together again, whether or not that makes sense. */
+/* @key put together again, whether or not it is a valid URI. */
 static void guess_uri(struct slice key, struct buf *out)
 {
     struct slice host = url_key_host(key);
@@ -512,7 +514,7 @@ void url_of_row_key(struct slice key, struct buf *out)
     struct buf back = BUF_INIT;
     size_t start = out->len;
     guess_uri(key, out);
-    /* "urn:x:y" and "mailto:a@b" are keys as they are. */
+    /* "urn:x:y" and "mailto:a@b" are their own keys. */
     if (!url_key(slice_make(out->data + start, out->len - start), &back) ||
         !slice_eq(buf_slice(&back), key)) {
         out->len = start;

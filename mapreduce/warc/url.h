@@ -36,7 +36,7 @@ struct url {
     bool has_fragment;
 };
 
-/* Every string has parts: nothing is checked. Slices are borrowed from @s. */
+/* Split any string: nothing is checked. Slices are borrowed from @s. */
 void url_split(struct slice s, struct url *u);
 
 /* Put the parts together again, appended to @out. */
@@ -45,18 +45,17 @@ void url_join(const struct url *u, struct buf *out);
 /* @ref as seen from @base, appended to @out: RFC 3986, 5.2, strict. */
 void url_resolve(const struct url *base, struct slice ref, struct buf *out);
 
-/* What a browser would ask for, appended to @out: blanks around trimmed, line
- * ends and tabs removed, scheme and host in lower case, the default port and
- * the fragment dropped, dot segments resolved, "/" for an empty path, and what
- * may not stand in a URI (blanks, controls, non-ASCII, quotes, <>)
- * percent-escaped. False when it is no absolute URI or too long: nothing is
- * appended then. */
+/* The URI as a browser would request it, appended to @out: blanks around
+ * trimmed, line ends and tabs removed, scheme and host in lower case, the
+ * default port and the fragment dropped, dot segments resolved, "/" for an
+ * empty path, and bytes that a URI may not contain (blanks, controls,
+ * non-ASCII, quotes, <>) percent-escaped. False, and nothing appended: not an
+ * absolute URI, or too long. */
 bool url_normalise(struct slice s, struct buf *out);
 
-/* For an absolute URI that url_normalise() refuses because its host can't be
- * one: the whole of it with blanks, controls and the like percent-escaped,
- * appended to @out. It is its own row key. False when it has no scheme or is
- * too long. */
+/* For an absolute URI that url_normalise() refuses because its host is invalid:
+ * the whole of it with blanks, controls and the like percent-escaped, appended
+ * to @out. It is its own row key. False: it has no scheme or is too long. */
 bool url_escape_whole(struct slice s, struct buf *out);
 
 /* The row key of a normalised URI, appended to @out. */

@@ -1,5 +1,5 @@
-/* Write WARC/1.1. Record ids are made of the record's content, so that the same
- * export gives the same bytes. */
+/* Writing WARC/1.1 (ISO 28500). Record ids are derived from the record's
+ * content, so that the same export gives the same bytes. */
 #include "mapreduce/warc/writer.h"
 
 #include <libdeflate.h>
@@ -53,7 +53,7 @@ void warc_writer_free(struct warc_writer *w)
     mem_free(w);
 }
 
-/* Can @s stand on a line? */
+/* Can @s be a line? */
 static bool is_line(struct slice s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -102,7 +102,7 @@ static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
     buf_printf(&w->text, "Content-Length: %zu\r\n\r\n", w->block.len);
 }
 
-/* Append @text to @out, packed as one piece. */
+/* Append @text to @out, compressed as one piece. */
 static void
 writer_pack(struct warc_writer *w, struct slice text, struct buf *out)
 {
@@ -128,6 +128,7 @@ void warc_writer_put(struct warc_writer *w,
                      const struct warc_write_record *rec,
                      struct buf *out)
 {
+    PRE(rec->type != NULL);
     buf_clear(&w->block);
     for (size_t i = 0; i < rec->part_count; i++)
         buf_append_slice(&w->block, rec->parts[i]);

@@ -1,5 +1,6 @@
-/* Write WARC/1.1: a gzip member or zstd frame per record, or plain. Bytes go to
- * a buffer that the caller empties. One thread a writer. Nothing waits. */
+/* Writing WARC/1.1 (ISO 28500): a gzip member or zstd frame per record, or
+ * plain. Bytes go to a buffer that the caller empties. One thread a writer.
+ * Nothing waits. */
 #ifndef MAPREDUCE_WARC_WRITER_H
 #define MAPREDUCE_WARC_WRITER_H
 
@@ -18,7 +19,7 @@ enum warc_compression {
 
 struct warc_write_record {
     const char *type; /* "response", … */
-    /* Values with control characters are left out. */
+    /* Values with control characters are skipped. */
     struct slice uri;          /* "" for a warcinfo. */
     int64_t time_us;           /* Written to the microsecond. */
     struct slice id;           /* "" makes one of the record's digest. */
@@ -28,12 +29,13 @@ struct warc_write_record {
     size_t part_count;
 };
 
-/* @level: of gzip 1 to 12, of zstd 1 to 19; plain takes none. Owned. */
+/* @level: of gzip 1 to 12, of zstd 1 to 19; plain takes none. Owned:
+ * warc_writer_free(). */
 struct warc_writer *warc_writer_new(enum warc_compression compression,
                                     int level);
 void warc_writer_free(struct warc_writer *w); /* NULL is allowed. */
 
-/* Append one record to @out. */
+/* Append the record @r to @out. */
 void warc_writer_put(struct warc_writer *w,
                      const struct warc_write_record *rec,
                      struct buf *out);

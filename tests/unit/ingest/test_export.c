@@ -1,5 +1,5 @@
-/* What an export wrote, an import makes again, cell by cell; and other readers
- * of archives can read it. */
+/* An import of an export makes the same cells again; and other readers of
+ * archives can read it. */
 #include <zlib.h>
 
 #include "mapreduce/ingest/export.h"
@@ -422,8 +422,8 @@ static void add_odd_record(struct buf *out, struct rand_gen *r, int i)
     buf_close(&block);
 }
 
-/* What other readers ask of an export: heads of HTTP end in CR LF CR LF before
- * 32 KB, and only what begins with one is a response. */
+/* Other readers require of an export: heads of HTTP end in CR LF CR LF before
+ * 32 KB, and only a record that begins with one is a response. */
 static void expect_readable(struct store *s)
 {
     struct buf file = BUF_INIT;

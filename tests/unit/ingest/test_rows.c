@@ -257,7 +257,8 @@ START_TEST(test_jsonl)
 
 END_TEST
 
-/* What is no JSON object, or has no key, is told with its place. */
+/* A line that is not a JSON object, or has no key, is reported with its place.
+ */
 START_TEST(test_jsonl_damage)
 {
     open_store();

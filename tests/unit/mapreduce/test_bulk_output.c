@@ -49,8 +49,8 @@ static void make_table(struct quarry *q, const char *name)
     ck_assert_int_eq(quarry_table_split(q, name, SLICE_LIT("p"), NULL), 0);
 }
 
-/* Lines "row column", rows and columns of few letters: many are there more than
- * once. What a cell holds follows from its name. */
+/* Lines "row column", rows and columns of few letters: many occur more than
+ * once. The value of a cell follows from its name. */
 static void write_input(struct rand_gen *r)
 {
     char path[330];
@@ -363,7 +363,8 @@ START_TEST(test_job_dies)
 
 END_TEST
 
-/* What a load cannot do is said with a remedy, and leaves nothing. */
+/* A request that a load cannot fulfil is refused with a remedy, and leaves
+ * nothing. */
 START_TEST(test_refused)
 {
     struct mr_options o;

@@ -1,5 +1,5 @@
-/* What a collector was given comes out of its runs: every pair once, sorted,
- * combined or in order of emission, however little memory there is. */
+/* Every pair given to a collector comes out of its runs once, sorted, combined
+ * or in order of emission, however little memory there is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -41,7 +41,7 @@ static void teardown(struct fixture *f)
 }
 
 /* Lengths on both sides of the 16 bytes that a slot holds; the number is at the
- * end, zeros among its bytes, and those before it differ as they like. */
+ * end, zeros among its bytes, and the bytes before it vary. */
 static struct slice key_of(uint32_t number, char *out)
 {
     size_t len = 4 + hash_mix(number) % (KEY_BYTES - 3);
@@ -68,7 +68,7 @@ static void add(struct fixture *f, uint32_t number)
     f->seen[number]++;
 }
 
-/* What is in the table is what was added since the last time, each key once. */
+/* The table has what was added since the last time, each key once. */
 static void check_and_clear(struct fixture *f)
 {
     uint32_t count = count_table_pack(&f->table);
@@ -148,7 +148,7 @@ START_TEST(test_crowded)
                 f.table.slots[i].hash;
     check_and_clear(&f);
     /* A small table, and only keys whose homes are its last fifty slots: they
-     * go on at its beginning. */
+     * continue at its beginning. */
     count_table_init(&f.table, f.memory, (size_t)16 << 20);
     for (uint32_t n = 0; n < KEYS && !f.table.full; n++)
         if (hashes[n] >> 19 >= 8192 - 50)

@@ -22,7 +22,7 @@ static struct task_table reduces;
 static struct task_spill spills[MAPS];
 static struct early_pull pull;
 
-/* What each worker was told in its life. */
+/* Everything that each worker was told. */
 static bool told_partition[WORKERS][PARTITIONS];
 static uint32_t told_attempt[WORKERS][MAPS]; /* The last; 0: none. */
 static bool told_over[WORKERS];
@@ -111,7 +111,7 @@ static unsigned hear(void)
     return n;
 }
 
-/* Whoever has partitions knows of them and of all that it needs for them. */
+/* Workers with partitions know of them and of all spills that these need. */
 static void check_told(bool over)
 {
     for (uint32_t p = 0; p < PARTITIONS; p++) {
@@ -182,7 +182,7 @@ START_TEST(test_homes)
     for (uint32_t p = 0; p < PARTITIONS; p++)
         load[reduces.tasks[p].home]++;
     ck_assert(load[0] == 12 && load[1] == 6 && load[2] == 6);
-    /* What was another's is told again with all that was before. */
+    /* Partitions of another worker are told again with all spills before. */
     lose(1);
     ck_assert_uint_eq(hear(), 2);
     check_told(false);

@@ -149,7 +149,7 @@ static void open_shared(void)
     close(shm_open(values[aim_count - 1], O_CREAT | O_RDWR, 0600));
 }
 
-/* What must not stay on the machine. */
+/* Files that must not stay on the machine. */
 static void remove_shared(void)
 {
     shmctl(segment, IPC_RMID, NULL);
@@ -190,7 +190,7 @@ static void give_directory(const char *path, uid_t user)
     }
 }
 
-/* As @user, 0: as whoever runs the tests. */
+/* As @user; 0: as the user that runs the tests. */
 static void setup_as(uid_t user)
 {
     char path[2 * PATH_BYTES];
@@ -427,7 +427,7 @@ START_TEST(test_object)
 
 END_TEST
 
-/* Whoever runs the tests may be root, and then stays it. */
+/* The user that runs the tests may be root, and then stays root. */
 START_TEST(test_object_of_root)
 {
     static char text[TEXT_BYTES];
@@ -531,7 +531,7 @@ static void expect_killed(const char *mapper, const char *why)
     ck_assert_int_eq(kill(bystander, 0), 0);
 }
 
-/* Bombs hit a bound of their own, and the machine goes on. */
+/* Bombs hit a bound of their own, and the machine survives. */
 START_TEST(test_bombs)
 {
     setup();

@@ -127,7 +127,8 @@ static void write_and_read(const struct job_files *f)
     }
 }
 
-/* What is written is read, from any place, and a second writer starts over. */
+/* Written bytes are read back, from any place, and a second writer starts over.
+ */
 START_TEST(test_write_and_read)
 {
     setup();
@@ -188,7 +189,7 @@ START_TEST(test_names)
 
 END_TEST
 
-/* What is not there says so. */
+/* A missing file is reported as such. */
 START_TEST(test_missing)
 {
     setup();
@@ -261,8 +262,9 @@ START_TEST(test_journal_lives)
 
 END_TEST
 
-/* What an encrypted journal says is not to be read in its file; it is opened
- * with its keys alone, from every life, and behind records of before. */
+/* The records of an encrypted journal cannot be read in its file; they are
+ * decrypted with its keys alone, from every process that wrote it, and after
+ * records from before encryption. */
 START_TEST(test_journal_is_encrypted)
 {
     setup();
@@ -498,11 +500,11 @@ static int check(void *ctx, struct err *err)
         a->left--;
         return 0;
     }
-    return err_set(err, ERR_CLOSED, "another goes on");
+    return err_set(err, ERR_CLOSED, "another master has it");
 }
 
-/* A master that loses its say at any moment leaves the job to the next, which
- * goes on with it; in the end the output is there once. */
+/* A master that loses the job at any moment leaves it to the next, which
+ * resumes it; in the end the output is there once. */
 START_TEST(test_take_over)
 {
     setup();

@@ -1,5 +1,4 @@
-/* What tables were when a job began: of jobs that died, and of no others, it is
- * dropped. */
+/* The snapshots of tables of jobs that died are dropped, and no others. */
 #include <stdio.h>
 #include <string.h>
 

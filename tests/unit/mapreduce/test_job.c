@@ -402,7 +402,7 @@ static int loud_map(struct mr_task *t, const struct mr_record *r, struct err *e)
     return line_map(t, r, e);
 }
 
-/* What a job prints never reaches the result and never blocks it; its last
+/* Text that a job prints never reaches the result and never blocks it; its last
  * lines are in the error. */
 START_TEST(test_printing_mapper)
 {

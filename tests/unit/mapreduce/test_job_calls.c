@@ -1,5 +1,5 @@
-/* What clients and the job master say to each other arrives as it was said, and
- * what is cut or longer than its bounds is refused. */
+/* Messages between clients and the job master arrive unchanged, and those that
+ * are cut or longer than their bounds are refused. */
 #include <string.h>
 
 #include "base/core/buf.h"

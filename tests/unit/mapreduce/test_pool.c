@@ -1,9 +1,9 @@
-/* What the pool makes of workers that answer, lose what they were given, refuse
- * connections, hang, come back as others, or obey another master: each attempt
- * has one end, and a loss is told behind the ends of what it took along.
+/* The pool with workers that answer, lose their orders, refuse connections,
+ * hang, come back as others, or obey another master: each attempt has one end,
+ * and the loss of a worker is reported after the ends of its attempts.
  *
- * Workers here are machines of a simulation that say what the test has them
- * say; the lock service is a real one. */
+ * Workers here are simulated machines that answer as the test says; the lock
+ * service is a real one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ struct fake {
     struct world *world;
     char name[16];
     char address[32];
-    const char *machine; /* What tells it from others; its name. */
+    const char *machine; /* Its name, different from all others. */
     uint32_t cores;
     uint64_t number;
     struct worker_news ended[64]; /* Bytes are owned by nobody: constant. */
@@ -357,7 +357,7 @@ static void await_up(struct attempt_host *h, uint32_t count)
             return;
         world_sleep_us(director, SECOND / 50);
     }
-    ck_abort_msg("not so many workers are up");
+    ck_abort_msg("fewer workers are up");
     (void)h;
 }
 
@@ -632,8 +632,8 @@ why(struct attempt_host *h, struct sched *s, uint32_t job)
     return sched_why(s, job, world_mono_ns(director) / 1000);
 }
 
-/* What a job's tasks wait for, by what the pool shows its scheduler: a worker,
- * a slot that another job has, memory, or its own share. */
+/* The reason that a job's tasks wait, as its scheduler sees the pool: no
+ * worker, a slot that another job has, memory, or its own share. */
 static void reasons(void *arg)
 {
     const struct sched_job one = {.weight = 1};
@@ -757,7 +757,7 @@ static void pulls(void *arg)
     h->pull(h, index_of(h, &fakes[1]), &what);
     await(&fakes[1].pulled, 1);
     ck_assert_uint_eq(fakes[1].prepared, 2);
-    /* Another life, on the other's machine. */
+    /* Another incarnation, on the other's machine. */
     sim_stop(fakes[0].world);
     fakes[0].machine = fakes[1].machine;
     index = index_of(h, &fakes[0]);

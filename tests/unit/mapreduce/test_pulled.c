@@ -1,5 +1,5 @@
-/* What was pulled is found under the attempt that made it and no other, where
- * it was put, and never more than the worker has room for. */
+/* A pulled piece is found under the attempt that made it and no other, where it
+ * was put, and never more than the worker has room for. */
 #include <string.h>
 
 #include "base/core/panic.h"

@@ -80,7 +80,7 @@ read_file(struct world *w, uint64_t seed, uint64_t *count, struct err *err)
     return code;
 }
 
-/* What was written is read, in its order, at every level of compression. */
+/* Written pairs are read back, in order, at every level of compression. */
 START_TEST(test_round_trip)
 {
     struct world *w = setup_world();

@@ -122,7 +122,7 @@ struct death {
 static void die_there(void *ctx, const struct mr_progress *p)
 {
     const struct death *d = ctx;
-    /* What is over in no time is not told. */
+    /* A phase that is over in no time is not reported. */
     if (p->phase > d->phase ||
         (p->phase == d->phase && p->tasks_done >= d->tasks_done))
         raise(SIGKILL);
@@ -252,8 +252,8 @@ START_TEST(test_killed_again_and_again)
 
 END_TEST
 
-/* What ended cannot be resumed, nor what nobody knows, nor what has no journal,
- * and each is told why. */
+/* A job that ended cannot be resumed, nor an unknown one, nor one without a
+ * journal, and each error says why. */
 START_TEST(test_refused)
 {
     static const struct death early = {MR_PHASE_MAP, 1};
@@ -331,8 +331,8 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* What an overwrite had taken out of its place goes back when the job does not
- * end, and is not lost where it cannot. */
+/* The output that an overwrite had moved away is moved back when the job does
+ * not end, and is not lost where it cannot be. */
 START_TEST(test_half_overwritten)
 {
     struct job_files files = {.world = NULL};

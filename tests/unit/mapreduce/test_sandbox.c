@@ -1,5 +1,5 @@
-/* What attempts may not do, seen from inside a job: the calls are refused, the
- * limits hold, and what they start ends with them. */
+/* The restrictions of attempts, seen from inside a job: the calls are refused,
+ * the limits hold, and processes that they start end with them. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -115,8 +115,8 @@ static const struct mr_job tries = {.abi_version = MR_ABI_VERSION,
                                     .name = "tries",
                                     .map = try_map};
 
-/* What no job needs is refused with an error that a program can meet, and what
- * a program does with itself is not. */
+/* A call that no job needs is refused with an error that a program can handle,
+ * and calls about a program itself are not. */
 START_TEST(test_refused_calls)
 {
     setup();
@@ -265,8 +265,8 @@ static void expect_no_strays(bool no_sandbox)
     ck_assert(!sleeps(time));
 }
 
-/* What a command leaves running, even out of its group, ends with its attempt.
- */
+/* A process that a command leaves running, even out of its group, ends with its
+ * attempt. */
 START_TEST(test_strays)
 {
     setup();

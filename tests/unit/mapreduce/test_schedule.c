@@ -258,8 +258,8 @@ START_TEST(test_silence)
 
 END_TEST
 
-/* What is slow by the rule, and what is not. Nine tasks are done, after 10 s
- * each; the tenth runs for @age and has done @ppm. */
+/* Attempts that are slow by the rule, and others. Nine tasks are done, after 10
+ * s each; the tenth runs for @age and has done @ppm. */
 START_TEST(test_stragglers)
 {
     static const struct {

@@ -1,5 +1,6 @@
-/* What a job may ask of the shuffle: groups that are parts of keys, orders over
- * all parts, one key with most of the values, no map, several inputs. */
+/* Everything a job may require of the shuffle: groups that are parts of keys,
+ * orders over all parts, one key with most of the values, no map, several
+ * inputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,7 +252,7 @@ heavy_map(struct mr_task *t, const struct mr_record *r, struct err *err)
     bool other = r->number % 10 == 0;
     (void)err;
     memset(value, 'a' + (int)(r->number % 26), sizeof(value));
-    /* What can't be compressed. */
+    /* Incompressible. */
     for (size_t i = 0; i < sizeof(value); i += 8)
         memcpy(value + i,
                &(uint64_t){(r->number * 4096 + i) * 0x9e3779b97f4a7c15}, 8);

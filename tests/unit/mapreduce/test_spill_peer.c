@@ -33,7 +33,7 @@ static struct channel_set *channels;
 static bool up;
 static bool over;
 static unsigned calls;
-static char *spill;       /* What all spills have. */
+static char *spill;       /* The bytes of all spills. */
 static struct buf index_; /* The answer to all questions where segments are. */
 static uint64_t too_few;  /* Bytes that each answer lacks. */
 

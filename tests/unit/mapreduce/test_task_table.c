@@ -19,7 +19,7 @@ struct live {
     uint32_t number;
 };
 
-/* What must hold of the table whenever it is looked at. */
+/* The invariants of the table, checked after every step. */
 static void check_table(const struct task_table *t)
 {
     uint32_t waiting = 0;
@@ -123,8 +123,8 @@ START_TEST(test_giving_up)
 
 END_TEST
 
-/* Of two attempts the first to succeed wins, and whatever becomes of the other
- * changes nothing; if one fails the other goes on. */
+/* Of two attempts the first to succeed wins, and the end of the other
+ * changes nothing; if one fails the other continues. */
 START_TEST(test_twins)
 {
     unsigned skips = 0;

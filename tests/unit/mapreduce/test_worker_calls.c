@@ -1,5 +1,5 @@
-/* What the job master and workers say arrives as it was said; what is cut, asks
- * for too much or lies about its length is refused. */
+/* Messages between the job master and workers arrive unchanged; those that are
+ * cut, ask for too much or lie about their length are refused. */
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -23,7 +23,7 @@ static struct slice said(void)
     for (size_t n = 0; n < b.len; n++)                                         \
     ck_assert_int_eq(get(slice_make(b.data, n), what, NULL), ERR_CORRUPT)
 
-/* What a worker is, and where what it leaves is found. */
+/* The record of a worker, and the place where its spills are found. */
 START_TEST(test_records)
 {
     const struct worker_record record = {.number = UINT64_C(0x123456789abcdef0),
@@ -210,8 +210,8 @@ START_TEST(test_spills)
 
 END_TEST
 
-/* What a worker is to pull: as it was said; no place that is not there, and
- * nothing that was cut or changed. */
+/* An order to pull arrives unchanged; it names no place that does not exist,
+ * and is refused when cut or changed. */
 START_TEST(test_pulls)
 {
     uint32_t partitions[] = {3, 5};

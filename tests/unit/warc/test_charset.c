@@ -11,7 +11,7 @@
 #include "mapreduce/warc/links.h"
 #include "tests/lib/check_main.h"
 
-/* What a title and some text of each say. */
+/* The title and some text of each. */
 struct sample {
     const char *label; /* As pages write it. */
     const char *iconv;

@@ -105,7 +105,7 @@ static int block_index(const struct sample *s, struct slice block)
     return -1;
 }
 
-/* What came of reading a damaged copy. */
+/* The result of reading a damaged copy. */
 struct outcome {
     size_t delivered[RECORDS]; /* Blocks byte for byte, */
     size_t altered;            /* and others, */
@@ -347,7 +347,7 @@ START_TEST(test_one_member_changed_inside)
 
 END_TEST
 
-/* What stands between two good records is skipped and told; both are kept. */
+/* Bytes between two good records are skipped and reported; both are kept. */
 START_TEST(test_garbage_between)
 {
     static const char *const garbage[] = {"garbage\n", "\x01", "x\r\n\r\n",

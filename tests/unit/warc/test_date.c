@@ -84,7 +84,7 @@ START_TEST(test_http_and_logs)
 
 END_TEST
 
-/* What is formatted parses to the same, and agrees with the C library. */
+/* A formatted date parses to the same, and agrees with the C library. */
 START_TEST(test_there_and_back)
 {
     struct rand_gen r;

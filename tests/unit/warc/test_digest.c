@@ -35,7 +35,7 @@ START_TEST(test_dresses)
 
 END_TEST
 
-/* What is formatted parses to the same digest, for every algorithm. */
+/* A formatted digest parses to the same, for every algorithm. */
 START_TEST(test_there_and_back)
 {
     for (int k = DIGEST_MD5; k <= DIGEST_SHA512; k++) {

@@ -369,7 +369,7 @@ START_TEST(test_tricky_files)
 
 END_TEST
 
-/* What holds no records is refused by that name, after reading all of it. */
+/* A file without records is refused by that name, after reading all of it. */
 START_TEST(test_not_archives)
 {
     static const char *const names[] = {

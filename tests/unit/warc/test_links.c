@@ -149,8 +149,8 @@ START_TEST(test_page)
 
 END_TEST
 
-/* What is HTML is told by its type, or its first bytes when the type says
- * nothing. */
+/* A page is HTML by its type, or by its first bytes when the type is missing.
+ */
 START_TEST(test_is_html)
 {
     ck_assert(html_is(slice_str("text/html"), SLICE_EMPTY));

@@ -162,7 +162,7 @@ static void add_judged_record(struct buf *out, int i, size_t lines)
     buf_close(&block);
 }
 
-/* What a head says is still known when the block that comes behind it moved the
+/* The fields of a head are still valid when the block after it moved the
  * buffer: the head and parts of the block are in members of their own. */
 START_TEST(test_heads_outlive_the_buffer)
 {
@@ -514,10 +514,11 @@ START_TEST(test_heads)
 
 END_TEST
 
-/* What is no archive is said to be none; an empty file is an empty archive. */
+/* A file of another kind is refused as such; an empty file is an empty archive.
+ */
 START_TEST(test_no_archive)
 {
-    struct session text = {.file = SLICE_LIT("Dear diary,\nnothing here.\n")};
+    struct session text = {.file = SLICE_LIT("My diary,\nnothing here.\n")};
     struct session none = {.file = SLICE_EMPTY};
     session_run(&text, 0);
     ck_assert_int_eq(text.code, ERR_CORRUPT);

@@ -1,4 +1,5 @@
-/* What the writer writes, the reader reads, and its digests are right. */
+/* Records of the writer are read back by the reader, and their digests are
+ * right. */
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/writer.h"
 #include "tests/unit/warc/archive_build.h"
