@@ -514,6 +514,35 @@ START_TEST(test_void_entries_do_not_count_as_stored)
 
 END_TEST
 
+/* An append whose entries go back in term, or are newer than its leader, comes
+ * from no correct member: nothing of it is taken. */
+START_TEST(test_terms_along_a_log_never_decrease)
+{
+    static const uint64_t terms[][2] = {{3, 2}, {1, 3}, {3, 4}};
+    struct raft_config config = {0};
+    struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0, 0};
+    struct raft_stable s = {
+        .term = 2, .snapshot_index = 1, .snapshot_term = 2, .config = &config};
+    struct raft_message m, reply;
+    uint64_t after;
+    struct raft *r;
+    for (uint64_t id = 1; id <= 3; id++)
+        raft_config_put(&config, &(struct raft_member){id, true, ""});
+    r = raft_new(&opts, &s, 1000);
+    for (size_t i = 0; i < ARRAY_LEN(terms); i++) {
+        m = append_of(2, 3, 1, 2, 2);
+        m.entries[0].term = terms[i][0];
+        m.entries[1].term = terms[i][1];
+        ck_assert(!raft_receive(r, 2000, &m, &reply, &after));
+        raft_message_close(&m);
+        ck_assert_uint_eq(raft_log_last(raft_entries(r)), 1);
+        ck_assert_uint_eq(raft_contradictions(r), i + 1);
+    }
+    raft_free(r);
+}
+
+END_TEST
+
 TEST_MAIN("raft",
           test_promises_hold_in_storms,
           test_a_lease_beyond_what_clocks_allow_is_found,
@@ -523,4 +552,5 @@ TEST_MAIN("raft",
           test_a_new_leader_commits_one_of_its_own_first,
           test_a_follower_that_lost_an_entry_is_told,
           test_a_truncation_that_meets_a_snapshot_is_not_lost,
-          test_void_entries_do_not_count_as_stored)
+          test_void_entries_do_not_count_as_stored,
+          test_terms_along_a_log_never_decrease)
