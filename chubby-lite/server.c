@@ -267,11 +267,11 @@ static int on_keep_alive(void *ctx, struct rpc_call *call, struct err *err)
 }
 
 static const struct rpc_method methods[] = {
-    {CHUBBY_METHOD_EXECUTE, "lock.execute", on_execute},
-    {CHUBBY_METHOD_ACQUIRE, "lock.acquire", on_acquire},
-    {CHUBBY_METHOD_READ, "lock.read", on_read},
-    {CHUBBY_METHOD_CHECK, "lock.check", on_check},
-    {CHUBBY_METHOD_KEEP_ALIVE, "lock.keep_alive", on_keep_alive},
+    {CHUBBY_METHOD_EXECUTE, "lock.execute", on_execute, 0},
+    {CHUBBY_METHOD_ACQUIRE, "lock.acquire", on_acquire, 0},
+    {CHUBBY_METHOD_READ, "lock.read", on_read, 0},
+    {CHUBBY_METHOD_CHECK, "lock.check", on_check, 0},
+    {CHUBBY_METHOD_KEEP_ALIVE, "lock.keep_alive", on_keep_alive, 0},
 };
 
 /* --- life ---------------------------------------------------------------- */

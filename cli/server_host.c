@@ -124,7 +124,10 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     size_t from = out->len;
     switch (what) {
     case SERVER_STATUS: put_status(h, out); break;
-    case SERVER_VARS: vars_print(h->vars, out); break;
+    case SERVER_VARS:
+        vars_print(h->vars, out);
+        rpc_server_print(h->server, out);
+        break;
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
@@ -170,11 +173,11 @@ static void audit_methods(struct server_host *h)
 static void add_methods(struct server_host *h)
 {
     static const struct rpc_method methods[] = {
-        {SERVER_STATUS, "server.status", server_host_handle},
-        {SERVER_VARS, "server.vars", server_host_handle},
-        {SERVER_FIBERS, "server.fibers", server_host_handle},
-        {SERVER_PEERS, "server.peers", server_host_handle},
-        {SERVER_CALLS, "server.calls", server_host_handle},
+        {SERVER_STATUS, "server.status", server_host_handle, 0},
+        {SERVER_VARS, "server.vars", server_host_handle, 0},
+        {SERVER_FIBERS, "server.fibers", server_host_handle, 0},
+        {SERVER_PEERS, "server.peers", server_host_handle, 0},
+        {SERVER_CALLS, "server.calls", server_host_handle, 0},
     };
     rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
 }

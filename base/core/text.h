@@ -26,7 +26,7 @@ MUST_CHECK int text_parse_i64(struct slice s, int64_t *out, struct err *err);
 /* on, off, true, false, yes, no, 1, 0. */
 MUST_CHECK int text_parse_bool(struct slice s, bool *out, struct err *err);
 
-/* "1234567" as "1,234,567". */
+/* Append 1234567 as "1,234,567". */
 void text_put_count(struct buf *b, uint64_t n);
 
 /* --- sizes and durations ----------------------------------------------- */

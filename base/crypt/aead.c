@@ -1,4 +1,7 @@
-/* OpenSSL's contexts, two a thread. */
+/* AES-GCM through OpenSSL, with two contexts for each thread: creating a
+ * context and expanding a key cost more than sealing a small block. A
+ * context remembers its key, so that the next text under the same key reuses
+ * the schedule. */
 #include "base/crypt/aead.h"
 
 #include <openssl/crypto.h>
@@ -11,7 +14,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-/* One direction of a thread: a context, and the key it has. */
+/* One direction of a thread: a context, and the key that is set in it. */
 struct aead_way {
     EVP_CIPHER_CTX *context;
     bool has_key;
@@ -62,7 +65,7 @@ static struct aead_thread *aead_of_thread(void)
     return t;
 }
 
-/* The bytes of @key for OpenSSL if @way has another one, else NULL. */
+/* The bytes of @key if @way must be given them, else NULL. */
 static const unsigned char *aead_new_key(struct aead_way *way,
                                          const struct aead_key *key)
 {

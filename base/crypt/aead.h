@@ -1,11 +1,11 @@
 /* AES-256-GCM and HKDF-SHA256, by OpenSSL.
  *
- * A sealed text is the ciphertext and a tag of 16 bytes behind it. Who opens it
- * must have the key, the nonce and the associated data that it was sealed with;
- * anything else, one changed bit included, is ERR_CORRUPT.
+ * A sealed text is the ciphertext, followed by a tag of 16 bytes. Opening it
+ * takes the key, the nonce and the associated data of sealing; any difference,
+ * down to one bit, is ERR_CORRUPT.
  *
- * Never seal two texts with the same key and nonce: that gives both away, and
- * the means to forge more. Callers say in their headers why they never do.
+ * Never seal two texts with the same key and nonce: that reveals both and
+ * allows forgeries. Callers state in their headers why they never do.
  *
  * Each thread keeps two contexts of OpenSSL, which remember their last key, so
  * that nothing is allocated for a text, and a key is not set up again for the
@@ -34,16 +34,16 @@ struct aead_key {
     unsigned char bytes[AEAD_KEY_BYTES];
 };
 
-/* Seal @plain to @out, which has room for AEAD_TAG_BYTES more; @out may be
- * where @plain is, and may not overlap it otherwise. */
+/* Seal @plain to @out, which has room for AEAD_TAG_BYTES more; @out may
+ * equal @plain, but must not overlap it otherwise. */
 void aead_seal(const struct aead_key *key,
                const unsigned char nonce[AEAD_NONCE_BYTES],
                struct slice aad,
                struct slice plain,
                char *out);
 
-/* Open @sealed to the sealed.len - AEAD_TAG_BYTES at @out, which may be where
- * @sealed is. Errors: ERR_CORRUPT, and then nothing at @out is of any use. */
+/* Open @sealed to the sealed.len - AEAD_TAG_BYTES at @out, which may be
+ * @sealed itself. Errors: ERR_CORRUPT; the bytes at @out are undefined then. */
 MUST_CHECK int aead_open(const struct aead_key *key,
                          const unsigned char nonce[AEAD_NONCE_BYTES],
                          struct slice aad,
@@ -57,8 +57,8 @@ void aead_derive(const struct aead_key *key,
                  const char *purpose,
                  struct aead_key *out);
 
-/* The first eight bytes, as le64, of HMAC-SHA256 of @label under @key: names a
- * key without giving it away. Never 0. */
+/* The first eight bytes, as le64, of HMAC-SHA256 of @label under @key:
+ * identifies a key without revealing it. Never 0. */
 uint64_t aead_key_name(const struct aead_key *key, const char *label);
 
 #endif /* BASE_CRYPT_AEAD_H */

@@ -1,4 +1,7 @@
-/* The keys in memory, and KEYS as bytes. */
+/* Data keys: in memory under a lock, and as the bytes of KEYS. A change of
+ * KEYS reads the file again, adds to it and replaces it as a whole under
+ * file_lock, so that two processes rotating at once lose no key; a key is
+ * published in memory only after that. */
 #include "base/crypt/keyring.h"
 
 #include <inttypes.h>
@@ -26,7 +29,7 @@
     (16 + AEAD_NONCE_BYTES + AEAD_KEY_BYTES + AEAD_TAG_BYTES)
 #define KEYS_TAIL_BYTES (AEAD_NONCE_BYTES + AEAD_TAG_BYTES)
 
-/* KEYS is looked at for changes at most this often. */
+/* KEYS is checked for changes at most this often. */
 #define REFRESH_US ((uint64_t)1000000)
 
 #define LOAN_PURPOSE "quarry lent key"
@@ -43,12 +46,13 @@ struct keyring {
     atomic_uint refs;
     struct world *world;
     struct keyring *owner; /* Shared; NULL but for a view of its loans. */
-    unsigned char lent[KEYRING_SALT_BYTES]; /* Name of the loan; 0s: none. */
+    unsigned char lent[KEYRING_SALT_BYTES]; /* Name of the loan; zeros: none. */
     struct keyring_place place;             /* Without functions: ephemeral. */
     struct master_keys *masters;
     struct secret_slab *slab;
-    struct mutex file_lock; /* Over changes of KEYS; the outer one. */
-    struct mutex lock;      /* Of what follows. */
+    struct mutex file_lock; /* Held during changes of KEYS; taken before
+                               `lock`. */
+    struct mutex lock;      /* Guards what follows. */
     uint64_t master;        /* Names the key that KEYS is sealed with. */
     struct data_key *keys;  /* The last one is in use. */
     size_t key_count;
@@ -171,7 +175,7 @@ static int find_master(const struct master_keys *masters,
     return ERR_DENIED;
 }
 
-/* The tag at the end is over all with a checksum of 0. */
+/* The tag at the end covers everything, with a checksum of 0. */
 static int check_keys_tag(const struct aead_key *master,
                           struct slice bytes,
                           struct err *err)
@@ -218,7 +222,7 @@ static void free_data_keys(struct keyring *k, struct data_key *keys, size_t n)
     mem_free(keys);
 }
 
-/* Take what KEYS says in place of what is known. */
+/* Replace the known keys by those in KEYS. */
 static int decode_keys(struct keyring *k, struct slice bytes, struct err *err)
 {
     const struct aead_key *master;
@@ -256,7 +260,7 @@ static int decode_keys(struct keyring *k, struct slice bytes, struct err *err)
 
 /* --- the place ----------------------------------------------------------- */
 
-/* PRE: file_lock is held, or nobody else knows @k. */
+/* PRE: file_lock is held, or @k is not shared yet. */
 static int read_keys(struct keyring *k, struct err *err)
 {
     struct buf bytes = BUF_INIT;
@@ -264,7 +268,7 @@ static int read_keys(struct keyring *k, struct err *err)
     if (rc == 0)
         rc = decode_keys(k, buf_slice(&bytes), err);
     if (rc == ERR_DENIED && k->masters) {
-        /* The administrator may have given another one meanwhile. */
+        /* The administrator may have changed the master key meanwhile. */
         master_keys_look_again(k->masters, k->world);
         rc = decode_keys(k, buf_slice(&bytes), err);
     }
@@ -272,8 +276,8 @@ static int read_keys(struct keyring *k, struct err *err)
     return rc;
 }
 
-/* Put the keys of @k in place, sealed with the present master key. PRE: as
- * above. */
+/* Replace KEYS by the keys of @k, sealed with the present master key. PRE:
+ * as above. */
 static int replace_keys(struct keyring *k,
                         const struct data_key *keys,
                         size_t count,
@@ -339,7 +343,7 @@ static int add_key(struct keyring *k, struct err *err)
     return 0;
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static struct keyring *keyring_new(struct world *w, struct keyring_place place)
 {
@@ -487,7 +491,7 @@ void keyring_refresh(struct keyring *k)
     if (now_us - k->refreshed_us >= REFRESH_US) {
         k->refreshed_us = now_us;
         if (read_keys(k, &ignored)) {
-            /* The keys that are known go on to serve. */
+            /* The known keys stay in use. */
         }
     }
     mutex_unlock(&k->file_lock);
@@ -541,7 +545,7 @@ static bool derive_known(struct keyring *k,
     return found;
 }
 
-/* The same; where there is no key @id, KEYS is read again. */
+/* The same; without a key @id, KEYS is read again. */
 static int keyring_derive_key(struct keyring *k,
                               uint64_t id,
                               const unsigned char salt[KEYRING_SALT_BYTES],
@@ -565,7 +569,7 @@ static int keyring_derive_key(struct keyring *k,
     return rc;
 }
 
-/* From the key that @k lends under @lent. */
+/* Derive from the loan that @k makes under @lent. */
 static int derive_lent(struct keyring *k,
                        uint64_t id,
                        const unsigned char lent[KEYRING_SALT_BYTES],
@@ -583,7 +587,7 @@ static int derive_lent(struct keyring *k,
     return rc;
 }
 
-/* What @k derives from has been lent under @lent. (0s: it has not.) */
+/* True if @k derives from the loan @lent (zeros: from no loan). */
 static bool has_loan(const struct keyring *k,
                      const unsigned char lent[KEYRING_SALT_BYTES])
 {
@@ -646,7 +650,7 @@ void key_loan_name(struct slice to, unsigned char lent[KEYRING_SALT_BYTES])
     if (EVP_Digest(to.data, to.len, digest, NULL, EVP_sha256(), NULL) != 1)
         PANIC("no SHA-256 in this OpenSSL");
     memcpy(lent, digest, KEYRING_SALT_BYTES);
-    lent[0] |= 1; /* Not all 0s. */
+    lent[0] |= 1; /* Never all zeros. */
 }
 
 int keyring_lend(struct keyring *k,

@@ -1,4 +1,6 @@
-/* KEYS as a file of the world. */
+/* KEYS as a file of the world: replaced by writing a temporary file, syncing
+ * it, renaming it and syncing the directory, so that a crash leaves the old
+ * keys or the new ones. */
 #include <string.h>
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* A child process with a pipe as its standard output. */
+/* A child process with a pipe as its standard output. popen() is not used:
+ * it would leave a copy of the key in a stdio buffer, and pass descriptors
+ * to the child. */
 #define _GNU_SOURCE /* pipe2 */
 
 #include "base/crypt/master_command.h"
@@ -31,7 +33,7 @@ static int spawn_shell(const char *command, int out, pid_t *pid)
     return rc;
 }
 
-/* All of @fd; false when it is more than there is room for. */
+/* Read all of @fd; false when it exceeds the room. */
 static bool read_pipe(int fd, char *text, size_t *len)
 {
     char more;

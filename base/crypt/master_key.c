@@ -1,4 +1,6 @@
-/* Master keys out of files, and their text. */
+/* Master keys: reading them from files and commands, and parsing their text.
+ * Each reading makes an immutable set in front of the older ones, so that
+ * borrowed keys stay valid and lookups need no lock. */
 #include "base/crypt/master_key.h"
 
 #include <openssl/crypto.h>
@@ -15,7 +17,7 @@
 #define MASTER_KEY_LABEL "quarry master key"
 /* Mode bits of group and others. */
 #define OTHERS_MODE 077
-/* Between reads for a key that is not known. */
+/* Interval of readings for a missing key. */
 #define LOOK_AGAIN_NS UINT64_C(1000000000)
 
 enum {
@@ -34,9 +36,9 @@ struct master_keys {
     atomic_uint refs;
     struct secret_slab *slab;
     _Atomic(struct master_set *) newest; /* Never NULL once read. */
-    struct mutex reading;                /* Of who reads them again: */
+    struct mutex reading;                /* Held while they are read again: */
     struct master_key_source source;     /* Owned texts. */
-    uint64_t read_ns;                    /* When that was tried last. */
+    uint64_t read_ns;                    /* When that was last tried. */
 };
 
 /* --- text ---------------------------------------------------------------- */
@@ -221,8 +223,8 @@ static bool master_key_eq(const struct aead_key *a, const struct aead_key *b)
            (a && b && CRYPTO_memcmp(a->bytes, b->bytes, AEAD_KEY_BYTES) == 0);
 }
 
-/* Keys of older sets stay: others may have borrowed them, and KEYS files that
- * they seal are rewrapped later. */
+/* Keys of older sets stay: callers may have borrowed them, and KEYS files
+ * that they seal are rewrapped later. */
 static void master_set_publish(struct master_keys *m, struct master_set *set)
 {
     struct master_set *before = atomic_load(&m->newest);
@@ -237,7 +239,7 @@ static void master_set_publish(struct master_keys *m, struct master_set *set)
     atomic_store(&m->newest, set);
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static struct master_keys *master_keys_new(void)
 {
@@ -339,7 +341,7 @@ void master_keys_look_again(struct master_keys *m, struct world *w)
     if (master_key_is_given(&m->source) &&
         world_mono_ns(w) - m->read_ns >= LOOK_AGAIN_NS &&
         read_masters_again(m, w, &m->source, &ignored)) {
-        /* Those that are known stay. */
+        /* The known keys stay. */
     }
     mutex_unlock(&m->reading);
 }

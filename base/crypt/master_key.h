@@ -1,15 +1,15 @@
-/* The master key: 32 bytes that the administrator keeps, in a file or behind a
- * command (a vault's client, say). It encrypts the data keys of a KEYS file
- * (keyring.h), and nothing else.
+/* The master key: 32 bytes that the administrator keeps, in a file, or printed
+ * by a command (a vault's client, say). It encrypts the data keys of a KEYS
+ * file (keyring.h), and nothing else.
  *
- * Its text is 64 hexadecimal digits or base64, white space around it aside:
- *     openssl rand -hex 32 > FILE; chmod 600 FILE
+ * Its text is 64 hexadecimal digits or base64, with optional white space around
+ *     it: openssl rand -hex 32 > FILE; chmod 600 FILE
  *
- * Keys are read again by master_keys_reload(): what is sealed from then on is
- * sealed with the key that is there now. Every key that was read once stays
- * known as long as the process lives, so that a rotation needs no restart.
+ * master_keys_reload() reads the keys again, and the newest seals from then on.
+ * Every key that was read once stays known while the process lives, so that a
+ * rotation needs no restart.
  *
- * Threads: any; its reference count is atomic. What reads files parks.
+ * Threads: any; its reference count is atomic. Functions that read files park.
  */
 #ifndef BASE_CRYPT_MASTER_KEY_H
 #define BASE_CRYPT_MASTER_KEY_H
@@ -23,42 +23,44 @@
 struct aead_key;
 struct world;
 
-/* Where to get master keys; NULL for what is not given. Borrowed texts. */
+/* Where to get master keys; NULL where none is given. Borrowed texts. */
 struct master_key_source {
     const char *key_file;
     const char *key_command; /* Its standard output is the text. */
-    /* The key before, while data keys are wrapped by it still. */
+    /* The previous key, while data keys are still wrapped by it. */
     const char *previous_key_file;
     const char *previous_key_command;
 };
 
 struct master_keys;
 
-/* Does @s name a key at all? */
+/* True if @s names a key. */
 bool master_key_is_given(const struct master_key_source *s);
 
-/* Read the keys that @s names. *@out is owned; NULL, without an error, where
+/* Read the keys that @s names. *@out is owned; NULL, without an error, if
  * none is named. Parks; a command blocks the calling thread while it runs.
  * Errors: ERR_DENIED (others than the owner may read the file), ERR_INVALID
- * (no such key in it, both a file and a command, the command failed), those of
- * opening a file. */
+ * (the text is not a key, both a file and a command are given, the command
+ * failed), those of opening a file. */
 MUST_CHECK int master_keys_read(struct world *w,
                                 const struct master_key_source *s,
                                 struct master_keys **out,
                                 struct err *err);
 /* Read the keys again, from @s, which is copied, or (NULL) from where they were
- * read before. Parks, as above. On error all stays as it was. Errors: those of
+ * read before. Parks, as above. On error nothing changes. Errors: those of
  * master_keys_read(). */
 MUST_CHECK int master_keys_reload(struct master_keys *m,
                                   struct world *w,
                                   const struct master_key_source *s,
                                   struct err *err);
-/* The same, from where they were read before, at most once a second: for who
- * needs a key that is not known. What fails is tried again later. Parks. */
+/* The same, from where they were read before, at most once a second: for
+ * callers that miss a key. A failure is not reported; the next call tries
+ * again. Parks. */
 void master_keys_look_again(struct master_keys *m, struct world *w);
-/* Of a key that is there already, for tests. Owned. */
+/* A set with the key @bytes, for tests. Owned. */
 struct master_keys *master_keys_of(const unsigned char bytes[32]);
 
+/* One more reference, or one less. */
 struct master_keys *master_keys_ref(struct master_keys *m); /* NULL allowed. */
 void master_keys_unref(struct master_keys *m);              /* NULL allowed. */
 

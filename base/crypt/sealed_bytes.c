@@ -1,4 +1,5 @@
-/* Small files, sealed: see sealed_bytes.h. */
+/* Small files, sealed as one unit. A CRC precedes the unit, so that damage
+ * is told from a wrong key. */
 #include "base/crypt/sealed_bytes.h"
 
 #include <string.h>

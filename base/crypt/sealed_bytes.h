@@ -2,8 +2,7 @@
  *
  *     file = "QRYSEAL1", crc le32 of the unit, unit (sealer.h)
  *
- * The magic is the unit's associated data. What does not begin so is not
- * encrypted.
+ * The magic is the unit's associated data. A file without it is not encrypted.
  *
  * Threads: any.
  */
@@ -19,7 +18,7 @@
 struct buf;
 struct keyring;
 
-/* What sealing adds to a text. */
+/* Bytes that sealing adds to a text. */
 #define SEALED_BYTES_MORE ((size_t)60)
 
 /* Append @plain, sealed with @k, to @out. Parks. Errors: those of
@@ -28,9 +27,9 @@ MUST_CHECK int sealed_bytes_put(struct keyring *k,
                                 struct slice plain,
                                 struct buf *out,
                                 struct err *err);
-/* Let @b have from @at on what is sealed there; nothing happens where it is not
- * sealed. @k may be NULL. Parks. Errors: ERR_CORRUPT, ERR_DENIED (it is sealed,
- * and @k is NULL). */
+/* Replace the sealed bytes of @b from @at on by their plain text; does
+ * nothing if they are not sealed. @k may be NULL. Parks. Errors:
+ * ERR_CORRUPT, ERR_DENIED (it is sealed, and @k is NULL). */
 MUST_CHECK int
 sealed_bytes_open(struct keyring *k, struct buf *b, size_t at, struct err *err);
 

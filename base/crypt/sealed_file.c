@@ -1,4 +1,6 @@
-/* A file that is encrypted in pieces: see sealed_file.h. */
+/* A file that is encrypted in pieces of 64 KiB. A write inside a piece reads
+ * it, changes it and seals it again as a whole; one piece is kept in memory
+ * for that, which suits sequential writers. */
 #include "base/crypt/sealed_file.h"
 
 #include <inttypes.h>
@@ -21,13 +23,13 @@ struct sealed_file {
     struct file *file;
     bool is_sealed;
     struct keyring *ring;       /* Shared. */
-    struct unit_sealer *sealer; /* NULL until something is written. */
+    struct unit_sealer *sealer; /* NULL until the first write. */
     struct unit_opener *opener;
     char *plain;  /* A piece, */
-    char *stored; /* and as it is in the file. */
+    char *stored; /* and its form in the file. */
 };
 
-/* --- life ---------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static int write_file_head(struct sealed_file *f, struct err *err)
 {
@@ -40,7 +42,8 @@ static int write_file_head(struct sealed_file *f, struct err *err)
     return file_write_at(f->file, 0, &part, 1, err);
 }
 
-/* See whether the file is sealed; an empty one is, if there are keys. */
+/* Detect whether the file is sealed; an empty one becomes so if there are
+ * keys. */
 static int look_at_head(struct sealed_file *f, bool writes, struct err *err)
 {
     char head[SEALED_HEAD_BYTES];
@@ -125,7 +128,7 @@ static struct slice piece_aad(uint64_t piece, char aad[8])
     return slice_make(aad, 8);
 }
 
-/* Have the piece in `plain`; *@bytes: how many it has, 0 behind the end. */
+/* Load the piece into `plain`; *@bytes is its length, 0 past the end. */
 static int read_piece(struct sealed_file *f,
                       uint64_t piece,
                       size_t *bytes,
@@ -159,12 +162,13 @@ static int write_piece(struct sealed_file *f,
     struct slice part = slice_make(f->stored, bytes + UNIT_BYTES_MORE);
     char aad[8];
 
+    PRE(bytes > 0 && bytes <= SEALED_PIECE_BYTES);
     unit_seal(f->sealer, piece_aad(piece, aad), slice_make(f->plain, bytes),
               f->stored);
     return file_write_at(f->file, place_of(piece), &part, 1, err);
 }
 
-/* --- use ----------------------------------------------------------------- */
+/* --- reading and writing ------------------------------------------------- */
 
 int sealed_file_size(struct sealed_file *f, uint64_t *bytes, struct err *err)
 {

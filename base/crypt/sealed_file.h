@@ -5,12 +5,11 @@
  *     piece = sealed unit (sealer.h) of SEALED_PIECE_BYTES, the last of fewer
  *
  * The number of a piece (le64) is its associated data. Offsets and sizes are
- * those of what is in the pieces. A file that does not begin so, or one that is
- * made without a keyring, is read and written as it is. That no pieces are
- * missing at the end is for the reader of the contents to see.
+ * those of the plain contents. A file without the header, or one made without a
+ * keyring, is read and written unchanged. Readers of the contents must detect
+ * missing pieces at the end themselves.
  *
- * A piece that is written a second time is a unit of its own: see INV-1 of
- * sealer.h.
+ * Writing a piece again makes a new unit: see INV-1 of sealer.h.
  *
  * Threads: one at a time.
  */
@@ -40,6 +39,7 @@ MUST_CHECK int sealed_file_open(struct world *w,
                                 struct err *err);
 void sealed_file_close(struct sealed_file *f); /* NULL is allowed. */
 MUST_CHECK int
+/* The size of the plain contents. Parks. */
 sealed_file_size(struct sealed_file *f, uint64_t *bytes, struct err *err);
 /* As file_read_at(). Errors also: ERR_CORRUPT. */
 MUST_CHECK int sealed_file_read_at(struct sealed_file *f,
@@ -48,11 +48,12 @@ MUST_CHECK int sealed_file_read_at(struct sealed_file *f,
                                    size_t len,
                                    size_t *got,
                                    struct err *err);
-/* As file_write_at(). PRE: @offset is not behind the end. */
+/* As file_write_at(). PRE: @offset is not past the end. */
 MUST_CHECK int sealed_file_write_at(struct sealed_file *f,
                                     uint64_t offset,
                                     struct slice bytes,
                                     struct err *err);
+/* As file_sync(). */
 MUST_CHECK int sealed_file_sync(struct sealed_file *f, struct err *err);
 
 #endif /* BASE_CRYPT_SEALED_FILE_H */

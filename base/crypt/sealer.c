@@ -1,4 +1,6 @@
-/* Sealed units. */
+/* Sealed units. Sealer and opener keep the key of the last unit, because
+ * neighbours in a log share it; deriving one costs several times as much as
+ * opening a small record. */
 #include "base/crypt/sealer.h"
 
 #include <stdbool.h>
@@ -15,7 +17,7 @@
 STATIC_ASSERT(COUNTER_AT + 8 == UNIT_HEAD_BYTES, "on disk");
 STATIC_ASSERT(UNIT_HEAD_BYTES + AEAD_TAG_BYTES == UNIT_BYTES_MORE, "on disk");
 
-/* Which key: the data key's id and the salt. */
+/* The identity of a key: the data key's id and the salt. */
 struct unit_key {
     struct keyring *ring; /* Shared. */
     const char *purpose;
@@ -30,7 +32,7 @@ struct unit_sealer {
 };
 
 struct unit_opener {
-    struct unit_key key; /* That of the last unit. */
+    struct unit_key key; /* Of the last unit. */
 };
 
 static void unit_key_close(struct unit_key *k)
@@ -107,7 +109,7 @@ void unit_opener_free(struct unit_opener *o)
     mem_free(o);
 }
 
-/* Have the key of @unit in @k. */
+/* Set @k to the key of @unit. */
 static int unit_key_take(struct unit_key *k, struct slice unit, struct err *err)
 {
     uint64_t id = get_le64(unit.data);

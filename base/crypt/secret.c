@@ -1,4 +1,6 @@
-/* Pages of keys. */
+/* Pages of keys, with a free list inside. Keys are few and small, so whole
+ * pages of them can be locked, where locking a malloc()ed key would lock its
+ * neighbours. */
 #define _GNU_SOURCE /* MADV_DONTDUMP */
 
 #include "base/crypt/secret.h"
@@ -13,7 +15,7 @@
 
 #define SECRET_PAGE_BYTES ((size_t)4096)
 
-/* A place for a key; while it is free, one of a list. */
+/* A place for a key, or a node of the free list. */
 union secret_place {
     struct aead_key key;
     union secret_place *next;
@@ -30,7 +32,8 @@ struct secret_page {
 STATIC_ASSERT(sizeof(struct secret_page) == SECRET_PAGE_BYTES, "one page");
 
 struct secret_slab {
-    struct mutex mutex; /* Guards all: keys are made and freed by any thread. */
+    struct mutex mutex; /* Guards everything: any thread makes and frees
+                           keys. */
     struct secret_page *pages;
     union secret_place *free;
     size_t used;
@@ -64,8 +67,8 @@ static void secret_slab_grow(struct secret_slab *s)
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         PANIC("no memory for keys");
-    /* Both are as far as the system allows: a key that was swapped out is worse
-     * than none in memory, and a server that cannot start is worse still. */
+    /* Failures are ignored: a limit on locked memory must not keep a server
+     * from starting. */
     (void)mlock(p, sizeof(*p));
     (void)madvise(p, sizeof(*p), MADV_DONTDUMP);
     p->next = s->pages;

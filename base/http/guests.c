@@ -1,4 +1,6 @@
-/* Counting the HTTP server's connections, and ending those that only wait. */
+/* The HTTP server's connections, by age. A connection is ended by
+ * shutdown(), never by close(): its descriptor belongs to the library's
+ * thread, which sees the end of the stream and closes it. */
 #include "base/http/guests.h"
 
 #include <netinet/in.h>
@@ -14,17 +16,17 @@ struct guest {
     struct guest *prev;
     int fd;
     uint64_t address; /* Hashed. */
-    uint64_t since_s; /* It waits for its client; monotonic. */
-    bool is_here;     /* Of this machine. */
+    uint64_t since_s; /* When it began to wait for its client; monotonic. */
+    bool is_here;     /* From this machine. */
     bool is_busy;
     bool is_ending;
 };
 
 struct http_guests {
-    struct mutex mutex; /* The library's thread and the sweep's fiber. */
+    struct mutex mutex; /* For the library's thread and the sweep's fiber. */
     struct guest *oldest;
     struct guest *newest;
-    size_t count; /* Of those that are not ending. */
+    size_t count; /* Connections that are not ending. */
 };
 
 struct http_guests *http_guests_new(void)
@@ -57,7 +59,7 @@ static bool is_here(const struct sockaddr *a)
                &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* Of IPv6 the network of 64 bits. */
+/* For IPv6, the network of 64 bits. */
 static uint64_t hash_address(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET)
@@ -71,9 +73,10 @@ static uint64_t hash_address(const struct sockaddr *a)
 
 /* --- making room ---------------------------------------------------------- */
 
-/* INV-2: it is open. Its thread sees the end of the stream. */
+/* INV-2: the socket is open. The library sees the end of the stream. */
 static void end_guest(struct http_guests *g, struct guest *k)
 {
+    PRE(!k->is_ending && g->count > 0);
     k->is_ending = true;
     g->count--;
     (void)shutdown(k->fd, SHUT_RDWR);
@@ -87,8 +90,8 @@ static size_t count_address(const struct http_guests *g, uint64_t address)
     return count;
 }
 
-/* End the oldest one that waits, of @address, or of @any; those of this machine
- * only for one of this machine. */
+/* End the oldest waiting connection of @address, or of @any address; those
+ * of this machine only for another of this machine. */
 static bool
 make_room(struct http_guests *g, uint64_t address, bool any, bool here)
 {
@@ -116,7 +119,7 @@ bool http_guests_admit(struct http_guests *g, const struct sockaddr *from)
     return ok;
 }
 
-/* --- coming and going ----------------------------------------------------- */
+/* --- entering and leaving ------------------------------------------------- */
 
 void *http_guests_enter(struct http_guests *g,
                         int fd,
@@ -168,6 +171,7 @@ void http_guests_leave(struct http_guests *g, void *guest)
         k->next->prev = k->prev;
     else
         g->newest = k->prev;
+    INVARIANT(k->is_ending || g->count > 0);
     g->count -= !k->is_ending;
     mutex_unlock(&g->mutex);
     mem_free(k);

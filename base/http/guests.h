@@ -1,9 +1,9 @@
-/* Connections of the HTTP server: how many there are, of whom, since when.
+/* Connections of the HTTP server: their number, addresses and ages.
  *
- * One that says half a request and then little costs nobody else his: where the
- * places of its address, or all places, are taken, the oldest connection that
- * waits for its client goes. Clients of this machine are displaced by others of
- * this machine only. A request, from its first byte to the last one of its
+ * A client that sends half a request and stalls cannot block others: when all
+ * places, or those of an address, are taken, the oldest connection that waits
+ * for its client is closed. Clients of this machine are displaced only by
+ * others of this machine. A request, from its first byte to the last one of its
  * answer, has HTTP_REQUEST_S.
  *
  * Threads: any; a mutex guards it.
@@ -31,25 +31,28 @@ struct sockaddr;
  */
 #define HTTP_REQUEST_S 15
 
+/* Owned. */
 struct http_guests *http_guests_new(void);
 void http_guests_free(struct http_guests *g); /* NULL is allowed. */
 
-/* May one from @from come? Shuts another one down where that makes room. */
+/* True if a connection from @from is admitted; closes another one if that
+ * makes room. */
 bool http_guests_admit(struct http_guests *g, const struct sockaddr *from);
-/* It came at @now_s (monotonic), with the socket @fd. Returns what the other
- * calls take. */
+/* Add a connection that came at @now_s (monotonic) with the socket @fd.
+ * Returns the guest, for the other calls. */
 void *http_guests_enter(struct http_guests *g,
                         int fd,
                         const struct sockaddr *from,
                         uint64_t now_s);
-/* Its request is being answered here: it is not waited for. */
+/* While @busy the server works on its request, and it does not time out. */
 void http_guests_busy(struct http_guests *g, void *guest, bool busy);
-/* Its answer is on its way: the time begins again. */
+/* Its answer is being sent: the time starts again. */
 void http_guests_answered(struct http_guests *g, void *guest, uint64_t now_s);
-/* It goes; @guest is no more. */
+/* Remove and free @guest. */
 void http_guests_leave(struct http_guests *g, void *guest);
-/* Shut those down whose time is over. */
+/* Close connections whose time is over. */
 void http_guests_sweep(struct http_guests *g, uint64_t now_s);
+/* Connections now. */
 size_t http_guests_count(struct http_guests *g);
 
 #endif /* BASE_HTTP_GUESTS_H */

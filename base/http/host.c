@@ -1,4 +1,5 @@
-/* The header Host against the names of the server. */
+/* The header Host against the names of the server. Comparing is enough: no
+ * name is resolved, so the check is pure and cannot be delayed. */
 #include "base/http/host.h"
 
 #include <arpa/inet.h>
@@ -9,7 +10,7 @@
 
 #define ADDRESS_BYTES 64
 
-/* Without the port, and the brackets of IPv6. */
+/* The host without its port and without the brackets of IPv6. */
 static struct slice name_of(struct slice host)
 {
     size_t at;

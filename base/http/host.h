@@ -1,8 +1,9 @@
-/* Which names of a server a request may call it by.
+/* The names by which a request may address the server.
  *
- * A page of another site may have its own name lead to this machine, and then
- * read what is here with the browser of somebody who may: such requests carry
- * that name. Addresses cannot be made to lead elsewhere.
+ * Protects against DNS rebinding: a page of another site may make its own name
+ * resolve to this machine, and then read these pages with the browser of an
+ * authorised user; such requests carry the foreign name. An IP address cannot
+ * be rebound.
  *
  * Pure. Threads: any.
  */
@@ -11,9 +12,9 @@
 
 #include <stdbool.h>
 
-/* Is the header @host ("n1:7480", "[::1]") an IP address, localhost, or one of
- * @names (with commas; may be NULL), whatever the port and the case? NULL, as
- * of HTTP/1.0, is. */
+/* True if the header @host ("n1:7480", "[::1]") is an IP address, localhost,
+ * or one of @names (separated by commas; may be NULL), ignoring port and
+ * case. NULL, as in HTTP/1.0, is accepted. */
 bool http_host_is_ours(const char *host, const char *names);
 
 #endif /* BASE_HTTP_HOST_H */

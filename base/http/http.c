@@ -1,4 +1,6 @@
-/* The HTTP server: the one file that knows libmicrohttpd. */
+/* The HTTP server: the one file that includes libmicrohttpd. The library's
+ * thread accepts connections and parses requests; for each it runs the handler
+ * in a fiber of the loop and waits for the reply. */
 #include "base/http/http.h"
 
 #include <errno.h>
@@ -16,9 +18,9 @@
 #include "base/runtime/world_uv_address.h"
 
 #define ADDRESS_BYTES 300
-/* More than the guests that are let in: some of them are just ending. */
+/* More than the admitted guests, because some of them are ending. */
 #define LIBRARY_CONNECTIONS_MAX (2 * HTTP_CONNECTIONS_MAX)
-/* Without a byte from the client, or one that it takes. */
+/* Seconds without a byte in either direction. */
 #define IDLE_S   30
 #define SWEEP_US 1000000
 
@@ -105,7 +107,7 @@ static void run_sweeping(void *arg)
 
 /* --- requests, on the library's thread ----------------------------------- */
 
-/* Pages have no scripts, load nothing, and send nothing anywhere. */
+/* Pages have no scripts, load nothing, and send nothing. */
 static const struct {
     const char *name;
     const char *value;
@@ -200,11 +202,11 @@ static enum MHD_Result on_request(void *cls,
     enum MHD_Result rc;
     (void)version;
     (void)upload;
-    if (*state == NULL) { /* The headers are there, a body may follow. */
+    if (*state == NULL) { /* The headers are complete; a body may follow. */
         *state = (void *)(uintptr_t)&seen;
         return MHD_YES;
     }
-    if (*upload_bytes) { /* Let a body go by: it is refused behind it. */
+    if (*upload_bytes) { /* Discard a body; the request is refused after it. */
         *upload_bytes = 0;
         return MHD_YES;
     }
@@ -221,9 +223,9 @@ static enum MHD_Result on_request(void *cls,
     return rc;
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
-/* @at gets the port that was chosen. */
+/* Store the port that was chosen in @at. */
 static void note_address(struct http_server *s, struct sockaddr_storage *at)
 {
     const union MHD_DaemonInfo *info =
@@ -311,7 +313,7 @@ void http_close(struct http_server *s)
 {
     if (!s)
         return;
-    /* A request under way needs the loop: it must go on meanwhile. */
+    /* A request under way needs the loop, so it must not block meanwhile. */
     offload(http_stop, s);
     fiber_cancel(s->sweeping);
     fiber_join(s->sweeping);

@@ -1,8 +1,8 @@
-/* Regular expressions in time linear in the text: RE2 behind a C border.
+/* Regular expressions in time linear in the text: RE2 behind a C interface.
  *
  * Used where a pattern comes from a user: row filters, Sawzall, the command
- * line. Back-references and look-around do not exist in this syntax, which is
- * what makes a hostile pattern harmless (https://swtch.com/~rsc/regexp/).
+ * line. This syntax has no back-references and no look-around, which makes
+ * hostile patterns harmless (https://swtch.com/~rsc/regexp/).
  *
  * Threads: a compiled regex is immutable; matching is any thread.
  */
@@ -37,7 +37,7 @@ void regex_free(struct regex *r); /* NULL is allowed. */
 /* Groups, the whole match not counted. */
 int regex_group_count(const struct regex *r);
 
-/* Does the pattern match all of @text? */
+/* True if the pattern matches all of @text. */
 bool regex_full_match(const struct regex *r, struct slice text);
 
 /* Find the leftmost match at or after @start. @groups (borrowed from @text)
@@ -56,11 +56,12 @@ enum regex_outcome {
 };
 
 /* regex_search() within a budget: *@steps, of one or two machine instructions
- * each, is what may be spent and becomes what is left.
+ * each, is the budget and becomes the rest of it.
  *
  * Time is linear in the text for every pattern, but the factor is not the same:
- * a pattern whose automaton explodes (`(a|b)*a(a|b){300}`) costs thousands of
- * times more a byte. Such a search is given up unless the budget bears it. */
+ * a pattern whose automaton explodes (`(a|b)*a(a|b){300}`) costs thousands
+ * of times more per byte. Such a search is abandoned unless the budget
+ * allows it. */
 enum regex_outcome regex_search_within(const struct regex *r,
                                        struct slice text,
                                        size_t start,
@@ -68,10 +69,10 @@ enum regex_outcome regex_search_within(const struct regex *r,
                                        size_t group_count,
                                        uint64_t *steps);
 
-/* Steps that searching @len bytes takes at least, about. */
+/* Approximate least number of steps to search @len bytes. */
 uint64_t regex_search_steps(const struct regex *r, size_t len);
 
-/* Steps it took to compile, about. */
+/* Approximate number of steps that compiling it took. */
 uint64_t regex_compile_steps(const struct regex *r);
 
 #endif /* BASE_REGEX_REGEX_H */

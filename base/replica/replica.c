@@ -238,10 +238,10 @@ void replica__start(struct replica *r)
 static void add_methods(struct replica *r, struct rpc_server *server)
 {
     const struct rpc_method methods[] = {
-        {r->method, "replica.step", replica__serve},
-        {REPLICA_CELL_METHOD(r->method), "replica.cell", replica__serve_cell}};
+        {r->method, "replica.step", replica__serve, RPC_METHOD_INTERNAL},
+        {REPLICA_CELL_METHOD(r->method), "replica.cell", replica__serve_cell,
+         0}};
     rpc_server_add(server, methods, ARRAY_LEN(methods), r);
-    rpc_server_guard(server, r->method);
     r->server = server;
 }
 

@@ -1,4 +1,7 @@
-/* Counting unauthenticated connections and peers. */
+/* Admission of connections, counted by address. Addresses are compared by
+ * hash: a collision lets two addresses share their limit, which is harmless.
+ * Lists are short enough to be walked: a flood is bounded by
+ * unauthenticated_max. */
 #include "base/rpc/admission.h"
 
 #include <arpa/inet.h>
@@ -14,11 +17,12 @@
 #define PEERS_MAX                       4096
 /* Each address may have this part of the places, */
 #define ADDRESS_PART 4
-/* but so many at least: tests and small machines. */
+/* but at least this many, for tests and small machines. */
 #define PEERS_PER_ADDRESS_LEAST 64
-/* The part of the places that is kept. */
+/* The part of the places that is reserved. */
 #define RESERVED_PART 8
-/* Of holders: a machine has few processes, and these few connections. */
+/* Holders of one address: a machine has few processes, each with few
+ * connections. */
 #define HOLDERS_PER_ADDRESS_MAX 32
 #define ADDRESS_BYTES           64
 
@@ -65,7 +69,7 @@ void admission_init(struct admission *a, const struct admission_limits *limits)
 
 /* --- addresses ----------------------------------------------------------- */
 
-/* "[2001:db8::1]:99" as its network; false when it is none. */
+/* Hash the network of "[2001:db8::1]:99"; false if it is no IPv6 address. */
 static bool hash_network(const char *peer, size_t host_bytes, uint64_t *out)
 {
     char text[ADDRESS_BYTES];
@@ -136,8 +140,8 @@ static void unlink_unauthenticated(struct admission *a,
     g->state = ADMISSION_OUTSIDE;
 }
 
-/* The oldest that came the same way: those of this machine and those of the
- * network take nothing from each other, while there is another choice. */
+/* The oldest connection of the same kind: those of this machine and those of
+ * the network do not evict each other while there is another choice. */
 static struct admission_guest *choose_victim(const struct admission *a,
                                              bool is_nearby)
 {

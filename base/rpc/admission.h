@@ -1,15 +1,15 @@
-/* Who may have a connection: unauthenticated peers that have proved nothing
- * yet, and peers that have.
+/* Admission of connections: places for unauthenticated peers and for
+ * authenticated ones.
  *
- * The two are counted apart, so that unauthenticated peers, however many, take
- * nothing from those who are let in. Of unauthenticated peers each address may
- * have a few; where all places are taken the oldest one goes, since a client
- * needs less time to prove itself than a flood needs to come round. Of the
- * places for peers some are kept for members of the cluster and for clients of
- * this machine, and each other address may have a part only. Holders, peers
- * without which the cluster would lose something (a lock service's clients that
- * hold a lock), are given up to half of the kept places, a few of each address,
- * when there are no others.
+ * The two are counted separately, so that no number of unauthenticated peers
+ * takes places from authenticated ones. Each address may have a few
+ * unauthenticated connections; when all places are taken, the oldest is
+ * evicted, because a client authenticates faster than a flood can fill all
+ * places. Of the places for authenticated peers some are reserved for members
+ * of the cluster and for clients of this machine, and every other address may
+ * have only a part. Holders, peers whose loss would cost the cluster something
+ * (clients of the lock service that hold a lock), get up to half of the
+ * reserved places, a few for each address, when no other places are left.
  *
  * Pure: no clock, no I/O. Threads: none of its own.
  *
@@ -46,11 +46,11 @@ struct admission_guest {
     struct admission_guest
         *next; /* Among unauthenticated peers, or among peers. */
     struct admission_guest *prev;
-    uint64_t address; /* Hashed; equal for those that are counted together. */
+    uint64_t address; /* Hashed; equal addresses are counted together. */
     enum admission_state state;
     bool is_nearby;     /* Over a socket of this machine alone. */
-    bool is_privileged; /* A peer of the cluster, or nearby, or a holder, */
-    bool is_holder;     /* which has one of the kept places. */
+    bool is_privileged; /* A member of the cluster, or nearby, or a holder, */
+    bool is_holder;     /* which has one of the reserved places. */
 };
 
 struct admission {
@@ -60,14 +60,14 @@ struct admission {
     struct admission_guest *peers;
     size_t unauthenticated_count;
     size_t peer_count;
-    size_t plain_count;  /* Of these without privilege, */
+    size_t plain_count;  /* Those of peer_count without privilege, */
     size_t holder_count; /* and holders. */
 };
 
 enum admission_verdict {
     ADMISSION_GRANTED,
     ADMISSION_ADDRESS_FULL, /* Its address has too many. */
-    ADMISSION_FULL,         /* All addresses together have. */
+    ADMISSION_FULL,         /* All addresses together have too many. */
 };
 
 /* "too many connections of its address" and so on. */
@@ -78,6 +78,7 @@ const char *admission_verdict_text(enum admission_verdict v);
 struct admission_limits
 admission_limits_default(const struct admission_limits *limits,
                          size_t descriptors);
+/* No connections yet. @limits is copied. */
 void admission_init(struct admission *a, const struct admission_limits *limits);
 
 /* The guest of a connection from @peer ("10.0.0.7:4711", "[::1]:99", "unix:"):
@@ -86,22 +87,23 @@ void admission_guest_init(struct admission_guest *g,
                           const char *peer,
                           bool is_nearby);
 
-/* An unauthenticated connection came. When it is granted a place of another,
- * that one is *@evicted (else NULL), outside from now on: end its connection.
+/* Admit an unauthenticated connection. If it takes the place of another,
+ * *@evicted is that one (else NULL), outside from now on: end its connection.
  */
 enum admission_verdict admission_enter(struct admission *a,
                                        struct admission_guest *g,
                                        struct admission_guest **evicted);
-/* The unauthenticated peer has proved who it is; @is_member: of the cluster
- * itself. When that is not granted it is outside. PRE: an unauthenticated peer.
+/* The peer has authenticated; @is_member: as a part of the cluster. Unless
+ * granted, it is outside afterwards. PRE: an unauthenticated peer.
  */
 enum admission_verdict
 admission_prove(struct admission *a, struct admission_guest *g, bool is_member);
-/* A peer for which there was no place is a holder: there may be one after all.
- * PRE: outside, since admission_prove() refused it. */
+/* Try again for a peer that turned out to be a holder. PRE: outside, because
+ * admission_prove() refused it. */
 enum admission_verdict admission_readmit(struct admission *a,
                                          struct admission_guest *g);
-/* Its connection ends. Nothing happens when it is outside. */
+/* Release its place when its connection ends. Does nothing when it is
+ * outside. */
 void admission_leave(struct admission *a, struct admission_guest *g);
 
 #endif /* BASE_RPC_ADMISSION_H */

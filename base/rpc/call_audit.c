@@ -1,4 +1,6 @@
-/* Calls as events of the audit log. */
+/* Calls as events of the audit log. The body is walked as MessagePack
+ * without knowing the method, so that a new method is audited without code
+ * of its own; values are cut, because a log line is for people. */
 #include "base/rpc/call_audit.h"
 
 #include "base/core/buf.h"
@@ -6,7 +8,7 @@
 #include "base/rpc/codec.h"
 #include "base/runtime/audit.h"
 
-/* Values told of a body, and bytes of a text among them. */
+/* Values of a body that are logged, and bytes of each text. */
 #define VALUES_MAX ((size_t)12)
 #define TEXT_MAX   ((size_t)100)
 
@@ -35,8 +37,8 @@ static void put_text(struct telling *t, struct slice s)
     text_put_json(t->out, slice_sub(s, 0, TEXT_MAX));
 }
 
-/* One value that has no others in it; what is inside of others is told as if it
- * were not. */
+/* Append one scalar value; values inside arrays are listed like those
+ * outside. */
 static void put_value(struct telling *t, struct codec_reader *r)
 {
     if (t->count++)
@@ -71,7 +73,7 @@ void call_audit_values(struct slice body, struct slice *on, struct buf *out)
     *on = SLICE_EMPTY;
     buf_append_byte(out, '[');
     while (r.p < r.end && !r.bad && t.count < VALUES_MAX) {
-        /* Into arrays: the fields of the message, lists in it. */
+        /* Descend into arrays: the fields of the message, and lists in it. */
         if (codec_peek(&r) == CODEC_ARRAY)
             (void)codec_get_array(&r);
         else

@@ -1,6 +1,5 @@
-/* What a call is in the audit log: the method, its caller, and the first values
- * of its body, of which the first text is what it was done on. Private to
- * base/rpc.
+/* Calls in the audit log: the method, its caller, and the first values of its
+ * body, the first text of which names the object. Private to base/rpc.
  */
 #ifndef BASE_RPC_CALL_AUDIT_H
 #define BASE_RPC_CALL_AUDIT_H

@@ -1,4 +1,5 @@
-/* Spans of sampled calls, in a ring. */
+/* Spans of sampled calls, in a ring under a mutex: only sampled calls take
+ * it, so that it costs the others nothing but a counter. */
 #include "base/rpc/call_trace.h"
 
 #include <stdatomic.h>

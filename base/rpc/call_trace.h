@@ -1,9 +1,10 @@
-/* What sampled calls did: spans, kept in a ring, of the calls a process made
- * and of those it handled.
+/* Spans of sampled calls, those that a process made and those that it handled,
+ * in a ring.
  *
  * A call tree shares one trace id, which travels in frames with the span of the
- * caller; a handler's own calls belong to the call it handles by themselves.
- * One root call in so many is sampled; those who send it on need not know.
+ * caller; the calls that a handler makes become children of the call that it
+ * handles, without its help. One root call in `one_in` is sampled; the servers
+ * that handle its children record them too.
  *
  * Threads: any.
  */
@@ -20,7 +21,7 @@ struct buf;
 struct call_trace;
 struct world;
 
-/* The place of the work being done in a tree of calls: the fiber's context. */
+/* The place of the running work in a tree of calls: the fiber's context. */
 struct call_context {
     uint64_t trace_id; /* 0: none. */
     uint32_t span_id;  /* 0: none. */
@@ -49,21 +50,22 @@ struct call_span {
     uint64_t start_ns; /* and monotonic. */
 };
 
-/* A call to be made: @trace_id (0: that of the running fiber's context, or a
- * fresh one if it is this call's turn to be sampled). *@context is what to
- * send. @t may be NULL. */
+/* Begin the span of a call to be made: @trace_id (0: that of the running
+ * fiber's context, or a new one if this call is to be sampled). *@context is
+ * to be sent. @t may be NULL. */
 void call_span_begin(struct call_span *s,
                      struct call_trace *t,
                      struct world *w,
                      uint64_t trace_id,
                      struct call_context *context);
-/* A call to be handled, from @caller: *@context is what the handler's fiber
- * gets. */
+/* Begin the span of a call to be handled, from @caller; *@context is for the
+ * handler's fiber. */
 void call_span_serve(struct call_span *s,
                      struct call_trace *t,
                      struct world *w,
                      const struct call_context *caller,
                      struct call_context *context);
+/* End it and record it with the outcome @status. @peer is copied. */
 void call_span_end(struct call_span *s,
                    uint32_t method,
                    const char *peer,

@@ -1,4 +1,7 @@
-/* Channels by address. */
+/* Channels by address. A call holds its channel by a count that grows only
+ * under the mutex, so that an idle channel can be taken out and closed
+ * without a race; the sweep rides on calls, because without calls no
+ * channels are added. */
 #include "base/rpc/channel_set.h"
 
 #include <stdatomic.h>
@@ -9,22 +12,22 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 
-/* One that no call has used for so long is closed: processes come and go, and
- * their addresses with them. */
+/* A channel that no call used for this time is closed: processes come and
+ * go, and their addresses with them. */
 #define IDLE_NS (UINT64_C(300) * 1000000000)
 
 struct entry {
     struct rpc_channel *channel;
-    atomic_uint users;     /* Calls; they grow under the mutex only. */
+    atomic_uint users;     /* Calls under way; grows under the mutex only. */
     atomic_ullong used_ns; /* When the last call ended. */
 };
 
 struct channel_set {
     struct loop *loop;
     struct rpc_channel_options options;
-    struct mutex mutex;       /* Of what follows. */
+    struct mutex mutex;       /* Guards what follows. */
     struct hash_map channels; /* Address to struct entry, owned. */
-    atomic_ullong swept_ns;   /* Without it. */
+    atomic_ullong swept_ns;   /* Read without it. */
 };
 
 struct channel_set *channel_set_new(const struct rpc_channel_options *opts)
@@ -68,9 +71,9 @@ static void run_on_loop(struct channel_set *s, loop_fn fn, void *arg)
         loop_call(s->loop, "channels", fn, arg);
 }
 
-/* --- closing what is idle ------------------------------------------------ */
+/* --- closing idle channels ----------------------------------------------- */
 
-/* Take one out that is idle; NULL: none is. PRE: the mutex is held. */
+/* Remove and return an idle one, or NULL. PRE: the mutex is held. */
 static struct entry *take_idle(struct channel_set *s, uint64_t now_ns)
 {
     struct hash_slot *slot;
@@ -86,7 +89,7 @@ static struct entry *take_idle(struct channel_set *s, uint64_t now_ns)
     return NULL;
 }
 
-/* Now and then, as calls come: without calls there are no new channels. */
+/* Close idle channels, at most once per interval. */
 static void channel_set_sweep(struct channel_set *s, uint64_t now_ns)
 {
     struct entry *e;
@@ -129,7 +132,7 @@ static struct entry *add_entry(struct channel_set *s, struct slice address)
     return e;
 }
 
-/* It stays until release_entry(). */
+/* Find or add the entry of @address, which stays until release_entry(). */
 static struct entry *hold_entry(struct channel_set *s, struct slice address)
 {
     union hash_value *v;

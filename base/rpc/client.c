@@ -1,18 +1,22 @@
-/* A channel over streams: it connects when it is called, shares its connection
- * among all calls, and connects again when that is lost.
+/* A channel over streams: it connects with its first call, shares the
+ * connection among all calls, and connects again after it is lost. Failures are
+ * remembered for a pause that doubles, so that callers of a dead server fail at
+ * once instead of each waiting for a time-out.
  *
- * One loop owns all of it. A call from elsewhere is run there for its caller.
+ * One loop owns all of it. A call from another thread is run there for its
+ * caller.
  */
 #include <stdio.h>
 
 #include "base/core/panic.h"
 #include "base/rpc/call_trace.h"
-#include "base/rpc/channel.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/handshake.h"
 #include "base/rpc/link.h"
 #include "base/rpc/nearby.h"
 #include "base/rpc/remote.h"
+#include "base/rpc/rpc.h"
+#include "base/rpc/security.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -26,10 +30,10 @@
 #define DEAD_US_DEFAULT            UINT64_C(2500000)
 #define BACKOFF_MIN_US_DEFAULT     UINT64_C(20000)
 #define BACKOFF_MAX_US_DEFAULT     UINT64_C(2000000)
-/* A connection that nobody uses for so long is closed. */
+/* A connection without calls for this time is closed. */
 #define UNUSED_US UINT64_C(60000000)
 
-/* On the stack of one who waits for the connection. */
+/* On the stack of a caller that waits for the connection. */
 struct hopeful {
     struct hopeful *next;
     struct hopeful *prev;
@@ -46,32 +50,26 @@ struct client_vars {
     struct var *bytes_out;
 };
 
-struct client {
-    struct rpc_channel base;
+struct rpc_channel {
     struct loop *loop;
     char *address; /* Owned. */
     struct rpc_channel_options options;
     struct link *link;        /* NULL: there is none. */
-    size_t link_count;        /* This one, and those that are going. */
-    struct fiber *connecting; /* NULL: nobody is. */
-    uint64_t connecting_ns;   /* Since when. */
-    struct hopeful *hopefuls; /* Wait for it. */
+    size_t link_count;        /* This one, and those that are closing. */
+    struct fiber *connecting; /* NULL: no attempt is under way. */
+    uint64_t connecting_ns;   /* When the attempt began. */
+    struct hopeful *hopefuls; /* Callers that wait for it. */
     struct err failure;       /* Why the last try to connect failed. */
     unsigned failure_count;   /* In a row. */
     uint64_t retry_ns;        /* Calls fail at once until then. */
-    bool told_unshared;       /* The log knows that no memory is shared. */
+    bool told_unshared;       /* It was logged that no memory is shared. */
     uint64_t last_call_id;
     size_t caller_count;  /* Fibers inside call_here(). */
-    struct fiber *closer; /* Waits for all of these to be gone. */
+    struct fiber *closer; /* Waits for all of these to end. */
     struct client_vars vars;
 };
 
-static struct client *client_of(struct rpc_channel *base)
-{
-    return CONTAINER_OF(base, struct client, base);
-}
-
-static struct world *world_of(const struct client *c)
+static struct world *world_of(const struct rpc_channel *c)
 {
     return loop_world(c->loop);
 }
@@ -82,7 +80,7 @@ static void client_add_to_var(struct var *v, uint64_t by)
         var_add(v, by);
 }
 
-static void wake_closer(struct client *c)
+static void wake_closer(struct rpc_channel *c)
 {
     if (c->closer)
         fiber_wake(c->closer);
@@ -92,7 +90,7 @@ static void wake_closer(struct client *c)
 
 static void on_lost(void *ctx, const struct err *why)
 {
-    struct client *c = ctx;
+    struct rpc_channel *c = ctx;
     (void)why;
     c->link = NULL;
     client_add_to_var(c->vars.lost, 1);
@@ -100,15 +98,17 @@ static void on_lost(void *ctx, const struct err *why)
 
 static void on_gone(void *ctx, uint64_t bytes_in, uint64_t bytes_out)
 {
-    struct client *c = ctx;
+    struct rpc_channel *c = ctx;
     client_add_to_var(c->vars.bytes_in, bytes_in);
     client_add_to_var(c->vars.bytes_out, bytes_out);
     c->link_count--;
     wake_closer(c);
 }
 
-/* A server of this machine by the shorter way, if it offers that. */
-static int client_reach(struct client *c, struct stream **out, struct err *err)
+/* Connect, through the Unix socket if it is a server of this machine that
+ * offers one. */
+static int
+client_reach(struct rpc_channel *c, struct stream **out, struct err *err)
 {
     char nearby[NEARBY_BYTES];
     if (nearby_address(c->address, nearby) &&
@@ -117,10 +117,11 @@ static int client_reach(struct client *c, struct stream **out, struct err *err)
     return stream_connect(c->address, out, err);
 }
 
-/* How long this try to connect may take. A server that is there answers within
- * milliseconds, and who calls one that is not can often ask another: the first
- * tries are short. Each failure doubles it, for servers that are slow. */
-static uint64_t patience_us(const struct client *c)
+/* How long this attempt to connect may take. A running server answers within
+ * milliseconds, and the caller of one that is gone can often use another, so
+ * the first attempts are short. Each failure doubles the time, for slow
+ * servers. */
+static uint64_t patience_us(const struct rpc_channel *c)
 {
     uint64_t us = PATIENCE_MIN_US;
     for (unsigned i = 0;
@@ -129,7 +130,7 @@ static uint64_t patience_us(const struct client *c)
     return MIN_OF(us, c->options.connect_timeout_us);
 }
 
-static int open_stream(struct client *c,
+static int open_stream(struct rpc_channel *c,
                        struct stream **out,
                        struct sharing *sharing,
                        struct err *err)
@@ -145,8 +146,8 @@ static int open_stream(struct client *c,
     return rc;
 }
 
-/* Attachments go the longer way then, which is worth one line. */
-static void note_unshared(struct client *c, const struct err *why)
+/* Log once that attachments are copied through the socket. */
+static void note_unshared(struct rpc_channel *c, const struct err *why)
 {
     if (why->code && !c->told_unshared)
         log_warn(world_of(c), "rpc", "no shared memory peer=%s why=\"%s\"",
@@ -154,9 +155,9 @@ static void note_unshared(struct client *c, const struct err *why)
     c->told_unshared = why->code != 0;
 }
 
-/* Each failure doubles the pause, and chance spreads those who wait for the
- * same server. */
-static void back_off(struct client *c, int rc, const struct err *err)
+/* Each failure doubles the pause; jitter spreads the clients of the same
+ * server. */
+static void back_off(struct rpc_channel *c, int rc, const struct err *err)
 {
     uint64_t us = c->options.backoff_min_us;
     for (unsigned i = 0; i < c->failure_count && us < c->options.backoff_max_us;
@@ -166,7 +167,7 @@ static void back_off(struct client *c, int rc, const struct err *err)
     us = us / 2 + world_random(world_of(c)) % (us + 1);
     c->failure_count++;
     c->retry_ns = world_mono_ns(world_of(c)) + us * 1000;
-    /* Whoever calls is told that nothing was done. */
+    /* Callers get an error that says that nothing was done. */
     err_copy(&c->failure, err);
     if (rc == ERR_DEADLINE)
         err_set(&c->failure, ERR_UNAVAILABLE, "%s: no connection in time",
@@ -176,8 +177,9 @@ static void back_off(struct client *c, int rc, const struct err *err)
     client_add_to_var(c->vars.connect_failures, 1);
 }
 
-static void
-client_keep_stream(struct client *c, struct stream *s, struct shared_ring *ring)
+static void client_keep_stream(struct rpc_channel *c,
+                               struct stream *s,
+                               struct shared_ring *ring)
 {
     struct link_options o = {.ping_us = c->options.ping_us,
                              .dead_us = c->options.dead_us,
@@ -195,7 +197,7 @@ client_keep_stream(struct client *c, struct stream *s, struct shared_ring *ring)
 
 static void run_connecting(void *arg)
 {
-    struct client *c = arg;
+    struct rpc_channel *c = arg;
     struct err err = ERR_INIT;
     struct sharing sharing = {.refused = ERR_INIT};
     struct stream *s;
@@ -211,16 +213,16 @@ static void run_connecting(void *arg)
     wake_closer(c);
 }
 
-static void start_connecting(struct client *c)
+static void start_connecting(struct rpc_channel *c)
 {
     c->connecting_ns = world_mono_ns(world_of(c));
     c->connecting = fiber_start(c->loop, "rpc connect", run_connecting, c);
     fiber_detach(c->connecting);
 }
 
-/* Until the connection is there, or the try has lasted as long as a call may
- * wait for it. */
-static int park_for_connection(const struct client *c, struct err *err)
+/* Park until the connection is up, or the attempt has lasted as long as a
+ * call may wait for it. */
+static int park_for_connection(const struct rpc_channel *c, struct err *err)
 {
     uint64_t until = c->connecting_ns + c->options.connect_wait_us * 1000;
     uint64_t deadline = fiber_deadline();
@@ -233,7 +235,7 @@ static int park_for_connection(const struct client *c, struct err *err)
     return fiber_check(err);
 }
 
-static int await_connecting(struct client *c, struct err *err)
+static int await_connecting(struct rpc_channel *c, struct err *err)
 {
     struct hopeful self = {.fiber = fiber_self(), .next = c->hopefuls};
     int rc = 0;
@@ -251,8 +253,8 @@ static int await_connecting(struct client *c, struct err *err)
     return rc;
 }
 
-/* Have a connection, or an error that says that nothing was done. */
-static int get_link(struct client *c, struct err *err)
+/* Get a connection, or an error that says that nothing was done. */
+static int get_link(struct rpc_channel *c, struct err *err)
 {
     int rc;
     if (c->link)
@@ -276,7 +278,7 @@ static int get_link(struct client *c, struct err *err)
 
 /* Arguments of rpc_call(), for the loop that runs it. */
 struct remote_call {
-    struct client *client;
+    struct rpc_channel *client;
     uint32_t method;
     const struct rpc_call_options *opts;
     struct slice body;
@@ -290,7 +292,7 @@ struct remote_call {
 };
 
 /* Never 0 while there is a deadline: 0 means none. */
-static uint64_t time_left_us(const struct client *c)
+static uint64_t time_left_us(const struct rpc_channel *c)
 {
     uint64_t deadline = fiber_deadline();
     uint64_t now;
@@ -300,7 +302,7 @@ static uint64_t time_left_us(const struct client *c)
     return deadline > now + 1000 ? (deadline - now) / 1000 : 1;
 }
 
-static int call_linked(struct client *c, struct remote_call *k)
+static int call_linked(struct rpc_channel *c, struct remote_call *k)
 {
     struct link_call call = {.call_id = ++c->last_call_id,
                              .reply_body = k->reply_body,
@@ -331,7 +333,7 @@ static int call_linked(struct client *c, struct remote_call *k)
 static void call_here(void *arg)
 {
     struct remote_call *k = arg;
-    struct client *c = k->client;
+    struct rpc_channel *c = k->client;
     uint64_t outer = fiber_deadline();
     if (k->deadline_ns && (!outer || k->deadline_ns < outer))
         fiber_set_deadline(k->deadline_ns);
@@ -350,7 +352,7 @@ static void call_here(void *arg)
 /* --- the channel --------------------------------------------------------- */
 
 /* The nearer of the caller's deadline and the call's. */
-static uint64_t deadline_of(const struct client *c,
+static uint64_t deadline_of(const struct rpc_channel *c,
                             const struct rpc_call_options *opts)
 {
     uint64_t deadline = fiber_deadline();
@@ -365,7 +367,7 @@ static uint64_t deadline_of(const struct client *c,
     return deadline && deadline < own ? deadline : own;
 }
 
-static bool is_here(const struct client *c)
+static bool is_here(const struct rpc_channel *c)
 {
     return fiber_self() && loop_self() == c->loop;
 }
@@ -386,44 +388,73 @@ static int check_size(const struct remote_call *k, struct err *err)
     return 0;
 }
 
-static int client_channel_call(struct rpc_channel *base,
-                               uint32_t method,
-                               const struct rpc_call_options *opts,
-                               struct slice body,
-                               struct slice attachment,
-                               struct buf *reply_body,
-                               struct buf *reply_attachment,
-                               struct err *err)
+/* Both buffers are present. */
+static int channel_call(struct remote_call *k)
 {
-    struct client *c = client_of(base);
-    struct remote_call k = {.client = c,
-                            .method = method,
-                            .opts = opts,
-                            .body = body,
-                            .attachment = attachment,
-                            .reply_body = reply_body,
-                            .reply_attachment = reply_attachment,
-                            .deadline_ns = deadline_of(c, opts),
-                            .err = err};
-    int rc = check_size(&k, err);
+    struct rpc_channel *c = k->client;
     struct call_span span;
-    if (opts->sent)
-        *opts->sent = false;
+    int rc = check_size(k, k->err);
     if (rc)
         return rc;
-    call_span_begin(&span, c->options.trace, world_of(c), opts->trace_id,
-                    &k.context);
+    k->deadline_ns = deadline_of(c, k->opts);
+    call_span_begin(&span, c->options.trace, world_of(c), k->opts->trace_id,
+                    &k->context);
     if (is_here(c))
-        call_here(&k);
+        call_here(k);
     else
-        loop_call(c->loop, "rpc call", call_here, &k);
-    call_span_end(&span, method, c->address, k.rc);
-    return k.rc;
+        loop_call(c->loop, "rpc call", call_here, k);
+    call_span_end(&span, k->method, c->address, k->rc);
+    return k->rc;
+}
+
+bool rpc_name_is_valid(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (c <= ' ' || c == 0x7f || c == ',')
+            return false;
+    }
+    return name.len > 0 && name.len <= RPC_NAME_BYTES_MAX;
+}
+
+int rpc_call(struct rpc_channel *c,
+             uint32_t method,
+             const struct rpc_call_options *opts,
+             struct slice body,
+             struct slice attachment,
+             struct buf *reply_body,
+             struct buf *reply_attachment,
+             struct err *err)
+{
+    static const struct rpc_call_options no_options;
+    struct buf dropped_body = BUF_INIT;
+    struct buf dropped_attachment = BUF_INIT;
+    struct remote_call k = {
+        .client = c,
+        .method = method,
+        .opts = opts ? opts : &no_options,
+        .body = body,
+        .attachment = attachment,
+        .reply_body = reply_body ? reply_body : &dropped_body,
+        .reply_attachment =
+            reply_attachment ? reply_attachment : &dropped_attachment,
+        .err = err,
+    };
+    int rc;
+    if (k.opts->sent)
+        *k.opts->sent = false;
+    if (k.opts->act_as.len && !rpc_name_is_valid(k.opts->act_as))
+        return err_set(err, ERR_INVALID, "'%.*s' is no principal",
+                       SLICE_ARG(k.opts->act_as));
+    rc = channel_call(&k);
+    buf_close(&dropped_body);
+    buf_close(&dropped_attachment);
+    return rc;
 }
 
 static void close_here(void *arg)
 {
-    struct client *c = arg;
+    struct rpc_channel *c = arg;
     c->closer = fiber_self();
     if (c->connecting)
         fiber_cancel(c->connecting);
@@ -434,9 +465,10 @@ static void close_here(void *arg)
     }
 }
 
-static void free_client(struct rpc_channel *base)
+void rpc_channel_free(struct rpc_channel *c)
 {
-    struct client *c = client_of(base);
+    if (!c)
+        return;
     if (is_here(c))
         close_here(c);
     else
@@ -467,7 +499,7 @@ peer_var(struct vars *v, const char *address, const char *what)
     return vars_get(v, name);
 }
 
-static void open_vars(struct client *c)
+static void open_vars(struct rpc_channel *c)
 {
     struct vars *v = c->options.vars;
     if (!v)
@@ -483,38 +515,33 @@ static void open_vars(struct client *c)
     };
 }
 
-static const struct rpc_channel_ops client_ops = {client_channel_call,
-                                                  free_client};
-
 struct rpc_channel *rpc_channel_new(const char *address,
                                     const struct rpc_channel_options *opts)
 {
-    struct client *c = mem_zalloc(1, sizeof(*c));
+    struct rpc_channel *c = mem_zalloc(1, sizeof(*c));
     PRE(fiber_self());
-    c->base.ops = &client_ops;
     c->loop = loop_self();
     c->address = mem_strdup(address);
     if (opts)
         c->options = *opts;
     set_defaults(&c->options);
     open_vars(c);
-    return &c->base;
+    return c;
 }
 
 int rpc_connect(const char *address, struct rpc_channel **out, struct err *err)
 {
-    struct rpc_channel *base = rpc_channel_new(address, NULL);
-    int rc = get_link(client_of(base), err);
+    struct rpc_channel *c = rpc_channel_new(address, NULL);
+    int rc = get_link(c, err);
     *out = NULL;
     if (rc)
-        rpc_channel_free(base);
+        rpc_channel_free(c);
     else
-        *out = base;
+        *out = c;
     return rc;
 }
 
-bool rpc_channel_is_up(const struct rpc_channel *base)
+bool rpc_channel_is_up(const struct rpc_channel *c)
 {
-    PRE(base->ops == &client_ops);
-    return ((const struct client *)base)->link != NULL; /* Its first member. */
+    return c->link != NULL;
 }

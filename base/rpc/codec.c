@@ -1,5 +1,6 @@
-/* MessagePack: msgpack-c on the way out, a bounds-checked cursor on the way in
- * (https://github.com/msgpack/msgpack/blob/master/spec.md). */
+/* MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md):
+ * msgpack-c for writing, which needs no trust, and our own bounds-checked
+ * cursor for reading. The only file that includes msgpack.h. */
 #include "base/rpc/codec.h"
 
 #include <string.h>
@@ -86,7 +87,8 @@ static void codec_fail(struct codec_reader *r)
     r->p = r->end;
 }
 
-/* @count bytes as a big-endian number; 0 and bad when they are not there. */
+/* Consume @count bytes as a big-endian number; 0 and bad when they are
+ * missing. */
 static uint64_t take_be(struct codec_reader *r, size_t count)
 {
     uint64_t v = 0;
@@ -99,7 +101,7 @@ static uint64_t take_be(struct codec_reader *r, size_t count)
     return v;
 }
 
-/* The next type byte, consumed; 0xc1, which no value has, at the end. */
+/* Consume the next type byte; 0xc1, which no value has, at the end. */
 static unsigned take_tag(struct codec_reader *r)
 {
     if (codec_bytes_left(r) == 0) {
@@ -172,7 +174,7 @@ static int64_t codec_sign_extend(uint64_t v, size_t bytes)
     return (int64_t)(v << shift) >> shift;
 }
 
-/* A number as 64 bits; *@negative tells how to take them. */
+/* Consume a number as 64 bits, which are signed if *@negative. */
 static uint64_t take_integer(struct codec_reader *r, bool *negative)
 {
     unsigned tag = take_tag(r);
@@ -291,7 +293,7 @@ uint32_t codec_get_map(struct codec_reader *r)
     return take_count(r, 0x80, 0xde, 2);
 }
 
-/* Pass over a value that is no container. */
+/* Skip a value that is not a container. */
 static void skip_scalar(struct codec_reader *r, enum codec_type type)
 {
     bool negative;

@@ -1,5 +1,6 @@
-/* Errors inside of messages: a code that the message has, a sentence, and a
- * detail for programs. */
+/* Errors inside of messages: a code that the message carries, a sentence, and a
+ * detail for programs. Texts are cut to the size of struct err, and a detail of
+ * a newer version counts as none. */
 #include "base/rpc/error_reply.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 #define PLAIN_FIELDS  2
 #define DETAIL_FIELDS 5
 
-/* What a handler met on a connection of its own says nothing about the caller's
- * to it: who reads that nobody listens takes the server for dead. */
+/* A detail about one of the handler's own connections is not sent: a caller
+ * that reads "refused" would take the handler's server for dead. */
 static bool detail_is_sent(enum err_detail detail)
 {
     return detail != ERR_DETAIL_NONE && detail != ERR_DETAIL_REFUSED &&

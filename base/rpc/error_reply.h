@@ -1,9 +1,9 @@
 /* Errors inside of messages.
  *
- * An error is [text, hint], and behind it [detail, retry_us, subject] where it
- * has a detail. Readers skip fields that they do not know, and take a detail
- * that they do not know for none: so programs of different versions understand
- * each other's codes and sentences.
+ * An error is [text, hint], followed by [detail, retry_us, subject] if it has a
+ * detail. Readers skip unknown fields and treat an unknown detail as none, so
+ * that programs of different versions understand each other's codes and
+ * sentences.
  *
  * Threads: none of its own; one thread a reader.
  */
@@ -29,8 +29,8 @@ MUST_CHECK int error_reply_get(struct slice body, int status, struct err *err);
 /* How many fields error_fields_put() appends for @e. */
 uint32_t error_fields_count(const struct err *e);
 void error_fields_put(const struct err *e, struct buf *out);
-/* Fill @err (may be NULL) with @code and what the next of @count fields say.
- * Returns how many it has read; where it fails, r->bad is set. */
+/* Fill @err (may be NULL) with @code and the next of @count fields. Returns
+ * how many it read; on failure r->bad is set. */
 uint32_t error_fields_get(struct codec_reader *r,
                           uint32_t count,
                           int code,

@@ -1,4 +1,5 @@
-/* Encoding and checking of frame headers. */
+/* Encoding and checking of frame headers: fixed offsets, so that reading a
+ * header allocates nothing and a hostile one costs 72 bytes. */
 #include "base/rpc/frame.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static uint32_t crc_of_attachment(const struct frame *f)
     return crc;
 }
 
-/* What precedes the body: a byte and the name. */
+/* Bytes that precede the body: the length of act_as, and the name. */
 static size_t act_as_bytes(const struct frame *f)
 {
     return f->act_as.len ? 1 + f->act_as.len : 0;
@@ -61,7 +62,7 @@ size_t frame_head_bytes(const struct frame *f)
     return FRAME_HEADER_BYTES + act_as_bytes(f) + f->body.len;
 }
 
-/* Of the body, with what precedes it. */
+/* Checksum of the body and of act_as before it. */
 static uint32_t crc_of_body(const struct frame *f)
 {
     char len = (char)f->act_as.len;

@@ -4,9 +4,9 @@
  *
  * The body is MessagePack (codec.h); the attachment is raw bytes that nobody
  * parses or copies on the way: a block of a file, a batch of cells. The header
- * has its own checksum, so that a length is believed only after it was checked;
- * body and attachment have theirs. docs/protocols.md has the same grammar with
- * a worked example.
+ * has its own checksum, so that a length is used only after it was verified;
+ * body and attachment have their own. docs/protocols.md has the same grammar
+ * with a worked example.
  *
  * Pure: no I/O. Threads: any.
  */
@@ -33,17 +33,18 @@
 enum frame_kind {
     FRAME_REQUEST = 1,
     FRAME_RESPONSE = 2, /* `status` tells the outcome. */
-    FRAME_CANCEL = 3,   /* The caller of `call_id` has given up. No answer. */
+    FRAME_CANCEL = 3,   /* The caller of `call_id` has given up. Not
+                           answered. */
     FRAME_PING = 4,     /* Answered by FRAME_PONG with the same call_id. */
     FRAME_PONG = 5,
 };
 
 enum frame_flags {
     FRAME_SAMPLED = 1, /* Collect a trace of what this call does. */
-    FRAME_SHARED = 2,  /* Instead of the attachment comes its place, 8 bytes, in
-                          memory that both sides see: shared_ring.h. */
-    FRAME_ACT_AS = 4,  /* Before the body: one byte, the length of a name, and
-                          the name. Requests only. */
+    FRAME_SHARED = 2,  /* The attachment is in shared memory, and its place,
+                          8 bytes, follows instead: shared_ring.h. */
+    FRAME_ACT_AS = 4,  /* The body is preceded by one byte, the length of a
+                          name, and the name. Requests only. */
 };
 
 struct file;
@@ -63,10 +64,10 @@ struct frame {
     struct slice act_as;     /* "": the caller itself. Borrowed. */
     struct slice body;       /* Borrowed. */
     struct slice attachment; /* Borrowed. */
-    const struct slice *parts; /* To send: more of the attachment, behind it. */
+    const struct slice *parts; /* To send: further parts of the attachment. */
     size_t part_count;
-    struct file *file; /* To send: NULL, or all of the attachment is the range
-                          behind, and its checksum is known. */
+    struct file *file; /* To send: NULL, or the whole attachment is the range
+                          below, and its checksum is known. */
     uint64_t file_offset;
     size_t file_bytes;
     uint32_t body_crc; /* As received: for frame_verify(). */
@@ -78,7 +79,8 @@ struct frame {
  * wire. PRE: body (with act_as) and attachment are within their limits. */
 void frame_encode_header(const struct frame *f,
                          char header[FRAME_HEADER_BYTES]);
-/* Its bytes with act_as and body, and all of them. PRE: as above. */
+/* The length of header, act_as and body together, and their bytes. PRE: as
+ * above. */
 size_t frame_head_bytes(const struct frame *f);
 void frame_encode_head(const struct frame *f, char *head);
 /* Set FRAME_SHARED in a header that was written. */
@@ -92,11 +94,11 @@ MUST_CHECK int frame_decode_header(const char header[FRAME_HEADER_BYTES],
                                    struct frame *f,
                                    struct err *err);
 
-/* Take act_as off the front of a body that was received and verified. Errors:
+/* Split act_as from the front of a received and verified body. Errors:
  * ERR_CORRUPT (no valid name, or not a request). */
 MUST_CHECK int frame_take_act_as(struct frame *f, struct err *err);
 
-/* Compare the checksums of what was received with those in the header. Errors:
+/* Compare checksums of the received bytes with those in the header. Errors:
  * ERR_CORRUPT names the part. */
 MUST_CHECK int frame_verify(const struct frame *f,
                             uint32_t body_crc,

@@ -1,4 +1,7 @@
-/* Reading frames from a stream. */
+/* Reading frames from a stream. Small frames are read many at a time into a
+ * buffer; the payload of a large one is received in place. Memory for a
+ * payload grows as its bytes arrive, so that a header alone reserves
+ * nothing. */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -9,13 +12,13 @@
 #include "base/rpc/shared_ring.h"
 #include "base/runtime/stream.h"
 
-/* What one read may take: many small frames, or the start of a large one. */
+/* Bytes of one read: many small frames, or the start of a large one. */
 #define READ_BUFFER_BYTES ((size_t)64 << 10)
 /* The same after a large frame. */
 #define READ_AHEAD_BYTES ((size_t)1 << 10)
 #define BULK_BYTES       ((size_t)16 << 10)
-/* A payload's memory grows by this much as its bytes arrive, so that a header
- * alone makes nobody allocate. */
+/* A payload's memory grows by this much as its bytes arrive, so that a
+ * header alone reserves nothing. */
 #define PAYLOAD_STEP_BYTES ((size_t)1 << 20)
 
 void frame_reader_init(struct frame_reader *r,
@@ -33,7 +36,8 @@ void frame_reader_close(struct frame_reader *r)
 
 /* --- bytes --------------------------------------------------------------- */
 
-/* Wait for bytes; when none come in time, ask whether to go on. */
+/* Park until bytes arrive; idle() decides what happens when none come in
+ * time. */
 static int frame_reader_wait(struct frame_reader *r, struct err *err)
 {
     int rc = stream_wait_readable(r->stream, err);
@@ -48,7 +52,7 @@ static int frame_reader_ended(const struct frame_reader *r, struct err *err)
                    stream_peer(r->stream));
 }
 
-/* Read what there is: *@got 0 only when the stream has ended. */
+/* Read at least one byte: *@got 0 only when the stream has ended. */
 static int read_some(struct frame_reader *r,
                      char *dst,
                      size_t len,
@@ -69,8 +73,8 @@ static int read_some(struct frame_reader *r,
     return rc;
 }
 
-/* Have at least @want bytes in the buffer; *end when the stream ends with none
- * there. */
+/* Fill the buffer to at least @want bytes; *end if the stream ends before
+ * the first. */
 static int frame_reader_fill(struct frame_reader *r,
                              size_t want,
                              bool *end,
@@ -105,7 +109,7 @@ frame_reader_charge(struct frame_reader *r, size_t bytes, struct err *err)
     return r->charge && bytes ? r->charge(r->ctx, bytes, err) : 0;
 }
 
-/* Replace @out by the next @len bytes. */
+/* Replace the contents of @out by the next @len bytes. */
 static int read_payload(struct frame_reader *r,
                         size_t len,
                         struct buf *out,
@@ -113,6 +117,7 @@ static int read_payload(struct frame_reader *r,
 {
     size_t have = MIN_OF(len, r->end - r->begin);
     int rc;
+    INVARIANT(r->begin <= r->end);
     buf_clear(out);
     if (len)
         buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
@@ -165,8 +170,8 @@ int frame_reader_body(struct frame_reader *r,
     return rc ? rc : frame_take_act_as(f, err);
 }
 
-/* Read where the attachment of @f is in the shared memory, and let *@from point
- * there: until shared_ring_taken(). */
+/* Read the place of the attachment of @f in the shared memory; *@from is
+ * valid until shared_ring_taken(). */
 static int find_shared(struct frame_reader *r,
                        const struct frame *f,
                        uint64_t *place,
@@ -222,7 +227,7 @@ int frame_reader_attachment(struct frame_reader *r,
                         crc32c(f->attachment.data, f->attachment.len), err);
 }
 
-/* Take up to @len bytes that are there already, or come, to @dst. */
+/* Copy up to @len buffered or arriving bytes to @dst. */
 static int take_some(struct frame_reader *r,
                      char *dst,
                      size_t len,
@@ -284,7 +289,7 @@ int frame_reader_sink(struct frame_reader *r,
         if (rc)
             return rc;
         if (got == 0)
-            continue; /* The sink may have gone during the wait. */
+            continue; /* The sink may have been withdrawn during the wait. */
         crc = crc32c_extend(crc, dst, got);
         if (to)
             to->len += got;

@@ -1,4 +1,7 @@
-/* Writing frames to a stream: a queue, and a fiber that empties it. */
+/* Writing frames to a stream: a queue, and a fiber that empties it with one
+ * writev() for many frames. Attachments are sent from their owners' memory;
+ * an owner that must leave before (its deadline passed) disowns the frame,
+ * and only then are the bytes copied. */
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -18,25 +21,26 @@
 /* A frame in the queue, or being written. */
 struct frame_item {
     struct frame_item *next;
-    struct buf owned;    /* First of its attachment. */
+    struct buf owned;    /* First part of its attachment. */
     struct slice *parts; /* The rest; borrowed. At the end of `head`. */
     size_t part_count;
-    struct slice *batch; /* While written: where `parts` are there. */
-    struct file *file;   /* NULL, or what follows the head; borrowed. */
+    struct slice *batch; /* While it is written: where `parts` begin in
+                            w->batch. */
+    struct file *file;   /* NULL, or the attachment; borrowed. */
     uint64_t file_offset;
     size_t file_bytes;
     char *copy;                 /* Of the parts, after disowning. Owned. */
     void (*release)(void *ctx); /* Of the parts' owner, */
     void *ctx;
-    struct frame_item **handle;    /* who knows the frame by this. */
-    size_t bytes;                  /* All of it. */
+    struct frame_item **handle;    /* and its pointer to the frame. */
+    size_t bytes;                  /* Of the whole frame. */
     char place[FRAME_PLACE_BYTES]; /* Where the attachment is, if shared. */
     bool shared;
     size_t head_bytes;
     char *head; /* Header and body; in the same memory. */
 };
 
-/* On the stack of one who waits for room. */
+/* On the stack of a sender that waits for room. */
 struct frame_sender {
     struct frame_sender *next;
     struct frame_sender *prev;
@@ -45,7 +49,7 @@ struct frame_sender {
 
 /* --- items --------------------------------------------------------------- */
 
-/* Memory for @head_bytes and @part_count slices behind the struct. */
+/* One allocation: the struct, @head_bytes and @part_count slices. */
 static struct frame_item *new_item(size_t head_bytes, size_t part_count)
 {
     size_t parts_bytes = part_count * sizeof(struct slice);
@@ -57,7 +61,7 @@ static struct frame_item *new_item(size_t head_bytes, size_t part_count)
     return i;
 }
 
-/* Nobody needs the borrowed slices any more. */
+/* Tell the owner that the borrowed slices are no longer needed. */
 static void let_go(struct frame_item *i)
 {
     if (i->handle)
@@ -104,14 +108,15 @@ void frame_writer_abandon(struct frame_writer *w)
 
 /* --- the writing fiber --------------------------------------------------- */
 
-/* At most; with header and body, and the place where it may be shared. */
+/* Most slices that @i takes: its head, its parts, and the place if it is
+ * shared. */
 static size_t slices_of(const struct frame_item *i)
 {
     size_t own = i->owned.len || i->file ? 2 : 1;
     return own + i->part_count;
 }
 
-/* Describe @i from w->batch[at] on; returns where the next one begins. */
+/* Fill w->batch with @i from index @at on; returns the next index. */
 static size_t
 frame_writer_describe(struct frame_writer *w, struct frame_item *i, size_t at)
 {
@@ -141,8 +146,8 @@ static char *put_bytes(char *to, struct slice s)
     return to + s.len;
 }
 
-/* The bytes that follow the head of @i, to @to. False: the file does not give
- * them. Parks, should the page cache have lost them. */
+/* Copy the attachment of @i to @to. False if its file cannot be read. Parks
+ * if the page cache has dropped it. */
 static bool put_attachment(const struct frame_item *i, char *to)
 {
     size_t got = 0;
@@ -156,9 +161,9 @@ static bool put_attachment(const struct frame_item *i, char *to)
     return true;
 }
 
-/* Copy the attachment to memory that the other side sees, if it is of a size to
- * be worth that and there is room. A range of a file too: that is one copy,
- * where a socket makes one as well, a page at a time. */
+/* Copy the attachment to shared memory if it is large enough and there is
+ * room. Ranges of files too: that is one copy, and a socket would make one
+ * as well, page by page. */
 static void try_share(struct frame_writer *w, struct frame_item *i)
 {
     size_t bytes = i->bytes - i->head_bytes;
@@ -176,8 +181,8 @@ static void try_share(struct frame_writer *w, struct frame_item *i)
     buf_close(&i->owned);
 }
 
-/* Write the oldest items in one go; one that a file belongs to ends it. PRE:
- * there is one. */
+/* Write the oldest items by one call; one with a file is the last of them.
+ * PRE: there is one. */
 static void write_batch(struct frame_writer *w)
 {
     struct frame_item *items[BATCH_ITEMS_MAX];
@@ -349,7 +354,7 @@ void frame_writer_post(struct frame_writer *w, struct frame *f)
         frame_writer_enqueue(w, f, NULL);
 }
 
-/* --- giving up ----------------------------------------------------------- */
+/* --- abandoning ---------------------------------------------------------- */
 
 static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
 {
@@ -364,7 +369,8 @@ static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
     return true;
 }
 
-/* The write in progress reads its slices again after each wait. */
+/* Replace the slices of @i by a copy; the write in progress reads them again
+ * after each wait. */
 static void send_from_copy(struct frame_item *i)
 {
     size_t bytes = 0;

@@ -1,4 +1,7 @@
-/* What a connection says before its first frame. */
+/* The first bytes of a connection: hello, challenge, proof, welcome, as
+ * security.h and docs/protocols.md describe. Both sides' nonces and a label
+ * of the side are part of each proof, so that no proof can be replayed or
+ * reflected. */
 #include "base/rpc/handshake.h"
 
 #include <string.h>
@@ -19,7 +22,7 @@
 #define CHALLENGE_MAGIC UINT32_C(0x41505251) /* "QRPA" */
 #define WELCOME_MAGIC   UINT32_C(0x57505251) /* "QRPW" */
 
-/* Labels keep a proof of one side from passing for the other's. */
+/* Labels keep a proof of one side from being accepted as the other's. */
 #define CLIENT_LABEL "quarry rpc client 1"
 #define SERVER_LABEL "quarry rpc server 1"
 
@@ -82,7 +85,7 @@ static int write_bytes(struct stream *s, struct slice bytes, struct err *err)
     return stream_write(s, &bytes, 1, err);
 }
 
-/* The segment that this side would share; NULL where it cannot. */
+/* The segment that this side offers to share; NULL if it cannot. */
 static struct shared_memory *make_segment(const struct stream *s,
                                           struct sharing *sharing)
 {
@@ -144,7 +147,7 @@ int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
 
 /* --- the server ---------------------------------------------------------- */
 
-/* A hello's bytes and what they say. */
+/* A hello: its bytes, and the decoded fields. */
 struct greeting {
     char bytes[HANDSHAKE_HELLO_BYTES + 2 * RPC_NAME_BYTES_MAX];
     size_t len;
@@ -172,7 +175,7 @@ static int read_hello(struct stream *s,
                 : 0;
 }
 
-/* Names go to logs, lists of rights and terminals as they are. */
+/* Names appear unescaped in logs, access lists and terminals. */
 static bool is_printable_name(struct slice name)
 {
     struct buf shown = BUF_INIT;
@@ -216,7 +219,8 @@ static void start_answer(char *p, uint32_t magic, unsigned status)
     p[ANSWER_AT_STATUS] = (char)status;
 }
 
-/* Did the client make @got with one of the keys? Ours is made with the same. */
+/* True if @got was made with one of the keys; our own proof then uses the
+ * same key. */
 static bool check_proof(const struct rpc_security *sec,
                         const struct slice parts[2],
                         const unsigned char got[HANDSHAKE_PROOF_BYTES],
@@ -234,7 +238,7 @@ static bool check_proof(const struct rpc_security *sec,
     return right;
 }
 
-/* Challenge the client and check its proof; ours goes to @proof. */
+/* Challenge the client, check its proof, and set @proof to our own. */
 static int handshake_challenge(const struct rpc_security *sec,
                                struct stream *s,
                                const struct greeting *g,
@@ -261,7 +265,7 @@ static int handshake_challenge(const struct rpc_security *sec,
     return 0;
 }
 
-/* Tell a client why, where that gives nothing away. */
+/* Send a client the reason, if that reveals nothing. */
 static void handshake_refuse(const struct rpc_security *sec,
                              struct stream *s,
                              enum handshake_refusal why)
@@ -274,7 +278,7 @@ static void handshake_refuse(const struct rpc_security *sec,
     (void)!write_bytes(s, slice_make(answer, sizeof(answer)), NULL);
 }
 
-/* The last word; and the exchange that it promises. */
+/* Send the welcome, and exchange the segments if it promises that. */
 static int handshake_welcome(struct stream *s,
                              bool shares,
                              char answer[HANDSHAKE_WELCOME_BYTES],
@@ -368,7 +372,7 @@ int handshake_accept(const struct rpc_security *sec,
 
 /* --- the client ---------------------------------------------------------- */
 
-/* A server that hangs up without a word may have its reasons, or be dying. */
+/* A server that hangs up without an answer may have refused, or be stopping. */
 static int hung_up(int rc, const char *address, struct err *err)
 {
     if (rc != ERR_CLOSED)
@@ -400,7 +404,8 @@ static int check_answer(const char *p,
     return 0;
 }
 
-/* Answer the server's challenge; the proof it owes us goes to @owed. */
+/* Answer the server's challenge; @owed is the proof that the server must
+ * send. */
 static int handshake_prove(const struct rpc_security *sec,
                            const char *address,
                            struct stream *s,
@@ -447,7 +452,7 @@ static int handshake_introduce(const struct rpc_security *sec,
     return rc;
 }
 
-/* Say what we are, and share what both sides can. */
+/* Exchange hello and welcome, and share memory if both sides can. */
 static int handshake_meet(const struct rpc_security *sec,
                           const char *address,
                           struct stream *s,

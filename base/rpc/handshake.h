@@ -1,13 +1,13 @@
-/* What a connection says before its first frame: version, cluster, and the
- * proof that security.h asks for. Private to base/rpc. docs/protocols.md has
+/* The first bytes of a connection, before any frame: version, cluster, and the
+ * proof that security.h requires. Private to base/rpc. docs/protocols.md has
  * the grammar.
  *
  *     none, tls   client: hello                     server: welcome
  *     key         client: hello    server: challenge
  *                 client: proof                     server: welcome
  *
- * With a key the server says nothing but a random challenge before the client
- * has proved itself, and closes without a word when it does not.
+ * With a key the server sends only a random challenge before the client is
+ * authenticated, and closes without an answer if it fails.
  */
 #ifndef BASE_RPC_HANDSHAKE_H
 #define BASE_RPC_HANDSHAKE_H
@@ -29,7 +29,7 @@ struct stream;
 
 /* Why a client is refused. */
 #define HANDSHAKE_REFUSALS(X)                                                  \
-    X(PROTOCOL, "protocol") /* It speaks something else. */                    \
+    X(PROTOCOL, "protocol") /* It speaks another protocol. */                  \
     X(VERSION, "version")                                                      \
     X(CLUSTER, "cluster")                                                      \
     X(KIND, "kind")     /* Of security. */                                     \
@@ -44,11 +44,13 @@ enum handshake_refusal {
     HANDSHAKE_REFUSAL_COUNT
 };
 
+/* "protocol", "version" and so on: the end of a counter's name. */
 const char *handshake_refusal_name(enum handshake_refusal r);
 
-/* What came of sharing memory. */
+/* The outcome of sharing memory. */
 struct sharing {
-    struct shared_ring *ring; /* Owned; NULL: attachments go the frames' way. */
+    struct shared_ring *ring; /* Owned; NULL: attachments travel with their
+                                 frames. */
     struct err refused;       /* Why this side could not; code 0: it could. */
 };
 
@@ -69,20 +71,20 @@ MUST_CHECK int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
                             size_t *more,
                             struct err *err);
 
-/* Prove ourselves over the new connection *@s, which may be replaced by an
- * encrypted one over it. @sec may be NULL. Memory that cannot be shared is no
- * failure. On failure *@s is closed, and it and the ring are NULL.
- * Parks, until the fiber's deadline. Errors: ERR_DENIED (it says why, or could
- * not prove itself), ERR_UNAVAILABLE (it hung up), ERR_UNSUPPORTED (version),
- * those of the stream. */
+/* Authenticate this side over the new connection *@s, which may be replaced
+ * by an encrypted one over it. @sec may be NULL. Failing to share memory is
+ * not an error. On failure *@s is closed, and it and the ring are NULL.
+ * Parks, until the fiber's deadline. Errors: ERR_DENIED (with the server's
+ * reason, or it could not authenticate itself), ERR_UNAVAILABLE (it hung
+ * up), ERR_UNSUPPORTED (version), those of the stream. */
 MUST_CHECK int handshake_connect(const struct rpc_security *sec,
                                  const char *address,
                                  struct stream **s,
                                  struct sharing *sharing,
                                  struct err *err);
 
-/* Let the client at *@s prove itself; who it is goes to @principal. As above;
- * *@why is set on failure. */
+/* Authenticate the client at *@s and set @principal. As above; *@why is set
+ * on failure. */
 MUST_CHECK int handshake_accept(const struct rpc_security *sec,
                                 struct stream **s,
                                 char principal[RPC_NAME_BYTES_MAX + 1],

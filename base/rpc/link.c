@@ -1,12 +1,12 @@
 /* One connection of a channel.
  *
- * The caller queues its request and parks; the reading fiber takes answers in
- * whatever order they come, puts each where its caller wants it and wakes it. A
- * caller that gives up tells the server so and forgets the call; an answer that
- * is late then finds nobody and is dropped.
+ * The caller queues its request and parks; the reading fiber receives answers
+ * in any order, stores each in its caller's buffers and wakes the caller. A
+ * caller that gives up sends a cancel frame and leaves; a late answer is then
+ * dropped.
  *
- * Between answers the reading fiber looks, every ping_us, whether anything
- * came: if not it pings, and after dead_us it takes the peer for dead.
+ * Every ping_us without bytes the reading fiber sends a ping; after dead_us
+ * without bytes it declares the peer dead.
  */
 #include "base/rpc/link.h"
 
@@ -26,14 +26,14 @@ struct link {
     struct frame_writer writer;
     struct fiber *fiber;        /* Reads. */
     struct hash_map calls;      /* Call id to struct link_call. */
-    struct link_call *receiver; /* Whose attachment is being read, and where */
-    struct rpc_sink *sink;      /* to; NULL: it is dropped. */
+    struct link_call *receiver; /* The call whose attachment is being read, */
+    struct rpc_sink *sink;      /* and its sink; NULL: it is dropped. */
     size_t caller_count;        /* Fibers inside link_call(). */
-    struct err lost;            /* Why it is lost; code 0: it is not. */
-    uint64_t bytes_seen;        /* Of the reader, at the last look. */
-    uint64_t silent_us;         /* Since when nothing came, in looks. */
-    uint64_t unused_us;         /* Since when nobody called. */
-    bool was_used;              /* Since the last look. */
+    struct err lost;            /* Why it was lost; code 0: it is not. */
+    uint64_t bytes_seen;        /* Of the reader, at the last check. */
+    uint64_t silent_us;         /* Time without bytes. */
+    uint64_t unused_us;         /* Time without calls. */
+    bool was_used;              /* Since the last check. */
 };
 
 /* --- answers ------------------------------------------------------------- */
@@ -45,8 +45,8 @@ static void link_finish(struct link_call *k, int rc)
     fiber_wake(k->fiber);
 }
 
-/* Add @from to @to; without a copy where that was empty. @from is left with
- * contents of no interest. */
+/* Append @from to @to; an empty @to swaps buffers instead. The contents of
+ * @from are undefined afterwards. */
 static void hand_over(struct buf *to, struct buf *from)
 {
     struct buf old = *to;
@@ -64,16 +64,16 @@ static struct link_call *link_find(struct link *l, uint64_t call_id)
     return v ? v->pointer : NULL;
 }
 
-/* The call that is being received ends here. */
+/* End the call whose answer is being received. */
 static void link_refuse(struct link *l, const struct frame *f, int rc)
 {
     hash_map_remove(&l->calls, hash_key_u64(&f->call_id), NULL);
     link_finish(l->receiver, rc);
 }
 
-/* Read the attachment of @f to where the call wants it. Its caller may give up
- * meanwhile. A checksum that is wrong is the call's affair alone: where the
- * next frame begins is known from the header, which was right. */
+/* Read the attachment of @f into the call's buffer or sink. Its caller may
+ * give up meanwhile. A wrong checksum fails only this call: the header,
+ * which was right, says where the next frame begins. */
 static int link_receive(struct link *l,
                         struct frame *f,
                         struct buf *attachment,
@@ -125,7 +125,7 @@ static void link_deliver(struct link *l,
     link_finish(k, 0);
 }
 
-/* A server that does not read what it asks for gets no more of it. */
+/* A server that does not read its pongs gets no more of them. */
 static void link_pong(struct link *l, const struct frame *f)
 {
     if (frame_writer_is_full(&l->writer))
@@ -248,7 +248,7 @@ struct link *link_start(struct stream *s,
     l->options = *o;
     l->stream = s;
     l->ring = ring;
-    /* Keys lie in the calls: each leaves the map before it goes. */
+    /* Keys are in the calls: each leaves the map before it returns. */
     hash_map_init(&l->calls, HASH_KEYS_BORROWED);
     frame_reader_init(&l->reader, s, ring);
     l->reader.idle = link_look;
@@ -266,7 +266,7 @@ void link_close(struct link *l)
 
 /* --- calls --------------------------------------------------------------- */
 
-/* The caller goes: nothing of its memory may be touched any more. */
+/* The caller returns: its memory must not be touched any more. */
 static void link_forget(struct link *l, struct link_call *k)
 {
     bool unsent = k->item && frame_writer_disown(&l->writer, k->item);
@@ -282,8 +282,8 @@ static void link_forget(struct link *l, struct link_call *k)
                                                       .call_id = k->call_id});
 }
 
-/* Also waits until the request's slices are not needed: an answer may come
- * before all of a request has been sent. */
+/* Park until the answer is complete and the request's slices are no longer
+ * needed: an answer may come before all of its request was sent. */
 static int link_await(struct link *l, struct link_call *k)
 {
     int rc = 0;
@@ -309,6 +309,8 @@ static int link_send(struct link *l, struct frame *f, struct link_call *k)
 int link_call(struct link *l, struct frame *f, struct link_call *k)
 {
     int rc;
+    bool added;
+    PRE(k->call_id && !k->done);
     k->fiber = fiber_self();
     f->call_id = k->call_id;
     l->caller_count++;
@@ -316,9 +318,11 @@ int link_call(struct link *l, struct frame *f, struct link_call *k)
     rc = l->lost.code ? err_copy(k->err, &l->lost) : link_send(l, f, k);
     if (rc == 0) {
         k->queued = true;
-        hash_map_put(&l->calls, hash_key_u64(&k->call_id), NULL)->pointer = k;
+        hash_map_put(&l->calls, hash_key_u64(&k->call_id), &added)->pointer = k;
+        INVARIANT(added); /* Ids are not used twice on a connection. */
         rc = link_await(l, k);
     }
+    INVARIANT(!hash_map_get(&l->calls, hash_key_u64(&k->call_id))); /* INV-1 */
     l->caller_count--;
     if (l->lost.code && l->caller_count == 0)
         fiber_wake(l->fiber);

@@ -1,8 +1,15 @@
 /* One connection of a channel: requests out, answers back to their callers.
  * Private to base/rpc.
  *
- * A link lives from a finished handshake to its loss, and then as long as
- * somebody is inside a call on it. One loop.
+ * A link lives from the end of the handshake to its loss, and then until the
+ * last call on it has returned. One loop.
+ *
+ * Invariants
+ *     INV-1. A call is in the link's map from queueing its request until its
+ *            answer, its caller's end or the loss of the link, whichever is
+ *            first.
+ *     INV-2. Nothing of a caller's memory is touched after its link_call()
+ *            returned.
  */
 #ifndef BASE_RPC_LINK_H
 #define BASE_RPC_LINK_H
@@ -14,7 +21,7 @@
 struct link;
 struct shared_ring;
 
-/* A call that waits for its answer: on the stack of its caller. */
+/* A call that waits for its answer, on the stack of its caller. */
 struct link_call {
     uint64_t call_id;
     struct fiber *fiber;
@@ -31,20 +38,20 @@ struct link_call {
 struct link_options {
     uint64_t ping_us;
     uint64_t dead_us;
-    uint64_t idle_us; /* Without calls for so long: closed. */
+    uint64_t idle_us; /* Without calls for this time, it is closed. */
     /* The link is lost (its reason in @why) and takes no more calls. */
     void (*lost)(void *ctx, const struct err *why);
-    /* It is gone, with its memory. */
+    /* It was freed. */
     void (*gone)(void *ctx, uint64_t bytes_in, uint64_t bytes_out);
     void *ctx;
 };
 
-/* Take over the connected @s, and @ring (may be NULL). Owned by itself: see
- * link_close(). */
+/* A link over the connected @s and @ring (may be NULL), both owned by it. It
+ * frees itself: see link_close(). */
 struct link *link_start(struct stream *s,
                         struct shared_ring *ring,
                         const struct link_options *o);
-/* Lose it now; `gone` is called once its callers have left. */
+/* Lose it now; `gone` is called once its callers have returned. */
 void link_close(struct link *l);
 
 /* Send @f, with @k->call_id, and wait for the answer. Parks. Errors: the

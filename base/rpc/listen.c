@@ -1,12 +1,14 @@
-/* Accepting connections, counting them and those who are refused. */
+/* Accepting connections, and the counters of accepted and refused ones. A
+ * loopback server also listens on a Unix socket (nearby.h). Without security
+ * a listener must be local, which is checked here once for all servers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/rpc/channel.h"
 #include "base/rpc/nearby.h"
 #include "base/rpc/security_internal.h"
 #include "base/rpc/serve.h"
+#include "base/rpc/server.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
@@ -73,7 +75,7 @@ static void run_sweeping(void *arg)
     serve_sweep(arg);
 }
 
-/* What cannot be had is done without. */
+/* Failing to listen there is not an error: clients use TCP. */
 static void listen_nearby(struct rpc_listener *l)
 {
     char address[NEARBY_BYTES];
@@ -129,7 +131,7 @@ static void open_vars(struct serve_vars *out, struct vars *v)
     }
 }
 
-/* Without security nobody but this machine may come. */
+/* Without security only local addresses are allowed. */
 static int check_address(const struct stream_listener *l,
                          const struct rpc_security *s,
                          struct err *err)

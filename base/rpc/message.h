@@ -1,8 +1,8 @@
 /* Reading bodies that are arrays of fields in a fixed order (codec.h).
  *
- * A message is read between message_begin() and message_end(), which passes
- * over fields that a newer writer has added. A bound that is broken makes the
- * reader bad, and the message corrupt.
+ * A message is read between message_begin() and message_end(), which skips
+ * fields that a newer writer has added. A violated bound makes the reader bad,
+ * and the message corrupt.
  *
  * Threads: none of its own; one thread a reader.
  */

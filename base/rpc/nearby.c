@@ -1,4 +1,5 @@
-/* Where a loopback server is reached without TCP. */
+/* The Unix address of a loopback server: an abstract name made from its TCP
+ * address, so that clients find it without a file or a directory. */
 #include "base/rpc/nearby.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* An answer whose attachment is part of a file. */
+/* An answer whose attachment is a range of a file: sent from the page cache
+ * without a copy in this process. A handler that fails afterwards, or a
+ * connection that ends, releases the range all the same. */
 #include "base/rpc/reply_file.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,4 @@
-/* The part of a file that a handler answers with. Private to base/rpc. */
+/* The range of a file that is a call's answer. Private to base/rpc. */
 #ifndef BASE_RPC_REPLY_FILE_H
 #define BASE_RPC_REPLY_FILE_H
 
@@ -13,7 +13,8 @@ struct rpc_reply_file {
     void *ctx;
 };
 
-/* The answer has been sent, or never will be. Any number of times. */
+/* Call release() if the range was not released yet: the answer has been
+ * sent, or never will be. */
 void reply_file_release(struct rpc_reply_file *p);
 
 #endif /* BASE_RPC_REPLY_FILE_H */

@@ -1,4 +1,6 @@
-/* The principals of the cluster itself. */
+/* The principals of the cluster itself. The list is short and fixed for the
+ * life of the process; it is searched for every guarded call, so it is plain
+ * memory without a lock. */
 #include "base/rpc/roles.h"
 
 #include <string.h>
@@ -27,7 +29,8 @@ struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
     struct cluster_roles *r = mem_zalloc(1, sizeof(*r));
     struct slice list = slice_str(trusted ? trusted : "");
     r->proved = strcmp(rpc_security_kind_name(security), "tls") == 0;
-    if (r->proved) /* Who has no name of his own is called so, too. */
+    if (r->proved) /* Peers without a name of their own are called this as
+                      well. */
         roles_add(r, slice_str(rpc_security_cluster(security)));
     roles_add(r, slice_str(rpc_security_principal(security)));
     while (list.len > 0) {

@@ -1,12 +1,12 @@
-/* Who of those that call is the cluster itself: its masters, tablet servers and
+/* The principals of the cluster itself: its masters, tablet servers and
  * workers, which give each other orders and may read and write all tables.
  *
- * With certificates a principal is proved, and the cluster's are those with its
- * name, this process's own, and what its configuration names. Without them they
- * are the last two, and whoever knows the cluster's key (or reaches a port on
- * loopback, where there is none) may give the orders of a role: the name he
- * gives himself then says no more than what he means to do, and lists of rights
- * keep honest people from mistakes.
+ * With certificates a principal is proved; the cluster's are those with its
+ * name, this process's own, and those that its configuration names. Without
+ * certificates they are the last two, and every holder of the cluster's key
+ * (or, on loopback without a key, every process) may give the orders of a role:
+ * names are then claims, and access lists only prevent mistakes of honest
+ * users.
  *
  * Threads: immutable once made; any.
  */
@@ -22,26 +22,26 @@ struct buf;
 struct cluster_roles;
 struct rpc_security;
 
-/* Those of @security, and the names in @trusted (with commas; may be NULL).
- * Owned. */
+/* The roles of @security, and the names in @trusted (separated by commas;
+ * may be NULL). Owned. */
 struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
                                         const char *trusted);
 void cluster_roles_free(struct cluster_roles *r); /* NULL is allowed. */
 
-/* Is @principal the cluster itself? "", a call inside of the process, is. @r
- * may be NULL: everybody is. */
+/* True if @principal is the cluster itself, as is "", a call inside the
+ * process. NULL as @r: everybody is. */
 bool cluster_roles_has(const struct cluster_roles *r, struct slice principal);
-/* May it give orders that only roles give? So may all whose names are not
+/* True if it may give the orders of a role; always, where names are not
  * proved. */
 bool cluster_roles_may_order(const struct cluster_roles *r,
                              struct slice principal);
-/* May it make calls on behalf of others? The cluster may; where names are not
- * proved everybody may, who could as well give himself the other name. Takes
- * struct cluster_roles: for rpc_server_let_act(). */
+/* True if it may make calls on behalf of others: the cluster, and everybody
+ * where names are not proved, since anyone could claim the other name there.
+ * @roles is a struct cluster_roles: for rpc_server_let_act(). */
 bool cluster_roles_may_act(void *roles, struct slice principal);
-/* Are names proved? */
+/* True if names are proved by certificates. */
 bool cluster_roles_are_proved(const struct cluster_roles *r);
-/* All names, a line each: a list of chubby-lite. */
+/* Append all names, a line each: an access list of chubby-lite. */
 void cluster_roles_put(const struct cluster_roles *r, struct buf *out);
 
 #endif /* BASE_RPC_ROLES_H */

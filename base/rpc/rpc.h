@@ -1,5 +1,5 @@
-/* Calls between components: a service is a table of methods, a channel reaches
- * one in another process.
+/* Calls between components: a service is a table of methods, and a channel
+ * reaches a service of another process.
  *
  *     struct rpc_channel *c = rpc_channel_new(address, &options);
  *     codec_put_str(&request, name);
@@ -29,42 +29,43 @@ struct world;
 /* Slices of one attachment. */
 #define RPC_PARTS_MAX 10
 
-/* The CRC32C of an attachment, where somebody knows it already. */
+/* The CRC32C of an attachment, if it is known already. */
 struct rpc_crc {
     bool known;
     uint32_t value;
 };
 
-/* What a handler sees of a call. Everything is borrowed until it returns. */
+/* A call, as its handler sees it. Everything is borrowed until it returns. */
 struct rpc_call {
     uint32_t method;
     struct slice body;             /* MessagePack (codec.h). */
     struct slice attachment;       /* Raw bytes. */
     struct rpc_crc attachment_crc; /* Known when it was verified, or is left to
-                                      the handler: rpc_server_leave_check(). */
-    struct slice principal; /* On whose behalf (security.h): its rights count.
-                               "" in process, unless the caller names one. */
-    struct slice actor;     /* Who connected: the principal itself, or one that
-                               may act for others. "" in process. */
-    struct slice peer;      /* Its address, for messages: "" in process. */
+                                      the handler: RPC_METHOD_CHECKS_CRC. */
+    struct slice principal;        /* Its rights apply: the principal on whose
+                                      behalf it is made (security.h). "" in
+                                      process, unless the caller names one. */
+    struct slice actor;        /* The principal that connected: the same, or one
+                                  that may act for others. "" in process. */
+    struct slice peer;         /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
     uint64_t trace_id;
     uint64_t idempotency_key;     /* 0: none. */
     struct buf *reply_body;       /* Where the answer goes; owned by the */
     struct buf *reply_attachment; /* transport, empty at first. */
-    /* Set by a handler that knows what the checksum of reply_attachment must
-     * be: the caller verifies it. */
+    /* Set by a handler that knows the checksum that reply_attachment must
+     * have: the caller verifies it. */
     struct rpc_crc reply_crc;
     struct rpc_reply_file *reply_file; /* Of rpc_reply_file(), or NULL. */
     bool is_audited; /* Set by a handler: this call goes to the audit log. */
 };
 
-/* Let the attachment of the answer be [@offset, @offset + @len) of @f, whose
- * checksum is @crc: it goes from the page cache to the connection. The range
- * must be in the page cache, and stay what it is until release(ctx) is called:
- * once, when it has been sent or never will be, on the same loop. Only once per
- * call, and with nothing in reply_attachment; a handler that then fails sends
- * none of it. False: this transport cannot; nothing happened. */
+/* Answer with the attachment [@offset, @offset + @len) of @f, whose checksum
+ * is @crc, sent from the page cache. The range must be in the page cache and
+ * must not change until release(ctx) is called: once, on the same loop, when
+ * it has been sent or never will be. At most once per call, with nothing in
+ * reply_attachment; a handler that fails afterwards sends none of it. False
+ * if this transport cannot do that. */
 struct file;
 bool rpc_reply_file(struct rpc_call *call,
                     struct file *f,
@@ -77,17 +78,28 @@ bool rpc_reply_file(struct rpc_call *call,
 /* Answer @call. Parks. A returned error travels to the caller with its text. */
 typedef int (*rpc_handler)(void *ctx, struct rpc_call *call, struct err *err);
 
+enum rpc_method_flags {
+    /* Between processes of the cluster: only callers that may act for others
+     * (rpc_server_let_act()) make it; where nobody may, everybody does. */
+    RPC_METHOD_INTERNAL = 1,
+    /* The handler compares the checksum of attachments itself, because it
+     * computes it anyway, and must do so before it trusts a byte. In process
+     * there is none. */
+    RPC_METHOD_CHECKS_CRC = 2,
+};
+
 struct rpc_method {
     uint32_t id;      /* Unique in the process; part of the protocol. */
     const char *name; /* "tablet.read": for counters and messages. */
     rpc_handler handler;
+    unsigned flags; /* enum rpc_method_flags. */
 };
 
 /* --- serving --------------------------------------------------------- */
 
 #define RPC_METHOD_COUNT_MAX 256
 
-/* A server that knows no method yet. @w is borrowed. Owned. */
+/* A server without methods. @w is borrowed. Owned. */
 struct rpc_server *rpc_server_new(struct world *w);
 /* PRE: no call is running. NULL is allowed. */
 void rpc_server_free(struct rpc_server *s);
@@ -99,22 +111,15 @@ void rpc_server_add(struct rpc_server *s,
                     size_t count,
                     void *ctx);
 
-/* The handler of @method compares the checksum of attachments itself, because
- * it computes it anyway: it must do so before it believes a byte. In process
- * there is none. PRE: it was added. */
-void rpc_server_leave_check(struct rpc_server *s, uint32_t method);
-
-/* Let those whom @may_act accepts make calls on behalf of others: @connected is
- * what the connection proved. Without it nobody may; calls in process always
- * may. @ctx is borrowed for the server's life. PRE: no call has been made. */
+/* Allow principals that @may_act accepts to make calls on behalf of others;
+ * @connected is the name that the connection proved. Without it nobody may;
+ * calls in process always may. @ctx is borrowed for the server's life. PRE:
+ * no call has been made. */
 void rpc_server_let_act(struct rpc_server *s,
                         bool (*may_act)(void *ctx, struct slice connected),
                         void *ctx);
 
-/* Only those who may act for others call @method, which is between processes of
- * the cluster; where nobody may, everybody does. PRE: it was added. */
-void rpc_server_guard(struct rpc_server *s, uint32_t method);
-/* Does that hold for who makes @call, whatever its method is? */
+/* True if the caller of @call may call internal methods. */
 bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call);
 
 /* Each call of the method @name goes to the audit log of the server's world
@@ -130,21 +135,9 @@ MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
                                    struct rpc_call *call,
                                    struct err *err);
 
-/* Counters of one method since the server was made. */
-struct rpc_method_stats {
-    const char *name;
-    uint64_t call_count;
-    uint64_t error_count;
-    uint64_t bytes_in;
-    uint64_t bytes_out;
-    uint64_t total_us; /* Time in the handler, summed over calls. */
-};
-
-/* Fill up to @max entries, in order of id; returns how many methods there are.
- */
-size_t rpc_server_stats(struct rpc_server *s,
-                        struct rpc_method_stats *stats,
-                        size_t max);
+/* Append "rpc.method.NAME.calls 12", and likewise `failed` and `us` (time in
+ * the handler, summed), for each method that was called. Any thread. */
+void rpc_server_print(const struct rpc_server *s, struct buf *out);
 
 /* --- calling --------------------------------------------------------- */
 
@@ -160,17 +153,17 @@ struct rpc_call_options {
     uint64_t timeout_us; /* 0: only the fiber's deadline, if any. */
     uint64_t trace_id;   /* 0: that of the call being handled, if any. */
     uint64_t idempotency_key;
-    /* On whose behalf: the server treats the call as that principal's, if the
-     * caller may act for others. "": the caller's own. Borrowed until the call
-     * returns. ERR_INVALID: it is no name (rpc_name_is_valid()). */
+    /* The principal on whose behalf it is made, if the caller may act for
+     * others. "": the caller's own. Borrowed until the call returns.
+     * ERR_INVALID: it is no name (rpc_name_is_valid()). */
     struct slice act_as;
-    /* More of the attachment, behind the one given: borrowed until the call
-     * returns, sent from where they are. */
+    /* Further parts of the attachment: borrowed until the call returns, sent
+     * without a copy. */
     const struct slice *parts;
     size_t part_count; /* At most RPC_PARTS_MAX. */
     /* Of the attachment, when there are no parts. */
     struct rpc_crc attachment_crc;
-    /* The answer's attachment goes here, straight from the socket, and not to
+    /* The answer's attachment is received into this memory instead of
      * @reply_attachment; ERR_TOOBIG when it does not fit. */
     struct rpc_sink *into;
     /* Set, unless NULL: false when the server cannot have seen the request. */
@@ -192,8 +185,8 @@ MUST_CHECK int rpc_call(struct rpc_channel *c,
                         struct buf *reply_attachment,
                         struct err *err);
 
-/* May @name be a principal: 1 to RPC_NAME_BYTES_MAX bytes, none of them a
- * control character, a space or a comma? */
+/* True if @name may be a principal: 1 to RPC_NAME_BYTES_MAX bytes, none of
+ * them a control character, a space or a comma. */
 bool rpc_name_is_valid(struct slice name);
 
 void rpc_channel_free(struct rpc_channel *c); /* NULL is allowed. */

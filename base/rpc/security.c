@@ -1,4 +1,6 @@
-/* Secrets: read from files that nobody else may read, and proved by HMAC. */
+/* Secrets: read from files that only their owner may read, and proved by
+ * HMAC. Each reading makes one immutable object with a reference count, so
+ * that a handshake under way finishes with the secrets it began with. */
 #include "base/rpc/security.h"
 
 #include <openssl/crypto.h>
@@ -113,7 +115,7 @@ struct security_secrets {
 
 #define PATHS_MAX 3
 
-/* Where secrets are read, and what was read last. */
+/* The paths of the secrets, and the newest secrets. */
 struct security_files {
     atomic_uint users;
     enum rpc_security_kind kind;
@@ -257,8 +259,8 @@ static void unref_files(struct security_files *f)
     mem_free(f);
 }
 
-/* Of @paths, the last of which is NULL where there are fewer than PATHS_MAX;
- * read for the first time. *@out is owned. */
+/* Files at @paths (a NULL ends them early), read for the first time. *@out
+ * is owned. */
 static int open_files(struct world *w,
                       enum rpc_security_kind kind,
                       const char *const *paths,
@@ -281,8 +283,8 @@ static int open_files(struct world *w,
     return rc;
 }
 
-/* The first proof has OpenSSL read its configuration, which takes longer than a
- * small task: processes that are forked from this one need not. */
+/* The first proof makes OpenSSL read its configuration, which takes longer
+ * than a small task: do it here, before attempts are forked. */
 static void security_prime(const struct security_secrets *x)
 {
     unsigned char mac[SECURITY_MAC_BYTES];
@@ -328,7 +330,7 @@ int rpc_security_tls(struct world *w,
     return 0;
 }
 
-/* Who this side is was told to others: it stays. */
+/* Peers know this side's name: a new certificate must keep it. */
 static int check_name(const struct rpc_security *s,
                       const struct security_secrets *x,
                       struct err *err)

@@ -1,23 +1,23 @@
-/* Who may talk: what a connection must prove before the first call.
+/* Authentication of connections: what must be proved before the first call.
  *
  * Three kinds:
  *     none  nothing is proved. Only over loopback, Unix sockets and in the
  *           simulated world: rpc_listen() and channels refuse anything else.
- *     key   both sides show that they know the cluster's key, by HMAC-SHA256
- *           over fresh challenges. Who the peer is, it says itself; the traffic
- *           is not encrypted.
- *     TLS   TLS 1.3 with certificates on both sides, signed by the cluster's
- *           authority; the certificate says who the peer is (its first DNS name
- *           in subjectAltName, or else its common name). A server's must be for
+ *     key both sides prove that they know the cluster's key, by HMAC-SHA256
+ *     over fresh challenges. The peer's name is its own claim; the traffic is
+ *     not encrypted. TLS TLS 1.3 with certificates on both sides, signed by the
+ *     cluster's
+ *           authority; the certificate names the peer (its first DNS name in
+ *           subjectAltName, or else its common name). A server's must be for
  *           the host that was called, name or address, or for the cluster.
  *
  * In all three both sides also compare the version of the protocol and the name
- * of the cluster. An unproved peer gets nothing but a closed connection, and
- * the log a line.
+ * of the cluster. A peer that fails gets nothing but a closed connection; the
+ * log gets a line.
  *
- * What was read from files is read again by rpc_security_reload(): a key is
- * changed, a certificate renewed, without a stop. A key file has one or two
- * keys, a line each: both are accepted, the first one is shown to others.
+ * rpc_security_reload() reads the files again, so that keys and certificates
+ * are replaced without a stop. A key file has one or two keys, a line each:
+ * both are accepted, and the first is used towards others.
  *
  * Threads: any.
  */
@@ -34,7 +34,7 @@ struct world;
 /* Shortest key. */
 #define RPC_KEY_BYTES_MIN 16
 
-/* @cluster and @principal (who this side is, as the peer will see it; "" is
+/* @cluster and @principal (this side's name, as the peer will see it; "" is
  * "anonymous") are copied. All are owned: rpc_security_free(). */
 struct rpc_security *rpc_security_none(const char *cluster,
                                        const char *principal);
@@ -60,24 +60,25 @@ MUST_CHECK int rpc_security_tls(struct world *w,
                                 struct rpc_security **out,
                                 struct err *err);
 
-/* Read the files again: connections that are made from now on prove, and must
- * prove, what is in them. On error everything stays as it was. Nothing happens
- * where there are no files. Also for those that rpc_security_as() made of @s.
- * Parks. Errors: as above; ERR_INVALID also for a certificate of another name.
+/* Read the files again: new connections use, and must prove, their new
+ * contents. On error nothing changes. Does nothing without files. Applies to
+ * copies by rpc_security_as() as well. Parks. Errors: as above; ERR_INVALID
+ * also for a certificate of another name.
  */
 MUST_CHECK int
 rpc_security_reload(struct rpc_security *s, struct world *w, struct err *err);
 
-/* The same proof for another name. PRE: not of certificates, which say the
- * name. Owned. */
+/* The same proof for another name. PRE: not TLS, where the certificate has
+ * the name. Owned. */
 struct rpc_security *rpc_security_as(const struct rpc_security *s,
                                      const char *principal);
 
 /* PRE: no listener or channel uses it. NULL is allowed. */
 void rpc_security_free(struct rpc_security *s);
 
+/* The name of the cluster. Borrowed. */
 const char *rpc_security_cluster(const struct rpc_security *s);
-/* Who this side is. */
+/* This side's name. Borrowed. */
 const char *rpc_security_principal(const struct rpc_security *s);
 /* "none", "key" or "tls". */
 const char *rpc_security_kind_name(const struct rpc_security *s);

@@ -1,4 +1,4 @@
-/* Codes by OpenSSL. */
+/* HMAC-SHA256 and a comparison in constant time, both OpenSSL's. */
 #include "base/rpc/security_code.h"
 
 #include <openssl/crypto.h>

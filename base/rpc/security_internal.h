@@ -1,4 +1,4 @@
-/* What the handshake knows of security.h's secrets. Private to base/rpc. */
+/* The secrets of security.h, for the handshake. Private to base/rpc. */
 #ifndef BASE_RPC_SECURITY_INTERNAL_H
 #define BASE_RPC_SECURITY_INTERNAL_H
 
@@ -27,19 +27,20 @@ struct rpc_security {
     struct security_files *files; /* Shared by rpc_security_as(); NULL: none. */
 };
 
-/* What NULL stands for. */
+/* Used where @sec is NULL. */
 extern const struct rpc_security rpc_security_default;
 
 #define SECURITY_MAC_BYTES 32
 
-/* Keys that are accepted at a time; the first one is shown to others. */
+/* Keys that are accepted at a time; the first is used towards others. */
 #define SECURITY_KEYS_MAX 2
 
-/* What the files held when they were last read: immutable, and kept while
- * somebody is in a handshake with it. One more reference. PRE: the kind is not
- * RPC_SECURITY_NONE. Parks. */
+/* One more reference to the secrets that were read last: immutable, and kept
+ * while a handshake uses them. PRE: the kind is not RPC_SECURITY_NONE.
+ * Parks. */
 struct security_secrets *security_secrets_ref(const struct rpc_security *s);
 void security_secrets_unref(struct security_secrets *x);
+/* How many keys there are: 1 or 2; 0 for TLS. */
 size_t security_key_count(const struct security_secrets *x);
 /* Borrowed from @x. */
 const struct tls_context *security_tls(const struct security_secrets *x);
@@ -51,7 +52,7 @@ void security_mac(const struct security_secrets *x,
                   const struct slice *parts,
                   size_t part_count,
                   unsigned char out[SECURITY_MAC_BYTES]);
-/* In a time that does not depend on where they differ. */
+/* True if they are equal; in constant time. */
 bool security_same(const void *a, const void *b, size_t len);
 
 #endif /* BASE_RPC_SECURITY_INTERNAL_H */

@@ -1,9 +1,10 @@
-/* A server's methods over streams: a fiber per connection reads requests, a
- * fiber per call (serve_call.c) runs its handler, a fiber per connection writes
- * the responses.
+/* A server's methods over streams: one fiber per connection reads requests, one
+ * per call (serve_call.c) runs its handler, and one per connection writes the
+ * responses.
  *
- * A connection that breaks, falls silent, or carries what is no frame, is
- * closed: its calls are cancelled, and it goes when the last of them has ended.
+ * A connection that breaks, falls silent, or carries anything but frames is
+ * closed: its calls are cancelled, and it is freed when the last of them has
+ * returned.
  */
 #include "base/rpc/serve.h"
 
@@ -19,16 +20,16 @@
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 
-/* Looks for signs of life within the time a client may be silent. */
+/* Checks for silence within the time a client may be silent. */
 #define IDLE_LOOKS 4
 
-/* Looks for slow peers, within the time they have. */
+/* Checks for slow peers within the time they have. */
 #define SLOW_LOOKS 4
-/* A request may take longer than that by a second for so many bytes. */
+/* A request may take one more second for every this many bytes. */
 #define SLOWEST_BYTES_PER_S ((uint64_t)16 << 10)
-/* Between looks for room for requests. */
+/* Interval of checks for room for requests. */
 #define ROOM_US 5000
-/* Requests that are not worth waiting for. */
+/* Requests up to this size are read without waiting for room. */
 #define SMALL_BYTES ((size_t)64 << 10)
 
 /* --- signs of life ------------------------------------------------------- */
@@ -67,7 +68,8 @@ static int wait_for_room(struct connection *c, struct err *err)
     return rc;
 }
 
-/* Nothing more is read from one that does not read: the sweep ends what lasts.
+/* Stop reading requests of a client that does not read its answers; the sweep
+ * closes it if that lasts.
  */
 static int await_output(struct connection *c, struct err *err)
 {
@@ -86,8 +88,9 @@ static bool memory_is_short(const struct connection *c)
     return l->in_bytes > l->options.in_all_bytes_max && !c->guest.is_privileged;
 }
 
-/* A large request waits while those of all connections have all the memory.
- * Those of members do not: others' may wait for them. */
+/* A large request waits while the requests of all connections use all the
+ * memory. Those of members do not wait: requests of others may depend on
+ * them. */
 static int await_memory(struct connection *c, size_t bytes, struct err *err)
 {
     int rc = 0;
@@ -102,7 +105,8 @@ static int await_memory(struct connection *c, size_t bytes, struct err *err)
     return rc;
 }
 
-/* As payloads come. Many that began together may be too much together. */
+/* Charge payload bytes as they arrive: requests that began together may
+ * exceed the limit together. */
 static int charge_request(void *ctx, size_t bytes, struct err *err)
 {
     struct connection *c = ctx;
@@ -131,7 +135,8 @@ static int read_payload(struct connection *c,
     if (rc == 0)
         rc = frame_reader_attachment(&c->reader, f, check, attachment, err);
     c->frame_since_us = 0;
-    /* From now on the job is charged, or nobody. */
+    INVARIANT(c->listener->in_bytes >= c->coming_bytes); /* INV-2 */
+    /* From now on the job is charged instead. */
     c->listener->in_bytes -= c->coming_bytes;
     c->coming_bytes = 0;
     return rc;
@@ -144,8 +149,10 @@ static int take_frame(struct connection *c,
                       struct err *err)
 {
     int rc = await_memory(c, f->body.len + f->attachment.len, err);
-    bool check = f->kind != FRAME_REQUEST ||
-                 !rpc_server_leaves_check(c->listener->server, f->method);
+    const struct rpc_method *m =
+        rpc_server_method(c->listener->server, f->method);
+    bool check =
+        f->kind != FRAME_REQUEST || !m || !(m->flags & RPC_METHOD_CHECKS_CRC);
     if (f->attachment.len && attachment->cap == 0 && c->spare_count)
         *attachment = c->spares[--c->spare_count];
     if (rc == 0)
@@ -170,7 +177,7 @@ static int take_frame(struct connection *c,
     return err_set(err, ERR_CORRUPT, "frame: a response to a server");
 }
 
-/* Frames that are none are worth a line; a connection that ends is not. */
+/* Log bad frames, but not an ordinary end. */
 static void note_end(struct connection *c, int rc, const struct err *err)
 {
     if (rc == ERR_EXHAUSTED) {
@@ -230,7 +237,7 @@ static void serve_frames(struct connection *c)
         buf_close(&c->spares[--c->spare_count]);
 }
 
-/* One that went away without a word did nothing. */
+/* A client that left without sending anything is not logged. */
 static void note_refusal(const struct connection *c,
                          const char *peer,
                          enum handshake_refusal why,
@@ -253,14 +260,14 @@ turn_away(struct rpc_listener *l, const char *peer, enum admission_verdict v)
     serve_complain(l, "turned away", peer, admission_verdict_text(v));
 }
 
-/* It has proved who it is: is there a place for it? */
+/* Find a place for an authenticated peer. */
 static bool admit_peer(struct connection *c, const char *peer)
 {
     struct rpc_listener *l = c->listener;
     const struct rpc_listen_options *o = &l->options;
     bool is_member = o->is_member && o->is_member(o->ctx, c->principal, peer);
     enum admission_verdict v;
-    /* Evicted in the moment in which it had proved itself. */
+    /* It was evicted while it authenticated. */
     if (c->guest.state == ADMISSION_OUTSIDE)
         v = ADMISSION_FULL;
     else
@@ -279,7 +286,7 @@ static bool admit_peer(struct connection *c, const char *peer)
     return false;
 }
 
-/* Let the client prove itself; false when it is refused. */
+/* Authenticate the client; false when it is refused. */
 static bool serve_admit(struct connection *c)
 {
     struct rpc_listener *l = c->listener;
@@ -299,7 +306,7 @@ static bool serve_admit(struct connection *c)
         serve_complain(l, "no shared memory", peer, sharing.refused.text);
     if (rc == 0)
         return admit_peer(c, peer);
-    if (rc == ERR_CANCELLED) /* The listener closes, or another came. */
+    if (rc == ERR_CANCELLED) /* The listener closes, or it was evicted. */
         return false;
     serve_count(l->vars.refused[why], 1);
     serve_complain(l, "refused", peer, err.text);
@@ -325,6 +332,7 @@ static void run_connection(void *arg)
     struct connection *c = arg;
     if (serve_admit(c))
         serve_frames(c);
+    INVARIANT(c->job_count == 0 && c->in_bytes == 0); /* INV-3 */
     unlink_connection(c->listener, c);
     mem_free(c);
 }
@@ -374,7 +382,7 @@ void serve__end_slow(struct connection *c, const char *why)
     fiber_cancel(c->fiber);
 }
 
-/* Has it taken nothing, though something waits for it, for all of the time? */
+/* True if answers wait for it and it has read nothing in all that time. */
 static bool is_stuck(struct connection *c)
 {
     uint64_t written = stream_written(c->stream);
@@ -384,7 +392,7 @@ static bool is_stuck(struct connection *c)
     return c->stuck_sweeps >= SLOW_LOOKS;
 }
 
-/* A request that was begun comes more slowly than any network is. */
+/* True if its request arrives more slowly than any usable network. */
 static bool is_dawdling(const struct connection *c, uint64_t now_us)
 {
     uint64_t patience = c->listener->options.slow_us +

@@ -1,5 +1,5 @@
-/* A server's connections: what the listener and they know of each other.
- * Private to base/rpc.
+/* The listener and its connections: the state that they share. Private to
+ * base/rpc.
  */
 #ifndef BASE_RPC_SERVE_H
 #define BASE_RPC_SERVE_H
@@ -16,9 +16,9 @@ struct var;
 struct serve_vars {
     struct var *connections; /* Accepted. */
     struct var *refused[HANDSHAKE_REFUSAL_COUNT];
-    struct var *too_many; /* Connections turned away. */
-    struct var *evicted;  /* Unauthenticated peers that made room for others. */
-    struct var *slow;     /* Connections closed for it. */
+    struct var *too_many; /* Connections refused for lack of a place. */
+    struct var *evicted;  /* Unauthenticated connections closed to make room. */
+    struct var *slow;     /* Connections closed because they were slow. */
     struct var *calls;
     struct var *failed;
     struct var *unknown; /* Methods. */
@@ -37,21 +37,25 @@ struct rpc_listener {
     struct fiber *sweeping;         /* Looks for slow peers. */
     struct connection *connections;
     struct admission admission;
-    size_t in_bytes;           /* Of requests coming or being handled. */
+    size_t in_bytes;           /* Of requests arriving or being handled. */
     size_t out_bytes;          /* Of answers that wait or are being written. */
-    struct fiber *closer;      /* Waits for the last connection to go. */
+    struct fiber *closer;      /* Waits for the last connection to end. */
     struct log_limiter *limit; /* One line per peer and reason a minute. */
     struct serve_vars vars;    /* NULL ones: not counted. */
 };
 
-/* Serve the new connection @s in fibers of its own, or turn it away.
- * @is_nearby: it came over a socket of this machine alone. */
+/* Serve the new connection @s in fibers of its own, or refuse it.
+ * @is_nearby: it came over a Unix socket. */
 void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby);
-/* End connections whose peers do not read, or do not end what they began.
- * Parks; until the fiber is cancelled. */
+/* Close connections whose peers do not read, or do not finish a frame that
+ * they began. Parks, until the fiber is cancelled. */
 void serve_sweep(struct rpc_listener *l);
+/* End @c: cancel its fiber and its calls. It is freed once they have
+ * returned. */
 void serve_cancel(struct connection *c);
+/* The connection after @c in the listener's list, or NULL. */
 struct connection *serve_next(struct connection *c);
+/* Append the line of rpc_listener_print(). */
 void serve_print(const struct connection *c, struct buf *out);
 
 /* Log "what peer=@peer why=@why", once per peer and reason a minute. */

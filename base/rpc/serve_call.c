@@ -1,5 +1,7 @@
-/* The calls of a connection: a fiber each, which runs the handler and hands its
- * answer to the connection's writer. */
+/* The calls of a connection: a fiber each, which runs the handler and gives
+ * its answer to the connection's writer. Answers that wait for a slow reader
+ * are counted over all connections; beyond the limit the connection with
+ * most of them is closed, so that slow readers cannot take all memory. */
 #include "base/core/panic.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/error_reply.h"
@@ -19,7 +21,7 @@ struct job {
     struct frame request; /* Its slices point into the two below. */
     struct buf body;
     struct buf attachment;
-    size_t bytes; /* Of these two. */
+    size_t bytes; /* Of these two buffers. */
 };
 
 /* --- calls --------------------------------------------------------------- */
@@ -52,13 +54,15 @@ static void end_job(struct connection *c, struct job *k)
         c->jobs = k->next;
     if (k->next)
         k->next->prev = k->prev;
+    INVARIANT(c->job_count > 0 && c->in_bytes >= k->bytes); /* INV-1 */
+    INVARIANT(c->listener->in_bytes >= c->in_bytes);        /* INV-2 */
     c->job_count--;
     c->in_bytes -= k->bytes;
     c->listener->in_bytes -= k->bytes;
     buf_close(&k->body);
     keep_spare(c, &k->attachment);
     mem_free(k);
-    fiber_wake(c->fiber); /* It may wait for room, or for the last job. */
+    fiber_wake(c->fiber); /* It may wait for room or for the last job. */
 }
 
 static int check_size(const struct rpc_call *call, struct err *err)
@@ -73,7 +77,8 @@ static int check_size(const struct rpc_call *call, struct err *err)
 
 /* --- answers that wait for their readers --------------------------------- */
 
-/* Beyond the limit for all, the one that most waits for is ended. */
+/* Beyond the limit over all connections, close the one with most waiting
+ * bytes. */
 static void limit_answers(struct rpc_listener *l)
 {
     struct connection *most = NULL;
@@ -93,7 +98,7 @@ static void limit_answers(struct rpc_listener *l)
                         "there is for them");
 }
 
-/* An answer of @bytes waits for room in the writer's queue. */
+/* Count an answer of @bytes that waits for room in the writer's queue. */
 static void hold_answer(struct connection *c, size_t bytes)
 {
     c->held_bytes += bytes;
@@ -108,7 +113,7 @@ static void release_answer(struct connection *c, size_t bytes)
     c->listener->out_bytes -= bytes;
 }
 
-/* What lies in a file takes no memory. */
+/* Bytes of the answer in memory; a range of a file takes none. */
 static size_t answer_bytes(const struct rpc_call *call)
 {
     return call->reply_body->len + call->reply_attachment->len;
@@ -143,11 +148,12 @@ static void serve_call_respond(struct connection *c,
     bytes = answer_bytes(call);
     hold.release = file->release;
     hold.ctx = file->ctx;
-    /* The deadline was for the work; that it has passed is worth telling. */
+    /* The deadline was for the work; the caller must still learn that it has
+     * passed. */
     fiber_set_deadline(0);
     hold_answer(c, bytes);
     if (frame_writer_send(&c->writer, &f, &hold, NULL))
-        reply_file_release(file); /* Nobody is there to be told. */
+        reply_file_release(file); /* The client is gone. */
     release_answer(c, bytes);
 }
 
@@ -178,10 +184,10 @@ static int serve_call_handle(struct connection *c,
     int rc;
     call_span_serve(&span, c->listener->options.trace, serve__world(c), &caller,
                     &context);
-    fiber_set_context(&context); /* Unsampled too: its calls are no roots. */
+    fiber_set_context(&context); /* Also unsampled: its calls are not roots. */
     fiber_set_deadline(call->deadline_mono_ns);
     rc = fiber_check(err);
-    /* Who does not read gets no more answers made. */
+    /* A client that does not read its answers gets no more of them. */
     if (rc == 0)
         rc = frame_writer_await_room(&c->writer, err);
     if (rc == 0)
@@ -198,7 +204,7 @@ static void note_outcome(struct connection *c, uint32_t method, int rc)
     struct rpc_listener *l = c->listener;
     serve_count(l->vars.calls, 1);
     serve_count(l->vars.failed, rc ? 1 : 0);
-    if (rc == ERR_UNSUPPORTED && !rpc_server_knows(l->server, method)) {
+    if (rc == ERR_UNSUPPORTED && !rpc_server_method(l->server, method)) {
         serve_count(l->vars.unknown, 1);
         serve_complain(l, "unknown method", stream_peer(c->stream),
                        c->principal);
@@ -209,7 +215,7 @@ static void run_job(void *arg)
 {
     struct job *k = arg;
     struct connection *c = k->connection;
-    struct err err; /* A kilobyte that is seldom needed: not cleared. */
+    struct err err; /* A kilobyte that is seldom used: not cleared. */
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
     struct rpc_reply_file file = {.is_possible =

@@ -1,12 +1,19 @@
-/* What a server's connections and the calls on them know of each other. Of
- * serve.c and serve_call.c only.
+/* A connection and its calls, for serve.c and serve_call.c only.
+ *
+ * Invariants
+ *     INV-1. job_count is the number of `jobs`, and in_bytes the sum of their
+ *            bytes.
+ *     INV-2. The listener's in_bytes is the sum of in_bytes and coming_bytes
+ *            over its connections; out_bytes that of the waiting bytes.
+ *     INV-3. A connection is freed by its reading fiber, after its last job
+ *            ended.
  */
 #ifndef BASE_RPC_SERVE_INTERNAL_H
 #define BASE_RPC_SERVE_INTERNAL_H
 
-#include "base/rpc/channel.h"
 #include "base/rpc/frame_stream.h"
 #include "base/rpc/serve.h"
+#include "base/rpc/server.h"
 
 struct fiber;
 struct job;
@@ -29,13 +36,13 @@ struct connection {
     struct job *jobs;
     size_t job_count;
     size_t in_bytes;               /* Of their requests. */
-    size_t coming_bytes;           /* Of the one that is being read. */
+    size_t coming_bytes;           /* Of the request that is being read. */
     size_t held_bytes;             /* Of answers that wait for the writer. */
     struct buf spares[SPARES_MAX]; /* Empty, with memory. */
     size_t spare_count;
     uint64_t call_count;
     uint64_t since_us;
-    uint64_t bytes_seen; /* Of the reader, at the last look. */
+    uint64_t bytes_seen; /* Of the reader, at the last check. */
     unsigned silent_looks;
     uint64_t written_seen; /* Of the stream, at the last sweep. */
     unsigned stuck_sweeps;

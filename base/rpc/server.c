@@ -1,25 +1,29 @@
-/* The table of methods of a process, and the counters of their calls. */
+/* The table of methods of a process, and the counters of their calls. Checks
+ * that hold for every method (deadline, who may act for whom, internal calls,
+ * the audit log) are made here, before and after the handler.
+ *
+ * Invariants
+ *     INV-1. entries[] is sorted by id, without duplicates, and constant once
+ *            calls come (rpc_server_add()).
+ */
+#include "base/rpc/server.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/rpc/call_audit.h"
-#include "base/rpc/channel.h"
 #include "base/rpc/reply_file.h"
 #include "base/runtime/world.h"
 
 struct entry {
     struct rpc_method method;
     void *ctx;
-    bool leaves_check;
-    bool guarded;
     bool is_audited;
     atomic_uint_fast64_t call_count;
-    atomic_uint_fast64_t error_count;
-    atomic_uint_fast64_t bytes_in;
-    atomic_uint_fast64_t bytes_out;
-    atomic_uint_fast64_t total_us;
+    atomic_uint_fast64_t failed_count;
+    atomic_uint_fast64_t total_us; /* In the handler. */
 };
 
 struct rpc_server {
@@ -76,22 +80,11 @@ static struct entry *rpc_server_find_entry(const struct rpc_server *s,
                                                               : NULL;
 }
 
-bool rpc_server_knows(const struct rpc_server *s, uint32_t method)
-{
-    return rpc_server_find_entry(s, method) != NULL;
-}
-
-void rpc_server_leave_check(struct rpc_server *s, uint32_t method)
-{
-    struct entry *e = rpc_server_find_entry(s, method);
-    PRE(e);
-    e->leaves_check = true;
-}
-
-bool rpc_server_leaves_check(const struct rpc_server *s, uint32_t method)
+const struct rpc_method *rpc_server_method(const struct rpc_server *s,
+                                           uint32_t method)
 {
     const struct entry *e = rpc_server_find_entry(s, method);
-    return e && e->leaves_check;
+    return e ? &e->method : NULL;
 }
 
 void rpc_server_add(struct rpc_server *s,
@@ -108,6 +101,7 @@ void rpc_server_add(struct rpc_server *s,
         e->method = methods[i];
         e->ctx = ctx;
         s->entries[s->count++] = e;
+        PRE(methods[i].handler && methods[i].name);
         qsort(s->entries, s->count, sizeof(struct entry *), compare_entries);
     }
 }
@@ -130,7 +124,7 @@ void rpc_server_let_act(struct rpc_server *s,
     s->may_act_ctx = ctx;
 }
 
-/* A call in process has no peer, and is of this program's own making. */
+/* A call in process has no peer: this program makes it itself. */
 static int check_actor(const struct rpc_server *s,
                        const struct rpc_call *call,
                        struct err *err)
@@ -145,13 +139,6 @@ static int check_actor(const struct rpc_server *s,
     return ERR_DENIED;
 }
 
-void rpc_server_guard(struct rpc_server *s, uint32_t method)
-{
-    struct entry *e = rpc_server_find_entry(s, method);
-    PRE(e);
-    e->guarded = true;
-}
-
 bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call)
 {
     return call->peer.len == 0 || !s->may_act ||
@@ -159,14 +146,15 @@ bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call)
             s->may_act(s->may_act_ctx, call->actor));
 }
 
-/* Who makes @call, and may it? */
+/* May the caller make @call? */
 static int check_caller(const struct rpc_server *s,
                         const struct entry *e,
                         const struct rpc_call *call,
                         struct err *err)
 {
     int code = check_actor(s, call, err);
-    if (code || !e->guarded || rpc_server_trusts(s, call))
+    if (code || !(e->method.flags & RPC_METHOD_INTERNAL) ||
+        rpc_server_trusts(s, call))
         return code;
     return err_set(err, ERR_DENIED,
                    "%.*s may not call %s, which is between the cluster's own "
@@ -195,36 +183,34 @@ int rpc_server_dispatch(struct rpc_server *s,
                        e->method.name);
     else if ((code = check_caller(s, e, call, err)) == 0)
         code = e->method.handler(e->ctx, call, err);
-    /* Calls in process are this program's own, but for somebody. */
+    /* A denied call in process is audited if it was made for a principal. */
     if (e->is_audited || call->is_audited ||
         (code == ERR_DENIED && call->principal.len))
         call_audit(s->world, e->method.name, call, code, err);
     rpc_server_add_to_counter(&e->call_count, 1);
-    rpc_server_add_to_counter(&e->error_count, code ? 1 : 0);
-    rpc_server_add_to_counter(&e->bytes_in,
-                              call->body.len + call->attachment.len);
-    rpc_server_add_to_counter(
-        &e->bytes_out, call->reply_body->len + call->reply_attachment->len +
-                           (call->reply_file ? call->reply_file->bytes : 0));
+    rpc_server_add_to_counter(&e->failed_count, code ? 1 : 0);
     rpc_server_add_to_counter(&e->total_us,
                               (world_mono_ns(s->world) - start_ns) / 1000);
     return code;
 }
 
-size_t rpc_server_stats(struct rpc_server *s,
-                        struct rpc_method_stats *stats,
-                        size_t max)
+static void put_counter(const struct entry *e,
+                        const char *what,
+                        const atomic_uint_fast64_t *value,
+                        struct buf *out)
 {
-    for (size_t i = 0; i < s->count && i < max; i++) {
-        struct entry *e = s->entries[i];
-        stats[i] = (struct rpc_method_stats){
-            .name = e->method.name,
-            .call_count = atomic_load(&e->call_count),
-            .error_count = atomic_load(&e->error_count),
-            .bytes_in = atomic_load(&e->bytes_in),
-            .bytes_out = atomic_load(&e->bytes_out),
-            .total_us = atomic_load(&e->total_us),
-        };
+    buf_printf(out, "rpc.method.%s.%s %llu\n", e->method.name, what,
+               (unsigned long long)atomic_load(value));
+}
+
+void rpc_server_print(const struct rpc_server *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct entry *e = s->entries[i];
+        if (!atomic_load(&e->call_count))
+            continue;
+        put_counter(e, "calls", &e->call_count, out);
+        put_counter(e, "failed", &e->failed_count, out);
+        put_counter(e, "us", &e->total_us, out);
     }
-    return s->count;
 }

@@ -1,4 +1,7 @@
-/* Attachments through memory that both processes see. */
+/* Attachments through shared memory: a ring in each direction, with one
+ * count in each segment by which the receiver returns room. The counts are
+ * atomics with acquire and release order; everything else is private to one
+ * side, so that a hostile peer can spoil only its own transfers. */
 #include "base/rpc/shared_ring.h"
 
 #include <stdatomic.h>
@@ -14,8 +17,8 @@
 struct shared_ring {
     struct shared_memory *own;
     struct shared_memory *others;
-    uint64_t put;   /* The place behind what was put last. */
-    uint64_t clear; /* All before this place has been taken, or left out. */
+    uint64_t put;   /* The place after the last bytes put. */
+    uint64_t clear; /* All bytes before this place were taken or skipped. */
 };
 
 size_t shared_ring_segment_bytes(void)
@@ -23,7 +26,7 @@ size_t shared_ring_segment_bytes(void)
     return SEGMENT_BYTES;
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------- */
 
 struct shared_ring *shared_ring_over(struct shared_memory *own,
                                      struct shared_memory *others)
@@ -43,14 +46,14 @@ void shared_ring_free(struct shared_ring *r)
     mem_free(r);
 }
 
-/* What the owner of a segment has taken of the other's. */
+/* The count in @own: bytes that its owner has taken from the other's ring. */
 static atomic_uint_least64_t *count_in(struct shared_memory *own)
 {
     return (atomic_uint_least64_t *)(void *)shared_memory_own(own);
 }
 
-/* A server's client puts nothing before it has the server's segment, and a
- * client's server nothing before it is asked: both see the mark in time. */
+/* A client puts nothing before it has the server's segment, and a server
+ * nothing before its first request: both see the mark in time. */
 static int take_others(struct stream *s,
                        struct shared_memory *own,
                        struct shared_memory **others,
@@ -93,7 +96,7 @@ int shared_ring_open(struct stream *s,
 
 /* --- putting ----------------------------------------------------------- */
 
-/* What the other side says that it has taken. */
+/* The count that the other side wrote. Untrusted. */
 static uint64_t others_count(const struct shared_ring *r)
 {
     const void *p = shared_memory_bytes(r->others);
@@ -108,15 +111,16 @@ char *shared_ring_put(struct shared_ring *r, size_t len, uint64_t *place)
     uint64_t in_ring = at % SHARED_RING_BYTES;
     if (len > SHARED_RING_BYTES || taken > at)
         return NULL;
-    /* From the start again: when what was there has been taken, so that a few
-     * attachments stay in the cache; and at the end of the ring. */
+    /* Return to the start when all was taken, so that a few attachments stay
+     * in the CPU's cache; and at the end of the ring. */
     if (in_ring && (taken == at || len > SHARED_RING_BYTES - in_ring))
         at += SHARED_RING_BYTES - in_ring;
-    if (taken == r->put) /* What is left out has been taken as well. */
+    if (taken == r->put) /* Skipped bytes count as taken. */
         r->clear = at;
     if (at + len - MAX_OF(taken, r->clear) > SHARED_RING_BYTES)
         return NULL;
     *place = at;
+    POST(at % SHARED_RING_BYTES + len <= SHARED_RING_BYTES);
     r->put = at + len;
     return shared_memory_own(r->own) + HEAD_BYTES + at % SHARED_RING_BYTES;
 }

@@ -1,4 +1,5 @@
-/* Counters in a map; the values never move. */
+/* Counters in a map. A value never moves after it was made, so that callers
+ * keep its address and count without the map's lock. */
 #include "base/rpc/vars.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* Counters of a process, by name, for people and scrapers.
+/* Counters of a process, by name, for people and scrapers. `/vars` and
+ * `/metrics` of the console list all of them.
  *
- * A counter is registered once and then added to without a lock; names are like
- * "rpc.calls" and are listed in order.
+ * A counter is registered once, by its first vars_get(), and then added to
+ * without a lock. Names are like "rpc.calls".
  *
  * Threads: any.
  */
@@ -21,7 +22,7 @@ struct var {
 struct vars *vars_new(void); /* Owned. */
 void vars_free(struct vars *v);
 
-/* The counter @name, made at its first mention. Borrowed until vars_free(). */
+/* The counter @name (copied), which starts at 0. Borrowed until vars_free(). */
 struct var *vars_get(struct vars *v, const char *name);
 
 static inline void var_add(struct var *v, uint64_t by)

@@ -181,7 +181,7 @@ void sim__links_grow(struct sim_cluster *c);
 void sim__net_crash(struct sim_world *w, enum sim_crash how);
 void sim__net_back(struct sim_world *w);
 
-/* --- world_sim_file.c: the entries of world_ops for files ------------ */
+/* --- world_sim_file.c ------------------------------------------------ */
 
 enum sim_op {
     SIM_READ,
@@ -200,6 +200,7 @@ MUST_CHECK int sim__begin(struct sim_world *w,
                           const char *path,
                           struct err *err);
 
+/* The entries of world_ops for files, with the contracts of world.h. */
 int sim__file_open(struct world *w,
                    const char *path,
                    unsigned flags,
@@ -226,8 +227,9 @@ void sim__file_advise(struct file *f,
                       enum file_advice advice);
 void sim__file_close(struct file *f);
 
-/* --- world_sim_names.c: those for names and locks -------------------- */
+/* --- world_sim_names.c ----------------------------------------------- */
 
+/* The entries of world_ops for names and locks. */
 int sim__rename(struct world *w,
                 const char *from,
                 const char *to,
@@ -258,6 +260,7 @@ void sim__unlock(struct file_lock *l);
 
 /* --- world_sim_stream.c ---------------------------------------------- */
 
+/* The entries of world_ops for streams. */
 int sim__listen(struct loop *l,
                 const char *address,
                 struct stream_listener **out,

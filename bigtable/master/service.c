@@ -341,7 +341,7 @@ static int on_call(void *ctx, struct rpc_call *call, struct err *err)
     return code;
 }
 
-#define RPC_METHOD(NAME, number, name, handler, gate) {NAME, name, on_call},
+#define RPC_METHOD(NAME, number, name, handler, gate) {NAME, name, on_call, 0},
 
 void service_add(struct master *m)
 {

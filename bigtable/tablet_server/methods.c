@@ -109,7 +109,8 @@ static int serve_call(void *ctx, struct rpc_call *call, struct err *err)
     return rc ? rc : m->handler(s, call, err);
 }
 
-#define RPC_METHOD(NAME, number, name, handler, gate) {NAME, name, serve_call},
+#define RPC_METHOD(NAME, number, name, handler, gate)                          \
+    {NAME, name, serve_call, 0},
 
 void methods_add(struct tablet_server *s)
 {

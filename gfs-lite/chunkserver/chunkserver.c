@@ -45,16 +45,16 @@ static void take_options(struct chunkserver *cs,
 static void add_methods(struct chunkserver *cs, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {CHUNK_WRITE, "chunk.write", chunkserver_handle_write},
-        {CHUNK_APPEND, "chunk.append", chunkserver_handle_append},
-        {CHUNK_READ, "chunk.read", chunkserver_handle_read},
-        {CHUNK_OPEN, "chunk.open", chunkserver_handle_open},
-        {CHUNK_FENCE, "chunk.fence", chunkserver_handle_fence},
-        {CHUNK_SEAL, "chunk.seal", chunkserver_handle_seal},
+        {CHUNK_WRITE, "chunk.write", chunkserver_handle_write,
+         RPC_METHOD_CHECKS_CRC},
+        {CHUNK_APPEND, "chunk.append", chunkserver_handle_append, 0},
+        {CHUNK_READ, "chunk.read", chunkserver_handle_read, 0},
+        {CHUNK_OPEN, "chunk.open", chunkserver_handle_open, 0},
+        {CHUNK_FENCE, "chunk.fence", chunkserver_handle_fence,
+         RPC_METHOD_INTERNAL},
+        {CHUNK_SEAL, "chunk.seal", chunkserver_handle_seal, 0},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
-    rpc_server_leave_check(server, CHUNK_WRITE);
-    rpc_server_guard(server, CHUNK_FENCE); /* Called by namenodes only. */
 }
 
 int chunkserver_open(struct world *w,

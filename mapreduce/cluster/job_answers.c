@@ -412,11 +412,11 @@ static int job_answers_answer(void *ctx, struct rpc_call *call, struct err *err)
 void job_answers_add(struct job_master *m, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {JOB_SUBMIT, "job.submit", job_answers_answer},
-        {JOB_WATCH, "job.watch", job_answers_answer},
-        {JOB_LIST, "job.list", job_answers_answer},
-        {JOB_KILL, "job.kill", job_answers_answer},
-        {JOB_WORKERS, "job.workers", job_answers_answer},
+        {JOB_SUBMIT, "job.submit", job_answers_answer, 0},
+        {JOB_WATCH, "job.watch", job_answers_answer, 0},
+        {JOB_LIST, "job.list", job_answers_answer, 0},
+        {JOB_KILL, "job.kill", job_answers_answer, 0},
+        {JOB_WORKERS, "job.workers", job_answers_answer, 0},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), m);
 }

@@ -271,14 +271,16 @@ static int worker_calls_watch(void *ctx, struct rpc_call *call, struct err *err)
 void worker_add_calls(struct worker *k, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {WORKER_PREPARE, "worker.prepare", worker_calls_prepare},
-        {WORKER_ORDER, "worker.order", worker_calls_order},
-        {WORKER_WATCH, "worker.watch", worker_calls_watch},
-        {WORKER_FORGET, "worker.forget", worker_calls_forget},
-        {WORKER_SPILL_INDEX, "worker.spill_index", worker_spill_index},
-        {WORKER_SPILL_READ, "worker.spill_read", worker_spill_read},
+        {WORKER_PREPARE, "worker.prepare", worker_calls_prepare,
+         RPC_METHOD_INTERNAL},
+        {WORKER_ORDER, "worker.order", worker_calls_order, RPC_METHOD_INTERNAL},
+        {WORKER_WATCH, "worker.watch", worker_calls_watch, RPC_METHOD_INTERNAL},
+        {WORKER_FORGET, "worker.forget", worker_calls_forget,
+         RPC_METHOD_INTERNAL},
+        {WORKER_SPILL_INDEX, "worker.spill_index", worker_spill_index,
+         RPC_METHOD_INTERNAL},
+        {WORKER_SPILL_READ, "worker.spill_read", worker_spill_read,
+         RPC_METHOD_INTERNAL},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), k);
-    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-        rpc_server_guard(server, methods[i].id);
 }

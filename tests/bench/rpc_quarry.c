@@ -34,7 +34,7 @@ static int echo(void *ctx, struct rpc_call *call, struct err *err)
 
 static void serve(void *arg)
 {
-    static const struct rpc_method method = {ECHO, "echo", echo};
+    static const struct rpc_method method = {ECHO, "echo", echo, 0};
     struct rpc_server *s = rpc_server_new(world);
     struct rpc_listener *l;
     struct err err = ERR_INIT;

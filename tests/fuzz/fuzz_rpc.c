@@ -77,7 +77,7 @@ static size_t talk(const struct input *in, const char *address)
 
 static void attack_server(const struct input *in)
 {
-    static const struct rpc_method methods[] = {{ECHO, "echo", echo}};
+    static const struct rpc_method methods[] = {{ECHO, "echo", echo, 0}};
     struct rpc_server *server = rpc_server_new(in->world);
     struct rpc_listener *l;
     struct rpc_listen_options o = {.security = in->security};

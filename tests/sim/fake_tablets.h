@@ -219,15 +219,15 @@ static void fake_live(struct fake *f)
 static void fake_main(void *arg)
 {
     static const struct rpc_method methods[] = {
-        {TABLET_LOAD, "load", fake_on_tablet},
-        {TABLET_UNLOAD, "unload", fake_on_tablet},
-        {TABLET_SPLIT, "split", fake_on_tablet},
-        {TABLET_COMPACT, "compact", fake_on_tablet},
-        {TABLET_FLUSH, "flush", fake_on_tablet},
-        {TABLET_DROP_ROWS, "drop rows", fake_on_tablet},
-        {TABLET_SCHEMA, "schema", fake_on_schema},
-        {TABLET_STATUS, "status", fake_on_status},
-        {TABLET_LOG_SORT, "sort", fake_on_sort},
+        {TABLET_LOAD, "load", fake_on_tablet, 0},
+        {TABLET_UNLOAD, "unload", fake_on_tablet, 0},
+        {TABLET_SPLIT, "split", fake_on_tablet, 0},
+        {TABLET_COMPACT, "compact", fake_on_tablet, 0},
+        {TABLET_FLUSH, "flush", fake_on_tablet, 0},
+        {TABLET_DROP_ROWS, "drop rows", fake_on_tablet, 0},
+        {TABLET_SCHEMA, "schema", fake_on_schema, 0},
+        {TABLET_STATUS, "status", fake_on_status, 0},
+        {TABLET_LOG_SORT, "sort", fake_on_sort, 0},
     };
     struct fake *f = arg;
     struct rpc_server *rpc = rpc_server_new(f->world);

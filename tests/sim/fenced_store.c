@@ -129,7 +129,7 @@ static int serve_write(void *ctx, struct rpc_call *call, struct err *err)
 static void run_store(void *arg)
 {
     static const struct rpc_method method = {METHOD_WRITE, "store.write",
-                                             serve_write};
+                                             serve_write, 0};
     struct fenced_store *s = arg;
     struct rpc_server *rpc = rpc_server_new(s->world);
     struct rpc_listen_options listen = {.security = s->cell->security};

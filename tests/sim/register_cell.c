@@ -130,7 +130,7 @@ static int
 serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
 {
     static const struct rpc_method method = {METHOD_CALL, "test.call",
-                                             serve_call};
+                                             serve_call, 0};
     struct replica_member cell[REGISTER_MEMBERS_MAX];
     struct replica_machine machine = {m, registers_apply, registers_save,
                                       registers_load, NULL};

@@ -34,7 +34,6 @@ ALLOWED = {
     "rpc_listener_address": "says which port the system chose",
     "rpc_connect": "waits until a connection stands",
     "rpc_channel_is_up": "shows a connection",
-    "rpc_server_stats": "shows how often methods were called",
     "audit_dropped": "shows what did not fit",
     "chunk_pool_out": "shows memory that did not come back",
     "gfs_get_client_stats": "shows what went which way",

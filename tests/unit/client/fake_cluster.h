@@ -27,14 +27,14 @@
  */
 
 static const struct rpc_method fake_methods[] = {
-    {TABLET_READ, "tablet.read", fake_read},
-    {TABLET_READ_EACH, "tablet.read_each", fake_read_each},
-    {TABLET_APPLY, "tablet.apply", fake_apply},
-    {TABLET_CHECK, "tablet.check", fake_check},
-    {TABLET_MODIFY, "tablet.modify", fake_modify},
-    {TABLET_RUN, "tablet.run", fake_run},
-    {TABLET_CUTS, "tablet.cuts", fake_cuts},
-    {TABLET_DESCRIBE, "tablet.describe", fake_describe},
+    {TABLET_READ, "tablet.read", fake_read, 0},
+    {TABLET_READ_EACH, "tablet.read_each", fake_read_each, 0},
+    {TABLET_APPLY, "tablet.apply", fake_apply, 0},
+    {TABLET_CHECK, "tablet.check", fake_check, 0},
+    {TABLET_MODIFY, "tablet.modify", fake_modify, 0},
+    {TABLET_RUN, "tablet.run", fake_run, 0},
+    {TABLET_CUTS, "tablet.cuts", fake_cuts, 0},
+    {TABLET_DESCRIBE, "tablet.describe", fake_describe, 0},
 };
 
 static inline bool fake_lets_act(void *ctx, struct slice connected)
@@ -74,8 +74,9 @@ static inline void fake_serve(struct fake *f)
     const struct rpc_listen_options listen = {.security = f->security};
     struct err e = ERR_INIT;
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-        methods[i] = (struct rpc_method){fake_methods[i].id,
-                                         fake_methods[i].name, fake_gate};
+        methods[i] = (struct rpc_method){.id = fake_methods[i].id,
+                                         .name = fake_methods[i].name,
+                                         .handler = fake_gate};
     for (unsigned i = 0; i < f->server_count; i++) {
         struct fake_server *s = &f->servers[i];
         s->fake = f;
@@ -92,13 +93,13 @@ static inline void fake_serve(struct fake *f)
 static inline void fake_lock(struct fake *f, const char *dir)
 {
     static const struct rpc_method orders[] = {
-        {MASTER_CREATE_TABLE, "master.create", fake_order_gate},
-        {MASTER_DROP_TABLE, "master.drop", fake_order_gate},
-        {MASTER_ALTER_TABLE, "master.alter", fake_order_gate},
-        {MASTER_SPLIT, "master.split", fake_order_gate},
-        {MASTER_COMPACT, "master.compact", fake_order_gate},
-        {MASTER_FLUSH, "master.flush", fake_order_gate},
-        {MASTER_DROP_ROWS, "master.drop_rows", fake_order_gate},
+        {MASTER_CREATE_TABLE, "master.create", fake_order_gate, 0},
+        {MASTER_DROP_TABLE, "master.drop", fake_order_gate, 0},
+        {MASTER_ALTER_TABLE, "master.alter", fake_order_gate, 0},
+        {MASTER_SPLIT, "master.split", fake_order_gate, 0},
+        {MASTER_COMPACT, "master.compact", fake_order_gate, 0},
+        {MASTER_FLUSH, "master.flush", fake_order_gate, 0},
+        {MASTER_DROP_ROWS, "master.drop_rows", fake_order_gate, 0},
     };
     struct replica_member member = {1, "127.0.0.1:1", true};
     struct chubby_server_options o = {.replica = {.name = "fake",

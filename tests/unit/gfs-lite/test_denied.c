@@ -42,10 +42,10 @@ static int pass_gate(void *ctx, struct rpc_call *call, struct err *err)
 }
 
 static const struct rpc_method gate_methods[] = {
-    {GFS_EXECUTE, "gate.execute", pass_gate},
-    {GFS_LAYOUT, "gate.layout", pass_gate},
-    {GFS_RECOVER, "gate.recover", pass_gate},
-    {GFS_RENEW, "gate.renew", pass_gate},
+    {GFS_EXECUTE, "gate.execute", pass_gate, 0},
+    {GFS_LAYOUT, "gate.layout", pass_gate, 0},
+    {GFS_RECOVER, "gate.recover", pass_gate, 0},
+    {GFS_RENEW, "gate.renew", pass_gate, 0},
 };
 
 static void run_gate(void *arg)

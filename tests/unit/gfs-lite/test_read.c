@@ -1,24 +1,17 @@
 /* Which of a chunk's servers a reader asks. */
 #include "base/core/arena.h"
 #include "gfs-lite/wire.h"
+#include "tests/lib/server_counter.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
 #define SERVERS    3
 #define READS      400
-#define METHODS    64
 #define READ_BYTES 1000
 
 /* Reads that server @i has answered. */
 static uint64_t reads_of(struct cell *c, unsigned i)
 {
-    struct rpc_method_stats stats[METHODS];
-    size_t n = rpc_server_stats(c->chunks[i].server, stats, METHODS);
-    ck_assert_uint_le(n, METHODS);
-    for (size_t k = 0; k < n; k++)
-        if (strcmp(stats[k].name, "chunk.read") == 0)
-            return stats[k].call_count;
-    ck_abort_msg("no reads are counted");
-    return 0;
+    return server_counter(c->chunks[i].server, "rpc.method.chunk.read.calls");
 }
 
 /* The one whose count has risen since @before, which becomes the count. */

@@ -237,7 +237,7 @@ static void run_fake(void *arg)
     struct chubby *c = NULL;
     struct chubby_handle *h;
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        methods[i] = (struct rpc_method){numbers[i], "worker", handlers[i]};
+        methods[i] = (struct rpc_method){numbers[i], "worker", handlers[i], 0};
     rpc_server_add(rpc, methods, ARRAY_LEN(methods), f);
     ck_assert_int_eq(rpc_listen(rpc, f->address, &listen, &listener, NULL), 0);
     ck_assert_int_eq(chubby_connect(f->world, &o, &c, NULL), 0);

@@ -75,8 +75,8 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
 static void run_worker(void *arg)
 {
     static const struct rpc_method methods[] = {
-        {WORKER_SPILL_INDEX, "index", on_index},
-        {WORKER_SPILL_READ, "read", on_read},
+        {WORKER_SPILL_INDEX, "index", on_index, 0},
+        {WORKER_SPILL_READ, "read", on_read, 0},
     };
     struct rpc_listen_options listen = {.security = security};
     struct rpc_listener *listener = NULL;

@@ -109,15 +109,14 @@ static uint64_t patience_us = 20000000; /* With a handshake. */
 
 static UNUSED void start(const struct rpc_security *s)
 {
-    static const struct rpc_method methods[] = {{WHO, "who", who},
-                                                {GUARDED, "guarded", who}};
+    static const struct rpc_method methods[] = {
+        {WHO, "who", who, 0}, {GUARDED, "guarded", who, RPC_METHOD_INTERNAL}};
     struct rpc_listen_options o = {
         .security = s, .vars = vars, .handshake_us = patience_us};
     struct err err = ERR_INIT;
     server = rpc_server_new(world);
     rpc_server_add(server, methods, 2, NULL);
     rpc_server_let_act(server, is_gateway, NULL);
-    rpc_server_guard(server, GUARDED);
     ck_assert_msg(rpc_listen(server, address, &o, &listener, &err) == 0, "%s",
                   err.text);
 }

@@ -79,9 +79,9 @@ static int who(void *ctx, struct rpc_call *call, struct err *err)
 static void start(struct fixture *f)
 {
     static const struct rpc_method methods[] = {
-        {FROM_FILE, "file", from_file},
-        {WRONG_CRC, "wrong", wrong_crc},
-        {WHO, "who", who},
+        {FROM_FILE, "file", from_file, 0},
+        {WRONG_CRC, "wrong", wrong_crc, 0},
+        {WHO, "who", who, 0},
     };
     struct slice all = slice_make(f->bytes, FILE_BYTES);
     char path[256];

@@ -99,8 +99,9 @@ static int relay(void *ctx, struct rpc_call *call, struct err *err)
 }
 
 static const struct rpc_method methods[] = {
-    {ECHO, "echo", echo},    {SEND, "send", send_blob}, {SLOW, "slow", slow},
-    {RELAY, "relay", relay}, {ADD, "add", add_one},
+    {ECHO, "echo", echo, 0},  {SEND, "send", send_blob, 0},
+    {SLOW, "slow", slow, 0},  {RELAY, "relay", relay, 0},
+    {ADD, "add", add_one, 0},
 };
 
 static void serve(void *arg)

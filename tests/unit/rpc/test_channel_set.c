@@ -34,8 +34,8 @@ static int echo(void *ctx, struct rpc_call *call, struct err *err)
 
 static void serve(void *arg)
 {
-    static const struct rpc_method methods[] = {{ECHO, "echo", echo},
-                                                {SLOW, "slow", echo}};
+    static const struct rpc_method methods[] = {{ECHO, "echo", echo, 0},
+                                                {SLOW, "slow", echo, 0}};
     struct rpc_server *s = rpc_server_new(here());
     struct rpc_listener *l;
     struct err err = ERR_INIT;

@@ -16,6 +16,7 @@
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/server_counter.h"
 
 enum {
     ECHO = 1,
@@ -84,10 +85,10 @@ static void start_server(const char *address,
                          const struct rpc_listen_options *opts)
 {
     static const struct rpc_method methods[] = {
-        {ECHO, "echo", echo},
-        {FAIL, "fail", refuse},
-        {SLEEP, "sleep", sleep_long},
-        {HUGE_REPLY, "huge", huge_reply},
+        {ECHO, "echo", echo, 0},
+        {FAIL, "fail", refuse, 0},
+        {SLEEP, "sleep", sleep_long, 0},
+        {HUGE_REPLY, "huge", huge_reply, 0},
     };
     struct err err = ERR_INIT;
     sleepers = 0;
@@ -189,7 +190,6 @@ static void errors(void *arg)
 {
     struct buf body = BUF_INIT;
     struct err err = ERR_INIT;
-    struct rpc_method_stats stats[8];
     (void)arg;
     start_server(address, NULL);
     ck_assert_int_eq(rpc_call(channel, FAIL, NULL, SLICE_LIT("r1"), SLICE_EMPTY,
@@ -204,8 +204,8 @@ static void errors(void *arg)
     ck_assert_int_eq(rpc_call(channel, HUGE_REPLY, NULL, SLICE_EMPTY,
                               SLICE_EMPTY, &body, NULL, &err),
                      ERR_TOOBIG);
-    ck_assert_uint_eq(rpc_server_stats(server, stats, 8), 4);
-    ck_assert_uint_eq(stats[FAIL - 1].error_count, 1);
+    ck_assert_uint_eq(server_counter(server, "rpc.method.fail.calls"), 1);
+    ck_assert_uint_eq(server_counter(server, "rpc.method.fail.failed"), 1);
     echo_once(1, 10); /* The connection lives on. */
     buf_close(&body);
     stop_server();

@@ -282,7 +282,7 @@ static unsigned caller_count;
 
 static void start(void)
 {
-    static const struct rpc_method method = {ECHO, "echo", echo};
+    static const struct rpc_method method = {ECHO, "echo", echo, 0};
     server = rpc_server_new(world);
     rpc_server_add(server, &method, 1, NULL);
     ck_assert_int_eq(rpc_listen(server, "127.0.0.1:0", NULL, &listener, NULL),

@@ -88,7 +88,7 @@ static inline int answer_status(void *ctx, struct rpc_call *c, struct err *err)
 
 /* The lock service answers as a master as well. */
 static const struct rpc_method status_of_master = {MASTER_STATUS, "status",
-                                                   answer_status};
+                                                   answer_status, 0};
 static struct lock_cell lock_service;
 
 /* Others than those of the directory; NULL: none. */

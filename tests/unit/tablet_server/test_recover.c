@@ -2,6 +2,7 @@
  * and a server that was declared dead neither writes nor answers. */
 #include "base/core/rand.h"
 #include "bigtable/store/manifest.h"
+#include "tests/lib/server_counter.h"
 #include "tests/unit/tablet_server/fixture.h"
 
 enum {
@@ -258,13 +259,8 @@ END_TEST
 /* How much a server handed out of what it had sorted. */
 static uint64_t batches_of(const struct node *n)
 {
-    struct rpc_method_stats stats[RPC_METHOD_COUNT_MAX];
-    size_t count = rpc_server_stats(n->rpc, stats, ARRAY_LEN(stats));
-    uint64_t calls = 0;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(stats[i].name, "tablet.log_read") == 0)
-            calls = stats[i].call_count - stats[i].error_count;
-    return calls;
+    return server_counter(n->rpc, "rpc.method.tablet.log_read.calls") -
+           server_counter(n->rpc, "rpc.method.tablet.log_read.failed");
 }
 
 /* One server has the log sorted in memory, another one loads the tablets from
