@@ -1,4 +1,5 @@
-/* What every test program shares: main, seeds, temporary directories. */
+/* The part that every test program shares: main, seeds, temporary
+ * directories. */
 #define _XOPEN_SOURCE 700
 
 #include "tests/lib/check_main.h"
@@ -19,7 +20,7 @@
 /* The program's own, made before the first test forks and removed behind the
  * last, so that tests which crash or hang leave nothing either. */
 static char program_dir[256];
-/* What this process made in it. */
+/* The directory that this process made. */
 static char own[300];
 static pid_t owner;
 static unsigned made;
@@ -56,7 +57,7 @@ static void make_program_dir(void)
     must(mkdtemp(program_dir) != NULL, program_dir);
 }
 
-/* Whoever forks has these handlers too: only the owner may act. */
+/* Forked children inherit these handlers: only the owner may act. */
 static void remove_own(void)
 {
     if (owner == getpid())

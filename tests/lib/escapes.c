@@ -37,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What it aims at. */
+/* Its target. */
 static const char *aim(const char *name)
 {
     char variable[64];
@@ -87,7 +87,7 @@ static long memory_of_bystander(void)
     return open_proc(aim_number("bystander"), "mem", O_RDWR);
 }
 
-/* Whoever this process is below: the supervisor, or the shell's parents. */
+/* The memory of an ancestor: the supervisor, or the shell's parents. */
 static long memory_of_process_one(void)
 {
     return open_proc(1, "mem", O_RDWR);

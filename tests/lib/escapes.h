@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Who succeeds without a sandbox, which shows that the attempt is a real one.
+/* Where it succeeds without a sandbox, which shows that the attempt is a real
+ * one.
  */
 enum escape_control {
     ESCAPE_ANYBODY,

@@ -18,7 +18,7 @@
 
 #define CLIENT_PADDING_MAX 150
 
-/* What came back. */
+/* A reply. */
 struct grpc_reply {
     int http;          /* :status. */
     int code;          /* grpc-status; -1: none came. */
@@ -37,7 +37,7 @@ struct grpc_client {
     nghttp2_session *session;
     struct grpc_reply *reply;
     int32_t stream;
-    struct slice body;  /* What is left of the request, with its prefix. */
+    struct slice body;  /* The rest of the request, with its prefix. */
     size_t frame_bytes; /* DATA frames of the request; 0: as large as can be. */
     bool hold;          /* The request's end does not come. */
     bool goaway;        /* The server said so. */
@@ -45,10 +45,10 @@ struct grpc_client {
     bool gzip;           /* The request is compressed. */
     const char *content_type;
     const char *padding;       /* One more header's value, */
-    size_t padding_count;      /* so many times. */
+    size_t padding_count;      /* this many times. */
     const char *authorization; /* NULL: none. */
     uint32_t window;   /* SETTINGS_INITIAL_WINDOW_SIZE; 0: the default. */
-    size_t stop_after; /* RST_STREAM once so many bytes came; 0: never. */
+    size_t stop_after; /* RST_STREAM after this many bytes; 0: never. */
 };
 
 static inline void grpc_reply_close(struct grpc_reply *r)

@@ -147,7 +147,7 @@ crowd__submit(struct grpc_client *c, const char *path, struct crowd_call *call)
     PRE(call->stream > 0);
 }
 
-/* What the session wants to send, behind what is in @out. */
+/* Append the bytes that the session wants to send to @out. */
 static inline void crowd__collect(struct grpc_client *c, struct buf *out)
 {
     const uint8_t *data;

@@ -1,5 +1,5 @@
-/* What an ordinary client of gRPC says on a new connection, as bytes: made by
- * nghttp2's client, which is answered nothing.
+/* The bytes that an ordinary client of gRPC sends on a new connection: made by
+ * nghttp2's client, which gets no answer.
  *
  * Everything is static: included by the tests of the gateway alone.
  */

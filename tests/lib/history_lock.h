@@ -21,7 +21,7 @@
  * A session that may have ended is one call more, LOCK_EXPIRE of the path of
  * each lock it may hold, begun when its last lease began to run out (when the
  * client died, or at the beginning of the jeopardy from which it did not come
- * back) and never answered. A client that goes on has another number.
+ * back) and never answered. A client that continues has another number.
  *
  * Locks and contents of one path are judged apart; who deletes lock files finds
  * their locks wrong.
@@ -58,7 +58,7 @@ enum lock_kind {
     LOCK_KIND_COUNT
 };
 
-/* What is asked for. */
+/* A request. */
 struct lock_input {
     uint64_t instance;   /* Of the handle's node: READ, STAT, WRITE, DELETE. */
     uint64_t contents;   /* CREATE, CREATE_NEW, WRITE. */
@@ -67,7 +67,7 @@ struct lock_input {
     bool shared;         /* CHECK: the sequencer's mode. */
 };
 
-/* What is answered, beside the code. */
+/* An answer, besides its code. */
 struct lock_answer {
     uint64_t instance;   /* READ, STAT; 0: not known. */
     uint64_t generation; /* READ, STAT: of the contents. SEQUENCER: of the

@@ -16,7 +16,7 @@
  * (gfs_stat.file): what a rename moves keeps it, whatever else comes to be has
  * a new one. The model learns a number from the first answer that names it.
  *
- * What is below the entries is not looked at: keep directories empty.
+ * Names below the entries are not checked: keep directories empty.
  *
  * Histories of several processes: each prints its lines
  * (history_names_print()), with one clock for all, and a checker reads them all
@@ -53,7 +53,7 @@ enum names_kind {
     NAMES_KIND_COUNT
 };
 
-/* What stat and list answer, beside their code. */
+/* An answer of stat or list, besides its code. */
 struct names_answer {
     bool is_directory;       /* stat. */
     uint64_t id;             /* stat; 0: not known. */

@@ -13,9 +13,9 @@
  *     …
  *     if (history_rows_check(h, 0, &why) != HISTORY_LINEARIZABLE) …
  *
- * Whoever writes gives all cells of a column one and the same timestamp: the
- * order of writes is the servers' then, whatever clocks say. Values are
- * numbers above 0; 0 is a column without a cell.
+ * All writers give the cells of a column the same timestamp: the order of
+ * writes is then the servers', whatever clocks say. Values are numbers above 0;
+ * 0 is a column without a cell.
  *
  * Every change is made once at most, however often the library tries it.
  *
@@ -70,7 +70,7 @@ struct rows_state {
     uint64_t log; /* rows_fold() over all that was appended. */
 };
 
-/* What is answered, beside the code. */
+/* An answer, besides its code. */
 struct rows_answer {
     struct rows_state row; /* READ. ADD: its counter, APPEND: its log. */
     bool matched;          /* CHECK. */

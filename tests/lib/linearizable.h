@@ -25,8 +25,8 @@
 struct buf;
 struct history;
 
-/* What was asked or answered: a kind and three numbers, whatever they mean to
- * the model. */
+/* A request or an answer: a kind and three numbers, whose meaning is the
+ * model's. */
 struct history_value {
     uint32_t kind;
     uint64_t a;

@@ -2,8 +2,8 @@
  * well-typed Sawzall, so that random bytes, or those of a fuzzer, become
  * programs that compile and mostly end.
  *
- * Loops are bounded by counters of their own. What may be undefined (indices,
- * divisions, missing keys) is left in on purpose.
+ * Loops are bounded by counters of their own. Undefined operations (indices,
+ * divisions, missing keys) are left in on purpose.
  */
 #ifndef TESTS_LIB_SAW_SOURCE_H
 #define TESTS_LIB_SAW_SOURCE_H

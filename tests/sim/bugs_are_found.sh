@@ -3,7 +3,7 @@
 # it, and that seed passes without the bug.
 set -euo pipefail
 sim=$1
-# No bug needs so many seeds of the scenario it is looked for in.
+# Every bug is found within this number of seeds of its scenario.
 most=200
 # Seeds of scenarios that passed without a bug.
 declare -A passed

@@ -32,7 +32,7 @@ static int health(const struct sim_server *s, struct err *err)
 }
 
 /* Until it is cancelled, or its disk fails: then it ends, as `quarry server`
- * does, and whoever supervises it restarts. A full disk passes. */
+ * does, and its supervisor restarts it. A full disk passes. */
 static int serve(const struct sim_server *s, struct err *err)
 {
     int rc = 0;

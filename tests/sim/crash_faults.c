@@ -159,7 +159,7 @@ static void fill_disk(void *arg)
     close_scene(s);
 }
 
-/* Writes fail, reads go on, and when there is space again so do writes. */
+/* Writes fail and reads continue; when there is space again, writes succeed. */
 START_TEST(test_full_disk)
 {
     struct scene s = {.seed = test_seed()};

@@ -1,5 +1,6 @@
-/* What fake tablet servers (fake_tablets.h) share: chance, which parts of logs
- * are sorted, and a METADATA in memory, which fails now and then. */
+/* The state that fake tablet servers (fake_tablets.h) share: chance, which
+ * parts of logs are sorted, and a METADATA in memory, which fails now and
+ * then. */
 #ifndef TESTS_SIM_FAKE_METADATA_H
 #define TESTS_SIM_FAKE_METADATA_H
 
@@ -44,7 +45,7 @@ struct fake_world {
     size_t row_count;
     bool sorted[FAKE_LOGS_MAX][FAKE_SEGMENTS];
     bool let_go[FAKE_LOGS_MAX][FAKE_SEGMENTS]; /* By who wrote it. */
-    bool late; /* Servers that die let go of a segment while it is sorted. */
+    bool late; /* Dying servers release a segment while it is sorted. */
     bool calm; /* Nothing fails any more. */
     struct fake *fakes[FAKES_MAX];
     size_t fake_count;
@@ -67,7 +68,7 @@ struct fake {
     struct chubby_handle *lock;
     struct held held[HELD_MAX];
 
-    /* What it said it does not have, and does not load in that epoch. */
+    /* The tablet that it reported missing, and does not load in that epoch. */
     struct {
         uint64_t id, epoch;
     } refused[REFUSED_MAX];

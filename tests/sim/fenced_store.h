@@ -32,7 +32,7 @@ MUST_CHECK int fenced_store_write(struct fenced_store *s,
                                   const char *sequencer,
                                   struct err *err);
 
-/* What a sequencer says. */
+/* The contents of a sequencer. */
 struct sequencer {
     bool shared;
     uint64_t generation;

@@ -1,5 +1,5 @@
-/* What files of a storm must contain: all that was appended, and how much of it
- * was promised.
+/* The contents that files of a storm must have: all appended bytes, and how
+ * many of them were acknowledged.
  *
  *     synced    on the disks: there whatever fails
  *     flushed   in the memory of all servers of the chain: there unless as many

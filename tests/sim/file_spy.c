@@ -1,4 +1,4 @@
-/* Who may use files, and who may not. */
+/* Checks who may use files, and who may not. */
 #include "tests/sim/file_spy.h"
 
 #include <stdio.h>

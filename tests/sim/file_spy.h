@@ -1,9 +1,9 @@
 /* Principals beside the cluster's own, and files whose owners, modes, grants
  * and names change under them. Nobody ever gets the bytes of a file, its size
  * or a directory's names while he was denied them for as long as the call took;
- * nobody is refused what he was allowed for so long, to write files of his own
- * among it. A file that is open already is read for as long as a proof lasts
- * after the right was taken away, and no longer.
+ * nobody is refused what was allowed during the whole call, writing files of
+ * one's own included. A file that is open already is read for as long as a
+ * proof lasts after the right was taken away, and no longer.
  *
  *     spy = file_spy_new(storm, cell);     before the cell boots
  *     file_spy_start(spy);                 clients' machines boot

@@ -116,7 +116,7 @@ write_new(struct file_storm *s, struct storm_client *c, struct fs *fs)
     f->busy = false;
 }
 
-/* Go on with a file that is there: its writer closed it, or died. */
+/* Continue an existing file: its writer closed it, or died. */
 static void
 write_more(struct file_storm *s, struct storm_client *c, struct fs *fs)
 {
@@ -182,8 +182,9 @@ static int read_part(struct file_storm *s,
                      struct model_file *f)
 {
     unsigned life = f->life;
-    /* What is only flushed a server that came back may lack until the chunk is
-     * sealed, and who reads an open chunk goes by the shortest. */
+    /* A server that came back may lack bytes that were only flushed until
+     * the chunk is sealed, and readers of an open chunk use the shortest
+     * copy. */
     size_t promised = f->synced;
     size_t len = 1 + rand_below(r, READ_BYTES_MAX);
     struct fs_reader *reader;
@@ -231,7 +232,7 @@ static void run_reader(struct storm_client *c)
 
 /* --- taking over ------------------------------------------------------ */
 
-/* Take a file from whoever writes it, as the heir of a server that may be dead
+/* Take a file from its writer, as the successor of a server that may be dead
  * takes its log. */
 static void
 take_one(struct file_storm *s, struct storm_client *c, struct fs *fs)

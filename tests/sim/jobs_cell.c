@@ -129,7 +129,7 @@ static void make_side(struct buf *out)
         bytes[i] = (char)(i / 251);
 }
 
-/* What a worker gives to attempts is what is in the cell. */
+/* Attempts get from a worker exactly the files in the cell. */
 static void check_side(struct world *w, const struct mr_options *o)
 {
     const struct job_files here = {.world = w};
@@ -301,7 +301,7 @@ static int note_end(struct jobs_cell *j, struct slice json, struct err *err)
     return code;
 }
 
-/* What was taken is known, to whoever is master. */
+/* Every later master knows an accepted job. */
 static int await_end(struct jobs_cell *j, struct job_client *c, struct err *err)
 {
     int code = 0;

@@ -64,7 +64,7 @@ struct jobs_cell {
     struct fiber *customer; /* While the cell runs. */
     /* The job: the tests' memory, which no crash takes. */
     unsigned number;
-    bool overwrite; /* What is there of its output's name. */
+    bool overwrite; /* Replace an existing output. */
     bool in_parts;  /* It is two, one behind the other. */
     bool has_side;  /* Its attempts are to find the side file whole. */
     bool wanted;    /* There is one. */
@@ -101,7 +101,7 @@ void jobs_id(char id[JOBS_ID_BYTES], unsigned number);
 unsigned jobs_begin(struct jobs_cell *j);
 /* Let the customer submit the same one again. PRE: it has ended. */
 void jobs_ask_again(struct jobs_cell *j);
-/* What the jobs read. Parks. */
+/* Write the input of the jobs. Parks. */
 void jobs_write_input(struct fs *fs);
 /* STORM_CHECK that job @number has counted all words, each once. Parks. */
 void jobs_check_output(struct fs *fs, unsigned number);

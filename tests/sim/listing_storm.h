@@ -1,6 +1,6 @@
-/* What clients of the lock service do with the names of one directory: files
- * made, deleted and looked at, and the directory listed,
- * mostly from caches. Part of lock_storm.h.
+/* Operations of clients of the lock service on the names of one directory:
+ * files made, deleted and read, and the directory listed, mostly from caches.
+ * Part of lock_storm.h.
  */
 #ifndef TESTS_SIM_LISTING_STORM_H
 #define TESTS_SIM_LISTING_STORM_H

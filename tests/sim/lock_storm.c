@@ -44,7 +44,7 @@ struct lock_storm {
 /* Holders whose fate one session does not know. */
 #define DOUBTS_MAX 32
 
-/* Who may still hold which lock. */
+/* The sessions that may still hold a lock. */
 struct doubt {
     uint64_t holder;
     size_t lock;
@@ -326,8 +326,8 @@ static void hold(struct held *h)
 }
 
 /* The handle is about to be closed, which frees a lock that is still held; but
- * nobody says whether that was done. What the session does to the lock from now
- * on it does as another holder, for the servers may still know the old one. */
+ * nobody says whether that was done. From now on the session uses the lock
+ * as another holder, for the servers may still know the old one. */
 static void doubt(struct held *h)
 {
     struct session *s = h->session;
@@ -385,7 +385,8 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
     s->expired |= event == CHUBBY_EVENT_EXPIRED;
 }
 
-/* What it may still hold is free when the servers find that it is gone. */
+/* Locks that it may still hold are free once the servers find that it is
+ * gone. */
 static void note_expiry(struct session *s)
 {
     for (size_t i = 0; i < s->doubt_count; i++)

@@ -1,4 +1,4 @@
-/* What the clients do with names. */
+/* The clients' operations on names. */
 #include "tests/sim/name_storm.h"
 
 #include <stdio.h>

@@ -472,8 +472,8 @@ static void judge(void)
     struct buf why = BUF_INIT;
     enum history_verdict v =
         history_check(history, &history_register, BUDGET, &why);
-    /* After a hunt there may be too many calls that nobody answered. What the
-     * members applied was compared all the same. */
+    /* After a hunt there may be too many calls without an answer. The
+     * commands that members applied were compared all the same. */
     STORM_CHECK(v != HISTORY_WRONG, "%sthe registers' answers have no order",
                 buf_cstr(&why));
     buf_close(&why);

@@ -75,7 +75,7 @@ void register_cell_start(struct sim_cluster *sim,
 void register_cell_finish(void);
 const char *register_member_address(size_t i);
 
-/* What a machine runs; @arg: its register_member. */
+/* The program of a machine; @arg: its register_member. */
 void register_member_main(void *arg);
 
 /* On the director. */

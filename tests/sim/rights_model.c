@@ -44,7 +44,7 @@ static bool is_meant(enum rights_grantee to, enum rights_principal who)
     return to == RIGHTS_TO_ALL || who == RIGHTS_BOB;
 }
 
-/* What @who has of @n by grants of it and of what is above. */
+/* The rights of @who to @n by grants on it and on its parents. */
 static unsigned
 granted(const struct rights_state *s, enum rights_principal who, unsigned n)
 {

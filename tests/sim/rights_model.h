@@ -1,5 +1,5 @@
-/* What principals may do with the files of a small tree, as docs/operating.md
- * says it: a second opinion on gfs-lite/namenode/permission.h.
+/* The rights of principals to the files of a small tree, as docs/operating.md
+ * defines them: a second opinion on gfs-lite/namenode/permission.h.
  *
  *     top            a directory
  *     top/a, top/b   two more, each with a name of one letter
@@ -25,7 +25,7 @@ enum {
     RIGHTS_NODES = RIGHTS_FIRST_FILE + RIGHTS_FILES
 };
 
-/* Who asks. */
+/* The caller. */
 enum rights_principal {
     RIGHTS_ANN,
     RIGHTS_BOB, /* Has the role. */
@@ -42,7 +42,7 @@ enum rights_grantee {
     RIGHTS_GRANTEES
 };
 
-/* Who gave them. */
+/* The giver of rights. */
 enum rights_giver {
     RIGHTS_BY_ADMINISTRATOR,
     RIGHTS_BY_OWNER,
@@ -61,7 +61,7 @@ struct rights_state {
     uint8_t directory_of[RIGHTS_FILES];
 };
 
-/* What a question is answered with. */
+/* The answer to a question. */
 enum rights_answer {
     RIGHTS_YES = 1,
     RIGHTS_ABSENT = 2,
@@ -91,8 +91,8 @@ bool rights_may_read(const struct rights_state *s,
 bool rights_may_set(const struct rights_state *s,
                     enum rights_principal who,
                     unsigned n);
-/* What is at @directory, a letter, or with @file >= 0 at that file's name in
- * it? *@node is what is there if the answer is RIGHTS_YES. */
+/* Look up @directory, a letter, or with @file >= 0 that file's name in it.
+ * *@node is the node if the answer is RIGHTS_YES. */
 enum rights_answer rights_ask(const struct rights_state *s,
                               enum rights_principal who,
                               enum rights_question q,

@@ -1,4 +1,4 @@
-/* What quarry-sim can run: each scenario is a cluster, a workload, faults and
+/* The scenarios of quarry-sim: each is a cluster, a workload, faults and
  * checks, all drawn from one seed.
  *
  * Threads: one.

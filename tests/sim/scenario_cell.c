@@ -25,7 +25,7 @@
 #define WHOLE_US   (120 * SECOND_US)
 #define NO_LEAK_US (120 * SECOND_US)
 
-/* What takes part. */
+/* The participants. */
 struct cast {
     struct sim_cell_options cell;
     unsigned lockers;

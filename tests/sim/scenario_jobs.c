@@ -22,7 +22,7 @@
 #define STORM_US       (25 * SECOND_US)
 /* So soon after the last fault a job that was begun has ended, */
 #define END_US (300 * SECOND_US)
-/* and one of so many that are begun then succeeds. */
+/* and one of this many attempts begun then succeeds. */
 #define TRIES 3
 
 enum {

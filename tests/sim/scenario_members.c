@@ -1,7 +1,7 @@
 /* A cell of replicas whose members find into it by themselves, while machines
  * die, come late, are cut off and lose their disks or the ends of their logs,
- * one at a time: whoever lost its disk comes back as another, and nothing that
- * was answered is lost.
+ * one at a time: a member that lost its disk comes back as another, and nothing
+ * that was answered is lost.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static bool is_whole(void)
     return s.member_count == register_cell.member_count;
 }
 
-/* What each knows, for who looks for the reason. */
+/* Note what each member knows, for finding the reason of a failure. */
 static void tell_members(void)
 {
     static const char *const roles[] = {"follower", "candidate", "leader",

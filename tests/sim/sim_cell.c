@@ -1,5 +1,5 @@
-/* What storms over the whole cell have found, each as the shortest story that
- * shows it. */
+/* Defects that storms over the whole cell have found, each as the shortest
+ * story that shows it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static struct gfs_chunk last_chunk(struct fs *fs)
     return c;
 }
 
-/* While nobody hears of @server, and until after it is taken for dead. */
+/* While @server is silent, and until after it is declared dead. */
 static unsigned look_while_silent(struct fs *fs, struct world *server)
 {
     struct gfs_chunk before = last_chunk(fs);

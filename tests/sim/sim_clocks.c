@@ -127,8 +127,8 @@ static void write_ahead_and_back(void *arg)
     end_cell();
 }
 
-/* What was stamped while a server's clock was ahead does not hide what is
- * written later, whoever serves the tablet then. */
+/* Cells stamped while a server's clock was ahead do not hide later writes,
+ * whichever server has the tablet then. */
 START_TEST(test_stamps_of_a_tablet_never_go_back)
 {
     play(write_ahead_and_back);

@@ -1,5 +1,5 @@
 /* Jobs on a simulated cell end with the right output whatever dies: workers, a
- * chunk server, the job master. What is counted is counted once. */
+ * chunk server, the job master. Everything is counted once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +30,11 @@ static void sleep_us(uint64_t us)
     world_sleep_us(sim_director(sim), us);
 }
 
-/* What goes wrong, beside the job. */
+/* The fault beside the job. */
 typedef void (*trouble_fn)(void);
 static trouble_fn trouble;
 
-static unsigned refused; /* What workers pulled that was damaged. */
+static unsigned refused; /* Pulled runs that were damaged. */
 
 static void see_line(void *ctx, const char *line)
 {
@@ -257,8 +257,8 @@ static void rot_spills(void)
     }
 }
 
-/* What a worker's disk has changed is not taken for what was written, and the
- * maps run again. */
+/* Output that a worker's disk has changed is detected, and the maps run
+ * again. */
 START_TEST(test_a_disk_rots_that_others_pull_from)
 {
     play(rot_spills);
@@ -293,7 +293,7 @@ static void stop_one(void)
     sim_pause(jobs->workers[2].world);
 }
 
-/* What runs on a worker that was stopped runs elsewhere, too. */
+/* Attempts of a stopped worker run elsewhere as well. */
 START_TEST(test_a_worker_is_stopped)
 {
     play(stop_one);
@@ -317,8 +317,8 @@ static uint64_t copied_to(const struct jobs_worker *k)
     return world_stat(k->world, path, &info, NULL) ? 0 : info.size_bytes;
 }
 
-/* Pause whoever has a part of the side file, up to @max workers; returns how
- * many. */
+/* Pause the workers that have a part of the side file, up to @max; returns
+ * how many. */
 static int stop_who_copies(int max)
 {
     bool stopped[WORKERS] = {false};
@@ -373,7 +373,7 @@ START_TEST(test_a_worker_is_stopped_as_it_copies)
 
 END_TEST
 
-/* Where all do, the job waits until they go on, */
+/* Where all do, the job waits until they continue, */
 START_TEST(test_all_workers_stop_briefly_as_they_copy)
 {
     has_side = true;
@@ -401,7 +401,7 @@ static void stop_and_go(void)
     }
 }
 
-/* What comes late is not taken twice. */
+/* Late results are not counted twice. */
 START_TEST(test_workers_stop_and_go_on)
 {
     play(stop_and_go);
@@ -424,8 +424,8 @@ static void lose_the_master(void)
     }
 }
 
-/* A job whose master dies goes on where it was: maps that were done are not
- * repeated while their workers live. */
+/* A job whose master dies continues where it was: maps that were done are
+ * not repeated while their workers live. */
 START_TEST(test_the_master_dies)
 {
     play(lose_the_master);
@@ -527,7 +527,7 @@ static void pause_it_briefly(uint64_t at)
 
 static void (*hurt)(uint64_t at);
 
-/* What job @number replaces: a count that is not its own. */
+/* Write the output that job @number replaces: a count that is not its own. */
 static void write_old_output(struct fs *fs, unsigned number)
 {
     static const char old[] = "word00001\t5\n";
@@ -635,8 +635,8 @@ static void play_sweep(void (*what)(uint64_t at),
     sim_cluster_free(sim);
 }
 
-/* Wherever a master dies, before or behind what it changes, the next one goes
- * on: the same submission is one job, which succeeds once. */
+/* At whichever change a master dies, before or after it, the next one
+ * continues: the same submission is one job, which succeeds once. */
 START_TEST(test_the_master_dies_at_every_step)
 {
     play_sweep(crash_it, 1, false, false);
@@ -652,7 +652,7 @@ START_TEST(test_the_master_dies_as_it_overwrites)
 
 END_TEST
 
-/* So it is where it only stood still, and goes on beside the next one. */
+/* The same holds if it only stood still, and continues beside the next one. */
 START_TEST(test_the_master_hangs_at_every_step)
 {
     play_sweep(pause_it, 2, false, false);

@@ -1,6 +1,6 @@
 /* A simulated cell of the lock service keeps its promises: sessions and locks
- * outlive leaders, and a failed holder's lock is free after its delay. What
- * clients have cached is in sim_lock_cache.c. (What storms do to it: quarry-sim
+ * outlive leaders, and a failed holder's lock is free after its delay.
+ * Clients' caches are tested in sim_lock_cache.c. (Storms: quarry-sim
  * --scenario lock.) */
 #include "chubby-lite/chubby.h"
 #include "tests/lib/sim_lock_cell.h"
@@ -334,7 +334,7 @@ START_TEST(test_die_at_once)
 
 END_TEST
 
-/* One is gone for so long that its session expires, the other not yet. */
+/* One is away until its session expires, the other not yet. */
 static void stop_while_one_expires(void *arg)
 {
     (void)arg;

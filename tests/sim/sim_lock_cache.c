@@ -1,6 +1,6 @@
-/* What clients of a simulated cell of the lock service have cached is true: a
- * change waits for all that have it, whatever becomes of them, and what is
- * worked out before a wait holds behind it. */
+/* Caches of clients of a simulated lock service are true: a change waits for
+ * all clients that have the file cached, whatever becomes of them, and what
+ * is worked out before a wait holds behind it. */
 #include "chubby-lite/chubby.h"
 #include "tests/lib/sim_lock_cell.h"
 
@@ -102,7 +102,7 @@ static void part_and_write(void *arg)
     stop_all();
 }
 
-/* A client that goes while it is told of a change still says goodbye. */
+/* A client that closes while it gets an event still ends its session. */
 START_TEST(test_goodbye_at_news)
 {
     start(test_seed(), 3);
@@ -292,8 +292,8 @@ static void change_and_stat(void *arg)
     stop_all();
 }
 
-/* What is read with a file's contents is not older than what others were told
- * is done: the generations of its lock and its lists. */
+/* Metadata read with a file's contents are not older than changes
+ * acknowledged to others: the generations of its lock and its lists. */
 START_TEST(test_stat_is_not_old)
 {
     start(test_seed(), 3);

@@ -30,8 +30,8 @@ static const char *const cell_addresses[] = {"s1:700"};
 
 /* --- machines ----------------------------------------------------------- */
 
-/* What happens, on standard error, if $QUARRY_TRACE is set: what the processes
- * log, and with "all", everything. */
+/* Print events on standard error if $QUARRY_TRACE is set: the logs of the
+ * processes, and with "all", everything. */
 static void print_line(void *ctx, const char *line)
 {
     if (ctx || strstr(line, ": INFO master") || strstr(line, ": WARN") ||
@@ -275,7 +275,7 @@ static void wait_until_true(uint64_t seconds)
 
 /* --- a client ----------------------------------------------------------- */
 
-/* Ask whoever is master, until it answers otherwise than that it is not. */
+/* Call the present master, until the answer is other than "not the master". */
 static int
 ask_master(uint32_t method, const struct table_order *o, struct err *err)
 {
@@ -383,8 +383,8 @@ static void make_again(void *arg)
     stop_all();
 }
 
-/* Who makes a table of a name whose table is just being dropped waits for
- * that: a half dropped table is none that exists. */
+/* Creating a table whose name is just being dropped waits for that: a half
+ * dropped table does not exist. */
 START_TEST(test_made_again)
 {
     start(test_seed());
@@ -436,7 +436,8 @@ START_TEST(test_server_dies)
 
 END_TEST
 
-/* What the dead server needed no more may go while its log is recovered. */
+/* A segment that the dead server no longer needed may be removed while its
+ * log is recovered. */
 START_TEST(test_segment_goes)
 {
     start(test_seed());

@@ -4,7 +4,7 @@
 
 /* For the call to be made, and its answer to be on its way. */
 #define SENT_US (SECOND_US / 2)
-/* A tablet server is silent for so long before the library asks again. */
+/* How long a tablet server is silent before the library asks again. */
 #define SILENT_US (20 * SECOND_US)
 
 /* A client on a machine of its own, which makes one change. */

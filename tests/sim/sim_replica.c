@@ -238,8 +238,8 @@ START_TEST(test_all_are_there_when_a_cell_is_founded)
 
 END_TEST
 
-/* Two disks of three are lost at once. Whoever is left has what was
- * acknowledged, and nobody begins again without it. */
+/* Two disks of three are lost at once. The member that is left has
+ * everything acknowledged, and none starts again without it. */
 static void lose_majority(void *arg)
 {
     uint64_t applied;
@@ -368,8 +368,8 @@ static void remove_while_all_stand_still(void *arg)
     register_cell_stop();
 }
 
-/* Who has heard nobody because it stood still itself does not take the others
- * for dead. */
+/* A member that received nothing because it stood still itself does not
+ * declare the others dead. */
 START_TEST(test_who_stood_still_does_not_judge)
 {
     for (uint64_t seed = 0; seed < 5; seed++)

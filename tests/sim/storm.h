@@ -15,8 +15,8 @@
  *
  * A client's machine crashes like any other: then every call returns with an
  * error, sleeps return at once, and storm_goes_on() is false until the program
- * has unwound; booted again, work() restarts. What it must remember beyond
- * its death lies in the checkers' memory, not the machine's.
+ * has unwound; booted again, work() restarts. State that must survive its death
+ * is in the checkers' memory, not the machine's.
  *
  * Threads: one.
  */
@@ -40,7 +40,7 @@ struct storm;
 struct storm_client {
     struct storm *storm;
     struct world *world;
-    struct rand_gen rand; /* Goes on over lives. */
+    struct rand_gen rand; /* Continues over boots. */
     unsigned number;      /* From 1; no two of a storm are the same. */
     unsigned lives;
     void (*work)(struct storm_client *c);

@@ -17,7 +17,7 @@ enum {
     NAME_BYTES = 16
 };
 
-/* What is known of a table: it is there, is not, or an order about it was not
+/* The state of a table: it exists, does not, or an order about it was not
  * answered. */
 enum fate {
     ABSENT,
@@ -248,7 +248,7 @@ static void read_own(const struct own *o, struct quarry_table *t)
     quarry_scanner_close(s);
 }
 
-/* What a snapshot needs is no garbage: none is left for those who look. */
+/* Files of a snapshot are not garbage: readers miss none. */
 static void drop_snapshot(struct own *o, struct quarry *q)
 {
     struct err err = ERR_INIT;

@@ -23,7 +23,7 @@ struct tablet_server;
 #define TABLES_MASTERS_MAX 3
 #define TABLES_TABLETS_MAX 8
 
-/* Tablets of so many bytes are split. */
+/* Tablets of this size are split. */
 #define TABLES_SPLIT_BYTES (UINT64_C(60) << 10)
 
 struct tables_cell;

@@ -39,7 +39,7 @@ struct look {
     bool is_whole;         /* nothing is behind it. */
     struct hash_map ids;   /* Tables that have rows. */
     struct hash_map marks; /* Files and logs that are needed. */
-    struct buf why;        /* What is not so; "": all is. */
+    struct buf why;        /* The failed condition; "": none. */
 };
 
 static void open_look(struct look *l, struct tables_cell *t)
@@ -211,8 +211,8 @@ static bool all_is_true(struct look *l)
     l->table = 0;
     l->row_count = 0;
     hash_map_clear(&l->ids);
-    /* What is served changes while METADATA is read; only a quiet one is the
-     * same before and after, and then true. */
+    /* Assignments change while METADATA is read; only one that is the same
+     * before and after is compared. */
     l->served = tables_served_now(l->tables, &l->served_count);
     if (metadata_scan(l->store, SLICE_EMPTY, SLICE_EMPTY, take_row, l, &err))
         complain(l, "%s", err.text);
@@ -327,7 +327,7 @@ static bool has_no_orphan(struct look *l, struct fs *fs)
     struct err err = ERR_INIT;
     size_t strays = 0;
     buf_clear(&l->why);
-    /* What is there is looked at first: what comes later is not missed. */
+    /* Existing files are listed first, so that later ones are not missed. */
     if (mark_all(l, &err)) {
         complain(l, "%s", err.text);
         return false;

@@ -1,4 +1,4 @@
-/* Who may read, and who may not. */
+/* Checks who may read, and who may not. */
 #include "tests/sim/tables_spy.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What clients of tables do. */
+/* The operations of clients of tables. */
 #include "tests/sim/tables_storm.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Who serves what. */
+/* Checks that no row is served by two tablet servers. */
 #include "tests/sim/tables_watch.h"
 
 #include <inttypes.h>

@@ -40,7 +40,7 @@ struct copy {
 
 /* --- the looker -------------------------------------------------------- */
 
-/* Whoever sees the copy sees all of it. */
+/* A reader that sees the copy sees all of it. */
 static void look(struct copy *k)
 {
     struct gfs_stat s;
@@ -79,7 +79,7 @@ static void note_files(struct copy *k)
     }
 }
 
-/* What was synced before is in the copy of a file that nobody removed. */
+/* Bytes synced before are in the copy of a file that nobody removed. */
 static void check_copy(struct copy *k, const struct copied *f)
 {
     char path[2 * MODEL_PATH_BYTES];

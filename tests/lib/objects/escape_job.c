@@ -9,7 +9,7 @@
 #include "mapreduce/mapreduce.h"
 #include "tests/lib/escapes.h"
 
-/* What commands are told in their environment. */
+/* Read the targets from the environment of commands. */
 static void take_aims(const struct mr_task *t)
 {
     static const char *const names[][2] = {

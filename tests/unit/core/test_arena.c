@@ -1,4 +1,5 @@
-/* What an arena hands out stays apart and unchanged until it is reset. */
+/* Memory from an arena does not overlap and stays unchanged until it is
+ * reset. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

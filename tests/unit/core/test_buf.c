@@ -60,7 +60,7 @@ START_TEST(test_model)
 
 END_TEST
 
-/* What is taken is a C string of its own, and the buffer starts over. */
+/* buf_take() gives a C string of its own, and the buffer starts over. */
 START_TEST(test_take)
 {
     struct buf b = BUF_INIT;

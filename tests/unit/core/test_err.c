@@ -27,7 +27,7 @@ START_TEST(test_wrapping)
 
 END_TEST
 
-/* What programs act on stays beside the text until the next error. */
+/* A detail stays beside the text until the next error. */
 START_TEST(test_details)
 {
     struct err err = ERR_INIT;

@@ -154,7 +154,7 @@ START_TEST(test_sorts)
 
 END_TEST
 
-/* What mostly wins again costs two comparisons, and a change a logarithm. */
+/* An item that stays first costs two comparisons, a change a logarithm. */
 START_TEST(test_comparisons)
 {
     struct model m;

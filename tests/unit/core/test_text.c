@@ -1,5 +1,5 @@
-/* What people write is read as they mean it or refused with a reason, and what
- * is printed reads back as the same value. */
+/* Text is parsed as people mean it or refused with a reason, and printed
+ * values read back as the same value. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -132,8 +132,8 @@ START_TEST(test_nothing_is_encrypted_unasked)
 
 END_TEST
 
-/* What was sealed is opened after the keys were read again; data keys of before
- * a rotation go on to open, and the new one seals. */
+/* Sealed texts are opened after the keys were read again; data keys from
+ * before a rotation still open, and the new one seals. */
 START_TEST(test_rotation)
 {
     struct buf first = BUF_INIT, second = BUF_INIT;
@@ -185,7 +185,7 @@ START_TEST(test_rotation_by_another)
 
 END_TEST
 
-/* No key, and the wrong one, are told in so many words. */
+/* A missing master key and a wrong one have errors of their own. */
 START_TEST(test_wrong_master_key)
 {
     struct keyring *k;
@@ -347,8 +347,8 @@ START_TEST(test_new_master_key)
 
 END_TEST
 
-/* A process that has KEYS open goes on over a new master key, told or not, and
- * over files of keys that cannot be read. */
+/* A process that has KEYS open continues across a new master key, notified
+ * or not, and across unreadable key files. */
 START_TEST(test_master_key_is_read_again)
 {
     static const char new_key[] =
@@ -398,8 +398,8 @@ START_TEST(test_master_key_is_read_again)
 
 END_TEST
 
-/* What is sealed with a lent key is opened by who has it and by the owner, not
- * with another loan, and the loan opens nothing else. */
+/* Texts sealed with a lent key are opened with that loan and by the owner,
+ * not with another loan, and the loan opens nothing else. */
 START_TEST(test_loans)
 {
     unsigned char mine[KEYRING_SALT_BYTES], theirs[KEYRING_SALT_BYTES];

@@ -200,7 +200,7 @@ static void closed_under_way(void)
         http_listen("127.0.0.1:0", NAMES, answer, &server, &server, &err), 0);
 }
 
-/* Closing waits for a handler under way, whose fiber goes on meanwhile. */
+/* Closing waits for a running handler, whose fiber continues meanwhile. */
 START_TEST(test_closed_under_way)
 {
     run(closed_under_way);
@@ -345,7 +345,8 @@ START_TEST(test_sweep)
 
 END_TEST
 
-/* This machine's clients keep their places, whoever comes from elsewhere. */
+/* This machine's clients keep their places, however many come from
+ * elsewhere. */
 START_TEST(test_places)
 {
     struct http_guests *g = http_guests_new();

@@ -1,5 +1,5 @@
-/* What tests of who may talk share: a real and a simulated world, files, and a
- * server that says who calls. For one test program each.
+/* Fixture for tests of authentication: a real and a simulated world, files, and
+ * a server that says who calls. For one test program each.
  */
 #ifndef TESTS_UNIT_RPC_SECURITY_FIXTURE_H
 #define TESTS_UNIT_RPC_SECURITY_FIXTURE_H
@@ -127,8 +127,8 @@ static UNUSED void stop(void)
     rpc_server_free(server);
 }
 
-/* Who the server says that calls with @s, on behalf of @act_as, is; "" when it
- * does not get in, with the reason in @err. */
+/* The caller's name as the server sees it, for a call with @s on behalf of
+ * @act_as; "" when it does not get in, with the reason in @err. */
 static UNUSED const char *
 name_acting(const struct rpc_security *s, const char *act_as, struct err *err)
 {

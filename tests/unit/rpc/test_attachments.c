@@ -212,7 +212,7 @@ static void do_wrong(void *arg)
 }
 
 /* An attachment that is not what its checksum says ends its call alone; the
- * connection goes on. */
+ * connection stays open. */
 START_TEST(test_wrong_attachment_ends_the_call)
 {
     run(do_wrong);
@@ -265,7 +265,7 @@ static void do_giving_up(void *arg)
 }
 
 /* A caller that gives up takes its memory along, however much of the answer has
- * come; the connection goes on. */
+ * come; the connection stays open. */
 START_TEST(test_giving_up_midway)
 {
     run(do_giving_up);

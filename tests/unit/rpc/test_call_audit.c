@@ -35,7 +35,7 @@ START_TEST(test_values)
 
 END_TEST
 
-/* What is long is cut. */
+/* Long values are cut. */
 START_TEST(test_long)
 {
     struct buf b = BUF_INIT;

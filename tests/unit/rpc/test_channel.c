@@ -1,6 +1,6 @@
 /* A channel finds its server again, fails fast while it is away, notices the
  * dead, and tells what was surely not done; attachments travel from where they
- * lie to where they are wanted, whoever gives up meanwhile. */
+ * lie to where they are wanted, even if a caller gives up meanwhile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

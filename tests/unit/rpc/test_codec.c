@@ -1,4 +1,5 @@
-/* What the codec writes it reads back; what it never wrote it survives. */
+/* The codec reads back all that it writes, and survives bytes it never
+ * wrote. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ START_TEST(test_integers_round_trip)
 
 END_TEST
 
-/* A message with every type reads back, and one skip passes over all of it. */
+/* A message with every type reads back, and one skip consumes all of it. */
 START_TEST(test_all_types_round_trip_and_skip)
 {
     struct buf b = BUF_INIT;

@@ -15,7 +15,7 @@ static struct err travelled(const struct err *e)
     return got;
 }
 
-/* Who reads the answer knows all that who wrote it knew. */
+/* The reader of an answer gets everything that its writer put in. */
 START_TEST(test_round_trip)
 {
     struct err e = ERR_INIT;
@@ -39,7 +39,7 @@ START_TEST(test_round_trip)
 
 END_TEST
 
-/* What a handler met on a connection of its own is not the caller's. */
+/* Details of a handler's own connections are not sent to the caller. */
 START_TEST(test_connections_stay_at_home)
 {
     static const enum err_detail details[] = {

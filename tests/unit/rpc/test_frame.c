@@ -150,7 +150,7 @@ START_TEST(test_act_as)
 
 END_TEST
 
-/* What is no principal, or not in a request, ends the connection. */
+/* An invalid principal, or one outside of a request, ends the connection. */
 START_TEST(test_malformed_act_as)
 {
     const struct slice bad[] = {SLICE_EMPTY,

@@ -1,6 +1,6 @@
-/* Who may talk: those with the right version, cluster and proof get in under
- * their name; all others get a closed connection, a count and a log line. What
- * certificates prove is in test_security_tls.c. */
+/* Authentication: peers with the right version, cluster and proof get in
+ * under their name; all others get a closed connection, a count and a log
+ * line. Certificates are tested in test_security_tls.c. */
 #include "tests/unit/rpc/security_fixture.h"
 
 /* --- None ---------------------------------------------------------------- */
@@ -96,8 +96,8 @@ static void guarded(void *arg)
     rpc_security_free(mallory);
 }
 
-/* What is between processes of the cluster nobody else calls, nor does one of
- * them on behalf of somebody else. */
+/* Internal methods are called neither by others nor by a member on behalf of
+ * others. */
 START_TEST(test_guarded)
 {
     in_real_world(guarded);
@@ -105,7 +105,8 @@ START_TEST(test_guarded)
 
 END_TEST
 
-/* Who may call for others is treated as they are, and known; nobody else is. */
+/* A caller that may act for others gets their rights, and stays known; no
+ * other caller does. */
 START_TEST(test_act_as)
 {
     in_real_world(acting);
@@ -164,7 +165,7 @@ static void keys(void *arg)
         ERR_NOTFOUND);
 }
 
-/* Who knows the key gets in; nobody else learns anything; keys that others can
+/* Peers that know the key get in; others learn nothing; keys that others can
  * read or guess are refused. */
 START_TEST(test_keys)
 {
@@ -209,7 +210,7 @@ static void rotation(void *arg)
     ck_assert_str_eq(name_of(old, &err), "");
     ck_assert_str_eq(name_of(fresh, &err), "fresh");
     ck_assert_str_eq(name_of(as, &err), "n1");
-    /* What cannot be read changes nothing. */
+    /* Unreadable files change nothing. */
     put_file("cluster", "short\n", 0600);
     ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_INVALID);
     put_file("cluster",
@@ -221,7 +222,7 @@ static void rotation(void *arg)
     ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_DENIED);
     ck_assert_str_eq(name_of(fresh, &err), "fresh");
     stop();
-    rpc_security_free(ours); /* What was made of it has its own share. */
+    rpc_security_free(ours); /* Its copy has its own share. */
     ck_assert_int_eq(rpc_security_reload(as, world, &err), ERR_DENIED);
     rpc_security_free(as);
     rpc_security_free(old);

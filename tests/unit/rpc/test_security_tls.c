@@ -1,5 +1,5 @@
-/* Who may talk, by certificates: those of the cluster's authority get in under
- * the name they are made out to, and files that are renewed are read again. */
+/* Authentication by certificates: those of the cluster's authority get in
+ * under the name in them, and files that are renewed are read again. */
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -204,8 +204,8 @@ START_TEST(test_tls)
 
 END_TEST
 
-/* What a client of certificate "cn" says to a server of certificate @name,
- * called by @host: "" when all is well. */
+/* The error of a client of certificate "cn" that calls a server of
+ * certificate @name as @host: "" when it succeeds. */
 static const char *
 call_server(const char *name, const char *host, struct err *err)
 {

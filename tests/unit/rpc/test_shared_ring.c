@@ -151,7 +151,8 @@ static void any_order(void *arg)
     close_ends();
 }
 
-/* What was put and not taken keeps its bytes, whatever is put after it. */
+/* Bytes that were put and not taken stay unchanged, whatever is put after
+ * them. */
 START_TEST(test_any_order)
 {
     in_real_world(any_order);

@@ -1,5 +1,5 @@
-/* Whoever connects and then does not do its part, does not read, does not end
- * what it began, says nothing, costs a bounded amount, and nobody else notices.
+/* A peer that connects and then stays silent, does not read, or does not finish
+ * a frame costs a bounded amount, and nobody else notices.
  */
 #include <stdio.h>
 #include <stdlib.h>

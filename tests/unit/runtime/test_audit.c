@@ -1,5 +1,5 @@
-/* What is noted is in the file, one JSON object a line, whatever is in it; who
- * notes does not wait, and what did not fit is counted. */
+/* Notes are in the file, one JSON object a line, whatever they contain;
+ * callers do not wait, and lines that did not fit are counted. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>

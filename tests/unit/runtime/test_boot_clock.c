@@ -78,8 +78,8 @@ static int look_inside(void)
 
 START_TEST(test_suspended_time_counts)
 {
-    /* What the clock shows, and how long a thread waits by it. Nothing is
-     * tested where no such namespace may be made. */
+    /* Check the clock, and how long a thread waits by it. Nothing is tested
+     * where no such namespace may be made. */
     int status = 0;
     pid_t pid = fork();
     if (pid == 0)

@@ -19,7 +19,7 @@ static uint64_t wait_in_vain(struct busy_poll *b)
     return looks ? world_mono_ns(world) - from : 0;
 }
 
-/* What never pays off costs its credit, and then a part of the time. */
+/* Polling that never succeeds costs its credit, and then a part of the time. */
 START_TEST(test_in_vain)
 {
     struct busy_poll b = {.credit_ns = 0};
@@ -43,8 +43,8 @@ START_TEST(test_in_vain)
 
 END_TEST
 
-/* What pays off each time goes on for ever: only after a pause of this very
- * thread, which looks like a long wait, is one left out. */
+/* Polling that succeeds each time is never stopped: only after a pause of
+ * this very thread, which looks like a long wait, is one left out. */
 START_TEST(test_catching)
 {
     struct busy_poll b = {.credit_ns = 0};
@@ -58,7 +58,7 @@ START_TEST(test_catching)
 
 END_TEST
 
-/* Who has waited long sleeps at once the next time. */
+/* After a long wait a thread sleeps at once the next time. */
 START_TEST(test_long_wait)
 {
     struct busy_poll b = {.credit_ns = 0};
@@ -84,8 +84,8 @@ START_TEST(test_off)
 
 END_TEST
 
-/* While anybody pauses it nobody looks, nor goes on looking; nor right after
- * the last has ended. */
+/* During a pause no thread polls or keeps polling, nor right after the last
+ * pause has ended. */
 START_TEST(test_pause)
 {
     struct busy_poll b = {.credit_ns = 0};

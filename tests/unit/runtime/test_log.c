@@ -107,7 +107,7 @@ static void limit(void *arg)
     ck_assert(log_limiter_pass(l, SLICE_LIT("a"), &held));
     ck_assert_uint_eq(held, 5);
     ck_assert(!log_limiter_pass(l, SLICE_LIT("a"), &held));
-    for (int i = 0; i < 100000; i++) { /* Bounded, whoever comes. */
+    for (int i = 0; i < 100000; i++) { /* Bounded, however many keys come. */
         char key[20];
         snprintf(key, sizeof(key), "%d", i);
         ck_assert(log_limiter_pass(l, slice_str(key), &held));

@@ -1,5 +1,5 @@
-/* An open file passes over a Unix socket, and the receiver reads it even after
- * its name is gone. */
+/* An open file is sent over a Unix socket, and the receiver reads it even
+ * after its name is gone. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -186,7 +186,7 @@ static void wait_for_ever(void *arg)
     cond_wait(&c->changed, &c->mutex);
 }
 
-/* When nobody can go on, the world says so and ends. */
+/* When no fiber can continue, the world reports it and ends. */
 START_TEST(test_deadlock_panics)
 {
     struct counters c = {.count = 0};

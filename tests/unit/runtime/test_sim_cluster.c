@@ -104,7 +104,7 @@ static void crash_files(void *arg)
     sim_await_end(a);
     sim_await_end(b);
     ck_assert_uint_ge(log_bytes(a), before); /* A kill loses nothing. */
-    ck_assert_uint_ge(log_bytes(b), 8);      /* What was synced stays. */
+    ck_assert_uint_ge(log_bytes(b), 8);      /* Synced bytes stay. */
     *(uint64_t *)arg += log_bytes(b) < before;
 }
 
@@ -384,7 +384,7 @@ END_TEST
 
 static uint64_t poll_end_ns;
 
-/* As whoever is stopped and still has to wait for something. */
+/* Wait by polling, in a fiber that is already cancelled. */
 static void poll_when_stopped(void *arg)
 {
     (void)arg;
@@ -406,7 +406,7 @@ static void stop_a_poll(void *arg)
     ck_assert_uint_ge(world_mono_ns(a), poll_end_ns);
 }
 
-/* Who polls after it was cancelled lets time pass. */
+/* A cancelled fiber that polls lets time pass. */
 START_TEST(test_poll_when_stopped)
 {
     everywhere(stop_a_poll);

@@ -161,7 +161,7 @@ static void lost_answers(void *arg)
     stream_close(s);
 }
 
-/* A lost answer's request is executed; a reset's caller hears of it. */
+/* A lost answer's request is executed; a reset's caller gets an error. */
 START_TEST(test_lost_answers)
 {
     everywhere(lost_answers);

@@ -189,8 +189,8 @@ static void leave_socket(const char *dir)
     ck_assert_int_eq(access("sock", F_OK), 0);
 }
 
-/* A Unix socket's path may be longer than the system's addresses are. What a
- * dead one left there is taken over; a directory that is missing is named. */
+/* A Unix socket's path may be longer than the system's addresses are. A path
+ * left by a dead process is reused; a directory that is missing is named. */
 START_TEST(test_long_path)
 {
     char path[600] = "unix:";

@@ -18,7 +18,7 @@ struct shared {
     struct mutex mutex;
     struct cond changed;
     long counter;   /* Guarded by mutex. */
-    int turn;       /* Whose turn it is; guarded by mutex. */
+    int turn;       /* The next task; guarded by mutex. */
     int waiting;    /* Tasks inside cond_wait; guarded by mutex. */
     bool go;        /* Guarded by mutex. */
     int next_index; /* Guarded by mutex. */

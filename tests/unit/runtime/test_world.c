@@ -143,7 +143,7 @@ START_TEST(test_open_errors)
 END_TEST
 
 /* Names come and go as told, and are listed in order. */
-/* What fails when bytes are written and synced in one is told as what it was.
+/* A failure of writing and syncing in one call is reported as what it was.
  */
 START_TEST(test_written_and_synced)
 {
