@@ -1,4 +1,6 @@
-/* Changes of a table's schema: on the wire, and done. */
+/* Changes of a table's schema: on the wire, and applied. Each change is decoded
+ * and applied in turn, so that a mistake names its own change; the caller drops
+ * the schema on an error. */
 #include "base/core/panic.h"
 #include "bigtable/row/alteration.h"
 #include "bigtable/row/schema.h"

@@ -25,8 +25,9 @@
 
 #define METHOD_NUMBER(NAME, number, name, handler, gate) NAME = (number),
 
-/* TYPE_put() appends to @out. What TYPE_get() gives is borrowed from @bytes;
- * errors are ERR_CORRUPT. */
+/* TYPE_put() appends to @out. The slices that TYPE_get() gives are borrowed
+ * from
+ * @bytes; errors are ERR_CORRUPT. */
 #define MESSAGE_PROTOTYPES(type, FIELDS, what)                                 \
     void type##_put(const struct type *m, struct buf *out);                    \
     MUST_CHECK int type##_get(struct slice bytes, struct type *m,              \

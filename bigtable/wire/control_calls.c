@@ -1,4 +1,6 @@
-/* Bodies of the calls that move tablets. */
+/* The state of a tablet server on the wire: a message with a list in it, which
+ * is written by hand. All other messages of these calls are lists of fields in
+ * control_calls.h. */
 #include "bigtable/wire/control_calls.h"
 
 #include "base/core/arena.h"

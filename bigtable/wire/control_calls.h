@@ -116,7 +116,7 @@ struct status_order {
 
 struct log_order {
     struct slice sequencer;
-    uint64_t server;      /* That shall sort. */
+    uint64_t server;      /* The server to sort it. */
     uint64_t log;         /* Number of the dead one. */
     struct slice segment; /* File name below its log directory. */
 };
@@ -127,7 +127,7 @@ enum tablet_phase {
     TABLET_UNLOADING = 3
 };
 
-/* What the master's balancing looks at. */
+/* The load of a tablet, for the master's balancing. */
 struct tablet_load {
     uint64_t id;
     uint64_t table;
@@ -148,11 +148,11 @@ struct server_status {
     uint64_t memory_bytes; /* Of all memtables. */
     uint64_t memory_max;
     uint64_t log_bytes;
-    uint64_t files_decided; /* Of its SSTables with numbers below it each is
-                               named by a tablet's record, or never will be by
-                               this server. */
+    uint64_t files_decided; /* Each of its SSTables with a lower number is
+                               named by a tablet's record, or will never be
+                               named by this server. */
     uint64_t tablet_total;
-    bool more; /* There are tablets behind the last. */
+    bool more; /* There are tablets after the last one here. */
     size_t tablet_count;
     struct tablet_load *tablets; /* In the arena given. */
 };
@@ -165,7 +165,7 @@ struct table_order {
 };
 
 struct unload_reply {
-    uint64_t closed_us; /* It has taken no writes for so long. */
+    uint64_t closed_us; /* How long it had taken no writes. */
 };
 
 /* Either the id of the tablet, or a table and one of its rows. */
@@ -173,19 +173,21 @@ struct move_order {
     uint64_t tablet; /* 0: that of the row. */
     struct slice table;
     struct slice row;
-    struct slice server; /* Address of the server that shall have it. */
+    struct slice server; /* Address of the server to move it to. */
 };
 
 struct move_reply {
     uint64_t tablet;
     uint64_t from; /* Numbers of servers; the same: it was there. */
     uint64_t to;
-    uint64_t unserved_us; /* Its rows could not be written, or read. */
+    uint64_t unserved_us; /* How long its rows could not be written, or read. */
 };
 
 struct arena;
 
+/* As the messages below; the tablets are in @a. */
 void server_status_put(const struct server_status *s, struct buf *out);
+/* Borrows from @in; the tablets are in @a. ERR_CORRUPT. */
 MUST_CHECK int server_status_get(struct slice in,
                                  struct arena *a,
                                  struct server_status *s,

@@ -1,4 +1,7 @@
-/* Bodies of the calls that read and write rows. */
+/* Messages of the calls of rows that have lists in them, written by hand; the
+ * others are lists of fields in data_calls.h. A reader believes no count: it is
+ * bounded by the message's length or by the call's maximum before memory is
+ * taken. */
 #include "bigtable/wire/data_calls.h"
 
 #include "base/core/arena.h"

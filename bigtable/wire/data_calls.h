@@ -1,8 +1,8 @@
 /* Calls that read and write rows: from clients to tablet servers.
  *
  * Every call names tablets by their ids; a server that does not serve one
- * answers for it with ERR_NOTFOUND and ERR_DETAIL_ELSEWHERE: the client
- * forgets the location, looks it up again and tries again, as it does with
+ * answers for it with ERR_NOTFOUND and ERR_DETAIL_ELSEWHERE: the client forgets
+ * the location, looks it up again and tries again, as it does with
  * ERR_UNAVAILABLE (loading, or no memory right now). A row outside of the
  * tablet named is answered in the same way.
  *
@@ -10,14 +10,13 @@
  * attachment, in the forms below. put appends; get borrows from the bytes and
  * fails with ERR_CORRUPT, having believed no length.
  *
- * Reading is without state at the server: an answer has as many rows as fit
- * into its bytes, and the key from which to go on. A row is always whole, and
- * of one moment; different answers of a scan are of different moments.
+ * The server keeps no state of a scan: an answer has as many rows as fit into
+ * its bytes, and the key to continue at. A row is always whole, and of one
+ * moment; different answers of a scan are of different moments.
  *
- * Who calls is known from the connection (rpc_call.principal).
+ * The connection tells who calls (rpc_call.principal).
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_DATA_CALLS_H
 #define BIGTABLE_WIRE_DATA_CALLS_H
 
@@ -66,25 +65,25 @@ struct read_request {
     uint64_t generation;  /* Of the schema the client knows; 0: any. A server
                              with an older one answers ERR_UNAVAILABLE. */
     struct slice options; /* read_options_put() */
-    struct slice from;    /* Go on at this row; empty: at the start. */
+    struct slice from;    /* Continue at this row; empty: at the start. */
     uint64_t row_limit;   /* Rows still wanted; 0: all. */
     uint32_t bytes_max;   /* About, of an answer; 0: the server's default. */
 };
 
 struct read_reply {
     bool done;         /* The tablet has no more. */
-    struct slice next; /* Else go on from this row. */
+    struct slice next; /* Otherwise continue at this row. */
     uint64_t row_count;
 };
 
 struct quarry_read_options;
 struct arena;
 
-/* Options with all they point to, apart from `cancel`. Reading bounds
- * everything: at most READ_RANGES_MAX ranges and keys together; a filter with a
- * mistake in it is ERR_INVALID, ERR_TOOBIG or ERR_UNSUPPORTED. What get makes
- * is in @a, apart from the filter, which is an owned reference:
- * quarry_filter_free(). */
+/* Options with all they point to, apart from `cancel`. get bounds everything:
+ * at most READ_RANGES_MAX ranges and keys together; a filter with a mistake in
+ * it is ERR_INVALID, ERR_TOOBIG or ERR_UNSUPPORTED. All that get makes is in
+ * @a, apart from the filter, which is an owned reference: quarry_filter_free().
+ */
 #define READ_RANGES_MAX ((size_t)1 << 20)
 void read_options_put(const struct quarry_read_options *o, struct buf *out);
 MUST_CHECK int read_options_get(struct slice in,
@@ -110,6 +109,7 @@ void row_decoder_init(struct row_decoder *r, struct slice attachment);
 MUST_CHECK int row_decoder_next(struct row_decoder *r,
                                 const struct quarry_row **row,
                                 struct err *err);
+/* Frees the cells. */
 void row_decoder_close(struct row_decoder *r);
 
 /* --- single rows -------------------------------------------------------------
@@ -148,6 +148,7 @@ MUST_CHECK int row_lookup_next(struct slice *rest,
                                struct row_lookup *l,
                                bool *more,
                                struct err *err);
+/* An answer to a cell's look-up; get borrows the value. */
 void cell_answer_put(const struct cell_answer *c, struct buf *out);
 MUST_CHECK int
 cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
@@ -155,14 +156,14 @@ cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
 /* --- what to write -----------------------------------------------------------
  */
 
-/* What a change is to its client, the same in each of its tries: so it is made
- * once (tablet/done_changes.h). A client tries for CHANGE_RETRY_US at most, and
- * servers remember for two times that, as long as they hear nothing of it. */
+/* The identity of a change, the same in each of its tries: so it is made once
+ * (write/done_changes.h). A client tries for CHANGE_RETRY_US at most; servers
+ * remember a change for twice that time after the last call of its session. */
 #define CHANGE_RETRY_US (UINT64_C(300) * 1000000)
 
 struct change_origin {
-    uint64_t session; /* A random number; 0: it is not asked for again. */
-    uint64_t floor;   /* Nothing below it is asked for again. */
+    uint64_t session; /* A random number; 0: changes are not tried again. */
+    uint64_t floor;   /* No change below it is tried again. */
 };
 
 /* Changes of one row, for one tablet. The attachment of TABLET_APPLY is a
@@ -181,7 +182,7 @@ struct apply_request {
     struct change_origin origin; /* Of all of them. */
 };
 
-/* What became of each change: 0 or an error code, and the first failure. */
+/* The outcome of each change: 0 or an error code, and the first failure. */
 #define APPLY_CHANGES_MAX ((uint32_t)1 << 20)
 
 struct apply_reply {
@@ -197,8 +198,8 @@ MUST_CHECK int row_change_next(struct slice *rest,
                                bool *more,
                                struct err *err);
 
-/* The attachment: row_change_put() of what is done if the filter leaves a cell,
- * then of what is done else, as far as there are such. */
+/* The attachment: row_change_put() of the change made if the filter leaves a
+ * cell, then of the change made otherwise, as far as there are any. */
 struct check_request {
     uint64_t tablet;
     uint8_t durability;
@@ -256,7 +257,7 @@ struct run_request {
     struct slice from;    /* As of reads. */
     uint64_t fuel;        /* Instructions a row; 0: the default. */
     uint64_t memory_max;  /* 0: the default. */
-    uint32_t limit_us;    /* Answer after about so long with `next`. */
+    uint32_t limit_us;    /* Answer after about this time, with `next`. */
     struct run_settings settings;
 };
 
@@ -323,7 +324,7 @@ void alter_put(const struct quarry_alter *changes,
  * thrown away. */
 MUST_CHECK int
 alter_apply(struct slice in, struct schema *schema, struct err *err);
-/* The same with changes that are at hand. */
+/* The same with decoded changes. */
 MUST_CHECK int alter_schema(struct schema *schema,
                             const struct quarry_alter *changes,
                             size_t count,
@@ -401,29 +402,36 @@ MUST_CHECK int alter_schema(struct schema *schema,
     MESSAGE(run_reply, RUN_REPLY, "answer of a program")                       \
     MESSAGE(cuts_request, CUTS_REQUEST, "request for cuts")
 
-DATA_MESSAGES(MESSAGE_PROTOTYPES)
-
-/* Messages with lists in them: as above; the lists are in @a. */
+/* Codes, and the first failure with its detail. */
 void apply_reply_put(const struct apply_reply *r, struct buf *out);
+/* Borrows from @in; its lists are in @a. ERR_CORRUPT. */
 MUST_CHECK int apply_reply_get(struct slice in,
                                struct arena *a,
                                struct apply_reply *r,
                                struct err *err);
+/* The rules of a read-modify-write. */
 void modify_request_put(const struct modify_request *r, struct buf *out);
+/* Borrows from @in; its lists are in @a. ERR_CORRUPT. */
 MUST_CHECK int modify_request_get(struct slice in,
                                   struct arena *a,
                                   struct modify_request *r,
                                   struct err *err);
+/* A list of row keys. */
 void keys_put(const struct slice *keys, size_t count, struct buf *out);
+/* Borrows from @in; the list is in @a. At most CUTS_MAX. ERR_CORRUPT. */
 MUST_CHECK int keys_get(struct slice in,
                         struct arena *a,
                         struct slice **keys,
                         size_t *count,
                         struct err *err);
+/* Groups, families and rates. */
 void describe_reply_put(const struct describe_reply *r, struct buf *out);
+/* Borrows from @in; its lists are in @a. ERR_CORRUPT. */
 MUST_CHECK int describe_reply_get(struct slice in,
                                   struct arena *a,
                                   struct describe_reply *r,
                                   struct err *err);
+
+DATA_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_DATA_CALLS_H */

@@ -1,4 +1,6 @@
-/* Bytes of bulk loads. */
+/* Messages of bulk loads. Names of loads and files come from clients and become
+ * paths, so that their letters are checked: none leads out of the load's
+ * directory. */
 #include "bigtable/wire/load_calls.h"
 
 #include <string.h>
@@ -122,7 +124,7 @@ void load_file_put(const struct load_file *f, struct buf *out)
     codec_put_bin(out, f->last_key);
 }
 
-/* A name of our writers, which leads nowhere else. */
+/* Is it a name that our writers give, which leads to no other directory? */
 static bool is_file_name(struct slice name)
 {
     bool good = name.len > 0 && name.len <= LOAD_FILE_NAME_BYTES_MAX &&
@@ -206,7 +208,7 @@ int lend_reply_get(struct slice in, struct lend_reply *r, struct err *err)
     return message_end(&m, "key for a load", err);
 }
 
-/* No two loads have the same text. */
+/* No two loads have the same text: each part has its length. */
 void load_loan_name(uint64_t table,
                     struct slice principal,
                     struct slice id,

@@ -1,11 +1,10 @@
 /* Bulk loads: the ticket that writers work by, the list of files that they
- * hand back, and the call that gives files to a tablet.
+ * return, and the calls that give files to a tablet and lend it a key.
  *
- * As those of control_calls.h: bodies are MessagePack arrays, get borrows and
- * fails with ERR_CORRUPT.
+ * As in control_calls.h: bodies are MessagePack arrays, get borrows and fails
+ * with ERR_CORRUPT.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_LOAD_CALLS_H
 #define BIGTABLE_WIRE_LOAD_CALLS_H
 
@@ -24,7 +23,7 @@ struct arena;
 
 #define LOADS_DIR           "load" /* Below the root: LOADS_DIR/ID/FILE. */
 #define LOAD_NAME_BYTES_MAX 128
-/* One that was not written to for so long is removed. */
+/* A load that was not written to for this time is removed. */
 #define LOAD_STALE_US  (UINT64_C(7) * 24 * 3600 * 1000000)
 #define LOAD_FILES_MAX 65536
 #define LOAD_CUTS_MAX  ((size_t)1 << 20)
@@ -51,7 +50,8 @@ enum tablet_load_method {
 void load_path(struct slice id, struct slice name, char out[LOAD_PATH_BYTES]);
 /* The number by which tablets know the load @id. Never 0. */
 uint64_t load_number(struct slice id);
-/* Of loads and their parts. ERR_INVALID. @what is for the message. */
+/* Check the name of a load or of its part; the message calls it @what.
+ * ERR_INVALID. */
 MUST_CHECK int
 load_check_name(const char *what, struct slice name, struct err *err);
 
@@ -66,6 +66,7 @@ struct load_ticket {
     bool is_encrypted;  /* Files that are not are refused. */
 };
 
+/* The ticket; its cuts are in @a. */
 void load_ticket_put(const struct load_ticket *t, struct buf *out);
 MUST_CHECK int load_ticket_get(struct slice in,
                                struct arena *a,
@@ -102,7 +103,7 @@ struct load_request {
 };
 
 struct load_reply {
-    bool before; /* It had taken the load already. */
+    bool before; /* The tablet had the load already. */
 };
 
 #define LOAD_REQUEST(FIELD)                                                    \
@@ -115,13 +116,13 @@ struct load_reply {
     MESSAGE(load_request, LOAD_REQUEST, "request to load files")               \
     MESSAGE(load_reply, LOAD_REPLY, "outcome of loading files")
 
-LOAD_MESSAGES(MESSAGE_PROTOTYPES)
-
 struct lend_reply {
-    struct key_loan loan; /* Of no key: the cluster is not encrypted. */
+    struct key_loan loan; /* All zeros: the cluster is not encrypted. */
 };
 
+/* The loan, with its key. */
 void lend_reply_put(const struct lend_reply *r, struct buf *out);
+/* Copies the key. ERR_CORRUPT. */
 MUST_CHECK int
 lend_reply_get(struct slice in, struct lend_reply *r, struct err *err);
 
@@ -131,5 +132,7 @@ void load_loan_name(uint64_t table,
                     struct slice principal,
                     struct slice id,
                     unsigned char lent[KEYRING_SALT_BYTES]);
+
+LOAD_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_LOAD_CALLS_H */

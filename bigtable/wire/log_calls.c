@@ -1,4 +1,5 @@
-/* Bodies of the calls about logs of dead servers. */
+/* Messages about logs of dead servers. Holders are not MessagePack: a list of
+ * them is cut at any holder when it grows too long. */
 #include "bigtable/wire/log_calls.h"
 
 #include "base/core/coding.h"

@@ -1,12 +1,12 @@
-/* Who has which segment of a dead server's log sorted, and reading it there.
+/* The holders of sorted segments of a dead server's log, and reading a segment
+ * there.
  *
  *     holders = { log:varint server:varint segment:lslice address:lslice }
  *
- * The master tells with each order to load a tablet; what it does not tell is
- * sorted by whoever loads.
+ * Each order of the master to load a tablet carries the holders of its logs; a
+ * segment without a holder is sorted by the server that loads.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_LOG_CALLS_H
 #define BIGTABLE_WIRE_LOG_CALLS_H
 
@@ -21,16 +21,17 @@
 
 struct cursor;
 
-/* Of all holders in an order; what would make it longer is left out. */
+/* Of all holders in an order; holders beyond it are left out. */
 #define LOG_HOLDERS_BYTES_MAX ((size_t)1 << 20)
 
 struct log_holder {
     uint64_t log;         /* Number of the dead server. */
-    uint64_t server;      /* That has the segment in memory. */
+    uint64_t server;      /* The server that has the segment in memory. */
     struct slice segment; /* File name below the log's directory. */
     struct slice address; /* Of the server. */
 };
 
+/* Append one holder. */
 void log_holder_put(const struct log_holder *h, struct buf *out);
 /* The next one; false at the end, or when c->bad is set. */
 bool log_holder_next(struct cursor *c, struct log_holder *h);
@@ -40,11 +41,10 @@ struct log_sorted {
     bool held; /* In memory, to be read; otherwise it is in its file. */
 };
 
-/* TABLET_LOG_READ; answered with a batch (tablet/log_merge.h), as an
- * attachment. */
+/* TABLET_LOG_READ; answered with a batch (recovery/log_merge.h) attached. */
 struct log_read {
     struct slice sequencer;
-    uint64_t server;      /* That holds it. */
+    uint64_t server;      /* The holder. */
     uint64_t log;         /* Number of the dead one. */
     struct slice segment; /* File name below its log directory. */
     uint64_t table;

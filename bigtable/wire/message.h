@@ -3,8 +3,7 @@
  *
  * A kind is two macros, PUT_KIND and GET_KIND: `m` is the message, `out` takes
  * the bytes, `in` is the reader. A file may have kinds of its own. Bounds are
- * looser than those of whoever makes a value: the lock service, the file system
- * or a table's creator.
+ * looser than those that the lock service, the file system and schemas set.
  */
 #ifndef BIGTABLE_WIRE_MESSAGE_H
 #define BIGTABLE_WIRE_MESSAGE_H

@@ -1,4 +1,7 @@
-/* Rows of METADATA and their values. */
+/* Rows of METADATA and their values. Values are MessagePack arrays that may
+ * grow fields: a reader takes the fields it knows, and gives those that older
+ * writers lack their defaults. Records of the lock service are lists of fields
+ * in metadata.h. */
 #include "bigtable/wire/metadata.h"
 
 #include "base/core/coding.h"
@@ -9,9 +12,9 @@
 #define BOUNDS_FIELDS      4
 #define LOCATION_FIELDS    3
 #define STATE_FIELDS       7
-#define STATE_FIELDS_FIRST 4 /* Of those who know of no loads, */
-#define STATE_FIELDS_LOADS 5 /* and of those who know of no stamps, */
-#define STATE_FIELDS_STAMP 6 /* and of no changes. */
+#define STATE_FIELDS_FIRST 4 /* Of writers that know no loads, */
+#define STATE_FIELDS_LOADS 5 /* no stamps, */
+#define STATE_FIELDS_STAMP 6 /* and no changes. */
 #define RECORD_FIELDS      4
 
 /* Opaque groups of a tablet, at most: thousands of files. */
@@ -19,7 +22,7 @@
 /* Of changes for clients, opaque too. */
 #define DONE_BYTES_MAX ((size_t)64 << 20)
 
-/* Behind the table's number: a tablet with an end, and the last one. */
+/* After the table's number: a tablet with an end, and the last one. */
 #define KEY_HAS_END '\1'
 #define KEY_LAST    '\2'
 
@@ -41,7 +44,7 @@ void metadata_search_key(uint64_t table, struct slice row, struct buf *out)
     buf_put_be64(out, table);
     buf_append_byte(out, KEY_HAS_END);
     buf_append_slice(out, row);
-    /* The tablet ends behind the row, not before it. */
+    /* The tablet's end is above the row. */
     buf_append_byte(out, '\0');
 }
 
@@ -76,7 +79,7 @@ struct schema *metadata_schema(void)
     struct schema *s = schema_new();
     struct err err = ERR_INIT;
     int code = schema_add_group(s, METADATA_GROUP, "memory=on", &err);
-    /* Events are versions; so many are kept. */
+    /* Events are versions of a cell; eight are kept. */
     if (code == 0)
         code = schema_add_family(s, METADATA_FAMILY,
                                  "versions=8,group=" METADATA_GROUP, &err);

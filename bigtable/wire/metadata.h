@@ -1,5 +1,5 @@
-/* Where everything of a cluster's tables is written down: names in the lock
- * service, directories of the file system, and rows of the table METADATA.
+/* The records of a cluster's tables: names in the lock service, directories of
+ * the file system, and rows of the table METADATA.
  *
  * After section 5.1 of the Bigtable paper. Three levels: a file of the lock
  * service holds the record of the root tablet; the root tablet holds the
@@ -31,18 +31,17 @@
  *                                       that epochs grow for ever)
  *     t:state     struct tablet_state       files, and logs to be replayed
  *     t:split     tablet_record of the lower half, while a split is being
- *                 written down: whoever loads the tablet puts it into its own
- *                 row first, unless one with its id is there
+ *                 recorded: the server that loads the tablet makes that row
+ *                 first, unless it is there
  *     t:event     text, a version each: what happened to the tablet
  *
- * Who writes what. The master alone changes t:location from one server to
- * another, with an epoch one higher, and only when the old server is known to
- * serve no more (it said so, or lost its lock). All other changes are made by
- * the server that t:location names, on condition that t:location still holds
- * exactly those bytes: a server that was declared dead changes nothing.
+ * The master alone changes t:location from one server to another, with an epoch
+ * one higher, and only when the old server certainly serves no more (it said
+ * so, or lost its lock). All other changes are made by the server that
+ * t:location names, on condition that t:location still holds exactly those
+ * bytes: a server that was declared dead changes nothing.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_METADATA_H
 #define BIGTABLE_WIRE_METADATA_H
 
@@ -68,7 +67,7 @@ struct schema;
 #define BIGTABLE_FS_ROOT "/bigtable"
 /* Below it: data keys, where tables are encrypted (base/crypt/keyring.h). */
 #define BIGTABLE_KEYS "KEYS"
-/* Has the file LOCK, which whoever changes them holds. */
+/* Its file LOCK is held by the process that changes the keys. */
 #define BIGTABLE_KEYS_LOCK_DIR "keys"
 #define BIGTABLE_FS_LOGS       "log" /* Below it. */
 
@@ -77,7 +76,7 @@ struct schema;
 #define METADATA_FAMILY   "t"
 #define METADATA_GROUP    "metadata"
 /* The stamp of every cell but those of t:event and t:state: no clock orders
- * records. Who writes a column removes what it had in the same mutation. */
+ * records. A write of a column removes its old cells in the same mutation. */
 #define METADATA_STAMP_US INT64_C(1)
 /* User tables have numbers from here on. */
 #define FIRST_USER_TABLE_ID UINT64_C(2)
@@ -96,7 +95,8 @@ void metadata_search_key(uint64_t table, struct slice row, struct buf *out);
 void metadata_table_range(uint64_t table, struct buf *start, struct buf *end);
 /* Where the root tablet ends. */
 void metadata_root_end(struct buf *out);
-/* ERR_CORRUPT when @key is none. *@end is borrowed from @key. */
+/* The table and the end that @key names. ERR_CORRUPT. *@end is borrowed from
+ * @key. */
 MUST_CHECK int metadata_key_read(struct slice key,
                                  uint64_t *table,
                                  struct slice *end,
@@ -129,7 +129,7 @@ struct tablet_state {
      * to all but tablet servers. Empty: a new tablet. */
     struct slice groups;
     uint64_t sequence; /* At least that of every entry in the files. */
-    /* Servers whose commit logs may have entries that are in no file yet. */
+    /* Servers whose commit logs may have entries that are in no file. */
     uint64_t logs[TABLET_LOGS_MAX];
     size_t log_count;
     uint64_t bytes; /* Of its files, about. */
@@ -137,8 +137,8 @@ struct tablet_state {
     uint64_t loads[STATE_LOADS_MAX];
     size_t load_count;
     int64_t stamped_us; /* Newest stamp it gave a cell, or later; 0: none. */
-    struct slice done;  /* Changes that clients may ask for again; opaque but
-                           that two behind each other are those of both. */
+    struct slice done;  /* Changes that clients may try again; opaque, but two
+                           of them concatenated are those of both. */
 };
 
 /* The four columns together: the root tablet's file, and t:split. */
@@ -167,17 +167,25 @@ struct cluster_counters {
     uint64_t server; /* Tablet servers and masters, one for each life. */
 };
 
+/* t:tablet. */
 void tablet_bounds_put(const struct tablet_bounds *b, struct buf *out);
+/* Borrows from @in. ERR_CORRUPT. */
 MUST_CHECK int
 tablet_bounds_get(struct slice in, struct tablet_bounds *b, struct err *err);
+/* t:location; no bytes are nobody. */
 void tablet_location_put(const struct tablet_location *l, struct buf *out);
+/* Borrows from @in. ERR_CORRUPT. */
 MUST_CHECK int tablet_location_get(struct slice in,
                                    struct tablet_location *l,
                                    struct err *err);
+/* t:state. */
 void tablet_state_put(const struct tablet_state *s, struct buf *out);
+/* Borrows from @in. ERR_CORRUPT. */
 MUST_CHECK int
 tablet_state_get(struct slice in, struct tablet_state *s, struct err *err);
+/* The four columns in one. */
 void tablet_record_put(const struct tablet_record *r, struct buf *out);
+/* Borrows from @in. ERR_CORRUPT. */
 MUST_CHECK int
 tablet_record_get(struct slice in, struct tablet_record *r, struct err *err);
 
@@ -200,8 +208,6 @@ tablet_record_get(struct slice in, struct tablet_record *r, struct err *err);
     MESSAGE(server_record, SERVER_RECORD, "record of a tablet server")         \
     MESSAGE(cluster_counters, CLUSTER_COUNTERS, "counters of the cluster")
 
-METADATA_MESSAGES(MESSAGE_PROTOTYPES)
-
 /* Ids made by the server or master number @server, without asking: of tablets
  * and of SSTables; its @n-th. */
 static inline uint64_t cluster_id(uint64_t server, uint64_t n)
@@ -214,5 +220,7 @@ static inline uint64_t cluster_id_server(uint64_t id)
 {
     return id >> 32;
 }
+
+METADATA_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_METADATA_H */

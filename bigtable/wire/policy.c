@@ -1,4 +1,6 @@
-/* Records and calls of rights and quotas, and the words of refusals. */
+/* Records and calls of rights and quotas, and the sentences of refusals. A
+ * refusal by rate carries the time to wait as a detail, which clients act on.
+ */
 #include "bigtable/wire/policy.h"
 
 #include <stdio.h>
@@ -11,12 +13,10 @@
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/principal_rates.h"
 
-#define POLICY_FIELDS       8
-#define POLICY_FIELDS_RATES 7 /* Of those that knew no roles. */
-#define POLICY_FIELDS_SHARES                                                   \
-    6                          /* Of those that knew no rates of principals.   \
-                                */
-#define POLICY_FIELDS_MIN    5 /* Of those that knew no shares. */
+#define POLICY_FIELDS        8
+#define POLICY_FIELDS_RATES  7 /* Of writers that know no roles. */
+#define POLICY_FIELDS_SHARES 6 /* No rates of principals.   \ */
+#define POLICY_FIELDS_MIN    5 /* No shares. */
 #define QUOTA_FIELDS         QUOTA_COUNT
 #define USE_FIELDS           3
 #define POLICY_CHANGE_FIELDS 7
@@ -28,7 +28,7 @@
 /* A refusal by rate ends with this, milliseconds, and their unit. */
 #define AGAIN      "; again in "
 #define AGAIN_UNIT " ms"
-/* Nobody is told to wait longer. */
+/* The longest wait that is reported. */
 #define AGAIN_MS_MAX 60000
 
 void policy_path(uint64_t table, char path[POLICY_PATH_BYTES])

@@ -1,5 +1,5 @@
-/* What a table's users may do, and how much of it: the record of a table in
- * BIGTABLE_LOCK_POLICIES, and the calls that show and change it.
+/* Rights and quotas of tables: the record of a table in BIGTABLE_LOCK_POLICIES,
+ * and the calls that show and change it.
  *
  *     lock service
  *       /bigtable/policies/NUMBER   struct table_policy of the table with that
@@ -8,15 +8,14 @@
  *       /bigtable/policies/cluster  the same for the cluster: its list of
  *                                   rights, and the rates of principals
  *
- * The master alone writes them: when a table is made, when somebody who may
- * changes something, when a table gets over one of its quotas of size, or under
- * it again, and when its servers need other shares of its rates. Tablet servers
- * keep what they read until the lock service says that the file was written.
+ * The master alone writes them: when a table is made, when an authorised caller
+ * changes a policy, when a table crosses one of its quotas of size, and when
+ * its servers need other shares of its rates. Tablet servers keep a policy
+ * until the lock service reports that its file was written.
  *
  * put appends; get borrows from the bytes and fails with ERR_CORRUPT.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_POLICY_H
 #define BIGTABLE_WIRE_POLICY_H
 
@@ -37,7 +36,7 @@
 /* The path of the file of table @table; 0: of the cluster. */
 void policy_path(uint64_t table, char path[POLICY_PATH_BYTES]);
 
-/* What a table has, all its tablets together, as the master saw it last. */
+/* The use of a table, the sum of its tablets, as the master saw it last. */
 struct table_use {
     uint64_t tablets;
     uint64_t stored_bytes;
@@ -53,7 +52,7 @@ struct table_policy {
     bool memory_is_over;
     struct slice shares; /* Of its rates; none: by the number of tablets. */
     struct slice rates;  /* Of principals: principal_rates.h. The cluster's. */
-    struct slice roles;  /* Who is in which: row/access.h. The cluster's. */
+    struct slice roles;  /* Members of roles: row/access.h. The cluster's. */
 };
 
 /* A server's share of a table's rates, in parts of SHARE_WHOLE. The shares of a
@@ -62,14 +61,16 @@ struct table_policy {
 /* Servers with shares: of more, shares are by the number of tablets. */
 #define SHARES_MAX 1024
 
+/* Append a share. */
 void table_share_put(uint64_t server, uint32_t part, struct buf *out);
 /* Cut the first off @*shares; false at the end. */
 bool table_share_get(struct slice *shares, uint64_t *server, uint32_t *part);
-/* That of @server; false: it has none. */
+/* The share of @server; false: it has none. */
 bool table_policy_share(const struct table_policy *p,
                         uint64_t server,
                         uint32_t *part);
 
+/* Encode all of it. */
 void table_policy_put(const struct table_policy *p, struct buf *out);
 /* No bytes are a table without rules. */
 MUST_CHECK int
@@ -121,8 +122,7 @@ struct policy_change {
 #define POLICY_MESSAGES(MESSAGE)                                               \
     MESSAGE(policy_order, POLICY_ORDER, "question about a policy")
 
-POLICY_MESSAGES(MESSAGE_PROTOTYPES)
-
+/* As POLICY_MESSAGES, but for the quota. */
 void policy_change_put(const struct policy_change *c, struct buf *out);
 MUST_CHECK int
 policy_change_get(struct slice in, struct policy_change *c, struct err *err);
@@ -152,5 +152,7 @@ int size_refuse(struct slice table,
                 uint64_t used,
                 struct slice family,
                 struct err *err);
+
+POLICY_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_POLICY_H */

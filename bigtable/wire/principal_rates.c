@@ -1,4 +1,5 @@
-/* Lists of rates. */
+/* Lists of rates, in the order of names, so that a list is checked in one pass
+ * and changed by a merge. */
 #include "bigtable/wire/principal_rates.h"
 
 #include <string.h>
@@ -63,7 +64,8 @@ int principal_rates_change(struct slice rates,
                            struct err *err)
 {
     struct principal_rate each;
-    bool put = r->ops == 0 && r->bytes == 0; /* There is nothing to put. */
+    bool put = r->ops == 0 && r->bytes == 0; /* A rate without bounds is
+                                              * removed. */
     size_t count = 0;
     int rc = check_name(r->name, err);
     if (rc)

@@ -1,10 +1,9 @@
-/* How much principals may ask of a cluster's tables: the part `rates` of the
- * cluster's policy (policy.h).
+/* Rates of principals in a cluster: the part `rates` of the cluster's policy
+ * (policy.h).
  *
  *     rates = { name:lslice ops:varint bytes:varint }    ascending by name
  *
- * put appends; get fails with ERR_CORRUPT. Threads: any; nothing here parks.
- */
+ * put appends; get fails with ERR_CORRUPT. Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_PRINCIPAL_RATES_H
 #define BIGTABLE_WIRE_PRINCIPAL_RATES_H
 
@@ -16,18 +15,19 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-/* Principals that have rates, at most: their file stays a small one. */
+/* Principals that have rates, at most, so that the file stays small. */
 #define PRINCIPAL_RATES_MAX       1024
 #define PRINCIPAL_RATES_BYTES_MAX ((size_t)192 << 10)
 #define PRINCIPAL_RATE_NAME_MAX   128
 
-/* A second; 0: any number. */
+/* Per second; 0: unbounded. */
 struct principal_rate {
     struct slice name;
     uint64_t ops; /* Rows read and written. */
     uint64_t bytes;
 };
 
+/* Append one rate. PRE: its name is above those before it. */
 void principal_rate_put(const struct principal_rate *r, struct buf *out);
 /* Cut the first off @*rates; false at the end, and where they are malformed. */
 bool principal_rate_get(struct slice *rates, struct principal_rate *r);

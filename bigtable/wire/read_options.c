@@ -1,5 +1,5 @@
-/* What to read, on the wire: options with the ranges, keys and names they point
- * to. */
+/* Read options on the wire, with the ranges, keys and names they point to.
+ * Counts are bounded by READ_RANGES_MAX together, before memory is taken. */
 #include "base/core/arena.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/row_request.h"

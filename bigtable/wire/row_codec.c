@@ -7,12 +7,12 @@
  *     change = tablet:varint row:lslice count:varint ops:lslice
  *     lookup = tablet:varint generation:varint row:lslice kind:u8
  *              (kind 0) options:lslice, (kind 1) family:lslice qualifier:lslice
- *     answer = time:zigzag value, which goes on to the end
+ *     answer = time:zigzag value, which extends to the end
  *
- * A cell has the family, the qualifier where its flags say so, and those of the
- * cell before it else; its time is the difference to that cell's. Both start
- * again in each row, so that an answer can be cut behind any.
- */
+ * A cell has the family and the qualifier that its flags announce, and
+ * otherwise those of the cell before it; its time is the difference to that
+ * cell's. Both start again in each row, so that an answer can be cut after any
+ * row. */
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/wire/data_calls.h"

@@ -1,4 +1,5 @@
-/* Bodies of the calls about snapshots. */
+/* Messages about snapshots. A list of summaries is a sequence of values without
+ * a count, bounded by the bytes that there are. */
 #include "bigtable/wire/snapshot_calls.h"
 
 #include "base/core/arena.h"

@@ -1,10 +1,9 @@
 /* Calls to the master about snapshots of tables, and the list of them.
  *
- * As those of control_calls.h: bodies are MessagePack arrays, get fails with
+ * As in control_calls.h: bodies are MessagePack arrays, get fails with
  * ERR_CORRUPT.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 #define BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 
@@ -35,8 +34,8 @@ enum snapshot_method {
     MASTER_SNAPSHOT_METHODS(METHOD_NUMBER)
 };
 
-/* Tables that jobs read instead of those they are of, as they were when the job
- * began, are called so (mapreduce/job.h). */
+/* The name of a clone that a job reads in place of its table begins so
+ * (mapreduce/job.h). */
 #define TABLE_OF_JOB_PREFIX ".job-"
 
 struct snapshot_order {
@@ -53,8 +52,6 @@ struct snapshot_order {
 #define SNAPSHOT_MESSAGES(MESSAGE)                                             \
     MESSAGE(snapshot_order, SNAPSHOT_ORDER, "order about a snapshot")
 
-SNAPSHOT_MESSAGES(MESSAGE_PROTOTYPES)
-
 /* On the wire, summaries one after the other. */
 struct snapshot_list {
     struct snapshot_summary *list; /* In the arena given. */
@@ -66,5 +63,7 @@ MUST_CHECK int snapshot_list_get(struct slice in,
                                  struct arena *a,
                                  struct snapshot_list *l,
                                  struct err *err);
+
+SNAPSHOT_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_SNAPSHOT_CALLS_H */

@@ -1,4 +1,5 @@
-/* Bytes of a snapshot's record. */
+/* Encoding and decoding a snapshot's record. A record is accepted only if its
+ * checksum fits and its tablets cover all rows in order and without gaps. */
 #include "bigtable/wire/snapshot_record.h"
 
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/panic.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/message.h"
 #include "bigtable/wire/tablet_files.h"
@@ -14,10 +16,10 @@
 #define MAGIC_BYTES         ((size_t)8)
 #define HEAD_BYTES          (MAGIC_BYTES + 4)
 #define RECORD_FIELDS       8
-#define RECORD_FIELDS_FIRST 6 /* Of those who know of no lists of rights. */
+#define RECORD_FIELDS_FIRST 6 /* Of writers that know no lists of rights. */
 #define ACCESS_BYTES        ((size_t)64 << 10)
 #define TABLET_FIELDS       6
-#define TABLET_FIELDS_FIRST 5 /* Of those who know of no stamps. */
+#define TABLET_FIELDS_FIRST 5 /* Of writers that know no stamps. */
 #define SCHEMA_BYTES        ((size_t)256 << 10)
 #define GROUPS_BYTES        ((size_t)16 << 20)
 
@@ -68,6 +70,7 @@ int snapshot_tablet_get(struct slice in,
 
 static void put_body(const struct snapshot_record *r, struct buf *out)
 {
+    PRE(r->tablet_count > 0 && r->tablet_count <= SNAPSHOT_TABLETS_MAX);
     codec_put_array(out, RECORD_FIELDS);
     codec_put_str(out, r->name);
     codec_put_str(out, r->table);
@@ -101,7 +104,7 @@ static int check_frame(struct slice in, struct err *err)
     return 0;
 }
 
-/* From end to end without gaps? */
+/* Do the tablets cover all rows, in order and without gaps? */
 static bool snapshot_record_covers(const struct snapshot_record *r)
 {
     size_t n = r->tablet_count;

@@ -1,15 +1,15 @@
-/* A snapshot of a table: what it consisted of at a moment. Its record is a file
- * of the store's or the cluster's file system, SNAPSHOTS_DIR/NAME.snap; the
- * SSTables that it names stay as long as it is there.
+/* The record of a snapshot: the tablets and files of a table at one moment. It
+ * is a file of the store's or the cluster's file system,
+ * SNAPSHOTS_DIR/NAME.snap; the SSTables that it names stay as long as it
+ * exists.
  *
  *     file = "QRYSNAP1" crc:le32 of the rest, body
  *     body = MessagePack: [name, table, created, expires, schema, tablets]
  *     tablets = [[start, end, groups, sequence, bytes]…]
  *
- * `groups` is what manifest_state.h and tablet_files.h call so.
+ * `groups` has the form of manifest_state.h and tablet_files.h.
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_SNAPSHOT_RECORD_H
 #define BIGTABLE_WIRE_SNAPSHOT_RECORD_H
 
@@ -47,10 +47,12 @@ struct snapshot_record {
     struct slice schema; /* schema_encode() */
     size_t tablet_count;
     struct snapshot_tablet *tablets; /* Ascending, without gaps. */
-    bool has_access;                 /* The table had a list of rights then: */
-    struct slice access; /* row/access.h. What is made of it has it too. */
+    bool has_access;                 /* The table had a list of rights then, */
+    struct slice access; /* row/access.h, which a table made of the snapshot
+                          * gets too. */
 };
 
+/* One tablet, appended. */
 void snapshot_tablet_put(const struct snapshot_tablet *t, struct buf *out);
 /* Borrowed from @in. Errors: ERR_CORRUPT. */
 MUST_CHECK int snapshot_tablet_get(struct slice in,
@@ -58,16 +60,16 @@ MUST_CHECK int snapshot_tablet_get(struct slice in,
                                    struct err *err);
 /* The whole file, appended. */
 void snapshot_record_put(const struct snapshot_record *r, struct buf *out);
-/* What it gives is borrowed from @in; the tablets are in @a. Errors:
- * ERR_CORRUPT, also when the tablets do not cover all rows. */
+/* Decode a file; the record borrows from @in, and its tablets are in @a.
+ * Errors: ERR_CORRUPT, also when the tablets do not cover all rows. */
 MUST_CHECK int snapshot_record_get(struct slice in,
                                    struct arena *a,
                                    struct snapshot_record *r,
                                    struct err *err);
 /* As a table's name, but not with a '.' first. ERR_INVALID. */
 MUST_CHECK int snapshot_check_name(struct slice name, struct err *err);
-/* The name of the snapshot whose record the file @file is; false: it is none,
- * but perhaps what a write that was cut short left. Borrowed. */
+/* The name of the snapshot in the file @file, borrowed. False: the file is not
+ * a record, but perhaps the rest of an interrupted write. */
 bool snapshot_of_file(struct slice file, struct slice *name);
 /* Call fn(ctx, number) for each SSTable of it, perhaps more than once. */
 MUST_CHECK int snapshot_each_file(const struct snapshot_record *r,
@@ -75,7 +77,7 @@ MUST_CHECK int snapshot_each_file(const struct snapshot_record *r,
                                   void *ctx,
                                   struct err *err);
 
-/* What a list of snapshots says of one. */
+/* A snapshot in a list. */
 struct snapshot_summary {
     struct slice name;
     struct slice table;

@@ -1,4 +1,5 @@
-/* The files of a tablet, as its state names them. */
+/* The files of a tablet's state, walked without decoding more than names and
+ * key ranges. Groups are joined by appending the encoded files of both. */
 #include "bigtable/wire/tablet_files.h"
 
 #include "base/core/coding.h"
@@ -35,7 +36,7 @@ static void read_file(struct cursor *c, struct file *f)
     f->last_key = cursor_lslice(c);
 }
 
-/* Read the next group, passing over its files. */
+/* Read the next group, skipping its files. */
 static void read_group(struct cursor *c, struct group *g)
 {
     struct file f;
@@ -49,7 +50,7 @@ static void read_group(struct cursor *c, struct group *g)
     g->files = c->bad ? SLICE_EMPTY : slice_make(begin, (size_t)(c->p - begin));
 }
 
-/* Call @fn with each file; false from it ends the walk, well. */
+/* Call @fn for each file; false from it ends the walk without an error. */
 static int tablet_files_walk(struct slice groups,
                              bool (*fn)(void *ctx, const struct file *f),
                              void *ctx,

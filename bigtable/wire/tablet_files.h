@@ -1,14 +1,13 @@
-/* The SSTables of a tablet, as the opaque part of its state names them: for
- * the master, which must know what is garbage and which tablets can be merged,
- * but neither reads nor writes files.
+/* The SSTables of a tablet, as the opaque part of its state names them: for the
+ * master, which must know which files are garbage and which tablets can be
+ * merged, but neither reads nor writes files.
  *
  *     groups = group count, group…                        (manifest_state.h)
  *     group  = id, flushed sequence, file count, file…
  *     file   = number, bytes, entries, sequence min, sequence max, run,
  *              first key:lslice, last key:lslice           (numbers: varints)
  *
- * Threads: any; nothing here parks.
- */
+ * Threads: any; nothing here parks. */
 #ifndef BIGTABLE_WIRE_TABLET_FILES_H
 #define BIGTABLE_WIRE_TABLET_FILES_H
 

@@ -130,7 +130,7 @@ class Network(Cluster):
             self.links.end()
 
     def cut(self, sender, receiver):
-        """What @sender sends to @receiver is lost; not the other way."""
+        """Lose all that @sender sends to @receiver, but not the other way."""
         self.links.change(sender, receiver, LOST)
 
     def isolate(self, name):
@@ -138,7 +138,7 @@ class Network(Cluster):
         self.links.change(None, name, LOST)
 
     def degrade(self, name, loss, delay_us):
-        """What @name sends and receives: @loss is a share of 1."""
+        """Lose the share @loss (of 1) of all that @name sends and receives."""
         for ends in ((name, None), (None, name)):
             self.links.change(*ends, int(loss * LOST), delay_us, delay_us // 2)
 
@@ -246,7 +246,7 @@ class Network(Cluster):
             self.await_answers([name])
 
     def start_ended(self):
-        """What a supervisor does: nodes that ended by themselves, as one may
+        """Act as a supervisor: nodes that ended by themselves, as one may
         whose disk is full, are started again. Returns their names."""
         ended = [n for n in self.names if self.processes[n].poll() is not None]
         for name in ended:
@@ -265,7 +265,7 @@ class Network(Cluster):
 
 
 def failure_of(*words):
-    """What @words said on standard error; None: they succeeded."""
+    """The standard error of @words; None: they succeeded."""
     try:
         done = subprocess.run(words, check=False, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)

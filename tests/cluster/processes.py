@@ -48,7 +48,7 @@ def voters_of(members, service):
 
 
 class Cluster:
-    """What both kinds have in common; nodes are "n1", "n2", …"""
+    """The common part of both kinds; nodes are "n1", "n2", …"""
 
     def __init__(self, test, count):
         self.test = test
@@ -67,7 +67,7 @@ class Cluster:
                 said = f.read().split(") ")[1].split()
         except (OSError, ValueError):
             return None
-        # What a killed one holds it holds until all its threads, of which one
+        # A killed process holds its locks until all its threads, of which one
         # may wait for the disk, have ended.
         return None if said[0] == "Z" and said[17] == "1" else pid
 
@@ -104,12 +104,12 @@ class Cluster:
 
     @staticmethod
     def pairs(row):
-        """What a row of the status says, {key: value}."""
+        """The details of a row of the status, {key: value}."""
         return dict(re.findall(r"([a-z-]+)=(\S*)", row["detail"]),
                     health=row["health"])
 
     def files(self):
-        """What the status says of the file system, once it can."""
+        """The file system's part of the status, once there is one."""
         found = []
 
         def told():
@@ -180,7 +180,7 @@ class Cluster:
         self.check_output()
 
     def tell(self):
-        """What a failed test leaves for people."""
+        """Print what helps to understand a failed test."""
         for name in self.names:
             for file in ("log", "out"):
                 try:
@@ -219,7 +219,7 @@ class Loopback(Cluster):
             self.test.ok("cluster", "start", "-n", str(len(self.names)))
 
     def make_nodes(self, roles, settings):
-        """What `cluster start` makes, but for roles and settings."""
+        """As `cluster start` makes it, but for roles and settings."""
         count = len(self.names)
         top = os.path.join(self.test.dir, self.data)
         ports = free_ports(2 * count)

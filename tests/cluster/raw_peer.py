@@ -73,7 +73,7 @@ class RawPeer:
         try:
             self.stream.sendall(data)
         except OSError:
-            pass  # What matters is what the other side says, and that it ends.
+            pass  # The answer of the other side matters, and that it ends.
 
     def receive(self, count):
         """@count bytes, or fewer at the end."""

@@ -34,7 +34,7 @@ def now_us():
 
 
 class Watch:
-    """Who began to lead the lock service, and when."""
+    """The leaders of the lock service, and when their terms began."""
 
     def __init__(self, storm):
         self.changes = []  # (time_us, address)
@@ -141,7 +141,7 @@ class Storm:
         self.clients = []
         self.failovers = []
         self.faults = {}
-        # Who waits does not see much of a storm.
+        # A client that waits long sees little of a storm.
         test.env["QUARRY_TIMEOUT"] = "30s"
 
     def options(self):
@@ -239,7 +239,7 @@ class Storm:
         self.cluster.heal()
 
     def mute(self):
-        """What one says reaches nobody; it hears."""
+        """One node's packets are lost; it still receives."""
         name = self.rand.choice(self.cluster.names)
         for other in self.cluster.names:
             if other != name:
@@ -368,7 +368,7 @@ class Storm:
         self.user = user
 
     def keep(self):
-        """What a failure leaves for people, where QUARRY_STORM_KEEP says."""
+        """Keep the files of a failure in the directory QUARRY_STORM_KEEP."""
         where = os.environ.get("QUARRY_STORM_KEEP")
         if where:
             shutil.copytree(self.test.dir, os.path.join(

@@ -1,6 +1,6 @@
-"""Who may do what with the tables of a cluster that proves names by
+"""Rights to the tables of a cluster that proves names by
 certificates: its own roles everything, an owner what he owns, a reader and a
-writer what they were given, a stranger nothing; and how much a table may be
+writer what they were granted, others nothing; and how much a table may be
 asked for and hold."""
 
 import os
@@ -126,7 +126,7 @@ class AccessTest(CertifiedTest):
         the right, the family and the table; a right that is taken away is gone
         at once."""
         self.make_table()
-        # Whoever makes a table owns it, and nobody else has a right to it.
+        # The maker of a table owns it, and nobody else has a right to it.
         self.assertEqual(self.json("acl", "show", "web"),
                          [{"family": "*", "right": "own",
                            "principals": "ann"}])
@@ -155,7 +155,7 @@ class AccessTest(CertifiedTest):
         self.until_ok("put", "web", "r2", "anchor:a=3", "contents:b=4")
         self.assertIn('read family "anchor"', self.fails(1, "scan", "web"))
 
-        # The server heeds a right that is taken away as soon as it hears of it.
+        # The server enforces a revocation as soon as it learns of it.
         self.become("ann")
         self.ok("acl", "revoke", "web", "read", "reader", "--family", "anchor")
         self.ok("acl", "revoke", "web", "write", "writer")
@@ -167,7 +167,7 @@ class AccessTest(CertifiedTest):
                       self.until_denied("put", "web", "r3", "anchor:a=5"))
 
     def test_orders(self):
-        """Orders to the master are the owners'; tables are made by whoever may;
+        """Orders to the master are the owners'; making tables needs a right;
         what the cluster keeps in its lock service and its METADATA is its own;
         the cluster itself may do everything."""
         self.make_table()
@@ -260,7 +260,7 @@ class AccessTest(CertifiedTest):
         said = self.fails(1, "put", "web", "more", "contents:b=1")
         self.assertIn('table "web" is over its quota of stored, 2 KiB', said)
         self.assertIn('most in family "contents"', said)
-        # What makes room is taken, and then there is room.
+        # A change that makes room is accepted, and then there is room.
         self.ok("delete", "web", "big")
         self.ok("table", "compact", "web")
         self.wait_for(lambda: self.run_quarry(
@@ -284,7 +284,7 @@ class AccessTest(CertifiedTest):
         self.write("rows.csv", "key,n\n" + rows)
         load = ("import", "csv", "rows.csv", "--into", "web", "--family",
                 "anchor", "--no-create")
-        # What is too much at once is owed: 16 seconds' worth.
+        # A burst is owed afterwards: 16 seconds' worth.
         self.become("writer")
         self.ok(*load)
         self.env["QUARRY_TIMEOUT"] = "200ms"
@@ -292,7 +292,7 @@ class AccessTest(CertifiedTest):
                       self.fails(1, *load))
         self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
         slow = self.start(*load)
-        # Meanwhile another goes on.
+        # Meanwhile another principal continues.
         self.become("ann")
         for i in range(3):
             self.ok(*load)
@@ -368,7 +368,7 @@ class ApiAccessTest(CertifiedTest):
         env = dict(self.env, GO111MODULE="off", GOPATH="/usr/share/gocode",
                    GOFLAGS="")
         home = os.environ.get("HOME", "")
-        if os.access(home, os.W_OK):  # What is built once is kept there.
+        if os.access(home, os.W_OK):  # Built once, and kept there.
             env["HOME"] = home
         subprocess.run(["go", "build", "-o", self.path("access"),
                         self.path("access.go")], env=env, check=True)

@@ -1,4 +1,4 @@
-"""Who may do what through the public API: TLS, tokens and certificates say who
+"""Rights through the public API: TLS, tokens and certificates say who
 calls, the tablet servers check the rights of that name, and a gateway for which
 nobody has to say it serves its own machine alone."""
 
@@ -135,7 +135,7 @@ class ApiAccessTest(CertifiedTest):
                 if all(e.get(k) == v for k, v in fields.items())]
 
     def test_audit(self):
-        """Whoever is refused is in the audit log with where he called from, also
+        """A refused caller is in the audit log with his address, also
         one of whom nothing else is known."""
         self.make_table()
         read = DATA + "ReadRows"
@@ -204,7 +204,7 @@ class OpenApiTest(ClusterTest):
                           "this machine's own addresses", done.stderr)
 
     def test_settings(self):
-        """What does not go together is said."""
+        """Settings that do not go together are named."""
         for more, why in (
                 (["--api-certificate", "x"], "belong together"),
                 (["--api-authority", "x"], "needs api-certificate")):

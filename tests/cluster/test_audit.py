@@ -262,7 +262,7 @@ class EveryChangeTest(CertifiedTest):
         self.both("ann", execute, "ann/f", "fs", "chown", "writer", "/ann/f")
         self.both("quarry", execute, "ann", "fs", "quota", "/ann", "--entries",
                   "99")
-        # What the cluster itself removes is not told, but of its keys.
+        # Files that the cluster itself removes are not noted, except keys.
         self.ok("fs", "put", "f.txt", "/keys")
         self.ok("fs", "mv", "/keys", "/bigtable/KEYS")
         self.told(what=execute, who="quarry", args="bigtable/KEYS")
@@ -273,7 +273,7 @@ class EveryChangeTest(CertifiedTest):
                   self.address)
 
     def administrators(self):
-        """What administrators read as such is told, what others read who may is
+        """Reads of administrators as such are noted, reads of others who may are
         not."""
         what = "namenode.read_as_administrator"
         self.become("writer")

@@ -1,4 +1,4 @@
-"""Bad input against real servers: whoever talks nonsense, or may not talk, is
+"""Bad input against real servers: a peer that sends nonsense, or has no key, is
 refused, counted and logged once per peer and minute, and the server serves on; a
 server whose disk is damaged says what, and serves no wrong bytes."""
 
@@ -137,7 +137,7 @@ class BadInputTest(ClusterTest):
 
     def test_malformed_body(self):
         """A call whose body is nonsense is answered with an error; the
-        connection goes on."""
+        connection continues."""
         server = self.keyed()
         s = self.connect(server, key=SECRET)
         for method in (0x201, 0x301, 0x401):
@@ -147,7 +147,7 @@ class BadInputTest(ClusterTest):
         self.check_serves(server)
 
     def test_unknown_methods(self):
-        """A method that nobody has is answered so; the connection goes on."""
+        """An unknown method is refused as such; the connection continues."""
         server = self.keyed()
 
         def ask():
@@ -178,7 +178,7 @@ class BadInputTest(ClusterTest):
         self.check_raw_peer("version", key=SECRET, version=9)
 
     def test_wrong_key(self):
-        """Who does not know the key gets a closed connection, no word."""
+        """A peer without the key gets a closed connection, and no text."""
         self.check_raw_peer("proof", key=b"f" * 32)
 
     def test_without_key(self):
@@ -350,7 +350,7 @@ class BadInputTest(ClusterTest):
             self.assertIn(name, names)
 
     def test_damaged_identity(self):
-        """Nor does one go on that does not know who it is."""
+        """Nor does a connection continue that has no name."""
         server = self.keyed()
         server.end()
         for role, name in (("lock", "member"), ("namenode", "member"),

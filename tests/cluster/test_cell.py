@@ -197,7 +197,7 @@ class ServerTest(ClusterTest):
         server.stdout.close()
 
     def test_wrong_use(self):
-        """What a server is told wrongly is named."""
+        """A wrong setting of a server is named."""
         self.assertIn("there is no role", self.fails(
             1, "server", "--data", "d", "--roles", "lock,cook"))
         self.assertIn("without security", self.fails(
@@ -240,7 +240,7 @@ class ServerTest(ClusterTest):
             self.assertIn("stopped", f.read())
 
     def test_cluster_start_timeout(self):
-        """Nodes are waited for as long as $QUARRY_TIMEOUT says, and go on
+        """Nodes are waited for as long as $QUARRY_TIMEOUT says, and continue
         meanwhile; nothing is started before it was understood."""
         self.ok("cluster", "start", "-n", "1")
         self.addCleanup(self.ok, "cluster", "stop")

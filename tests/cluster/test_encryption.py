@@ -99,7 +99,7 @@ class Encryption(ClusterTest):
                 for n in names if n.endswith((".spill", ".fetch", ".pull"))]
 
     def test_spills(self):
-        """What a job has in work is not to be read either. (What it was told,
+        """The working files of a job cannot be read either. (Its parameter,
         the table's name, is in its history.)"""
         c = self.serve(1)
         self.put_rows(0, 50)
@@ -150,7 +150,7 @@ class Encryption(ClusterTest):
         # When it begins: a key would be lent for the asking.
         self.assertIn('load into copied: "stranger" may not write', self.fails(
             1, "load", "copied", "rows.tsv", "--principal", "stranger"))
-        # What was loaded is read again by a server that starts.
+        # Loaded rows are read again by a server that restarts.
         c.kill("n1")
         self.ok("cluster", "start")
         self.await_master(c)
@@ -240,7 +240,7 @@ class Encryption(ClusterTest):
                 for top, _, names in os.walk(c.dir(name)) if "KEYS" in names]
 
     def test_new_master_key_without_a_restart(self):
-        """Every server goes on while its master key is changed: by another file
+        """Every server continues while its master key is changed: by another file
         that the configuration names, and by a file in the place of the one
         before; and data keys that are made afterwards are read by all."""
         c = self.serve(3)

@@ -22,7 +22,7 @@ class FileRightsTest(CertifiedTest):
         return {r["path"]: r for r in self.json("fs", "ls", "-l", *args)}
 
     def test_owners_and_modes(self):
-        """What somebody makes is his, and others read it until he closes it."""
+        """A file belongs to its maker, and others read it until he closes it."""
         self.ok("fs", "put", "a.txt", "/ann/f")
         row = self.listed("/ann")["/ann/f"]
         self.assertEqual((row["mode"], row["owner"]), ("-rw-r--", "ann"))

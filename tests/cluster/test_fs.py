@@ -33,7 +33,7 @@ class FsTest(ClusterTest):
 
 
 class OneNode(FsTest):
-    """What can be seen with one copy of everything."""
+    """Tests that need one copy of everything only."""
 
     def test_bytes(self):
         """Files go in and come out as they were, by name, into directories,
@@ -98,7 +98,7 @@ class OneNode(FsTest):
         self.assertEqual([p for p in self.paths("-R") if "f" in p], [])
 
     def calls(self, cluster):
-        """What the node was asked since it started."""
+        """The requests to the node since it started."""
         with open(cluster.dir("n1") + "/server.conf") as f:
             at = re.search(r"^console = (.*)$", f.read(), re.M).group(1)
         with urllib.request.urlopen("http://%s/metrics" % at) as answer:
@@ -124,7 +124,7 @@ class OneNode(FsTest):
                                   "/many/f"], [3])
 
     def test_mistakes(self):
-        """What cannot be done is refused with the path as users know it, and
+        """An impossible request is refused with the path as users know it, and
         nothing is left behind."""
         self.loopback(1, CELL)
         self.write("f", "1")
@@ -164,7 +164,7 @@ class OneNode(FsTest):
         self.assertEqual(self.paths("-R"), ["/d", "/d/f"])
 
     def test_wrong_use(self):
-        """Who uses a command wrongly is told so, with status 2."""
+        """Wrong usage of a command gives a message and status 2."""
         self.loopback(1, CELL)
         for words, text in (
                 ((), "which of its commands?"),
@@ -220,7 +220,7 @@ class ThreeNodes(FsTest):
         self.wait_for(lambda: self.fs("fsck") == "")
 
     def test_node_dies(self):
-        """Verbs go on while one node after the other is killed: nothing that
+        """Verbs work while one node after the other is killed: nothing that
         was put is lost, and every answer is right."""
         c = self.loopback(3, CELL)
         data = {i: random.Random(i).randbytes(200000 + i) for i in range(40)}

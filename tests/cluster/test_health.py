@@ -1,5 +1,5 @@
 """Disks that fail or fill up under real processes: a server says what ails it;
-a full disk is waited for, a failed one ends the process, and the others go on.
+a full disk is waited for, a failed one ends the process, and the others continue.
 """
 
 import os
@@ -66,7 +66,7 @@ class HealthTest(ClusterTest):
         self.wait_for(well)
 
     def test_status_of_failure(self):
-        """A server that cannot go on ends with status 1 and one line that says
+        """A server that cannot continue ends with status 1 and one line that says
         what and why."""
         address = "127.0.0.1:%d" % free_ports(1)[0]
         server = subprocess.Popen(
@@ -131,7 +131,7 @@ class HealthTest(ClusterTest):
     def test_place_lost(self):
         """A role that has lost its place in the cluster costs its process a
         moment, not its life: it restarts by itself, with the same number.
-        Whoever loses it again and again waits longer each time."""
+        A server that loses it repeatedly waits longer each time."""
         c = self.loopback(3)
 
         def tablet():
@@ -193,7 +193,7 @@ class HealthTest(ClusterTest):
 
     def test_disk_full(self):
         """A server whose disk is full says so and stays; with space again it
-        goes on by itself, and nothing that was acknowledged is lost."""
+        continues by itself, and nothing that was acknowledged is lost."""
         disk = self.path("quarry-cluster/n1")
         os.makedirs(disk)
         why = tmpfs_missing(disk)

@@ -23,7 +23,7 @@ class JobsTest(ClusterTest):
         self.env["QUARRY_TARGET"] = TARGET
 
     def serve(self, count, workers, tables=False):
-        """A cluster whose job master sees so many workers."""
+        """A cluster whose job master sees @count workers."""
         cluster = self.loopback(count)
         self.wait_for(lambda: self.master(cluster, workers) is not None)
         if tables:
@@ -33,7 +33,7 @@ class JobsTest(ClusterTest):
 
     @staticmethod
     def master(cluster, workers=0):
-        """The node of the job master, if it sees so many workers."""
+        """The node of the job master, if it sees @count workers."""
         for row in cluster.status():
             pairs = cluster.pairs(row)
             if (row["role"] == "jobs" and pairs.get("master") == "yes"
@@ -175,7 +175,7 @@ class Results(JobsTest):
                       if not name.startswith("time")) for row in rows]
 
     def test_loads(self):
-        """What a job loads as SSTables is what it would have written, in a
+        """A job loads as SSTables the rows that it would have written, in a
         table of several tablets on several servers."""
         self.serve(3, 3, tables=True)
         self.crawl()
@@ -258,7 +258,7 @@ class Results(JobsTest):
 
 
 class Mistakes(JobsTest):
-    """What the user is told."""
+    """Messages to the user."""
 
     def test_messages(self):
         """A file that is here and not there, an output that is there, a mapper
@@ -289,7 +289,7 @@ class Mistakes(JobsTest):
         self.fails(1, "job", "kill", job)
 
     def test_waiting(self):
-        """What waits says why: a job memory that nobody has, its own bound,
+        """A waiting job says why: memory that no worker has, its own bound,
         and the slots that are taken."""
         self.serve(1, 1)
         self.text("a.txt", 1000, 4)
@@ -312,7 +312,7 @@ class Mistakes(JobsTest):
             self.wait_for(lambda j=job: self.state(j) == "killed")
 
     def status(self, job):
-        """What is printed of it; nothing while it is being taken in."""
+        """The printed status of the job; empty while it is being submitted."""
         return self.run_quarry("job", "status", job).stdout.decode()
 
     def state(self, job):
@@ -321,7 +321,7 @@ class Mistakes(JobsTest):
 
 
 class Deaths(JobsTest):
-    """Whoever dies, the output is there once, and whole."""
+    """Any process may die: the output is there once, and whole."""
 
     def start_slow(self):
         self.text("a.txt", 400, 3)
@@ -337,7 +337,7 @@ class Deaths(JobsTest):
         return row
 
     def await_done(self, job, tasks):
-        """Until so many maps are done, or, on a machine that is slower at
+        """Wait until @count maps are done, or, on a machine that is slower at
         asking than at running them, the job."""
         def done():
             row = self.row(job)

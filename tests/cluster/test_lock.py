@@ -18,7 +18,7 @@ class LockTest(ClusterTest):
         return self.ok("lock", args[0], "-t", TARGET, *args[1:])
 
     def test_one_server(self):
-        """What a cell of one server does. The holders that die or hang do so
+        """A cell of one server. The holders that die or hang do so
         at first: their leases take long to run out."""
         self.loopback(1, CELL)
         with self.subTest("files"):
@@ -98,7 +98,7 @@ class LockTest(ClusterTest):
         self.assertIn("exit status 1", message)
 
     def check_watch(self):
-        """What happens to a file is printed, until it is deleted."""
+        """Events of a file are printed, until it is deleted."""
         self.lock("put", "/f", "1")
         watch = subprocess.Popen(
             [QUARRY, "lock", "watch", "/f", "-t", TARGET], cwd=self.dir,
@@ -244,7 +244,7 @@ class LockTest(ClusterTest):
         self.expect_over("lost", time.time())
 
     def check_status_of_the_command(self):
-        """What the command says comes through: its status, its signal, its
+        """The command's outcome comes through: its status, its signal, its
         absence, and the terminal's Ctrl-C is its own."""
         hold = ("lock", "hold", "/l", "-t", TARGET, "--")
         self.assertEqual(self.ok(*hold, "echo", "out").strip(), "out")

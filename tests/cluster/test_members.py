@@ -130,7 +130,7 @@ class MembersTest(ClusterTest):
                          "again")
 
     def test_sent_away(self):
-        """Who is removed and runs is told, and ends; the last of a majority
+        """A running server that is removed is told so, and ends; the last of a majority
         stays."""
         c = self.loopback(3, CELL)
         addresses = [self.address(c, name) for name in c.names]
@@ -153,13 +153,13 @@ class MembersTest(ClusterTest):
         self.check()
 
     def test_majority_lost(self):
-        """Two of three machines are gone for good: the last one goes on alone
+        """Two of three machines are gone for good: the last one continues alone
         when it is told to, and two new ones join it."""
         c = self.loopback(3, CELL)
         addresses = [self.address(c, name) for name in c.names]
         self.await_voters(addresses)
         self.fill()
-        # What the last one lacks is lost: let it have everything.
+        # Entries that the last one lacks are lost: let it have everything.
         self.wait_for(lambda: all(int(r["behind"] or 0) == 0
                                   for r in self.members()))
         self.assertIn("in use by process", self.fails(

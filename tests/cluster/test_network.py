@@ -33,7 +33,7 @@ class NetworkTest(ClusterTest):
         self.assertNotEqual(new, old)
 
     def test_unauthenticated(self):
-        """Who does not know the key gets a closed connection, and is logged
+        """A peer without the key gets a closed connection, and is logged
         once."""
         c = self.network(1)
         for _ in range(5):

@@ -11,7 +11,7 @@ from test_access import CertifiedTest
 
 OBJECT = os.environ["QUARRY_FS_PROXY_JOB"]
 MASK = 0x5a
-# What misuse finds open, and harmless: its own socket.
+# Open, and harmless: its own socket.
 ITS_OWN = {"socket"}
 
 
@@ -26,7 +26,7 @@ def masked(secret):
 
 
 class Misuse:
-    """What both kinds of clusters are asked."""
+    """The common part of tests of both kinds of clusters."""
 
     def setUp(self):
         super().setUp()
@@ -76,8 +76,8 @@ class Certified(Misuse, CertifiedTest):
         self.fails(1, "fs", "cat", "/stolen")
 
     def test_rows(self):
-        """Rows come as to their submitter: all to the owner, a family to whoever
-        may read it, none to a stranger; and go into a table in both ways."""
+        """Rows come as to their submitter: all to the owner, a family to a principal who
+        may read it, none to others; and go into a table in both ways."""
         self.make_table()
         big = "x" * 300000  # More than a message holds.
         self.write("rows.jsonl", "".join(
@@ -133,7 +133,7 @@ class Certified(Misuse, CertifiedTest):
 
 class Keyed(Misuse, ClusterTest):
     def test_key(self):
-        """The cluster's key is in the memory of whoever runs without a sandbox, which
+        """The cluster's key is in the memory of an object run without a sandbox, which
         shows that it would be found, and of no object in one."""
         cluster = self.loopback(1)
         self.env["QUARRY_TARGET"] = "cluster:quarry-cluster"

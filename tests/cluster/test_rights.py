@@ -1,4 +1,4 @@
-"""Whoever is refused a row is refused it by every way to it: by a job that he
+"""A principal who is refused a row is refused it every way: by a job that he
 submits, which has his rights and no others, by a snapshot, a program, an
 export, or the files below; and what others run is theirs."""
 
@@ -25,7 +25,7 @@ class RightsTest(CertifiedTest):
         return ("job", "run", "--mapper", "cat", "-i", source, "-o", target)
 
     def test_every_way(self):
-        """A stranger gets no row of a table by any command; its owner does by
+        """A principal without rights gets no row by any command; the owner does by
         the same one."""
         ways = [
             ("scan", "web"),
@@ -53,7 +53,7 @@ class RightsTest(CertifiedTest):
         self.assertIn('"stranger" may not', said)
 
     def test_outputs(self):
-        """A job writes what its submitter may write, and a table is made by whoever
+        """A job writes what its submitter may write, and a table is made by those who
         may make one."""
         self.write("lines.txt", "a 1\nb 2\n")
         self.become("ann")

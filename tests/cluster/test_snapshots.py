@@ -38,7 +38,7 @@ class Keeping(ClusterTest):
         return name
 
     def test_rights_go_along(self):
-        """What is made of a closed table is as closed, also where names are not
+        """A table made of a closed one is as closed, also where names are not
         proved: by a clone, and of a snapshot whose table is no more."""
         self.serve(1)
         self.env["USER"] = "ann"
@@ -63,7 +63,7 @@ class Keeping(ClusterTest):
                       self.fails(1, "put", "again", "row", "f:q=2"))
 
     def test_kept_and_loaded(self):
-        """What was kept comes back although its table changes, is dropped, and
+        """A snapshot comes back although its table changes, is dropped, and
         the master dies; a load is taken once."""
         cluster = self.serve(3)
         self.ok("table", "create", "t", "--family", "f")
@@ -106,8 +106,8 @@ class Keeping(ClusterTest):
         self.assertEqual(self.rows("t"), rows)
 
     def test_loaded_records(self):
-        """What a job wrote as records, in the order of rows, is loaded into a
-        column; rows that do not ascend, and what is no record file, are refused
+        """A job's records, in the order of rows, are loaded into a
+        column; rows that do not ascend, and files without records, are refused
         and nothing of them is there."""
         self.serve(3)
         self.ok("table", "create", "t", "--family", "f")

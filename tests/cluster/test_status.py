@@ -1,4 +1,4 @@
-"""What is said of a cluster as a whole: by its directory or by addresses, once
+"""The status of a cluster as a whole: by its directory or by addresses, once
 it serves, and when nobody is there."""
 
 import concurrent.futures
@@ -67,7 +67,7 @@ class StatusTest(ClusterTest):
         at = "127.0.0.1:1,localhost:2"
 
         def ask(command):
-            """What it says, and after how many seconds."""
+            """Its output, and the seconds it took."""
             begin = time.monotonic()
             said = self.fails(1, *command.split(), "-t", at)
             return said, time.monotonic() - begin

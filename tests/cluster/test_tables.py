@@ -72,7 +72,7 @@ class Suite(TablesTest):
 
 
 class Failures(TablesTest):
-    """What the user is told."""
+    """Messages to the user."""
 
     def test_wrong_key(self):
         """A key of another cluster is refused, with the way to name one."""

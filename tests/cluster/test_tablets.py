@@ -54,7 +54,7 @@ class TabletsTest(ClusterTest):
         self.env["QUARRY_TARGET"] = TARGET
 
     def master(self, c):
-        """What the active master says: {key: value}, or {}."""
+        """The status of the active master: {key: value}, or {}."""
         for name in c.names:
             said = c.roles(name).get("master", {})
             if said.get("master") == "yes":

@@ -48,7 +48,7 @@ class UnauthenticatedTest(ClusterTest):
             return f.read()
 
     def connect(self, count):
-        """So many connections that say nothing."""
+        """@count connections that send nothing."""
         out = []
         for _ in range(count):
             s = socket.create_connection(("127.0.0.1", self.port), SECONDS)
@@ -146,7 +146,7 @@ class UnauthenticatedTest(ClusterTest):
         self.assertIn("too many connections", self.log())
 
     def test_limits_are_checked(self):
-        """What makes no sense in [limits] is refused by name."""
+        """Settings in [limits] that make no sense are refused by name."""
         self.write("conf", "[limits]\nconnections = 10\n"
                    "connections-reserved = 10\n")
         done = subprocess.run(

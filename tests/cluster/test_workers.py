@@ -1,6 +1,6 @@
 """Workers of real processes that are killed or stopped in the midst of maps and
 of reduces: the job ends with what the local engine gives. Code that crashes on
-a worker is told of with task, attempt, worker and its last words."""
+a worker is reported with task, attempt, worker and its last words."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import subprocess
 from processes import CELL, QUARRY, SECONDS, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
-# What takes its time: a second for each split, or for each partition, and until
+# A slow job: a second for each split, or for each partition, and until
 # the test has seen it.
 SLOW = "while [ ! -e '%s' ]; do sleep 0.1; done; sleep 1; cat"
 # The first split waits until the test has seen what it wants; no other does.
@@ -27,7 +27,7 @@ class WorkersTest(ClusterTest):
         self.env["QUARRY_TARGET"] = TARGET
 
     def serve(self, count, settings=""):
-        """So many nodes, all with these settings besides."""
+        """@count nodes, all with these settings besides."""
         cluster = self.loopback(count, settings=settings)
 
         def ready():
@@ -95,7 +95,7 @@ class WorkersTest(ClusterTest):
         self.env["QUARRY_TIMEOUT"] = "1s"
 
         def told(command):
-            """A busy machine may hear of nobody in so short a time."""
+            """A busy machine may get no answer in so short a time."""
             message = self.fails(1, *command)
             return "job master" in message and "with the role jobs" in message
         for command in (run, ("job", "list"), ("job", "status"),
@@ -168,7 +168,7 @@ class WorkersTest(ClusterTest):
                 for row in self.json("job", "counters", "last")}
 
     def files_of_jobs(self, cluster):
-        """What is left below the workers' directories."""
+        """The files left below the workers' directories."""
         found = []
         for name in cluster.names:
             for at, _, files in os.walk(os.path.join(cluster.dir(name),
@@ -177,7 +177,7 @@ class WorkersTest(ClusterTest):
         return found
 
     def test_pulled_early(self):
-        """What maps have left is brought to where it is reduced while the last
+        """The output of maps is brought to its reduces while the last
         map still runs, the result is that of one machine, and nothing of it
         stays on a disk."""
         c = self.serve(3, APART)
@@ -192,7 +192,7 @@ class WorkersTest(ClusterTest):
         self.assertGreater(counters["shuffle.early_bytes"], 0)
         self.assertGreaterEqual(counters["shuffle.fetched_bytes"],
                                 counters["shuffle.early_bytes"])
-        # What a worker had pulled that was taken for dead is pulled again, by
+        # The runs pulled by a worker that was taken for dead are pulled again, by
         # then maybe from its last map, too.
         if not any(" is silent" in c.log(name) for name in c.names):
             self.assertGreaterEqual(counters["shuffle.early_bytes"], before)
@@ -270,7 +270,7 @@ class WorkersTest(ClusterTest):
                           and n not in self.in_reserve(server))
 
     def test_crash(self):
-        """Code that dies is told of with task, attempt, worker and its last
+        """Code that dies is reported with task, attempt, worker and its last
         words; nothing of the output is there."""
         self.serve(1)
         done = self.run_quarry("job", "run", "--mapper",

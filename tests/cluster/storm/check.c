@@ -13,7 +13,7 @@
 /* Calls of one kind in one journal. */
 #define CALLS_MAX 1000000
 
-/* What is known of each call: the last line counts. */
+/* The outcome of each call, as far as it is known: the last line counts. */
 struct calls {
     char **lines; /* By number; owned. */
     size_t count;
@@ -126,7 +126,7 @@ add_calls(struct judge *j,
     *c = (struct calls){.count = 0};
 }
 
-/* What a killed process held comes free some time after its last word. */
+/* Locks of a killed process become free some time after its last line. */
 static void add_journal(struct judge *j, const char *path)
 {
     j->ended = false;

@@ -1,4 +1,4 @@
-/* Files that are written, flushed, left and gone on with; their readers; and
+/* Files that are written, flushed, left and continued; their readers; and
  * records that many append to one file. A file belongs to one client, and its
  * bytes follow from its seed: the journal needs to say how many there are. */
 #include "base/core/panic.h"
@@ -94,7 +94,7 @@ static void write_new(struct writer *w)
     w->files[w->count++] = f;
 }
 
-/* It was closed, or left. What was promised is there. */
+/* It was closed, or left: all that was acknowledged is there. */
 static void write_more(struct writer *w, struct own_file *f)
 {
     struct fs_write_options o = {.mode = FS_WRITE_LOG};

@@ -96,7 +96,7 @@ static void take_line(void *ctx, const struct storm_line *l)
 
 /* --- reading ---------------------------------------------------------- */
 
-/* Its writer may be dead or gone on: take the file from it. */
+/* Its writer may be dead, or busy elsewhere: take the file from it. */
 static int take_over(struct fs *fs,
                      struct storm *s,
                      const struct seen_file *f,

@@ -270,8 +270,8 @@ static void ask_sequencer(struct held *h)
     s->storm->sequencer[h->lock] = mem_strdup(text);
 }
 
-/* As a server does that was sent the newest sequencer of this process, whoever
- * had it and whenever. */
+/* As a server does that was sent the newest sequencer of this process, by any
+ * holder and at any time. */
 static void check_sequencer(struct session *s, size_t lock)
 {
     struct lock_input said;
@@ -310,8 +310,8 @@ static void release(struct held *h)
 }
 
 /* The handle is about to be closed, which frees a lock that is still held; but
- * nobody says whether that was done. What the session does to the lock from now
- * on it does as another holder, for the servers may still know the old one. */
+ * nobody reports whether it did. From now on the session uses the lock as
+ * another holder, because the servers may still know the old one. */
 static void doubt(struct held *h)
 {
     struct session *s = h->session;
@@ -379,7 +379,7 @@ static int begin_session(struct session *s, uint64_t call_us, struct err *err)
     return rc;
 }
 
-/* What it may still hold is free when the servers find that it is gone. */
+/* Locks that it may still hold become free when the servers find it gone. */
 static void note_expiry(struct session *s)
 {
     for (size_t i = 0; i < s->doubt_count; i++) {

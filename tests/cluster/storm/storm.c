@@ -1,4 +1,4 @@
-/* What all clients of real processes share: time, journal, contents. */
+/* The common part of all clients of real processes: time, journal, contents. */
 #define _GNU_SOURCE
 #include "tests/cluster/storm/storm.h"
 

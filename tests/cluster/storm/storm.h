@@ -99,7 +99,7 @@ NORETURN void storm_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* Add the line "TIME <text>". */
 void storm_note(struct storm *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* What is known of a call of the histories. */
+/* Note the outcome of a call of the histories. */
 void storm_note_lock(struct storm *s, size_t op);
 void storm_note_names(struct storm *s, size_t op);
 void storm_note_rows(struct storm *s, size_t op);

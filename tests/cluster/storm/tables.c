@@ -1,7 +1,7 @@
 /* Clients of tables: users of rows that all processes share.
  *
- * Every so often they go on to other rows, so that the history of each is short
- * enough to be judged; all are read at the end.
+ * Every so often they continue with other rows, so that the history of each is
+ * short enough to be judged; all are read at the end.
  */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -16,7 +16,7 @@
 
 enum {
     ROWS = 16,       /* That are used at a time, */
-    ERA_SECONDS = 15 /* for so long. */
+    ERA_SECONDS = 15 /* for this time. */
 };
 
 static uint32_t first_row(const struct storm *s)

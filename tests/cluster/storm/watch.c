@@ -1,6 +1,6 @@
-/* Who leads the lock service, seen from outside: every server is asked again
- * and again, and a line is printed when one says that it leads a term which
- * nobody was seen to lead. */
+/* The leader of the lock service, seen from outside: every server is asked
+ * again and again, and a line is printed when one says that it leads a term
+ * which nobody was seen to lead. */
 #define _GNU_SOURCE
 #include <string.h>
 

@@ -493,7 +493,7 @@ END_TEST
 /* --- shares of rates ----------------------------------------------------- */
 
 /* Shares of drawn servers are not above the whole together, none is nothing,
- * and whoever is asked for most has most. */
+ * and the server that is asked for most has most. */
 START_TEST(test_shares_of_drawn_servers)
 {
     struct rand_gen r;

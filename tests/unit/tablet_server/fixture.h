@@ -42,8 +42,8 @@ struct node {
     char address[32];
     struct tablet_server *server; /* While it runs. */
     struct rpc_server *rpc;       /* Likewise. */
-    uint64_t number;              /* Of its last life. */
-    int failure;                  /* What ended it; 0: it was told to. */
+    uint64_t number;              /* Of its last run. */
+    int failure;                  /* Why it ended; 0: it was told to. */
     struct rpc_channel *channel;  /* The director's, to it. */
 };
 
@@ -480,11 +480,10 @@ struct fake_row {
 
 static struct fake_row fake_rows[FAKE_ROWS_MAX];
 static size_t fake_row_count;
-static unsigned fake_lost_in; /* One answer in so many is lost; 0: none. */
+static unsigned fake_lost_in; /* One answer of this number is lost; 0: none. */
 static uint64_t fake_calls;
-static bool fake_away; /* Nobody serves it. */
-static unsigned
-    fake_refusals; /* So many changes more fail, and are not made. */
+static bool fake_away;         /* Nobody serves it. */
+static unsigned fake_refusals; /* Changes still to fail, without being made. */
 /* Called with each row that was changed, before the answer leaves; true: it is
  * lost. */
 static bool (*fake_changed)(struct fake_row *row);
@@ -679,7 +678,7 @@ static inline struct fake_row *tablet_row_of(const char *end_row)
     return f;
 }
 
-/* Who the record of that tablet says it is. */
+/* The bounds in the record of that tablet. */
 static inline struct tablet_bounds bounds_of(const char *end_row)
 {
     struct tablet_bounds b;

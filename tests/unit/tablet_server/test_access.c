@@ -316,7 +316,7 @@ static unsigned answered(struct node *n)
     return count;
 }
 
-/* A principal with a rate gets so many rows a second, of whatever table; nobody
+/* A principal with a rate gets its rows a second, of any table; nobody
  * else is slowed, and a moment after it is taken away nobody is. */
 static void principals(void *arg)
 {

@@ -6,7 +6,7 @@
 /* --- rows that nobody answers for --- */
 
 static bool silent;      /* From now on. */
-static unsigned waiting; /* Who asks meanwhile. */
+static unsigned waiting; /* Fibers that ask meanwhile. */
 
 /* As a call to a server that is gone: until its fiber is told to stop, or for
  * as long as such calls take. */
@@ -58,7 +58,7 @@ static void run(task_fn scenario)
     free_cluster();
 }
 
-/* --- orders of a master that will not hear of their end --- */
+/* --- orders of a master that will not learn their outcome --- */
 
 struct given {
     struct node *node;

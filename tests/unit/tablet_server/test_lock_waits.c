@@ -1,4 +1,4 @@
-/* Who writes a file of the lock service waits for the lease of a client that
+/* A writer of a file of the lock service waits for the lease of a client that
  * died with the file in its cache, and for none that reads it without one:
  * users of tables look up the master and the root tablet so, which others write
  * when servers have died.

@@ -35,7 +35,7 @@ static void fill(struct node *a)
 struct query {
     struct row_lookup l;
     char row[2];
-    int code;   /* What is to come of it. */
+    int code;   /* The expected outcome. */
     bool found; /* Its answer is not empty. */
 };
 

@@ -11,7 +11,7 @@ enum {
     LEASE_US = 5 * SECOND
 };
 
-/* What each row was acknowledged to hold; 0: nothing. A write whose outcome is
+/* The acknowledged contents of each row; 0: none. A write whose outcome is
  * not known may hold either. */
 static unsigned known[ROWS];
 static unsigned maybe[ROWS];
@@ -264,7 +264,7 @@ static uint64_t batches_of(const struct node *n)
 }
 
 /* One server has the log sorted in memory, another one loads the tablets from
- * there; or the holder is gone by then, or lets go of it in between, or has
+ * there; or the holder is gone by then, or releases it in between, or has
  * room for a part alone: nothing is lost. */
 static void elsewhere(void *arg)
 {
@@ -307,7 +307,7 @@ START_TEST(test_elsewhere)
 END_TEST
 
 /* A server that stands still while its session ends, and whose tablets others
- * have: when it goes on, it neither writes nor answers, and its process ends.
+ * have: when it wakes, it neither writes nor answers, and its process ends.
  */
 static void fenced(void *arg)
 {
@@ -339,7 +339,7 @@ START_TEST(test_fenced)
 
 END_TEST
 
-/* What the nth access to METADATA interrupts. */
+/* The failure that the nth access to METADATA causes. */
 struct crash_plan {
     uint64_t at;
     bool reached;
@@ -550,7 +550,7 @@ START_TEST(test_stop_alone)
 END_TEST
 
 /* Files cannot be made for a while: flushes fail, and so do writes when memory
- * is full. Afterwards all goes on. */
+ * is full. Afterwards everything continues. */
 static void files_away(void *arg)
 {
     struct node *a = &nodes[0];

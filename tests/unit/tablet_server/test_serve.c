@@ -54,8 +54,8 @@ START_TEST(test_root_moves)
 
 END_TEST
 
-/* Who asks for a tablet that is not here, or for a row that it does not have,
- * is told so in words that make clients look again. */
+/* A client of a tablet that is not here, or of a row that it does not have,
+ * gets the error that makes it look up the tablet again. */
 static void unauthenticated(void *arg)
 {
     struct node *a = &nodes[0];

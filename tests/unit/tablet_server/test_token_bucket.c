@@ -7,7 +7,7 @@
 #define SECOND UINT64_C(1000000000)
 
 /* Drawn requests at drawn times, with costs up to @most: over the whole time
- * the bound holds, and whoever waits as long as he is told is let in. */
+ * the bound holds, and a caller that waits as long as it is told is let in. */
 static void draw(struct rand_gen *r, double rate, uint64_t most)
 {
     uint64_t now = rand_u64(r) >> 20;
@@ -47,7 +47,7 @@ START_TEST(test_never_more)
 
 END_TEST
 
-/* Who asks all the time gets the whole rate. */
+/* A caller that asks all the time gets the whole rate. */
 START_TEST(test_no_less)
 {
     struct token_bucket b;
@@ -64,7 +64,7 @@ START_TEST(test_no_less)
 
 END_TEST
 
-/* What is owed is waited for, and is owed still at another rate; no rate is no
+/* A debt is waited for, and stays at another rate; no rate is no
  * bound. */
 START_TEST(test_debt)
 {

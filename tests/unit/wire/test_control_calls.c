@@ -212,7 +212,7 @@ static bool same_load(const struct tablet_load *a, const struct tablet_load *b)
            a->writes == b->writes && a->cpu_us == b->cpu_us;
 }
 
-/* What a server says of itself and of its tablets survives the journey. */
+/* The status of a server and of its tablets is read as it was written. */
 START_TEST(test_server_status_round_trip)
 {
     struct rand_gen r;

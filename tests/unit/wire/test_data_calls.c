@@ -426,7 +426,7 @@ static const struct kind kinds[] = {
     {"description", make_description, copy_description},
 };
 
-/* What was read from a body and is written again is the same body. */
+/* A body that is read and written again is the same body. */
 START_TEST(test_bodies_read_and_written_again_are_the_same)
 {
     struct maker m;
@@ -465,7 +465,7 @@ START_TEST(test_bodies_cut_or_prolonged_are_refused)
             buf_clear(&body);
             kinds[k].make(&m, &body);
             for (size_t n = 0; n < body.len; n++) {
-                /* On the heap, so that a reader that goes on is caught. */
+                /* On the heap, so that a reader that overruns is caught. */
                 char *cut = mem_alloc(n);
                 memcpy(cut, body.data, n);
                 ck_assert_int_eq(

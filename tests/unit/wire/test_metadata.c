@@ -1,4 +1,4 @@
-/* What is written down about tablets comes back, in order, or not at all. */
+/* Records of tablets are read as they were written, in order, or not at all. */
 #include <stdlib.h>
 #include <string.h>
 
