@@ -31,6 +31,7 @@ struct table_change {
     struct slice value;
 };
 
+/* Append the bytes of @c to @out. */
 void table_change_encode(const struct table_change *c, struct buf *out);
 /* Borrowed from @bytes. ERR_CORRUPT. */
 MUST_CHECK int table_change_decode(struct slice bytes,

@@ -68,10 +68,16 @@ struct collector {
 /* Least memory a collector can work in. */
 #define COLLECTOR_BYTES_MIN COUNT_TABLE_BYTES_MIN
 
+/* @opts is copied; its memory and cuts are borrowed until collector_close().
+ * PRE: memory_bytes >= COLLECTOR_BYTES_MIN. */
 void collector_init(struct collector *c, const struct collector_options *opts);
+/* Release what collector_init() made; the spill file stays. */
 void collector_close(struct collector *c);
 
+/* Add a pair, copied. Never fails: the first error is kept for
+ * collector_finish(). Parks when it spills. */
 void collector_add(struct collector *c, struct slice key, struct slice value);
+/* The same of a number, without encoding it where counts are added up. */
 void collector_add_count(struct collector *c, struct slice key, int64_t by);
 
 /* The partition a key belongs to. */

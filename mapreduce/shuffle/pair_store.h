@@ -42,11 +42,15 @@ struct pair {
     uint32_t next;
 };
 
+/* A store in @bytes of @memory, which is borrowed; @fold NULL: the plain one.
+ * PRE:
+ * @memory is aligned to 8, @bytes is below 4 GiB. */
 void pair_store_init(struct pair_store *s,
                      char *memory,
                      size_t bytes,
                      pair_fold_fn fold,
                      void *fold_ctx);
+/* Free the buckets; the memory is the caller's. */
 void pair_store_close(struct pair_store *s);
 
 /* Add a pair. False, and nothing added, when it does not fit: the owner writes
@@ -62,6 +66,7 @@ struct slice pair_store_value(const struct pair_store *s, uint32_t pair);
 /* Room for sorting two references of @each bytes per pair. */
 void *pair_store_sort_room(struct pair_store *s, size_t each);
 
+/* Forget all pairs. */
 void pair_store_clear(struct pair_store *s);
 
 #endif /* MAPREDUCE_SHUFFLE_PAIR_STORE_H */

@@ -50,6 +50,8 @@ struct spill_writer {
     uint64_t raw_bytes; /* Of all blocks, before compression. */
 };
 
+/* Create the spill at @path; @codec is borrowed until the writer is closed.
+ * Close it after failure too. Parks. */
 MUST_CHECK int spill_writer_open(struct spill_writer *s,
                                  struct world *w,
                                  const char *path,
@@ -65,6 +67,8 @@ void spill_writer_add(struct spill_writer *s,
                       uint32_t partition,
                       struct slice key,
                       struct slice value);
+/* Write the index and close the file. Returns the first error of all adds.
+ * Parks. */
 MUST_CHECK int spill_writer_finish(struct spill_writer *s, struct err *err);
 void spill_writer_close(struct spill_writer *s); /* Also of a zeroed one. */
 
