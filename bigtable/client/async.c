@@ -1,4 +1,8 @@
-/* The pool behind asynchronous calls. */
+/* The pool behind asynchronous calls: one queue, a lock, and tasks that take
+ * calls from it, alone or several that go together. Tasks are threads for a
+ * directory, where a call blocks, and fibers of the client's loop for a
+ * cluster.
+ */
 #include "bigtable/client/async.h"
 
 #include "base/core/panic.h"
@@ -7,10 +11,10 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 
-/* Of calls that may go together, so many crowds are under way at once: while
- * one is on its way, another is worked on, and a third answered. */
+/* Groups of calls that travel together, in flight at once: while one is on its
+ * way, another is served, and a third answered. */
 #define CROWDS 4
-/* Others are looked at so often for one that goes along. */
+/* Queued calls examined to find those that can join a group. */
 #define LOOKS_MAX ((size_t)4 * ASYNC_TOGETHER_MAX)
 
 struct async_pool {
@@ -107,6 +111,7 @@ static void start_fiber(void *arg)
 /* PRE: the lock is held. */
 static void start_task(struct async_pool *p)
 {
+    PRE(p->task_count < p->task_max);
     if (p->loop)
         loop_post(p->loop, start_fiber, p);
     else
@@ -115,14 +120,14 @@ static void start_task(struct async_pool *p)
     p->task_count++;
 }
 
-/* How many calls one task takes. PRE: the lock is held. */
+/* The number of calls that one task takes. PRE: the lock is held. */
 static size_t async_share(const struct async_pool *p)
 {
     size_t n = p->loop ? p->in_flight / CROWDS : 1;
     return MIN_OF(MAX_OF(n, 1), (size_t)ASYNC_TOGETHER_MAX);
 }
 
-/* Have what is queued taken: those that are about to look take their shares.
+/* Wake or start a task, unless those about to look at the queue will empty it.
  * PRE: the lock is held. */
 static void wake_task(struct async_pool *p)
 {
@@ -133,13 +138,14 @@ static void wake_task(struct async_pool *p)
     else if (p->task_count < p->task_max)
         start_task(p);
     else
-        return; /* One that is at work comes by. */
+        return; /* A busy task will look at the queue. */
     p->woken++;
 }
 
 /* PRE: the lock is held. */
 static void async_push(struct async_pool *p, struct async_call *call)
 {
+    INVARIANT((p->head == NULL) == (p->tail == NULL));
     call->next = NULL;
     if (p->tail)
         p->tail->next = call;
@@ -156,6 +162,7 @@ static struct async_call *take_out(struct async_pool *p,
                                    struct async_call *before)
 {
     struct async_call *call = *at;
+    PRE(p->queued > 0);
     *at = call->next;
     if (p->tail == call)
         p->tail = before;
@@ -189,8 +196,8 @@ static void take_along(struct async_pool *p, struct async_call *first)
     }
 }
 
-/* Answers come in crowds: let those who are about to make calls make them.
- * PRE: the lock is held. */
+/* An answer wakes many fibers at once: let those that are about to make calls
+ * queue them. PRE: the lock is held. */
 static void let_others_queue(struct async_pool *p)
 {
     if (!p->loop || p->queued >= async_share(p))
@@ -202,9 +209,9 @@ static void let_others_queue(struct async_pool *p)
     p->gathering--;
 }
 
-/* Will no task end a call unless one that is in a callback goes on? Calls that
- * go together end one after the other: while the first calls back, those behind
- * it are nobody else's, even if others are idle. PRE: the lock is held. */
+/* Can no call end before a task returns from its callback? Calls of a group end
+ * one after the other: while the first calls back, no other task takes the
+ * rest, even an idle one. PRE: the lock is held. */
 static bool is_stuck(const struct async_pool *p)
 {
     if (!p->loop)

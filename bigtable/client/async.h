@@ -10,9 +10,9 @@
  * loop, and take calls that may go together as one: a share of all in flight,
  * so that some are on their way while others are answered.
  *
- * The bound holds for those who call from outside. Who submits from inside a
- * callback waits as long as another task can make room; when all of them are in
- * callbacks, he is let through, so that chains of calls never stand still.
+ * The bound holds for callers outside of callbacks. A callback that submits a
+ * call waits as long as another task can make room; when all tasks are in
+ * callbacks, the call is admitted, so that chains of calls never deadlock.
  *
  * Threads: any.
  */

@@ -43,9 +43,9 @@ static void run_apply_alone(struct apply_call *c)
     ops->table_release(&c->table);
 }
 
-/* What became of @c among others. What failed is made again by itself, because
- * of others' failures only one is explained, and because it is not to wait with
- * them for a server that is away. */
+/* Record the outcome of @c in its group. A call that failed is made again by
+ * itself, because only one failure of a group is explained, and because it
+ * should not make the others wait for a server that is down. */
 static void
 take_code(struct apply_call *c, int code, size_t count, const struct err *why)
 {

@@ -1,4 +1,7 @@
-/* Bulk loads: beginning, committing and abandoning them. See bulk_load.h. */
+/* Bulk loads: beginning, committing and abandoning them, by tickets. A ticket
+ * carries all that another process needs, so writers of a load can run
+ * anywhere; the targets do the work (bulk.c of each).
+ */
 #include "bigtable/client/bulk_load.h"
 
 #include "base/core/arena.h"

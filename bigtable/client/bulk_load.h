@@ -23,7 +23,7 @@
  *         quarry_bulk_writer_free(w);
  *     quarry_bulk_commit(q, buf_slice(&ticket), buf_slice(&files), NULL, &err);
  *
- * What it means. A load has cells alone, no deletions. They count as written
+ * Meaning. A load has only cells, no deletions. They count as written
  * when the tablet of their row takes the files: they are ordered by timestamps
  * as all cells are; one with the timestamp of an older cell of its column takes
  * that one's place; deletions from before do not hide them, later ones do. A
@@ -32,13 +32,13 @@
  * on; different tablets, moments that are a little apart (in a directory: one).
  *
  * Once only. A load is known by its id. To commit it again, because the answer
- * was lost or a job goes on after a crash, does nothing to the tablets that
+ * was lost or a job continues after a crash, does nothing to the tablets that
  * have it. After a commit its files beside the table are gone, and the id stays
  * known to each tablet until BULK_LOADS_KEPT later loads have come; until then
  * quarry_bulk_begin() with that id says ERR_EXISTS.
  *
- * What was begun and neither committed nor abandoned is removed a week after it
- * was last written to.
+ * A load that was neither committed nor abandoned is removed a week after its
+ * last write.
  *
  * Threads: a writer is one thread's at a time; all else any. Everything parks
  * a fiber or blocks a thread.
@@ -76,16 +76,16 @@ struct world;
 #define BULK_FILES_MAX 65536
 
 /* Make a load named @id into @table; the ticket is appended to @ticket. Again
- * with the same id: the same load goes on, with what its parts have written.
- * Errors: ERR_NOTFOUND (table), ERR_EXISTS: a load of this id is committed,
- * ERR_INVALID (the id), ERR_DENIED. */
+ * with the same id: the same load continues, with the files its parts have
+ * written. Errors: ERR_NOTFOUND (table), ERR_EXISTS: a load of this id is
+ * committed, ERR_INVALID (the id), ERR_DENIED. */
 QUARRY_EXPORT MUST_CHECK int quarry_bulk_begin(struct quarry *q,
                                                const char *table,
                                                const char *id,
                                                struct buf *ticket,
                                                struct err *err);
 
-/* What a writer needs to reach the files of the ticket's target. */
+/* How a writer reaches the files of the ticket's target. */
 struct quarry_bulk_place {
     struct world *world;                 /* Borrowed. */
     const struct rpc_security *security; /* Borrowed; NULL: none. Of clusters

@@ -20,7 +20,7 @@
 #include "gfs-lite/fs.h"
 #include "gfs-lite/gfs.h"
 
-/* A file is ended at a row behind so many bytes. */
+/* A file ends at the first row border after this many bytes. */
 #define FILE_BYTES ((uint64_t)256 << 20)
 
 /* A cell of the row under way. */
@@ -86,7 +86,7 @@ int quarry_bulk_part_path(const char *id,
     return 0;
 }
 
-/* What a part of this name has written before. */
+/* Remove the files that an earlier part of this name wrote. */
 static int remove_earlier(struct quarry_bulk_writer *w, struct err *err)
 {
     char dir[LOAD_PATH_BYTES];
@@ -285,7 +285,7 @@ end_files(struct quarry_bulk_writer *w, uint64_t bytes_min, struct err *err)
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* Of equal keys the later one first: the others are passed over. */
+/* Among equal keys the later one comes first: the others are skipped. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct bulk_entry *x = a;

@@ -62,7 +62,7 @@ static inline bool apply_is_again(int code, size_t count)
     return count > 1 && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
 }
 
-/* What a target does: a pointer for each operation of target_ops.def. */
+/* The operations of a target: a pointer for each of target_ops.def. */
 struct target_ops {
 #define OP(type, name, parameters) type(*name) parameters;
 #define OP_OF_CLUSTER              OP

@@ -1,4 +1,6 @@
-/* Filters as users build them: quarry.h's names for row/filter.h. */
+/* Filters as users build them: the names of quarry.h for row/filter.h, which
+ * has their meaning and bounds.
+ */
 #include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 

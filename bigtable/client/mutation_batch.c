@@ -1,4 +1,6 @@
-/* Mutations as users build them: quarry.h's names for row/mutation.h. */
+/* Mutations as users build them: the names of quarry.h for row/mutation.h,
+ * which encodes each operation as it is added.
+ */
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
 #include "bigtable/row/mutation.h"

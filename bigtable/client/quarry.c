@@ -54,12 +54,14 @@ int quarry_open(const char *target,
     static const struct quarry_options defaults = {.cache_bytes = 0};
     struct quarry *q = mem_zalloc(1, sizeof(*q));
     int rc;
+    PRE(target != NULL);
     *out = NULL;
     if (!opts)
         opts = &defaults;
     q->owns_world = opts->world == NULL;
     q->world = opts->world ? opts->world : world_real_new();
     rc = open_target(q, target, opts, err);
+    POST(rc || q->ops);
     if (rc)
         quarry_close(q);
     else

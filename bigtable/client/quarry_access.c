@@ -1,4 +1,6 @@
-/* Rights and quotas: calls of the master, of clusters alone. */
+/* Rights and quotas: calls of a cluster's master. A directory has neither, and
+ * says so.
+ */
 #include "bigtable/quarry_access.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,7 @@
-/* Snapshots of tables, as quarry.h shows them. */
+/* Snapshots of tables as quarry.h shows them: a target returns encoded lists
+ * and records (wire/snapshot_calls.h), which are decoded here once for both
+ * kinds.
+ */
 #include <string.h>
 
 #include "base/core/arena.h"

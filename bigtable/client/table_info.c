@@ -1,4 +1,7 @@
-/* What a table is made of: names and options. */
+/* The part of a table's description that follows from its schema: names and
+ * options of families and locality groups, copied into one arena so that the
+ * user frees one thing.
+ */
 #include "bigtable/client/table_info.h"
 
 #include "base/core/buf.h"

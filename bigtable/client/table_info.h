@@ -1,5 +1,6 @@
-/* What a table is made of, as one owned piece of memory: the part that its
- * schema says. Targets add what they know of its tablets. */
+/* The description of a table as one owned piece of memory: the part that its
+ * schema determines. Each target adds what it knows of the tablets.
+ */
 #ifndef BIGTABLE_CLIENT_TABLE_INFO_H
 #define BIGTABLE_CLIENT_TABLE_INFO_H
 

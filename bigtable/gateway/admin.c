@@ -1,4 +1,6 @@
-/* What the admin APIs share: names. */
+/* Names that the handlers of the admin APIs write: in messages, and as keys of
+ * the registry.
+ */
 #include "bigtable/gateway/admin.h"
 
 #include "bigtable/gateway/pb.h"

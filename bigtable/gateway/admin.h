@@ -1,8 +1,8 @@
 /* The admin APIs: google.bigtable.admin.v2, and the long-running operations
  * they answer with, which are always done.
  *
- * What is kept of instances, clusters, app profiles and tables' extras are the
- * clients' own messages, without their names, field by field as the tables of
+ * Instances, clusters, app profiles and tables' extras are kept as the clients'
+ * own messages, without their names, field by field as the rules of
  * message_fields.h say.
  */
 #ifndef BIGTABLE_GATEWAY_ADMIN_H

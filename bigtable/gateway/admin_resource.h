@@ -16,13 +16,13 @@ struct resource_kind {
     const struct message_type *fields;
     bool has_etag; /* In field 2: made of what is kept but the description. */
     unsigned field_description; /* 0: it has none. */
-    /* Append what a resource that nobody made has, if @id could be one; false:
-     * there is none. */
+    /* Append the message of a resource that exists without having been created;
+     * false: there is none of this name. */
     bool (*implied)(struct gateway *g,
                     const struct resource_name *name,
                     struct buf *out);
-    /* Append @given, as a client says it, in the words that are kept. NULL:
-     * they are the same. */
+    /* Append @given, a client's message, in the form that is kept. NULL: both
+     * are the same. */
     void (*translate)(struct slice given, struct buf *out);
     /* Append @message, which has the fields a client may set, with what the
      * service adds; @is_new: it is being made. ERR_INVALID: it cannot be so. */
@@ -48,15 +48,15 @@ MUST_CHECK int resource_get(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out,
                             struct err *err);
-/* What would be kept of @given, a client's message. Errors: ERR_INVALID,
- * ERR_UNSUPPORTED. */
+/* Append the message that would be kept for @given, a client's message. Errors:
+ * ERR_INVALID, ERR_UNSUPPORTED. */
 MUST_CHECK int resource_settle(struct gateway *g,
                                const struct resource_kind *k,
                                struct slice given,
                                struct buf *out,
                                struct err *err);
-/* Make it as @given says. Errors: ERR_EXISTS, and those of resource_settle().
- */
+/* Create @name from @given. Parks. Errors: ERR_EXISTS, and those of
+ * resource_settle(). */
 MUST_CHECK int resource_create(struct gateway *g,
                                const struct resource_kind *k,
                                const struct resource_name *name,

@@ -1,4 +1,6 @@
-/* Tokens, and which proof counts. */
+/* Authenticating callers: the file of tokens, and which proof counts when there
+ * are several. Tokens are compared by their hashes, found by halving.
+ */
 #include "bigtable/gateway/api_auth.h"
 
 #include <openssl/evp.h>

@@ -1,9 +1,9 @@
-/* Who calls the public API: the name in the client's certificate, a bearer
+/* Callers of the public API: the name in the client's certificate, a bearer
  * token of a file, or a JWT signed by a key that is trusted.
  *
  * The file of tokens has a line for each, "PRINCIPAL SHA256", the second in
- * hex: what it says is no secret, and still only its owner may read it. A token
- * is never kept. `quarry token new` makes them.
+ * hex: the hashes are no secret, and still only the owner may read the file. A
+ * token is never kept. `quarry token new` makes them.
  *
  * Invariants
  *     INV-1. Tokens are sorted by their hashes.
@@ -34,8 +34,8 @@ struct world;
 struct api_auth_options {
     const char *tokens;       /* The file; NULL: none. */
     const char *jwt_key;      /* PEM file of a public key; NULL: none. */
-    const char *jwt_issuer;   /* What `iss` must be; NULL: anything. */
-    const char *jwt_audience; /* What `aud` must be; NULL: anything. */
+    const char *jwt_issuer;   /* Required `iss`; NULL: any. */
+    const char *jwt_audience; /* Required `aud`; NULL: any. */
 };
 
 /* Read what @opts names; it is copied. Parks. *@out is owned.
@@ -49,9 +49,10 @@ void api_auth_close(struct api_auth *a); /* NULL is allowed. */
 /* Read the tokens again; on error the old ones stay. Parks. */
 MUST_CHECK int api_auth_reload(struct api_auth *a, struct err *err);
 
-/* Who calls: @certificate is the name in the client's ("": it has none),
+/* Authenticate a caller: @certificate is the name in the client's ("": it has
+ * none),
  * @authorization the header of the call ("": it has none), which counts more.
- * Does not park. ERR_DENIED: nobody who is known. */
+ * Does not park. ERR_DENIED: unknown. */
 MUST_CHECK int api_auth_check(const struct api_auth *a,
                               struct slice certificate,
                               struct slice authorization,

@@ -1,6 +1,5 @@
-/* What the app profile that a data call names allows it. Profiles are kept in
- * the registry; those that calls name are remembered for some seconds, so that
- * a call costs no read.
+/* The rights of a data call's app profile. Profiles are kept in the registry;
+ * recently used ones are cached for some seconds, so that a call costs no read.
  *
  * Threads: any.
  */
@@ -14,7 +13,7 @@
 struct app_profile_cache;
 struct gateway;
 
-/* What a call does. */
+/* The kind of a call. */
 enum app_profile_use {
     APP_PROFILE_READ,
     APP_PROFILE_WRITE,
@@ -23,7 +22,7 @@ enum app_profile_use {
 
 struct app_profile_cache *app_profile_cache_new(void);
 void app_profile_cache_free(struct app_profile_cache *c); /* NULL allowed. */
-/* A profile was made, changed or deleted here. Never parks. */
+/* Invalidate the cache after a change made here. Never parks. */
 void app_profile_cache_forget(struct app_profile_cache *c);
 
 /* May a call that names @profile (empty: the default, which may do all) for

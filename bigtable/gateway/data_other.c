@@ -47,7 +47,7 @@ static int send_sample(struct grpc_call *call,
     return grpc_send(call, b, err);
 }
 
-/* What samples of a table are made of. */
+/* A table and its split points, while samples are sent. */
 struct samples {
     struct quarry_table *table;
     struct quarry_table_info *info;

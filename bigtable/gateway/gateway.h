@@ -3,8 +3,8 @@
  * on them work unchanged with BIGTABLE_EMULATOR_HOST.
  *
  * Everything goes through quarry.h: what serves the rows, a directory or a
- * cluster, is the caller's choice. What the API keeps beside tables (instances,
- * app profiles, labels) is in the store's table GATEWAY_TABLE.
+ * cluster, is the caller's choice. Resources of the API that are not tables
+ * (instances, app profiles, labels) are in the store's table GATEWAY_TABLE.
  *
  * Threads: everything is called on a fiber of one loop.
  */

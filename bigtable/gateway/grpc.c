@@ -20,15 +20,15 @@
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
-/* Of the server's budget, a connection may use one part in so many. */
+/* A connection may use one part in two of the server's budget. */
 #define CONNECTION_SHARE 2
-/* What the HTTP/2 session of a connection may take. */
+/* Memory of the HTTP/2 session of a connection. */
 #define SESSION_BYTES_MAX ((size_t)16 << 20)
 /* One read. */
 #define READ_BYTES ((size_t)128 << 10)
-/* Waking up costs about as much as a call. So what a client with many calls
- * under way sends may gather before it is read: for so long for each of them,
- * which is less than what the client and the server take for one. */
+/* Waking up costs about as much as a call. So the bytes of a client with many
+ * calls in flight may gather before they are read: for this time for each call,
+ * which is less than a call takes at the client and the server. */
 #define GATHER_NS_PER_CALL UINT64_C(24000)
 #define GATHER_NS_MAX      UINT64_C(1500000)
 /* For the last bytes of a connection that ends. */
@@ -69,6 +69,7 @@ struct grpc_call *grpc_connection_add_call(struct grpc_connection *c,
 
 void grpc_connection_end_request(struct grpc_call *call)
 {
+    INVARIANT(call->connection->receiving_count >= call->receiving);
     call->connection->receiving_count -= call->receiving;
     call->receiving = false;
 }
@@ -106,8 +107,9 @@ void grpc_call_abandon(struct grpc_call *call)
         return;
     call->abandoned = true;
     grpc_connection_end_request(call);
+    INVARIANT(call->connection->replying_count >= call->replying);
     call->connection->replying_count -= call->replying;
-    if (call->fiber && !call->together) /* Else it works for others, too. */
+    if (call->fiber && !call->together) /* A shared fiber serves other calls. */
         fiber_cancel(call->fiber);
     else if (call->fiber && call->waiting)
         fiber_wake(call->fiber);

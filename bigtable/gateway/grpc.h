@@ -32,8 +32,8 @@ struct tls_context;
 struct vars;
 struct world;
 
-/* Handle @call; the reply is sent through it. Parks. What it returns is the
- * call's status: 0, or an error whose text the client sees. */
+/* Handle @call; the reply is sent through it. Parks. The result is the call's
+ * status: 0, or an error whose text the client sees. */
 typedef int (*grpc_handler)(void *ctx, struct grpc_call *call, struct err *err);
 
 /* Calls that go together, at most. */
@@ -49,9 +49,9 @@ typedef void (*grpc_many_handler)(void *ctx,
 /* Longest name of who calls, its NUL included. */
 #define GRPC_PRINCIPAL_BYTES 129
 
-/* Who makes a call: @certificate is the name in the client's certificate, ""
- * without one, @authorization the header of that name, "" without it. Does not
- * park. ERR_DENIED: UNAUTHENTICATED. */
+/* Authenticate the caller: @certificate is the name in the client's
+ * certificate, "" without one, @authorization the header of that name, ""
+ * without it. Does not park. ERR_DENIED: UNAUTHENTICATED. */
 typedef int (*grpc_authenticate)(void *ctx,
                                  struct slice certificate,
                                  struct slice authorization,

@@ -1,4 +1,6 @@
-/* Charging bytes and refunding them. */
+/* Charging bytes to a budget and the one around it, before memory is taken, and
+ * refunding them.
+ */
 #include "bigtable/gateway/grpc_budget.h"
 
 #include "base/core/panic.h"

@@ -4,7 +4,7 @@
  *
  * Invariants
  *     INV-1. used <= max.
- *     INV-2. What is used here is used of `within` as well.
+ *     INV-2. All that is used here is also used of `within`.
  *
  * Threads: one loop.
  */

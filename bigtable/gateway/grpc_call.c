@@ -1,4 +1,6 @@
-/* A call's request as it comes in, and its reply as it waits to go out. */
+/* A call's request as it comes in, and its reply as it waits to go out. Both
+ * are charged to the budget of the connection before memory is taken.
+ */
 #include "bigtable/gateway/grpc_call.h"
 
 #include "base/core/coding.h"

@@ -41,7 +41,7 @@ struct stream;
 struct stream_listener;
 struct var;
 
-/* Who points to a call. */
+/* The holders of references to a call. */
 enum grpc_holder {
     GRPC_HOLDER_SESSION = 1,
     GRPC_HOLDER_FIBER = 2, /* Also while it waits to be started. */
@@ -63,14 +63,15 @@ struct grpc_call {
     uint64_t until_ns;    /* Then, its deadline; 0: none. */
     const struct grpc_method *method;
 
-    /* What the headers said. */
+    /* From the headers. */
     bool is_post;
     bool is_grpc;
     bool has_path;
     bool gzip;                /* Of the request, and so of the reply. */
     uint64_t timeout_ns;      /* 0: none. */
     struct buf authorization; /* Empty: it said nothing. */
-    char principal[GRPC_PRINCIPAL_BYTES]; /* Who calls; "": nobody asked. */
+    char principal[GRPC_PRINCIPAL_BYTES]; /* The caller; "": not authenticated.
+                                           */
 
     /* The request: its prefix, then its bytes. */
     char prefix[GRPC_PREFIX_BYTES];
@@ -100,8 +101,8 @@ struct grpc_call {
     uint64_t retry_us; /* Of ERR_DETAIL_RATE; 0: none. */
 };
 
-/* With so many calls at once it matters more what each one costs than how soon
- * it is begun. */
+/* From this many concurrent calls on, the cost of each matters more than how
+ * soon it begins. */
 #define GRPC_BUSY_CALLS 8
 
 /* Everything calls of one server share. */
@@ -115,7 +116,7 @@ struct grpc_server {
     struct log_limiter *limit; /* For lines about peers. */
     struct fiber *closer;      /* Waits in grpc_server_close(), or NULL. */
     struct grpc_connection *connections;
-    atomic_size_t connection_count; /* Read by others, too. */
+    atomic_size_t connection_count; /* Read by other threads. */
     atomic_size_t call_count;
     struct grpc_budget budget;         /* Connections' are within it. */
     struct grpc_budget session_budget; /* The same for HTTP/2 itself. */
@@ -171,7 +172,7 @@ void grpc_call_drop_message(struct grpc_call *call);
 /* Uncompress the request if it is compressed. Parks when it is long. Errors:
  * ERR_INVALID, ERR_TOOBIG, ERR_EXHAUSTED (the budget). */
 MUST_CHECK int grpc_call_uncompress(struct grpc_call *call, struct err *err);
-/* May it go on? Errors: ERR_CANCELLED, ERR_DEADLINE. */
+/* Check that @call should continue. Errors: ERR_CANCELLED, ERR_DEADLINE. */
 MUST_CHECK int grpc_call_check(const struct grpc_call *call, struct err *err);
 /* Bytes of the reply that wait. */
 size_t grpc_call_unsent(const struct grpc_call *call);
@@ -209,8 +210,8 @@ void grpc_connection_kick(struct grpc_connection *c);
 /* @holder no longer points to @call, which goes with its last one. PRE: it
  * held it. */
 void grpc_call_release(struct grpc_call *call, enum grpc_holder holder);
-/* Nobody waits for the answer any more: its handler is cancelled, unless it
- * works for others, too. */
+/* The client no longer waits for the answer: cancel the handler, unless it also
+ * serves other calls. */
 void grpc_call_abandon(struct grpc_call *call);
 /* More of @call's reply is there, or its end. */
 void grpc_connection_resume(struct grpc_call *call);

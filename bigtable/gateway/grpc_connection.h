@@ -41,7 +41,7 @@ struct grpc_connection {
     struct fiber *fiber;
     struct fiber *writer;
     struct buf out;            /* To be written; filled by the writer alone. */
-    struct grpc_frames frames; /* What came in. */
+    struct grpc_frames frames; /* Frames that came in. */
     int32_t last_stream;       /* The newest that its peer opened; */
     int32_t skipped_first;     /* from here to before the next, */
     int32_t skipped_end;       /* streams it never opened. */

@@ -68,7 +68,7 @@ void grpc_each_end(struct grpc_call *call, int rc, struct err *err)
 {
     if (rc == 0 && call->prefix_len > 0)
         rc = err_set(err, ERR_INVALID, "the request ended before its message");
-    call->refused = true; /* What else comes is thrown away. */
+    call->refused = true; /* Later bytes are thrown away. */
     grpc_call_set_status(call, rc, err);
     call->finished = true;
     if (call->responded)

@@ -1,4 +1,6 @@
-/* Walking over frames. */
+/* Walking over HTTP/2 frames before nghttp2 sees them, across the borders of
+ * reads: it tells what a peer is about to do in time to bound it.
+ */
 #include "bigtable/gateway/grpc_frames.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Admitting connections, and ending those whose peers do not do their part. */
+/* Admitting connections, and ending those whose peers are slow, silent or idle
+ * for too long: a fiber looks at all of them once a second.
+ */
 #include "bigtable/gateway/grpc_limits.h"
 
 #include <string.h>
@@ -12,7 +14,7 @@
 
 #define SWEEP_US UINT64_C(1000000)
 #define NS_OF_US 1000
-/* One part in so many is kept for peers of this machine. */
+/* One connection in ten is reserved for peers of this machine. */
 #define RESERVE_SHARE 10
 /* Idle for less than this, a connection keeps its place. */
 #define IDLE_NS_MIN UINT64_C(10000000000)

@@ -1,5 +1,5 @@
-/* Who may connect, and for how long a peer may keep the server waiting. Private
- * to the gRPC server.
+/* Which peers may connect, and for how long a peer may keep the server waiting.
+ * Private to the gRPC server.
  *
  * Connections are limited in all, by address, and for peers of other machines
  * together, so that nobody keeps everybody else out. A newcomer at a limit

@@ -1,4 +1,6 @@
-/* Headers, frames and trailers of replies. */
+/* Headers, frames and trailers of replies. Messages wait in the call's buffer
+ * until the session asks for the bytes of a frame.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -146,7 +148,8 @@ int grpc_reply_put_frame(nghttp2_session *session,
     return 0;
 }
 
-/* What cannot be submitted for want of memory ends the connection. */
+/* A response that cannot be submitted for lack of memory ends the connection.
+ */
 static void submit_response(struct grpc_call *call,
                             const nghttp2_nv *nv,
                             size_t count,

@@ -1,11 +1,13 @@
-/* The fibers of calls: one for each, or one for several that came together. */
+/* The fibers of calls: one for each, or one for several that came together. A
+ * handler that runs for several calls answers each of them.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
-/* Calls go together up to so many bytes of one, and of all. */
+/* The largest call that may join a group, and the most bytes of a group. */
 #define TOGETHER_CALL_BYTES_MAX ((size_t)16 << 10)
 #define TOGETHER_BYTES_MAX      ((size_t)256 << 10)
 

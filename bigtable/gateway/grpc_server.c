@@ -1,4 +1,6 @@
-/* Accepting connections, and the server's end. */
+/* Accepting connections, and the server's end: no more calls are taken, running
+ * ones may finish for a while, and the rest is cancelled.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
@@ -23,7 +25,7 @@
 #define IDLE_US_DEFAULT      UINT64_C(1800000000)
 #define KEEPALIVE_US_DEFAULT UINT64_C(120000000)
 #define PING_US_DEFAULT      UINT64_C(20000000)
-/* One address may have one connection in so many. */
+/* An address may have one connection in four. */
 #define ADDRESS_SHARE 4
 /* A line about one peer, at most so often. */
 #define COMPLAIN_US UINT64_C(60000000)

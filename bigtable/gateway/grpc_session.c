@@ -1,9 +1,9 @@
-/* What the HTTP/2 session of a connection calls back with, and how it is set
- * up.
+/* The callbacks of the HTTP/2 session of a connection, and its set-up: the only
+ * file that nghttp2 calls.
  *
  * The session points to a call from the headers of its stream on: as the
- * stream's data, and as the source of the reply's frames. It holds the call as
- * long (grpc_call.h, INV-2).
+ * stream's data, and as the source of the reply's frames. It holds the call for
+ * that time (grpc_call.h, INV-2).
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
-/* What a peer may send unasked: of one stream, and of all of them. */
+/* Bytes a peer may send before it is given credit: of a stream, and of all. */
 #define STREAM_WINDOW_BYTES     (1 << 20)
 #define CONNECTION_WINDOW_BYTES (16 << 20)
 #define HEADER_LIST_BYTES_MAX   (64 << 10)
@@ -22,7 +22,7 @@
 #define HEADER_FRAMES_MAX     256
 /* Frames of replies: larger ones save little and delay other streams. */
 #define DATA_FRAME_BYTES ((size_t)64 << 10)
-/* Who makes the calls of a connection is looked up as often, at least. */
+/* The caller of a connection is authenticated again after this time. */
 #define AUTHENTICATED_NS UINT64_C(10000000000)
 /* Streams that clients give up, at once and each second: scans that stop early
  * are among them. More is an attack. */
@@ -393,8 +393,7 @@ static int grpc_session_feed_nghttp2(struct grpc_connection *c,
     return n < 0 ? (int)n : 0;
 }
 
-/* What comes before a DATA frame is received first: it may have closed the
- * frame's stream. */
+/* Bytes before a DATA frame are received first: they may close its stream. */
 int grpc_session_receive(struct grpc_connection *c, struct slice bytes)
 {
     int rc = 0;

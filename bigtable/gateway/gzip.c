@@ -1,4 +1,6 @@
-/* gzip through zlib: the compression that gRPC clients know. */
+/* gzip through zlib, the compression that gRPC clients use. Output is taken
+ * step by step, so that a small message cannot claim large memory.
+ */
 #include "bigtable/gateway/gzip.h"
 
 #include <zlib.h>

@@ -17,7 +17,7 @@
 #include "base/core/slice.h"
 #include "bigtable/gateway/pb.h"
 
-/* What becomes of a field that a client sends. */
+/* The treatment of a field that a client sends. */
 enum message_field_rule {
     FIELD_REFUSED, /* Nothing here implements it. Also any field of the message
                       that has no rule. */

@@ -1,4 +1,7 @@
-/* Resource names and their tables. */
+/* Resource names of the API and the store's names of tables. A name from a
+ * request is parsed where it lies; ids are checked before they become names of
+ * the store.
+ */
 #include "bigtable/gateway/names.h"
 
 #include <string.h>

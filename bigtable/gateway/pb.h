@@ -7,7 +7,7 @@
  * by number. The numbers come from the .proto files (api_fields.h, which
  * generate_api.py writes while the program is built).
  *
- * Messages are bytes from strangers: a cursor that finds them malformed sets
+ * Messages come from untrusted peers: a cursor that finds them malformed sets
  * `bad` and ends the walk. Pure; any thread.
  */
 #ifndef BIGTABLE_GATEWAY_PB_H
@@ -92,7 +92,7 @@ static inline bool pb_is_integer(const struct pb_field *f, unsigned number)
 }
 
 /* The last field @number of @message, borrowed from it; empty when there is
- * none. What precedes a malformed field counts. */
+ * none. Fields before a malformed one count. */
 struct slice pb_find(struct slice message, unsigned number);
 /* The same for an integer; 0 when there is none. */
 uint64_t pb_find_integer(struct slice message, unsigned number);
@@ -114,9 +114,9 @@ void pb_put_integer(struct buf *out, unsigned number, int64_t v);
  * next. */
 void pb_put_head(struct buf *out, unsigned number, size_t len);
 
-/* Begin a message field whose length is not known yet, of at most 256 MiB. What
- * is appended until pb_close(), which takes the value returned, is the message.
- * Fields that are open together are closed in reverse order. */
+/* Begin a message field whose length is not known yet, of at most 256 MiB.
+ * Bytes appended until pb_close(), which takes the value returned, are the
+ * message. Fields that are open together are closed in reverse order. */
 size_t pb_open(struct buf *out, unsigned number);
 void pb_close(struct buf *out, size_t opened);
 

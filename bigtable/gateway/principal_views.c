@@ -1,4 +1,6 @@
-/* Keeping views of callers. */
+/* Views of the store for callers: a copy of the gateway for each principal,
+ * made when it first calls, kept for a while and bounded in number.
+ */
 #include "bigtable/gateway/principal_views.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "bigtable/quarry_access.h"
 
 struct principal_view {
-    struct gateway gateway; /* What handlers get. */
+    struct gateway gateway; /* The context of handlers. */
     struct principal_view *next;
     char principal[API_PRINCIPAL_BYTES];
     unsigned users;

@@ -1,4 +1,7 @@
-/* Messages by name, in a table. */
+/* The registry: messages by name, as rows of one table of the store. A change
+ * that depends on the old message is a check-and-mutate, so gateways need no
+ * lock.
+ */
 #include "bigtable/gateway/registry.h"
 
 #include "bigtable/gateway/gateway.h"

@@ -1,6 +1,6 @@
-/* What the API keeps beside tables and rows: instances, clusters, app profiles,
- * and what tables have that the store knows nothing of. Kept in the store's
- * table GATEWAY_TABLE, a row each: key → message of protocol buffers.
+/* The registry: resources of the API that are not tables or rows (instances,
+ * clusters, app profiles), and the extras of tables. They are kept in the
+ * store's table GATEWAY_TABLE, a row each: key → message of protocol buffers.
  *
  * Keys are resource names without the project: "instances/I/clusters/C".
  *

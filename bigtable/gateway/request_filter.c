@@ -1,4 +1,6 @@
-/* Row filters: the store's own binary form is the API's. */
+/* Row filters. The store's binary form of a filter is the API's message, so
+ * this bounds its size and passes it on.
+ */
 #include "bigtable/gateway/request_filter.h"
 
 #include "bigtable/row/filter.h"

@@ -1,4 +1,6 @@
-/* Descending scans by windows. */
+/* Descending scans, window by window: a window is read in ascending order into
+ * memory and handed out from its end.
+ */
 #include "bigtable/gateway/reverse.h"
 
 #include <stdlib.h>
@@ -80,7 +82,7 @@ static void window_list_tidy(struct window_list *l)
     l->count = kept + 1;
 }
 
-/* What was asked for, ascending and disjoint. */
+/* The selected rows, ascending and disjoint. */
 static void wanted_rows(struct reverse_scan *s, struct window_list *out)
 {
     const struct quarry_read_options *o = &s->options;

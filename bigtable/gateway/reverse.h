@@ -16,9 +16,9 @@
 
 struct reverse_scan;
 
-/* What @opts asks for, its limit too, from the last row to the first. @opts and
- * what it points to are borrowed until close; its keys and ranges may overlap
- * and come in any order. */
+/* Scan the rows that @opts selects, with its limit, from the last to the first.
+ * @opts and all it points to are borrowed until close; its keys and ranges may
+ * overlap and come in any order. */
 MUST_CHECK int reverse_scan_open(struct quarry_table *t,
                                  const struct quarry_read_options *opts,
                                  struct reverse_scan **out,

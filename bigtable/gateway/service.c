@@ -1,4 +1,4 @@
-/* What the handlers of all methods share: from the API's names to the store's
+/* Shared by the handlers of all methods: from the API's names to the store's
  * tables, and the messages that several of them write.
  */
 #include "bigtable/gateway/service.h"

@@ -1,4 +1,6 @@
-/* Small pieces on lists by size. */
+/* Small pieces of memory on free lists by size, for nghttp2, which allocates
+ * and frees a few for each stream.
+ */
 #include "bigtable/gateway/session_memory.h"
 
 #include <stdalign.h>

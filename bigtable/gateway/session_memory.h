@@ -1,7 +1,7 @@
 /* Memory of one HTTP/2 session.
  *
- * What the session takes is charged to a budget; over it, it gets nothing and
- * ends.
+ * The session's memory is charged to a budget; above it, allocation fails and
+ * the session ends.
  *
  * A session takes and gives back a dozen small pieces for every call, more of
  * them at a time than an allocator for all threads keeps at hand for one. They
@@ -17,9 +17,9 @@
 
 struct session_piece;
 
-/* Pieces are kept in steps of so many bytes, their head with them, */
+/* Sizes of pieces are rounded up to this, their head included, */
 #define SESSION_MEMORY_STEP 64
-/* up to so many steps; larger ones go straight back. */
+/* and kept up to this many steps; larger ones are freed at once. */
 #define SESSION_MEMORY_CLASSES 16
 
 struct grpc_budget;
@@ -30,8 +30,8 @@ struct session_memory {
     size_t idle_bytes;
 };
 
-/* What a session is opened with; @m (zeros but for the budget at first)
- * outlives it. */
+/* The allocator to open a session with; @m, zero but for its budget at first,
+ * outlives the session. */
 nghttp2_mem session_memory_of(struct session_memory *m);
 
 /* Give back what is kept. PRE: the session is deleted. */

@@ -1,5 +1,5 @@
 /* Types of values and of row keys: bounded recursion over the message Type.
- * What the API defines is accepted, except aggregates, whose cells are added
+ * All types of the API are accepted except aggregates, whose cells are added
  * up, which no family here does.
  */
 #include "bigtable/gateway/type_message.h"

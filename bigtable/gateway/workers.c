@@ -1,4 +1,6 @@
-/* A pool of threads that may block. */
+/* A pool of threads for work that blocks. A fiber that hands work over parks
+ * until it is done; threads are started when all are busy.
+ */
 #include "bigtable/gateway/workers.h"
 
 #include <stdbool.h>
@@ -8,7 +10,7 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 
-/* On the stack of whoever waits for it. */
+/* On the stack of the fiber that waits for it. */
 struct piece {
     struct piece *next;
     void (*fn)(void *arg);

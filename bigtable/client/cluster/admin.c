@@ -1,4 +1,7 @@
-/* Changes of tables, by the master of the cluster. */
+/* Changes of tables, which the master makes: each is one call, tried again
+ * while there is no master, with the same idempotency key in every try. A try
+ * whose answer was lost may have taken effect; *unsure tells the caller.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/runtime/world.h"

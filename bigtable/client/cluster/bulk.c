@@ -1,5 +1,5 @@
 /* Bulk loads into the tables of a cluster: files go to the cluster's file
- * system, and then each tablet is told of those with rows of it. */
+ * system, and then each tablet gets the names of those with rows of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static int begin_on_loop(void *arg, struct err *err)
     return rc;
 }
 
-/* A new load, or one that goes on. */
+/* Make the directory of a new load, or find that of one that continues. */
 static int make_directory(struct beginning *b, const char *id, struct err *err)
 {
     char dir[LOAD_PATH_BYTES];
@@ -272,9 +272,9 @@ cluster_bulk_give(struct commit *c, struct location *l, struct err *err)
     return rc;
 }
 
-/* Give the tablet of @row, and of its server now, what it should have; *@end is
- * where it ends. Splits, moves and deaths on the way: the rows of whoever has
- * them then are looked at again, and who has the load says so. */
+/* Give the tablet of @row its files; *@end is where the tablet ends. After a
+ * split, a move or a crash the row is looked up again; a tablet that already
+ * has the load says so. */
 static int
 give_at(struct commit *c, struct slice row, struct buf *end, struct err *err)
 {
@@ -355,7 +355,7 @@ int cluster_bulk_commit(struct quarry *q,
     int rc = cluster_do(q->cluster, "bulk commit", CLUSTER_NO_TIMEOUT,
                         commit_on_loop, &c, err);
     if (rc == 0 && cluster_bulk_abandon(q, ticket, NULL)) {
-        /* What is left of it is removed when its time is over. */
+        /* Its files are removed when it expires. */
     }
     return rc;
 }

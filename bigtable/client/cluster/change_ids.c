@@ -1,4 +1,7 @@
-/* Numbers of changes. */
+/* Numbers of changes. Blocks of numbers are listed in the order they were given
+ * out, so the oldest open block is the floor below which every change is known
+ * to have an answer, and servers may forget their records of those.
+ */
 #include "bigtable/client/cluster/change_ids.h"
 
 #include "base/core/panic.h"
@@ -33,6 +36,8 @@ void change_ids_close(struct change_ids *ids, struct change_block *b)
     else
         ids->newest = b->before;
     INVARIANT(!ids->oldest || !ids->oldest->before);
+    INVARIANT(!ids->newest || !ids->newest->behind);
+    INVARIANT((ids->oldest == NULL) == (ids->newest == NULL));
 }
 
 struct change_origin change_ids_origin(const struct change_ids *ids)

@@ -39,7 +39,7 @@ void change_ids_open(struct change_ids *ids,
 /* No try of one of them is made any more, and none is under way that the caller
  * waits for. */
 void change_ids_close(struct change_ids *ids, struct change_block *b);
-/* What goes with each try. */
+/* The part of a change's identity that travels with each try. */
 struct change_origin change_ids_origin(const struct change_ids *ids);
 
 #endif /* BIGTABLE_CLIENT_CLUSTER_CHANGE_IDS_H */

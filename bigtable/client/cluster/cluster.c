@@ -331,7 +331,7 @@ static int open_on_loop(void *arg, struct err *err)
     return 0;
 }
 
-/* Who we are, for the servers. */
+/* Make the proof of our identity for the servers. */
 static int cluster_prove(struct cluster *c,
                          const struct quarry_options *o,
                          struct err *err)
@@ -380,7 +380,7 @@ static int start_loop(struct cluster *c, struct err *err)
 
 static void hint_connect(int rc, struct err *err)
 {
-    /* Who has another key sees the connection close. */
+    /* A server closes the connection of a client with another key. */
     if (rc == ERR_DENIED || (err && err->detail == ERR_DETAIL_HUNG_UP))
         err_hint(err, "is it the cluster's key? name it by --key FILE, "
                       "$QUARRY_KEY, or key_file of quarry_options");

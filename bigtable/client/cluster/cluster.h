@@ -1,12 +1,13 @@
-/* A cluster as a target. What the files of this directory share.
+/* A cluster as a target: the state that the files of this directory share.
  *
  * The state of a client (where tablets are, channels, the session with the lock
  * service) belongs to one loop: that of the fiber that opened it, or, opened on
  * a plain thread, one of its own. Every call of quarry.h runs there, in a fiber
  * with a deadline; cluster_do() takes it there.
  *
- * What fails because a tablet was moved, its server died, or nobody is master,
- * is tried again until the deadline, after pauses that grow: see struct retry.
+ * A call that fails because a tablet moved, its server died or there is no
+ * master is tried again until the deadline, after growing pauses: see struct
+ * retry.
  */
 #ifndef BIGTABLE_CLIENT_CLUSTER_CLUSTER_H
 #define BIGTABLE_CLIENT_CLUSTER_CLUSTER_H
@@ -30,8 +31,8 @@ struct rpc_security;
 struct shared_calls;
 struct shared_kind;
 
-/* Open the servers @target names into @q, whose world is set. Parks. Errors:
- * those of quarry_open(). */
+/* Open the servers that @target names into @q, whose world is set. Parks.
+ * Errors: those of quarry_open(). */
 MUST_CHECK int cluster_target_open(struct quarry *q,
                                    const char *target,
                                    const struct quarry_options *opts,
@@ -48,7 +49,7 @@ struct cluster_counts {
 /* A client, or a view of one (quarry_as()): that has all but the first
  * fields in common with it, and makes calls of its own. */
 struct cluster {
-    struct quarry *quarry; /* Whose it is. */
+    struct quarry *quarry; /* The handle it belongs to. */
     char *as; /* Owned. On whose behalf; NULL: the client itself. */
     struct open_tables tables;
     size_t held;          /* References to tables of it. */
@@ -108,13 +109,14 @@ MUST_CHECK int cluster_do(struct cluster *c,
 /* --- trying again ----------------------------------------------------------
  */
 
-/* Begins with `cluster` alone; what succeeds in between sets `tries` to 0. */
+/* Begin with `cluster` set and the rest zero; set `tries` to 0 after progress.
+ */
 struct retry {
     struct cluster *cluster;
     bool is_change; /* Not tried for longer than CHANGE_RETRY_US. */
     unsigned tries;
     uint64_t until_ns; /* Given up then, also without a deadline. */
-    char why[200];     /* What failed last: told when a later try is late. */
+    char why[200];     /* The last failure, for the error when time runs out. */
 };
 
 /* Was @rc, of a call to a tablet server, an answer that may change? */

@@ -1,4 +1,6 @@
-/* Counters of a client of a cluster. */
+/* Counters of a client of a cluster: its calls, retries and bytes, each with a
+ * few words on its meaning. They are read on the loop, which owns them.
+ */
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "bigtable/client/cluster/cluster.h"

@@ -1,4 +1,6 @@
-/* What a table of a cluster is made of, and where it could be cut. */
+/* The description of a cluster's table: its tablets from METADATA, their sizes
+ * and split points from the servers that have them, asked some at a time.
+ */
 #include "base/core/panic.h"
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/cluster/fan_out.h"

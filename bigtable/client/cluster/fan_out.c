@@ -1,4 +1,7 @@
-/* The same work for many things, some at a time. */
+/* The same work for many items, some at a time, on fibers of the loop. A worker
+ * asks for its next item itself, so the items need no list; the first error
+ * ends all.
+ */
 #include "bigtable/client/cluster/fan_out.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,7 @@
-/* Where tablets are: an array of locations, sorted by where they end. */
+/* Locations of tablets: an array sorted by table and end, searched by halving.
+ * When it is full, a clock hand removes the first location that was not used
+ * since the hand passed it last.
+ */
 #include "bigtable/client/cluster/location_map.h"
 
 #include <string.h>
@@ -107,6 +110,7 @@ location_map_find(struct location_map *m, uint64_t table, struct slice row)
 /* Take out [@begin, @end). */
 static void location_map_cut(struct location_map *m, size_t begin, size_t end)
 {
+    PRE(begin <= end && end <= m->count);
     if (begin == end)
         return;
     for (size_t i = begin; i < end; i++)
@@ -116,7 +120,7 @@ static void location_map_cut(struct location_map *m, size_t begin, size_t end)
     m->count -= end - begin;
 }
 
-/* Room for one more: the first that was not used since the hand came by. */
+/* Make room for one more. */
 static void make_room(struct location_map *m)
 {
     while (m->count >= m->max) {
@@ -150,6 +154,9 @@ bool location_map_put(struct location_map *m, struct location *l)
             (m->count - begin) * sizeof(struct location *));
     m->items[begin] = location_ref(l);
     m->count++;
+    INVARIANT(m->count <= m->cap && m->count <= m->max); /* INV-1. */
+    INVARIANT(begin == 0 ||                              /* INV-2. */
+              !ends_behind(m->items[begin - 1], l->table, l->start));
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* Where tablets are, as far as it is known: ranges of rows of tables, disjoint,
  * each with the server that was last seen to serve it.
  *
- * What is put later is truer: it takes the place of all it overlaps. The map is
- * bounded; what was not found for long goes first.
+ * A later location is truer: it replaces all that it overlaps. The map is
+ * bounded; locations that were not used for long are removed first.
  *
  * Threads: one.
  */
@@ -30,20 +30,26 @@ struct location {
 
 /* A copy of @l with texts of its own; one reference. Owned. */
 struct location *location_new(const struct location *l);
+/* Take and drop a reference. NULL may be dropped. */
 struct location *location_ref(struct location *l);
-void location_unref(struct location *l); /* NULL is allowed. */
+void location_unref(struct location *l);
 /* Does @l hold @row of its table? */
 bool location_holds(const struct location *l, struct slice row);
 
+/* INV-1. count <= cap, and count <= max between calls.
+ * INV-2. Items are sorted by table and end, and do not overlap.
+ */
 struct location_map {
     struct location **items; /* By table and end; references. */
     size_t count;
     size_t cap;
     size_t max;
-    size_t hand; /* Of the clock that chooses what goes. */
+    size_t hand; /* Of the clock that chooses what to remove. */
 };
 
+/* An empty map for at most @max locations. */
 void location_map_init(struct location_map *m, size_t max);
+/* Drop all references. */
 void location_map_close(struct location_map *m);
 /* NULL when it is not known. Borrowed until the next change of @m. */
 struct location *

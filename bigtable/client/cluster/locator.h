@@ -3,8 +3,8 @@
  *
  * The lock service names the root tablet, the root tablet those of METADATA,
  * these the tablets of users: three calls when nothing is known. Each answer
- * tells of the neighbours, too. What turns out to be stale is forgotten by who
- * finds it (locator_forget()), one level at a time.
+ * includes the neighbours. A caller that finds a location stale forgets it
+ * (locator_forget()), one level at a time.
  *
  * Fibers that look for neighbouring rows share calls.
  *

@@ -210,9 +210,10 @@ void lock_file_forget(struct lock_file *f)
         f->fresh = false;
 }
 
-/* Who is master, and where the root tablet is: what was so a moment ago will
- * do. They are written when servers have died, and whoever writes them must not
- * wait for the lease of a client that died, too. */
+/* Is @path the file that names the master, or the one that locates the root
+ * tablet? Slightly old contents will do: they are written when servers have
+ * died, and the writer must not wait for the lease of a client that died with
+ * them. */
 static bool is_hint(const char *path)
 {
     return strcmp(path, BIGTABLE_LOCK_MASTER) == 0 ||

@@ -1,9 +1,9 @@
 /* Files of the lock service, as a client of tables reads them: contents are
- * kept for as long as its cache holds them, which ends before whoever changes
- * a file is answered; and a session that is lost is started again.
+ * valid while its cache holds them, which ends before a writer of the file gets
+ * its answer; a session that is lost is started again.
  *
- * Who is master and where the root tablet is are kept until an event says that
- * they changed, which may be a moment after that.
+ * The names of the master and of the root tablet's server are kept until an
+ * event says that they changed, which may be a moment later.
  *
  * Threads: one loop. Everything parks, and heeds the fiber's deadline.
  */
@@ -50,7 +50,7 @@ MUST_CHECK int lock_file_read(struct lock_file *f,
                               struct slice *contents,
                               uint64_t *version,
                               struct err *err);
-/* Who is master, or where the root tablet is, has proved wrong: read it again
+/* The master or the root tablet's server was not where @f says: read it again
  * next time. NULL is allowed. */
 void lock_file_forget(struct lock_file *f);
 

@@ -1,4 +1,6 @@
-/* Tables by name: see open_tables.h. */
+/* Open tables by name, and a list of those without users, the oldest first: it
+ * is closed when too many are kept.
+ */
 #include "bigtable/client/cluster/open_tables.h"
 
 #include "base/core/panic.h"
@@ -18,6 +20,7 @@ void open_tables_close(struct open_tables *s)
 
 static void unlink_idle(struct open_tables *s, struct cluster_table *t)
 {
+    PRE(s->idle_count > 0); /* INV-2. */
     if (t->older)
         t->older->newer = t->newer;
     else
@@ -29,6 +32,7 @@ static void unlink_idle(struct open_tables *s, struct cluster_table *t)
     t->older = NULL;
     t->newer = NULL;
     s->idle_count--;
+    INVARIANT((s->oldest == NULL) == (s->idle_count == 0)); /* INV-2. */
 }
 
 struct cluster_table *open_tables_find(struct open_tables *s, const char *name)
@@ -70,6 +74,7 @@ struct cluster_table *open_tables_rest(struct open_tables *s,
         s->oldest = t;
     s->newest = t;
     s->idle_count++;
+    INVARIANT(s->idle_count <= IDLE_TABLES_MAX + 1); /* INV-2. */
     return s->idle_count > IDLE_TABLES_MAX ? open_tables_take_idle(s) : NULL;
 }
 

@@ -1,6 +1,6 @@
-/* The tables of a cluster that are open, by name, and the last ones that were:
- * opening one of them again asks nobody, because the lock service tells of
- * changes of their records.
+/* The open tables of a cluster, by name, and the most recently closed ones: to
+ * open one of those again costs no call, because the lock service's cache
+ * notices changes of their records.
  *
  * Threads: one loop. Nothing parks.
  */
@@ -13,31 +13,37 @@
 
 struct cluster_table;
 
-/* Kept without users: each is an open file of the lock service. */
+/* Idle tables kept: each is an open file of the lock service. */
 #define IDLE_TABLES_MAX 64
 
+/* INV-1. A table is in the idle list if and only if it is listed and has no
+ *        references.
+ * INV-2. idle_count is the length of that list, at most IDLE_TABLES_MAX between
+ *        calls.
+ */
 struct open_tables {
     struct hash_map by_name;      /* Of struct cluster_table. */
-    struct cluster_table *oldest; /* Of those that nobody uses, */
+    struct cluster_table *oldest; /* The list of idle tables. */
     struct cluster_table *newest;
-    size_t idle_count; /* so many. */
+    size_t idle_count;
 };
 
+/* An empty set. */
 void open_tables_init(struct open_tables *s);
-/* PRE: none is left. */
+/* PRE: no table is left. */
 void open_tables_close(struct open_tables *s);
 
-/* The one called @name, whose user the caller is by then; NULL: none. */
+/* Find the table @name and take a reference to it; NULL: there is none. */
 struct cluster_table *open_tables_find(struct open_tables *s, const char *name);
-/* Add @t, which has a user. PRE: none of its name is there. */
+/* Add @t, which has a reference. PRE: its name is not listed. */
 void open_tables_add(struct open_tables *s, struct cluster_table *t);
-/* Nobody is to find @t any more; it may have been removed already. */
+/* Remove @t from the names, unless it has been removed already. */
 void open_tables_remove(struct open_tables *s, struct cluster_table *t);
-/* The last user of @t, which is there, went. Returns one to be freed, which is
- * not there any more; NULL: none. */
+/* The last reference to @t was dropped: keep it as idle. Returns a table that
+ * was removed to make room, which the caller frees; NULL: none. */
 struct cluster_table *open_tables_rest(struct open_tables *s,
                                        struct cluster_table *t);
-/* Any without users, not there any more; NULL: none. */
+/* Remove the oldest idle table, which the caller frees; NULL: none. */
 struct cluster_table *open_tables_take_idle(struct open_tables *s);
 
 #endif /* BIGTABLE_CLIENT_CLUSTER_OPEN_TABLES_H */

@@ -1,4 +1,6 @@
-/* Asking the location cache for others. See place.h. */
+/* The location cache for other components: which server has a row, so that work
+ * on it can be placed nearby. See client/place.h.
+ */
 #include "bigtable/client/place.h"
 
 #include "bigtable/client/client.h"

@@ -1,6 +1,6 @@
 /* Reading single rows, and cells of them: many at once, or one.
  *
- * What one call of the library asks for is cut into chunks; of a chunk, the
+ * The rows of one call of the library are cut into chunks; of a chunk, the
  * rows of one server go in one parcel, which may travel with those of other
  * users (shared_calls.h). A row whose tablet is elsewhere, or whose server did
  * not answer, is asked for again.
@@ -48,7 +48,7 @@ struct wanted {
     struct location *where; /* Reference, during a try. */
 };
 
-/* What one call of the library asks for, on the loop. */
+/* The rows of one call of the library, on the loop. */
 struct reading {
     struct quarry_table *table;
     struct cluster_table *of; /* Reference. */
@@ -267,7 +267,7 @@ static int take_row(void *ctx, size_t i, struct slice answer, struct err *err)
     return rc;
 }
 
-/* What @opts (may be NULL) say of the cells of a row: appended to @out. */
+/* Append the part of @opts (may be NULL) that concerns the cells of a row. */
 static int put_options(const struct quarry_read_options *opts,
                        struct buf *out,
                        struct err *err)

@@ -129,7 +129,7 @@ static int check_branch(struct cluster_table *t,
     return rc;
 }
 
-/* What is a mistake whatever the row holds. */
+/* Refuse requests that are invalid whatever the row holds. */
 static int
 check_request(struct cluster_table *t, const struct check *c, struct err *err)
 {

@@ -1,4 +1,7 @@
-/* Sets of rows. */
+/* Sets of rows: the keys and ranges of a read, sorted and merged, so that a
+ * scan over several tablets can ask for the next row of the set from any key
+ * on.
+ */
 #include "bigtable/client/cluster/row_set.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Rows of a set, an answer at a time. */
+/* Rows of a set, one answer of a server at a time. The reader remembers the key
+ * to continue at and nothing else, so a split or a move between two answers
+ * costs a look-up.
+ */
 #include "bigtable/client/cluster/rows_reader.h"
 
 #include "base/core/panic.h"
@@ -15,7 +18,8 @@
 #define RANGES_MAX  ((size_t)4096)
 #define RANGE_BYTES ((size_t)1 << 20)
 
-/* What is a mistake whatever the table holds, as the store would say it. */
+/* Refuse options that are invalid whatever the table holds, with the store's
+ * own errors. */
 static int check_options(struct cluster_table *t,
                          const struct quarry_read_options *opts,
                          struct err *err)
@@ -70,8 +74,8 @@ void rows_reader_close(struct rows_reader *r)
     cluster_table_unref(r->table);
 }
 
-/* Go on at @key; empty: that was all. */
-static void go_on(struct rows_reader *r, struct slice key)
+/* Continue at @key; empty: that was all. */
+static void reader_continue(struct rows_reader *r, struct slice key)
 {
     struct buf at = BUF_INIT;
     buf_append_slice(&at, key);
@@ -122,7 +126,7 @@ static int take_reply(struct rows_reader *r,
         r->left -= MIN_OF(reply.row_count, r->left);
         r->done = r->left == 0;
     }
-    go_on(r, reply.done ? stop : reply.next);
+    reader_continue(r, reply.done ? stop : reply.next);
     r->bytes_max = MIN_OF(r->bytes_max * 2, ANSWER_BYTES_MAX);
     return 0;
 }

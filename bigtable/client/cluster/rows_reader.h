@@ -1,7 +1,7 @@
 /* Rows of a set, tablet after tablet, an answer of a server at a time.
  *
- * Goes on where it was after a tablet was split, moved or lost: the key of the
- * next row is all it remembers. Each answer is of one moment.
+ * It continues after a tablet was split, moved or lost: the key of the next row
+ * is all it remembers. Each answer is a snapshot of one moment.
  *
  * Threads: one loop.
  */

@@ -2,8 +2,8 @@
  * over the tablets it has, some tablets at a time; the partial tables that come
  * back are merged here, in the order of rows.
  *
- * What only this process can do is done here, over a scan: programs that write,
- * that include others, or use what is outside of them.
+ * Programs that only this process can run (those that write, include others, or
+ * use files) run here, over a scan.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 /* The rows of one tablet, as it was when they were taken. */
 struct piece {
     struct piece *next; /* In the order of rows. */
-    struct buf at;      /* Where it begins, later where it goes on. */
+    struct buf at;      /* Where it begins, later where it continues. */
     struct buf end;     /* Empty: no bound. */
     bool done;
     struct buf *states; /* Owned: partial tables, in order. */
@@ -179,8 +179,8 @@ static void put_request(const struct program_job *j,
     mem_free(ranges);
 }
 
-/* Go on at @key, which may be of p->at; empty: that was all of the table. */
-static void go_on(struct piece *p, struct slice key)
+/* Continue at @key, which may point into p->at; empty: the table is done. */
+static void piece_continue(struct piece *p, struct slice key)
 {
     struct buf at = BUF_INIT;
     buf_append_slice(&at, key);
@@ -223,7 +223,7 @@ static int run_some(struct program_job *j, struct piece *p, struct err *err)
     if (rc == 0) {
         j->rows += r.row_count;
         keep_state(p, &state);
-        go_on(p, r.done ? stop : r.next);
+        piece_continue(p, r.done ? stop : r.next);
     }
     location_unref(where);
     buf_close(&body);
@@ -240,13 +240,13 @@ static int run_piece(struct program_job *j, struct piece *p, struct err *err)
         struct slice row;
         if (is_cancelled(j))
             return err_set(err, ERR_CANCELLED, "cancelled");
-        /* What the set leaves out is passed over. */
+        /* Skip rows that are not in the set. */
         if (!row_set_next(&j->set, buf_slice(&p->at), &row) ||
             (p->end.len && slice_cmp(row, buf_slice(&p->end)) >= 0)) {
             p->done = true;
             break;
         }
-        go_on(p, row);
+        piece_continue(p, row);
         p->done = false; /* Also where the first row there can be is "". */
         rc = run_some(j, p, err);
         if (rc == 0)

@@ -1,16 +1,14 @@
-/* Shared calls: see shared_calls.h.
+/* Shared calls. For each server with calls in flight there is a line. A parcel
+ * that finds as many calls in flight as allowed queues up; the end of a call
+ * wakes the first in the queue, which leads the next call and takes along all
+ * parcels after it that fit. If an item of a shared call fails, its parcels are
+ * sent again alone, since an answer explains its first failure only.
  *
- * For each server with calls under way there is a line. Who finds as many as
- * may be under way queues up; whoever ends one hands it to the first in the
- * queue, who takes along all behind him that fits. Should one of a shared
- * call's items fail, those it belongs to send theirs again alone: an answer
- * explains its first failure only.
+ * A call has one principal, whose rights count, so parcels of different
+ * principals go in different lines.
  *
- * A call has one principal, whose rights count: what is sent on behalf of
- * different ones goes in different lines.
- *
- * Who is about to make a call lets the other fibers of the loop run once, so
- * that those that are ready to send, too, go along: answers come in crowds.
+ * A leader lets the other fibers of the loop run once before it calls, so that
+ * parcels about to be ready go along: answers wake many fibers at once.
  */
 #include "bigtable/client/cluster/shared_calls.h"
 
@@ -42,7 +40,7 @@ enum seat_state {
 struct seat {
     struct seat *next;
     enum seat_state state;
-    bool left; /* By its sender: whoever has taken it frees it. */
+    bool left; /* Its sender gave up: the leader that took it frees it. */
     struct cond moved;
     struct buf items;
     uint32_t count;
@@ -51,6 +49,9 @@ struct seat {
     struct err err;
 };
 
+/* INV-1. 0 < calls <= calls_max of the kind while the line exists.
+ * INV-2. head and tail are both NULL or both set.
+ */
 struct line {
     struct buf key; /* Flavor, principal and address. */
     unsigned calls;
@@ -237,10 +238,12 @@ static struct line *find_line(struct shared_calls *s,
     return l;
 }
 
-/* The first in the queue makes a call. PRE: nobody gathers for one. */
+/* The first in the queue becomes a leader. PRE: no leader is gathering. */
 static void shared_calls_promote(struct line *l)
 {
     struct seat *e = l->head;
+    PRE(e && !l->gathers);
+    INVARIANT(e->state == SEAT_QUEUED);
     l->head = e->next;
     if (!l->head)
         l->tail = NULL;
@@ -250,14 +253,15 @@ static void shared_calls_promote(struct line *l)
     cond_signal(&e->moved);
 }
 
-/* One of its calls has ended: the next in the queue makes another, unless he
- * goes along with one that gathers. */
+/* A call of @l has ended: the first in the queue makes the next one, unless a
+ * leader that is gathering will take it along. */
 static void pass_on(struct shared_calls *s, struct line *l)
 {
     if (l->head && !l->gathers) {
         shared_calls_promote(l);
         return;
     }
+    INVARIANT(l->calls > 0); /* INV-1. */
     if (--l->calls > 0)
         return;
     INVARIANT(!l->head);
@@ -372,7 +376,7 @@ static bool all_good(const int32_t *codes, uint32_t count)
     return true;
 }
 
-/* What became of @e, of whose call the answer has the codes @codes. */
+/* Settle @e by @codes, those of the call that it was part of. */
 static void shared_calls_settle(struct shared_calls *s,
                                 struct seat *e,
                                 const int32_t *codes,

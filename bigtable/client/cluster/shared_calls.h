@@ -1,7 +1,7 @@
-/* Calls of tablet servers, shared. What many users of a client send to one
- * server while calls to it are under way goes together in the next one: a call
- * of its own for each would cost client and server more than what is asked for
- * does. Who is alone waits for nobody.
+/* Shared calls of tablet servers: requests of many users to one server that
+ * come while calls to it are in flight go together in the next call, because a
+ * call costs client and server more than most requests do. A request that is
+ * alone never waits.
  *
  * Threads: one loop.
  */
@@ -41,7 +41,8 @@ void shared_calls_free(struct shared_calls *s); /* PRE: nobody calls. */
 
 /* Items for one server, and what became of each. */
 struct shared_parcel {
-    struct cluster *cluster; /* Who sends it: those of one view go together. */
+    struct cluster
+        *cluster; /* The view that sends it: parcels of one view go together. */
     struct location *where;
     uint8_t flavor; /* Parcels of another one go in other calls. */
     uint32_t count;

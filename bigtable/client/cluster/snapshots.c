@@ -1,4 +1,5 @@
-/* Snapshots of a cluster's tables, which its master keeps. */
+/* Snapshots of a cluster's tables. Its master keeps them; these are its calls.
+ */
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/snapshot_calls.h"

@@ -26,7 +26,7 @@
 #define CALL_CHANGES ((size_t)100000)
 /* Rarely more than two are needed. */
 #define LOOK_UP_PASSES_MAX 8
-/* What a change has besides its row and its operations, about. */
+/* About the bytes of a change besides its row and operations. */
 #define CHANGE_EXTRA_BYTES ((size_t)48)
 
 static void put_request(const struct cluster *c,
@@ -88,7 +88,7 @@ struct writing {
     struct err look_up_failure;
 };
 
-/* What goes to one server, in the order of the mutations. */
+/* The changes for one server, in the order of the mutations. */
 struct group {
     struct group *next;
     struct writing *writing;
@@ -147,7 +147,7 @@ cluster_write_fill(const struct group *g, size_t begin, struct buf *out)
     return i;
 }
 
-/* What the server says of the changes from @begin on. */
+/* Take the server's codes of the changes from @begin on. */
 static void take_codes(struct group *g, size_t begin, struct shared_parcel *p)
 {
     struct writing *w = g->writing;
@@ -206,7 +206,7 @@ static size_t send_some(struct group *g, size_t begin)
 static void send_group(void *arg)
 {
     struct group *g = arg;
-    bool stopped = false; /* What is behind may be of the same rows. */
+    bool stopped = false; /* Later changes may be of the same rows. */
     for (size_t i = 0; i < g->count && !stopped;) {
         size_t begin = i;
         i = send_some(g, i);
@@ -274,8 +274,8 @@ static void find_server(struct writing *w, size_t i)
 }
 
 /* Of all pending changes, at one moment if that can be had: changes of one row
- * must not go to several servers. What cannot be found now fails as its look-up
- * did. */
+ * must not go to several servers. A change whose server cannot be found
+ * fails as its look-up did. */
 static void find_servers(struct writing *w)
 {
     uint64_t waits;
@@ -401,7 +401,7 @@ static int try_all(struct writing *w, struct err *err)
             break;
         }
     }
-    /* What was not sent, because of others. */
+    /* Changes that were not sent because others failed. */
     for (size_t i = 0; i < w->count; i++)
         if (w->changes[i].pending && w->changes[i].code == 0)
             cluster_write_note(w, i, ERR_UNAVAILABLE, &w->failure);

@@ -1,4 +1,7 @@
-/* Bulk loads into the tables of a directory. */
+/* Bulk loads into the tables of a directory. Files are written beside the
+ * store, and a commit adds them to the tables' manifests in one step each; a
+ * load that was interrupted is found by its directory and continues.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +57,7 @@ static int check_new(struct quarry *q,
     struct fs_info info;
     int rc = fs_stat(q->store->fs, dir, &info, err);
     if (rc != ERR_NOTFOUND)
-        return rc; /* It goes on. */
+        return rc; /* An interrupted load, which continues. */
     registry_look(q->store->registry, 0, embedded_bulk_look, &l);
     if (l.found)
         return err_set(err, ERR_EXISTS, "load %s is committed already", id);
@@ -245,7 +248,7 @@ int embedded_bulk_commit(struct quarry *q,
     result->tablets = counts.tablets;
     result->tablets_before = counts.before;
     if (embedded_bulk_abandon(q, ticket, NULL)) {
-        /* What is left of it is removed when its time is over. */
+        /* Its files are removed when it expires. */
     }
     return 0;
 }

@@ -1,4 +1,6 @@
-/* Counters of a store: caches, waits of writers, background work. */
+/* Counters of a store: caches, waits of writers, background work, each with a
+ * few words on its meaning.
+ */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/log/write_log.h"
@@ -71,10 +73,10 @@ static void add_writes(struct list *l, struct store *s)
     embedded_counters_add(l, "wait_turn_us", atomic_load(&q->turn_us),
                           "how long");
     embedded_counters_add(l, "log_bytes", s->log ? write_log_bytes(s->log) : 0,
-                          "in the commit log, not yet let go of");
+                          "in the commit log, not yet released");
 }
 
-/* What the groups of all tables did, and hold in memory. */
+/* Work of the locality groups of all tables, and their memory. */
 static void add_files(struct list *l, struct store *s)
 {
     uint64_t flushed = 0;

@@ -1,4 +1,6 @@
-/* What a table of the store is made of. */
+/* The description of a table of the store: its tablets, and the sizes of their
+ * locality groups.
+ */
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/client/table_info.h"

@@ -1,4 +1,6 @@
-/* Reading one row of the store. */
+/* Reading single rows of the store, on the caller's thread. Options are parsed
+ * once into a read_spec, which asynchronous reads keep.
+ */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/read/read_options.h"
@@ -78,6 +80,7 @@ int embedded_read_rows(struct quarry_table *t,
 {
     struct prepared_read r;
     int rc = 0;
+    PRE(count == 0 || rows[0] == NULL);
     prepared_read_init(&r, t, opts);
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = prepared_read_row(&r, keys[i], &rows[i], err);

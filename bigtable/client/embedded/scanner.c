@@ -1,4 +1,6 @@
-/* Scanners: rows in order, one after the other. */
+/* Scanners of the store: a row is handed out in the memory of the scan and is
+ * valid until the next call, so a row costs no copy.
+ */
 #include "base/core/panic.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/read/script.h"
@@ -43,6 +45,7 @@ int embedded_scan(struct quarry_table *t,
         embedded_scanner_close(&s->base);
         return rc;
     }
+    POST(s->scan != NULL);
     s->base.ops = t->ops;
     *out = &s->base;
     return 0;
@@ -62,6 +65,7 @@ static int next_kept(struct embedded_scanner *s,
         *row = script_filter_next(s->script);
         if (*row) {
             s->rows++;
+            INVARIANT(!s->row_limit || s->rows <= s->row_limit);
             return 0;
         }
         rc = scan_next(s->scan, row, err);

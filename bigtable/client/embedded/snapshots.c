@@ -1,4 +1,6 @@
-/* Snapshots of the tables of a directory. */
+/* Snapshots of the tables of a directory, by way of the store, encoded as a
+ * cluster's master encodes them.
+ */
 #include "base/core/arena.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"

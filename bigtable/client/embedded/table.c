@@ -1,4 +1,6 @@
-/* Tables: creating, changing, opening, maintaining. */
+/* Tables of a directory: creating, changing, opening, maintaining. Each
+ * function checks names and calls the store.
+ */
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/maintain.h"

@@ -1,4 +1,7 @@
-/* Writing to the store: single mutations, batches, and row transactions. */
+/* Writing to the store: single mutations, batches, and row transactions, on the
+ * caller's thread. Callers on several threads share a sync of the log
+ * (write/write_queue.h).
+ */
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/store/store.h"
@@ -28,7 +31,7 @@ int embedded_apply(struct quarry_table *t,
                        err);
 }
 
-/* The store stops at the first that fails: go on behind it. */
+/* The store stops at the first failure: continue after it. */
 int embedded_apply_each(struct quarry_table *t,
                         struct quarry_mutation *const *mutations,
                         size_t count,

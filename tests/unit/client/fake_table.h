@@ -1,7 +1,7 @@
 /* A table `t`, of families a and b, on a cluster in this process, and what its
  * tests write into it and expect there.
  *
- * What is written here is in a:q, of time 1000.
+ * Cells written here are in a:q, with timestamp 1000.
  */
 #ifndef TESTS_UNIT_CLIENT_FAKE_TABLE_H
 #define TESTS_UNIT_CLIENT_FAKE_TABLE_H

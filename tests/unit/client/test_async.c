@@ -1,5 +1,5 @@
 /* Asynchronous calls: each calls back once, no more are in flight than may be,
- * chains go on, and closing waits for what is under way. */
+ * chains continue, and closing waits for calls in flight. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

@@ -282,7 +282,7 @@ START_TEST(test_drop_while_flushed)
     struct task *flusher;
     struct quarry *q;
     char target[300];
-    if (test_cluster()) { /* Its servers let go of a tablet first. */
+    if (test_cluster()) { /* Its servers release a tablet first. */
         world_free(w);
         return;
     }

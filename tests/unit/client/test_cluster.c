@@ -4,7 +4,7 @@
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* What is written is read, cell by cell, row by row and in a scan. */
+/* Written cells are read one by one, row by row and in a scan. */
 START_TEST(test_write_and_read)
 {
     struct quarry_row *row;
@@ -549,7 +549,7 @@ START_TEST(test_asynchronous_calls)
 
 END_TEST
 
-/* What cannot be reached says so in time, and what to do. */
+/* An unreachable cluster is reported in time, with a hint. */
 START_TEST(test_failures_say_what_to_do)
 {
     const struct quarry_options soon = {.timeout_us = 3000000};

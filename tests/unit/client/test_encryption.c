@@ -349,7 +349,7 @@ START_TEST(test_rotation_beside_writes)
 
 END_TEST
 
-/* What the heads of all sealed records were, and of what ciphertext. */
+/* The heads of all sealed records seen, by ciphertext. */
 static struct hash_map units;
 static size_t unit_count;
 

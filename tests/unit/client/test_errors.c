@@ -87,7 +87,7 @@ static size_t row_count(struct quarry_table *t)
 /* --- Tests -------------------------------------------------------------------
  */
 
-/* What a caller can do wrong with a row. */
+/* Mistakes that a caller can make with a row. */
 START_TEST(test_rows)
 {
     struct quarry_table *t;
@@ -238,7 +238,7 @@ START_TEST(test_must_exist)
 
 END_TEST
 
-/* Who asks for the pinned state sees it, and cannot write. */
+/* A reader of the pinned state sees it, and cannot write. */
 START_TEST(test_pinned_readers)
 {
     SKIP_ON_CLUSTER("it has no directory to be pinned");

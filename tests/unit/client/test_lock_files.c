@@ -1,6 +1,6 @@
-/* What is kept of a file of the lock service is what the service has: whoever
- * has changed it, and was answered, finds no client that reads the old one,
- * however late events come. A file that did not change is asked for once. */
+/* The cached contents of a file are those the lock service has: once a writer
+ * has its answer, no client reads the old contents, however late events come. A
+ * file that did not change is fetched once. */
 #include <stdio.h>
 
 #include "base/rpc/security.h"
@@ -14,7 +14,7 @@
 
 enum {
     ROUNDS = 20,
-    LATE_US = 30000 /* What the service tells the reader takes so long. */
+    LATE_US = 30000 /* The delay of the service's events to the reader. */
 };
 
 static const char path[] = BIGTABLE_LOCK_TABLES "/t";

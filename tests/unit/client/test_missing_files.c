@@ -36,8 +36,8 @@ enum way {
 /* How the last round ends. */
 enum ending {
     CLOSED,
-    KILLED,    /* What was written stays. */
-    POWER_LOST /* What was synced stays: the round's writes are. */
+    KILLED,    /* All writes stay. */
+    POWER_LOST /* Synced writes stay: those of the round are. */
 };
 
 struct run_state {
@@ -102,7 +102,7 @@ put_row(struct quarry_table *t, size_t i, unsigned version, bool synced)
 
 static const char *const dirs[] = {"/q", "/q/log", "/q/tables", "/q/snapshots"};
 
-/* What the system would write some time: as if it had. */
+/* Write all that the system would write back later. */
 static void sync_directory(struct run_state *r, const char *dir)
 {
     char **names;

@@ -138,7 +138,7 @@ model_drop_rows(struct model *m, struct slice start, struct slice end)
     }
 }
 
-/* What a scan of the model gives: sorted, collected, within [start, end) and
+/* The result of a scan of the model: sorted, collected, within [start, end) and
  * the newest @versions per column (0: all). */
 static void model_dump(struct model *m,
                        struct slice start,

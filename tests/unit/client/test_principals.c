@@ -220,7 +220,7 @@ START_TEST(test_crowds_are_kept_apart)
                               &calls[i]);
     quarry_drain(quarry);
     expect_each_its_own(1);
-    /* What was refused is tried alone, for its own reason; the rest is not. */
+    /* A refused call is tried alone, for its own error; the others are not. */
     ck_assert_uint_lt(atomic_load(&fake->each_calls), CALLS);
     end();
 }

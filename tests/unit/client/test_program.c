@@ -168,7 +168,7 @@ START_TEST(test_bad_programs)
 
 END_TEST
 
-/* Who asks for all fuel there is gets what a server can bear: a sort that would
+/* A request for unlimited fuel gets the server's maximum: a sort that would
  * take longer is not begun. */
 START_TEST(test_fuel_max)
 {

@@ -110,8 +110,8 @@ static void describe(const char *dir, struct buf *out)
 /* --- Tests -------------------------------------------------------------------
  */
 
-/* What is in the log alone is read, by several at once, and nothing is written:
- * beside the writer, and when it is gone. */
+/* Rows that are only in the log are read by several readers at once, and
+ * nothing is written: beside the writer, and after it has ended. */
 START_TEST(test_log_is_read)
 {
     SKIP_ON_CLUSTER("it has no directory");

@@ -1,5 +1,5 @@
-/* What becomes of each of the rows that go to a cluster in one call, while
- * tablets move, are split, refuse, and answers are lost. */
+/* Each of the rows that go to a cluster in one call has its right outcome,
+ * while tablets move, are split, refuse, and answers are lost. */
 #include "tests/unit/client/fake_table.h"
 
 /* A batch goes to all servers; what one refuses because tablets moved or split,

@@ -476,8 +476,8 @@ START_TEST(test_cache_is_not_seen)
 
 END_TEST
 
-/* What a rule collected and a compaction dropped does not come back from the
- * cache when the rule is loosened. */
+/* Cells that a rule collected and a compaction dropped do not come back from
+ * the cache when the rule is loosened. */
 START_TEST(test_loosened_rule)
 {
     static const struct quarry_alter one = {QUARRY_UPDATE_FAMILY, "two",

@@ -20,7 +20,7 @@ enum {
     SNAPSHOTS = 4 /* and for snapshots. */
 };
 
-/* What there should be: numbers of rows, 0 for none. */
+/* The expected contents: numbers of rows, 0 for none. */
 struct model {
     bool there;
     unsigned rows[ROWS];

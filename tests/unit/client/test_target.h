@@ -1,7 +1,7 @@
-/* What the suite of the C library runs against: a fresh directory, or, named by
- * $QUARRY_TEST_TARGET (and $QUARRY_TEST_KEY), a cluster, whose tables are
- * dropped before each test. With $QUARRY_TEST_ENCRYPTED directories are
- * encrypted.
+/* The target that the suite of the C library runs against: a fresh directory,
+ * or, named by $QUARRY_TEST_TARGET (and $QUARRY_TEST_KEY), a cluster, whose
+ * tables are dropped before each test. With $QUARRY_TEST_ENCRYPTED directories
+ * are encrypted.
  */
 #ifndef TESTS_UNIT_CLIENT_TEST_TARGET_H
 #define TESTS_UNIT_CLIENT_TEST_TARGET_H

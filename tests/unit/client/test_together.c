@@ -12,7 +12,7 @@ static struct err err;
 enum {
     CALLS = 600,
     SERVERS = 3,
-    ODD = 50 /* Every so many there is a call that fails. */
+    ODD = 50 /* One call in fifty fails. */
 };
 
 static struct fake *fake;

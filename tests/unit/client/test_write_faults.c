@@ -96,7 +96,7 @@ static void write_all(void *arg)
         r->codes[i] = write_row(r, i, r->synced || i % 3 == 2);
         r->failures += r->codes[i] != 0;
         r->unknown += r->codes[i] == ERR_UNKNOWN_OUTCOME;
-        /* What failed is not visible while the store is open. */
+        /* A failed write is not visible while the store is open. */
         ck_assert(r->codes[i] == 0 || !is_there(r, i));
     }
     if (r->power_cut)
@@ -123,7 +123,7 @@ static void read_all(void *arg)
     ck_assert(is_there(r, WRITES));
     OK(write_row(r, WRITES + 1, true));
     close_store(r);
-    /* What the failure left behind is not taken for a loss later either. */
+    /* Later, too, remains of the failure are not reported as a loss. */
     open_store(r, false);
     ck_assert(is_there(r, WRITES + 1));
     close_store(r);

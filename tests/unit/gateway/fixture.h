@@ -1,4 +1,4 @@
-/* What tests of the public API share: a gateway in the simulated world, a
+/* Shared by tests of the public API: a gateway in the simulated world, a
  * client of our own whose messages are built by hand, and the rows of its
  * replies as text.
  */

@@ -1,5 +1,5 @@
-/* Who calls the public API: tokens of a file that only its owner reads, JWTs
- * that a trusted key signed, certificates; and nobody else. */
+/* The public API accepts tokens of a file that only its owner reads, JWTs
+ * signed by a trusted key, and certificates; it refuses all others. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -115,8 +115,7 @@ static void run_backups(void *arg)
 
 START_TEST(test_backups)
 {
-    /* What was backed up comes back, from copies, too, until its time is over.
-     */
+    /* A backup and its copies can be restored until they expire. */
     run(run_backups);
 }
 

@@ -452,7 +452,7 @@ static void run_progress(void *arg)
 
 START_TEST(test_scans_that_find_nothing_tell_how_far_they_are)
 {
-    /* While nothing matches the client hears of the last row looked at. */
+    /* While nothing matches, the client learns the last row scanned. */
     run(run_progress);
 }
 
@@ -590,7 +590,7 @@ static void run_two_at_once(void *arg)
     fiber_join(f);
     ck_assert(o.done);
     ck_assert_uint_lt(o.us, 100000);
-    while (!r.closed) /* And goes on when its client does. */
+    while (!r.closed) /* It continues when its client does. */
         ck_assert_int_eq(client__pump(&slow), 0);
     ck_assert_int_eq(r.code, GRPC_OK);
     ck_assert_uint_gt(r.data.len, 2000 * 1000);

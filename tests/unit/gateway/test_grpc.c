@@ -216,7 +216,7 @@ static void run_cancel(void *arg)
 
 START_TEST(test_client_gives_up)
 {
-    /* A stream that is reset cancels its call; the connection goes on. */
+    /* A stream that is reset cancels its call; the connection stays. */
     run(run_cancel);
 }
 
@@ -269,7 +269,7 @@ START_TEST(test_connection_lost)
 
 END_TEST
 
-/* What comes behind many calls gathers for a moment, and no longer. */
+/* Bytes after many calls gather for a moment, and no longer. */
 static void run_crowd(void *arg)
 {
     struct grpc_client c = {.stop_after = 0};
@@ -395,7 +395,7 @@ static void run_silent(void *arg)
 
 START_TEST(test_silence)
 {
-    /* Whoever connects and says nothing is put out. */
+    /* A peer that connects and stays silent is disconnected. */
     run(run_silent);
 }
 

@@ -2,7 +2,7 @@
  * nothing of its calls is used after they ended, no other client sees a byte
  * of them, and nothing stays behind.
  *
- * What is cut is a recording of ordinary requests, made by nghttp2's client.
+ * The bytes cut are a recording of ordinary requests, made by nghttp2's client.
  */
 #include "base/core/rand.h"
 #include "base/runtime/fiber.h"

@@ -117,8 +117,8 @@ static void run_gzip_budget(void *arg)
 
 START_TEST(test_gzip_within_the_budget)
 {
-    /* What a message becomes is charged before memory is taken for it; what is
-     * over ends its call alone. */
+    /* Uncompressed bytes are charged before memory is taken for them; a message
+     * over the budget ends its call alone. */
     run(run_gzip_budget);
 }
 

@@ -60,8 +60,8 @@ static void run_details(void *arg)
     grpc_server_close(server);
 }
 
-/* Who is over a rate is told when to come again, as clients of the API read it;
- * who is over anything else is not. Every reply says how long it took. */
+/* A call over a rate is told when to retry, as clients of the API read it; a
+ * call over another limit is not. Every reply says how long it took. */
 START_TEST(test_details)
 {
     run(run_details);

@@ -139,7 +139,7 @@ START_TEST(test_symbols)
 
 END_TEST
 
-/* What @file imports is here as well, and what that does. */
+/* All imports of @file are served as well, and theirs. */
 static void check_imports(const char *file, unsigned depth)
 {
     struct buf copy = BUF_INIT;

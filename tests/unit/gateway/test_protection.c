@@ -1,6 +1,6 @@
-/* What must not be deleted is not: protected tables, their families and their
- * instance, what has backups, the last cluster. And operations are those there
- * are. */
+/* Deletion is refused of protected tables, their families and their instance,
+ * of clusters and instances with backups, and of the last cluster. The
+ * operations listed are those that exist. */
 #include "tests/unit/gateway/fixture.h"
 
 #define INSTANCES  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
@@ -152,7 +152,7 @@ static void run_left_over(void *arg)
 
 START_TEST(test_tables_dropped_behind_the_api)
 {
-    /* What a table of that name once had is not the new one's. */
+    /* A new table does not inherit the extras of an old one of its name. */
     run(run_left_over);
 }
 

@@ -1,5 +1,5 @@
-/* What ReadRows sends is put together by the rules of the official clients,
- * whatever is filtered out, deleted or asked for backwards; and a client that
+/* The chunks of ReadRows obey the rules of the official clients,
+ * whatever is filtered out, deleted or read in reverse; and a client that
  * lost its stream at any message resumes from where it was without losing a row
  * or having one twice. */
 #include "base/core/rand.h"

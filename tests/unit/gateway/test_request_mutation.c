@@ -99,7 +99,7 @@ static bool check_one(struct slice message)
 {
     size_t bytes = message.len + MUTATION_OP_BYTES;
     char *rooms[2] = {malloc(bytes), malloc(bytes)};
-    /* What lies around the message is somebody else's. */
+    /* Bytes around the message must not change. */
     char *around = malloc(message.len + 2);
     struct outcome copied;
     struct outcome taken;

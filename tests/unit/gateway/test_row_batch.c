@@ -15,7 +15,7 @@ enum {
     IN_PLACE_BYTES = 2000
 };
 
-static char text[300000]; /* What rows, names and values are cut from. */
+static char text[300000]; /* Rows, names and values are cut from this. */
 
 static struct slice some(struct rand_gen *r, size_t max)
 {
@@ -24,7 +24,7 @@ static struct slice some(struct rand_gen *r, size_t max)
 }
 
 /* One operation, which is sometimes refused: to both of them. Its names and
- * value have so many bytes. */
+ * value have random sizes. */
 static size_t
 add_op(struct rand_gen *r, struct quarry_mutation *a, struct quarry_mutation *b)
 {

@@ -1,4 +1,5 @@
-/* What MutateRows says of each of its rows. Pure. */
+/* The entries of MutateRows for rows that succeed, fail, or may be retried.
+ * Pure. */
 #include "base/core/buf.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/row_outcome.h"

@@ -56,8 +56,8 @@ static void grow(struct held *h, const nghttp2_mem *m, struct rand_gen *r)
     h->size = size;
 }
 
-/* What a session was given holds what it put there, whatever else it takes,
- * resizes and gives back; zeros are zeros; and all of it is returned. */
+/* Pieces keep their contents, whatever else the session allocates, resizes and
+ * frees; zeroed pieces are zero; and all memory is returned. */
 START_TEST(test_pieces_are_their_owners)
 {
     struct session_memory memory = {.idle_bytes = 0};

@@ -118,7 +118,7 @@ struct kind {
     const char *drop;
     const char *resource; /* Name of the one that is made; its id is "made". */
     bool no_operation;    /* Create answers with the resource. */
-    /* What it cannot be without. */
+    /* Fields it needs. */
     const struct sent *base;
     size_t base_count;
     const struct sent *fields;
@@ -491,7 +491,7 @@ static void run_profiles(void *arg)
                             INSTANCE "/appProfiles/boost", &stale,
                             "description"),
                      GRPC_ABORTED);
-    /* Who calls by it. */
+    /* Calls that name it. */
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(read_as("nobody"), GRPC_NOT_FOUND);
         ck_assert_int_eq(write_as("nobody"), GRPC_NOT_FOUND);
@@ -548,7 +548,7 @@ static int modify(unsigned kind,
     return call(TABLES "ModifyColumnFamilies", &b);
 }
 
-/* What the reply, a Table, has of family @id. */
+/* Family @id of the reply, a Table. */
 static struct slice family_of(const char *id)
 {
     struct cursor c = cursor_make(reply_message());

@@ -210,7 +210,7 @@ static void write_crowd(struct grpc_client *c, struct rand_gen *r)
 {
     struct crowd_call calls[CROWD];
     enum kind kinds[CROWD];
-    char values[10][32]; /* What the rows hold. */
+    char values[10][32]; /* The values of the rows. */
     size_t count = 1 + rand_below(r, CROWD);
     for (size_t i = 0; i < 10; i++) {
         char name[32];

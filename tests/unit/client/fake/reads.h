@@ -171,7 +171,7 @@ static inline int fake_look_up(struct quarry_table *table,
     return rc;
 }
 
-/* What becomes of one look-up of a call. */
+/* Answer one look-up of a call. */
 static inline int fake_read_one(struct fake_server *s,
                                 const struct row_lookup *l,
                                 struct buf *answer,

@@ -1,4 +1,4 @@
-/* What a fake cluster (fake_cluster.h) is made of. */
+/* The state of a fake cluster (fake_cluster.h). */
 #ifndef TESTS_UNIT_CLIENT_FAKE_STATE_H
 #define TESTS_UNIT_CLIENT_FAKE_STATE_H
 
@@ -52,14 +52,14 @@ struct fake_table {
     struct schema *schema;
 };
 
-/* What goes wrong. All are counted down; 0: nothing. */
+/* Faults to come. All are counted down; 0: none. */
 struct fake_faults {
     atomic_int lose_answers; /* Of changes: done, and said to be unavailable. */
     atomic_int refuse;       /* Calls answered with ERR_UNAVAILABLE. */
     atomic_int refuse_rows;  /* Rows of them. */
     atomic_int late;         /* Reads answered after a second. */
-    atomic_int move_on_read; /* Before so many reads, the tablet moves. */
-    atomic_int split_on_read; /* Before so many, it is split where it stands. */
+    atomic_int move_on_read; /* After this many reads the tablet moves. */
+    atomic_int split_on_read; /* After this many it is split in place. */
 };
 
 struct fake {
@@ -89,10 +89,10 @@ struct fake {
     bool moved;            /* By the read before: one in a row is enough. */
     uint32_t answer_bytes; /* Of reads, at most; 0: as asked for. */
     /* Of calls for single rows and cells: */
-    atomic_size_t each_bytes; /* With so many there is no room for more; 0: no
+    atomic_size_t each_bytes; /* A reply of this size is full; 0: no
                                  bound. */
-    char denied;              /* Rows that begin so are refused; 0: none are. */
-    atomic_ullong late_us;    /* How late `late` is; 0: a second. */
+    char denied;           /* Rows with this first byte are refused; 0: none. */
+    atomic_ullong late_us; /* How late `late` is; 0: a second. */
     bool no_master;
 };
 
