@@ -154,7 +154,7 @@ struct quarry_options {
     const char *address;   /* Of a server: where others reach this process, see
                               chubby.h; or NULL. */
     const char *cluster;   /* Its name; NULL: "quarry". */
-    const char *principal; /* Who this is; NULL: "quarry". */
+    const char *principal; /* Of this client; NULL: "quarry". */
     /* Instead of key and principal, TLS: PEM files of this side's certificate,
      * which says who this is, of its key, and of the servers' authority. */
     const char *certificate_file;
@@ -190,7 +190,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
 QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
 QUARRY_EXPORT void quarry_unpin(struct quarry *q);
 
-/* What the store did and holds, counted since it was opened. */
+/* A counter of the store's work since it was opened, or of its contents. */
 struct quarry_counter {
     const char *name; /* "scan_cache_hits"; lives for ever, as does `about`. */
     uint64_t value;
@@ -247,7 +247,7 @@ quarry_table_alter(struct quarry *q,
                    size_t change_count,
                    struct err *err);
 
-/* Names, sorted; free with quarry_names_free(). */
+/* Names, sorted; owned: quarry_names_free(). */
 QUARRY_EXPORT MUST_CHECK int quarry_table_list(struct quarry *q,
                                                char ***names,
                                                size_t *count,
@@ -314,12 +314,12 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split(struct quarry *q,
                                                 struct slice row,
                                                 struct err *err);
 
-/* What a move of a tablet did. */
+/* The outcome of a tablet's move. */
 struct quarry_move {
     uint64_t tablet; /* Its id. */
     uint64_t from;   /* Numbers of servers; the same: it was there already. */
     uint64_t to;
-    uint64_t unserved_us; /* For so long its rows were not written, or read. */
+    uint64_t unserved_us; /* Time in which its rows were not readable. */
 };
 
 /* Give the tablet that holds @row to the tablet server at @server, "host:port".
@@ -353,10 +353,10 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split_points(struct quarry_table *t,
                                                        struct err *err);
 
 /* --- snapshots ----------------------------------------------------------- */
-/* What a table was at a moment, kept by reference to its SSTables, which are
- * never changed: taking one costs two minor compactions and no copies. Each row
- * is whole in it; on a cluster, tablets are as of moments a little apart. Files
- * stay while a table or a snapshot names them.
+/* The state of a table at a moment, kept by reference to its SSTables, which
+ * are never changed: taking one costs two minor compactions and no copies. Each
+ * row is whole in it; on a cluster, tablets are as of moments a little apart.
+ * Files stay while a table or a snapshot names them.
  */
 
 struct quarry_snapshot {
@@ -640,8 +640,8 @@ QUARRY_EXPORT void quarry_filter_free(struct quarry_filter *f);
  * another from its callback.
  *
  * Bounded: with quarry_options.async_calls in flight, a call waits until one
- * has called back. A callback may itself make calls, synchronous ones too, at
- * the cost of its thread for so long; chains of asynchronous ones never
+ * has called back. A callback may itself make calls, synchronous ones too,
+ * which occupy its thread meanwhile; chains of asynchronous ones never
  * deadlock. It must not close the store or drain. A table may be closed while
  * calls on it are in flight; quarry_close() waits for all of them.
  */

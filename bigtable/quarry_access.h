@@ -1,5 +1,5 @@
-/* Who may do what with tables of a cluster, and how much: lists of rights and
- * quotas. Part of the C library, beside quarry.h.
+/* Access to the tables of a cluster: lists of rights, roles and quotas. Part of
+ * the C library, beside quarry.h.
  *
  * Everything here is ERR_UNSUPPORTED on a directory: nobody but its process
  * reads and writes that.
@@ -50,7 +50,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_acl_set(struct quarry *q,
  * @family ("*": all) to @principals (with commas; "*": everybody), or take it
  * away. The first right that is given to an open table closes it to all others,
  * and its giver stays an owner. In force everywhere when it returns, or as soon
- * as the servers hear of it. */
+ * as the servers learn of it. */
 QUARRY_EXPORT MUST_CHECK int quarry_acl_grant(struct quarry *q,
                                               const char *table,
                                               const char *family,
@@ -84,7 +84,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_role_change(struct quarry *q,
                                                 const char *principals,
                                                 struct err *err);
 
-/* What lists of the cluster say of principals, as of one moment. Immutable. */
+/* The cluster's lists of principals, as of one moment. Immutable. */
 struct quarry_principals;
 /* *@out is owned. */
 QUARRY_EXPORT MUST_CHECK int
@@ -106,8 +106,8 @@ quarry_principals_put_roles(const struct quarry_principals *p,
  * and what it may not see it is refused. Connections, sessions and locations
  * are those of @q; tables and scanners must be opened from the view. For those
  * whom the cluster's servers let act for others (a gateway; docs/operating.md):
- * the calls of anybody else are ERR_DENIED. What it asks of the lock service
- * (names and schemas of tables, where they are) it asks as @q. Of a directory,
+ * the calls of anybody else are ERR_DENIED. Its calls to the lock service
+ * (names, schemas and places of tables) are made as @q. Of a directory,
  * which knows no rights, it is the same as @q.
  *
  * Owned: quarry_close(), before that of @q; it waits for the asynchronous calls
@@ -119,7 +119,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_as(struct quarry *q,
                                        struct quarry **out,
                                        struct err *err);
 
-/* What a table has now. */
+/* The present use of a table. */
 struct quarry_use {
     uint64_t tablets;
     uint64_t stored_bytes;
@@ -141,10 +141,10 @@ QUARRY_EXPORT MUST_CHECK int quarry_quota_set(struct quarry *q,
 
 /* How much @principal may ask of all tables of the cluster together: @ops rows
  * read and written, and @bytes, a second; 0: any number. With neither it has no
- * rate any more. What is above is refused: ERR_EXHAUSTED with ERR_DETAIL_RATE,
- * and when to come again; the library waits and tries until its deadline.
- * Administrators may. Errors also: ERR_INVALID (the name), ERR_TOOBIG: too many
- * have one. */
+ * rate any more. Calls above it are refused: ERR_EXHAUSTED with
+ * ERR_DETAIL_RATE, and when to come again; the library waits and tries until
+ * its deadline. Administrators may. Errors also: ERR_INVALID (the name),
+ * ERR_TOOBIG: too many have one. */
 QUARRY_EXPORT MUST_CHECK int quarry_rate_set(struct quarry *q,
                                              const char *principal,
                                              uint64_t ops,

@@ -1,4 +1,8 @@
-/* The commit log as it is written: appends and syncs. */
+/* The commit log of an embedded store as it is written: appends and syncs.
+ * Appends go through the page cache or past it (log_append.c); a sync covers
+ * everything before it, and its position goes into later records, by which
+ * recovery tells a torn end from damage.
+ */
 #include "bigtable/log/commit_log.h"
 
 #include <stdatomic.h>
@@ -194,7 +198,7 @@ static int commit_log_append_records(struct commit_log *l,
     return 0;
 }
 
-/* What every append begins with. */
+/* The first step of every append. */
 static int begin_append(struct commit_log *l, size_t bytes, struct err *err)
 {
     int rc;
@@ -215,7 +219,7 @@ int commit_log_append(struct commit_log *l,
               : commit_log_append_records(l, records, count, bytes, false, err);
 }
 
-/* What one sync has to do. */
+/* The work of one sync. */
 struct sync_work {
     struct segment *segments[UNSYNCED_MAX]; /* Referenced. */
     size_t count;

@@ -13,7 +13,7 @@
  * record tells by `synced` the position up to which the log was known to be on
  * the disk when it was written.
  *
- * What a crash leaves. Records are read until one is not whole. Everything that
+ * After a crash. Records are read until one is not whole. Everything that
  * was acknowledged as synced lies before any record whose `synced` is beyond
  * the bad one: if there is such a record anywhere behind, bytes that had been
  * safe are damaged, which is reported and refused. If there is none, the bad
@@ -65,10 +65,10 @@ struct world;
 /* A segment as it is recorded. */
 struct log_named_segment {
     uint64_t number;
-    uint64_t bytes; /* Its file has so many or more; 0: nobody knows. */
+    uint64_t bytes; /* The file has at least these; 0: not recorded. */
 };
 
-/* What the log consists of at least. INV-1: the name, the header and the bytes
+/* The least that the log consists of. INV-1: the name, the header and the bytes
  * of every segment listed are on the disk. INV-2: all records before `position`
  * that are not released are on the disk. */
 struct log_extent {
@@ -120,7 +120,7 @@ MUST_CHECK int log_read(const struct commit_log_options *opts,
 
 /* The lowest number of a segment in @dir; 0: there is none. It grows when
  * segments are released, which the writer does with @dir locked for itself:
- * whoever shares that lock (dir_lock()) keeps all there are. Parks. */
+ * a reader that shares that lock (dir_lock()) keeps all there are. Parks. */
 MUST_CHECK int log_oldest_segment(struct world *world,
                                   const char *dir,
                                   uint64_t *number,

@@ -29,7 +29,7 @@
 
 struct unit_sealer;
 
-/* A write past the page cache has at most so many bytes. */
+/* The most bytes of one write past the page cache. */
 #define LOG_DIRECT_BYTES_MAX ((size_t)6 << 20)
 
 struct commit_log {
@@ -45,8 +45,8 @@ struct commit_log {
     atomic_ullong synced_sequence; /* and up to this entry. */
     atomic_ullong bytes;
     /* The writer's alone: */
-    struct log_block block; /* What is put together; between writes, what the
-                               last page holds. */
+    struct log_block block; /* Being put together; between writes, the
+                               contents of the last page. */
     bool cached;            /* The page cache has that page. */
 };
 

@@ -81,8 +81,8 @@ static void log_append_gather(struct commit_log *l,
     }
 }
 
-/* Write records as one piece, copied together. What the last page holds already
- * goes with them when the page cache does not have it. */
+/* Write records as one piece, copied together. The contents of the last page
+ * are written with them when the page cache does not have it. */
 static int write_gathered(struct commit_log *l,
                           const struct log_record *records,
                           size_t count,
@@ -217,7 +217,7 @@ int commit_log__write(struct commit_log *l,
         offset += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
     }
     l->cached = rc == 0;
-    if (rc) { /* What is written next takes the place of all of them. */
+    if (rc) { /* The next write takes the place of all of them. */
         l->block.len = 0;
         log_block_append(&l->block, slice_make(tail, tail_len));
     }

@@ -10,7 +10,7 @@
 
 #include "base/core/slice.h"
 
-/* What is written as a whole; that of direct I/O. */
+/* The unit of writes: that of direct I/O. */
 #define LOG_PAGE_BYTES ((size_t)4096)
 
 struct log_block {
@@ -29,7 +29,7 @@ void log_block_append(struct log_block *b, struct slice s);
  * on. */
 struct slice log_block_padded(struct log_block *b, size_t from);
 
-/* What the block holds is written: keep what lies in the last page. */
+/* The block is written: keep the part that lies in the last page. */
 void log_block_keep_tail(struct log_block *b);
 /* @s was written behind it, and did not pass through the block. */
 void log_block_pass(struct log_block *b, struct slice s);

@@ -1,4 +1,7 @@
-/* Encoding of the headers in log_format.h. */
+/* Encoding and checking of the headers of log_format.h. A record's checksum
+ * covers the number of its segment, so that a record of the file's earlier use
+ * is never taken for one of this.
+ */
 #include "bigtable/log/log_format.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* A lane's worker and its jobs: see log_lane.h. */
+/* A lane's worker and its jobs: see log_lane.h. Each lane writes its own
+ * segments, so that a slow chunk server delays one lane and writers move to the
+ * other.
+ */
 #include "bigtable/log/log_lane.h"
 
 #include <string.h>
@@ -15,8 +18,8 @@
 
 /* --- a lane's worker ----------------------------------------------------- */
 
-/* Say in the segment that is left which one follows: from then on whoever takes
- * the log away knows of it. A segment that failed cannot say so. */
+/* Record in the segment that is left which one follows: from then on a server
+ * that takes the log over knows of it. A segment that failed cannot take it. */
 static int log_lane_announce(struct lane *n, uint64_t next, struct err *err)
 {
     char bytes[LOG_RECORD_HEADER_BYTES + 8];
@@ -162,7 +165,7 @@ static int run_job(struct lane *n, bool *tried, struct err *err)
     *tried = rc == 0;
     if (rc == 0)
         rc = write_bytes(n, err);
-    if (rc) { /* What it holds is in doubt: leave it. */
+    if (rc) { /* Its contents are in doubt: leave it. */
         fs_writer_close(n->file);
         n->file = NULL;
     }

@@ -1,8 +1,8 @@
 /* The lanes of a tablet server's log. Private to shared_log.c and log_lane.c.
  *
  * A lane has a worker, a fiber or a task, that does one job after the other:
- * begin a segment if need be, write, sync. Who gives it a job waits on the
- * log's `done`.
+ * begin a segment if need be, write, sync. The caller that gives it a job waits
+ * on the log's `done`.
  */
 #ifndef BIGTABLE_LOG_LOG_LANE_H
 #define BIGTABLE_LOG_LOG_LANE_H

@@ -2,8 +2,8 @@
  *
  * In a segment of format 2 the payload of each record is a sealed unit
  * (base/crypt/sealer.h); segment, sequence and count of the record are its
- * associated data. Headers and checksums are as without: whoever has no key
- * can see where the log ends, and whether it is damaged.
+ * associated data. Headers and checksums are as without: a reader without the
+ * key can see where the log ends, and whether it is damaged.
  */
 #ifndef BIGTABLE_LOG_LOG_SEAL_H
 #define BIGTABLE_LOG_LOG_SEAL_H
@@ -19,7 +19,7 @@
 
 struct keyring;
 
-/* What sealing adds to a payload. */
+/* Bytes that sealing adds to a payload. */
 #define LOG_SEAL_BYTES UNIT_BYTES_MORE
 
 MUST_CHECK int

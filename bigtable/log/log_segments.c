@@ -129,7 +129,7 @@ static int open_segment_file(struct log_segments *s,
     return rc;
 }
 
-/* Make @f at least @bytes long; on the disk it is so with its next sync. */
+/* Make @f at least @bytes long, on the disk with its next sync. */
 static int extend_file(struct file *f, uint64_t bytes, struct err *err)
 {
     uint64_t size;
@@ -504,7 +504,7 @@ void log_segments_finish(struct log_segments *s, uint64_t end)
     if (s->name && (c->file || end > s->recorded_to)) {
         log_segments__list(s->oldest, &list);
         if (log_segments__record(s, &list, end, NULL) != 0)
-            return; /* What was recorded before holds: INV-2. */
+            return; /* The last record still holds: INV-2. */
     }
     log_segments_trim(c);
 }

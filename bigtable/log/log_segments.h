@@ -36,7 +36,7 @@
  *
  * So every cut that takes records from a segment (INV-3) makes its file shorter
  * than recorded (INV-2), in a store that was closed, killed, or lost power; and
- * a segment that is missing is recorded (INV-1). What is not seen is an end
+ * a segment that is missing is recorded (INV-1). Not detected is an end
  * that the disk gives back as zeros although it had confirmed it, where no
  * record behind it vouches for it. Nothing of this costs a commit anything: a
  * record is made when a segment begins, when it outgrows its first MiB, when
@@ -106,8 +106,8 @@ static inline uint64_t segment_file_end(const struct segment *s)
     return LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
 }
 
-/* Take the segments up to @end, and remove what is behind it. What the log
- * consists of now is recorded if it is not what was: after a repair, or in a
+/* Take the segments up to @end, and remove the rest. The present segments
+ * are recorded if they differ from the record: after a repair, or in a
  * store of an older format. *@bytes: of all files. Parks. Either way @s is to
  * be closed. */
 MUST_CHECK int log_segments_open(struct log_segments *s,

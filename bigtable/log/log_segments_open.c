@@ -5,7 +5,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/log/log_segments.h"
 
-/* What is recorded of segment @number; NULL: nothing is. */
+/* The record of segment @number; NULL: there is none. */
 static const struct log_named_segment *
 find_recorded(const struct log_segments *s, uint64_t number)
 {
@@ -23,8 +23,8 @@ static bool may_have_records(const struct log_segments *s, uint64_t number)
     return s->recorded.len == 0 || find_recorded(s, number);
 }
 
-/* A segment of before this open stays until what it holds is in tables. What it
- * holds was only read back: it is synced now, because what follows claims so.
+/* A segment of before this open stays until its entries are in tables. They
+ * were only read back: sync them now, because the records that follow claim it.
  */
 static int keep_segment(struct log_segments *s,
                         uint64_t number,
@@ -92,13 +92,13 @@ static int take_directory(struct log_segments *s,
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = take_name(s, names[i], end, err);
     world_names_free(names, count);
-    /* What was removed must not come back between what is kept and what is
-     * written next. */
+    /* A removed segment must not come back between those that are kept and the
+     * next one. */
     return rc ? rc : world_sync_dir(s->world, s->dir, err);
 }
 
-/* What is recorded of the segments up to number @last into @list, as far as it
- * is so; only a repair takes a file that is shorter. True: all of it is. */
+/* Append the records of the segments up to number @last that hold to @list;
+ * only a repair accepts a file that is shorter. True: all of them hold. */
 static bool list_kept(struct log_segments *s, uint64_t last, struct buf *list)
 {
     const struct log_named_segment *n = log_segments__listed(&s->recorded);

@@ -11,7 +11,7 @@
 #include "bigtable/log/log_format.h"
 #include "gfs-lite/fs.h"
 
-/* A list that has so many bytes has thousands of segments. */
+/* A list of this size has thousands of segments. */
 #define HEAD_BYTES_MAX ((size_t)256 << 10)
 
 #define LOST_SUFFIX ".lost"

@@ -11,7 +11,7 @@
  * was released since is still there. To give up what a segment held that is
  * lost, an operator puts a file NUMBER.lost in its place.
  *
- * Threads: any. What takes an @err parks, but for segment_list_refuse().
+ * Threads: any. Functions with an @err park, but for segment_list_refuse().
  */
 #ifndef BIGTABLE_LOG_SEGMENT_LIST_H
 #define BIGTABLE_LOG_SEGMENT_LIST_H

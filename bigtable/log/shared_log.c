@@ -1,4 +1,8 @@
-/* Writing the commit log of a tablet server. */
+/* Writing the commit log of a tablet server: the two lanes of the Bigtable
+ * paper (section 6, "Speeding up tablet recovery" and its two log writing
+ * threads). A write that its lane is slow with is given to the other lane too;
+ * recovery counts a mutation once.
+ */
 #include "bigtable/log/shared_log.h"
 
 #include <stdio.h>
@@ -12,7 +16,7 @@
 #include "bigtable/log/log_lane.h"
 #include "gfs-lite/fs.h"
 
-/* A lane that was slow is not chosen for so long. */
+/* A lane that was slow is not chosen for this long. */
 #define AVOID_US UINT64_C(1000000)
 
 static struct shared_log *of_base(struct write_log *l)
@@ -28,8 +32,8 @@ static struct lane *other_lane(struct lane *n)
     return &l->lanes[n == &l->lanes[0]];
 }
 
-/* Will @n be free soon, and of use? Not one that failed: whoever it failed may
- * wait for the lane of who asks. */
+/* True if @n will be free soon and usable. A lane that failed is not: the
+ * writer that it failed may wait for the caller's lane. */
 static bool is_at_work(const struct lane *n)
 {
     return !n->orphan &&
@@ -226,8 +230,8 @@ shared_begin(struct write_log *base, struct write_ticket *t, struct err *err)
     return rc;
 }
 
-/* Let go of @t, the oldest: all before it is known to be written, or failed.
- * PRE: the lock is held. */
+/* Release @t, the oldest: everything before it is known to be written, or
+ * failed. PRE: the lock is held. */
 static void shared_log_retire(struct shared_log *l, struct write_ticket *t)
 {
     INVARIANT(l->tickets == t);
@@ -425,8 +429,8 @@ static int write_on_lane(struct lane *n,
     return take_outcome(n, err);
 }
 
-/* Both lanes' first segments, so that whoever lists them knows both; the first
- * announces the second. */
+/* Both lanes' first segments, so that a reader that lists them knows both; the
+ * first announces the second. */
 static int begin_lanes(struct shared_log *l, struct err *err)
 {
     char next[8];

@@ -17,11 +17,11 @@
  * taken from their writer, is complete as soon as listing them again shows no
  * more.
  *
- * What there is. A segment begins with a record that lists all others there are
+ * The segments. A segment begins with a record that lists all others there are
  * (segment_list.h). One that is released is removed once a segment is begun
- * whose list leaves it out. So the list of the newest segment, and what it was
- * announced by, tell whether any is missing or cut short: that is refused, and
- * not taken for a log with less in it. Only a segment that follows one that
+ * whose list leaves it out. So the list of the newest segment, and the record
+ * that announced it, show whether any is missing or cut short: that is refused,
+ * and not taken for a log with less in it. Only a segment that follows one that
  * failed is not announced: it is known from the next list on.
  *
  * A failure to write breaks nothing but the write, unless the segment was taken
@@ -77,11 +77,11 @@ void shared_log_get_stats(struct write_log *l, struct shared_log_stats *out);
 bool shared_log_is_segment(const char *name);
 
 /* Call @fn for each record with entries of the segment in @bytes, a file named
- * @name that was taken from its writer. What was not whole when that died is
- * left out. Records that are encrypted are opened where they lie in @bytes,
- * with @keys, which may be NULL. *@announced is the highest number of a segment
- * that it announces, 0: none. Errors: ERR_CORRUPT: a record that was safe is
- * damaged; those of log_open_payload() and of @fn. */
+ * @name that was taken from its writer. A record that was incomplete when the
+ * writer died is left out. Records that are encrypted are opened where they lie
+ * in @bytes, with @keys, which may be NULL. *@announced is the highest number
+ * of a segment that it announces, 0: none. Errors: ERR_CORRUPT: a record that
+ * was safe is damaged; those of log_open_payload() and of @fn. */
 MUST_CHECK int shared_log_read(const char *name,
                                struct buf *bytes,
                                struct keyring *keys,

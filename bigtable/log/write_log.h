@@ -113,7 +113,7 @@ static inline uint64_t write_log_synced_sequence(const struct write_log *l)
     return l->ops->synced_sequence(l);
 }
 
-/* All entries up to and with @sequence are in SSTables: let go of segments
+/* All entries up to and with @sequence are in SSTables: release the segments
  * that hold no others. Parks. */
 static inline void write_log_release(struct write_log *l, uint64_t sequence)
 {

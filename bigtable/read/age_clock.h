@@ -1,13 +1,13 @@
-/* What time it is for ages: what a read hides and a compaction drops because it
- * is old.
+/* The clock that ages are measured by: a read hides, and a compaction drops,
+ * cells that are too old.
  *
- * It is the machine's clock, but for a step ahead, which counts only once it
- * has lasted for AGE_CLOCK_TRUST_US by the monotonic clock: until then time
+ * It follows the machine's clock, but for a step ahead, which counts only once
+ * it has lasted for AGE_CLOCK_TRUST_US by the monotonic clock: until then time
  * passes as that one says. So a clock that is ahead for a while makes nothing
  * old.
  *
- * What was wrong from the start cannot be told from what is right. So who must
- * not destroy anything by mistake asks age_clock_is_proven(), too.
+ * A clock that was wrong from the start cannot be told from a right one. So a
+ * compaction, which destroys, also requires age_clock_is_proven().
  *
  * INV-1: the time told is never ahead of the machine's clock.
  *

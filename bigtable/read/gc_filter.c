@@ -1,4 +1,6 @@
-/* Garbage collection during compactions. */
+/* Garbage collection during compactions: the row, its families and its cells
+ * are judged in the order of their keys, with the rules that a read applies.
+ */
 #include "bigtable/read/gc_filter.h"
 
 #include "base/core/panic.h"

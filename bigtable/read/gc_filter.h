@@ -1,10 +1,10 @@
-/* What a compaction drops: the lsm_filter of a table's groups.
+/* The lsm_filter of a table's groups: which entries a compaction drops.
  *
  * It applies the same rules as reading does (row/visibility.h). Deletions go
- * once nothing older is left below. Cells that are one version too many go only
- * then, too: in the middle, dropping the newer of two entries of one timestamp
+ * once nothing older is left below. Cells above the limit of versions also go
+ * only then: in the middle, dropping the newer of two entries of one timestamp
  * could bring the older one back when a version above it is deleted. Age needs
- * no such care.
+ * no such precaution.
  */
 #ifndef BIGTABLE_READ_GC_FILTER_H
 #define BIGTABLE_READ_GC_FILTER_H

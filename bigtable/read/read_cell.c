@@ -1,4 +1,7 @@
-/* The shortest way to one value: Bloom filters, one block, no row. */
+/* The shortest way to one value: the scan cache, then lsm_get_newest(), which
+ * opens no iterator and builds no row. Where deletions are involved, the row is
+ * read with an iterator after all.
+ */
 #include <string.h>
 
 #include "base/core/hash.h"
@@ -18,7 +21,7 @@
 /* Keys of this size are encoded on the stack. */
 #define KEY_BYTES_STACK 512
 
-/* What one read is about. */
+/* One read. */
 struct cell_read {
     struct store *store;
     struct table_part_view *view;
@@ -126,9 +129,9 @@ static int read_pinned(const struct cell_read *r,
     return 0;
 }
 
-/* One group: what was written before the call is in the pinned state, and each
- * mutation is in it as a whole or not at all. What is kept in the scan cache
- * must be all up to a number, so one is read before the state is pinned: a
+/* One group: every write before the call is in the pinned state, and each
+ * mutation is in it as a whole or not at all. An entry of the scan cache must
+ * have everything up to a number, so that is read before the state is pinned: a
  * memtable may be frozen between that and the number readers see. */
 static int read_below(struct cell_read *r,
                       const struct scan_key *k,

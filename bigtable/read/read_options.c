@@ -1,4 +1,5 @@
-/* What the options of a read mean for the store. */
+/* From the options of a read to a read_spec: families become ids, names become
+ * encoded keys, so that the scan itself compares only bytes and numbers. */
 #include "bigtable/read/read_options.h"
 
 #include "base/core/panic.h"

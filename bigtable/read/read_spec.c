@@ -1,4 +1,6 @@
-/* Sets of rows: collecting, sorting, merging. */
+/* Sets of rows: collected in any order, then sorted and merged into disjoint
+ * spans, so that a scan moves forward only and returns a row once.
+ */
 #include <stdlib.h>
 
 #include "base/core/panic.h"

@@ -1,4 +1,6 @@
-/* Sources of entries: iterators, and rows of the scan cache. */
+/* Sources of entries: iterators over a group, and rows of the scan cache. A row
+ * that is read again soon is collected and put into the cache.
+ */
 #include "bigtable/read/row_source.h"
 
 #include <string.h>

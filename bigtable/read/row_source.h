@@ -19,7 +19,7 @@ struct scan_entry;
 struct store;
 struct tablet;
 
-/* What to read one row of. */
+/* The row to read, and where it is. */
 struct row_place {
     struct store *store;
     const struct tablet *tablet;

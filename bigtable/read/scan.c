@@ -1,4 +1,6 @@
-/* Scans over the tablets of a table. */
+/* Scans over the tablets of a table part. Inside a tablet, the entries of all
+ * groups are merged into rows by a row_reader.
+ */
 #include "bigtable/read/scan.h"
 
 #include "base/core/panic.h"
@@ -200,7 +202,7 @@ static bool scan_advance(struct scan *s)
 {
     const struct row_span *span;
     if (s->positioned) {
-        /* The span may go on in the next tablet. */
+        /* The span may continue in the next tablet. */
         span = span_at(s, s->span);
         const struct tablet *t = s->snapshots[s->tablet].tablet;
         bool more = t->end_key.len && (span->upper.len == 0 ||

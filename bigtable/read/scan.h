@@ -28,7 +28,7 @@ struct row_span {
     bool single; /* Exactly the row `lower`. */
 };
 
-/* What to read: built by its user, then not changed. */
+/* A specification of a read: built by its user, then not changed. */
 struct read_spec {
     struct row_span *spans; /* Owned; ascending, disjoint (spans_sort). */
     size_t span_count;
@@ -43,7 +43,7 @@ struct read_spec {
     uint64_t row_limit; /* 0: none. */
     bool keys_only;
     bool none;              /* No row at all: empty ranges were asked for. */
-    bool read_ahead;        /* The scan is expected to go on. */
+    bool read_ahead;        /* The scan is expected to continue. */
     uint32_t progress_rows; /* Rows without cells to hand out one; 0: none. */
 };
 

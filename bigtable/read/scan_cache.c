@@ -20,8 +20,8 @@
 /* One entry has at most this part of its shard, and never more than: */
 #define ENTRY_SHARE     ((size_t)8)
 #define ENTRY_BYTES_MAX ((size_t)64 << 10)
-/* Sparse, so that most lookups of what is not there end at the bucket. There is
- * a note for half of so many bytes: what it must outlive is about as many other
+/* Bytes for each bucket. Sparse, so that most misses end at the bucket. There
+ * is a note for half as many bytes: a note must outlive about as many other
  * reads as there may be entries. */
 #define BYTES_PER_BUCKET ((size_t)512)
 #define BUCKETS_MIN      ((size_t)16)
@@ -381,7 +381,7 @@ static void note_hit(struct shard *s, struct scan_entry *e)
     atomic_fetch_add_explicit(&s->hits, 1, memory_order_relaxed);
 }
 
-/* What a lookup that found @e gives back. */
+/* The result of a lookup that found @e. */
 static struct scan_entry *scan_cache_use(struct shard *s,
                                          struct bucket *bucket,
                                          struct scan_entry *e,

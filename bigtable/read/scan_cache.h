@@ -3,10 +3,10 @@
  * filters, indexes, blocks, and the merge of many tables.
  *
  * An entry is either the newest cell of one column, or all entries of one row
- * in one locality group, as they are stored: deletions, versions and age are
- * judged by whoever reads it. It belongs to a tablet and a generation of the
+ * in one locality group, as they are stored: the reader judges
+ * deletions, versions and age. It belongs to a tablet and a generation of the
  * schema; tablets never change their range, so splits and dropped rows make new
- * ones, and what was kept of the old ones fades away.
+ * ones, and entries of the old ones are evicted in time.
  *
  * Validity. An entry tells the sequence number S up to which it has everything.
  * Each write stamps the slot its row hashes to (write_queue.h) before anybody
@@ -14,11 +14,11 @@
  * read himself if nothing was written to the row behind the lower of the two:
  * stamp <= min(S, R). Nothing has to be looked for when rows are written.
  *
- * Admission. What is read once is not kept: its hash is noted, and only if it
- * is read again before others overwrite the note does the reader put it in. So
- * a walk over many rows, each read once, changes nothing. Room is made in the
- * order of arrival, with another round for what was asked for meanwhile. While
- * hardly any lookup is answered, most are not tried (and not counted).
+ * Admission. A row that is read once is not kept: its hash is noted, and only
+ * if it is read again before others overwrite the note does the reader put it
+ * in. So a walk over many rows, each read once, changes nothing. Room is made
+ * in the order of arrival, with another round for what was asked for meanwhile.
+ * While hardly any lookup is answered, most are not tried (and not counted).
  *
  * Threads: any. Locks: each shard has its own, held for a few lines, because a
  * lookup must take its reference before an eviction can; a lookup of what is
@@ -38,7 +38,7 @@
 struct scan_cache;
 struct write_queue;
 
-/* What is looked for. */
+/* The key of a lookup. */
 struct scan_key {
     uint64_t tablet;
     uint64_t generation; /* Of the schema; not part of the hash. */
@@ -61,7 +61,7 @@ struct scan_entry {
     struct scan_entry *older; /* In order of arrival. */
     struct scan_entry *newer;
     atomic_uint refs;  /* One of the cache's, while it is in it. */
-    atomic_uchar hits; /* Since it came or was passed over, at most 3. */
+    atomic_uchar hits; /* Since it came or was spared, at most 3. */
     bool oversized;    /* Stands for a row that is too large to keep. */
     uint32_t group;    /* Of its key, as the next ones. */
     uint32_t key_len;
@@ -81,7 +81,7 @@ scan_entry_pair(const struct scan_entry *e, size_t i)
     return (const struct scan_pair *)(const void *)e->data + i;
 }
 
-/* What pairs point into. */
+/* The bytes that pairs point into. */
 static inline char *scan_entry_bytes(struct scan_entry *e)
 {
     return e->data + e->pair_count * sizeof(struct scan_pair);

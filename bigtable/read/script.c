@@ -59,8 +59,8 @@ static int run_whole(struct saw_run *run,
     return rc;
 }
 
-/* Each cell's value is a record. What tells it from others of the same contents
- * is the row, and behind its first cell the number of the cell too. */
+/* Each cell's value is a record. Its key is the row and, after the first cell,
+ * the number of the cell, so that equal contents differ. */
 static int
 run_cells(struct saw_run *run, const struct quarry_row *row, struct err *err)
 {

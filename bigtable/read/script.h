@@ -29,7 +29,7 @@ struct world;
 #define SCRIPT_FUEL_DEFAULT UINT64_C(10000000)
 #define SCRIPT_FUEL_MAX     UINT64_C(1000000000)
 
-/* What who asks for @fuel gets; 0: the default. */
+/* The fuel that a request for @fuel is granted; 0: the default. */
 uint64_t script_fuel(uint64_t fuel);
 
 /* Compile @source as a filter: it must read rows and emit to `keep`. Errors:

@@ -1,4 +1,7 @@
-/* Merging what sorted segments have of one tablet. */
+/* Merging the sorted segments of one tablet, by row, the newest mutation of a
+ * row first. Sources are few, so the least one is found by a walk over all of
+ * them.
+ */
 #include "bigtable/recovery/log_merge.h"
 
 #include "base/core/buf.h"
@@ -56,7 +59,7 @@ struct file_source {
     struct buf scratch;
 };
 
-/* What the iterator stands at. */
+/* Decode the entry under the iterator. */
 static int look_at_entry(struct log_merge *g, struct source *s, struct err *err)
 {
     struct file_source *f = (struct file_source *)s;

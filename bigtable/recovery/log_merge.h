@@ -1,4 +1,4 @@
-/* What sorted segments of dead servers' logs have of one tablet, each mutation
+/* The mutations of one tablet in sorted segments of dead servers' logs, each
  * once: in order of rows, and of each row the newest first.
  *
  * A segment may lie in a file (log_sort.h), in this process's memory, or in
@@ -6,7 +6,7 @@
  *     batch = { sequence:varint mutation }     mutation as in
  * row/logged_mutation.h
  *
- * Threads: one at a time. What takes an @err parks.
+ * Threads: one at a time. Functions with an @err park.
  */
 #ifndef BIGTABLE_RECOVERY_LOG_MERGE_H
 #define BIGTABLE_RECOVERY_LOG_MERGE_H
@@ -46,8 +46,9 @@ typedef int (*log_fetch_fn)(void *ctx,
                             uint64_t skip,
                             struct buf *out,
                             struct err *err);
-/* What @fetch brings; @ctx is borrowed until log_merge_free(). Fetches the
- * first batch: after an error nothing is added. Errors: ERR_CORRUPT; those of
+/* Add a source whose batches @fetch brings; @ctx is borrowed until
+ * log_merge_free(). Fetches the first batch: after an error nothing is added.
+ * Errors: ERR_CORRUPT; those of
  * @fetch. */
 MUST_CHECK int log_merge_add_remote(struct log_merge *m,
                                     log_fetch_fn fetch,

@@ -1,4 +1,7 @@
-/* Files of sorted segments. */
+/* Files of sorted segments. They are ordinary SSTables, so that loading a
+ * tablet reads only the blocks of its rows; each is written under a name of its
+ * own and renamed, since two servers may sort the same segment.
+ */
 #include "bigtable/recovery/log_sort.h"
 
 #include <string.h>

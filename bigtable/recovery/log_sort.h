@@ -46,7 +46,7 @@ MUST_CHECK int log_sorted_write(struct fs *fs,
 
 /* The row that stands for @row of @table in keys: appended to @out. */
 void log_sorted_put_row(struct buf *out, uint64_t table, struct slice row);
-/* What the entry of @it says; slices are borrowed from it and from @scratch.
+/* Decode the entry of @it; slices are borrowed from it and from @scratch.
  * ERR_CORRUPT. */
 MUST_CHECK int log_sorted_decode(const struct sstable_iter *it,
                                  struct buf *scratch,

@@ -1,4 +1,6 @@
-/* Keeping sorted segments. */
+/* The cache of sorted segments. The first caller for a segment sorts it outside
+ * of the lock; the others wait for the entry that it left.
+ */
 #include "bigtable/recovery/segment_cache.h"
 
 #include <string.h>
@@ -98,8 +100,8 @@ uint64_t segment_cache_bytes(struct segment_cache *s)
     return bytes;
 }
 
-/* What is here, referenced; or NULL, and the caller has to sort it: whoever
- * comes meanwhile waits for segment_cache_settle(). */
+/* The segment, referenced; or NULL, and the caller must sort it: other callers
+ * then wait for its segment_cache_settle(). */
 static struct sorted_segment *take_or_begin(struct segment_cache *s,
                                             const char *path)
 {

@@ -4,7 +4,7 @@
  * The cache is bounded: what has no room on it is written to its file
  * (log_sort.h) instead. Nothing depends on what is in a cache: the segment is
  * in the file system for as long as any tablet needs it, and is sorted again by
- * whoever asks next.
+ * the next caller.
  *
  * Threads: any.
  */
@@ -38,7 +38,7 @@ MUST_CHECK int segment_cache_get(struct segment_cache *s,
                                  uint64_t who,
                                  struct sorted_segment **out,
                                  struct err *err);
-/* Let go of what nobody has asked for in the last @idle_us. */
+/* Release the segments that were not used in the last @idle_us. */
 void segment_cache_expire(struct segment_cache *s, uint64_t idle_us);
 uint64_t segment_cache_bytes(struct segment_cache *s);
 

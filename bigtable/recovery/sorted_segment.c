@@ -1,4 +1,7 @@
-/* Reading and sorting a segment of a dead server's log. */
+/* Reading and sorting a segment of a dead server's log. The order is an array
+ * of places in the bytes that were read; the mutations themselves are not
+ * copied.
+ */
 #include "bigtable/recovery/sorted_segment.h"
 
 #include <stdatomic.h>
@@ -90,7 +93,7 @@ static int compare_places(const void *a, const void *b)
     return logged_order(row_of(x), x->sequence, row_of(y), y->sequence);
 }
 
-/* What was written twice counts once. */
+/* A mutation that was written twice counts once. */
 static void sort_places(struct sorted_segment *s)
 {
     struct place *p = (void *)s->places.data;

@@ -20,7 +20,7 @@ struct fs;
 struct logged_mutation;
 struct sorted_segment;
 
-/* Take the segment @name below @dir from whoever writes it, read and sort it.
+/* Take the segment @name below @dir from its writer, read and sort it.
  * One reference, the caller's. Parks. Errors: ERR_NOTFOUND: no such segment;
  * those of shared_log_read(), fs_recover(). */
 MUST_CHECK int sorted_segment_read(struct fs *fs,

@@ -49,7 +49,7 @@ static unsigned parse_right(struct slice word)
         return ACCESS_CREATE;
     if (slice_eq_str(word, "member"))
         return ACCESS_MEMBER;
-    /* Who owns may do all. */
+    /* An owner may do all. */
     return slice_eq_str(word, "own") ? ALL_RIGHTS : 0;
 }
 

@@ -1,5 +1,5 @@
-/* Who may do what with a table's families: a list of rights, as people read it,
- * and decisions by it.
+/* Rights to a table's families: lists in their text form, and decisions by
+ * them.
  *
  *     # family  right  principals
  *     *         read   *
@@ -8,11 +8,11 @@
  *
  * A family, or "*" for all of them; read, write or own; principals as base/rpc
  * knows them, or "*" for everybody. Own includes the others, and is needed to
- * give rights to the family; owning "*" is needed to change the table. Whoever
- * is not named has no right: a list begins with nobody and adds. A table
- * without a list is everybody's.
+ * give rights to the family; owning "*" is needed to change the table. A
+ * principal that is not named has no right: a list begins with nobody and adds.
+ * A table without a list is everybody's.
  *
- * A principal "role:NAME" stands for all members of that role. Who they are is
+ * A principal "role:NAME" stands for all members of that role. Members are in
  * a list of its own, of the cluster, with a line for each role:
  *
  *     crawlers  member  ann,bob

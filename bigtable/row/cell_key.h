@@ -53,8 +53,8 @@ struct cell_key {
     enum entry_kind kind;
 };
 
-/* What follows the column part: time and trailer. All versions of a cell have
- * the same before it. */
+/* Time and trailer, which follow the column part. All versions of a cell share
+ * the bytes before them. */
 #define CELL_KEY_VERSION_BYTES ((size_t)16)
 
 /* Is an entry of @kind one of a column? */

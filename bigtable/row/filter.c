@@ -187,7 +187,7 @@ struct quarry_filter *filter_new_parts(enum filter_kind kind,
                 "%s: more than %d levels or %d parts", kind_name(kind),
                 FILTER_DEPTH_MAX, FILTER_NODES_MAX);
     }
-    if (f->error) { /* What is bounded stays bounded: drop the parts. */
+    if (f->error) { /* Stay within the bounds: drop the parts. */
         for (size_t i = 0; i < count; i++)
             filter_unref(parts[i]);
         return f;

@@ -4,8 +4,8 @@
  * A filter turns the cells of one row into other cells of it: fewer, changed
  * (stripped, labelled), or several copies (interleave, sink).
  *
- * Its binary form is that message's wire format, so that whoever speaks the
- * public API can hand its bytes through.
+ * Its binary form is that message's wire format, so that the gateway
+ * can pass its bytes through.
  *
  * Filters are immutable once built and shared by reference count. A mistake is
  * remembered in the node where it was made.

@@ -151,7 +151,7 @@ static bool next_field(struct cursor *c, struct field *f)
     return !c->bad;
 }
 
-/* What the reading of one whole filter has used up. */
+/* State of decoding one whole filter. */
 struct decoder {
     unsigned nodes;
     bool bad;         /* Not in the format. */

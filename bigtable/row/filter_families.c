@@ -1,4 +1,7 @@
-/* Which families a filter looks at. */
+/* Which families a filter can let through. Reads leave the locality groups of
+ * the others unopened, so a wrong "no" loses cells; where the answer is not
+ * plain it is yes.
+ */
 #include "base/regex/regex.h"
 #include "bigtable/row/filter.h"
 
@@ -34,8 +37,8 @@ static bool is_plain(const struct quarry_filter *f)
     return false;
 }
 
-/* What keeps the family out does so for what comes before it, if that is
- * plain. */
+/* A link that rejects the family makes the links before it irrelevant, if they
+ * are plain. */
 static bool chain_reads(const struct quarry_filter *f, struct slice family)
 {
     for (size_t i = 0; i < f->part_count; i++) {

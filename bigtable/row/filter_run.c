@@ -1,4 +1,7 @@
-/* Evaluation of filters: cell by cell as far as that goes, then on the row. */
+/* Evaluation of filters. Leading leaves of a chain judge each cell as it
+ * streams by, before its value is copied; from the first node that needs the
+ * whole row on, the rest is applied to the row's cells in memory.
+ */
 #include "bigtable/row/filter_run.h"
 
 #include "base/core/arena.h"
@@ -10,7 +13,7 @@
 /* Copies of cells that a filter may make of one row, beyond its own. */
 #define COPIES_MAX ((size_t)1 << 20)
 
-/* What a leaf remembers inside one row. */
+/* The state of a leaf inside one row. */
 struct leaf_state {
     uint64_t column;    /* Number of the column that `count` is about. */
     uint64_t count;     /* Cells so far. */
@@ -43,7 +46,7 @@ struct filter_run {
     uint64_t column;    /* Counts the columns of a row. */
     struct slice row;   /* Borrowed key of the row in hand. */
     struct arena arena; /* Of the row part. */
-    struct work sunk;   /* What reached a sink. */
+    struct work sunk;   /* Cells that reached a sink. */
     size_t copies;      /* Made of this row. */
 };
 
@@ -120,7 +123,7 @@ static bool is_leaf(const struct quarry_filter *f)
     return f->kind > FILTER_CONDITION && f->kind != FILTER_SINK;
 }
 
-/* What leaf @f says to cell @c of the row's column number @column. */
+/* Apply leaf @f to cell @c of the row's column number @column. */
 static enum filter_verdict leaf_cell(const struct quarry_filter *f,
                                      struct leaf_state *s,
                                      uint64_t column,

@@ -37,7 +37,7 @@ void filter_run_free(struct filter_run *r); /* NULL is allowed. */
 
 /* A row begins. False: none of its cells can pass. */
 bool filter_run_row(struct filter_run *r, struct slice key);
-/* May this cell go on? It may be changed (stripped value, label). */
+/* The verdict on @cell, which may be changed (stripped value, label). */
 enum filter_verdict filter_run_cell(struct filter_run *r,
                                     struct quarry_cell *cell);
 /* The row is complete: apply the rest. @row's cells are replaced by ones that

@@ -79,7 +79,7 @@ void mutation_delete_cells(struct quarry_mutation *m,
 void mutation_delete_family(struct quarry_mutation *m, struct slice family);
 void mutation_delete_row(struct quarry_mutation *m);
 
-/* What an operation takes at most besides its names and its value. */
+/* Most bytes of an operation besides its names and its value. */
 #define MUTATION_OP_BYTES ((size_t)48)
 
 /* Begin @m on @row, in memory of the caller: @room has MUTATION_OP_BYTES for
@@ -119,7 +119,7 @@ MUST_CHECK int mutation_check(const struct quarry_mutation *m, struct err *err);
 /* Decode the next operation of @c. False at the end or when c->bad is set. */
 bool mutation_next(struct cursor *c, struct mutation_op *op);
 
-/* What @op means for the store: everything of @key but its row and sequence,
+/* The entry that @op makes: everything of @key but its row and sequence,
  * and the entry's value, for which @range gives room. */
 void mutation_entry(const struct mutation_op *op,
                     family_id family,

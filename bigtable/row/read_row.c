@@ -163,7 +163,7 @@ static struct quarry_cell *add_cell(struct row_reader *r)
     return &r->cells[r->cell_count];
 }
 
-/* What to do behind an entry. */
+/* The next step after an entry. */
 enum move {
     MOVE_STEP,
     MOVE_NEXT_COLUMN,

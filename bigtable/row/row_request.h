@@ -57,9 +57,9 @@ struct quarry_read_options {
     /* @program's instructions a row; 0: 10 million; at most 1 billion. */
     uint64_t program_fuel;
     bool read_ahead_off; /* For scans that will stop soon. */
-    /* quarry_scan: after so many rows in a row with nothing to return, hand out
-     * one without cells, which says how far the scan is; 0: never. A target may
-     * choose not to. */
+    /* quarry_scan: after this many consecutive rows with nothing to return,
+     * hand out one without cells, which shows the progress of the scan; 0:
+     * never. A target may ignore it. */
     uint32_t progress_rows;
     /* quarry_run_program: rows in order, one after the other, on the run given:
      * for runs that print while they go. */

@@ -1,5 +1,5 @@
 /* Changing and searching a schema. Searches are linear: a table has tens of
- * families, and whoever is in a hurry keeps the pointer found. */
+ * families, and hot paths keep the pointer they found. */
 #include "bigtable/row/schema.h"
 
 #include <stdio.h>
@@ -151,7 +151,7 @@ int schema_check_table_name(struct slice name, struct err *err)
     return check_name("table", name, TABLE_NAME_BYTES_MAX, err);
 }
 
-/* What the options of a family say, before they reach it. */
+/* The parsed options of a family, before it takes them. */
 struct family_options {
     struct gc_rule *versions; /* Owned, as the two below; NULL: not given. */
     struct gc_rule *age;

@@ -1,5 +1,5 @@
-/* What a table is: its column families, their garbage-collection rules, and the
- * locality groups the families are stored in.
+/* The schema of a table: its column families, their garbage-collection rules,
+ * and the locality groups the families are stored in.
  *
  * Family ids are given at creation and never reused, so that entries of a
  * dropped family can be told from those of a later one of the same name.

@@ -1,4 +1,7 @@
-/* Blocks: see block.h for the layout. */
+/* Blocks: see block.h for the layout. A search does a binary search over the
+ * restarts, whose keys are whole, and then walks at most one interval; every
+ * length is checked against the block, which may be damaged.
+ */
 #include "bigtable/sstable/block.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* The S3-FIFO cache of block_cache.h, in shards. */
+/* The S3-FIFO cache of block_cache.h, in shards by hash, so that threads rarely
+ * meet on a lock. Each shard has its own queues, ghosts and share of the bytes.
+ */
 #include "bigtable/sstable/block_cache.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@
 #define HITS_MAX          3
 /* Blocks that can be loaded at once, but for those that share a lock. */
 #define LOAD_LOCK_COUNT 1024
-/* Freed blocks kept by a shard for reuse: fresh memory is dear. */
+/* Freed blocks kept by a shard for reuse: fresh memory is expensive. */
 #define SHARD_SPARE_BYTES ((size_t)256 << 10)
 #define SPARE_SLACK_BYTES 1024
 

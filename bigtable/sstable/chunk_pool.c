@@ -111,6 +111,7 @@ void *chunk_pool_take(struct chunk_pool *p)
     if (!s)
         s = add_slab(p);
     c = s->idle;
+    INVARIANT(c && s->idle_count > 0);
     s->idle = c->next;
     s->idle_count--;
     p->idle_count--;
@@ -124,6 +125,8 @@ void *chunk_pool_take(struct chunk_pool *p)
 static void *remove_slab(struct chunk_pool *p, struct slab *s)
 {
     void *memory = s->memory;
+    PRE(s->idle_count == s->count);
+    PRE(p->idle_count >= s->count);
     p->idle_count -= s->count;
     *s = p->slabs[--p->slab_count];
     return memory;
@@ -135,6 +138,8 @@ void chunk_pool_give(struct chunk_pool *p, void *chunk)
     void *unneeded = NULL;
     mutex_lock(&p->mutex);
     s = slab_of(p, chunk);
+    PRE(p->out_count > 0);
+    PRE(s->idle_count < s->count);
     put_idle(p, s, chunk);
     p->out_count--;
     if (p->idle_count > CHUNK_SPARE_COUNT_MAX && s->idle_count == s->count)

@@ -15,7 +15,7 @@
 #define DICTIONARY_SAMPLE_BYTES ((size_t)4 << 20)
 /* Below this a dictionary costs more than it saves. */
 #define DICTIONARY_SAMPLE_BYTES_MIN ((size_t)512 << 10)
-/* What zstd's own tool makes by default, and what was measured best here. */
+/* The default of zstd's own tool, and the best of the sizes measured here. */
 #define DICTIONARY_BYTES_MAX ((size_t)112 << 10)
 
 struct dictionary {

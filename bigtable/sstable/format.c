@@ -1,4 +1,6 @@
-/* Encoding and decoding of what format.h lays down. */
+/* Encoding and decoding of the structures of format.h. Handles are checked
+ * against the size of the file here, once, so that readers may trust them.
+ */
 #include "bigtable/sstable/format.h"
 
 #include <inttypes.h>

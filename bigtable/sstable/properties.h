@@ -1,7 +1,7 @@
-/* What a table says about itself, so that readers can skip it unread.
+/* Facts about a whole table, by which readers can skip it unread.
  *
- * Stored as { tag varint, length varint, bytes }; a reader passes over tags it
- * does not know, so that later writers can say more.
+ * Stored as { tag varint, length varint, bytes }; a reader skips unknown tags,
+ * so that later writers can add more.
  */
 #ifndef BIGTABLE_SSTABLE_PROPERTIES_H
 #define BIGTABLE_SSTABLE_PROPERTIES_H

@@ -1,4 +1,7 @@
-/* Opening tables, and getting at their blocks. */
+/* Opening tables, and reading their blocks. The footer leads to top, properties
+ * and dictionary, which are kept; index and filter blocks are read when they
+ * are first needed and stay pinned while the cache grants room.
+ */
 #include "bigtable/sstable/reader.h"
 
 #include <inttypes.h>

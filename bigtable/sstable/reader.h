@@ -58,7 +58,7 @@ uint64_t sstable_reader_file_bytes(const struct sstable_reader *r);
 bool sstable_reader_is_sealed(const struct sstable_reader *r);
 const char *sstable_reader_path(const struct sstable_reader *r);
 
-/* What a read looks for: all of a row, or one column of it. */
+/* The target of a read: all of a row, or one column of it. */
 struct sstable_probe {
     struct slice prefix; /* Encoded row or column. */
     uint64_t row_hash;   /* hash64() of the encoded row, */
@@ -100,7 +100,7 @@ struct sstable_iter {
     char *window;                     /* Read-ahead: owned, or a chunk; */
     uint64_t window_offset;           /* the file's bytes from here on, */
     size_t window_len;                /* that many. */
-    size_t window_want;               /* Grows while the scan goes on. */
+    size_t window_want;               /* Grows while the scan continues. */
     char *expanded;                   /* A decoded block of a scan; owned. */
     size_t expanded_cap;
     struct block_cache *cache; /* `window` is a chunk of its pool, or NULL. */

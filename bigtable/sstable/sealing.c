@@ -112,7 +112,8 @@ int sstable_sealing_unseal(const struct sstable_sealing *s,
     return aead_open(s->key, nonce, slice_make(&aad, 1), stored, to, err);
 }
 
-/* What the tag is over: the sealing in front of it, and the footer. */
+/* The data that the tag authenticates: the sealing before it, and the footer.
+ */
 static struct slice
 sealing_aad(const char *sealing,
             const char *footer,

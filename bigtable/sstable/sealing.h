@@ -9,7 +9,7 @@
  *
  * A payload as it is stored is AES-256-GCM of the payload as format.h has it,
  * and a tag of 16 bytes behind it; its codec, a byte, is the associated data.
- * The checksum is over what is stored: whoever has no key can see damage, too.
+ * The checksum covers the stored bytes: damage is visible without the key.
  * The tag of the sealing is that of an empty text with the sealing before it
  * and the footer as associated data.
  *
@@ -37,7 +37,7 @@
 struct keyring;
 struct sstable_sealing;
 
-/* What sealing adds to a payload. */
+/* Bytes that sealing adds to a payload. */
 #define BLOCK_SEAL_BYTES      ((size_t)16)
 #define SSTABLE_SEALING_BYTES ((size_t)60)
 

@@ -1,7 +1,7 @@
 /* Moving over the entries of a table.
  *
  * A point read takes its blocks from the cache. A scan reads a window of the
- * file at a time, larger and larger while it goes on, and walks uncompressed
+ * file at a time, larger and larger while it continues, and walks uncompressed
  * blocks where they lie in it; compressed ones are expanded into one buffer
  * that is used again and again.
  */

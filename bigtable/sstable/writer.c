@@ -41,10 +41,10 @@
 /* Of such tables: a third of the time of the usual one, for tables larger by a
  * quarter. */
 #define HURRIED_LEVEL (-1)
-/* After so many blocks in a row for which it did not pay, most are not tried
- * any more: finding out costs as much as compressing, */
+/* After this many consecutive blocks for which compression did not pay, most
+ * are not tried any more: trying costs as much as compressing, */
 #define HARD_BLOCKS_MAX 4
-/* but one of so many is, lest what comes later be kept as it is. */
+/* but one of this many is, in case later blocks compress well. */
 #define HARD_TRY_EVERY         16
 #define HARD_TRY_EVERY_HURRIED 64
 
@@ -428,7 +428,7 @@ static int sstable_writer_seal(struct sstable_writer *w,
     b->hashes = w->hashes;
     w->hashes = swap_hashes;
     /* Row and column are hashed again in the next block: it may begin another
-     * partition, whose filter must know what goes on in it. */
+     * partition, whose filter must have them. */
     w->row_len = 0;
     w->column_len = 0;
     *w->last = b;

@@ -322,8 +322,8 @@ static int add_files_change(struct adding *a,
             view = new_view(a);
         write_turn_open_table(a->store, a->table, rc == 0, view);
     }
-    /* What METADATA was asked to name may be named there, whatever the answer
-     * was: the master sweeps what is not. */
+    /* METADATA may name the files, whatever the answer was: the master sweeps
+     * those that it does not. */
     while (rc && placed > 0 && !(a->committed && a->store->sharing))
         if (a->files[--placed].number)
             mover->take_back(mover->ctx, &a->files[placed]);

@@ -189,7 +189,7 @@ static void run_flush(struct store *s, struct tablet_group *g)
     if (rc == 0) {
         store_release_log(s);
         store_limit_log(s);
-        background_wake(s); /* What the flush made due is not for its task. */
+        background_wake(s); /* Another task takes the work that is due now. */
     }
 }
 

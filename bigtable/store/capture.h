@@ -1,5 +1,5 @@
-/* What a table consists of, as of one moment: each tablet's SSTables after
- * all that was written is in them. Writers wait for the second of two minor
+/* The files of a table as of one moment: each tablet's SSTables, after all
+ * writes are in them. Writers wait for the second of two minor
  * compactions, which has little to do.
  *
  * Threads: any.
@@ -41,7 +41,7 @@ MUST_CHECK int table_capture(struct store *s,
                              struct table_part *t,
                              struct capture *out,
                              struct err *err);
-/* Let go of the files; Parks. */
+/* Release the files. Parks. */
 void capture_release(struct store *s, struct capture *c);
 /* The holds on the files are somebody else's now. */
 void capture_keep(struct capture *c);

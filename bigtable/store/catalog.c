@@ -1,4 +1,7 @@
-/* The tables of a store: finding, creating, changing and dropping them. */
+/* The tables of an embedded store: finding, creating, changing and dropping
+ * them. A change is committed to the manifest first, with writers kept out, and
+ * put in force afterwards.
+ */
 #include <stdlib.h>
 #include <string.h>
 

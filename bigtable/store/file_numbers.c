@@ -1,4 +1,6 @@
-/* Giving out numbers of files. */
+/* Giving out numbers of files. Undecided numbers are few (one for each file
+ * being written), so they are kept in an unsorted array.
+ */
 #include "bigtable/store/file_numbers.h"
 
 #include "base/core/macros.h"

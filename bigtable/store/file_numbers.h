@@ -1,6 +1,6 @@
 /* Numbers of SSTables: given out once, and which of them are undecided:
- * their file is being written, or nobody has been told yet that a tablet
- * consists of it. Who sweeps files that nobody names leaves those alone.
+ * their file is being written, or no tablet refers to it yet. A sweep for
+ * strays leaves those alone.
  *
  * Threads: any. Nothing parks but for a moment.
  */

@@ -50,6 +50,8 @@ void file_refs_add(struct file_refs *r, uint64_t number)
         r->refs[i] = (struct file_ref){number, 1};
         r->count++;
     }
+    INVARIANT(i == 0 || r->refs[i - 1].number < number);
+    INVARIANT(i + 1 == r->count || r->refs[i + 1].number > number);
     mutex_unlock(&r->lock);
 }
 
@@ -60,6 +62,7 @@ bool file_refs_drop(struct file_refs *r, uint64_t number)
     mutex_lock(&r->lock);
     i = file_refs_find(r, number);
     PRE(i < r->count && r->refs[i].number == number);
+    INVARIANT(r->refs[i].count > 0);
     last = --r->refs[i].count == 0;
     if (last) {
         r->count--;

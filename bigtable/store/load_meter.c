@@ -51,7 +51,7 @@ void load_meter_add(struct load_meter *m,
     load_meter_count(m, LOAD_BYTES, slot, bytes);
 }
 
-/* What the slots hold that are not too old. */
+/* The sum of the slots that are not too old. */
 static uint64_t
 load_meter_sum(const struct load_meter *m, enum load_kind kind, uint64_t slot)
 {

@@ -1,4 +1,7 @@
-/* The manifest's file: reading, appending, switching. */
+/* The manifest's file: reading, appending, and switching to a new one, as
+ * LevelDB's MANIFEST and CURRENT. A new file begins with a snapshot of the
+ * state; CURRENT names it only after it is on the disk.
+ */
 #include "bigtable/store/manifest.h"
 
 #include <stdio.h>
@@ -22,8 +25,8 @@
 #define PINNED_NAME   "PINNED"
 #define NAME_PREFIX   "manifest-"
 #define NAME_BYTES    64
-/* What a disk writes at once, and how many zeros at the end of a record are
- * more than an edit would have there. */
+/* The unit in which a disk writes, and a number of zeros at the end of a record
+ * that no edit has there. */
 #define SECTOR_BYTES ((size_t)512)
 #define ZEROS_MIN    ((size_t)16)
 /* A manifest is started afresh when it has grown to this many bytes and to
@@ -173,7 +176,7 @@ static bool edit_was_given_up(struct manifest *m, struct slice edit)
     return check.missing;
 }
 
-/* What to do about bytes at @at that are no record. 0: the manifest ends. */
+/* Judge bytes at @at that are no record. 0: the manifest ends there. */
 static int judge_bad_record(struct slice bytes,
                             size_t at,
                             bool repair,
@@ -566,8 +569,8 @@ static int start_file(struct manifest *m, struct err *err)
     return 0;
 }
 
-/* After an error: *@in_doubt, whether a later open may find @edit. What did not
- * fit on the disk is not whole. */
+/* After an error: *@in_doubt, whether a later open may find @edit. An edit that
+ * did not fit on the disk is incomplete. */
 static int append_edit(struct manifest *m,
                        struct slice edit,
                        bool *in_doubt,

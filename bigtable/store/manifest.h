@@ -15,7 +15,7 @@
  * atomic replacement of CURRENT. After a failed write the next edit starts a
  * new one too, so that nothing is ever written behind bytes that are in doubt.
  *
- * What a crash leaves. An edit that was being written when the power went was
+ * After a crash. An edit that was being written when the power went was
  * acknowledged to nobody, and is left out: its record is the last, and either
  * shorter than it says or with a sector that was never written, all zero. A bad
  * record that is neither was damaged later: it is reported, and refused,

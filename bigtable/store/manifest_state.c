@@ -1,4 +1,6 @@
-/* Applying and encoding the edits of manifest_state.h. */
+/* Applying and encoding the edits of manifest_state.h. Bytes come from a disk,
+ * so each operation is checked against the state before it changes it.
+ */
 #include "bigtable/store/manifest_state.h"
 
 #include <string.h>

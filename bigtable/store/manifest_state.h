@@ -1,5 +1,5 @@
-/* What the store consists of, and how edits change it: the manifest without its
- * file.
+/* The state that a manifest describes (tables, tablets, SSTables), and how
+ * edits change it: the manifest without its file.
  *
  *     edit  = op…
  *     op    = 1 next_number next_table next_tablet sequence      (varints)

@@ -32,7 +32,7 @@ struct world;
 /* Is @s opened as a reader of the newest state? */
 bool is_read_beside(const struct store *s);
 
-/* What is known before the store is read. */
+/* Known before the store is read. */
 struct read_beside {
     struct dir_lock *log;    /* Owned; NULL: it cannot be locked. */
     uint64_t oldest_segment; /* Where the log begins; 0: nowhere. */

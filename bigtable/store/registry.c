@@ -1,4 +1,5 @@
-/* The registry of an embedded store. */
+/* The registry of an embedded store: edits go to the manifest.
+ */
 #include "bigtable/store/registry.h"
 
 #include "base/core/panic.h"

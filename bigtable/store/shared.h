@@ -1,11 +1,11 @@
 /* A store in a tablet server: over a file system, with a log and a registry
- * that come from outside, and tablets that come and go. Each tablet is a table
- * of its own, with that one tablet and a copy of the table's schema.
+ * that come from outside, and tablets that come and go. Each tablet is a part
+ * of its own (table_part.h), with a copy of the table's schema.
  *
  * SSTables are named by numbers that no other server gives; they are removed
  * by nobody here, because others may share them.
  *
- * Threads: any. What parks says so.
+ * Threads: any.
  */
 #ifndef BIGTABLE_STORE_SHARED_H
 #define BIGTABLE_STORE_SHARED_H
@@ -20,7 +20,7 @@
 struct table_part;
 struct tablet;
 
-/* What the store is given. All is borrowed but where it says otherwise. */
+/* The parts that the store is given. Borrowed unless it says otherwise. */
 struct store_sharing {
     struct fs *fs;
     struct registry *registry; /* Moved in. */
@@ -46,7 +46,7 @@ MUST_CHECK int store_open_shared(struct world *world,
 
 /* Serve @t, which has a view: background work begins. Referenced. */
 void store_add_table(struct store *s, struct table_part *t);
-/* Let go of the reference. The table itself stays as it is. */
+/* Release the reference. The part itself stays as it is. */
 void store_remove_table(struct store *s, struct table_part *t);
 
 /* First minor compaction of @t's tablet, beside writers. Parks. */
@@ -56,8 +56,8 @@ store_flush_table(struct store *s, struct table_part *t, struct err *err);
 
 /* Give @t up, whose one tablet is another server's now, or nobody's: writers
  * and new readers are told that the table is gone. If anything of it is only in
- * memory, its next server reads it in the log, of which nothing is let go of
- * from then on. Parks. */
+ * memory, its next server reads it in the log, which is kept
+ * whole from then on. Parks. */
 void store_give_up(struct store *s, struct table_part *t);
 
 /* Close @t to writers and flush the rest; on error it is open again. Parks. */

@@ -147,7 +147,7 @@ static int open_one(struct store *s, const char *file, struct err *err)
     char *own;
     int rc;
     if (!snapshot_of_file(slice_str(file), &name))
-        return 0; /* What a crash left of one: the next replaces it. */
+        return 0; /* Left by a crash: the next one replaces it. */
     own = mem_strndup(name.data, name.len);
     rc = open_named(s, own, err);
     mem_free(own);
@@ -415,7 +415,7 @@ void snapshots_expire(struct store *s)
     mutex_lock(&s->catalog_lock);
     for (size_t i = s->snapshots.count; i > 0; i--) {
         uint64_t expires_us = s->snapshots.list[i - 1].expires_us;
-        /* What cannot be removed is tried again the next time. */
+        /* A file that cannot be removed is tried again the next time. */
         if (expires_us && expires_us <= now_us && drop_at(s, i - 1, NULL))
             break;
     }

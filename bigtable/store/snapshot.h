@@ -1,15 +1,14 @@
 /* Snapshots of tables of a directory: records (wire/snapshot_record.h) beside
  * the manifest, which hold the SSTables that they name; and tables made of
- * what such a record says, which share those files.
+ * such a record, which share its files.
  *
  *     DIR/snapshots/NAME.snap
  *
- * A record is written whole or not at all, with its files held, before anybody
- * hears of it; its files are let go of after it is gone. A crash in between
- * leaves files that nobody names: the next open removes them.
+ * A record is written whole or not at all, with its files held, before any
+ * caller learns of it; its files are released after it is gone. A crash in
+ * between leaves files that nobody names: the next open removes them.
  *
- * Threads: any; the catalog's lock is held by each function. What parks says
- * so.
+ * Threads: any; the catalog's lock is held by each function.
  */
 #ifndef BIGTABLE_STORE_SNAPSHOT_H
 #define BIGTABLE_STORE_SNAPSHOT_H
@@ -37,7 +36,7 @@ struct held_snapshots {
 };
 
 /* Read the records, and hold their files, before tables are opened. A damaged
- * one is an error, or passed over when the store is to be repaired. Parks. */
+ * one is an error, or skipped when the store is to be repaired. Parks. */
 MUST_CHECK int snapshots_open(struct store *s, struct err *err);
 /* Numbers of the files that they hold. Owned. */
 uint64_t *snapshots_files(struct store *s, size_t *count);

@@ -1,4 +1,7 @@
-/* Replacing tablets by others: splits, and the dropping of row ranges. */
+/* Replacing tablets by others: splits, and the dropping of row ranges. The new
+ * tablets share the files of the old one, which live on while readers hold it;
+ * rows outside of a tablet's range go away with compactions.
+ */
 #include "bigtable/store/split.h"
 
 #include <string.h>
@@ -38,8 +41,8 @@ struct replacement {
     uint64_t first_id; /* Of the new tablets. */
     struct buf fresh;  /* Edit that makes only the new tablets, */
     struct buf edit;   /* and the one that replaces the old ones. */
-    /* Whose the pieces are: the table, or, where each tablet has one of its
-     * own, new ones. Referenced. */
+    /* The parts of the pieces: the old one, or, where each tablet has a part of
+     * its own, new ones. Referenced. */
     struct table_part *owners[PIECES_MAX];
 };
 
@@ -57,7 +60,8 @@ static bool split_overlaps(const struct lsm_table *f, const struct key_range *r)
             slice_cmp(f->first_key, buf_slice(&r->upper)) < 0);
 }
 
-/* What the piece takes over of @g; out->files is owned, its keys are not. */
+/* The share of @g that the piece takes over; out->files is owned, its keys are
+ * not. */
 static void cut_group(const struct manifest_group *g,
                       const struct key_range *range,
                       struct manifest_group *out)

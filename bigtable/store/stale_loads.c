@@ -1,4 +1,5 @@
-/* Removing what nobody goes on with. */
+/* Removing the files of bulk loads that ended without a commit: their process
+ * is gone, and nothing refers to them. */
 #include "bigtable/store/stale_loads.h"
 
 #include "bigtable/wire/load_calls.h"

@@ -1,4 +1,7 @@
-/* Opening and closing a store, and what its parts share. */
+/* Opening and closing a store, and the functions that its parts share. A store
+ * in a tablet server is opened by shared.c and shares all but the files of a
+ * directory.
+ */
 #include "bigtable/store/store.h"
 
 #include <stdio.h>
@@ -118,8 +121,8 @@ static uint64_t lowest_needed(struct table_part_view **views,
     return low;
 }
 
-/* What is visible was inserted, and what was inserted is found not clean: so
- * nothing up to the number read first is missed. */
+/* A visible entry was inserted, and a group with inserted entries is not clean:
+ * so nothing up to the number read first is missed. */
 void store_release_log(struct store *s)
 {
     uint64_t visible = atomic_load(&s->visible);
@@ -131,8 +134,8 @@ void store_release_log(struct store *s)
         write_log_release(s->log, MIN_OF(visible, low - 1));
 }
 
-/* What is flushed for it lets go of a segment, sooner or later; then the next
- * one is looked for. */
+/* The flush releases a segment sooner or later; then the next one is searched
+ * for. */
 void store_limit_log(struct store *s)
 {
     struct tablet_group *oldest = NULL;

@@ -106,7 +106,7 @@ struct store {
     atomic_ullong visible;      /* Readers see entries up to this number. */
     atomic_ullong freeze_epoch; /* Odd while memtables are being frozen. */
     atomic_ullong memory_bytes; /* About: in all memtables. */
-    bool closing;         /* Files stay: nobody lets go of them for good. */
+    bool closing;         /* Files stay: releasing one does not delete it. */
     atomic_bool deferred; /* Something is in memory that is in no log. */
     atomic_bool log_kept; /* A tablet was given up that needs the log. */
 
@@ -177,7 +177,8 @@ void store_unpin(struct store *s);
 
 /* --- pieces the files of this directory share ---------------------------- */
 
-/* What time it is for a read: older cells than their rules allow are hidden. */
+/* The time that a read measures ages by: older cells than their rules allow are
+ * hidden. */
 int64_t store_age_us(struct store *s);
 /* The same for a compaction, which drops them. In a tablet server that began a
  * while ago only, it makes nothing old: its clock may be wrong from the start.
@@ -199,13 +200,12 @@ MUST_CHECK int store_put_schema(struct store *s,
                                 const struct schema *schema,
                                 uint64_t generation,
                                 struct err *err);
-/* What opening and closing have in common; @s is not yet, or no more, in use.
- */
+/* Shared by opening and closing; @s is not in use. */
 struct store *store__new(struct world *world, const struct store_options *opts);
 void store__make_caches(struct store *s);
-/* Somebody let go of SSTable @number: delete it if that was the last. */
+/* A reference to SSTable @number was released: delete it if it was the last. */
 void store_drop_file(struct store *s, uint64_t number);
-/* Let go of log segments that nothing needs any more. */
+/* Release log segments that nothing needs any more. */
 void store_release_log(struct store *s);
 /* If a shared log is longer than it should be, freeze the memtable that has
  * waited longest. PRE: the write turn is not held. Parks. */

@@ -1,4 +1,7 @@
-/* Tablets: opening, retiring, and the hooks their lsm calls back. */
+/* Tablets: opening, retiring, snapshots, and the hooks their lsm calls back. A
+ * hook turns a change of a group's files into an edit of the registry, and
+ * counts references to files that tablets share.
+ */
 #include "bigtable/store/tablet.h"
 
 #include <string.h>
@@ -66,8 +69,8 @@ secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
     return write_log_sync(s->log, err);
 }
 
-/* What the log would tell of clients and of time, if it had to keep what is in
- * SSTables. */
+/* The done changes and the newest stamp, which the log will not keep for
+ * entries that are in SSTables. */
 static void put_memory(const struct tablet *t, struct buf *edit)
 {
     struct buf done = BUF_INIT;
@@ -275,14 +278,17 @@ void tablet_set_options(struct tablet *t, const struct schema *schema)
 
 struct tablet *tablet_ref(struct tablet *t)
 {
-    atomic_fetch_add(&t->references, 1);
+    unsigned before = atomic_fetch_add(&t->references, 1);
+    PRE(before > 0);
     return t;
 }
 
 void tablet_unref(struct tablet *t)
 {
-    if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+    unsigned before = t ? atomic_fetch_sub(&t->references, 1) : 0;
+    if (!t || before > 1)
         return;
+    INVARIANT(before == 1);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         close_group(t->store, t->groups[i]);
     table_part_unref(t->table);

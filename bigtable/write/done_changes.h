@@ -6,7 +6,7 @@
  * numbers. With them goes the session's floor: the client has been told, or has
  * given up to be told, what became of all changes below it.
  *
- * What is kept of a change stays with its row. It goes into the log with the
+ * The record of a change stays with its row. It goes into the log with the
  * mutation, is in memory as soon as the mutation is, and is written down with
  * each minor compaction beside the tablet's files (edit_put_done()). So it is
  * there after a crash, a move, a split, a merge and a recovery. It is given up
@@ -20,7 +20,7 @@
  *               that were not made, changes that were
  *     answer  = sequence answer:lslice
  *
- * Threads: any. What parks says so.
+ * Threads: any.
  *
  * Invariants
  *     INV-1  No change below the floor of its session is begun.
@@ -72,7 +72,7 @@ MUST_CHECK int done_changes_begin(struct done_changes *d,
                                   size_t count,
                                   enum change_state *states,
                                   struct err *err);
-/* What was begun was made, and so noted, or will not be. */
+/* A change that was begun was made and noted, or will not be made. */
 void done_changes_end(struct done_changes *d,
                       uint64_t session,
                       const uint64_t *sequences,

@@ -16,12 +16,12 @@
 #include "bigtable/write/write_queue.h"
 #include "bigtable/write/writer.h"
 
-/* A group ends when it has so many bytes, so that the first of it does not wait
- * for ever; a small leader takes less, for its own sake. */
+/* A group ends at this size, so that its first writer does not wait for ever; a
+ * small leader takes less, for its own sake. */
 #define GROUP_BYTES_MAX ((size_t)1 << 20)
-/* The disk takes so many in about the time that a sync costs anyway. With more
- * in one group all that is under way would be in it, and nobody had anything to
- * do while it waits: two that take turns keep everybody busy. */
+/* The disk takes this many bytes in about the time of a sync. A larger group
+ * would hold all writers, and the CPUs would idle while it waits: two groups
+ * that take turns keep them busy. */
 #define GROUP_OVERLAPPING_BYTES_MAX ((size_t)560 << 10)
 /* Where the log has one at a time, what a sync costs is shared by more. */
 #define GROUP_SYNCED_BYTES_MAX  ((size_t)1120 << 10)
@@ -120,9 +120,10 @@ static void number_group(struct store *s, struct write_group *g)
                 q->last_sequence, memory_order_relaxed);
     }
     g->last_sequence = q->last_sequence;
+    POST(g->last_sequence >= atomic_load(&s->visible));
 }
 
-/* What the log gets of @g. */
+/* The records of @g for the log. */
 static size_t make_records(const struct write_group *g,
                            struct log_record records[GROUP_COUNT_WRITERS_MAX])
 {
@@ -138,7 +139,7 @@ static size_t make_records(const struct write_group *g,
     return count;
 }
 
-/* The log has begun on @g, which overlaps: let the next leader go on. */
+/* The log has begun on @g, which overlaps: let the next leader begin. */
 static void hand_over(struct write_queue *q, const struct write_group *g)
 {
     mutex_lock(&q->lock);
@@ -206,7 +207,7 @@ static void ask_for_mutation(const struct writer *w, size_t i)
         __builtin_prefetch(ops->data + at);
 }
 
-/* What was put into one tablet after the other. */
+/* The memory taken in a tablet by consecutive writes. */
 struct written {
     struct tablet *tablet; /* NULL: none yet. */
     uint64_t rows;
@@ -242,6 +243,7 @@ static void insert_writer(struct store *s, const struct writer *w)
         in.bytes += row.len + m->ops.len;
         resolved += m->count;
     }
+    INVARIANT(sequence == w->sequence + w->op_count);
     write_group_meter_rows(&in);
     if (w->table->done)
         done_changes_note(w->table->done, w->mutations, w->count);
@@ -307,6 +309,7 @@ begin_group(struct store *s, struct writer *self, struct write_group *g)
     let_others_join(q, self);
     while (!may_begin(s, self, writes_max))
         cond_wait(&q->ended, &q->lock);
+    INVARIANT(q->head == self); /* The head leads. */
     write_group_gather(q, writes_max, g);
     g->overlaps = g->sync && writes_max > 1;
     *q->last_group = g;
@@ -337,12 +340,15 @@ static void
 end_group(struct write_queue *q, struct write_group *g, struct writer *self)
 {
     struct writer *w = g->first;
+    PRE(q->groups == g);
+    PRE(q->group_under_way > 0);
     if (!g->overlaps)
         write_queue__leave(q, g->last);
     q->groups = g->next;
     if (!q->groups)
         q->last_group = &q->groups;
     q->group_under_way--;
+    INVARIANT((q->groups == NULL) == (q->group_under_way == 0));
     while (w) {
         struct writer *next = next_in(g, w);
         w->done = true;

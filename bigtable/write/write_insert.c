@@ -47,7 +47,7 @@ void write_freeze_full(struct store *s, const struct tablet *t)
         struct tablet_group *g = t->groups[i];
         if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
             continue;
-        skip_batch_end(s->queue.batch); /* A replay's goes on. */
+        skip_batch_end(s->queue.batch); /* A replay's continues. */
         tablet_group_freeze(g, atomic_load(&g->last_sequence));
         any = true;
     }

@@ -1,4 +1,6 @@
-/* Group commit: see write_queue.h. */
+/* Group commit: see write_queue.h. Queueing, waiting for the lead, the write
+ * turn, and writes with retries; the work of a leader is in write_group.c.
+ */
 #include "bigtable/write/write_queue.h"
 
 #include "base/core/hash.h"
@@ -53,6 +55,7 @@ static struct writer *take_writer(struct write_queue *q)
 
 static void give_writer(struct write_queue *q, struct writer *w)
 {
+    PRE(!w->view);
     mutex_lock(&q->lock);
     w->next = q->spare;
     q->spare = w;
@@ -62,6 +65,7 @@ static void give_writer(struct write_queue *q, struct writer *w)
 /* PRE: the lock is held. */
 static void write_queue_enqueue(struct write_queue *q, struct writer *w)
 {
+    INVARIANT((q->head == NULL) == (q->tail == NULL));
     w->next = NULL;
     w->done = false;
     if (q->tail)
@@ -95,6 +99,7 @@ static bool wait_for_turn(struct write_queue *q, struct writer *w)
  * leader. PRE: the lock is held. */
 void write_queue__leave(struct write_queue *q, struct writer *last)
 {
+    PRE(q->head);
     q->head = last->next;
     if (q->head)
         cond_signal(&q->head->woken);
@@ -116,6 +121,7 @@ void write_turn_take(struct store *s, struct writer **turn)
     if (!wait_for_turn(&s->queue, w))
         PANIC("an exclusive writer was written for");
     await_groups(&s->queue);
+    INVARIANT(s->queue.head == w);
     mutex_unlock(&s->queue.lock);
     s->queue.turn_began_ns = world_mono_ns(s->world);
     *turn = w;
@@ -327,6 +333,7 @@ void write_queue_raise(struct store *s, uint64_t sequence)
 {
     struct writer *turn;
     write_turn_take(s, &turn);
+    INVARIANT(atomic_load(&s->visible) <= s->queue.last_sequence);
     if (sequence > s->queue.last_sequence) {
         s->queue.last_sequence = sequence;
         atomic_store(&s->visible, sequence);
@@ -345,6 +352,7 @@ uint64_t write_turn_stamp_many(struct store *s, uint64_t count)
     struct writer *turn;
     uint64_t first;
     uint64_t sequence;
+    PRE(count > 0);
     write_turn_take(s, &turn);
     first = s->queue.last_sequence + 1;
     sequence = s->queue.last_sequence += count;

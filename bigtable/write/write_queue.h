@@ -67,7 +67,7 @@ struct write_queue {
     atomic_ullong *stamps;    /* Last sequence written, by hash of the row. */
     struct buf key;           /* Scratch of the group that ends, */
     struct skip_batch *batch; /* and what it inserts. */
-    /* What made writers wait, how often, and for how long in all: */
+    /* The causes of writers' waits, how often and how long in all: */
     atomic_ullong stall_count; /* memory, */
     atomic_ullong stall_us;
     atomic_ullong sync_count; /* the disk, for synced writes, */
@@ -126,7 +126,7 @@ void store_write_all(struct store *s,
 void write_queue_raise(struct store *s, uint64_t sequence);
 
 /* The slot that writes to @row (a plain name) stamp: the number of the last
- * one's last entry, or of a later one that shares the slot. Whoever sees
+ * one's last entry, or of a later one that shares the slot. A reader that sees
  * numbers up to N finds it no lower than that of any write up to N. Any thread.
  */
 const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row);

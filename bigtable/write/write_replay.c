@@ -1,4 +1,5 @@
-/* What a log holds, put into memtables again: see write_queue.h. */
+/* Putting the mutations of a log into memtables again. Entries that are in
+ * tables already are skipped, so that a replay may be repeated. */
 #include "base/core/coding.h"
 #include "base/core/macros.h"
 #include "bigtable/lsm/skip_batch.h"

@@ -1,4 +1,6 @@
-/* Preparing batches for the leader, outside the write turn. */
+/* Preparing batches for the leader, outside the write turn: checks, families
+ * and the bytes of the record. The stamp alone is filled in under the turn.
+ */
 #include "bigtable/write/writer.h"
 
 #include "base/core/coding.h"
@@ -109,7 +111,7 @@ static int writer_resolve(struct writer *w,
     return 0;
 }
 
-/* What @m is to its client. */
+/* Append the client's change that @m belongs to. */
 static char *put_change(char *p, const struct quarry_mutation *m)
 {
     put_le64(p, m->session);

@@ -25,7 +25,7 @@
 
 struct table_part_view;
 
-/* What an operation's family name means. */
+/* The family that an operation's name stands for. */
 struct resolved {
     family_id family;
     uint16_t group; /* Index of its group. */
@@ -51,7 +51,7 @@ struct writer {
     const struct write_condition *condition; /* Borrowed; NULL: none. */
     uint64_t sequence;                       /* Of the first operation. */
     struct buf resolved; /* struct resolved, one for each operation. */
-    struct buf payload;  /* What `parts` point to, but for large operations. */
+    struct buf payload;  /* The target of `parts`, but for large operations. */
     struct buf parts;    /* struct slice: the record. */
     struct buf cuts;     /* struct cut: where `parts` will be cut. */
     struct buf stamped;  /* size_t: where in `payload` a stamp stands. */
