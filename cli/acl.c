@@ -1,4 +1,7 @@
-/* quarry acl show, grant, revoke, set: who may do what with a table. */
+/* quarry acl show, grant, revoke, set: the rights to tables. The master keeps
+ * them; with --path they are rights to files (acl_path.c), with --role the
+ * members of roles (acl_role.c).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -186,8 +189,8 @@ const struct command acl_commands[] = {
     {.name = "acl revoke",
      .arguments = "TABLE RIGHT PRINCIPALS",
      .summary = "Take a right away",
-     .details = RIGHTS_TEXT " Tablet servers heed it as soon as\nthey hear of "
-                            "it, mostly at once.",
+     .details = RIGHTS_TEXT " Tablet servers apply it as soon as\nthey "
+                            "learn of it, mostly at once.",
      .examples = "quarry acl revoke webtable write indexer --family anchor",
      .words_min = 2,
      .words_max = 3,

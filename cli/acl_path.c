@@ -1,4 +1,6 @@
-/* Rights by path: calls of the namenode, which keeps them with the files. */
+/* Rights by path: calls of the namenode, which keeps them with the files, so
+ * that they move and go with them.
+ */
 #include "cli/acl_path.h"
 
 #include <stdio.h>

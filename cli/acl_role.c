@@ -1,4 +1,6 @@
-/* Roles: kept by the master, in the policy of the cluster. */
+/* Roles: named sets of principals, kept by the master in the policy of the
+ * cluster, so that a grant to a role needs no change when people come and go.
+ */
 #include "cli/acl_role.h"
 
 #include <string.h>
@@ -60,7 +62,7 @@ static int show_roles(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
-/* What a verb expects behind it. */
+/* The words that follow each verb. */
 static const struct verb {
     const char *name;
     size_t words;

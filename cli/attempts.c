@@ -20,7 +20,7 @@
 struct attempts {
     char *const *words;
     struct rpc_security *security; /* NULL: not read. */
-    const char *principal;         /* Whose job it is; NULL: nobody's. */
+    const char *principal;         /* The owner of the job; NULL: none. */
     struct quarry_options store;
 };
 

@@ -1,4 +1,6 @@
-/* quarry put, get, delete, incr, check-and-put: one row at a time. */
+/* quarry put, get, delete, incr, check-and-put: one row at a time. Each is one
+ * call of the library, so that its atomicity is that of the table.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Lines of TSV, JSON and CSV into cells. */
+/* Lines of TSV, JSON and CSV into cells. A line with an error is reported by
+ * file and line number; the bytes of text are those that printing escapes.
+ */
 #include "cli/cell_file.h"
 
 #include <inttypes.h>

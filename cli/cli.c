@@ -1,4 +1,6 @@
-/* The open store and the reports all commands share. */
+/* The open store and the reports that all commands share. Errors are printed
+ * here once, as "quarry: what: why (what to do)", whatever the command.
+ */
 #include "cli/cli.h"
 
 #include <errno.h>

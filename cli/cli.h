@@ -1,4 +1,4 @@
-/* What all commands share: the target, the format, the open store.
+/* The context of a command: target, format, open store.
  *
  * Threads: one. The store is opened by the first command that needs it and
  * stays open until cli_close(), so that the shell opens it once.

@@ -1,4 +1,7 @@
-/* quarry cluster: a cluster of several processes on this machine. */
+/* quarry cluster: a cluster of several processes on this machine, for trying
+ * things out and for tests. Each node is a directory with a configuration, so
+ * that its processes can also be started by hand.
+ */
 #define _GNU_SOURCE
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* The text of a node's status, taken apart. */
+/* Parsing of the text of a node's status. Values may be quoted; slices borrow
+ * from the text.
+ */
 #include "cli/cluster_answers.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What the nodes of a cluster were asked and have answered, and the two ways of
- * printing it. Private to `quarry cluster`.
+/* Questions to the nodes of a cluster, their answers, and the two ways of
+ * printing these. Private to `quarry cluster`.
  */
 #ifndef CLI_CLUSTER_ANSWERS_H
 #define CLI_CLUSTER_ANSWERS_H
@@ -19,7 +19,7 @@
 /* It runs, as far as is known. */
 #define QUESTION_PID_UNKNOWN ((pid_t)-1)
 
-/* What is asked of a node. */
+/* The question to one node. */
 struct question {
     const struct cluster_node *node;
     pid_t pid; /* 0: it does not run. */
@@ -33,7 +33,7 @@ struct question {
 /* Nodes that are asked at most. */
 #define INQUIRY_NODES_MAX 512
 
-/* What is asked of all, and of the file system. */
+/* The questions to all nodes, and to the file system. */
 struct inquiry {
     struct cli *cli;
     const struct cluster *cluster; /* NULL: one that is known by addresses. */
@@ -51,10 +51,10 @@ struct inquiry {
 /* "down", "silent" (no answer in time) or "up". */
 const char *question_state(const struct question *q);
 
-/* What was answered, piece by piece: one line about the process, then one a
- * role, "ROLE: key=value key="value with spaces" …". All borrowed. */
+/* Parts of the answer: one line about the process, then one a role, "ROLE:
+ * key=value key="value with spaces" …". All borrowed. */
 struct slice answer_up(const struct question *q); /* For how long, in µs. */
-/* What the line about the process says of @key. */
+/* The value of @key in the line about the process. */
 struct slice answer_about(const struct question *q, const char *key);
 /* The next role: its name and its pairs. *@rest: answer_roles() at first. */
 struct slice answer_roles(const struct question *q);

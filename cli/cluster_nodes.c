@@ -1,4 +1,7 @@
-/* Directories, configuration and processes of a cluster on loopback. */
+/* Directories, configuration and processes of a cluster on loopback. Ports are
+ * chosen free and written down; a node's process is found by the lock on its
+ * directory, so that no stale pid is ever signalled.
+ */
 #define _GNU_SOURCE
 
 #include "cli/cluster_nodes.h"
@@ -316,7 +319,7 @@ int cluster_create(struct world *w,
 
 /* --- processes ----------------------------------------------------------- */
 
-/* Who holds the lock on the node's directory. */
+/* The process that holds the lock on the node's directory. */
 pid_t cluster_node_pid(const struct cluster_node *n)
 {
     struct flock who = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

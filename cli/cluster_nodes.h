@@ -17,7 +17,7 @@
 struct world;
 
 #define CLUSTER_NODES_MAX 32
-/* Nodes with lock servers and namenodes: the first so many. */
+/* Nodes with lock servers and namenodes: at most this many, the first ones. */
 #define CLUSTER_CELL_MAX 5
 
 struct cluster_node {

@@ -1,4 +1,6 @@
-/* Knocking at the addresses of a cluster, see cluster_reach.h. */
+/* Connects to the addresses of a cluster to tell which of them answer, see
+ * cluster_reach.h. All at once, because a dead one answers only by its timeout.
+ */
 #define _GNU_SOURCE
 
 #include "cli/cluster_reach.h"

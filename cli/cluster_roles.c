@@ -1,4 +1,6 @@
-/* All that the nodes say of their roles, as a table of one row each. */
+/* The status of all roles of all nodes, as a table of one row each: the long
+ * form of `quarry cluster status`.
+ */
 #include "cli/cluster_answers.h"
 #include "cli/table_printer.h"
 

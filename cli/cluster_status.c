@@ -1,4 +1,7 @@
-/* Asking the nodes of a cluster. */
+/* Calls to the nodes of a cluster for their status, in parallel, each with a
+ * short timeout: a status with a dead node must not take longer than one
+ * without.
+ */
 #include "cli/cluster_status.h"
 
 #include <stdio.h>
@@ -16,7 +19,7 @@
 #include "cli/remote.h"
 #include "cli/server_host.h"
 
-/* Who does not answer in time is told as such. */
+/* A node that does not answer in this time is shown as silent. */
 #define STATUS_US UINT64_C(1000000)
 #define FILES_US  UINT64_C(2000000)
 
@@ -218,7 +221,7 @@ add_address(struct inquiry *i, struct cluster_node *nodes, struct slice address)
         (struct question){.node = node, .pid = QUESTION_PID_UNKNOWN};
 }
 
-/* What they say of themselves. */
+/* Name the nodes by their own answers. */
 static size_t name_nodes(struct inquiry *i, struct cluster_node *nodes)
 {
     size_t answered = 0;

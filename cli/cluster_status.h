@@ -1,4 +1,4 @@
-/* What the nodes of a cluster on loopback say of themselves.
+/* The status of the nodes of a cluster on loopback.
  *
  * Threads: one; each function runs a loop of its own.
  */

@@ -1,4 +1,6 @@
-/* What a user wants to know of a cluster at a glance. */
+/* The short form of `quarry cluster status`: a few lines from which a user sees
+ * whether the cluster is well, and if not, what to do.
+ */
 #include <stdio.h>
 
 #include "base/core/text.h"
@@ -10,7 +12,7 @@ static const struct sheet_column columns[] = {
     {"up", SHEET_AGE},        {"tablets", SHEET_TEXT}, {"chunks", SHEET_TEXT},
     {"attempts", SHEET_TEXT}, {"leads", SHEET_TEXT},   {"health", SHEET_TEXT}};
 
-/* What is gathered from the roles of one node. */
+/* Figures from the roles of one node. */
 struct glance {
     struct slice tablets;
     struct slice chunks;

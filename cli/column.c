@@ -1,4 +1,6 @@
-/* Reading "family:qualifier" and "family:qualifier=value". */
+/* Parsing of "family:qualifier" and "family:qualifier=value". Escapes are
+ * decoded, so that printed columns can be given as arguments.
+ */
 #include "cli/column.h"
 
 #include <string.h>

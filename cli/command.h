@@ -1,10 +1,10 @@
-/* What a command is, and how its arguments are read.
+/* A command, and how its arguments are read.
  *
  * Each file of a command family exports an array of struct command that ends
  * with a NULL name; main.c knows the arrays. Options are the same everywhere:
  * `--name value`, `--name=value`, `-n value`, anywhere before `--`; underscores
- * in names count as hyphens. The global ones (target, format, help, quiet) are
- * taken by every command.
+ * in names count as hyphens. Every command takes the global ones (target,
+ * format, help, quiet).
  *
  * Threads: one.
  */
@@ -28,7 +28,7 @@ struct cli;
 struct option {
     const char *name;     /* "limit" for --limit; NULL ends an array. */
     char letter;          /* 'n' for -n, or 0. */
-    const char *argument; /* What help calls the value; NULL: it is a flag. */
+    const char *argument; /* The value's name in help; NULL: it is a flag. */
     const char *help;     /* NULL: another letter of an option that has it. */
 };
 

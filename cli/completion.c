@@ -1,4 +1,6 @@
-/* Completion of commands, options, tables and families. */
+/* Completion of commands, options, tables and families. The help texts of
+ * commands are the source: an argument called TABLE completes to tables.
+ */
 #include "cli/completion.h"
 
 #define _POSIX_C_SOURCE 200809L
@@ -158,7 +160,7 @@ static const struct option *option_named(const struct command *cmd,
     return NULL;
 }
 
-/* What help calls positional argument @index: "TABLE", "FILE…". */
+/* The name in help of positional argument @index: "TABLE", "FILE…". */
 static struct slice argument_at(const struct command *cmd, size_t index)
 {
     struct slice rest = slice_str(cmd->arguments);
@@ -174,7 +176,7 @@ static struct slice argument_at(const struct command *cmd, size_t index)
     return token;
 }
 
-/* What the word at the cursor is: an option's value or an argument. */
+/* The name of the word at the cursor: an option's value or an argument. */
 static struct slice meaning_of(const struct command *cmd,
                                const struct word_list *words,
                                size_t used)

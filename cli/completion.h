@@ -1,5 +1,6 @@
-/* What Tab offers in the shell: commands, options, tables, families,
- * and files of this machine where a file is meant. */
+/* Tab in the shell: completes commands, options, tables, families, and files of
+ * this machine where an argument is a file.
+ */
 #ifndef CLI_COMPLETION_H
 #define CLI_COMPLETION_H
 

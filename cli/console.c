@@ -1,4 +1,6 @@
-/* The console: which page is which, and asking the cell's nodes. */
+/* The console: dispatch of pages, and queries to the cell's nodes. Pages are
+ * plain HTML that works without scripts.
+ */
 #include "cli/console.h"
 
 #include <string.h>

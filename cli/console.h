@@ -26,7 +26,8 @@ struct buf;
 struct console;
 struct rpc_security;
 
-/* What the console asks its process. All is borrowed for the console's life. */
+/* The functions by which the console queries its process. Borrowed for the
+ * console's life. */
 struct console_source {
     void *ctx;
     /* Append the text of @what. Does not park. */
@@ -54,7 +55,7 @@ void console_close(struct console *c);
 /* --- pages, for tests too --------------------------------------------------
  */
 
-/* What is known of one node of the cell. */
+/* One node of the cell, as far as it is known. */
 struct console_node {
     const char *address;
     struct slice status; /* As SERVER_STATUS tells; empty: no answer, */

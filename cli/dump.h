@@ -18,7 +18,7 @@ struct fs;
 struct keyring;
 
 struct dump_options {
-    bool entries;   /* What is in it, one by one, instead of a summary. */
+    bool entries;   /* Print each entry instead of a summary. */
     uint64_t limit; /* Of entries; UINT64_MAX: all. */
 };
 
@@ -84,7 +84,7 @@ MUST_CHECK int dump_namenode_image(struct cli *cli,
                                    const struct dump_options *opts,
                                    struct err *err);
 
-/* What a file begins or ends with. */
+/* By the first or last bytes of a file. */
 bool is_sstable_file(struct slice tail);
 bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);

@@ -1,4 +1,6 @@
-/* quarry dump of KEYS: which data keys there are, and none of them. */
+/* quarry dump of KEYS: prints which data keys a keyring has, and never the
+ * keys.
+ */
 #include <inttypes.h>
 
 #include "base/core/buf.h"

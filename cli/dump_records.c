@@ -1,4 +1,6 @@
-/* quarry dump of a record file, as jobs write and read it. */
+/* quarry dump of a record file, as jobs write and read it. Damaged blocks are
+ * reported and skipped, as a job does.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* quarry dump of what holds a store together: manifests and log segments. */
+/* quarry dump of the files that hold a store together: manifests and log
+ * segments. It reads with the engine's own decoders, so that it shows what the
+ * engine would see.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -235,8 +238,8 @@ struct segment_totals {
     struct buf names; /* Other segments that it names. */
 };
 
-/* What a record without entries says of other segments of a tablet server's
- * log: which there were, with their bytes, or which one follows. */
+/* Print the names in a record without entries of a tablet server's log: the
+ * other segments with their bytes, or the one that follows. */
 static void put_names(struct slice payload, struct buf *out)
 {
     struct cursor list;

@@ -1,4 +1,6 @@
-/* quarry dump of an SSTable (SSTable). */
+/* quarry dump of an SSTable: footer, index, filters and statistics, and with
+ * --entries the cells in order.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

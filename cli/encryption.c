@@ -1,4 +1,7 @@
-/* quarry encryption: keys of what a directory, or a cluster's tables, store. */
+/* quarry encryption: keys of the data that a directory, or a cluster's tables,
+ * store. Data keys are encrypted by master keys; rotating a master key rewrites
+ * only KEYS.
+ */
 #include "bigtable/store/encryption.h"
 
 #include <inttypes.h>
@@ -20,8 +23,8 @@
 #include "gfs-lite/gfs.h"
 
 #define KEYS_NAME "KEYS"
-/* Whoever has the store open holds all of its directory: what is locked against
- * other changes of KEYS lies in one of its own. */
+/* A process that has the store open locks its whole directory; changes of KEYS
+ * are locked against each other in a directory of their own. */
 #define KEYS_LOCK_DIR  "keys"
 #define KEYS_LOCK_NAME KEYS_LOCK_DIR "/LOCK"
 

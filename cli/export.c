@@ -1,4 +1,6 @@
-/* quarry export: rows of a table into a file. */
+/* quarry export: rows of a table into a file, in the formats that `quarry load`
+ * and `quarry put --file` read back.
+ */
 #include "mapreduce/ingest/export.h"
 
 #include <errno.h>

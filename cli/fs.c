@@ -1,5 +1,6 @@
 /* quarry fs …: the file system from the command line, with the verbs that users
- * of `hdfs dfs` know. What the commands are, and on which file system they run.
+ * of `hdfs dfs` know. This file has the table of commands and opens the file
+ * system they run on.
  */
 #include "cli/fs.h"
 
@@ -116,7 +117,7 @@ static const struct option rm_options[] = {
 };
 
 static const struct option tail_options[] = {
-    {"bytes", 'c', "N", "so many from the end (1024)"},
+    {"bytes", 'c', "N", "this many from the end (1024)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -263,8 +264,8 @@ const struct command fs_commands[] = {
      .arguments = "OWNER PATH…",
      .summary = "Give files to another owner",
      .details =
-         "What the owner before has given rights to is closed again. The "
-         "owner may, and\nadministrators.",
+         "Rights that the old owner has given are removed. The owner may,\n"
+         "and administrators.",
      .examples = "quarry fs chown -R bob /users/ann/old",
      .words_min = 2,
      .words_max = WORDS_ANY,
@@ -299,8 +300,8 @@ const struct command fs_commands[] = {
      .arguments = "[PATH]",
      .summary = "List files with too few copies; fails if any byte is lost",
      .details =
-         "Exit status 1 if a chunk has no copy at all. What has fewer\ncopies "
-         "than it should is copied by itself.",
+         "Exit status 1 if a chunk has no copy at all. Chunks with\nfewer "
+         "copies than they should have are copied automatically.",
      .examples = "quarry fs fsck /",
      .words_max = 1,
      .options = {remote_options},

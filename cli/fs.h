@@ -1,4 +1,4 @@
-/* What the files of `quarry fs` share. */
+/* Shared by the files of `quarry fs`. */
 #ifndef CLI_FS_H
 #define CLI_FS_H
 

@@ -1,4 +1,6 @@
-/* quarry fs: bytes in and out. */
+/* quarry fs: bytes in and out (cat, head, tail, put, get). Copies go through a
+ * buffer of fixed size and appear under their names when they are complete.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

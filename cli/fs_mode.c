@@ -1,4 +1,6 @@
-/* Modes of files, in letters and digits. */
+/* Modes of files, in letters and digits, as chmod(1) takes them. There are no
+ * groups: "g" is refused with a hint to roles.
+ */
 #include "cli/fs_mode.h"
 
 #include <string.h>

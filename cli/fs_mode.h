@@ -19,7 +19,7 @@
 #define FS_MODE_BYTES 9
 
 void fs_mode_put(uint32_t mode, bool is_directory, char out[FS_MODE_BYTES]);
-/* What @text makes of *@mode. ERR_INVALID says which forms there are. */
+/* Apply @text to *@mode. ERR_INVALID names the accepted forms. */
 MUST_CHECK int
 fs_mode_change(const char *text, uint32_t *mode, struct err *err);
 

@@ -1,4 +1,6 @@
-/* quarry fs: names and what is known of them. */
+/* quarry fs: names (ls, stat, mv, rm, mkdir, du, quota). A cluster counts
+ * directories itself; a local directory is walked.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -123,7 +125,8 @@ static int visit_sum(void *ctx, const struct fs_entry *e, struct err *err)
     return code;
 }
 
-/* What is at and below @e: a cluster has said it, a directory is walked. */
+/* Add up the sizes at and below @e: a cluster has counted them, a directory is
+ * walked. */
 static int
 sum_up(struct fs *fs, const struct fs_entry *e, struct sum *s, struct err *err)
 {
@@ -408,7 +411,7 @@ static int print_quota(const struct fs_command *c,
     return 0;
 }
 
-/* What is not given stays as it is; nothing given shows both. */
+/* Values that are not given stay as they are; without any, both are printed. */
 static int fs_names_quota(const struct fs_command *c, struct err *err)
 {
     const char *bytes_text = args_value(c->args, "bytes");

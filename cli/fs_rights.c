@@ -1,5 +1,5 @@
-/* quarry fs: owners and modes. What is done to a tree is done to one name after
- * the other, as its caller may.
+/* quarry fs: owners and modes. A change of a tree is one change for each name,
+ * as far as the caller may make it.
  */
 #include <string.h>
 
@@ -229,7 +229,7 @@ static int visit_long(void *ctx,
     return 0;
 }
 
-/* What is in a directory, or the file. */
+/* The entries of a directory, or the file itself. */
 static int
 list_path(const struct tree_walk *w, const char *path, struct err *err)
 {

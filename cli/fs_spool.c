@@ -1,4 +1,6 @@
-/* Copies of the file system's files. */
+/* Temporary local copies of files of the file system, for readers that need to
+ * seek or to map a file. Removed when the command ends.
+ */
 #include "cli/fs_spool.h"
 
 #include <errno.h>

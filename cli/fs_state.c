@@ -1,4 +1,6 @@
-/* quarry fs: the state of the cluster's file system. */
+/* quarry fs: the state of the cluster's file system (status, check, leave):
+ * figures of the namenode, files with too few copies, and chunk servers.
+ */
 #include <stdio.h>
 
 #include "base/core/arena.h"

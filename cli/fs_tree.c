@@ -1,4 +1,6 @@
-/* quarry fs: whole trees in, out and across. */
+/* quarry fs: whole trees in, out and across. Files are copied one after the
+ * other; the first error ends the copy and names the file.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dirent.h>

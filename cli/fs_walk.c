@@ -1,4 +1,6 @@
-/* Walking directories, and patterns: see fs_walk.h. */
+/* Walking directories, and patterns: see fs_walk.h. Patterns are matched part
+ * by part, so that only directories that can match are listed.
+ */
 #include "cli/fs_walk.h"
 
 #include <fnmatch.h>

@@ -1,4 +1,6 @@
-/* The overview of all commands and the page of each, in one shape. */
+/* The overview of all commands and the page of each, in one shape, from the
+ * tables of commands: no help text exists twice.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -15,7 +17,7 @@
 /* Lines are folded there, or where a narrower terminal ends. */
 #define FOLD_COLUMN 80
 
-/* What belongs together in the overview, by the first command of each part. */
+/* The parts of the overview, each by its first command. */
 static const struct {
     const char *first;
     const char *title;
@@ -27,7 +29,7 @@ static const struct {
     {"fs ls", "Files of a cluster"}, {"bench tables", "About quarry"},
 };
 
-/* What reaches over @column has the line alone. */
+/* A text longer than @column gets a line of its own. */
 static void pad_to(struct buf *out, size_t used, size_t column)
 {
     if (used >= column) {

@@ -1,4 +1,6 @@
-/* quarry import warc|csv|jsonl|access-log: the outside's files into tables. */
+/* quarry import warc|csv|jsonl|access-log: files from outside into tables. This
+ * file reads options and reports; mapreduce/ingest parses and writes.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -211,7 +213,7 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
     put_count_of(&b, rows_there(r), rows_there(r) == 1 ? "row" : "rows");
     if (b.len == 0)
         buf_append_str(&b, "nothing");
-    /* What was read and not flushed is lost with the failure. */
+    /* Input that was read and not flushed is lost with the failure. */
     if (failed)
         buf_append_str(&b, " before it failed; ");
     else
@@ -302,7 +304,7 @@ static void on_progress(void *ctx, const struct ingest_progress *p)
     buf_close(&extra);
 }
 
-/* What was read until then is in the table all the same. */
+/* Rows read before the end are in the table nevertheless. */
 static bool is_stored(int code, const struct ingest_report *r)
 {
     return code == ERR_CANCELLED || code == ERR_CORRUPT || r->refused_count;

@@ -1,4 +1,6 @@
-/* Inputs of imports. */
+/* Inputs of imports. Pipes and files of the file system are copied to a
+ * temporary file first, because parsers seek and read in parallel.
+ */
 #define _XOPEN_SOURCE 700
 
 #include "cli/import_input.h"

@@ -1,6 +1,6 @@
-/* What an import reads: files of this machine, and what is none and is copied
- * into a temporary file first: standard input ("-"), pipes, and files of the
- * cluster's or directory's own file system ("fs:/crawl/a.warc.gz").
+/* Inputs of an import: files of this machine, and inputs that are copied into a
+ * temporary file first: standard input ("-"), pipes, and files of the cluster's
+ * or directory's own file system ("fs:/crawl/a.warc.gz").
  *
  * Threads: one.
  */
@@ -28,7 +28,7 @@ MUST_CHECK int import_input_open(struct cli *cli,
                                  struct err *err);
 void import_input_close(struct import_input *in);
 
-/* What the user called @path. Borrowed. */
+/* The user's name for @path. Borrowed. */
 const char *import_input_name(const struct import_input *in, const char *path);
 
 #endif /* CLI_IMPORT_INPUT_H */

@@ -1,4 +1,6 @@
-/* quarry dump, check: what lies on the disk. */
+/* quarry dump, check: files as they are on the disk. The format is detected
+ * from the first and last bytes, and each has a file of its own (dump_*.c).
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

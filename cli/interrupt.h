@@ -14,8 +14,8 @@
 /* From now on the first Ctrl-C only sets the flag; the second one ends the
  * process. The flag is the process's: there is one terminal. */
 const atomic_bool *interrupt_watch(void);
-/* The same for the shell, which goes on after a Ctrl-C: it clears the flag, and
- * interrupt_read() ends. */
+/* The same for the shell, which continues after a Ctrl-C: it clears the flag,
+ * and interrupt_read() ends. */
 const atomic_bool *interrupt_watch_shell(void);
 /* read(), or EINTR if there was a Ctrl-C since interrupt_watch_shell(), however
  * long before the call. */

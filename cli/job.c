@@ -1,4 +1,4 @@
-/* quarry job …: the commands, and the catalogue of jobs. */
+/* quarry job …: the table of commands, and the catalogue of ready-made jobs. */
 #include "cli/job.h"
 
 #include <stdio.h>
@@ -169,7 +169,7 @@ const struct command job_commands[] = {
      .run = job_run_counters},
     {.name = "job resume",
      .arguments = "ID",
-     .summary = "Go on with a job whose process has died",
+     .summary = "Continue a job whose process has died",
      .details =
          "Tasks that were done are not repeated. Possible until another\n"
          "job writes the same outputs, for a week at most.",

@@ -17,7 +17,7 @@ struct args;
 struct cli;
 struct job_entry;
 
-/* What the options of one `job run` borrow. */
+/* Memory that the options of one `job run` borrow. */
 struct job_command {
     struct cli *cli;         /* Borrowed. */
     const struct args *args; /* Borrowed. */

@@ -203,7 +203,7 @@ static bool has_reduced(const struct job_summary *s)
     return false;
 }
 
-/* What a local run would have reported. */
+/* The report that a local run would have made. */
 static struct mr_report *report_of(struct job_summary *s)
 {
     struct mr_report *r = mem_zalloc(1, sizeof(*r));
@@ -283,7 +283,7 @@ job_cell_finish(struct job_command *c, struct slice json, struct err *err)
 
 static int job_cell_report_left(const char *id, struct err *err)
 {
-    err_set(err, ERR_CANCELLED, "the job goes on without this command");
+    err_set(err, ERR_CANCELLED, "the job continues without this command");
     err_hint(err, "see: quarry job status %s; to stop it: quarry job kill %s",
              id, id);
     return ERR_CANCELLED;

@@ -1,4 +1,6 @@
-/* quarry job list, history, status, counters, kill: what was run and runs. */
+/* quarry job list, history, status, counters, kill: past and present runs, from
+ * the job master of a cluster or the history files of a directory.
+ */
 #include "mapreduce/job_history.h"
 
 #include <inttypes.h>

@@ -62,7 +62,8 @@ const struct option job_run_options[] = {
     {"keep-work", 0, NULL, "leave the job's work files"},
     {"skip-max", 0, "N", "records and damaged places to skip at most (16)"},
     {"no-skip", 0, NULL, "fail rather than skip any"},
-    {"timeout", 0, "TIME", "end a task that reads no record for so long (10m)"},
+    {"timeout", 0, "TIME",
+     "end a task that reads no record for this time (10m)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -271,7 +272,7 @@ void job_run_progress(void *ctx, const struct mr_progress *p)
     buf_close(&extra);
 }
 
-/* What the job noted, but for what @err is going to say. */
+/* Print the job's notes, except what @err is going to say. */
 void job_run_notes(const struct mr_report *r, const struct err *err)
 {
     size_t shown = 0;

@@ -1,4 +1,6 @@
-/* Lines out of large reads. */
+/* Lines out of large reads, without copying: a line borrows the buffer, and
+ * only the rest at its end is moved before the next read.
+ */
 #include "cli/line_reader.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* quarry load: rows that are in order, into a table as files of its own. */
+/* quarry load: sorted rows into a table as SSTables of their own (bulk load),
+ * without passing through log and memtable.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,8 +193,8 @@ const struct command load_commands[] = {
          "is in µs since 1970; empty, it is the time of the load. Rows must\n"
          "ascend, over all files in their order (LC_ALL=C sort). \"-\" is\n"
          "standard input.\n\n"
-         "What `quarry export` writes is read too, in each of its formats,\n"
-         "told by the first line: TSV, JSON lines, CSV. It gives the same\n"
+         "Files that `quarry export` writes are read too; the first line\n"
+         "tells the format: TSV, JSON lines, CSV. It gives the same\n"
          "cells: a table is restored by making it again and loading its\n"
          "export.\n\n"
          "Nothing goes through the log: this is the fastest way to fill a\n"

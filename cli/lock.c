@@ -1,4 +1,6 @@
-/* quarry lock …: the lock service from the command line. */
+/* quarry lock …: the lock service from the command line: files, locks held
+ * while a command runs, events, and access lists.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -440,7 +442,8 @@ static int lock_command_hold(struct remote *r, struct err *err)
     }
     if (!code)
         code = hold_locked(r, c, h, &expired, err);
-    if (code == ERR_CLOSED) /* Whoever does not answer is not waited for. */
+    if (code ==
+        ERR_CLOSED) /* A server that does not answer is not waited for. */
         set_deadline(r, GOODBYE_US);
     chubby_close(h);
     chubby_disconnect(c);

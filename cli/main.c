@@ -334,7 +334,7 @@ int command_run(struct cli *cli,
     int lead;
     int used;
     int r;
-    /* What was pasted into the shell. */
+    /* A line with the program's name, pasted into the shell. */
     if (cli->in_shell && argc > 1 && strcmp(argv[0], "quarry") == 0) {
         argc--;
         argv++;
@@ -369,7 +369,7 @@ static void choose_locale(void)
         setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* What was printed must have arrived, or the command failed after all. */
+/* Output that did not arrive is a failure of the command. */
 static int check_output(struct err *err)
 {
     errno = 0;

@@ -54,8 +54,8 @@ static int member_command_ask(struct remote *r,
     return cell_call(address, r->security, s->method, ASK_US, &q, view, err);
 }
 
-/* What the leader says, or else one of the others. Errors: that of the last
- * one, when nobody answers. */
+/* The leader's answer, or else that of another member. Errors: that of the last
+ * one, if none answers. */
 static int member_command_look(struct remote *r,
                                const struct service *s,
                                struct cell_view *out,
@@ -145,7 +145,7 @@ static int run_ls(struct cli *cli, const struct args *args, struct err *err)
 
 struct change {
     enum cell_verb verb;
-    const char *done; /* What is said of it. */
+    const char *done; /* The remark about it. */
 };
 
 /* The word is the number of a member, or its address. */
@@ -258,7 +258,7 @@ static int rescue_one(struct cli *cli,
         rc = replica_rescue(cli->world, buf_cstr(&name), buf_cstr(&directory),
                             masters, &others, err);
     if (rc == 0 && others)
-        cli_remark(cli, "%s: goes on without %zu others", s->name, others);
+        cli_remark(cli, "%s: continues without %zu others", s->name, others);
     else if (rc == 0)
         cli_remark(cli, "%s: has no others", s->name);
     buf_close(&name);
@@ -312,7 +312,7 @@ const struct command member_commands[] = {
      .run = run_rm},
     {.name = "member rescue",
      .arguments = "DATA",
-     .summary = "Let the last one of a cell go on alone",
+     .summary = "Let the last member of a cell continue alone",
      .details = "DATA: the directory of a node that does not run. For a cell "
                 "that has lost its majority\nfor good: what only the others "
                 "had is lost, and they must not come back with their\nold "

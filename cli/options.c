@@ -1,4 +1,6 @@
-/* Reading a command line into words and options. */
+/* Parsing of a command line into words and options, by the command's table.
+ * Unknown options are refused with the nearest known one.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* Files that appear whole, and places that are written in place. */
+/* Output files: a regular file appears under its name when it is complete;
+ * pipes and devices are written in place.
+ */
 #define _XOPEN_SOURCE 700
 
 #include "cli/output_file.h"

@@ -1,4 +1,6 @@
-/* The pager as a child that reads from a pipe, with signals kept from us. */
+/* The pager as a child process that reads from a pipe, with terminal signals
+ * kept from this process: Ctrl-C belongs to the pager while it runs.
+ */
 #define _GNU_SOURCE /* pipe2, environ */
 
 #include "cli/pager.h"
@@ -23,7 +25,7 @@
  * cleared at the end. */
 #define PAGER_DEFAULT "less -FRX"
 
-/* What a shell ends with when it does not find or cannot run a command. */
+/* The status of a shell that does not find or cannot run a command. */
 #define EXIT_NOT_RUN 126
 
 /* Ctrl-C and Ctrl-\ reach all processes of the terminal; a pager that was left
@@ -34,7 +36,7 @@ struct kept {
     struct sigaction before[ARRAY_LEN(kept_signals)];
 };
 
-/* What to run; NULL: nothing. */
+/* The command to run; NULL: none. */
 static const char *pager_command(void)
 {
     const char *pager = getenv("PAGER");

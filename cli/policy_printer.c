@@ -1,4 +1,6 @@
-/* Rights and quotas, printed. */
+/* Rights and quotas as sheets, one row a principal and right, so that they can
+ * be sorted and cut by other tools.
+ */
 #include "cli/policy_printer.h"
 
 #include <stdio.h>

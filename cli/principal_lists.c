@@ -1,4 +1,6 @@
-/* Lists of the cluster, which the master is asked for twice a second. */
+/* Lists of administrators and roles, queried from the master twice a second by
+ * a fiber. Readers use the last answer and never wait.
+ */
 #include "cli/principal_lists.h"
 
 #include "base/core/buf.h"

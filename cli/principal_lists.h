@@ -1,8 +1,7 @@
-/* What lists of the cluster say of principals, for a role of this process that
- * must not wait for it: who its administrators are, and who is in which role.
- * Asked of the master twice a second; while that does not answer, what it said
- * last counts, and before it has said anything nobody is an administrator and
- * there are no roles.
+/* The cluster's lists of administrators and roles, for a role of this process
+ * that must not wait for them. Queried from the master twice a second; while it
+ * does not answer, its last answer counts, and before the first nobody is an
+ * administrator and there are no roles.
  *
  * Threads: one loop.
  */

@@ -1,4 +1,6 @@
-/* Bars on a terminal, lines in a log. */
+/* Progress: bars on a terminal, lines in a log. The terminal is redrawn a few
+ * times a second at most, and cleared before other output.
+ */
 #include "cli/progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Commands that talk to a cluster, see remote.h. */
+/* Commands that talk to a cluster, see remote.h: the target's addresses, keys
+ * and certificates, and a loop on which the command's calls run.
+ */
 #include "cli/remote.h"
 
 #include <stdlib.h>
@@ -32,7 +34,7 @@ const struct option remote_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a command needs to be let in, and its outcome. */
+/* Credentials of a command, and its outcome. */
 struct visit {
     struct remote remote;
     char *addresses[REMOTE_ADDRESSES_MAX]; /* Owned. */

@@ -26,11 +26,11 @@ struct world;
  * them on their page. */
 extern const struct option remote_options[];
 
-/* What the environment says of them. */
+/* Take defaults from the environment. */
 void remote_defaults(struct cli *cli);
 /* The environment's variable @name; NULL where it is not set, or empty. */
 const char *remote_variable(const char *name);
-/* What @args say of them. */
+/* Take options from @args. */
 void remote_take(struct cli *cli, const struct args *args);
 
 /* A cluster, as seen from a fiber. All is borrowed. */
@@ -45,8 +45,8 @@ struct remote {
 };
 
 /* Run @fn on a fiber of a loop of its own, and wait for it; the loop's thread
- * goes on while @fn offloads. Errors: ERR_USAGE (the target names no cluster),
- * ERR_NOTFOUND, ERR_DENIED (the key), those of @fn. */
+ * continues while @fn offloads. Errors: ERR_USAGE (the target names no
+ * cluster), ERR_NOTFOUND, ERR_DENIED (the key), those of @fn. */
 MUST_CHECK int remote_run(struct cli *cli,
                           const struct args *args,
                           int (*fn)(struct remote *r, struct err *err),
@@ -64,10 +64,10 @@ bool remote_is_cluster(const char *target);
 MUST_CHECK int
 remote_timeout(uint64_t otherwise, uint64_t *us, struct err *err);
 
-/* What quarry_open() takes to open the cluster that is the target: *@target,
- * its addresses, and in *@opts the proof. Both strings are owned, also after an
- * error, and @opts borrows them, and what @cli borrows. Errors: of reading the
- * cluster's directory; ERR_USAGE: a certificate without its key. */
+/* The arguments of quarry_open() for the cluster that is the target: *@target,
+ * its addresses, and in *@opts the credentials. Both strings are owned, also
+ * after an error, and @opts borrows them and memory of @cli. Errors: of reading
+ * the cluster's directory; ERR_USAGE: a certificate without its key. */
 MUST_CHECK int remote_resolve(struct cli *cli,
                               struct quarry_options *opts,
                               char **target,

@@ -31,7 +31,7 @@ struct rpc_server;
 struct vars;
 struct world;
 
-/* What a role gets. All is borrowed for the life of the process. */
+/* The environment of a role. Borrowed for the life of the process. */
 struct role_env {
     struct world *world;
     struct rpc_server *server; /* Add methods to it in open(). */
@@ -83,12 +83,12 @@ struct role {
      * something (a lock)? Then it finds a place when connections are many. Does
      * not park. NULL: nobody does. */
     bool (*has_holder)(void *role, const char *principal);
-    /* 0, or what ails it; asked every second. With ERR_FULL, a full disk, the
-     * role waits for space and the process goes on, saying so. With ERR_CLOSED
-     * it has lost its place in the cluster: the process logs why, stops, and
-     * restarts by itself. With any other error the role cannot go on: the
-     * process stops in order and ends with status 1, for whoever watches it.
-     * Does not park. NULL: always well. */
+    /* 0, or why the role is unhealthy; called every second. With ERR_FULL, a
+     * full disk, the role waits for space and the process continues, and
+     * reports it. With ERR_CLOSED it has lost its place in the cluster: the
+     * process logs why, stops, and restarts itself. With any other error the
+     * role has failed: the process stops in order and ends with status 1, for
+     * its supervisor. Does not park. NULL: always well. */
     int (*health)(void *role, struct err *err);
     /* SIGHUP: read certificates, tokens and the like again; on error all stays
      * as it was. Parks. NULL: nothing. */

@@ -1,4 +1,6 @@
-/* What jobs may ask for, as the configuration says. */
+/* Capabilities that jobs may ask for, as the configuration of a worker or job
+ * master allows them. Defaults are strict where principals are authenticated.
+ */
 #include "cli/role_caps.h"
 
 #include "base/core/conf.h"

@@ -10,10 +10,11 @@
 struct job_caps;
 struct role_env;
 
-/* max-memory, max-processes, network, no-sandbox, objects. What is not told: a
- * cluster whose principals are proved refuses what lets a job's code reach
- * others than its user could (no-sandbox, and objects where weak-sandbox lets
- * them run without a cage), any other allows it. */
+/* Read max-memory, max-processes, network, no-sandbox, objects. Defaults: a
+ * cluster whose principals are authenticated refuses capabilities by which a
+ * job's code could reach users other than its own (no-sandbox, and objects
+ * where weak-sandbox lets them run without a cage); any other cluster allows
+ * them. */
 MUST_CHECK int role_caps_read(const struct role_env *env,
                               struct job_caps *caps,
                               struct err *err);

@@ -1,4 +1,6 @@
-/* The cell of a server process, for roles on base/replica. */
+/* The cell of a server process, for roles on base/replica: members' addresses
+ * from the configuration, the replica's directory and its keys.
+ */
 #include "cli/role_cell.h"
 
 #include "base/core/conf.h"

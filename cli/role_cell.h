@@ -1,4 +1,4 @@
-/* What roles on base/replica have in common: the cell of this process. */
+/* Options shared by roles on base/replica: the cell of this process. */
 #ifndef CLI_ROLE_CELL_H
 #define CLI_ROLE_CELL_H
 

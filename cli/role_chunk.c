@@ -1,4 +1,6 @@
-/* The role `chunk`: a chunk server of the file system. */
+/* The role `chunk`: a chunk server of the file system. Translates the
+ * configuration into chunkserver options; gfs-lite/chunkserver does the rest.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"

@@ -42,7 +42,7 @@ struct gateway_host {
     char *memo;
     char *node_address;    /* Where others reach this process. */
     struct fiber *opening; /* Waits for a cluster; NULL: does not. */
-    struct err err;        /* Why it cannot go on: */
+    struct err err;        /* Why it failed: */
     atomic_int rc;         /* written before this. */
 };
 
@@ -247,7 +247,7 @@ open_tls(struct gateway_host *h, const struct role_env *env, struct err *err)
     return rc;
 }
 
-/* Who calls, and what it proves it with. */
+/* Take the callers' principals and their credentials. */
 static void take_proofs(struct gateway_host *h, const struct role_env *env)
 {
     struct gateway_options *o = &h->options;

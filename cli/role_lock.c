@@ -1,4 +1,6 @@
-/* The role `lock`: a server of the lock service's cell. */
+/* The role `lock`: a server of the lock service's cell. Translates the
+ * configuration into options; chubby-lite does the rest.
+ */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "chubby-lite/server.h"

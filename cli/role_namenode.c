@@ -1,4 +1,6 @@
-/* The role `namenode`: the file system's names, a member of their cell. */
+/* The role `namenode`: a member of the cell that keeps the file system's names.
+ * Names the trees that belong to the servers, and the boxes in them.
+ */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
@@ -75,7 +77,7 @@ namenode_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct role_cell cell;
     static const char *const trees[] = {"bigtable", "mapreduce", NULL};
-    /* What jobs bring along, and loads of tables. */
+    /* Files that come with jobs, and with loads of tables. */
     static const char *const boxes[] = {"mapreduce/jobs/*/files",
                                         "bigtable/load/*", NULL};
     /* Data keys. */

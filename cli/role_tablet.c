@@ -1,4 +1,6 @@
-/* The role `tablet`: serves the tablets that the master assigns to it. */
+/* The role `tablet`: serves the tablets that the master assigns to it. Its
+ * engine uses the cluster's file system, which it opens first.
+ */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"

@@ -1,4 +1,6 @@
-/* The role `worker`: runs attempts of MapReduce jobs. */
+/* The role `worker`: runs attempts of MapReduce jobs. Slots and capabilities
+ * come from the configuration; mapreduce/cluster does the rest.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

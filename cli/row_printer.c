@@ -1,4 +1,6 @@
-/* Rows as text blocks, JSON objects and CSV lines. */
+/* Rows as text blocks, JSON objects and CSV lines. Bytes that are not UTF-8 are
+ * escaped in each, so that every output can be read back.
+ */
 #include "cli/row_printer.h"
 
 #include <stdio.h>

@@ -94,8 +94,8 @@ static int run_files(struct saw_command *c, struct err *err)
 
 /* --- over a table -------------------------------------------------------- */
 
-/* A program that reads bytes reads all cells of a table: whoever runs one says
- * which they are. */
+/* A program that reads bytes reads all cells of a table, so the command must
+ * say which. */
 static bool chooses_cells(const struct args *args)
 {
     return args_flag(args, "family") || args_flag(args, "column");

@@ -1,4 +1,6 @@
-/* quarry saw fmt: programs laid out in the usual way. */
+/* quarry saw fmt: programs laid out in the usual way. With --check it changes
+ * nothing and reports files that differ.
+ */
 #include "cli/saw_fmt.h"
 
 #include <errno.h>

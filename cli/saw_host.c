@@ -1,4 +1,6 @@
-/* Files and clock for the programs of commands; see saw_host.h. */
+/* Files and clock for the programs of commands; see saw_host.h. A program
+ * reaches only files that the command line names or that lie beside it.
+ */
 #include "cli/saw_host.h"
 
 #include <errno.h>
@@ -99,7 +101,7 @@ file_for(struct saw_host *h, const char *path, bool is_command, struct err *err)
     f = &h->files[h->file_count];
     f->pid = 0;
     if (is_command) {
-        fflush(stdout); /* What was printed before comes before. */
+        fflush(stdout); /* Earlier output comes first. */
         if (saw_host_spawn(path, &f->file, &f->pid, err))
             return NULL;
     } else {

@@ -1,4 +1,4 @@
-/* What a Sawzall program reaches when a command runs it: the files it includes,
+/* The host of a Sawzall program that a command runs: the files it includes,
  * loads and writes, and the clock.
  *
  * One thread.

@@ -1,4 +1,6 @@
-/* Lines typed in the saw mode; see saw_repl.h. */
+/* Lines typed in the saw mode; see saw_repl.h. Lines are collected until the
+ * parser finds the input complete.
+ */
 #include "cli/saw_repl.h"
 
 #include <stdio.h>
@@ -35,7 +37,7 @@ void saw_repl_free(struct saw_repl *r)
 static const char help_text[] =
     "An expression is evaluated, shown, and leaves nothing behind. Statements\n"
     "are run, and what they change stays; a name may be declared again. An\n"
-    "input goes on over lines until it is whole; an empty line ends it.\n"
+    "input may span lines until it is whole; an empty line ends it.\n"
     "  :type EXPR      the type of an expression, which is not evaluated\n"
     "  :tables         what was emitted so far\n"
     "  :load FILE      run a file as if it were typed here\n"

@@ -19,10 +19,10 @@ struct saw_repl;
 struct saw_repl *saw_repl_new(struct cli *cli);
 void saw_repl_free(struct saw_repl *r); /* NULL is allowed. */
 
-/* Take a line: a part of an input, a whole one, or a command (:help). What it
- * evaluates to is printed; so are the compiler's messages, on standard error.
- * *@leave: the user wants out. Errors: of the run, ERR_INVALID when it does not
- * compile, ERR_CANCELLED after Ctrl-C. */
+/* Take a line: a part of an input, a whole one, or a command (:help). Its value
+ * is printed; so are the compiler's messages, on standard error. *@leave: the
+ * user wants out. Errors: of the run, ERR_INVALID when it does not compile,
+ * ERR_CANCELLED after Ctrl-C. */
 MUST_CHECK int saw_repl_line(struct saw_repl *r,
                              struct slice line,
                              bool *leave,

@@ -1,4 +1,6 @@
-/* The tables of a program as sheets, or as the language prints them. */
+/* The tables of a program as sheets, or in the language's own form, which other
+ * Sawzall tools read.
+ */
 #include "cli/saw_results.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What a Sawzall program's tables hold at its end, on standard output. */
+/* Prints the tables of a Sawzall program at its end, on standard output. */
 #ifndef CLI_SAW_RESULTS_H
 #define CLI_SAW_RESULTS_H
 

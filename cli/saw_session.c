@@ -1,4 +1,6 @@
-/* Evaluation of inputs one after the other; see saw_session.h. */
+/* Evaluation of inputs one after the other; see saw_session.h. Earlier inputs
+ * are run again with recorded times and their output dropped up to a mark.
+ */
 #include "cli/saw_session.h"
 
 #include <ctype.h>
@@ -19,7 +21,7 @@
  * compiler includes are joined. */
 #define NAME_BYTES_MAX 24
 #define INPUTS_MAX     200
-/* What is printed before the mark was printed by inputs run again. */
+/* Output before the mark was printed by inputs run again. */
 #define MARK "\x01quarry\x01\n"
 
 struct input {
@@ -37,8 +39,8 @@ struct saw_session {
     struct input *inputs;               /* Accepted; owned. */
     size_t count;
     struct input now;  /* The one being evaluated. */
-    struct buf record; /* What `input` is. */
-    int64_t *times;    /* What now() gave, in order; owned. */
+    struct buf record; /* The variable `input`. */
+    int64_t *times;    /* Results of now(), in order; owned. */
     size_t time_count;
     size_t time_at;              /* In the run at hand. */
     bool marked;                 /* The run at hand has passed the mark. */
@@ -227,8 +229,8 @@ static int saw_session_compile(struct saw_session *r,
     return code;
 }
 
-/* Print the errors; warnings are for programs that are finished. What is wrong
- * at the end of the input has no line to show. */
+/* Print the errors; warnings are for programs that are finished. An error at
+ * the end of the input has no line to show. */
 static void print_errors(struct buf *diagnostics)
 {
     const char *p = buf_cstr(diagnostics);
@@ -356,7 +358,7 @@ static bool mark_old(struct saw_session *r)
     return found;
 }
 
-/* Keep the first inputs as one: a program includes only so many. */
+/* Keep the first inputs as one: a program has a limited number of includes. */
 static void join_inputs(struct saw_session *r)
 {
     struct buf b = BUF_INIT;

@@ -1,9 +1,9 @@
 /* A session of Sawzall: inputs evaluated one after the other.
  *
- * What was accepted is kept as text. To evaluate one more input, all that
- * changed something is run again before it, silently: runs are deterministic
- * once clock and chance are, so variables and tables are as they were left. An
- * error therefore leaves no half-done change behind.
+ * Accepted inputs are kept as text. To evaluate one more input, all those that
+ * changed something are run again before it, silently: runs are deterministic
+ * once clock and random numbers are, so variables and tables are as they were
+ * left. An error therefore leaves no half-done change behind.
  *
  * One thread.
  */
@@ -45,7 +45,7 @@ void saw_session_print_tables(struct saw_session *r);
 void saw_session_list(const struct saw_session *r);
 /* Forget them. */
 void saw_session_clear(struct saw_session *r);
-/* What the variable `input` holds. */
+/* Set the variable `input`. */
 void saw_session_set_record(struct saw_session *r, struct slice record);
 
 #endif /* CLI_SAW_SESSION_H */

@@ -1,4 +1,6 @@
-/* quarry scan, count: many rows. */
+/* quarry scan, count: many rows. Output stops with the reader (a closed pipe is
+ * no error) and with Ctrl-C.
+ */
 #include <stdio.h>
 
 #include "bigtable/quarry.h"

@@ -1,4 +1,6 @@
-/* Scan options of the command line into read options of the library. */
+/* Scan options of the command line into read options of the library: ranges,
+ * columns, filters, versions and times.
+ */
 #include "cli/scan_args.h"
 
 #include <stdlib.h>

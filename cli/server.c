@@ -31,7 +31,7 @@
 #define CLOSE_NS UINT64_C(3000000000)
 /* One that is to restart has less: nobody serves meanwhile. */
 #define AGAIN_SECONDS_MAX 3
-/* What a server makes is its user's alone. */
+/* Files of a server are readable by its user only. */
 #define OTHERS_MODE 077
 /* Allocations below this come from memory that the process keeps. */
 #define KEEP_BYTES (32 << 20)
@@ -73,7 +73,7 @@ static void block_signals(sigset_t *set)
     sigaddset(set, SIGTERM);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGHUP);
-    sigaddset(set, SIGUSR1); /* A role cannot go on. */
+    sigaddset(set, SIGUSR1); /* A role has failed. */
     sigaddset(set, SIGUSR2); /* Leave, and stop later. */
     sigprocmask(SIG_BLOCK, set, NULL);
     /* A limit on files is an error of the write, as a full disk is. */
@@ -251,7 +251,7 @@ static void serve_on(struct server *s, const sigset_t *set)
     int number;
     say_ready(s);
     number = await_end(s, set);
-    /* Whoever was told to stop stops. */
+    /* A process that was told to stop stops. */
     is_again =
         number == SIGUSR1 && may_restart(server_host_failure(s->host, NULL));
     if (is_again)
@@ -264,7 +264,7 @@ static void serve_until_stopped(struct server *s, const sigset_t *set)
     serve_on(s, set);
     loop_call(s->loop, "stop", stop_host, s);
     if (!is_again)
-        alarm(0); /* What follows has a bound of its own. */
+        alarm(0); /* The following steps have bounds of their own. */
 }
 
 static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
@@ -351,7 +351,7 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 4 * KEEP_BYTES);
 }
 
-/* What still runs uses all there is: nothing is freed. */
+/* Threads that still run use everything: nothing is freed. */
 static _Noreturn void end_as_it_is(int rc, const struct err *err)
 {
     if (is_again)

@@ -28,7 +28,7 @@
 #include "cli/server_settings.h"
 #include "cli/stale_sessions.h"
 
-/* Spans of sampled calls that are kept; one call tree in so many is. */
+/* Spans of sampled calls that are kept; one call tree in this many is. */
 #define TRACE_SPANS  4096
 #define TRACE_ONE_IN 1000
 
@@ -45,7 +45,7 @@ struct running_role {
 struct server_host {
     struct role_env env;
     const struct server_settings *settings;
-    struct rpc_listen_options limits; /* What [limits] says. */
+    struct rpc_listen_options limits; /* Section [limits]. */
     struct rpc_security *security;    /* Owned, as all below. */
     struct master_keys *master_keys;
     struct cluster_roles *cluster;
@@ -146,8 +146,8 @@ static int server_host_handle(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* What changes something for others than its caller. Roles that this process
- * does not have have no methods here. */
+/* Audit methods that change something for others than their caller. Methods of
+ * roles that this process does not have are unknown here. */
 static void audit_methods(struct server_host *h)
 {
     static const char *const names[] = {"master.create_table",
@@ -226,12 +226,12 @@ static void note_failure(struct server_host *h, const struct running_role *r)
 {
     err_copy(&h->failure, &r->health);
     err_wrap(&h->failure, "role %s", r->role->name);
-    log_error(h->env.world, "server", "cannot go on why=\"%s\"",
+    log_error(h->env.world, "server", "cannot continue why=\"%s\"",
               h->failure.text);
     h->failed(h->ctx);
 }
 
-/* Whoever reads the log sees when it began and when it was over. */
+/* Log when the role became unhealthy and when that was over. */
 static void ask_health(struct server_host *h, struct running_role *r)
 {
     int before = r->health.code;
@@ -426,8 +426,8 @@ static int open_all(struct server_host *h, struct err *err)
     return rc;
 }
 
-/* Who belongs to the cluster calls for others, as workers do for those who
- * submitted the jobs. PRE: there is security. */
+/* Members of the cluster call on behalf of others, as workers do for the users
+ * who submitted the jobs. PRE: there is security. */
 static void let_act(struct server_host *h)
 {
     h->cluster = cluster_roles_new(h->security, h->env.trusted);

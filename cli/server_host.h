@@ -19,12 +19,12 @@ enum server_method {
                               "ROLE: …" for each role. The process ends with
                               "left=yes" once its roles have left. */
     SERVER_VARS = 0x102,   /* Counters, "name value" lines. */
-    SERVER_FIBERS = 0x103, /* What runs. */
+    SERVER_FIBERS = 0x103, /* The fibers that run. */
     SERVER_PEERS = 0x104,  /* Connections. */
     SERVER_CALLS = 0x105,  /* Spans of sampled calls. */
 };
 
-/* Open all roles and the port. @failed(ctx) is called when a role cannot go on:
+/* Open all roles and the port. @failed(ctx) is called when a role has failed:
  * then stop it all; server_host_failure() says why. @s is borrowed. *@out is
  * owned. Errors: those of the first role that fails, with its name. */
 MUST_CHECK int server_host_open(struct world *w,
@@ -33,8 +33,8 @@ MUST_CHECK int server_host_open(struct world *w,
                                 void *ctx,
                                 struct server_host **out,
                                 struct err *err);
-/* Read keys, certificates and what roles have of the kind again. What cannot be
- * read stays as it was, and is logged. Parks. */
+/* Read keys, certificates and similar files of roles again. Files that cannot
+ * be read leave the old contents in use, and are logged. Parks. */
 void server_host_reload(struct server_host *h);
 /* The whole cluster will end: the roles take no new work and say goodbye. The
  * port stays open, and the cell is served on: nodes that stop together leave
@@ -48,7 +48,7 @@ void server_host_close(struct server_host *h);
 
 /* "name address role,role": for the line that says that it is ready. */
 void server_host_describe(const struct server_host *h, struct buf *out);
-/* 0, or why it cannot go on. */
+/* 0, or why a role has failed. */
 int server_host_failure(const struct server_host *h, struct err *err);
 
 #endif /* CLI_SERVER_HOST_H */

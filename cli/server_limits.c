@@ -1,4 +1,6 @@
-/* Limits of a server process, and its cluster's members. */
+/* Limits of a server process, and its cluster's members, from section [limits]
+ * of the configuration: bounds of connections and memory for callers.
+ */
 #include "cli/server_limits.h"
 
 #include <stdint.h>

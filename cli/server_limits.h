@@ -1,5 +1,6 @@
-/* What a server process gives to whom: section [limits] of its configuration,
- * and who is a member of the cluster, for whom connections are kept.
+/* Limits of a server process for its callers: section [limits] of its
+ * configuration, and the members of the cluster, for whom connections are
+ * reserved.
  *
  * Threads: one loop.
  */

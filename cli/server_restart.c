@@ -1,4 +1,6 @@
-/* Restarting: arguments and the count of times, across execve(). */
+/* Restarting: arguments and the count of restarts, carried across execve() in
+ * the environment, because nothing else survives it.
+ */
 #define _GNU_SOURCE
 
 #include "cli/server_restart.h"
@@ -17,7 +19,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 
-/* Tells the next life which one in a row it is. */
+/* Carries the number of restarts in a row. */
 #define COUNT_NAME    "QUARRY_RESTARTS"
 #define COUNT_MAX     UINT64_C(1000000)
 #define ARGUMENTS_MAX 64
@@ -25,8 +27,9 @@
 static char arguments_text[8192];
 static char *arguments[ARGUMENTS_MAX + 1];
 static char count_text[sizeof(COUNT_NAME) + 24];
-static char **environment; /* Of the next life; owned, but for its texts. */
-static uint64_t count;     /* Lives before this one, each of them short. */
+static char *
+    *environment; /* Of the next process image; owned, but for its texts. */
+static uint64_t count; /* Lives before this one, each of them short. */
 static uint64_t begun_ns;
 
 static void note_arguments(void)

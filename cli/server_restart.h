@@ -1,13 +1,12 @@
-/* A server process that restarts: it replaces itself by one that is called
- * as it was, with the same number and the same files, so that whoever watches
- * it sees nothing. Each time within a short life it waits longer before it
- * begins: what ails it may last, and others need the processor and the network
- * meanwhile.
+/* A server process that restarts: it replaces itself by one with the same
+ * arguments, the same process id and the same files, so that its supervisor
+ * sees nothing. After each short run it waits longer before it begins: the
+ * cause may last, and others need the processor and the network meanwhile.
  *
  *     server_restart_note(w);                 in main, before there are threads
  *     if (server_restart_wait(w, &ends))      before anything is opened
  *         …serve…
- *     server_restart_plan(w);                 it cannot go on
+ *     server_restart_plan(w);                 a role has failed
  *     …close…
  *     server_restart();
  *

@@ -1,4 +1,6 @@
-/* The roles a server process can have. */
+/* The roles a server process can have: one line each, in the order in which
+ * they are opened.
+ */
 #include <stddef.h>
 
 #include "cli/role.h"

@@ -1,4 +1,6 @@
-/* Reading the options and the configuration of a server. */
+/* Parsing of the options and the configuration of a server, into one struct
+ * with defaults, checked before anything is opened.
+ */
 #include "cli/server_settings.h"
 
 #include <string.h>
@@ -186,7 +188,7 @@ static int set_busy_poll(const char *text, struct err *err)
     return 0;
 }
 
-/* What the file says, and the names that the addresses have. */
+/* The configured names, and those of the addresses. */
 static char *
 console_names(struct conf *conf, const char *console, const char *address)
 {

@@ -1,5 +1,6 @@
-/* What a server process is told: by its options, else by its configuration
- * file, else by default. */
+/* The settings of a server process: from its options, else from its
+ * configuration file, else defaults.
+ */
 #ifndef CLI_SERVER_SETTINGS_H
 #define CLI_SERVER_SETTINGS_H
 
@@ -50,7 +51,7 @@ struct server_settings {
     char *api_jwt_key;
     /* Where the master key is: section [encryption]. */
     struct master_key_source encryption; /* Texts of `conf`. */
-    char *console_names; /* What it may be called by, with commas. */
+    char *console_names; /* Names it may be called by, with commas. */
     enum log_level log_level;
 };
 

@@ -1,4 +1,6 @@
-/* Rows sorted by one column: see sheet_sort.h. */
+/* Rows sorted by one column: see sheet_sort.h. Numbers and sizes sort by value,
+ * everything else by bytes; equal rows keep their order.
+ */
 #include "cli/sheet_sort.h"
 
 #include <stdlib.h>

@@ -74,7 +74,7 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
         else if (!*leave)
             r = command_run(s->cli, (int)words.count, words.words, err);
     }
-    /* What a line asks for holds for that line. */
+    /* Options of a line hold for that line. */
     s->cli->format = format;
     s->cli->quiet = quiet;
     words_free(&words);
@@ -93,7 +93,7 @@ static const char *shell_prompt(EditLine *edit)
 }
 
 /* The next character. libedit's own reading would sleep on when a Ctrl-C came
- * just before it. Bytes that are no character are passed over. */
+ * just before it. Bytes that are no character are skipped. */
 static int read_key(EditLine *edit, wchar_t *key)
 {
     mbstate_t state = {0};
@@ -203,7 +203,7 @@ static void run_terminal(struct shell *s)
         (void)interrupt_watch_shell();
         line = el_gets(s->edit, &count);
         if (interrupted()) {
-            (void)tcflush(STDIN_FILENO, TCIFLUSH); /* What came before it. */
+            (void)tcflush(STDIN_FILENO, TCIFLUSH); /* Input typed before it. */
             if (s->saw)
                 saw_repl_drop(s->saw);
             putchar('\n');

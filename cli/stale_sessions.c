@@ -1,4 +1,6 @@
-/* Ending what a killed process has left with the lock service. */
+/* Ends the sessions that a killed process has left with the lock service, so
+ * that its successor need not wait until they expire.
+ */
 #include "cli/stale_sessions.h"
 
 #include <string.h>

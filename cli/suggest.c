@@ -1,4 +1,6 @@
-/* Collects what could be meant and asks base/core/text.h for the nearest. */
+/* Collects the candidates for a misspelt word and returns the nearest, by
+ * base/core/text.h.
+ */
 #include "cli/suggest.h"
 
 #include <string.h>

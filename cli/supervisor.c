@@ -67,9 +67,9 @@ static void children_path(pid_t pid, char out[64])
     memcpy(p, tail, sizeof(tail));
 }
 
-/* Signal the children of @pid and what descends from them. What is orphaned
- * comes to the supervisor, the nearest subreaper, and is found the next time.
- * Depth is bounded by what a reading holds. */
+/* Signal the children of @pid and their descendants. Orphans are reparented to
+ * the supervisor, the nearest subreaper, and are found the next time. Depth is
+ * bounded by the size of a reading. */
 static void signal_below(pid_t pid, int signal_number, unsigned depth)
 {
     char text[CHILDREN_BYTES];

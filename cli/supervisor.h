@@ -15,7 +15,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
-/* Nobody who is merely busy is silent for so long. */
+/* A process that is merely busy is never silent for this long. */
 #define SUPERVISOR_SILENCE_MS 4000
 /* From SIGTERM to SIGKILL. */
 #define SUPERVISOR_GRACE_MS 2000

@@ -1,4 +1,6 @@
-/* Flags, defaults and line rules of the published interpreter. */
+/* Flags, defaults and line rules of the published Sawzall interpreter, so that
+ * its scripts and test suites run unchanged.
+ */
 #include "cli/szl.h"
 
 #include <inttypes.h>
@@ -35,7 +37,7 @@ const struct option szl_options[] = {
     {"begin-record", 0, "N", "first record, from 0"},
     {"end-record", 0, "N", "first record not to be processed"},
     {"num-records", 0, "N", "how many records to process"},
-    {"memory-limit", 0, "MB", "at most so many megabytes"},
+    {"memory-limit", 0, "MB", "at most this many megabytes"},
     {"bootstrapsum-seed", 0, "TEXT", "taken: draws follow from the records"},
     {"native", 0, NULL, "taken: there is one way to run"},
     {"nonative", 0, NULL, "taken: there is one way to run"},

@@ -1,4 +1,6 @@
-/* quarry table …: making, changing, looking at and looking after tables. */
+/* quarry table …: making, changing, describing and maintaining tables. The same
+ * commands serve a directory and a cluster, by the library.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* What is known of a table, or of a snapshot of one, as sheets. */
+/* A table, or a snapshot of one, as sheets: its families with their options,
+ * and its size.
+ */
 #include "cli/table_info_printer.h"
 
 #include "base/core/macros.h"

@@ -1,4 +1,5 @@
-/* What is known of a table, or of a snapshot of one, on standard output.
+/* Prints the description of a table, or of a snapshot of one, on standard
+ * output.
  *
  * Threads: one.
  */

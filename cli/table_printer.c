@@ -1,4 +1,6 @@
-/* Sheets as aligned columns, JSON lines or CSV. */
+/* Sheets as aligned columns, JSON lines or CSV. Columns are as wide as their
+ * widest cell, up to the terminal; JSON and CSV have all bytes.
+ */
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE /* struct winsize */
 
@@ -120,7 +122,7 @@ static int64_t number_in(struct slice cell)
     return text_parse_i64(cell, &v, NULL) ? 0 : v;
 }
 
-/* What people see of a cell: appended to @out. */
+/* Append a cell as people see it to @out. */
 static void
 table_printer_show(struct buf *out, enum sheet_kind kind, struct slice cell)
 {

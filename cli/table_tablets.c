@@ -1,4 +1,6 @@
-/* quarry table tablets: where tablets are served, and what servers hold. */
+/* quarry table tablets: the servers of tablets, and the tablets, load and files
+ * of each server.
+ */
 #include "cli/table_tablets.h"
 
 #include <stdlib.h>
@@ -18,7 +20,7 @@ const struct option table_tablets_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What one server holds, and what is done with it. */
+/* The tablets and the load of one server. */
 struct holder {
     char *server; /* Owned. */
     uint64_t tablets;

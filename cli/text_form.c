@@ -1,4 +1,6 @@
-/* Bytes as arguments, cut values, bytes in JSON. */
+/* Bytes as arguments, cut values, bytes in JSON. Escapes are the same in all of
+ * them: \xNN for every byte that is not printable UTF-8.
+ */
 #include "cli/text_form.h"
 
 #include "base/core/buf.h"

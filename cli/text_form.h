@@ -1,9 +1,9 @@
-/* What the command line adds to base/core/text.h: bytes given as arguments,
+/* Additions to base/core/text.h for the command line: bytes given as arguments,
  * values cut to a width, and bytes in JSON.
  *
  * Rows, qualifiers and values are any bytes. They are printed as UTF-8 with
- * everything else as \xNN, and arguments are read the same way, so that what
- * one command prints can be given to another.
+ * everything else as \xNN, and arguments are read the same way, so that the
+ * output of one command can be given to another.
  */
 #ifndef CLI_TEXT_FORM_H
 #define CLI_TEXT_FORM_H

@@ -1,4 +1,6 @@
-/* Dates, captures' digits, ages and µs. */
+/* Parsing of times: dates, the digits of captures, ages ("2h") and microseconds
+ * since 1970.
+ */
 #include "cli/time_form.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* quarry token new: tokens for the public API. */
+/* quarry token new: tokens for the public API. The token is printed once;
+ * servers store only its hash.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

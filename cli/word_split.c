@@ -1,4 +1,6 @@
-/* Words and quotes of a command line. */
+/* Words and quotes of a command line typed into the shell: quotes and
+ * backslashes as in sh(1), without expansion.
+ */
 #include "cli/word_split.h"
 
 #include <stdint.h>

@@ -1,10 +1,13 @@
-/* Sectors of a chunk's file. */
+/* Encoding and decoding of the sectors of a chunk's file: each record carries
+ * its magic and a checksum, because a sector may be torn or never written.
+ */
 #include "gfs-lite/chunk_format.h"
 
 #include <string.h>
 
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/panic.h"
 
 #define TAIL_MAGIC     UINT32_C(0x4c494154) /* "TAIL" */
 #define GRANT_MAGIC    UINT32_C(0x544e5247) /* "GRNT" */
@@ -135,10 +138,12 @@ uint32_t chunk_sums_add(struct chunk_sums *s, struct slice data)
         s->length += step;
         data = slice_sub(data, step, data.len);
         if (step == room) {
+            INVARIANT(s->block_count < CHUNK_BLOCKS_MAX);
             s->entries[s->block_count++] = crc;
             crc = 0;
         }
     }
+    INVARIANT(s->length <= GFS_CHUNK_BYTES);
     s->crc = crc;
     return data_crc;
 }

@@ -1,11 +1,13 @@
-/* Commands and results as MessagePack arrays. */
+/* Commands and results as MessagePack arrays. Fields are only appended: logs of
+ * older versions have fewer, and decoding fills in their meaning.
+ */
 #include "gfs-lite/command.h"
 
 #include "base/core/buf.h"
 #include "gfs-lite/wire_codec.h"
 
 #define COMMAND_FIELDS 20
-/* Logs have shorter ones, of before files had owners. */
+/* Logs from before files had owners have fewer. */
 #define COMMAND_FIELDS_OLD 17
 #define RESULT_FIELDS      11
 #define RESULT_FIELDS_OLD  10
@@ -74,7 +76,7 @@ void gfs_command_put(const struct gfs_command *c, struct buf *out)
     codec_put_u64(out, c->mode);
 }
 
-/* What commands had no fields for once. */
+/* Fields that older commands lack. */
 static void get_rights(struct message_reader *m, struct gfs_command *c)
 {
     if (m->count < COMMAND_FIELDS)

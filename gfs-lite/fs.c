@@ -1,5 +1,5 @@
-/* A file system: its implementation is asked, and what all have in common is
- * done here.
+/* The functions of fs.h: each calls the implementation's, after the checks and
+ * defaults that all of them share.
  */
 #include <stdio.h>
 #include <string.h>

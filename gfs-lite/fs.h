@@ -1,9 +1,10 @@
-/* What a file system is, for everything that stores: the door of gfs-lite.
+/* The file system interface that everything else stores through: the public
+ * header of gfs-lite.
  *
  * Files are written once by one writer that appends, and read by many. Names
  * are paths below the file system's root, '/'-separated, without "..".
- * Implementation here: local.c, a directory of the world's files. A cluster
- * adds one over chunkservers behind the same functions.
+ * Implementations: local.c, a directory of the world's files; client/, the
+ * cluster's; routed.c, fs_proxy.c over these.
  *
  * Threads: any thread; one writer a file. Everything that touches a disk parks.
  *
@@ -34,30 +35,32 @@ struct world;
 
 /* --- file systems ------------------------------------------------------ */
 
-/* A file system over the directory @root of @w, made if it is not there.
- * @w is borrowed. Owned. Errors: ERR_DENIED, ERR_INVALID (not a directory). */
+/* A file system over the directory @root of @w, made if missing. @w is
+ * borrowed. *@out is owned. Errors: ERR_DENIED, ERR_INVALID (not a directory).
+ */
 MUST_CHECK int fs_local_open(struct world *w,
                              const char *root,
                              struct fs **out,
                              struct err *err);
 void fs_close(struct fs *fs); /* PRE: nothing of it is open. NULL allowed. */
-/* It will be closed soon: calls under way and later ones do not try again what
- * fails, so that none waits for servers that are gone; one try may take some
- * seconds. There is no way back. Any thread. */
+/* Announce that @fs will be closed soon: failed calls are not retried, now and
+ * later, so that none waits for dead servers; one try may take some seconds.
+ * Cannot be undone. Any thread. */
 void fs_hurry(struct fs *fs);
+/* The world it was opened with. Borrowed. */
 struct world *fs_world(struct fs *fs);
 
-/* What those who write files here encrypt them with, before the bytes come
- * here; NULL, as at first: they do not. A file system knows nothing of it, and
- * files that are not encrypted stay readable. @k is shared; set before anybody
- * else uses @fs. */
+/* Set the keyring with which writers of files encrypt before the bytes come
+ * here; NULL, as at first: they do not. The file system itself does not use it,
+ * and unencrypted files stay readable. @k is shared; set before anybody else
+ * uses @fs. */
 struct keyring;
 void fs_set_keyring(struct fs *fs, struct keyring *k);
 struct keyring *fs_keyring(struct fs *fs); /* Borrowed. */
 
 struct master_keys;
-/* Open the keyring in the file @path of @fs, as keyring_open() of base/crypt
- * does, and have it for @fs. Parks. */
+/* Open the keyring in the file @path of @fs by keyring_open() of base/crypt,
+ * and set it. Parks. Errors: those of keyring_open(). */
 MUST_CHECK int fs_open_keyring(struct fs *fs,
                                const char *path,
                                struct master_keys *masters,
@@ -75,28 +78,30 @@ enum fs_write_mode {
 
 struct fs_write_options {
     enum fs_write_mode mode;
-    bool exclusive;          /* ERR_EXISTS instead of starting afresh. */
+    bool exclusive;          /* ERR_EXISTS instead of replacing. */
     uint64_t expected_bytes; /* Space to reserve; 0 for unknown. */
     uint32_t replication;    /* Copies, where the file system keeps several; 0:
                                 as it was opened. */
 };
 
-/* Create (or empty) the file @path; missing directories are made. */
+/* Create (or empty) the file @path; missing directories are made. *@out is
+ * owned. Parks. Errors: ERR_EXISTS, ERR_INVALID, ERR_FULL. */
 MUST_CHECK int fs_create(struct fs *fs,
                          const char *path,
                          const struct fs_write_options *opts,
                          struct fs_writer **out,
                          struct err *err);
-/* Append @len bytes, copied. Parks. After an error the writer is of no more
- * use: close it. ERR_FULL when the disk is. */
+/* Append @len bytes, copied. Parks. After an error only fs_writer_close() may
+ * be called. ERR_FULL: the disk is full. */
 MUST_CHECK int fs_writer_append(struct fs_writer *w,
                                 const void *data,
                                 size_t len,
                                 struct err *err);
+/* See Durability above. Park. Errors: as fs_writer_append(). */
 MUST_CHECK int fs_writer_flush(struct fs_writer *w, struct err *err);
 MUST_CHECK int fs_writer_sync(struct fs_writer *w, struct err *err);
-/* fs_writer_append() and fs_writer_sync() in one, and where the bytes travel in
- * one round of messages: for the records of a log. */
+/* fs_writer_append() and fs_writer_sync() in one, over a network in one round
+ * trip: for the records of a log. Parks. */
 MUST_CHECK int fs_writer_append_sync(struct fs_writer *w,
                                      const void *data,
                                      size_t len,
@@ -107,19 +112,19 @@ uint64_t fs_writer_offset(const struct fs_writer *w);
  * means that fs_writer_sync() was not called, and nothing was promised. */
 void fs_writer_close(struct fs_writer *w);
 
-/* Take the file @path from whoever writes it: a process that died, or that was
- * cut off and does not know that another goes on in its place. Once this has
- * returned,
- *   - no byte of that writer is taken any more: its calls fail, with
- *     ERR_ABORTED, whenever it comes back;
- *   - all that it had flushed or synced is there, on the disks, in its place;
- *     of what it had not, some may be: a reader of a log checks each record;
- *   - the file is closed, and its length, *@length, does not change.
- * A file that nobody writes stays as it is. In a local file system, whose
- * writers are known by other means (fs_lock), this says the length and no more.
+/* Take the file @path from its writer: a process that died, or that was cut off
+ * and was replaced without knowing it. After the return,
+ *     - no byte of that writer is accepted: its calls fail with ERR_ABORTED
+ *         whenever they arrive;
+ *     - all bytes it had flushed or synced are on the disks; of others some
+ *         may be: a reader of a log checks each record;
+ *     - the file is closed, and its length, *@length, does not change.
  *
- * Parks: until the copies of the file's end agree; a server that died a moment
- * ago is waited for until it is known to be dead.
+ * A file that has no writer stays as it is. A local file system, whose writers
+ * exclude each other by fs_lock(), only returns the length.
+ *
+ * Parks: until the copies of the file's end agree; a server that died just now
+ * is waited for until it is known to be dead.
  *
  * Errors: ERR_NOTFOUND, ERR_INVALID (a directory), ERR_UNAVAILABLE. */
 MUST_CHECK int
@@ -127,6 +132,8 @@ fs_recover(struct fs *fs, const char *path, uint64_t *length, struct err *err);
 
 /* --- reading ----------------------------------------------------------- */
 
+/* Open a file to read; its size is that at the time of open. *@out is owned.
+ * Parks. Errors: ERR_NOTFOUND, ERR_INVALID, ERR_DENIED. */
 MUST_CHECK int fs_open(struct fs *fs,
                        const char *path,
                        struct fs_reader **out,
@@ -147,10 +154,10 @@ MUST_CHECK int fs_read_once_at(struct fs_reader *r,
                                size_t len,
                                size_t *got,
                                struct err *err);
-/* The same for bytes of a scan, which may or may not be repeated: what is in
- * memory already is taken from there; of the rest, a part is kept in memory for
- * the next time, more of it each time, and most is read past the page cache,
- * whose pages cost more than the reading. PRE: as above. */
+/* The same for bytes of a scan that may be repeated: cached bytes are taken
+ * from memory; of the rest a part is cached for the next time, more each time,
+ * and most is read past the page cache, whose pages cost more than the reading.
+ * PRE: as above. */
 MUST_CHECK int fs_read_scan_at(struct fs_reader *r,
                                uint64_t offset,
                                void *dst,
@@ -169,14 +176,19 @@ struct fs_info {
     uint64_t modified_us;
 };
 
+/* Rename as rename(2). Parks. Errors: ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID. */
 MUST_CHECK int
 fs_rename(struct fs *fs, const char *from, const char *to, struct err *err);
+/* Remove a file or an empty directory. Parks. Errors: ERR_NOTFOUND. */
 MUST_CHECK int fs_remove(struct fs *fs, const char *path, struct err *err);
+/* Make a directory and missing ones above. Parks. Errors: ERR_INVALID. */
 MUST_CHECK int fs_mkdirs(struct fs *fs, const char *path, struct err *err);
 /* Remove @path and all below it. ERR_NOTFOUND if there is none. */
 MUST_CHECK int fs_remove_tree(struct fs *fs, const char *path, struct err *err);
+/* Kind, size and time of @path. Parks. Errors: ERR_NOTFOUND. */
 MUST_CHECK int
 fs_stat(struct fs *fs, const char *path, struct fs_info *info, struct err *err);
+/* Make renames and removals in the directory @path durable. Parks. */
 MUST_CHECK int fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* Names in @path, sorted; free with fs_names_free(). */
 MUST_CHECK int fs_list(struct fs *fs,
@@ -192,15 +204,15 @@ MUST_CHECK int fs_replace(struct fs *fs,
                           const char *path,
                           struct slice contents,
                           struct err *err);
-/* The whole of a file of at most @bytes_max (ERR_TOOBIG) appended to @out. */
+/* Append the whole file, of at most @bytes_max (ERR_TOOBIG), to @out. Parks. */
 struct buf;
 MUST_CHECK int fs_read_all(struct fs *fs,
                            const char *path,
                            size_t bytes_max,
                            struct buf *out,
                            struct err *err);
-/* The same, encrypted where the file system has a keyring: fs_sealed.c. What is
- * not encrypted is read as it is. Errors also: ERR_DENIED (there is no key),
+/* The same, encrypted if the file system has a keyring: fs_sealed.c. An
+ * unencrypted file is read as it is. Park. Errors also: ERR_DENIED (no key),
  * ERR_CORRUPT. */
 MUST_CHECK int fs_replace_sealed(struct fs *fs,
                                  const char *path,
@@ -212,17 +224,18 @@ MUST_CHECK int fs_read_all_sealed(struct fs *fs,
                                   struct buf *out,
                                   struct err *err);
 
-/* When the directory @path or a file in it was written last, in microseconds
- * since 1970; UINT64_MAX when that cannot be told. Parks. */
+/* When the directory @path or a file in it was last written, in microseconds
+ * since 1970; UINT64_MAX if unknown. Parks. */
 uint64_t fs_last_write_us(struct fs *fs, const char *path);
 
-/* Hold @path against other processes. ERR_BUSY says who holds it. */
+/* Lock @path against other processes. *@out is owned. Parks. ERR_BUSY names the
+ * holder. */
 MUST_CHECK int
 fs_lock(struct fs *fs, const char *path, struct fs_lock **out, struct err *err);
 void fs_unlock(struct fs_lock *l); /* NULL is allowed. */
 
-/* Machines that hold [offset, offset+len), best first: names borrowed from the
- * file system until it is closed. The local one answers none. */
+/* Machines that hold [offset, offset+len), best first; names are borrowed from
+ * the file system until it is closed. The local one returns none. */
 size_t fs_locality(struct fs_reader *r,
                    uint64_t offset,
                    uint64_t len,

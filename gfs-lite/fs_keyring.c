@@ -1,4 +1,6 @@
-/* The keys of a file system's users, in a file of it. */
+/* The keyring of a file system's users, stored in a file of it: the adapter
+ * between base/crypt, which knows no file systems, and fs.h.
+ */
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
@@ -6,7 +8,7 @@
 
 /* A KEYS file: place of a keyring. */
 struct keys_place {
-    struct fs *fs; /* Borrowed: it lets go of the keyring when it closes. */
+    struct fs *fs; /* Borrowed: it releases the keyring when it closes. */
     char *path;
 };
 

@@ -1,8 +1,7 @@
-/* What an implementation of a file system provides: the table behind fs.h.
- * Private to gfs-lite.
+/* The functions that an implementation of fs.h provides. Private to gfs-lite.
  *
- * Each implementation embeds the base structs below as its first member. The
- * meaning of each entry is that of the function of the same name in fs.h.
+ * Each implementation embeds the base structs below as its first member. Each
+ * entry means the same as the function of that name in fs.h.
  */
 #ifndef GFS_LITE_FS_OPS_H
 #define GFS_LITE_FS_OPS_H
@@ -11,7 +10,7 @@
 
 struct fs_ops {
     void (*close)(struct fs *fs);
-    void (*hurry)(struct fs *fs); /* NULL: it never tries again. */
+    void (*hurry)(struct fs *fs); /* NULL: it never retries. */
 
     int (*create)(struct fs *fs,
                   const char *path,

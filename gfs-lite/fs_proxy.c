@@ -1,5 +1,7 @@
-/* A borrowed file system: its life, how it asks, and names. Files are read and
- * written by fs_proxy_reader.c and fs_proxy_writer.c. */
+/* The proxy client's file system: life, requests, and names. Files are read and
+ * written by fs_proxy_reader.c and fs_proxy_writer.c. A request blocks the
+ * thread: an attempt is one thread that has nothing else to do.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,8 +43,8 @@ fs_proxy__begin(struct fs_proxy *l, enum fs_proxy_op op, const char *path)
     return q;
 }
 
-/* The answer to the question, past those to proxy clients before this one.
- * False: there is no proxy server any more. */
+/* Receive the answer to the request, skipping answers to proxy clients before
+ * this one. False: the proxy server is gone. */
 static bool fs_proxy_receive(struct fs_proxy *l, struct cursor *in)
 {
     for (;;) {
@@ -114,7 +116,7 @@ int fs_proxy_call(struct fs *fs,
 
 /* --- names --------------------------------------------------------------- */
 
-/* What only a file system of the proxy client's own does. */
+/* Operations that only the proxy client's own file system has. */
 static int own_alone(struct fs_proxy *l, struct fs **out, struct err *err)
 {
     *out = NULL;
@@ -123,7 +125,7 @@ static int own_alone(struct fs_proxy *l, struct fs **out, struct err *err)
     return fs_proxy__own(l, out, err);
 }
 
-/* Ask about @path; @to: another, or NULL. */
+/* Send a request about @path; @to: another path, or NULL. */
 static int ask_name(struct fs *fs,
                     enum fs_proxy_op op,
                     const char *path,
@@ -253,7 +255,7 @@ static int fs_proxy_list(struct fs *fs,
     return rc ? rc : fs_list(own, path, names, count, err);
 }
 
-/* The lock is the other file system's, and released there. */
+/* The lock belongs to the own file system, which releases it. */
 static int fs_proxy_lock(struct fs *fs,
                          const char *path,
                          struct fs_lock **out,
@@ -307,7 +309,7 @@ fs_proxy_connect(struct world *w, int socket, fs_proxy_open_own own, void *ctx)
     l->socket = socket;
     l->open_own = own;
     l->ctx = ctx;
-    /* Proxy clients before this one counted from elsewhere. */
+    /* Proxy clients before this one used other numbers. */
     l->next_id = world_random(w);
     l->answer = mem_alloc(FS_PROXY_MESSAGE_MAX);
     return &l->base;

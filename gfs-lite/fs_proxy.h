@@ -1,20 +1,18 @@
-/* A file system proxied to a process that has no connections: what a
- * short-lived process reads and writes goes through one that has the file
- * system open.
+/* A file system for a process that has no connections: a short-lived process
+ * reads and writes through one that has the file system open.
  *
- * The two hold the ends of a pair of sockets (AF_UNIX, SOCK_SEQPACKET). A
- * proxy client may have a way to open the file system itself. Then small reads,
- * and the writing of small files, are done by the proxy, and all else by the
- * file system that it opens the first time it needs it: large files would only
- * be copied once more. So it does when the proxy server is gone. A proxy client
- * that is not trusted has no such way, and the proxy server does everything.
+ * The two hold the ends of a pair of sockets (AF_UNIX, SOCK_SEQPACKET). If the
+ * proxy client can open the file system itself, the proxy does small reads and
+ * writes small files, and the client opens its own for the rest: large files
+ * would only be copied once more. It does so too when the proxy server is gone.
+ * An untrusted proxy client has no file system of its own, and the proxy server
+ * does everything.
  *
  * Proxy clients may use the same end one after the other, and may die at any
- * point: an answer to one that is gone is skipped by the next. They may also be
- * hostile. A session that is limited opens, writes, renames and removes what
- * its fs_proxy_rules name and nothing else; one that is not does with the proxy
- * server's rights whatever it is asked for. Nothing else that they send does
- * harm.
+ * point: the next one skips answers to the one before. They may be hostile. A
+ * limited session opens, writes, renames and removes only files that its
+ * fs_proxy_rules name; an unlimited one has the proxy server's rights. Nothing
+ * else that they send does harm.
  *
  * Message: op:u8 id:le64 path:lslice, then of FS_PROXY_READ size:varint
  * offset:varint len:varint; of FS_PROXY_PREFETCH offset:varint len:varint; of
@@ -25,13 +23,13 @@
  * to:lslice. Answer: id:le64 code:zigzag, then if that is 0 of FS_PROXY_OPEN
  * size:varint, of FS_PROXY_READ the bytes, of FS_PROXY_CREATE handle:varint, of
  * FS_PROXY_STAT directory:u8 size:varint, of FS_PROXY_LIST lslices, of others
- * nothing; else text:lslice hint:lslice. From FS_PROXY_OTHER on ops are
+ * nothing; else text:lslice hint:lslice. Ops from FS_PROXY_OTHER on are
  * fs_proxy_other's.
  *
- * Invariants
  *     INV-1. A limited session touches no file whose path its rules do not
- * name. INV-2. What a proxy client has open is closed when the rules of the
- * next one are set.
+ *            name.
+ *     INV-2. Files that a proxy client has open are closed when the rules
+ *            of the next one are set.
  */
 #ifndef GFS_LITE_FS_PROXY_H
 #define GFS_LITE_FS_PROXY_H
@@ -52,7 +50,8 @@ struct world;
 
 /* Of file contents in one message. */
 #define FS_PROXY_BYTES_MAX ((size_t)64 << 10)
-/* What one proxy client reads so; then it is worth a file system of its own. */
+/* Bytes that one proxy client reads through the proxy; for more it opens a file
+ * system of its own. */
 #define FS_PROXY_READ_BYTES_MAX ((size_t)4 << 20)
 #define FS_PROXY_MESSAGE_MAX    (FS_PROXY_BYTES_MAX + 4096)
 /* Files that a proxy client writes at a time: more than the outputs of an
@@ -60,9 +59,9 @@ struct world;
 #define FS_PROXY_WRITERS_MAX 1024
 
 enum fs_proxy_op {
-    FS_PROXY_OPEN = 1, /* How long is it? */
+    FS_PROXY_OPEN = 1, /* Returns the size. */
     FS_PROXY_READ,
-    FS_PROXY_PUT, /* Make the file, or empty it, and have it on the disks. */
+    FS_PROXY_PUT, /* Make or empty it, write all of it, sync. */
     FS_PROXY_CREATE,
     FS_PROXY_APPEND,
     FS_PROXY_FLUSH,
@@ -74,25 +73,25 @@ enum fs_proxy_op {
     FS_PROXY_LIST,
     FS_PROXY_SYNC_DIR,
     FS_PROXY_PREFETCH,
-    FS_PROXY_OTHER = 64, /* This and those above: not of files. */
+    FS_PROXY_OTHER = 64, /* This and greater ones: not about files. */
 };
 
 /* --- the proxy server ---------------------------------------------------- */
 
-/* Of @fs, which is borrowed and must outlive it. Owned. */
+/* A proxy server of @fs, which is borrowed and must outlive it. Owned. */
 struct fs_proxy_server *fs_proxy_server_new(struct fs *fs);
-/* PRE: nobody serves. NULL is allowed. */
+/* PRE: no session exists. NULL is allowed. */
 void fs_proxy_server_free(struct fs_proxy_server *l);
 
-/* What a proxy client may open. All is borrowed until fs_proxy_session_limit()
- * returns, but for the file systems. */
+/* The files that a proxy client may open. Borrowed until
+ * fs_proxy_session_limit() returns, except the file systems. */
 struct fs_proxy_rules {
     const char *const *reads; /* Files, by their whole paths. */
     size_t read_count;
 
     const struct fs_proxy_prefix {
-        const char *path; /* Files of one directory whose names begin as this
-                             says, to be written, renamed and removed. */
+        const char *path; /* Prefix of the paths of files in one directory that
+                             may be written, renamed and removed. */
         struct fs
             *fs; /* Where; NULL: the proxy server's. Outlives the session. */
     } * writes;
@@ -100,31 +99,31 @@ struct fs_proxy_rules {
     size_t write_count;
 };
 
-/* What a session answers besides questions about files. The functions run on
- * the thread that serves it, one at a time, and may park. */
+/* Requests that a session answers beside those about files. The functions run
+ * on the thread that serves it, one at a time, and may park. */
 struct fs_proxy_other {
-    /* @op, from FS_PROXY_OTHER on; @in is behind its id. At most
+    /* Answer @op, from FS_PROXY_OTHER on; @in is after its id. At most
      * FS_PROXY_BYTES_MAX are appended to @out. */
     int (*answer)(void *ctx,
                   unsigned op,
                   struct cursor *in,
                   struct buf *out,
                   struct err *err);
-    /* An answer was sent: the time to prepare the next. NULL: nothing is. */
+    /* An answer was sent: prepare the next. NULL: nothing to do. */
     void (*after)(void *ctx);
     void *ctx;
 };
 
-/* Of proxy clients on one socket, one after the other. @l is borrowed; @other
- * is copied, NULL: files are all. Owned. */
+/* A session for the proxy clients on one socket, one after the other. @l is
+ * borrowed; @other is copied, NULL: only files. Owned. */
 struct fs_proxy_session *
 fs_proxy_session_new(struct fs_proxy_server *l,
                      const struct fs_proxy_other *other);
-/* PRE: nobody serves it. NULL is allowed. */
+/* PRE: no thread serves it. NULL is allowed. */
 void fs_proxy_session_free(struct fs_proxy_session *s);
 
-/* From now on the proxy client may do what @rules say, and what an earlier one
- * has open is closed. Any thread; waits for the answer under way. */
+/* Set the rules of the next proxy client; files that an earlier one has open
+ * are closed. Any thread; waits for the answer under way. */
 void fs_proxy_session_limit(struct fs_proxy_session *s,
                             const struct fs_proxy_rules *rules);
 
@@ -133,8 +132,8 @@ void fs_proxy_session_answer(struct fs_proxy_session *s,
                              struct slice message,
                              struct buf *answer);
 
-/* Answer what comes through @socket, which stays the caller's, until its other
- * end is closed or it is shut down. A thread of its own: blocks. */
+/* Answer messages from @socket, which stays the caller's, until its other end
+ * is closed or it is shut down. Runs on a thread of its own: blocks. */
 void fs_proxy_session_serve(struct fs_proxy_session *s, int socket);
 
 /* --- the proxy client ---------------------------------------------------- */
@@ -145,8 +144,9 @@ typedef int (*fs_proxy_open_own)(void *ctx,
                                  struct fs **out,
                                  struct err *err);
 
-/* The file system behind @socket, which stays the caller's, for one thread.
- * @own NULL: the proxy client has no other way to it.
+/* The file system at the other end of @socket, which stays the caller's, for
+ * one thread. @own NULL: the proxy client cannot open it itself. Owned:
+ * fs_close().
  *
  * A file written through it appears with its first sync: one that is closed
  * before that may be missing instead of being empty, and creating it fails no
@@ -154,9 +154,9 @@ typedef int (*fs_proxy_open_own)(void *ctx,
 struct fs *
 fs_proxy_connect(struct world *w, int socket, fs_proxy_open_own own, void *ctx);
 
-/* Ask @fs, which fs_proxy_connect() gave, for something else: @op from
- * FS_PROXY_OTHER on with @body. The answer is in *@in until the next call.
- * Blocks. Errors: those of the proxy; ERR_CLOSED: it is gone. */
+/* Send a request other than about files, @op from FS_PROXY_OTHER on with @body,
+ * by @fs, which fs_proxy_connect() gave. The answer is in *@in until the next
+ * call. Blocks. Errors: those of the proxy; ERR_CLOSED: it is gone. */
 MUST_CHECK int fs_proxy_call(struct fs *fs,
                              unsigned op,
                              struct slice body,

@@ -1,17 +1,16 @@
-/* Inside of a borrowed file system: what lent*.c share. lent.c has its life,
- * the asking and names; fs_proxy_reader.c and fs_proxy_writer.c have the files.
+/* Shared by fs_proxy.c (life, requests and names), fs_proxy_reader.c and
+ * fs_proxy_writer.c (files): the client's side of the proxy.
  *
- * Ownership. The file system owns the one that it opens itself; the socket is
- * the caller's of fs_proxy_connect(). Readers and writers borrow the file
- * system.
+ * Ownership. The proxied file system owns the one that it opens itself; the
+ * socket belongs to the caller of fs_proxy_connect(). Readers and writers
+ * borrow the file system.
  *
- * Threads. One, as fs_proxy_connect() says. A question blocks it until the
- * answer is there: whoever borrows waits for nothing else.
+ * Threads. One, as fs_proxy_connect() says. A request blocks it until the
+ * answer arrives: the process has nothing else to wait for.
  *
- * Invariants
- *     INV-1. One question is under way at a time: `question` and `answer` are
- *            of that one, and what an answer lends (a cursor) is valid until
- *            the next fs_proxy__begin().
+ *     INV-1. One request is under way at a time: `question` and `answer` belong
+ *            to it, and a cursor into an answer is valid until the next
+ *            fs_proxy__begin().
  *     INV-2. Once the proxy server is gone, nothing is sent to it any more.
  *     INV-3. Without `open_own` there is never an `own`.
  */
@@ -36,7 +35,7 @@ struct fs_proxy {
     fs_proxy_open_own open_own; /* NULL: the proxy server does everything. */
     void *ctx;
     struct fs *own;      /* Owned; NULL: not opened. */
-    bool gone;           /* The proxy server is. */
+    bool gone;           /* The proxy server is gone. */
     uint64_t next_id;    /* Of a question. */
     uint64_t read_bytes; /* Through the proxy server. */
     struct buf question;
@@ -48,35 +47,37 @@ static inline struct fs_proxy *fs_proxy_of(struct fs *fs)
     return (struct fs_proxy *)fs;
 }
 
-/* Is it left to the proxy, and to nobody else? */
+/* Does the proxy server do everything? */
 static inline bool fs_proxy__lender_only(const struct fs_proxy *l)
 {
     return !l->open_own;
 }
 
-/* The file system of its own, opened if it was not; borrowed from @l. Parks.
- * ERR_UNAVAILABLE: there is none to be had, and the proxy server is gone. */
+/* The client's own file system, opened on first use; borrowed from @l. Parks.
+ * ERR_UNAVAILABLE: it has none, and the proxy server is gone. */
 MUST_CHECK int
 fs_proxy__own(struct fs_proxy *l, struct fs **out, struct err *err);
 
-/* Begin a question about @path; what follows is appended to what this returns,
- * which is borrowed until the next. */
+/* Begin a request about @path; append its other fields to the buffer returned,
+ * which is borrowed until the next request. */
 struct buf *
 fs_proxy__begin(struct fs_proxy *l, enum fs_proxy_op op, const char *path);
-/* What the proxy server says to it, in @in (INV-1). Blocks. ERR_CLOSED: it says
- * nothing. */
+/* Send the request and receive its answer in @in (INV-1). Blocks. ERR_CLOSED:
+ * the proxy server is gone. */
 MUST_CHECK int
 fs_proxy__ask(struct fs_proxy *l, struct cursor *in, struct err *err);
-/* The same where nobody else could be asked. Blocks. */
+/* The same, where only the proxy server can answer. Blocks. */
 MUST_CHECK int
 fs_proxy__ask_only(struct fs_proxy *l, struct cursor *in, struct err *err);
 
-/* --- fs_proxy_reader.c: as fs_ops says ----------------------------------- */
+/* --- fs_proxy_reader.c: functions of fs_ops
+ * ----------------------------------- */
 
 MUST_CHECK int fs_proxy__open(struct fs *fs,
                               const char *path,
                               struct fs_reader **out,
                               struct err *err);
+/* As in fs.h. Blocks. */
 MUST_CHECK int fs_proxy__read_at(struct fs_reader *base,
                                  uint64_t offset,
                                  void *dst,
@@ -91,6 +92,7 @@ size_t fs_proxy__locality(struct fs_reader *r,
                           const char **machines,
                           size_t machines_max);
 
+/* As in fs.h. Blocks. */
 /* --- fs_proxy_writer.c: likewise ----------------------------------------- */
 
 MUST_CHECK int fs_proxy__create(struct fs *fs,

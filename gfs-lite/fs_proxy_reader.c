@@ -1,5 +1,6 @@
-/* Files of a borrowed file system that are read: small reads through the
- * proxy, large ones by one of its own. */
+/* Reading through a proxy: small reads by the proxy server, whose reader is
+ * open already; larger ones by a reader of the client's own file system.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -133,7 +134,7 @@ int fs_proxy__read_at(struct fs_reader *base,
     return rc;
 }
 
-/* A hint need not travel where others read what is large. */
+/* A hint is not sent: large reads do not go through the proxy. */
 void fs_proxy__prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
     const struct fs_proxy_reader *r = (const struct fs_proxy_reader *)base;
@@ -146,7 +147,7 @@ void fs_proxy__prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
     buf_put_varint(q, offset);
     buf_put_varint(q, len);
     if (fs_proxy__ask(l, &in, NULL)) {
-        /* Reading will say what is wrong. */
+        /* The read will report the error. */
     }
 }
 
@@ -158,7 +159,7 @@ void fs_proxy__reader_close(struct fs_reader *base)
     mem_free(r);
 }
 
-/* The scheduler, which asks, borrows nothing. */
+/* Only the scheduler asks, which uses no proxy. */
 size_t fs_proxy__locality(struct fs_reader *r,
                           uint64_t offset,
                           uint64_t len,

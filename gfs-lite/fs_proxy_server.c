@@ -1,4 +1,7 @@
-/* Lending a file system: the readers that are kept open for proxy clients. */
+/* The proxy server's readers: kept open for a while, because the attempts of a
+ * job read the same files one after the other, and an open costs a call to the
+ * namenode.
+ */
 #include "gfs-lite/fs_proxy_server.h"
 
 #include <string.h>
@@ -9,8 +12,7 @@
 #include "gfs-lite/fs.h"
 #include "gfs-lite/fs_proxy.h"
 
-/* Proxy clients that come one after the other read the same files: a reader
- * stays open for the next one, so long and so many. */
+/* A reader stays open for this long, and at most this many do. */
 #define KEEP_NS  UINT64_C(1000000000)
 #define KEEP_MAX 64
 
@@ -28,8 +30,8 @@ struct fs *fs_proxy_server_fs(const struct fs_proxy_server *l)
 
 /* --- readers ------------------------------------------------------------- */
 
-/* Under the lock. What nobody uses is taken from the list and handed back, to
- * be closed without the lock. */
+/* Unlist readers that are too old or too many, and return one without users, to
+ * be closed without the lock. PRE: the lock is held. */
 static struct kept_reader *fs_proxy_unlist(struct fs_proxy_server *l,
                                            struct kept_reader *k)
 {
@@ -48,7 +50,7 @@ static void close_reader(struct kept_reader *k)
     mem_free(k);
 }
 
-/* One that is open, and opened a moment ago; one that is too old goes. */
+/* A reader that was opened recently; an older one is closed. */
 static struct kept_reader *find_reader(struct fs_proxy_server *l,
                                        const char *path,
                                        struct kept_reader **old)

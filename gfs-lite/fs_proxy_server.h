@@ -1,5 +1,5 @@
-/* What the parts of a proxy server share: readers that stay open from one proxy
- * client to the next. Private to gfs-lite; fs_proxy.h is what others use.
+/* Readers that a proxy server keeps open from one proxy client to the next.
+ * Private to gfs-lite; fs_proxy.h is the header for others.
  *
  * Any thread.
  */
@@ -27,14 +27,16 @@ struct kept_reader {
     bool listed;
 };
 
+/* The file system that is proxied. Borrowed. */
 struct fs *fs_proxy_server_fs(const struct fs_proxy_server *l);
 
-/* A reader of @path, to be given back. Parks. */
+/* A reader of @path, kept open or opened. Parks. Errors: those of fs_open().
+ * Must be released. */
 MUST_CHECK int fs_proxy_server_acquire(struct fs_proxy_server *l,
                                        const char *path,
                                        struct kept_reader **out,
                                        struct err *err);
-/* @failed: who wants the file next opens it again. */
+/* Release @k; with @failed it is not used again. */
 void fs_proxy_server_release(struct fs_proxy_server *l,
                              struct kept_reader *k,
                              bool failed);

@@ -1,5 +1,7 @@
-/* What one proxy client after the other asks a proxy server for, and what it
- * may. */
+/* The proxy server's side of one socket: decodes requests of one proxy client
+ * after the other, checks them against the session's rules, and executes them.
+ * Everything in a request is untrusted.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -16,7 +18,8 @@
 struct fs_proxy_session {
     struct fs_proxy_server *proxy;
     struct fs_proxy_other other;
-    struct mutex lock; /* Of all below: limit() comes from another thread. */
+    struct mutex
+        lock; /* Guards all below: limit() comes from another thread. */
     bool limited;
     char **reads; /* Owned, as are the paths. */
     size_t read_count;
@@ -26,7 +29,7 @@ struct fs_proxy_session {
     size_t writer_count;
 };
 
-/* A question that is being answered. */
+/* A request that is being answered. */
 struct question {
     struct fs_proxy_session *session;
     enum fs_proxy_op op;
@@ -60,7 +63,7 @@ static int check_read(const struct question *q, struct err *err)
     return fs_proxy_session_refuse(q->path, err);
 }
 
-/* The file system in which @path may be written. */
+/* The file system in which @path may be written, if it may. */
 static int check_write(const struct fs_proxy_session *s,
                        const char *path,
                        struct fs **out,
@@ -81,8 +84,8 @@ static int check_write(const struct fs_proxy_session *s,
     return fs_proxy_session_refuse(path, err);
 }
 
-/* The prefix that lies in the directory @path; NULL: none, of a session that is
- * not limited, or *@allowed is false. */
+/* The prefix in the directory @path; NULL: an unlimited session, or *@allowed
+ * is false. */
 static const struct fs_proxy_prefix *
 find_directory(const struct fs_proxy_session *s,
                const char *path,
@@ -260,7 +263,7 @@ static int answer_put(const struct question *q, struct err *err)
     return rc;
 }
 
-/* A place for one more writer, of which there are so many at most. */
+/* A free handle for a writer; there are FS_PROXY_WRITERS_MAX. */
 static int
 new_handle(struct fs_proxy_session *s, size_t *handle, struct err *err)
 {
@@ -299,7 +302,7 @@ static int answer_create(const struct question *q, struct err *err)
     return rc;
 }
 
-/* Append, flush, sync or close what create() has opened. */
+/* Append to, flush, sync or close a writer that create() has opened. */
 static int answer_writer(const struct question *q, struct err *err)
 {
     struct fs_proxy_session *s = q->session;
@@ -367,7 +370,7 @@ static int answer_stat(const struct question *q, struct err *err)
     return 0;
 }
 
-/* Of @names, those that begin as @only does. */
+/* Append those of @names that begin as @only does. */
 static int put_names(const struct question *q,
                      char **names,
                      size_t count,
@@ -498,7 +501,7 @@ void fs_proxy_session_answer(struct fs_proxy_session *s,
 
 /* --- serving ------------------------------------------------------------- */
 
-/* An empty message reads as the end does. */
+/* An empty message looks like the end of the stream. */
 static bool is_over(int socket)
 {
     struct pollfd p = {.fd = socket};
@@ -516,7 +519,7 @@ void fs_proxy_session_serve(struct fs_proxy_session *s, int socket)
         if (n < 0 || (n == 0 && is_over(socket)))
             break;
         fs_proxy_session_answer(s, slice_make(message, (size_t)n), &answer);
-        /* Who does not read what it asked for goes without. */
+        /* A client that does not read its answers gets none. */
         if (send(socket, answer.data, answer.len, MSG_NOSIGNAL | MSG_DONTWAIT) <
                 0 &&
             is_over(socket))

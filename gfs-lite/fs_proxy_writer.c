@@ -1,10 +1,10 @@
-/* Files of a borrowed file system that are written: small ones are sent whole,
- * with their first sync; a large one gets a writer of its own, or one of the
- * proxy server's.
+/* Writing through a proxy: small files are sent whole, with their first sync; a
+ * large one gets a writer of the client's own file system, or one of the proxy
+ * server's.
  *
  * Invariants of a writer
- *     INV-1. Its bytes so far are in `bytes`, or with `own`, or with the
- *            proxy server's writer `handle`; never in two of them.
+ *     INV-1. Its bytes so far are in `bytes`, or with `own`, or with the proxy
+ *            server's writer `handle`; never in two of them.
  *     INV-2. `put` is set while all of `bytes` is on the disks.
  */
 #include "base/core/buf.h"
@@ -41,7 +41,7 @@ static int ask_create(struct fs_proxy_writer *w, struct err *err)
     return 0;
 }
 
-/* Of a file that the proxy server has open: append, flush, sync or close. */
+/* Append to, flush, sync or close the file that the proxy server has open. */
 static int ask_writer(struct fs_proxy_writer *w,
                       enum fs_proxy_op op,
                       struct slice bytes,
@@ -68,7 +68,7 @@ ask_append(struct fs_proxy_writer *w, struct slice bytes, struct err *err)
     return rc;
 }
 
-/* The file with what was appended so far, open at the proxy server. */
+/* Open the file at the proxy server, with the bytes appended so far. */
 static int write_remotely(struct fs_proxy_writer *w, struct err *err)
 {
     int rc = ask_create(w, err);
@@ -78,7 +78,7 @@ static int write_remotely(struct fs_proxy_writer *w, struct err *err)
     return rc;
 }
 
-/* The file with what was appended so far, by a writer that stays open. */
+/* Open an own writer of the file, with the bytes appended so far. */
 static int write_own(struct fs_proxy_writer *w, struct err *err)
 {
     struct fs *own = NULL;

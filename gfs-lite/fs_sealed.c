@@ -1,4 +1,7 @@
-/* Small files that are encrypted as a whole (base/crypt/sealed_bytes.h). */
+/* Small files that are encrypted as a whole (base/crypt/sealed_bytes.h) if the
+ * file system has a keyring. They are replaced atomically, so no part of one
+ * needs to be rewritten.
+ */
 #include "base/core/buf.h"
 #include "base/crypt/sealed_bytes.h"
 #include "gfs-lite/fs.h"

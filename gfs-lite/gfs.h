@@ -1,5 +1,5 @@
-/* The cluster's file system, for those who know that it is one: how to open it,
- * and what it can beyond fs.h.
+/* The cluster's file system beyond fs.h: how to open it, and operations that
+ * only it has.
  *
  *     fs_open_target(w, "gfs://host:port,host:port/path", security, &fs, &err)
  *     fs_open_target(w, "/some/directory", NULL, &fs, &err)     the local one
@@ -33,10 +33,11 @@ MUST_CHECK int fs_open_target(struct world *w,
                               struct fs **out,
                               struct err *err);
 
-/* How a file's bytes reach its servers. */
+/* The way of a file's bytes to its servers. */
 enum gfs_write_way {
     GFS_WRITE_BY_DISTANCE, /* To each, if all are on this machine; else */
-    GFS_WRITE_ALONG_CHAIN, /* to the first, each of which passes them on; */
+    GFS_WRITE_ALONG_CHAIN, /* to the first, each of which forwards them
+                              (GFS 3.2); */
     GFS_WRITE_TO_EACH,     /* from the writer to each. */
 };
 
@@ -46,88 +47,93 @@ struct gfs_options {
     const char *path;      /* The root, below the file system's; default "". */
     const char *machine;   /* Of this process: copies there are near. */
     const char *rack;
-    const char *name; /* Who this is, in messages to others. */
+    const char *name; /* Of this process, in messages to others. */
     const struct rpc_security *security;
-    const char *act_as;    /* On whose behalf, if namenodes let this process
-                              act for others; NULL: its own. */
+    const char *act_as; /* Act for this principal, if namenodes let this process
+                           do so; NULL: for itself. */
     uint32_t replication;  /* Of new files; default 3. */
     uint64_t timeout_us;   /* Of calls of the namenode, and of reads while
                               servers come and go; default 60 s. */
     uint64_t renew_us;     /* Between signs of life; default 10 s. */
-    uint64_t hedge_us;     /* A read that takes so long is asked of another
-                              server too; default 30 ms. */
+    uint64_t hedge_us;     /* A read that takes longer is also sent to another
+                              server; default 30 ms. */
     uint32_t chunk_bytes;  /* Where this one's writers end a chunk; default,
                               and at most, GFS_CHUNK_BYTES. */
-    bool no_short_circuit; /* Read and write through the servers always. */
+    bool no_short_circuit; /* Always read and write through the servers. */
     enum gfs_write_way write_way;
 };
 
-/* On a fiber, the file system runs on the fiber's loop and must be closed
- * there; on a plain thread it runs a loop of its own. */
+/* Open it. On a fiber, it runs on the fiber's loop and must be closed there; on
+ * a plain thread it runs a loop of its own. *@out is owned. Errors:
+ * ERR_INVALID. */
 MUST_CHECK int fs_gfs_open(struct world *w,
                            const struct gfs_options *opts,
                            struct fs **out,
                            struct err *err);
+/* Is it the cluster's? */
 bool fs_is_gfs(const struct fs *fs);
 
 /* --- beyond fs.h; PRE: fs_is_gfs(fs) ----------------------------------- */
 
-/* Append to the file @path, which must be closed. */
+/* Open a writer that appends to the closed file @path. *@out is owned. Errors:
+ * ERR_NOTFOUND, ERR_BUSY (it is open), ERR_INVALID. */
 MUST_CHECK int gfs_append_open(struct fs *fs,
                                const char *path,
                                const struct fs_write_options *opts,
                                struct fs_writer **out,
                                struct err *err);
-/* Append @record whole, at a place that the file system chooses, *@offset;
- * others may do so at the same time. The file is made if it is not there. The
- * record is on all copies then, at least once: after a failure it may be there
- * twice. Errors: ERR_TOOBIG beyond CHUNK_RECORD_BYTES_MAX. */
+/* Append @record atomically at an offset that the file system chooses,
+ * *@offset, concurrently with other callers (GFS 3.3). The file is made if
+ * missing. The record is then on all copies, at least once: after a failure it
+ * may be there twice. Errors: ERR_TOOBIG beyond CHUNK_RECORD_BYTES_MAX. */
 MUST_CHECK int gfs_record_append(struct fs *fs,
                                  const char *path,
                                  struct slice record,
                                  uint64_t *offset,
                                  struct err *err);
 
-/* More than fs_stat() says, but for the owner. Sizes of open files are those of
- * what is sealed. */
+/* More than fs_stat(), without the owner. The size of an open file is that of
+ * its sealed chunks. */
 MUST_CHECK int gfs_stat(struct fs *fs,
                         const char *path,
                         struct gfs_stat *out,
                         struct err *err);
-/* With the owner, which @a holds. */
+/* The same with the owner, in memory of @a. */
 MUST_CHECK int gfs_look(struct fs *fs,
                         const char *path,
                         struct arena *a,
                         struct gfs_stat *out,
                         struct err *err);
-/* The entries of @path behind the name @after. @a holds them. */
+/* The entries of @path after the name @after, in memory of @a. */
 MUST_CHECK int gfs_list(struct fs *fs,
                         const char *path,
                         const char *after,
                         struct arena *a,
                         struct gfs_listing *out,
                         struct err *err);
-/* For @path and all files below it; of those that come meanwhile for some. */
+/* Set the number of copies of @path and all files below it; of files made
+ * meanwhile, for some. */
 MUST_CHECK int gfs_set_replication(struct fs *fs,
                                    const char *path,
                                    uint32_t replication,
                                    struct err *err);
-/* A copy of @from, as of one moment, under the new name @to, that shares its
- * chunks. While it is made nobody changes names in @from: others wait. */
+/* A copy of @from, as of one moment, under the new name @to, sharing chunks
+ * (GFS 3.4). Changes of names in @from wait until it is done. */
 MUST_CHECK int
 gfs_snapshot(struct fs *fs, const char *from, const char *to, struct err *err);
 /* Remove @path, and all below it, into the trash. */
 MUST_CHECK int gfs_discard(struct fs *fs, const char *path, struct err *err);
-/* Most files and directories, and bytes, below @path; 0: no bound. */
+/* Limit the number of files and directories, and the bytes, below @path; 0:
+ * none. */
 MUST_CHECK int gfs_set_quota(struct fs *fs,
                              const char *path,
                              uint64_t entries,
                              uint64_t bytes,
                              struct err *err);
-/* Set what owner and others may do with @path: enum gfs_mode. */
+/* Set the rights of the owner and of others to @path: enum gfs_mode. */
 MUST_CHECK int
 gfs_set_mode(struct fs *fs, const char *path, uint32_t mode, struct err *err);
-/* Let @path be @owner's. */
+/* Make @owner the owner of @path. */
 MUST_CHECK int gfs_set_owner(struct fs *fs,
                              const char *path,
                              struct slice owner,
@@ -140,31 +146,32 @@ MUST_CHECK int gfs_grant(struct fs *fs,
                          uint32_t rights,
                          bool take,
                          struct err *err);
-/* What was given so for @path or a directory above it. @a holds it. */
+/* Grants of @path and of directories above it, in memory of @a. */
 MUST_CHECK int gfs_get_grants(struct fs *fs,
                               const char *path,
                               struct arena *a,
                               struct gfs_path_grants *out,
                               struct err *err);
-/* Where the chunks of a file are. */
+/* The chunks of a file and their servers, in memory of @a. */
 MUST_CHECK int gfs_get_layout(struct fs *fs,
                               const char *path,
                               uint64_t offset,
                               struct arena *a,
                               struct gfs_layout *out,
                               struct err *err);
-/* Files below @path with fewer copies than they should have, behind @after. */
+/* Files below @path, after @after, with fewer copies than wanted. */
 MUST_CHECK int gfs_check(struct fs *fs,
                          const char *path,
                          struct slice after,
                          struct arena *a,
                          struct gfs_findings *out,
                          struct err *err);
+/* Figures of the file system and its servers, in memory of @a. */
 MUST_CHECK int gfs_get_status(struct fs *fs,
                               struct arena *a,
                               struct gfs_status *out,
                               struct err *err);
-/* Say what the operator wants of the chunk server at @address. */
+/* Set the state that the operator wants of the chunk server at @address. */
 MUST_CHECK int gfs_set_server_state(struct fs *fs,
                                     const char *address,
                                     enum gfs_server_state state,
@@ -173,14 +180,14 @@ MUST_CHECK int gfs_set_server_state(struct fs *fs,
 /* --- figures ----------------------------------------------------------- */
 
 struct gfs_client_stats {
-    uint64_t local_reads;  /* From descriptors of this machine, */
+    uint64_t local_reads;  /* Through descriptors of this machine, */
     uint64_t remote_reads; /* over the network, */
-    uint64_t hedged_reads; /* of these asked of a second server. */
+    uint64_t hedged_reads; /* of these, sent to a second server too. */
     uint64_t recoveries;   /* Broken chains. */
-    uint64_t local_writes; /* Pieces put into descriptors of this machine. */
+    uint64_t local_writes; /* Pieces written to descriptors of this machine. */
 };
 
-/* Since the file system was opened. */
+/* Figures since the file system was opened. */
 void gfs_get_client_stats(const struct fs *fs, struct gfs_client_stats *out);
 
 #endif /* GFS_LITE_GFS_H */

@@ -169,8 +169,8 @@ void *id_map_next(const struct id_map *m, size_t *at)
 
 /* Downwards: a removal moves items towards lower slots, where they are still to
  * come, but for those of a run around the end, which may go from the lowest
- * slots to the highest. These are looked at once more. What the old table has
- * comes first, for it moves to the new one. */
+ * slots to the highest. These are returned once more. Items of the
+ * old table come first, because they move to the new one. */
 void *id_map_walk(const struct id_map *m, struct id_map_walk *w)
 {
     if (w->cap != m->cap)

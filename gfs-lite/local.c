@@ -1,4 +1,7 @@
-/* A file system over one directory of the world: names, directories, locks. */
+/* A file system over one directory of the world: names, directories, locks.
+ * Names become durable by syncing directories, which is remembered, so that a
+ * directory of many files is synced once per change and not once per look.
+ */
 #include "gfs-lite/local.h"
 
 #include <stdio.h>
@@ -10,8 +13,8 @@
 /* Deepest tree that is removed: the recursion's bound. */
 #define TREE_DEPTH_MAX 32
 
-/* Directories whose names are known to be on the disk; beyond, all are looked
- * after again. */
+/* Directories whose names are known to be durable; beyond this many the set is
+ * cleared. */
 #define KEPT_MAX 4096
 
 struct local_lock {
@@ -107,7 +110,7 @@ static bool is_kept(struct local_fs *fs, const char *directory)
     return kept;
 }
 
-/* Under the mutex. The root's was looked after when it was opened. */
+/* PRE: the mutex is held. The root was synced when it was opened. */
 static void forget_all(struct local_fs *fs)
 {
     hash_map_clear(&fs->kept);
@@ -138,8 +141,8 @@ int local_sync_name(struct local_fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-/* A directory that was moved has a name that is not kept, though another may
- * have had it that was. */
+/* A directory that was moved has a name that may not be durable, even if
+ * another directory's with that name was. */
 static void forget_kept(struct local_fs *fs, const char *to)
 {
     mutex_lock(&fs->mutex);
@@ -224,7 +227,7 @@ remove_dir(struct world *w, const char *path, int depth, struct err *err)
                      ? remove_dir(w, name, depth + 1, err)
                      : world_remove(w, name, err);
         if (rc == ERR_NOTFOUND)
-            rc = 0; /* Somebody else removed it: that is what we wanted. */
+            rc = 0; /* Somebody else removed it: that is the wanted result. */
         buf_close(&full);
     }
     world_names_free(names, count);
@@ -267,7 +270,8 @@ static int local_stat(struct fs *fs,
     return rc;
 }
 
-/* Whoever writes here is of this machine, and holds a lock if it must. */
+/* Writers of a local directory are processes of this machine that exclude each
+ * other by locks. */
 static int local_recover(struct fs *fs,
                          const char *path,
                          uint64_t *length,

@@ -1,5 +1,5 @@
-/* What the parts of the local file system share: local.c knows names,
- * local_writer.c writes, local_reader.c reads. Included by these three only.
+/* Shared by the local file system's files: local.c has names, local_writer.c
+ * writes, local_reader.c reads. Included by these three only.
  */
 #ifndef GFS_LITE_LOCAL_H
 #define GFS_LITE_LOCAL_H
@@ -24,7 +24,8 @@ struct local_fs {
     struct mutex mutex; /* Of what follows: writers are on any thread. */
     struct stream_buffer *idle;
     size_t idle_count;
-    struct hash_map kept; /* local_sync_name(): directories. The mutex's. */
+    struct hash_map
+        kept; /* Directories whose names are durable: local_sync_name(). */
 };
 
 /* Memory aligned for direct I/O. */
@@ -33,7 +34,9 @@ struct stream_buffer {
     char *data;                 /* STREAM_BUFFER_BYTES, aligned. */
 };
 
+/* An idle buffer, or a new one. Owned. */
 struct stream_buffer *stream_buffer_take(struct local_fs *fs);
+/* Give it back. */
 void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b);
 
 /* Full name of @path, owned: mem_free(). ERR_INVALID when it is absolute, holds
@@ -41,9 +44,9 @@ void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b);
 MUST_CHECK int
 local_path(struct local_fs *fs, const char *path, char **out, struct err *err);
 
-/* Have the name of the file @path on the disk, and that of its directory: a
- * process that made it may have been killed before it had synced that. Whoever
- * makes a directory has synced those above it. */
+/* Make the name of the file @path and of its directory durable: the process
+ * that made it may have been killed before it synced that. A process that makes
+ * a directory has synced those above it. */
 MUST_CHECK int
 local_sync_name(struct local_fs *fs, const char *path, struct err *err);
 
@@ -52,7 +55,7 @@ static inline struct local_fs *local_fs(struct fs *fs)
     return (struct local_fs *)fs;
 }
 
-/* local_writer.c and local_reader.c: entries of the table. */
+/* Implementations of fs.h by local_writer.c and local_reader.c. They park. */
 int local_create(struct fs *fs,
                  const char *path,
                  const struct fs_write_options *opts,

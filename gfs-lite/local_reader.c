@@ -12,14 +12,14 @@ struct local_reader {
     struct fs_reader base;
     struct file *file;
     char *full_path;             /* Owned: to open `direct`. */
-    struct mutex mutex;          /* Of the opening of `direct`. */
+    struct mutex mutex;          /* Guards the opening of `direct`. */
     struct file *_Atomic direct; /* NULL until first used. */
     atomic_uint scan_misses;     /* Pieces of scans that were not in memory. */
 };
 
-/* One in so many of those is read through the page cache. Counting misses
- * alone, each scan keeps this part of what the earlier ones left out, in
- * whatever process they were. */
+/* This part of the misses is read through the page cache. Counting only misses,
+ * each scan caches the same share of the bytes that earlier ones left out,
+ * whichever process they ran in. */
 #define SCAN_KEEP_EVERY 4
 
 static struct local_reader *local_reader(struct fs_reader *base)

@@ -20,7 +20,7 @@ struct local_writer {
     enum fs_write_mode mode;
     struct stream_buffer *buffer; /* STREAM: bytes from `written` on. */
     size_t buffered;              /* In `buffer`. */
-    uint64_t written;             /* STREAM: aligned; what is in the file. */
+    uint64_t written;             /* STREAM: aligned; bytes in the file. */
     bool name_synced;
     bool unflushed; /* STREAM: bytes appended since the last flush. */
     int failed;     /* Sticky error code. */
@@ -91,7 +91,7 @@ static int local_writer_fail(struct local_writer *w, int code)
     return code;
 }
 
-/* Write the first @bytes (aligned) of the buffer where they belong. */
+/* Write the first @bytes (aligned) of the buffer at their offset. */
 static int write_buffer(struct local_writer *w, size_t bytes, struct err *err)
 {
     struct slice part = slice_make(w->buffer->data, bytes);
@@ -169,7 +169,7 @@ int local_flush(struct fs_writer *base, struct err *err)
         if (rc)
             return rc;
     }
-    /* Also gives back what was reserved and not needed. */
+    /* Releases reserved space too. */
     rc = file_truncate(w->file, w->base.offset, err);
     if (rc)
         return local_writer_fail(w, rc);

@@ -1,5 +1,6 @@
-/* Channels to the file system's processes: a set whose channels find servers
- * that come back soon. */
+/* Channels to the file system's processes, with short delays between attempts
+ * to connect, so that servers that restart are found soon.
+ */
 #include "gfs-lite/peers.h"
 
 #include "base/core/panic.h"

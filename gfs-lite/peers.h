@@ -1,5 +1,5 @@
 /* Channels to other processes of the cluster, by address: made on first use and
- * kept.
+ * kept until the set is closed.
  *
  * Threads: made and closed on one loop's fiber; calls from any thread.
  */
@@ -17,12 +17,12 @@ struct peers;
 struct world;
 struct rpc_security;
 
-/* @security (NULL: none) is borrowed. Owned. On a fiber. */
+/* An empty set. @security (NULL: none) is borrowed. Owned. On a fiber. */
 struct peers *peers_new(const struct rpc_security *security);
-/* Parks. PRE: no call is under way. NULL is allowed. */
+/* Close all channels. Parks. PRE: no call is under way. NULL is allowed. */
 void peers_close(struct peers *p);
 
-/* rpc_call() of the server at @address. Parks. Errors: those of the channel and
+/* rpc_call() to the server at @address. Parks. Errors: those of the channel and
  * of the handler. */
 MUST_CHECK int peers_call(struct peers *p,
                           struct slice address,

@@ -1,4 +1,7 @@
-/* Proofs of rights to chunks. */
+/* Making and verifying proofs: a MAC over the chunk, the rights and the
+ * principal. Verification compares in constant time and never asks the
+ * namenode.
+ */
 #include "gfs-lite/proof.h"
 
 #include <string.h>

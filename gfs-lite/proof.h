@@ -1,17 +1,19 @@
-/* What shows a chunk server that the namenode lets somebody use a chunk.
+/* Proofs, by which a chunk server knows that the namenode lets a principal use
+ * a chunk.
  *
- * Where names are proved, whoever is not the cluster itself must show a proof
- * with each call for a chunk. The namenode makes it, with a layout or a new
- * chunk, for what the file's owner, mode and grants let him do; a chunk server
- * verifies it alone, by a key that namenodes give chunk servers with their
- * heartbeats. It names nobody else and no other chunk.
+ * Where principals are authenticated, every caller but the cluster itself must
+ * show a proof with each call for a chunk. The namenode makes it, with a layout
+ * or a new chunk, for the rights that the file's owner, mode and grants give; a
+ * chunk server verifies it alone, with a key that namenodes give it with
+ * heartbeats. A proof is valid for one principal and one chunk.
  *
  *     proof = key:le32 rights:u8 length:le32 mac:16      25 bytes
  *     mac   = of handle:le64 rights:u8 length:le32 principal
  *
- * A proof ends with its key. A namenode uses each for 45 minutes and names it
- * to chunk servers for 45 more; they forget one that no namenode has named for
- * 30 minutes. So a proof ends within two hours, and no clocks are compared.
+ * A proof expires with its key. A namenode signs with each for 45 minutes and
+ * names it to chunk servers for 45 more; they forget one that no namenode has
+ * named for 30 minutes. So a proof expires within two hours, and no clocks are
+ * compared.
  *
  * Threads: any.
  */
@@ -28,9 +30,9 @@
 #include "base/rpc/security_code.h"
 
 #define PROOF_BYTES 25
-/* Keys that a namenode names: that of now, the next one and the one before. */
+/* Keys that a namenode names: the present, the next and the previous one. */
 #define PROOF_KEYS_MAX 3
-/* Keys that a chunk server has: those, and some of leaders before. */
+/* Keys that a chunk server keeps: those, and some of earlier leaders. */
 #define PROOF_KEYS_KEPT 8
 
 enum proof_rights {
@@ -40,7 +42,7 @@ enum proof_rights {
 
 struct gfs_proof {
     uint8_t bytes[PROOF_BYTES];
-    bool there; /* Else none was given: it is not asked for. */
+    bool there; /* False: none was made, because none is needed. */
 };
 
 struct proof_key {
@@ -48,15 +50,15 @@ struct proof_key {
     uint8_t secret[RPC_MAC_KEY_BYTES];
 };
 
-/* @length: of a sealed chunk, 0 of an open one. */
+/* Sign with @key. @length: of a sealed chunk, 0 of an open one. */
 void proof_make(const struct proof_key *key,
                 uint64_t handle,
                 uint8_t rights,
                 uint32_t length,
                 struct slice principal,
                 struct gfs_proof *out);
-/* Does @p show that @principal may do @rights with chunk @handle? *@length is
- * the chunk's if it was sealed, 0 else. ERR_DENIED says what is wrong. */
+/* Does @p prove the @rights of @principal to chunk @handle? *@length is the
+ * chunk's if it was sealed, else 0. ERR_DENIED gives the reason. */
 MUST_CHECK int proof_check(const struct gfs_proof *p,
                            const struct proof_key *keys,
                            size_t count,

@@ -1,5 +1,5 @@
-/* File systems side by side. What is opened is of the one that it lies in: only
- * names come by here.
+/* Two file systems side by side. Only names are routed: readers, writers and
+ * locks belong to the file system that opened them.
  */
 #include "gfs-lite/routed.h"
 
@@ -16,7 +16,7 @@ struct routed {
     const char *const *trees; /* Of `own`. Borrowed. */
 };
 
-/* As namenodes take paths apart: empty parts and "." do not count. */
+/* Parts as namenodes see them: empty parts and "." are skipped. */
 static struct slice first_part(const char *path)
 {
     struct slice rest = slice_str(path);
@@ -132,8 +132,7 @@ static int routed_lock(struct fs *fs,
     return fs_lock(routed_route(fs, path), path, out, err);
 }
 
-/* Readers, writers and locks are those of the file systems they came from,
- * which do the rest. */
+/* Readers, writers and locks call the file systems that made them. */
 static const struct fs_ops routed_ops = {
     .close = routed_close,
     .hurry = routed_hurry,

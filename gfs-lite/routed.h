@@ -1,6 +1,6 @@
 /* One file system made of two: paths below some directories go to one, all
- * others to the other. So a server that acts for somebody reaches what
- * he names with his rights, and its own files with its own.
+ * others to the other. With it a server that acts for a principal reaches the
+ * files that the principal names with his rights, and its own with its own.
  *
  *     fs_gfs_open(w, &as_somebody, &theirs, &err)
  *     fs = fs_routed_new(own, theirs, trees)
@@ -14,9 +14,9 @@
 
 struct fs;
 
-/* @own, for what lies in @trees (first parts of paths; they end with NULL) is
+/* @own, for files in @trees (first parts of paths; they end with NULL), is
  * borrowed, as @trees is; @theirs is closed with it. Owned: fs_close(). A
- * rename from one to the other is refused, as ERR_DENIED. */
+ * rename from one to the other is refused: ERR_DENIED. */
 struct fs *
 fs_routed_new(struct fs *own, struct fs *theirs, const char *const *trees);
 

@@ -1,4 +1,6 @@
-/* What a reader or writer asks over a chunk server's Unix socket. */
+/* The request that a reader or writer sends over a chunk server's Unix socket
+ * for a descriptor. chunkserver/socket.c answers it.
+ */
 #ifndef GFS_LITE_SOCKET_PROTOCOL_H
 #define GFS_LITE_SOCKET_PROTOCOL_H
 
@@ -11,7 +13,7 @@ enum {
     SOCKET_REQUEST_BYTES = 24,
 };
 
-/* At SOCKET_WAY: what the descriptor is for. */
+/* At SOCKET_WAY: the use of the descriptor. */
 enum {
     SOCKET_READS = 0,
     SOCKET_WRITES = 1,

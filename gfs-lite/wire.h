@@ -1,9 +1,8 @@
 /* Calls between clients, namenodes and chunk servers: method numbers and
- * bodies. docs/protocols.md has the same.
+ * bodies. docs/protocols.md describes the same.
  *
  * A body is an array of the struct's fields in their order (codec.h); texts
- * borrow from the bytes they were read from. Readers refuse what is beyond its
- * bounds.
+ * borrow from the decoded bytes. Decoders refuse values beyond their bounds.
  */
 #ifndef GFS_LITE_WIRE_H
 #define GFS_LITE_WIRE_H
@@ -35,19 +34,18 @@ enum gfs_method {
     GFS_GRANTS = 0x40b,     /* gfs_query; gfs_path_grants */
     /* A chunk server's. */
     CHUNK_WRITE = 0x480,  /* chunk_call, data attached; chunk_answer */
-    CHUNK_APPEND = 0x481, /* The same: a record, where the server says. */
+    CHUNK_APPEND = 0x481, /* The same: a record, at the server's offset. */
     CHUNK_READ = 0x482,   /* chunk_call; chunk_answer, data attached */
     CHUNK_OPEN = 0x483,   /* chunk_call; chunk_answer */
     CHUNK_FENCE = 0x484,  /* chunk_call (new_version); chunk_answer */
     CHUNK_SEAL = 0x485,   /* chunk_call (length); chunk_answer */
 };
 
-/* --- asking a namenode
- * --------------------------------------------------------- */
+/* --- queries to a namenode ---------------------------------------------- */
 
 struct gfs_query {
     struct slice path;
-    struct slice after; /* LIST, CHECK: go on behind it. */
+    struct slice after; /* LIST, CHECK: continue after it. */
     uint64_t file;      /* LAYOUT: instead of the path, if not 0. */
     uint64_t session;
     uint64_t offset;
@@ -73,7 +71,7 @@ struct gfs_stat {
 
 /* Rights by path, of a file or directory and of all above it. */
 struct gfs_path_grant {
-    struct slice path; /* Where it was given. */
+    struct slice path; /* The path that it was made for. */
     struct slice principal;
     uint32_t rights; /* enum gfs_grant. */
     bool by_owner;   /* Holds for files of the same owner. */
@@ -115,7 +113,7 @@ struct gfs_chunk {
     bool sealed;
     uint64_t offset; /* Of its first byte in the file. */
     struct gfs_server_set servers;
-    struct gfs_proof proof; /* For who asked. */
+    struct gfs_proof proof; /* For the caller. */
 };
 
 struct gfs_layout {
@@ -136,12 +134,12 @@ struct gfs_recovery {
     uint64_t file;
     uint64_t epoch; /* 0: not the writer. */
     uint64_t chunk;
-    uint64_t acknowledged; /* Bytes of the chunk the writer knows to be safe. */
+    uint64_t
+        acknowledged; /* Bytes of the chunk that the writer knows to be safe. */
     struct gfs_server_set failed;
 };
 
-/* --- chunk servers to a namenode
- * -------------------------------------------------- */
+/* --- chunk servers to a namenode ---------------------------------------- */
 
 struct gfs_heartbeat {
     uint64_t own_id;
@@ -152,11 +150,11 @@ struct gfs_heartbeat {
     uint64_t free_bytes;
     uint64_t chunk_count;
     uint32_t load; /* Copies under way. */
-    bool full;     /* The report is of everything there is. */
+    bool full;     /* The report is of all chunks. */
     uint64_t run;  /* Drawn at each start. */
 };
 
-/* What a report says of one chunk: five varints each, attached. */
+/* One chunk in a report: five varints each, attached. */
 struct gfs_replica {
     uint64_t handle;
     uint32_t version;
@@ -166,12 +164,13 @@ struct gfs_replica {
     bool gone; /* Deleted since the last report, or could not be copied. */
 };
 
+/* Append @r to a report. */
 void gfs_replica_put(const struct gfs_replica *r, struct buf *out);
-/* Cut the first off *@in; false at the end, or *bad. */
+/* Cut the first replica off *@in; false at the end, or with *@bad. */
 bool gfs_replica_get(struct slice *in, struct gfs_replica *r, bool *bad);
 
 enum gfs_order_kind {
-    GFS_ORDER_DELETE = 1, /* Up to and including that version. */
+    GFS_ORDER_DELETE = 1, /* Its replicas up to and including that version. */
     GFS_ORDER_COPY = 2,   /* Fetch it from `sources`. */
     GFS_ORDER_SEAL = 3,   /* It ended at that length. */
 };
@@ -187,7 +186,7 @@ struct gfs_order {
 
 struct gfs_orders {
     uint16_t number;          /* Of the server. */
-    bool send_full;           /* The next report shall be of everything. */
+    bool send_full;           /* The next report must be a full one. */
     uint64_t next_handle;     /* All chunks so far have smaller ones. */
     struct gfs_order *orders; /* Arena of the reader. */
     size_t count;
@@ -198,8 +197,7 @@ struct gfs_orders {
 /* Orders in one answer. */
 #define GFS_ORDERS_MAX 512
 
-/* --- state, for people
- * -------------------------------------------------------------- */
+/* --- state, for people --------------------------------------------------- */
 
 struct gfs_server_status {
     struct gfs_server server;
@@ -220,14 +218,13 @@ struct gfs_status {
     uint64_t bytes;
     uint64_t open_files;
     uint64_t sessions;
-    uint64_t lost;             /* Chunks without a copy, as far as servers are
-                                  heard of. */
-    uint64_t under_replicated; /* Wait for copies. */
+    uint64_t lost; /* Chunks without a copy on servers that report. */
+    uint64_t under_replicated; /* They wait for copies. */
     uint64_t copying;
     struct gfs_server_status *servers; /* Arena of the reader. */
     size_t server_count;
     uint64_t unreported; /* Chunks without a known copy, while servers have yet
-                            to say what they hold. */
+                            to report. */
 };
 
 struct gfs_finding {
@@ -243,22 +240,21 @@ struct gfs_findings {
     size_t count;
     uint64_t files_checked;
     bool more;
-    struct slice after; /* Where to go on. */
-    bool early;         /* Servers have yet to say what they hold. */
+    struct slice after; /* Where to continue. */
+    bool early;         /* Servers have yet to report. */
 };
 
 /* Files, directories and chunks looked at for one answer; findings in it. */
 #define GFS_CHECK_MAX    2000
 #define GFS_FINDINGS_MAX 10000
 
-/* --- chunk servers
- * -------------------------------------------------------------------- */
+/* --- chunk servers ------------------------------------------------------- */
 
 enum chunk_flags {
     CHUNK_SYNC = 1,   /* On all disks before the answer. */
-    CHUNK_MAKE = 2,   /* Make the chunk if it is not there. */
-    CHUNK_VERIFY = 4, /* READ: check all, though it was checked lately: what
-                         came was wrong. */
+    CHUNK_MAKE = 2,   /* Make the chunk if it is missing. */
+    CHUNK_VERIFY = 4, /* READ: verify all blocks, even recently verified ones:
+                         the caller got wrong bytes. */
     CHUNK_UNREAD = 8, /* WRITE: readers of this machine have another copy. */
 };
 
@@ -283,16 +279,16 @@ struct chunk_answer {
     uint32_t version;
     uint32_t tail_crc; /* OPEN: of the last block, if it is not whole. */
     bool sealed;
-    bool found; /* Begun before its server was: bytes that were not synced may
-                   be missing. */
+    bool found; /* Begun before its server started: unsynced bytes may be
+                   missing. */
     struct slice socket; /* OPEN: for readers of the same machine, or empty. */
-    uint64_t token;      /* What they say there. */
+    uint64_t token;      /* The token to send there. */
 };
 
 /* Largest piece of data in one call. */
 #define CHUNK_DATA_BYTES_MAX ((uint32_t)4 << 20)
-/* How long a chain's answer may take, for each server of it: who is nearer to
- * its end gives up sooner, so that the right one is blamed. */
+/* How long a chain's answer may take, for each server of it: a server nearer to
+ * the end times out sooner, so that the right one is blamed. */
 #define CHUNK_CHAIN_UNIT_US UINT64_C(4000000)
 /* Largest record of an append: a quarter of a chunk, so that the space lost at
  * the end of a chunk is bounded. */
@@ -300,6 +296,8 @@ struct chunk_answer {
 
 /* --- bytes ------------------------------------------------------------- */
 
+/* Encoders append the message to @out; decoders borrow texts from @in, take
+ * arrays from @a, and fail with ERR_CORRUPT. */
 void gfs_query_put(const struct gfs_query *q, struct buf *out);
 MUST_CHECK int
 gfs_query_get(struct slice in, struct gfs_query *q, struct err *err);

@@ -1,4 +1,7 @@
-/* Messages of chunk servers: to each other, to clients, and reports. */
+/* Encoding and decoding of messages of chunk servers: to each other, to
+ * clients, and reports. Reports are varints without field numbers, because a
+ * server reports a million chunks at once.
+ */
 #include <string.h>
 
 #include "base/core/arena.h"

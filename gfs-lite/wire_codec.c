@@ -1,4 +1,6 @@
-/* What the readers and writers of messages share. */
+/* Fields that several messages share: sets of servers, which are bounded, and
+ * proofs, which may be absent.
+ */
 #include "gfs-lite/wire_codec.h"
 
 #include <string.h>

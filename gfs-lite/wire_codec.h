@@ -1,5 +1,6 @@
-/* What messages of the file system share beyond base/rpc/message.h. Private to
- * them. */
+/* Fields that several messages of the file system share, beyond
+ * base/rpc/message.h. Private to wire_*.c and command.c.
+ */
 #ifndef GFS_LITE_WIRE_CODEC_H
 #define GFS_LITE_WIRE_CODEC_H
 
@@ -7,6 +8,7 @@
 #include "base/rpc/message.h"
 #include "gfs-lite/command.h"
 
+/* A set of server numbers. More than GFS_REPLICAS_MAX make the reader fail. */
 void wire_put_servers(const struct gfs_server_set *s, struct buf *out);
 void wire_get_servers(struct codec_reader *r, struct gfs_server_set *s);
 /* A proof, or empty bytes for none. */

@@ -1,4 +1,6 @@
-/* Messages of a namenode to clients: names, layouts, state. */
+/* Encoding and decoding of messages between namenodes and clients: names,
+ * layouts, state. Fields are only appended; older readers ignore them.
+ */
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "gfs-lite/wire.h"
@@ -132,7 +134,7 @@ void gfs_listing_put(const struct gfs_listing *l, struct buf *out)
     }
 }
 
-/* Owners and modes come behind all entries, which older readers know alone. */
+/* Owners and modes come after all entries, where older readers stop. */
 static void get_all_rights(struct codec_reader *r, struct gfs_listing *l)
 {
     r->bad |= message_count(r, GFS_LISTING_MAX) != l->count;

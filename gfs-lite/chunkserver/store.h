@@ -10,9 +10,11 @@
  * the least recently used are closed again. A file whose identity is unreadable
  * is a damaged chunk of the number in its name.
  *
- *     INV-1. A pinned chunk is not freed; a deleted one is freed by its last
- * pin. INV-2. `open` has exactly the chunks whose file is open. INV-3. A
- * chunk's version never decreases, and a sealed chunk's length never changes.
+ *     INV-1. A pinned chunk is not freed; a deleted one is freed by its
+ *            last pin.
+ *     INV-2. `open` has exactly the chunks whose file is open.
+ *     INV-3. A chunk's version never decreases, and a sealed chunk's
+ *            length never changes.
  *     INV-4. `bytes` is the sum of the lengths of all chunks in the table.
  *
  * Threads: one loop. Functions park where they say so.

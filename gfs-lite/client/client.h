@@ -1,4 +1,12 @@
-/* The state of a client, shared by its files. Private to gfs-lite/client. */
+/* The cluster client's struct and the functions that its files share. Private
+ * to gfs-lite/client.
+ *
+ * Threads: any; `mutex` guards the fields after it. Calls to servers run on
+ * fibers of the loop (gfs__on_loop()).
+ *
+ *     INV-1. With `own_loop` the loop is stopped by close; else it is the
+ *            opener's.
+ */
 #ifndef GFS_LITE_CLIENT_CLIENT_H
 #define GFS_LITE_CLIENT_CLIENT_H
 
@@ -24,7 +32,7 @@ struct known_server {
     char *rack;      /* Owned. */
 };
 
-/* A file whose closing did not reach the namenode. */
+/* A file whose close did not reach the namenode. */
 struct unclosed {
     struct unclosed *next;
     uint64_t file;
@@ -51,7 +59,7 @@ struct gfs {
     bool short_circuit;
     enum gfs_write_way write_way;
 
-    struct mutex mutex; /* Of what follows. */
+    struct mutex mutex; /* Guards the following fields. */
     struct cond changed;
     uint64_t session;             /* 0: none. */
     uint64_t renewed_ns;          /* When it was last known to live. */
@@ -61,9 +69,9 @@ struct gfs {
     char **machines;              /* Names that locality gave out; owned. */
     size_t machine_count;
     struct unclosed *unclosed;
-    atomic_bool stopping; /* Nothing is tried again. */
+    atomic_bool stopping; /* Nothing is retried. */
 
-    uint64_t read_turn;  /* Which of equally near servers are asked now, */
+    uint64_t read_turn;  /* Which of equally near servers is used now, */
     unsigned reads_left; /* and by how many reads more. Of the loop. */
     struct fiber *renewer;
     atomic_uint_least64_t local_reads;
@@ -79,7 +87,7 @@ static inline struct gfs *gfs_of(struct fs *fs)
     return (struct gfs *)fs;
 }
 
-/* Is it pointless to try again what failed? */
+/* Is it pointless to retry a failed call? */
 bool gfs__gives_up(struct gfs *g, uint64_t until_ns);
 /* Run fn(arg) in a fiber of the client's loop and wait for it. Parks. */
 void gfs__on_loop(struct gfs *g,
@@ -104,7 +112,7 @@ gfs__execute_plain(struct gfs *g, struct gfs_command *c, struct err *err);
 void gfs__run_renewer(void *arg);
 /* End the session, if the namenode answers soon. Parks. */
 void gfs__end_session(struct gfs *g);
-/* Close the file later, when the namenode answers again. */
+/* Have the file closed when the namenode answers again. */
 void gfs__close_later(struct gfs *g,
                       uint64_t file,
                       uint64_t epoch,
@@ -113,18 +121,18 @@ void gfs__close_later(struct gfs *g,
 
 /* --- names.c ------------------------------------------------------------- */
 
-/* @path below the file system's root, in a buffer of the caller. ERR_INVALID.
- */
+/* Write @path below the file system's root to @out. ERR_INVALID. */
 MUST_CHECK int gfs__path(const struct gfs *g,
                          const char *path,
                          struct buf *out,
                          struct err *err);
-/* Ask the leader. @reply is appended to. */
+/* Send a query to the leader and append the answer to @reply. Parks. */
 MUST_CHECK int gfs__query(struct gfs *g,
                           uint32_t method,
                           const struct gfs_query *q,
                           struct buf *reply,
                           struct err *err);
+/* Implementations of fs.h. They park. */
 int gfs__rename(struct fs *fs,
                 const char *from,
                 const char *to,
@@ -150,18 +158,18 @@ void gfs__unlock(struct fs_lock *l);
 
 /* --- servers.c ----------------------------------------------------------- */
 
-/* Remember what @l says of servers. */
+/* Remember the servers that @l names. */
 void gfs__note_servers(struct gfs *g, const struct gfs_layout *l);
 /* The address of server @number, or NULL. Owned. */
 char *gfs__server_address(struct gfs *g, uint16_t number);
 /* The number of the server at @address, or -1. */
 int gfs__server_number(struct gfs *g, struct slice address);
-/* Its address may have changed: forget it. */
+/* Forget its address, which may have changed. */
 void gfs__forget_server(struct gfs *g, uint16_t number);
 /* 0: this machine, 1: this rack, 2: elsewhere. */
 int gfs__distance(struct gfs *g, uint16_t number);
-/* The layout of a file from @offset on, whose servers are noted. Either @path
- * (below the root of all) or @file. */
+/* The layout of a file from @offset on; its servers are remembered. By @path
+ * (below the root of all) or @file. Parks. Errors: those of the query. */
 MUST_CHECK int gfs__layout(struct gfs *g,
                            struct slice path,
                            uint64_t file,
@@ -170,8 +178,8 @@ MUST_CHECK int gfs__layout(struct gfs *g,
                            struct buf *reply,
                            struct gfs_layout *out,
                            struct err *err);
-/* The length of the open chunk @c, as its servers know it: bytes that all that
- * answer have. 0 if it was not made yet. */
+/* The length of the open chunk @c, as its servers know it: the bytes that all
+ * of those that answer have. 0 if it was not made yet. Parks. */
 MUST_CHECK int gfs__open_length(struct gfs *g,
                                 const struct gfs_chunk *c,
                                 uint64_t *length,
@@ -179,6 +187,7 @@ MUST_CHECK int gfs__open_length(struct gfs *g,
 
 /* --- write.c, take_over.c, read.c ---------------------------------------- */
 
+/* Implementations of fs.h. They park. */
 int gfs__create(struct fs *fs,
                 const char *path,
                 const struct fs_write_options *opts,
@@ -200,6 +209,7 @@ int gfs__recover(struct fs *fs,
                  uint64_t *length,
                  struct err *err);
 
+/* Implementations of fs.h. They park. */
 int gfs__open(struct fs *fs,
               const char *path,
               struct fs_reader **out,
@@ -220,8 +230,8 @@ size_t gfs__locality(struct fs_reader *r,
 
 /* --- remote.c: reading over the network ---------------------------------- */
 
-/* Read [@offset, @offset+@len) of chunk @c into @dst from the servers, near
- * ones first, a second one when the first is slow. Parks. */
+/* Read [@offset, @offset+@len) of chunk @c into @dst from its servers, near
+ * ones first, and a second one if the first is slow. Parks. */
 MUST_CHECK int gfs__read_remote(struct gfs *g,
                                 const struct gfs_chunk *c,
                                 uint32_t offset,
@@ -244,24 +254,25 @@ struct gfs_descriptor {
     struct gfs_proof proof;
 };
 
-/* *@out is owned; numbers of *@answer are what the server says of the chunk.
- * Parks. Errors: ERR_UNSUPPORTED (it gives none), ERR_UNAVAILABLE, ERR_CORRUPT,
- * those of the call. */
+/* Get a descriptor. *@out is owned; numbers of *@answer describe the chunk.
+ * Parks. Errors: ERR_UNSUPPORTED (the server passes none), ERR_UNAVAILABLE,
+ * ERR_CORRUPT, those of the call. */
 MUST_CHECK int gfs__fetch_descriptor(struct gfs *g,
                                      const struct gfs_descriptor *wanted,
                                      struct chunk_answer *answer,
                                      struct file **out,
                                      struct err *err);
 
-/* The sealed chunk @c from the server @number of this machine. *@out is owned.
- * Parks. */
+/* Open the sealed chunk @c at the server @number of this machine. *@out is
+ * owned. Parks. Errors: as above. */
 MUST_CHECK int gfs__open_local(struct gfs *g,
                                const struct gfs_chunk *c,
                                uint16_t number,
                                struct local_chunk **out,
                                struct err *err);
 void gfs__close_local(struct local_chunk *l); /* NULL is allowed. */
-/* Errors: ERR_CORRUPT: a checksum is wrong. */
+/* Read and verify. PRE: within the chunk. Parks. Errors: ERR_CORRUPT: a
+ * checksum is wrong. */
 MUST_CHECK int gfs__read_local(struct local_chunk *l,
                                uint32_t offset,
                                uint32_t len,

@@ -1,18 +1,18 @@
 /* The chunk before the open one: it has ended, its servers sync it, and its
- * writer goes on in the next one meanwhile. A sync of the file waits for it.
- * They begin when the next one takes bytes: a namenode that writes down that
- * there is one, behind a disk that is given a whole chunk at once, would take
- * ten times as long.
+ * writer continues in the next one meanwhile. A sync of the file waits for it.
+ * The sync begins when the next chunk takes bytes: the namenode's record of
+ * that chunk would take ten times as long after a whole chunk in the disk's
+ * queue.
  *
- * The namenode knows of both (GFS_AHEAD). Once all servers have synced it, it
- * is sealed by the writer's word; if one fails, by a recovery, as any chunk
- * that broke: all of it was acknowledged, so nothing of it is sent again.
+ * The namenode knows both (GFS_AHEAD). Once all servers have synced it, it is
+ * sealed at the writer's length; if one fails, by a recovery, like any broken
+ * chunk: all of it was acknowledged, so nothing is sent again.
  */
 #include "base/core/panic.h"
 #include "gfs-lite/client/writer.h"
 
-/* A writer of the old chunk alone, with a piece that has no bytes left to send
- * and wants them synced. */
+/* A writer of the old chunk alone, with a piece that has no more bytes to send
+ * and is to be synced. */
 static struct gfs_writer *new_ended(struct gfs_writer *w)
 {
     struct gfs_writer *e = mem_zalloc(1, sizeof(*e));
@@ -67,6 +67,7 @@ bool gfs__is_synced(const struct gfs_writer *w)
 {
     struct gfs_writer *e = w->ended;
     bool done;
+    PRE(e);
     mutex_lock(&e->mutex);
     done = e->syncs && e->pieces->deliveries_left == 0;
     mutex_unlock(&e->mutex);
@@ -93,7 +94,7 @@ int gfs__settle_ended(struct gfs_writer *w, struct err *err)
     gfs__start_ended(w);
     gfs__await_piece(e, e->pieces);
     rc = e->pieces->rc ? ERR_ABORTED : ended_writer_settle(e, err);
-    if (rc == ERR_ABORTED) { /* It broke, or others recover it already. */
+    if (rc == ERR_ABORTED) { /* It broke, or a recovery is under way. */
         rc = gfs__seal_broken(e, &length, err);
         for (unsigned i = 0; i < e->excluded.count; i++)
             gfs__exclude(w, e->excluded.numbers[i]);

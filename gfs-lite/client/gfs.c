@@ -1,4 +1,7 @@
-/* The file system of a cluster: its life, and its table. */
+/* The cluster's file system as an implementation of fs.h: options, life, and
+ * its table of functions. On a plain thread it starts a loop of its own, so
+ * that applications need not know of fibers.
+ */
 #include "gfs-lite/gfs.h"
 
 #include <string.h>

@@ -1,17 +1,17 @@
-/* Writing by grants: where all servers of the open chunk are on this machine,
- * each passes the descriptor of its file, and pieces go there without passing
- * through the servers, as reads of sealed chunks do (short_circuit.c). What
- * that saves is copies, and waking three processes for each piece.
+/* Writing by grants: if all servers of the open chunk are on this machine, each
+ * passes the descriptor of its file, and pieces are written there directly, as
+ * sealed chunks are read (short_circuit.c). This saves copies, and three
+ * wake-ups of processes for each piece.
  *
- * It is for logs whose pieces are flushed one by one. The chunk's first piece
- * goes to the servers as ever, and makes the chunk; then the grants are asked
- * for. The servers are told now and then how far it went, so that they have the
- * disk begin with it and notice bytes that nobody syncs, and so that a server
- * that has died is noticed here; and they do the syncs.
+ * It is for logs whose pieces are flushed one by one. The first piece goes to
+ * the servers as usual, and makes the chunk; then grants are requested. The
+ * length is reported to the servers at intervals, so that they begin to write
+ * back and notice unsynced bytes, and so that a dead server is noticed here;
+ * syncs are made by the servers.
  *
  * A piece is written when all files have it and, after that, every grant was
- * still open: see chunk_format.h. One that is not is a failure like any other:
- * the chunk is recovered, and the writer goes on in another, by calls.
+ * still open: see chunk_format.h. Otherwise it has failed: the chunk is
+ * recovered, and the writer continues in another, by calls.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -25,14 +25,14 @@
 
 /* Shorter pieces gain little. */
 #define PIECE_BYTES_MIN ((size_t)16 << 10)
-/* The servers are told when there is so much that they do not know of, */
+/* The length is reported after this many unreported bytes, */
 #define REPORT_BYTES ((uint32_t)2 << 20)
-/* or after so long. */
+/* or after this time. */
 #define REPORT_US UINT64_C(250000)
 /* A larger piece is written by a thread of the pool, in one go, */
 #define QUICK_BYTES_MAX ((size_t)128 << 10)
-/* and so is what follows one that took so long, for a while: as the world does
- * with single writes. */
+/* and so are pieces after one that took longer than this, for a while, as the
+ * world does with single writes. */
 #define SLOW_NS       UINT64_C(20000000)
 #define SLOW_PAUSE_NS UINT64_C(1000000000)
 #define SLOW_PAUSE    50
@@ -43,9 +43,9 @@ struct granted {
     struct file *files[GFS_REPLICAS_MAX];               /* Owned. */
     char sectors[GFS_REPLICAS_MAX][CHUNK_SECTOR_BYTES]; /* Their grants. */
     uint64_t sequence;                                  /* Of the last tail. */
-    uint32_t told;        /* The servers know what comes before, */
-    uint64_t told_ns;     /* since then. */
-    struct piece telling; /* No bytes: a word to the servers. */
+    uint32_t told;        /* The length that was last reported, */
+    uint64_t told_ns;     /* and when. */
+    struct piece telling; /* A piece without bytes: the report. */
     bool is_reporting;
     struct chunk_sums sums;
 };
@@ -165,7 +165,7 @@ static void granted_report(struct gfs_writer *w, uint64_t now)
     gfs__start_deliveries(&k->telling);
 }
 
-/* What the servers said to it, if they have, is the outcome of @p too. */
+/* Servers' answers to a report, if there are any, are the outcome of @p too. */
 static void granted_hear(struct gfs_writer *w, struct piece *p)
 {
     struct granted *k = w->granted;
@@ -196,7 +196,8 @@ write_at(struct file *f, uint64_t at, struct slice data, struct err *err)
     return file_write_at(f, at, &data, 1, err);
 }
 
-/* First what the tail record speaks of, then that, then the look. */
+/* First the bytes that the tail record describes, then the record, then the
+ * check of the grant. */
 static int write_one(const struct granted *k,
                      unsigned i,
                      const struct piece *p,
@@ -222,7 +223,7 @@ static int write_one(const struct granted *k,
     return rc;
 }
 
-/* A piece for all files. */
+/* A piece written to all files. */
 struct put {
     struct gfs_writer *writer;
     struct piece *piece;

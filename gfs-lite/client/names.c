@@ -1,4 +1,7 @@
-/* Names: commands and questions for the namenode. */
+/* Operations on names: each is one command to the namenode, executed once
+ * (session.c), or one query. Sizes of open files are completed by their chunk
+ * servers.
+ */
 #include <string.h>
 
 #include "base/core/arena.h"
@@ -106,7 +109,7 @@ int gfs_snapshot(struct fs *fs,
 {
     int rc;
     PRE(fs_is_gfs(fs));
-    /* A file that is written on meanwhile may have an open chunk again. */
+    /* A file that is being written may have an open chunk again. */
     for (int tries = 0;; tries++) {
         rc = run_on_paths(fs, (struct gfs_command){.op = GFS_OP_SNAPSHOT}, from,
                           to, err);
@@ -138,7 +141,7 @@ int gfs_set_quota(struct fs *fs,
                         path, NULL, err);
 }
 
-/* What the namenode has acknowledged is durable. */
+/* Acknowledged commands are durable. */
 int gfs__sync_dir(struct fs *fs, const char *path, struct err *err)
 {
     return fs__path_is_valid(path)
@@ -290,7 +293,8 @@ int gfs__stat(struct fs *fs,
         return rc;
     if (s.is_open)
         rc = open_bytes(gfs_of(fs), &s, &more, err);
-    if (rc && rc != ERR_DENIED) /* Who may not read it sees what is sealed. */
+    if (rc && rc != ERR_DENIED) /* A caller without the right to read sees only
+                                   sealed chunks. */
         return rc;
     info->is_directory = s.is_directory;
     info->size_bytes = s.size_bytes + more;
@@ -471,7 +475,7 @@ void gfs__unlock(struct fs_lock *base)
 {
     struct gfs_lock *l = (struct gfs_lock *)base;
     struct gfs_command c = {.op = GFS_OP_UNLOCK, .file = l->file};
-    /* If it does not get through, the session's end frees it. */
+    /* If it fails, the session's end releases the lock. */
     (void)!gfs__execute_plain(gfs_of(base->fs), &c, NULL);
     mem_free(l);
 }

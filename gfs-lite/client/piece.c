@@ -1,9 +1,9 @@
-/* Pieces of a file on their way to a chunk's servers: along their chain, or to
- * each of them from here, where all are on this machine: what a chain saves is
- * the network's bandwidth, and each step along it costs a hand-over between
- * processes, there and back.
+/* Pieces of a file on their way to a chunk's servers: along their chain (GFS
+ * 3.2), or to each of them directly if all are on this machine: a chain saves
+ * the network's bandwidth, and each of its steps costs two hand-overs between
+ * processes.
  *
- * For the servers it is the same: each takes what is for its place, and a piece
+ * Servers see no difference: each writes the bytes at their offset, and a piece
  * is acknowledged when all have answered.
  */
 #include "base/core/crc32c.h"
@@ -26,8 +26,8 @@ static uint32_t flags_of(const struct delivery *d)
     return flags;
 }
 
-/* What @d asks of its server: to take the bytes, and to pass them on unless the
- * others get them from here; or to look how far they went by a grant. */
+/* The call of @d to its server: write the bytes, and forward them unless the
+ * others get them from here; or report the length written by a grant. */
 static int
 call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
 {
@@ -61,10 +61,10 @@ call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
     return rc;
 }
 
-/* The server @number has failed @p, or -1: it is not known which. Only the
- * first to fail is blamed: a recovery does not wait long for those, and needs
- * every copy it can have. One that was fenced is well, for others recover the
- * chunk meanwhile. PRE: the writer's mutex is held. */
+/* The server @number has failed @p, or -1: unknown. Only the first to fail is
+ * blamed: a recovery does not wait long for blamed ones, and needs every copy
+ * it can get. A server that was fenced is healthy: another recovery is under
+ * way. PRE: the writer's mutex is held. */
 static void note_failure(struct piece *p, int number, const struct err *err)
 {
     if (p->rc == 0)
@@ -143,6 +143,8 @@ void gfs__await_piece(struct gfs_writer *w, const struct piece *p)
 void gfs__drop_oldest(struct gfs_writer *w)
 {
     struct piece *p = w->pieces;
+    PRE(p && p->deliveries_left == 0);
+    INVARIANT(w->piece_count > 0);
     w->pieces = p->next;
     if (!w->pieces)
         w->last = &w->pieces;

@@ -1,4 +1,8 @@
-/* Reading a file: which chunk holds which bytes, and from where it is read. */
+/* Reading a file: the chunk that holds the bytes is found in the layout of the
+ * open, then read by a descriptor of this machine's server (short_circuit.c),
+ * else over the network (remote.c). If both fail the layout is asked for again:
+ * copies move and proofs expire.
+ */
 #include <string.h>
 
 #include "base/core/arena.h"
@@ -8,7 +12,7 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/client/client.h"
 
-/* Between looks for servers that hold a chunk. */
+/* Between queries for servers that hold a chunk. */
 #define RETRY_US UINT64_C(100000)
 /* One call over the network. */
 #define REMOTE_BYTES ((uint32_t)1 << 20)
@@ -21,7 +25,7 @@ enum local_state {
 
 struct reader_chunk {
     struct gfs_chunk chunk;
-    uint32_t length; /* Also of an open one, when the reader was opened. */
+    uint32_t length; /* Also of an open one, at the time of the open. */
     _Atomic(enum local_state) state;
     struct local_chunk *local; /* Constant once the state is LOCAL_OPEN. */
 };
@@ -31,7 +35,7 @@ struct gfs_reader {
     struct gfs *gfs;
     char *path; /* Owned. */
     uint64_t file;
-    struct mutex mutex;          /* Of opening descriptors, and layouts. */
+    struct mutex mutex; /* Guards opening of descriptors, and layouts. */
     struct reader_chunk *chunks; /* By offset; owned. */
     size_t count;
 };
@@ -108,9 +112,8 @@ static int load_chunks(struct gfs_reader *r, struct slice path, struct err *err)
     return rc;
 }
 
-/* How far a file reaches whose writer has died is not known for a moment: while
- * its last chunk is being recovered, or some of that chunk's servers are away.
- */
+/* The length of a file whose writer has died is unknown for a moment: while its
+ * last chunk is being recovered, or some of its servers are away. */
 static int
 await_chunks(struct gfs_reader *r, struct slice path, struct err *err)
 {
@@ -183,7 +186,7 @@ static void find_local(struct gfs_reader *r, struct reader_chunk *c)
     mutex_unlock(&r->mutex);
 }
 
-/* Ask again where chunk @c is: copies come and go, and proofs end. */
+/* Query where chunk @c is again: copies move, and proofs expire. */
 static int
 gfs_read_refresh(struct gfs_reader *r, struct reader_chunk *c, struct err *err)
 {
@@ -251,7 +254,8 @@ static int read_chunk(struct gfs_reader *r,
                                       memory_order_relaxed);
             return 0;
         }
-        /* Its server finds the damage too, when it is asked like the others. */
+        /* Its server finds the damage too, when it is called like the others.
+         */
         log_warn(r->gfs->base.world, "gfs", "%s: %s", r->path, why.text);
         atomic_store(&c->state, LOCAL_NONE);
     }
@@ -265,7 +269,7 @@ static int read_chunk(struct gfs_reader *r,
     return rc;
 }
 
-/* The chunk that holds byte @offset. PRE: it is below the size. */
+/* The chunk that has the byte @offset. PRE: it is below the size. */
 static struct reader_chunk *find_chunk(struct gfs_reader *r, uint64_t offset)
 {
     size_t low = 0;
@@ -316,7 +320,7 @@ void gfs__prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
 
 /* --- locality ------------------------------------------------------------ */
 
-/* A name that lives as long as the file system. */
+/* A name that is kept as long as the file system. */
 static const char *keep_machine(struct gfs *g, uint16_t number)
 {
     const struct known_server *s = id_map_get(&g->servers, number);
@@ -340,7 +344,7 @@ size_t gfs__locality(struct fs_reader *base,
     struct gfs_reader *r = reader_of(base);
     const struct gfs_server_set *s;
     size_t n = 0;
-    (void)len; /* Ranges within one chunk are what splits are made of. */
+    (void)len; /* Splits of inputs are ranges within one chunk. */
     if (offset >= base->size_bytes)
         return 0;
     s = &find_chunk(r, offset)->chunk.servers;

@@ -1,5 +1,6 @@
-/* Records of many writers in one file: the first server of the open chunk's
- * chain gives each its place.
+/* Record append (GFS 3.3): the first server of the open chunk's chain assigns
+ * each record its offset, so that many writers need no order among themselves.
+ * A chunk that is full or broken is left, and the record tried in the next.
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -9,7 +10,7 @@
 
 #define RETRY_US UINT64_C(50000)
 
-/* The file, as far as it is known. */
+/* The file, as far as it is known here. */
 struct target {
     struct gfs *gfs;
     struct slice path; /* Below the root of all. */
@@ -30,7 +31,7 @@ static int open_shared(struct target *t, struct err *err)
         c.flags = GFS_SHARED | GFS_EXCLUSIVE;
         c.replication = t->gfs->replication;
         rc = gfs__execute(t->gfs, &c, &r, &reply, err);
-        if (rc == ERR_EXISTS) /* Another was faster. */
+        if (rc == ERR_EXISTS) /* Another appender was faster. */
             rc = err_set(err, ERR_UNAVAILABLE, "the file is being made");
     }
     if (rc == 0) {
@@ -60,7 +61,7 @@ static int find_chunk(struct target *t, struct err *err)
     return rc;
 }
 
-/* Have another chunk opened; the one before, @full, takes no more. */
+/* Have another chunk opened; @full, the one before, takes no more. */
 static int next_chunk(struct target *t, uint64_t full, struct err *err)
 {
     struct gfs_command c = {.op = GFS_OP_ALLOCATE,
@@ -85,7 +86,7 @@ static int call_primary(struct target *t,
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     int rc = 0;
-    /* Of a chunk that is being recovered the namenode may know no server. */
+    /* The namenode may know no server of a chunk that is being recovered. */
     if (t->chunk.servers.count == 0)
         rc = err_set(err, ERR_UNAVAILABLE, "no server has the open chunk");
     for (unsigned i = 0; i < t->chunk.servers.count && rc == 0; i++) {
@@ -113,7 +114,7 @@ static int call_primary(struct target *t,
     return rc;
 }
 
-/* Is it worth another try, of a file that is opened again if it was closed or
+/* Is it worth a retry, of a file that is opened again if it was closed or
  * removed? */
 static bool may_pass(int rc)
 {
@@ -121,7 +122,7 @@ static bool may_pass(int rc)
            rc == ERR_NOTFOUND;
 }
 
-/* One try. On failure of the chunk the next one is asked for. */
+/* One try. If the chunk fails the next one is requested. */
 static int try_append(struct target *t,
                       struct slice record,
                       uint64_t *offset,

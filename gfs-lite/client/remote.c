@@ -1,5 +1,5 @@
-/* Reading a chunk over the network: the nearest server first, and when it is
- * slow or fails the next one, beside it.
+/* Reading a chunk over the network: from the nearest server first, and if it is
+ * slow or fails, from the next one in parallel (a hedged read).
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "gfs-lite/client/client.h"
 
 #define ATTEMPT_US UINT64_C(6000000)
-/* Reads in a row that prefer the same of equally near servers. */
+/* Consecutive reads that prefer the same of equally near servers. */
 #define READS_TOGETHER 4
 
 struct remote_read;
@@ -21,8 +21,9 @@ struct attempt {
     struct remote_read *read;
     char *address; /* Owned. */
     struct fiber *fiber;
-    struct rpc_sink data; /* The first attempt's is the reader's own memory; */
-    char *memory;         /* others have some, which is owned. */
+    struct rpc_sink
+        data;     /* The first attempt reads into the caller's memory; */
+    char *memory; /* others into their own, which is owned. */
     struct err err;
     int rc;
     bool done;
@@ -40,7 +41,7 @@ struct remote_read {
     unsigned started;
     struct err *err;
     int rc;
-    struct attempt attempts[GFS_REPLICAS_MAX]; /* Those that are started. */
+    struct attempt attempts[GFS_REPLICAS_MAX]; /* Those that were started. */
 };
 
 static int remote_read_ask(struct attempt *a, uint32_t flags)
@@ -70,15 +71,15 @@ static void run_attempt(void *arg)
 {
     struct attempt *a = arg;
     a->rc = remote_read_ask(a, 0);
-    if (a->rc == ERR_CORRUPT) /* Let the server see for itself. */
+    if (a->rc == ERR_CORRUPT) /* Let the server verify it. */
         a->rc = remote_read_ask(a, CHUNK_VERIFY);
     a->done = true;
     fiber_wake(a->read->waiter);
 }
 
-/* The turn that decides among equally near servers: chance, for some reads at a
- * time. Those that are under way at once then share messages and wake-ups, and
- * over time every server has its part. */
+/* The turn that decides among equally near servers: random, for some reads at a
+ * time. Concurrent reads then share messages and wake-ups, and over time all
+ * servers share the load. */
 static uint64_t next_turn(struct gfs *g)
 {
     if (g->reads_left == 0) {
@@ -115,7 +116,7 @@ static void start_next(struct remote_read *r)
     char *address = NULL;
     while (r->count > r->started && !address) {
         address = gfs__server_address(r->gfs, r->order[r->started]);
-        if (!address) { /* Nobody knows where it is. */
+        if (!address) { /* Its address is unknown. */
             r->count--;
             memmove(r->order + r->started, r->order + r->started + 1,
                     (r->count - r->started) * sizeof(r->order[0]));
@@ -150,7 +151,7 @@ static struct attempt *find_good(struct remote_read *r, unsigned *failed)
     return NULL;
 }
 
-/* Wait for a good answer, with one server more each time that one fails or the
+/* Wait for a good answer; start one more server each time that one fails or the
  * time for a hedge is over. */
 static struct attempt *remote_read_race(struct remote_read *r)
 {
@@ -172,7 +173,7 @@ static struct attempt *remote_read_race(struct remote_read *r)
     return good;
 }
 
-/* All others stop first: the first of them writes where the reader reads. */
+/* All others stop first: the first attempt writes into the caller's memory. */
 static void end_attempts(struct remote_read *r, const struct attempt *good)
 {
     for (unsigned i = 0; i < r->started; i++) {
@@ -212,7 +213,7 @@ int gfs__read_remote(struct gfs *g,
 {
     struct remote_read *r = mem_alloc(sizeof(*r));
     int rc;
-    /* Of the attempts, kilobytes, each is cleared when it is made. */
+    /* The attempts, kilobytes, are cleared one by one when they start. */
     memset(r, 0, offsetof(struct remote_read, attempts));
     r->gfs = g;
     r->chunk = c;

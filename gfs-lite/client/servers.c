@@ -1,4 +1,6 @@
-/* Chunk servers as layouts name them. */
+/* Chunk servers as layouts name them: addresses, distances, and the length of
+ * an open chunk, which only its servers know.
+ */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "gfs-lite/client/client.h"
@@ -60,7 +62,7 @@ void gfs__forget_server(struct gfs *g, uint16_t number)
     mutex_unlock(&g->mutex);
 }
 
-/* Does its address reach this machine alone? */
+/* Is it an address that only this machine reaches? */
 static bool is_loopback(const char *address)
 {
     struct slice a = slice_str(address);
@@ -106,8 +108,8 @@ int gfs__layout(struct gfs *g,
     return rc;
 }
 
-/* What server @number says of the chunk: numbers alone. One that refuses a
- * proof just made does not know its key yet: ERR_UNAVAILABLE, for it will. */
+/* Call server @number for the chunk's length. A server that refuses a fresh
+ * proof does not have its key yet: ERR_UNAVAILABLE, because it will. */
 static int ask_length(struct gfs *g,
                       const struct gfs_chunk *c,
                       uint16_t number,
@@ -151,7 +153,7 @@ int gfs__open_length(struct gfs *g,
         int rc = ask_length(g, c, c->servers.numbers[i], &one, &why);
         if (rc && rc != ERR_NOTFOUND)
             unseen = err_copy(err, &why);
-        /* One that has lost its power since may lack what the others have. */
+        /* A server that lost power since may lack bytes that others have. */
         if (rc || (one.found && !found))
             continue;
         *length = answers && one.found == found ? MIN_OF(*length, one.length)
@@ -159,7 +161,7 @@ int gfs__open_length(struct gfs *g,
         found = one.found;
         answers++;
     }
-    /* On none of them: it is not made yet. But one that could not be asked may
-     * have what the others have lost. */
+    /* No server has it: it is not made yet. But a server that could not be
+     * called may have bytes that others have lost. */
     return answers && !(found && unseen) ? 0 : unseen;
 }

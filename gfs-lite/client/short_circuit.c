@@ -1,9 +1,10 @@
-/* Reading the files of a chunk server of this machine: it passes the descriptor
- * over a Unix socket, and the reader does the rest, checksums too.
+/* Short-circuit reads (HDFS): a chunk server of this machine passes the
+ * descriptor of a sealed chunk's file over a Unix socket, and the reader reads
+ * it without further calls, checksums included.
  *
- * A block that was checked a moment ago is not checked again: its bytes came
- * from the page cache then and do so now, and the checksum would cost as much
- * as half of the reading. Nothing is read that was not checked that recently.
+ * A block that was verified a moment ago is not verified again: its bytes came
+ * from the page cache then and do so now, and a checksum costs half as much as
+ * the read. No block is read that was not verified that recently.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "gfs-lite/client/client.h"
 #include "gfs-lite/socket_protocol.h"
 
-/* For how long a check of a block holds. */
+/* How long a verification of a block holds. */
 #define CHECKED_S 10
 #define CALL_US   UINT64_C(2000000)
 
@@ -28,7 +29,7 @@ struct local_chunk {
     uint64_t handle;
     uint32_t length;
     uint32_t table[CHUNK_BLOCKS_MAX];
-    /* When each block was checked, in seconds; 0: never. */
+    /* When each block was verified, in seconds; 0: never. */
     _Atomic uint32_t checked_s[CHUNK_BLOCKS_MAX];
 };
 
@@ -75,8 +76,8 @@ call_server(const struct fetching *f, uint32_t method, struct buf *reply)
     return rc ? rc : chunk_answer_get(buf_slice(reply), f->answer, f->err);
 }
 
-/* Its writer closed a moment ago, and the server is told with a heartbeat, or
- * by the first who wants to read: what the namenode has sealed stays so. */
+/* Its writer closed the file a moment ago, and the server learns of it by a
+ * heartbeat, or by the first reader: the namenode's seal is final. */
 static bool is_to_be_sealed(const struct fetching *f)
 {
     return !f->wanted->to_write && !f->answer->sealed &&
@@ -143,7 +144,7 @@ static int read_exactly(struct file *f,
     return rc;
 }
 
-/* Believe the file no more than any other. */
+/* The file is trusted no more than any other. */
 static int
 check_file(struct local_chunk *l, const struct gfs_chunk *c, struct err *err)
 {
@@ -237,7 +238,7 @@ static int check_block(struct local_chunk *l,
     return 0;
 }
 
-/* Whole blocks, straight to where they are wanted. */
+/* Read whole blocks, straight to @dst. */
 static int read_blocks(struct local_chunk *l,
                        uint32_t block,
                        uint32_t count,
@@ -254,7 +255,7 @@ static int read_blocks(struct local_chunk *l,
     return rc;
 }
 
-/* A part of a block: unless that was checked, all of it is read. */
+/* Read a part of a block: all of it, unless it was verified. */
 static int read_part(struct local_chunk *l,
                      uint32_t offset,
                      uint32_t len,

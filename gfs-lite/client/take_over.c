@@ -1,4 +1,7 @@
-/* Taking a file from its writer: the namenode has its end made definite. */
+/* fs_recover(): the namenode takes the file from its writer, seals its last
+ * chunk and closes it. Retried until the file's servers are known to be alive
+ * or dead.
+ */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"

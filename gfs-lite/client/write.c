@@ -1,10 +1,10 @@
-/* Writing a file: pieces go down the chain of the open chunk, several at once,
- * and are kept until all servers of the chain have them.
+/* Writing a file: pieces go to the open chunk's servers, several at once, and
+ * are kept until all of them have acknowledged.
  *
- * When a piece fails, the chunk is over: the namenode has it sealed at a length
- * that covers all that was acknowledged, and what is beyond that length is sent
- * again, into a new chunk on other servers. So a file whose servers failed has
- * shorter chunks; no byte that was acknowledged is ever moved or sent twice.
+ * When a piece fails, the chunk ends: the namenode has it sealed at a length
+ * that covers all acknowledged bytes, and the bytes beyond it are sent again,
+ * into a new chunk on other servers. So a file whose servers failed has shorter
+ * chunks; no acknowledged byte is ever moved or sent twice.
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -15,19 +15,19 @@
 #include "gfs-lite/client/client.h"
 #include "gfs-lite/client/writer.h"
 
-/* A stream's bytes are gathered up to here. */
+/* A stream's bytes are gathered up to this size. */
 #define PIECE_BYTES ((size_t)512 << 10)
-/* A log's pieces are what is synced together: they are cut only when they would
- * keep a server's other callers waiting. */
+/* A log's pieces are synced together: they are cut only where they would delay
+ * a server's other callers. */
 #define LOG_PIECE_BYTES ((size_t)1 << 20)
 /* Pieces under way at once. */
 #define PIECES_MAX 8
-/* A server that failed is avoided for so long. */
+/* A server that failed is avoided for this long. */
 #define FORGIVE_US UINT64_C(10000000)
 /* Between tries to recover. */
 #define RETRY_US UINT64_C(100000)
-/* Chunk servers that refuse a fresh proof for so long do not just lack its key,
- * which comes with their heartbeats. */
+/* Chunk servers that refuse a fresh proof for longer do not merely lack its
+ * key, which comes with their heartbeats. */
 #define DENIED_US UINT64_C(5000000)
 
 static struct gfs_writer *writer_of(struct fs_writer *base)
@@ -35,14 +35,14 @@ static struct gfs_writer *writer_of(struct fs_writer *base)
     return (struct gfs_writer *)base;
 }
 
-/* Is it worth another try? What the namenode says otherwise is final: nobody
- * waits for a right that he does not have. */
+/* Is it worth a retry? Other errors of the namenode are final: waiting does not
+ * give a right. */
 static bool may_pass(int rc)
 {
     return rc == ERR_BUSY || rc == ERR_UNAVAILABLE;
 }
 
-/* It was tried for long enough. */
+/* Retries have lasted long enough. */
 static int has_not_passed(struct err *err)
 {
     if (err)
@@ -110,8 +110,8 @@ static int find_addresses(struct gfs_writer *w, struct err *err)
     return 0;
 }
 
-/* The next chunk behind w->unsealed, or behind w->ended, which stays as it is.
- */
+/* Request the next chunk after w->unsealed, or after w->ended, which stays as
+ * it is. */
 static int ask_for_chunk(struct gfs_writer *w, struct err *err)
 {
     struct gfs_command c = {.op = GFS_OP_ALLOCATE,
@@ -148,7 +148,7 @@ static int try_allocate(struct gfs_writer *w, struct err *err)
     int rc = w->unsealed ? gfs__settle_ended(w, err) : 0;
     if (rc == 0)
         rc = ask_for_chunk(w, err);
-    if (rc == ERR_ABORTED && w->ended) { /* Others recover it. */
+    if (rc == ERR_ABORTED && w->ended) { /* Another recovery is under way. */
         rc = gfs__settle_ended(w, err);
         if (rc == 0)
             rc = ask_for_chunk(w, err);
@@ -156,14 +156,14 @@ static int try_allocate(struct gfs_writer *w, struct err *err)
     return rc;
 }
 
-/* What failed a while ago may work again; if not, the namenode knows. */
+/* Servers that failed a while ago may work again; the namenode knows if not. */
 static void gfs_write_forgive(struct gfs_writer *w)
 {
     if (world_mono_ns(w->gfs->base.world) - w->excluded_ns > FORGIVE_US * 1000)
         w->excluded.count = 0;
 }
 
-/* Begin a chunk. A moment without servers to write to passes. */
+/* Begin a chunk. Waits if there are no servers for a moment. */
 static int gfs_write_allocate(struct gfs_writer *w, struct err *err)
 {
     struct world *world = w->gfs->base.world;
@@ -177,7 +177,7 @@ static int gfs_write_allocate(struct gfs_writer *w, struct err *err)
             rc = find_addresses(w, err);
         if (!may_pass(rc))
             return rc;
-        /* The ones that failed before may be the only ones that live. */
+        /* The servers that failed before may be the only ones alive. */
         w->excluded.count = 0;
         if (w->chunk) {
             w->unsealed = w->chunk;
@@ -223,7 +223,7 @@ void gfs__exclude(struct gfs_writer *w, uint16_t number)
     gfs__forget_server(w->gfs, number);
 }
 
-/* Wait for all pieces and note whose fault it was. */
+/* Wait for all pieces and record which server failed. */
 static void gfs_write_blame(struct gfs_writer *w)
 {
     gfs__end_reporting(w);
@@ -239,8 +239,8 @@ static void gfs_write_blame(struct gfs_writer *w)
     }
 }
 
-/* The chunk was sealed at @length: forget the bytes up to there, and give the
- * others their places in the next one. */
+/* The chunk was sealed at @length: drop the bytes up to there, and move the
+ * others to the next one. */
 static void drop_sealed(struct gfs_writer *w, uint32_t length)
 {
     while (w->pieces &&
@@ -260,6 +260,7 @@ static void send_again(struct gfs_writer *w)
     for (struct piece *p = w->pieces; p; p = p->next) {
         p->offset = w->offset;
         w->offset += (uint32_t)p->data.len;
+        INVARIANT(w->offset <= w->gfs->chunk_bytes); /* INV-1 */
         gfs__send_piece(p);
     }
 }
@@ -279,15 +280,15 @@ int gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err)
     return rc == ERR_BUSY ? has_not_passed(err) : rc;
 }
 
-/* Servers have taken bytes. */
+/* Servers have accepted bytes. */
 static void note_progress(struct gfs_writer *w)
 {
     w->failing_ns = 0;
     w->denied = false;
 }
 
-/* @p failed, as others may have before it: is another chunk worth a try? Who is
- * refused again and again with fresh proofs is refused for good. Parks. */
+/* @p failed, as others may have before it: is another chunk worth a try?
+ * Repeated refusals of fresh proofs are final. Parks. */
 static int
 judge_failure(struct gfs_writer *w, const struct piece *p, struct err *err)
 {
@@ -328,7 +329,7 @@ static int gfs_write_recover(struct gfs_writer *w, struct err *err)
 
 /* --- pieces -------------------------------------------------------------- */
 
-/* Nothing more is written; what is under way has its outcome first. */
+/* No more is written; pieces under way finish first. */
 static int gfs_write_fail(struct gfs_writer *w, int rc)
 {
     w->failed = rc;
@@ -372,12 +373,12 @@ static int await_ended(struct gfs_writer *w, struct err *err)
     return gfs_write_fail(w, rc);
 }
 
-/* The chunk is full: another begins with the next byte. One that is not @synced
- * is from now on; there is one such at most. */
+/* The chunk is full: another begins with the next byte. If not @synced, its
+ * sync begins then; at most one such chunk exists. */
 static int end_chunk(struct gfs_writer *w, bool synced, struct err *err)
 {
     int rc = await_pieces(w, 0, err);
-    /* A recovery may have begun another one, which is not full. */
+    /* A recovery may have begun another chunk, which is not full. */
     if (rc || !w->chunk || w->acknowledged < w->gfs->chunk_bytes)
         return rc;
     gfs__end_reporting(w);
@@ -394,7 +395,7 @@ static int end_chunk(struct gfs_writer *w, bool synced, struct err *err)
     return 0;
 }
 
-/* Send @data (moved out) behind what was sent before. */
+/* Send @data (moved) after the bytes sent before. */
 static int gfs_write_push(struct gfs_writer *w,
                           struct buf *data,
                           bool sync,
@@ -412,7 +413,7 @@ static int gfs_write_push(struct gfs_writer *w,
     if (rc)
         return rc;
     gfs__consider_grant(w, data->len, sync || w->syncs);
-    if (w->offset > 0) /* The chunk behind it takes bytes. */
+    if (w->offset > 0) /* The chunk after it takes bytes. */
         gfs__start_ended(w);
     p = mem_zalloc(1, sizeof(*p));
     p->writer = w;
@@ -420,6 +421,7 @@ static int gfs_write_push(struct gfs_writer *w,
     *data = BUF_INIT;
     p->offset = w->offset;
     w->offset += (uint32_t)p->data.len;
+    INVARIANT(w->offset <= w->gfs->chunk_bytes); /* INV-1 */
     p->sync = sync;
     *w->last = p;
     w->last = &p->next;
@@ -441,7 +443,7 @@ static int closed_by_error(struct gfs_writer *w, struct err *err)
     return err_set(err, w->failed, "%s: an earlier write failed", w->path);
 }
 
-/* Take @data over, and send what makes whole pieces. */
+/* Take over @data, and send whole pieces. */
 static int
 gfs_write_gather(struct gfs_writer *w, struct slice rest, struct err *err)
 {
@@ -467,7 +469,7 @@ int gfs__append(struct fs_writer *base,
 {
     struct gfs_writer *w = writer_of(base);
     int rc = gfs_write_gather(w, slice_make(data, len), err);
-    /* A log's bytes leave at once; a stream's when there are enough. */
+    /* A log's bytes are sent at once; a stream's when there are enough. */
     if (rc == 0 && w->mode == FS_WRITE_LOG && w->buffer.len)
         rc = gfs_write_push(w, &w->buffer, false, err);
     return rc;
@@ -492,7 +494,7 @@ int gfs__sync(struct fs_writer *base, struct err *err)
         return closed_by_error(w, err);
     if (!w->unsynced)
         return 0;
-    /* One that ended is synced, but for the one that was the last to. */
+    /* An ended chunk is synced, unless it was the last one. */
     if (w->buffer.len || w->chunk)
         rc = gfs_write_push(w, &w->buffer, true, err);
     if (rc == 0)
@@ -504,7 +506,7 @@ int gfs__sync(struct fs_writer *base, struct err *err)
     return rc;
 }
 
-/* The last piece of the bytes carries the wish to have them synced. */
+/* The last piece of the bytes carries the request to sync them. */
 int gfs__append_sync(struct fs_writer *base,
                      const void *data,
                      size_t len,
@@ -587,7 +589,7 @@ int gfs_append_open(struct fs *fs,
                        opts, out, err);
 }
 
-/* Once: who failed does not wait for long. */
+/* One try: a failed writer does not wait long. */
 static int try_settle(struct gfs_writer *w)
 {
     uint64_t length;
@@ -598,8 +600,8 @@ static int try_settle(struct gfs_writer *w)
     return try_recover(w->ended, &length, NULL);
 }
 
-/* Tell the namenode how long the file became. A writer that failed has its
- * chunk sealed first, at whatever length that may be. */
+/* Close the file at the namenode, with its length. A failed writer has its
+ * chunk sealed first, at whatever length. */
 static void close_file(struct gfs_writer *w)
 {
     struct gfs_command c = {.op = GFS_OP_CLOSE,
@@ -610,7 +612,7 @@ static void close_file(struct gfs_writer *w)
                                                : w->unsealed_length};
     uint64_t length;
     int rc;
-    /* What fails here the namenode does when the file is closed. */
+    /* If this fails the namenode does it when it closes the file. */
     (void)!(w->failed ? try_settle(w) : gfs__settle_ended(w, NULL));
     gfs__drop_ended(w);
     if (w->failed && w->chunk && try_recover(w, &length, NULL) == 0)

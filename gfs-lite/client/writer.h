@@ -1,17 +1,24 @@
-/* A file's writer, and the pieces it has sent. Private to gfs-lite/client. */
+/* A file's writer, and the pieces it has sent. Private to gfs-lite/client.
+ *
+ *     INV-1. acknowledged <= offset <= chunk_bytes of the client.
+ *     INV-2. `pieces` has the bytes of the open chunk from acknowledged on, in
+ *            order; a piece under way is not freed.
+ *     INV-3. At most one chunk is `ended`, and at most one of `ended` and
+ *            `unsealed` is set.
+ */
 #ifndef GFS_LITE_CLIENT_WRITER_H
 #define GFS_LITE_CLIENT_WRITER_H
 
 #include "gfs-lite/client/client.h"
 
-/* A piece's way to one server, or by that to all. */
+/* The call for a piece to one server, or to the chain. */
 struct delivery {
     struct piece *piece;
     unsigned server; /* Index in the writer's. */
     struct buf reply;
 };
 
-/* Part of the open chunk on its way. */
+/* A part of the open chunk being sent. */
 struct piece {
     struct piece *next;
     struct gfs_writer *writer;
@@ -19,12 +26,12 @@ struct piece {
     uint32_t offset; /* In the chunk. */
     uint32_t crc;    /* Of the data. */
     bool sync;
-    bool is_there; /* In the servers' files, by a grant. */
+    bool is_there; /* Written to the servers' files, by a grant. */
     struct delivery deliveries[GFS_REPLICAS_MAX];
     unsigned deliveries_left; /* Under way. */
     int rc;                   /* The first failure, */
-    struct err err;           /* why, */
-    int failed;               /* and whose: a server's number; -1: not known. */
+    struct err err;           /* its error, */
+    int failed; /* and the number of the server that failed; -1: not known. */
 };
 
 struct granted;
@@ -36,7 +43,7 @@ struct gfs_writer {
     enum fs_write_mode mode;
     uint64_t file;
     uint64_t epoch;
-    struct buf buffer; /* Appended, in no piece yet. */
+    struct buf buffer; /* Appended bytes that are in no piece yet. */
     /* The open chunk; handle 0: none. */
     uint64_t chunk;
     uint32_t version;
@@ -48,23 +55,23 @@ struct gfs_writer {
     bool to_each;                      /* Pieces go to each of them from here;
                                           else along the chain. */
     struct granted *granted;           /* Of this or an earlier chunk; owned. */
-    uint64_t asked_grant;     /* The chunk for which it was asked for last. */
-    bool no_grants;           /* One failed: no more of them. */
+    uint64_t asked_grant; /* The chunk for which a grant was last requested. */
+    bool no_grants;       /* One failed: no more of them. */
     struct gfs_writer *ended; /* Of the chunk before it, while that is synced;
                                  owned. NULL: there is none. */
     /* The chunk before it, which the next command seals; 0: it is sealed. */
     uint64_t unsealed;
     uint32_t unsealed_length;
-    struct gfs_server_set excluded; /* Servers that failed it, */
-    uint64_t excluded_ns;           /* the last of them then. */
-    uint64_t failing_ns; /* When a piece failed first since servers took some;
-                            0: none has. */
-    bool denied;         /* The last to fail was refused. */
+    struct gfs_server_set excluded; /* Servers that failed the writer, */
+    uint64_t excluded_ns;           /* the last of them at this time. */
+    uint64_t failing_ns; /* When a piece failed first since servers accepted
+                            some; 0: none has. */
+    bool denied;         /* The last failure was a refusal. */
     bool unsynced;       /* Bytes since the last sync. */
-    bool syncs;          /* What is being appended is synced next;
-                            one that ended: its servers sync it. */
-    int failed;          /* Sticky. */
-    struct mutex mutex;  /* Of the pieces' outcomes. */
+    bool syncs; /* The bytes being appended are synced next; of `ended`: its
+                   servers sync it. */
+    int failed; /* Sticky. */
+    struct mutex mutex; /* Guards the pieces' outcomes. */
     struct cond changed;
     struct piece *pieces; /* Oldest first. */
     struct piece **last;
@@ -76,7 +83,7 @@ struct gfs_writer {
 /* Send @p, one of its writer's pieces, to the open chunk's servers. Parks if
  * there is a grant. */
 void gfs__send_piece(struct piece *p);
-/* Have the calls made for @p, which is otherwise filled in. */
+/* Start the calls of @p, which is filled in otherwise. */
 void gfs__start_deliveries(struct piece *p);
 /* Wait for its outcome. Parks. */
 void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
@@ -85,7 +92,7 @@ void gfs__drop_oldest(struct gfs_writer *w);
 
 /* --- write.c ------------------------------------------------------------- */
 
-/* A server failed: its next chunks are elsewhere, for a while. */
+/* Server @number failed: place chunks on others for a while. */
 void gfs__exclude(struct gfs_writer *w, uint16_t number);
 /* A piece failed: have the open chunk sealed, at *@length. Parks. */
 MUST_CHECK int
@@ -93,33 +100,32 @@ gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err);
 
 /* --- ended.c ------------------------------------------------------------- */
 
-/* The open chunk, which is full and acknowledged, is to be synced while the
- * writer goes on. PRE: there is no other such one. */
+/* The open chunk is full and acknowledged: it is to be synced while the writer
+ * continues. PRE: there is no other such chunk. */
 void gfs__begin_ended(struct gfs_writer *w);
-/* Have w->ended synced from now on, if there is one. */
+/* Begin to sync w->ended, if there is one. */
 void gfs__start_ended(struct gfs_writer *w);
-/* Have the servers of w->ended, which is there, all answered? */
+/* Have all servers of w->ended answered? PRE: there is one. */
 bool gfs__is_synced(const struct gfs_writer *w);
-/* Wait until w->ended, if there is one, is on its servers' disks and sealed; it
- * is NULL then. Parks. */
+/* Wait until w->ended, if there is one, is synced on its servers and sealed; it
+ * is NULL then. Parks. Errors: it broke. */
 MUST_CHECK int gfs__settle_ended(struct gfs_writer *w, struct err *err);
-/* Leave it to the namenode. Parks. */
+/* Leave w->ended to the namenode. Parks. */
 void gfs__drop_ended(struct gfs_writer *w);
 
 /* --- granted.c ----------------------------------------------------------- */
 
-/* A piece of @len bytes is next: is the open chunk to be written by a grant
- * from now on, and if so, it is asked for. Parks. */
+/* A piece of @len bytes is next: request grants if the open chunk should be
+ * written by them from now on. Parks. */
 void gfs__consider_grant(struct gfs_writer *w, size_t len, bool sync);
-/* Is there one for the open chunk? */
+/* Does the open chunk have grants? */
 bool gfs__has_grant(const struct gfs_writer *w);
-/* Put @p into the servers' files. Its outcome is in it, as far as this goes.
- * Parks. */
+/* Write @p to the servers' files. Its outcome is in it. Parks. */
 void gfs__write_granted(struct gfs_writer *w, struct piece *p);
-/* The open chunk ends: nothing more is said of it by its grants. Parks. */
+/* The open chunk ends: its grants are reported no more. Parks. */
 void gfs__end_reporting(struct gfs_writer *w);
-/* Close the files, of whatever chunk; a server ends the grant itself when it
- * next takes bytes, fences or seals. Parks. */
+/* Close the files of all grants; a server ends a grant itself when it next
+ * appends, fences or seals. Parks. */
 void gfs__close_granted(struct gfs_writer *w);
 
 #endif /* GFS_LITE_CLIENT_WRITER_H */

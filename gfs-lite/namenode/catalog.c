@@ -103,6 +103,7 @@ static int append_open(struct catalog *m,
             return rc;
         o = names_open(&m->names, file, shared ? 0 : c->session, index, shared);
     }
+    INVARIANT(o->id == file->id);
     r->epoch = o->epoch;
     r->length = inode_bytes(file);
     return 0;

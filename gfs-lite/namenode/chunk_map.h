@@ -9,9 +9,9 @@
  *
  *     INV-1. 0 < version <= pending; neither ever decreases.
  *     INV-2. A sealed chunk's version and length never change.
- *     INV-3. refs counts the files that contain the chunk, and the open file
- * that has it ahead; at 0 the chunk is freed. INV-4. A server is in `replicas`
- * at most once.
+ *     INV-3. refs counts the files that contain the chunk, and the open
+ *            file that has it ahead; at 0 the chunk is freed.
+ *     INV-4. A server is in `replicas` at most once.
  */
 #ifndef GFS_LITE_NAMENODE_CHUNK_MAP_H
 #define GFS_LITE_NAMENODE_CHUNK_MAP_H

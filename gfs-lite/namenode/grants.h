@@ -5,8 +5,9 @@
  * others by moving them below a directory of his own. A grant made by an
  * administrator holds for all files below.
  *
- *     INV-1. A list has 1 to GRANTS_MAX grants; an inode without grants has no
- * list. INV-2. A grant's rights are never 0.
+ *     INV-1. A list has 1 to GRANTS_MAX grants; an inode without grants
+ *            has no list.
+ *     INV-2. A grant's rights are never 0.
  *
  * One thread.
  */

@@ -97,6 +97,7 @@ static void add_next(struct inode *file, struct open_file *o)
     PRE(c && !c->sealed && c->refs == 1); /* INV-2 */
     o->next = NULL;
     o->chain = o->next_chain;
+    INVARIANT(o->id == file->id);
     c->replication = MAX_OF(c->replication, file->replication);
     inode_add_chunk(file, c);
 }

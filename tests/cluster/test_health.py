@@ -122,7 +122,7 @@ class HealthTest(ClusterTest):
             if replace:
                 shutil.copytree(os.path.join(c.dir("n3"), "chunk"), chunks)
             c.await_gone(name, pid)
-            self.assertIn('cannot go on why="role chunk: ', c.log(name))
+            self.assertIn('cannot continue why="role chunk: ', c.log(name))
             shutil.rmtree(chunks, ignore_errors=True)
             os.rename(chunks + ".away", chunks)
             c.start(name)
@@ -144,7 +144,7 @@ class HealthTest(ClusterTest):
                     TARGET)
             self.wait_for(lambda: tablet()["number"] not in ("0", number))
         self.assertEqual(c.pid("n1"), pid)
-        self.assertIn('cannot go on why="role tablet: ', c.log("n1"))
+        self.assertIn('cannot continue why="role tablet: ', c.log("n1"))
         self.assertEqual(
             re.findall(r"restarts times=(\d+) pause_ms=(\d+)", c.log("n1")),
             [("1", "100"), ("2", "200"), ("3", "400")])

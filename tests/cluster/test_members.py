@@ -174,8 +174,8 @@ class MembersTest(ClusterTest):
         self.assertIn("belongs to member 1 of cell", self.fails(
             1, "member", "rescue", c.dir("n1"), "--cluster", "another"))
         said = self.run_quarry("member", "rescue", c.dir("n1")).stderr.decode()
-        self.assertEqual(said, "lock: goes on without 2 others\n"
-                         "namenode: goes on without 2 others\n")
+        self.assertEqual(said, "lock: continues without 2 others\n"
+                         "namenode: continues without 2 others\n")
         self.ok("cluster", "start")
         self.await_voters(addresses)
         self.check()

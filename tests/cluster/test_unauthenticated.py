@@ -80,7 +80,7 @@ class UnauthenticatedTest(ClusterTest):
         self.ok("lock", "put", "/greeting", "hello", "-t", self.address,
                 "--key", self.path("key"))
         self.assertIsNone(self.process.poll())
-        self.assertNotIn("cannot go on", self.log())
+        self.assertNotIn("cannot continue", self.log())
         self.assertIn("turned away peer=127.0.0.1", self.log())
 
     def test_limit_is_raised(self):
