@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
 #include "chubby-lite/cell_state.h"
-#include "chubby-lite/path.h"
+#include "chubby-lite/lock_path.h"
 
 enum {
     IMAGE_VERSION = 2,
@@ -284,16 +284,16 @@ int cell_load(struct cell *c, struct slice image, struct err *err)
 {
     struct loading l = {.r = codec_reader_make(image), .cell = bare_cell(c)};
     struct cell old;
-    int code = 0;
+    int rc = 0;
 
     if (image.len == 0)
         add_first_nodes(l.cell);
     else
         get_cell(&l);
     if (l.r.bad) {
-        code = err_set(err, ERR_CORRUPT,
-                       "the image of the lock service's "
-                       "state is damaged");
+        rc = err_set(err, ERR_CORRUPT,
+                     "the image of the lock service's "
+                     "state is damaged");
     } else {
         /* The caller's cell stays where it is; the husk takes the old state. */
         old = *c;
@@ -301,5 +301,5 @@ int cell_load(struct cell *c, struct slice image, struct err *err)
         *l.cell = old;
     }
     cell_free(l.cell);
-    return code;
+    return rc;
 }

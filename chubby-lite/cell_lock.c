@@ -9,7 +9,7 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "chubby-lite/cell_state.h"
-#include "chubby-lite/path.h"
+#include "chubby-lite/lock_path.h"
 
 /* Tell the holders of the lock that another session asks for it. */
 static void notify_conflict(struct cell *c, struct node *n)
@@ -62,15 +62,15 @@ int cell__acquire(struct execution *x)
     enum chubby_lock mode = (enum chubby_lock)x->command->flags;
     struct handle *h;
     struct node *n;
-    int code;
+    int rc;
 
     if (mode != CHUBBY_SHARED && mode != CHUBBY_EXCLUSIVE)
         return err_set(x->err, ERR_INVALID, "no mode of a lock");
     /* Writing, also for a shared lock: a reader could keep others out. */
-    code = cell_handle(x->cell, x->command->session, x->command->handle,
-                       CHUBBY_WRITE, &h, x->err);
-    if (code)
-        return code;
+    rc = cell_handle(x->cell, x->command->session, x->command->handle,
+                     CHUBBY_WRITE, &h, x->err);
+    if (rc)
+        return rc;
     n = h->node;
     node_stat(n, &x->answer->stat);
     if (h->holding == mode)
@@ -79,9 +79,9 @@ int cell__acquire(struct execution *x)
         return err_set(x->err, ERR_INVALID,
                        "the handle holds the lock in the other mode: release "
                        "it first");
-    code = cell_lock_obtainable(x, n, mode);
-    if (code)
-        return code;
+    rc = cell_lock_obtainable(x, n, mode);
+    if (rc)
+        return rc;
     if (n->mode == CHUBBY_FREE)
         n->lock_generation++;
     n->mode = mode;
@@ -116,12 +116,12 @@ void cell__unlock(struct cell *c, struct handle *h, bool failed)
 int cell__release(struct execution *x)
 {
     struct handle *h;
-    int code;
+    int rc;
 
-    code = cell_handle(x->cell, x->command->session, x->command->handle, 0, &h,
-                       x->err);
-    if (code)
-        return code;
+    rc = cell_handle(x->cell, x->command->session, x->command->handle, 0, &h,
+                     x->err);
+    if (rc)
+        return rc;
     if (h->holding == CHUBBY_FREE)
         return err_set(x->err, ERR_INVALID,
                        "the handle does not hold the lock");

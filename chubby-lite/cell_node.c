@@ -5,7 +5,7 @@
 
 #include "base/core/panic.h"
 #include "chubby-lite/cell_state.h"
-#include "chubby-lite/path.h"
+#include "chubby-lite/lock_path.h"
 
 void cell__notify(struct cell *c, struct node *n, enum chubby_event event)
 {
@@ -43,15 +43,14 @@ static int may_create(struct execution *x, const struct node *above)
 {
     const char *who = x->session->principal;
     size_t i;
-    int code;
+    int rc;
 
     PRE(above->is_directory);
-    code =
-        cell__allowed(x->cell, who, slice_str(above->acl[ACL_WRITE]), x->err);
-    for (i = 0; i < ACL_KINDS && !code; i++)
+    rc = cell__allowed(x->cell, who, slice_str(above->acl[ACL_WRITE]), x->err);
+    for (i = 0; i < ACL_KINDS && !rc; i++)
         if (x->command->flags & access_of[i])
-            code = cell__allowed(x->cell, who, acl_of_new(x, above, i), x->err);
-    return code;
+            rc = cell__allowed(x->cell, who, acl_of_new(x, above, i), x->err);
+    return rc;
 }
 
 static int check_room(struct execution *x)
@@ -79,7 +78,7 @@ static int cell_node_create(struct execution *x, struct node **out)
     struct node *n;
     bool is_directory = x->command->flags & CHUBBY_DIRECTORY;
     size_t i;
-    int code;
+    int rc;
 
     path_split(x->command->path, &above_path, &name);
     above = node_find(x->cell->root, above_path);
@@ -91,11 +90,11 @@ static int cell_node_create(struct execution *x, struct node **out)
                        SLICE_ARG(above_path));
     if (is_directory && x->command->contents.len > 0)
         return err_set(x->err, ERR_INVALID, "a directory has no contents");
-    code = check_room(x);
-    if (!code)
-        code = may_create(x, above);
-    if (code)
-        return code;
+    rc = check_room(x);
+    if (!rc)
+        rc = may_create(x, above);
+    if (rc)
+        return rc;
     n = node_add(above, name, is_directory);
     n->is_ephemeral = x->command->flags & CHUBBY_EPHEMERAL;
     n->instance = ++x->cell->instance_count;
@@ -123,26 +122,26 @@ static int may_open(struct execution *x, const struct node *n)
 {
     unsigned flags = x->command->flags;
     size_t i;
-    int code = 0;
+    int rc = 0;
 
     if (flags & CHUBBY_NEW)
         return err_set(x->err, ERR_EXISTS, "exists already");
     if ((flags & CHUBBY_DIRECTORY) && !n->is_directory)
         return err_set(x->err, ERR_INVALID, "it is a file");
-    for (i = 0; i < ACL_KINDS && !code; i++)
+    for (i = 0; i < ACL_KINDS && !rc; i++)
         if (flags & access_of[i])
-            code = cell__allowed(x->cell, x->session->principal,
-                                 slice_str(n->acl[i]), x->err);
-    return code;
+            rc = cell__allowed(x->cell, x->session->principal,
+                               slice_str(n->acl[i]), x->err);
+    return rc;
 }
 
 static int check_open(struct execution *x)
 {
-    int code = path_check(x->command->path, x->err);
+    int rc = path_check(x->command->path, x->err);
     size_t i;
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (x->command->lock_delay_ms > CHUBBY_LOCK_DELAY_MS_MAX)
         return err_set(x->err, ERR_INVALID, "a lock-delay is at most %d ms",
                        CHUBBY_LOCK_DELAY_MS_MAX);
@@ -160,21 +159,21 @@ int cell__open(struct execution *x)
     const struct chubby_command *c = x->command;
     struct node *n = NULL;
     struct handle *h;
-    int code;
+    int rc;
 
     PRE(x->session);
-    code = check_open(x);
-    if (code)
-        return code;
+    rc = check_open(x);
+    if (rc)
+        return rc;
     n = node_find(x->cell->root, c->path);
     if (n)
-        code = may_open(x, n);
+        rc = may_open(x, n);
     else if (c->flags & CHUBBY_CREATE)
-        code = cell_node_create(x, &n);
+        rc = cell_node_create(x, &n);
     else
-        code = err_set(x->err, ERR_NOTFOUND, "no such node");
-    if (code)
-        return code;
+        rc = err_set(x->err, ERR_NOTFOUND, "no such node");
+    if (rc)
+        return rc;
     h = handle_add(&x->cell->table, ++x->cell->handle_count, x->session, n);
     h->flags = c->flags & (CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CHANGE_ACL |
                            CHUBBY_UNCACHED);
@@ -245,12 +244,12 @@ int cell__delete(struct execution *x)
 {
     struct handle *h;
     struct node *above;
-    int code;
+    int rc;
 
-    code = cell_handle(x->cell, x->command->session, x->command->handle,
-                       CHUBBY_WRITE, &h, x->err);
-    if (code)
-        return code;
+    rc = cell_handle(x->cell, x->command->session, x->command->handle,
+                     CHUBBY_WRITE, &h, x->err);
+    if (rc)
+        return rc;
     above = h->node->parent;
     if (!above || (!above->parent && h->node->is_directory &&
                    strcmp(h->node->name, "acl") == 0))
@@ -271,14 +270,13 @@ int cell__write(struct execution *x)
     const struct chubby_command *c = x->command;
     struct handle *h;
     struct node *n;
-    int code;
+    int rc;
 
-    code =
-        cell_handle(x->cell, c->session, c->handle, CHUBBY_WRITE, &h, x->err);
-    if (!code)
-        code = check_room(x);
-    if (code)
-        return code;
+    rc = cell_handle(x->cell, c->session, c->handle, CHUBBY_WRITE, &h, x->err);
+    if (!rc)
+        rc = check_room(x);
+    if (rc)
+        return rc;
     n = h->node;
     node_stat(n, &x->answer->stat);
     if (n->is_directory)
@@ -304,12 +302,12 @@ int cell__set_acl(struct execution *x)
     const struct chubby_command *c = x->command;
     struct handle *h;
     size_t i;
-    int code;
+    int rc;
 
-    code = cell_handle(x->cell, c->session, c->handle, CHUBBY_CHANGE_ACL, &h,
-                       x->err);
-    if (code)
-        return code;
+    rc = cell_handle(x->cell, c->session, c->handle, CHUBBY_CHANGE_ACL, &h,
+                     x->err);
+    if (rc)
+        return rc;
     for (i = 0; i < ACL_KINDS; i++)
         if (c->acl[i].len > CHUBBY_NAME_BYTES_MAX)
             return err_set(x->err, ERR_INVALID, "the name of a list is long");

@@ -4,7 +4,7 @@
 #ifndef CHUBBY_LITE_CELL_STATE_H
 #define CHUBBY_LITE_CELL_STATE_H
 
-#include "chubby-lite/cell.h"
+#include "chubby-lite/cell_machine.h"
 #include "chubby-lite/node.h"
 
 struct cell {

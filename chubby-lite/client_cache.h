@@ -18,7 +18,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hash_map.h"
-#include "chubby-lite/wire.h"
+#include "chubby-lite/lock_wire.h"
 
 struct cached {
     TAILQ_ENTRY(cached) link; /* Newest use first. */

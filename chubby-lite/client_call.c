@@ -5,8 +5,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "chubby-lite/client.h"
-#include "chubby-lite/wire.h"
+#include "chubby-lite/chubby_client.h"
+#include "chubby-lite/lock_wire.h"
 
 #define CALL_TIMEOUT_US UINT64_C(2000000)
 
@@ -24,26 +24,26 @@ static int
 pause_before(struct chubby *c, const struct leader_search *s, struct err *err)
 {
     uint64_t us = leader_pause_us(c->leader, s);
-    int code = 0;
+    int rc = 0;
 
     if (us)
-        code = wait_queue_wait(&c->changed, world_mono_ns(c->world) + us * 1000,
-                               NULL);
-    return code == ERR_DEADLINE || code == 0 ? fiber_check(err) : code;
+        rc = wait_queue_wait(&c->changed, world_mono_ns(c->world) + us * 1000,
+                             NULL);
+    return rc == ERR_DEADLINE || rc == 0 ? fiber_check(err) : rc;
 }
 
 /* Wait while the session is in jeopardy. */
 static int wait_safe(struct chubby *c, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
 
-    while (!code && c->state == SESSION_JEOPARDY)
-        code = wait_queue_wait(&c->changed, 0, err);
-    if (!code && c->state == SESSION_EXPIRED)
-        code = err_set(err, ERR_CLOSED,
-                       "the session with the lock service has "
-                       "expired");
-    return code;
+    while (!rc && c->state == SESSION_JEOPARDY)
+        rc = wait_queue_wait(&c->changed, 0, err);
+    if (!rc && c->state == SESSION_EXPIRED)
+        rc = err_set(err, ERR_CLOSED,
+                     "the session with the lock service has "
+                     "expired");
+    return rc;
 }
 
 int client__call(struct chubby *c,
@@ -62,24 +62,24 @@ int client__call(struct chubby *c,
     struct leader_search search = {.tries = 0};
     struct err failure = ERR_INIT;
     bool again;
-    int code;
+    int rc;
 
     PRE(reply);
     for (;;) {
-        code = wait_safe(c, err);
-        if (code)
-            return code;
+        rc = wait_safe(c, err);
+        if (rc)
+            return rc;
         INVARIANT(c->state == SESSION_SAFE);
-        code = leader_try(c->leader, &search, &q, &again, &failure);
+        rc = leader_try(c->leader, &search, &q, &again, &failure);
         if (!again)
-            return code ? err_copy(err, &failure) : 0;
-        code = fiber_check(err);
-        if (!code)
-            code = pause_before(c, &search, err);
-        if (code) {
+            return rc ? err_copy(err, &failure) : 0;
+        rc = fiber_check(err);
+        if (!rc)
+            rc = pause_before(c, &search, err);
+        if (rc) {
             err_wrap(err, "%s", failure.text);
             err_set_detail(err, failure.detail, failure.subject);
-            return code;
+            return rc;
         }
     }
 }
@@ -88,11 +88,11 @@ int client__call(struct chubby *c,
 
 int client__answer(struct slice bytes, struct chubby_answer *a, struct err *err)
 {
-    int code = chubby_answer_get(bytes, a, err);
+    int rc = chubby_answer_get(bytes, a, err);
 
-    if (!code && a->code)
-        code = err_set(err, a->code, "%.*s", SLICE_ARG(a->text));
-    return code;
+    if (!rc && a->code)
+        rc = err_set(err, a->code, "%.*s", SLICE_ARG(a->text));
+    return rc;
 }
 
 int client__execute(struct chubby *c,
@@ -102,21 +102,21 @@ int client__execute(struct chubby *c,
                     struct err *err)
 {
     struct buf body = BUF_INIT;
-    int code = 0;
+    int rc = 0;
 
     PRE(command->sequence == 0 && c->session != 0);
-    while (!code && session_window_is_full(&c->window))
-        code = wait_queue_wait(&c->landed, 0, err);
-    if (code)
-        return code;
+    while (!rc && session_window_is_full(&c->window))
+        rc = wait_queue_wait(&c->landed, 0, err);
+    if (rc)
+        return rc;
     command->session = c->session;
     command->sequence = session_window_begin(&c->window);
     command->acknowledged = session_window_acknowledged(&c->window);
     chubby_command_put(command, &body);
-    code =
+    rc =
         client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), reply, err);
     session_window_end(&c->window, command->sequence);
     wait_queue_wake(&c->landed);
     buf_close(&body);
-    return code ? code : client__answer(buf_slice(reply), a, err);
+    return rc ? rc : client__answer(buf_slice(reply), a, err);
 }

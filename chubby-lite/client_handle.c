@@ -4,8 +4,8 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
-#include "chubby-lite/client.h"
-#include "chubby-lite/wire.h"
+#include "chubby-lite/chubby_client.h"
+#include "chubby-lite/lock_wire.h"
 
 /* How long one call waits for a lock before it asks again. */
 #define ACQUIRE_US UINT64_C(20000000)
@@ -76,7 +76,7 @@ int chubby_open(struct chubby *c,
         .operation = CHUBBY_OP_OPEN, .path = slice_str(path), .flags = flags};
     struct buf reply = BUF_INIT;
     struct chubby_answer a;
-    int code;
+    int rc;
 
     PRE(path && out);
     opts = opts ? opts : &none;
@@ -85,10 +85,10 @@ int chubby_open(struct chubby *c,
     command.contents = opts->contents;
     set_acl(&command, opts->acl_read, opts->acl_write, opts->acl_change);
     c->opening_count++;
-    code = client__execute(c, &command, &reply, &a, err);
+    rc = client__execute(c, &command, &reply, &a, err);
     INVARIANT(c->opening_count > 0);
     c->opening_count--;
-    if (code) {
+    if (rc) {
         err_wrap(err, "open %s", path);
     } else {
         if (a.created) /* Its parent has one more. */
@@ -98,7 +98,7 @@ int chubby_open(struct chubby *c,
         give_strays(c, a.handle);
     }
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 /* Execute @command on @h. */
@@ -108,16 +108,16 @@ static int execute_on(struct chubby_handle *h,
                       struct err *err)
 {
     struct buf reply = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(command->handle == 0);
     command->handle = h->id;
-    code = client__execute(h->client, command, &reply, a, err);
-    if (code)
+    rc = client__execute(h->client, command, &reply, a, err);
+    if (rc)
         err_wrap(err, "%s", h->path);
     a->text = SLICE_EMPTY;
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 void chubby_close(struct chubby_handle *h)
@@ -148,13 +148,13 @@ static int chubby_handle_ask(struct chubby_handle *h,
     struct chubby_query q = {c->session, h->id, kind};
     uint64_t drop_count = c->cache.drop_count;
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
 
     chubby_query_put(&q, &body);
-    code = client__call(c, CHUBBY_METHOD_READ, 0, buf_slice(&body), reply, err);
-    if (!code)
-        code = chubby_view_get(buf_slice(reply), v, err);
-    if (code)
+    rc = client__call(c, CHUBBY_METHOD_READ, 0, buf_slice(&body), reply, err);
+    if (!rc)
+        rc = chubby_view_get(buf_slice(reply), v, err);
+    if (rc)
         err_wrap(err, "%s", h->path);
     else if (v->cacheable && kind <= CHUBBY_READ_CHILDREN &&
              drop_count == c->cache.drop_count) {
@@ -162,7 +162,7 @@ static int chubby_handle_ask(struct chubby_handle *h,
         client_cache_put(&c->cache, kind, v);
     }
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static const struct cached *find_cached(const struct chubby_handle *h,
@@ -207,17 +207,17 @@ int chubby_read(struct chubby_handle *h,
     struct chubby_view v;
     /* A cached state may be old: locks and lists change without an
      * invalidation. */
-    int code =
-        stat ? chubby_handle_ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
-             : chubby_handle_look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
+    int rc = stat
+                 ? chubby_handle_ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
+                 : chubby_handle_look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
 
-    if (!code) {
+    if (!rc) {
         buf_append_slice(out, v.bytes);
         if (stat)
             *stat = v.stat;
     }
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int chubby_get_stat(struct chubby_handle *h,
@@ -226,12 +226,12 @@ int chubby_get_stat(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = chubby_handle_ask(h, CHUBBY_READ_STAT, &reply, &v, err);
+    int rc = chubby_handle_ask(h, CHUBBY_READ_STAT, &reply, &v, err);
 
-    if (!code)
+    if (!rc)
         *stat = v.stat;
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 static int
@@ -261,12 +261,12 @@ int chubby_list(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = chubby_handle_look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
+    int rc = chubby_handle_look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
 
-    if (!code)
-        code = take_names(v.bytes, names, count, err);
+    if (!rc)
+        rc = take_names(v.bytes, names, count, err);
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 void chubby_names_free(char **names, size_t count)
@@ -290,16 +290,16 @@ int chubby_write(struct chubby_handle *h,
                                      .generation = if_generation,
                                      .contents = contents};
     struct chubby_answer a;
-    int code;
+    int rc;
 
     if (contents.len > CHUBBY_CONTENTS_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "%s: a file has at most %zu bytes",
                        h->path, CHUBBY_CONTENTS_BYTES_MAX);
     /* Before, for reads that begin meanwhile; after, for answers that came. */
     client_cache_drop(&h->client->cache, h->instance);
-    code = execute_on(h, &command, &a, err);
+    rc = execute_on(h, &command, &a, err);
     client_cache_drop(&h->client->cache, h->instance);
-    return code;
+    return rc;
 }
 
 int chubby_set_acl(struct chubby_handle *h,
@@ -319,12 +319,12 @@ int chubby_delete(struct chubby_handle *h, struct err *err)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_DELETE};
     struct chubby_answer a;
-    int code;
+    int rc;
 
     client_cache_drop_all(&h->client->cache);
-    code = execute_on(h, &command, &a, err);
+    rc = execute_on(h, &command, &a, err);
     client_cache_drop_all(&h->client->cache);
-    return code;
+    return rc;
 }
 
 /* --- locks --------------------------------------------------------------- */
@@ -354,18 +354,18 @@ int chubby_acquire(struct chubby_handle *h,
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     struct chubby_answer a;
-    int code;
+    int rc;
 
     chubby_command_put(&command, &body);
-    code = client__call(c, CHUBBY_METHOD_ACQUIRE, ACQUIRE_US, buf_slice(&body),
-                        &reply, err);
-    if (!code)
-        code = client__answer(buf_slice(&reply), &a, err);
-    if (code)
+    rc = client__call(c, CHUBBY_METHOD_ACQUIRE, ACQUIRE_US, buf_slice(&body),
+                      &reply, err);
+    if (!rc)
+        rc = client__answer(buf_slice(&reply), &a, err);
+    if (rc)
         err_wrap(err, "lock %s", h->path);
     buf_close(&body);
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int chubby_release(struct chubby_handle *h, struct err *err)
@@ -382,16 +382,16 @@ int chubby_sequencer(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = chubby_handle_ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
+    int rc = chubby_handle_ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
 
-    if (!code && v.bytes.len >= CHUBBY_SEQUENCER_BYTES_MAX)
-        code = err_set(err, ERR_CORRUPT, "%s: the sequencer is long", h->path);
-    if (!code) {
+    if (!rc && v.bytes.len >= CHUBBY_SEQUENCER_BYTES_MAX)
+        rc = err_set(err, ERR_CORRUPT, "%s: the sequencer is long", h->path);
+    if (!rc) {
         memcpy(text, v.bytes.data, v.bytes.len);
         text[v.bytes.len] = '\0';
     }
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int chubby_check_sequencer(struct chubby *c,
@@ -400,13 +400,12 @@ int chubby_check_sequencer(struct chubby *c,
 {
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
-    int code;
+    int rc;
 
     codec_put_array(&body, 1);
     codec_put_str(&body, sequencer);
-    code =
-        client__call(c, CHUBBY_METHOD_CHECK, 0, buf_slice(&body), &reply, err);
+    rc = client__call(c, CHUBBY_METHOD_CHECK, 0, buf_slice(&body), &reply, err);
     buf_close(&body);
     buf_close(&reply);
-    return code;
+    return rc;
 }

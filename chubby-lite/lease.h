@@ -29,8 +29,8 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/hash_map.h"
+#include "chubby-lite/lock_wire.h"
 #include "chubby-lite/wait_queue.h"
-#include "chubby-lite/wire.h"
 
 /* Most news that wait for a session. Beyond it a fail-over event takes the
  * place of the oldest event. */

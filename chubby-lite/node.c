@@ -5,7 +5,7 @@
 
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
-#include "chubby-lite/path.h"
+#include "chubby-lite/lock_path.h"
 
 static struct node *node_new(struct slice name, bool is_directory)
 {

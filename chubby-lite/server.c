@@ -119,16 +119,16 @@ static int get_command(struct chubby_server *s,
                        struct chubby_command *c,
                        struct err *err)
 {
-    int code = server__check_leader(s, err);
+    int rc = server__check_leader(s, err);
 
-    if (!code)
-        code = chubby_command_get(call->body, c, err);
-    if (!code && c->operation != CHUBBY_OP_SESSION_OPEN)
-        code = server__check_session(s, call, c->session, err);
-    if (!code && c->operation == CHUBBY_OP_SESSION_EXPIRE)
-        code = err_set(err, ERR_DENIED, "sessions expire by themselves");
-    if (code)
-        return code;
+    if (!rc)
+        rc = chubby_command_get(call->body, c, err);
+    if (!rc && c->operation != CHUBBY_OP_SESSION_OPEN)
+        rc = server__check_session(s, call, c->session, err);
+    if (!rc && c->operation == CHUBBY_OP_SESSION_EXPIRE)
+        rc = err_set(err, ERR_DENIED, "sessions expire by themselves");
+    if (rc)
+        return rc;
     c->principal = call->principal;
     if (c->operation == CHUBBY_OP_SESSION_OPEN &&
         (c->lock_delay_ms == 0 || c->lock_delay_ms > s->lease_ms))
@@ -141,16 +141,16 @@ static int on_execute(void *ctx, struct rpc_call *call, struct err *err)
     struct chubby_server *s = ctx;
     struct chubby_command c;
     struct buf path = BUF_INIT;
-    int code = get_command(s, call, &c, err);
+    int rc = get_command(s, call, &c, err);
 
-    if (!code) {
+    if (!rc) {
         server__put_path(s, &c, &path);
-        code = server__execute(s, &c, call->reply_body, err);
+        rc = server__execute(s, &c, call->reply_body, err);
     }
-    if (!code)
+    if (!rc)
         server__audit(s, call, &c, buf_slice(&path));
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int on_acquire(void *ctx, struct rpc_call *call, struct err *err)
@@ -158,18 +158,18 @@ static int on_acquire(void *ctx, struct rpc_call *call, struct err *err)
     struct chubby_server *s = ctx;
     struct chubby_command c;
     struct buf path = BUF_INIT;
-    int code = get_command(s, call, &c, err);
+    int rc = get_command(s, call, &c, err);
 
-    if (!code && (c.operation != CHUBBY_OP_ACQUIRE || c.sequence))
-        code = err_set(err, ERR_INVALID, "no command to acquire a lock");
-    if (!code) {
+    if (!rc && (c.operation != CHUBBY_OP_ACQUIRE || c.sequence))
+        rc = err_set(err, ERR_INVALID, "no command to acquire a lock");
+    if (!rc) {
         server__put_path(s, &c, &path);
-        code = server__acquire(s, &c, call->reply_body, err);
+        rc = server__acquire(s, &c, call->reply_body, err);
     }
-    if (!code)
+    if (!rc)
         server__audit(s, call, &c, buf_slice(&path));
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static void put_children(const struct node *n, struct buf *out)
@@ -217,21 +217,21 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
     struct buf scratch = BUF_INIT;
     struct handle *h;
     struct lease *l;
-    int code = server__check_leader(s, err);
+    int rc = server__check_leader(s, err);
 
-    if (!code)
-        code = chubby_query_get(call->body, &q, err);
-    if (!code)
-        code = replica_read_barrier(s->replica, err);
-    if (!code)
-        code = server__check_session(s, call, q.session, err);
-    if (!code)
-        code = cell_handle(s->cell, q.session, q.handle,
-                           q.kind == CHUBBY_READ_SEQUENCER ? 0u : CHUBBY_READ,
-                           &h, err);
-    if (!code)
-        code = chubby_server_look(&q, h, &scratch, &v, err);
-    if (!code) {
+    if (!rc)
+        rc = chubby_query_get(call->body, &q, err);
+    if (!rc)
+        rc = replica_read_barrier(s->replica, err);
+    if (!rc)
+        rc = server__check_session(s, call, q.session, err);
+    if (!rc)
+        rc = cell_handle(s->cell, q.session, q.handle,
+                         q.kind == CHUBBY_READ_SEQUENCER ? 0u : CHUBBY_READ, &h,
+                         err);
+    if (!rc)
+        rc = chubby_server_look(&q, h, &scratch, &v, err);
+    if (!rc) {
         l = lease_find(&s->leases, q.session);
         v.cacheable = l && !(h->flags & CHUBBY_UNCACHED) &&
                       q.kind <= CHUBBY_READ_CHILDREN &&
@@ -242,7 +242,7 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
         chubby_view_put(&v, call->reply_body);
     }
     buf_close(&scratch);
-    return code;
+    return rc;
 }
 
 static int on_check(void *ctx, struct rpc_call *call, struct err *err)
@@ -251,14 +251,14 @@ static int on_check(void *ctx, struct rpc_call *call, struct err *err)
     struct codec_reader r = codec_reader_make(call->body);
     uint32_t count = codec_get_array(&r);
     struct slice sequencer = codec_get_bytes(&r);
-    int code = server__check_leader(s, err);
+    int rc = server__check_leader(s, err);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (r.bad || count < 1)
         return err_set(err, ERR_CORRUPT, "malformed message");
-    code = replica_read_barrier(s->replica, err);
-    return code ? code : cell_check_sequencer(s->cell, sequencer, err);
+    rc = replica_read_barrier(s->replica, err);
+    return rc ? rc : cell_check_sequencer(s->cell, sequencer, err);
 }
 
 static int on_keep_alive(void *ctx, struct rpc_call *call, struct err *err)
@@ -287,7 +287,7 @@ int chubby_server_open(struct world *w,
                                       chubby_server_save, chubby_server_load,
                                       chubby_server_lead};
     struct replica_options replica = opts->replica;
-    int code;
+    int rc;
 
     s->world = w;
     s->rpc = rpc;
@@ -301,11 +301,11 @@ int chubby_server_open(struct world *w,
     LIST_INIT(&s->tick);
     LIST_INIT(&s->idle);
     replica.method = CHUBBY_REPLICA_METHOD;
-    code = replica_open(w, rpc, &machine, &replica, &s->replica, err);
-    if (code) {
+    rc = replica_open(w, rpc, &machine, &replica, &s->replica, err);
+    if (rc) {
         err_wrap(err, "lock service");
         chubby_server_close(s);
-        return code;
+        return rc;
     }
     rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);
     s->clock = fiber_start(loop_self(), "lock-clock", server__clock, s);

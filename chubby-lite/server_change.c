@@ -11,7 +11,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "chubby-lite/path.h"
+#include "chubby-lite/lock_path.h"
 #include "chubby-lite/server_state.h"
 
 /* Bound of one attempt to learn the outcome of a command. */
@@ -186,14 +186,14 @@ static int wait_heard(const struct chubby_server *s,
                       uint64_t number,
                       struct err *err)
 {
-    int code = 0;
+    int rc = 0;
 
     lease_ref(l);
-    while (!code && !is_over(l) && (l->heard < number || !l->confirmed))
-        code = s->closing ? err_set(err, ERR_CANCELLED, "the server is ending")
-                          : wait_queue_wait(&l->waiters, 0, err);
+    while (!rc && !is_over(l) && (l->heard < number || !l->confirmed))
+        rc = s->closing ? err_set(err, ERR_CANCELLED, "the server is ending")
+                        : wait_queue_wait(&l->waiters, 0, err);
     lease_unref(l);
-    return code;
+    return rc;
 }
 
 /* Have the session drop what it may have of @t in its cache. True: wait until
@@ -241,7 +241,7 @@ static int server_change_invalidate(struct chubby_server *s,
     size_t i;
     struct hash_slot *slot;
     size_t at = 0;
-    int code = 0;
+    int rc = 0;
 
     if (t->count == 0)
         return 0;
@@ -255,14 +255,14 @@ static int server_change_invalidate(struct chubby_server *s,
     }
     /* All have their news before the first wait. */
     for (i = 0; i < count; i++) {
-        if (!code)
-            code = wait_heard(s, waits[i].lease, waits[i].number, err);
-        if (!code)
+        if (!rc)
+            rc = wait_heard(s, waits[i].lease, waits[i].number, err);
+        if (!rc)
             server_change_forget(waits[i].lease, t);
         lease_unref(waits[i].lease);
     }
     mem_free(waits);
-    return code;
+    return rc;
 }
 
 /* A client that closes its session caches nothing any more: commands need not
@@ -283,7 +283,7 @@ static int claim_touched(struct chubby_server *s,
                          struct touched *t,
                          struct err *err)
 {
-    int code = 0;
+    int rc = 0;
 
     for (;;) {
         t->count = 0;
@@ -292,11 +292,11 @@ static int claim_touched(struct chubby_server *s,
         if (claim_take(&s->claims, &t->claim) ||
             fault_hit("chubby.touch_early"))
             return 0;
-        code = wait_queue_wait(&t->claim.waiters, 0, err);
-        if (!code)
-            code = server__check_leader(s, err);
-        if (code)
-            return code;
+        rc = wait_queue_wait(&t->claim.waiters, 0, err);
+        if (!rc)
+            rc = server__check_leader(s, err);
+        if (rc)
+            return rc;
     }
 }
 
@@ -321,15 +321,15 @@ static int propose_nothing(struct chubby_server *s)
 {
     struct chubby_command c = {.operation = CHUBBY_OP_SESSION_CLOSE};
     struct buf bytes = BUF_INIT;
-    int code;
+    int rc;
 
     c.now_us = server__now_us(s);
     chubby_command_put(&c, &bytes);
     (void)fiber_set_deadline(world_mono_ns(s->world) + SETTLE_NS);
-    code = replica_propose(s->replica, buf_slice(&bytes), NULL, NULL);
+    rc = replica_propose(s->replica, buf_slice(&bytes), NULL, NULL);
     (void)fiber_set_deadline(0);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 /* Another term begins with no caches, so that commands under way do not matter
@@ -372,13 +372,13 @@ static int server_change_propose(struct chubby_server *s,
                                  struct err *err)
 {
     struct buf bytes = BUF_INIT;
-    int code;
+    int rc;
 
     c->now_us = server__now_us(s);
     chubby_command_put(c, &bytes);
-    code = replica_propose(s->replica, buf_slice(&bytes), answer, err);
+    rc = replica_propose(s->replica, buf_slice(&bytes), answer, err);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 int server__execute(struct chubby_server *s,
@@ -389,26 +389,26 @@ int server__execute(struct chubby_server *s,
     struct touched *t = mem_zalloc(1, sizeof(*t));
     uint64_t term = s->term;
     bool proposed = false;
-    int code;
+    int rc;
 
     if (c->operation == CHUBBY_OP_SESSION_CLOSE)
         note_closing(s, c->session);
     claim_enter(&s->claims, &t->claim);
-    code = claim_touched(s, c, t, err);
-    if (code)
+    rc = claim_touched(s, c, t, err);
+    if (rc)
         t->count = 0;
     server_change_mark(s, t);
-    if (!code)
-        code = server_change_invalidate(s, c->session, t, err);
-    if (!code && s->term != term)
-        code = replica_not_leader(s->replica, err);
-    if (!code) {
+    if (!rc)
+        rc = server_change_invalidate(s, c->session, t, err);
+    if (!rc && s->term != term)
+        rc = replica_not_leader(s->replica, err);
+    if (!rc) {
         proposed = true;
-        code = server_change_propose(s, c, answer, err);
+        rc = server_change_propose(s, c, answer, err);
     }
-    if (proposed && may_be_applied(code) && s->term == term && !s->closing)
+    if (proposed && may_be_applied(rc) && s->term == term && !s->closing)
         start_settling(s, t);
     else
         release_touched(s, t);
-    return code;
+    return rc;
 }

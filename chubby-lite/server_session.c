@@ -81,14 +81,14 @@ wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
 {
     uint64_t until =
         world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000 / 4;
-    int code = 0;
+    int rc = 0;
 
-    while (!l->gone && STAILQ_EMPTY(&l->news) && code != ERR_DEADLINE) {
+    while (!l->gone && STAILQ_EMPTY(&l->news) && rc != ERR_DEADLINE) {
         if (world_mono_ns(s->world) >= until)
             return 0;
-        code = wait_queue_wait(&l->waiters, until, err);
-        if (code && code != ERR_DEADLINE)
-            return code;
+        rc = wait_queue_wait(&l->waiters, until, err);
+        if (rc && rc != ERR_DEADLINE)
+            return rc;
     }
     return 0;
 }
@@ -99,24 +99,24 @@ static int server_session_keep(struct chubby_server *s,
                                struct buf *out,
                                struct err *err)
 {
-    int code = 0;
+    int rc = 0;
 
     /* The client counts from the moment it sent this, which is earlier. */
     server_session_extend(s, l);
     if (k->term == s->term) {
         l->confirmed = true;
         lease_hear(l, k->heard);
-        code = wait_for_news(s, l, err);
+        rc = wait_for_news(s, l, err);
     }
-    if (!code)
-        code = server__check_leader(s, err);
+    if (!rc)
+        rc = server__check_leader(s, err);
     /* A leader deposed without knowing extends nothing. */
-    if (!code)
-        code = replica_read_barrier(s->replica, err);
-    if (!code && l->gone)
-        code = server__check_leader(s, err);
-    if (code)
-        return code;
+    if (!rc)
+        rc = replica_read_barrier(s->replica, err);
+    if (!rc && l->gone)
+        rc = server__check_leader(s, err);
+    if (rc)
+        return rc;
     if (l->gone || l->expired)
         return err_set(err, ERR_CLOSED, "the session has ended");
     INVARIANT(s->term > 0);
@@ -130,35 +130,35 @@ int server__keep_alive(struct chubby_server *s,
 {
     struct chubby_keep_alive k;
     struct lease *l;
-    int code = server__check_leader(s, err);
+    int rc = server__check_leader(s, err);
 
-    if (!code)
-        code = chubby_keep_alive_get(call->body, &k, err);
-    if (!code)
-        code = server__check_session(s, call, k.session, err);
-    if (code)
-        return code;
+    if (!rc)
+        rc = chubby_keep_alive_get(call->body, &k, err);
+    if (!rc)
+        rc = server__check_session(s, call, k.session, err);
+    if (rc)
+        return rc;
     l = lease_find(&s->leases, k.session);
     if (!l) {
         /* Only a leader that is surely one knows that it does not exist. */
-        code = replica_read_barrier(s->replica, err);
-        if (!code)
-            code = server__check_leader(s, err);
-        l = code ? NULL : lease_find(&s->leases, k.session);
-        if (!code && !l)
-            code = err_set(err, ERR_CLOSED, "the session has ended");
-        if (code)
-            return code;
+        rc = replica_read_barrier(s->replica, err);
+        if (!rc)
+            rc = server__check_leader(s, err);
+        l = rc ? NULL : lease_find(&s->leases, k.session);
+        if (!rc && !l)
+            rc = err_set(err, ERR_CLOSED, "the session has ended");
+        if (rc)
+            return rc;
     }
     lease_ref(l);
     l->waiting++;
     l->refusals = 0;
-    code = server_session_keep(s, &k, l, call->reply_body, err);
+    rc = server_session_keep(s, &k, l, call->reply_body, err);
     INVARIANT(l->waiting > 0);
     l->waiting--;
     l->silent_ns = world_mono_ns(s->world);
     lease_unref(l);
-    return code;
+    return rc;
 }
 
 /* --- expiry -------------------------------------------------------------- */

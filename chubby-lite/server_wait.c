@@ -81,19 +81,19 @@ static int wait_turn(struct chubby_server *s,
                      struct err *err)
 {
     uint64_t until = 0;
-    int code = 0;
+    int rc = 0;
 
     if (retry_us)
         until = s->base_ns + (retry_us - s->base_us) * 1000;
-    while (!code && !w->turn) {
-        code = wait_queue_wait(&w->waiters, until, err);
-        if (code == ERR_DEADLINE && until && server__now_us(s) >= retry_us) {
+    while (!rc && !w->turn) {
+        rc = wait_queue_wait(&w->waiters, until, err);
+        if (rc == ERR_DEADLINE && until && server__now_us(s) >= retry_us) {
             w->turn = true;
-            code = 0;
+            rc = 0;
         }
     }
-    POST(code || w->turn);
-    return code;
+    POST(rc || w->turn);
+    return rc;
 }
 
 int server__acquire(struct chubby_server *s,
@@ -106,7 +106,7 @@ int server__acquire(struct chubby_server *s,
                           .instance = h && h->node ? h->node->instance : 0,
                           .mode = (enum chubby_lock)c->flags};
     struct chubby_answer a;
-    int code;
+    int rc;
 
     PRE(c->operation == CHUBBY_OP_ACQUIRE && c->sequence == 0);
     LIST_INIT(&w.waiters);
@@ -116,15 +116,15 @@ int server__acquire(struct chubby_server *s,
     w.turn = (h && h->holding != CHUBBY_FREE) || !has_elder(s, &w);
     a.retry_us = 0;
     for (;;) {
-        code = wait_turn(s, &w, a.retry_us, err);
-        if (!code)
-            code = server__check_leader(s, err);
+        rc = wait_turn(s, &w, a.retry_us, err);
+        if (!rc)
+            rc = server__check_leader(s, err);
         buf_clear(answer);
-        if (!code)
-            code = server__execute(s, c, answer, err);
-        if (!code)
-            code = chubby_answer_get(buf_slice(answer), &a, err);
-        if (code || a.code != ERR_BUSY)
+        if (!rc)
+            rc = server__execute(s, c, answer, err);
+        if (!rc)
+            rc = chubby_answer_get(buf_slice(answer), &a, err);
+        if (rc || a.code != ERR_BUSY)
             break;
         w.turn = false;
     }
@@ -132,5 +132,5 @@ int server__acquire(struct chubby_server *s,
     INVARIANT(s->wait_count > 0); /* INV-4 */
     s->wait_count--;
     server__wake_waits(s);
-    return code;
+    return rc;
 }

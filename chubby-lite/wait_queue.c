@@ -15,16 +15,16 @@ int wait_queue_wait(struct wait_queue *b, uint64_t until_ns, struct err *err)
 {
     struct wait_queue_entry me = {.fiber = fiber_self()};
     uint64_t deadline = fiber_deadline();
-    int code;
+    int rc;
 
     PRE(me.fiber);
     LIST_INSERT_HEAD(b, &me, link);
     if (until_ns && (deadline == 0 || until_ns < deadline))
         (void)fiber_set_deadline(until_ns);
-    code = fiber_park_checked(err);
+    rc = fiber_park_checked(err);
     (void)fiber_set_deadline(deadline);
     LIST_REMOVE(&me, link);
-    return code;
+    return rc;
 }
 
 void wait_queue_park(struct wait_queue *b)

@@ -9,8 +9,8 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "cli/cli.h"
+#include "cli/cmd_fs.h"
 #include "cli/command.h"
-#include "cli/fs.h"
 #include "cli/table_printer.h"
 
 bool acl_is_path(const struct args *args)
@@ -54,12 +54,12 @@ static int acl_path_show_cluster(const struct fs_command *c, struct err *err)
     struct gfs_path_grants g;
     struct sheet s;
     struct arena a;
-    int code = fs_command_needs_cluster(c, err);
-    if (code)
-        return code;
+    int rc = fs_command_needs_cluster(c, err);
+    if (rc)
+        return rc;
     arena_init(&a);
-    code = gfs_get_grants(c->fs, path_of(c->args), &a, &g, err);
-    if (code == 0) {
+    rc = gfs_get_grants(c->fs, path_of(c->args), &a, &g, err);
+    if (rc == 0) {
         sheet_init(&s, columns, ARRAY_LEN(columns));
         for (size_t i = 0; i < g.count; i++) {
             sheet_addf(&s, "/%.*s", SLICE_ARG(g.grants[i].path));
@@ -72,13 +72,13 @@ static int acl_path_show_cluster(const struct fs_command *c, struct err *err)
         sheet_close(&s);
     }
     arena_close(&a);
-    return code;
+    return rc;
 }
 
 int acl_path_show(struct cli *cli, const struct args *args, struct err *err)
 {
-    int code = check_words(args, 0, err);
-    return code ? code : fs_command_run(cli, args, acl_path_show_cluster, err);
+    int rc = check_words(args, 0, err);
+    return rc ? rc : fs_command_run(cli, args, acl_path_show_cluster, err);
 }
 
 /* --- changing ------------------------------------------------------------ */
@@ -103,16 +103,16 @@ acl_path_change(const struct fs_command *c, bool take, struct err *err)
 {
     struct slice names = slice_str(c->args->words[1]);
     uint32_t right;
-    int code = parse_right(c->args, &right, err);
-    if (code == 0)
-        code = fs_command_needs_cluster(c, err);
-    while (code == 0 && names.len > 0) {
+    int rc = parse_right(c->args, &right, err);
+    if (rc == 0)
+        rc = fs_command_needs_cluster(c, err);
+    while (rc == 0 && names.len > 0) {
         size_t end = slice_find_byte(names, ',');
-        code = gfs_grant(c->fs, path_of(c->args), slice_sub(names, 0, end),
-                         right, take, err);
+        rc = gfs_grant(c->fs, path_of(c->args), slice_sub(names, 0, end), right,
+                       take, err);
         names = slice_sub(names, end + 1, names.len);
     }
-    return code;
+    return rc;
 }
 
 static int acl_path_grant_one(const struct fs_command *c, struct err *err)
@@ -127,12 +127,12 @@ static int acl_path_revoke_one(const struct fs_command *c, struct err *err)
 
 int acl_path_grant(struct cli *cli, const struct args *args, struct err *err)
 {
-    int code = check_words(args, 2, err);
-    return code ? code : fs_command_run(cli, args, acl_path_grant_one, err);
+    int rc = check_words(args, 2, err);
+    return rc ? rc : fs_command_run(cli, args, acl_path_grant_one, err);
 }
 
 int acl_path_revoke(struct cli *cli, const struct args *args, struct err *err)
 {
-    int code = check_words(args, 2, err);
-    return code ? code : fs_command_run(cli, args, acl_path_revoke_one, err);
+    int rc = check_words(args, 2, err);
+    return rc ? rc : fs_command_run(cli, args, acl_path_revoke_one, err);
 }

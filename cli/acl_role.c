@@ -46,20 +46,20 @@ static int show_roles(struct cli *cli, const struct args *args, struct err *err)
     struct buf list = BUF_INIT;
     struct quarry *q;
     struct sheet s;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
-    if (!r)
-        r = quarry_roles_get(q, &list, err);
-    if (!r) {
+    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!rc)
+        rc = quarry_roles_get(q, &list, err);
+    if (!rc) {
         sheet_init(&s, columns, ARRAY_LEN(columns));
         add_roles(&s, buf_slice(&list), wanted);
         if (wanted && sheet_row_count(&s) == 0)
-            r = err_set(err, ERR_NOTFOUND, "no role %.80s", wanted);
+            rc = err_set(err, ERR_NOTFOUND, "no role %.80s", wanted);
         else
             sheet_print(&s, cli->format);
         sheet_close(&s);
     }
     buf_close(&list);
-    return r;
+    return rc;
 }
 
 /* The words that follow each verb. */
@@ -82,13 +82,13 @@ int acl_role_run(struct cli *cli, const struct args *args, struct err *err)
 {
     const struct verb *v = find_verb(args->words[0]);
     struct quarry *q;
-    int r;
+    int rc;
     if (!v || args->word_count != v->words + 1)
         return usage_error(args, err, "expects %s", args->command->arguments);
     if (v->shows)
         return show_roles(cli, args, err);
-    r = cli_store(cli, CLI_EXISTING, &q, err);
-    return r ? r
-             : quarry_role_change(q, v->name, args->words[1],
-                                  v->words > 1 ? args->words[2] : "", err);
+    rc = cli_store(cli, CLI_EXISTING, &q, err);
+    return rc ? rc
+              : quarry_role_change(q, v->name, args->words[1],
+                                   v->words > 1 ? args->words[2] : "", err);
 }

@@ -58,45 +58,47 @@ static int bench_fill(struct bench *b, struct err *err)
     static const struct quarry_write_options logged = {QUARRY_LOGGED};
     struct quarry_mutation *batch[BATCH_ROWS];
     uint64_t start = world_mono_ns(b->cli->world);
-    int r = ERR_OK;
+    int rc = ERR_OK;
     char text[32];
     for (size_t i = 0; i < BATCH_ROWS; i++)
         batch[i] = quarry_mutation_new(SLICE_LIT("x"));
-    for (uint64_t i = 0; i < b->rows && !r && !interrupted(); i += BATCH_ROWS) {
+    for (uint64_t i = 0; i < b->rows && !rc && !interrupted();
+         i += BATCH_ROWS) {
         for (size_t j = 0; j < BATCH_ROWS; j++) {
             quarry_mutation_reset(batch[j], key_of(i + j, text));
             quarry_mutation_set(batch[j], "f", SLICE_LIT("q"), QUARRY_NOW,
                                 slice_make(b->value, b->value_bytes));
         }
-        r = quarry_apply_batch(b->table, batch, BATCH_ROWS, &logged, NULL, err);
+        rc =
+            quarry_apply_batch(b->table, batch, BATCH_ROWS, &logged, NULL, err);
     }
-    if (!r)
-        r = quarry_flush(b->store, err);
+    if (!rc)
+        rc = quarry_flush(b->store, err);
     for (size_t i = 0; i < BATCH_ROWS; i++)
         quarry_mutation_free(batch[i]);
-    if (!r)
+    if (!rc)
         add_result(b, "fill, batches of 100", b->rows,
                    world_mono_ns(b->cli->world) - start);
-    return r;
+    return rc;
 }
 
 static int write_synced(struct bench *b, struct err *err)
 {
     uint64_t start = world_mono_ns(b->cli->world);
     struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("x"));
-    int r = ERR_OK;
+    int rc = ERR_OK;
     char text[32];
-    for (uint64_t i = 0; i < SYNCED_ROWS && !r && !interrupted(); i++) {
+    for (uint64_t i = 0; i < SYNCED_ROWS && !rc && !interrupted(); i++) {
         quarry_mutation_reset(m, key_of(i, text));
         quarry_mutation_set(m, "f", SLICE_LIT("q"), QUARRY_NOW,
                             slice_make(b->value, b->value_bytes));
-        r = quarry_apply(b->table, m, NULL, err);
+        rc = quarry_apply(b->table, m, NULL, err);
     }
     quarry_mutation_free(m);
-    if (!r)
+    if (!rc)
         add_result(b, "write, each synced", SYNCED_ROWS,
                    world_mono_ns(b->cli->world) - start);
-    return r;
+    return rc;
 }
 
 static int read_random(struct bench *b, struct err *err)
@@ -105,22 +107,23 @@ static int read_random(struct bench *b, struct err *err)
     uint64_t start = world_mono_ns(b->cli->world);
     struct buf value = BUF_INIT;
     struct rand_gen chance;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     char text[32];
     rand_init(&chance, 1);
-    for (uint64_t i = 0; i < count && !r && !interrupted(); i++) {
+    for (uint64_t i = 0; i < count && !rc && !interrupted(); i++) {
         bool found;
         struct slice key = key_of(rand_below(&chance, b->rows), text);
         buf_clear(&value);
-        r = quarry_get(b->table, key, "f", SLICE_LIT("q"), &value, &found, err);
-        if (!r && !found)
-            r = err_set(err, ERR_CORRUPT, "bench: row %s is not there", text);
+        rc =
+            quarry_get(b->table, key, "f", SLICE_LIT("q"), &value, &found, err);
+        if (!rc && !found)
+            rc = err_set(err, ERR_CORRUPT, "bench: row %s is not there", text);
     }
     buf_close(&value);
-    if (!r)
+    if (!rc)
         add_result(b, "read a random row", count,
                    world_mono_ns(b->cli->world) - start);
-    return r;
+    return rc;
 }
 
 static int scan_all(struct bench *b, struct err *err)
@@ -129,16 +132,16 @@ static int scan_all(struct bench *b, struct err *err)
     struct quarry_scanner *s;
     const struct quarry_row *row;
     uint64_t count = 0;
-    int r = quarry_scan(b->table, NULL, &s, err);
-    if (r)
-        return r;
-    while (!interrupted() && !(r = quarry_scanner_next(s, &row, err)) && row)
+    int rc = quarry_scan(b->table, NULL, &s, err);
+    if (rc)
+        return rc;
+    while (!interrupted() && !(rc = quarry_scanner_next(s, &row, err)) && row)
         count++;
     quarry_scanner_close(s);
-    if (!r)
+    if (!rc)
         add_result(b, "scan all rows", count,
                    world_mono_ns(b->cli->world) - start);
-    return r;
+    return rc;
 }
 
 static int run_phases(struct bench *b, struct err *err)
@@ -146,16 +149,16 @@ static int run_phases(struct bench *b, struct err *err)
     static int (*const phases[])(struct bench *, struct err *) = {
         bench_fill, read_random, scan_all, write_synced};
     struct quarry_family_spec family = {"f", ""};
-    int r =
+    int rc =
         quarry_table_create(b->store, BENCH_TABLE, &family, 1, NULL, 0, err);
-    if (!r)
-        r = quarry_table_open(b->store, BENCH_TABLE, &b->table, err);
-    for (size_t i = 0; i < ARRAY_LEN(phases) && !r && !interrupted(); i++)
-        r = phases[i](b, err);
-    if (!r && interrupted())
-        r = err_set(err, ERR_CANCELLED, "bench: interrupted");
+    if (!rc)
+        rc = quarry_table_open(b->store, BENCH_TABLE, &b->table, err);
+    for (size_t i = 0; i < ARRAY_LEN(phases) && !rc && !interrupted(); i++)
+        rc = phases[i](b, err);
+    if (!rc && interrupted())
+        rc = err_set(err, ERR_CANCELLED, "bench: interrupted");
     quarry_table_close(b->table);
-    return r;
+    return rc;
 }
 
 static void make_value(struct bench *b)
@@ -174,15 +177,15 @@ static int with_store(struct bench *b, struct err *err)
     struct buf target = BUF_INIT;
     struct quarry_options opts = {.world = b->cli->world};
     struct fs *fs = NULL;
-    int r;
+    int rc;
     buf_printf(&target, "file:%s.bench", cli_directory(b->cli));
     (void)interrupt_watch();
-    r = cli_master_keys(b->cli, &opts.master_keys, err);
-    if (!r)
-        r = cli_open_waiting(b->cli, buf_cstr(&target), &opts, &b->store, err);
-    if (r)
+    rc = cli_master_keys(b->cli, &opts.master_keys, err);
+    if (!rc)
+        rc = cli_open_waiting(b->cli, buf_cstr(&target), &opts, &b->store, err);
+    if (rc)
         goto out;
-    r = run_phases(b, err);
+    rc = run_phases(b, err);
     quarry_close(b->store);
     if (fs_local_open(b->cli->world, buf_cstr(&target) + 5, &fs, NULL) == 0) {
         (void)!fs_remove_tree(fs, ".", NULL);
@@ -191,7 +194,7 @@ static int with_store(struct bench *b, struct err *err)
     }
 out:
     buf_close(&target);
-    return r;
+    return rc;
 }
 
 static const struct option bench_options[] = {
@@ -208,20 +211,20 @@ static int run_bench(struct cli *cli, const struct args *args, struct err *err)
                                                   {"rows_per_s", SHEET_NUMBER},
                                                   {"us_per_row", SHEET_NUMBER}};
     struct bench b = {.cli = cli, .rows = 200000, .value_bytes = 1000};
-    int r = args_number(args, "rows", BATCH_ROWS, 1000000000, &b.rows, err);
-    if (!r)
-        r = args_number(args, "value", 1, 1 << 20, &b.value_bytes, err);
-    if (r)
-        return r;
+    int rc = args_number(args, "rows", BATCH_ROWS, 1000000000, &b.rows, err);
+    if (!rc)
+        rc = args_number(args, "value", 1, 1 << 20, &b.value_bytes, err);
+    if (rc)
+        return rc;
     b.rows = b.rows / BATCH_ROWS * BATCH_ROWS;
     make_value(&b);
     sheet_init(&b.sheet, columns, ARRAY_LEN(columns));
-    r = with_store(&b, err);
-    if (!r)
+    rc = with_store(&b, err);
+    if (!rc)
         sheet_print(&b.sheet, cli->format);
     sheet_close(&b.sheet);
     mem_free(b.value);
-    return r;
+    return rc;
 }
 
 static const struct option tables_options[] = {

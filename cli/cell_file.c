@@ -40,7 +40,7 @@ void cell_file_close(struct cell_file *f)
     f->object = NULL;
 }
 
-/* --- what all forms share ---------------------------------------------- */
+/* --- what all forms share ------------------------------------------------ */
 
 static int take_family(struct cell_file *f,
                        struct slice name,
@@ -89,20 +89,20 @@ static int take_tsv(struct cell_file *f,
 {
     struct slice column;
     size_t n;
-    int r = split_tsv(f, line, err);
-    if (r)
-        return r;
+    int rc = split_tsv(f, line, err);
+    if (rc)
+        return rc;
     column = buf_slice(&f->fields[1]);
     n = slice_find_byte(column, ':');
     if (n == column.len)
         return bad_line(f, "its column is not FAMILY:QUALIFIER", err);
-    r = take_family(f, slice_sub(column, 0, n), c, err);
-    if (!r)
-        r = take_time(f, buf_slice(&f->fields[2]), c, err);
+    rc = take_family(f, slice_sub(column, 0, n), c, err);
+    if (!rc)
+        rc = take_time(f, buf_slice(&f->fields[2]), c, err);
     c->row = buf_slice(&f->fields[0]);
     c->qualifier = slice_sub(column, n + 1, column.len);
     c->value = buf_slice(&f->fields[3]);
-    return r;
+    return rc;
 }
 
 /* --- JSON ---------------------------------------------------------------- */
@@ -192,9 +192,9 @@ static int whole_record(struct cell_file *f, struct slice line, struct err *err)
     buf_clear(&f->record);
     buf_append_slice(&f->record, line);
     while (quotes % 2) {
-        int r = line_reader_next(&f->lines, &line, &more, err);
-        if (r)
-            return r;
+        int rc = line_reader_next(&f->lines, &line, &more, err);
+        if (rc)
+            return rc;
         if (!more)
             return bad_line(f, "the file ends inside of quotes", err);
         buf_append_byte(&f->record, '\n');
@@ -247,27 +247,27 @@ static int take_csv(struct cell_file *f,
     struct buf room = BUF_INIT;
     struct slice record;
     size_t at = 0;
-    int r = whole_record(f, line, err);
-    if (r)
-        return r;
+    int rc = whole_record(f, line, err);
+    if (rc)
+        return rc;
     record = buf_slice(&f->record);
-    for (size_t i = 0; i < CELL_FIELDS && !r; i++) {
+    for (size_t i = 0; i < CELL_FIELDS && !rc; i++) {
         if (at > record.len)
-            r = bad_line(f, "fewer than five fields", err);
+            rc = bad_line(f, "fewer than five fields", err);
         else
             at = csv_field_at(record, at, &f->fields[i]);
-        if (!r && !undo_base64(&f->fields[i], &room))
-            r = bad_line(f, "broken base64", err);
+        if (!rc && !undo_base64(&f->fields[i], &room))
+            rc = bad_line(f, "broken base64", err);
     }
     buf_close(&room);
-    if (!r)
-        r = take_family(f, buf_slice(&f->fields[1]), c, err);
-    if (!r)
-        r = take_time(f, buf_slice(&f->fields[3]), c, err);
+    if (!rc)
+        rc = take_family(f, buf_slice(&f->fields[1]), c, err);
+    if (!rc)
+        rc = take_time(f, buf_slice(&f->fields[3]), c, err);
     c->row = buf_slice(&f->fields[0]);
     c->qualifier = buf_slice(&f->fields[2]);
     c->value = buf_slice(&f->fields[4]);
-    return r;
+    return rc;
 }
 
 /* --- any ----------------------------------------------------------------- */
@@ -289,7 +289,7 @@ static int take_line(struct cell_file *f,
                      bool *have,
                      struct err *err)
 {
-    int code = ERR_OK;
+    int rc = ERR_OK;
     bool first = f->form == CELLS_UNKNOWN;
     if (first)
         f->form = form_of(line);
@@ -301,10 +301,10 @@ static int take_line(struct cell_file *f,
         *have = true;
         return take_csv(f, line, c, err);
     case CELLS_JSON:
-        code = take_json_row(f, line, err);
-        if (!code)
-            *have = take_json_cell(f, c, &code, err);
-        return code;
+        rc = take_json_row(f, line, err);
+        if (!rc)
+            *have = take_json_cell(f, c, &rc, err);
+        return rc;
     case CELLS_UNKNOWN:
     case CELLS_TSV: break;
     }
@@ -319,16 +319,16 @@ int cell_file_next(struct cell_file *f,
 {
     struct slice line;
     bool have = false;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     *more = true;
-    if (f->form == CELLS_JSON && take_json_cell(f, c, &r, err))
-        return r;
+    if (f->form == CELLS_JSON && take_json_cell(f, c, &rc, err))
+        return rc;
     while (!have) {
-        r = line_reader_next(&f->lines, &line, more, err);
-        if (!r && *more)
-            r = take_line(f, line, c, &have, err);
-        if (r || !*more)
-            return r;
+        rc = line_reader_next(&f->lines, &line, more, err);
+        if (!rc && *more)
+            rc = take_line(f, line, c, &have, err);
+        if (rc || !*more)
+            return rc;
     }
-    return r;
+    return rc;
 }

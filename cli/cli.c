@@ -14,7 +14,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "cli/interrupt.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/suggest.h"
 #include "gfs-lite/fs.h"
 #include "sawzall-lite/sawzall.h"
@@ -28,11 +28,11 @@
 static int read_zone(const char *name, struct buf *out, struct err *err)
 {
     struct buf path = BUF_INIT;
-    int r;
+    int rc;
     buf_printf(&path, "/usr/share/zoneinfo/%s", name);
-    r = cli_read_file(buf_cstr(&path), out, err);
+    rc = cli_read_file(buf_cstr(&path), out, err);
     buf_close(&path);
-    return r;
+    return rc;
 }
 
 void cli_init(struct cli *cli)
@@ -93,11 +93,11 @@ static int open_cluster(struct cli *cli,
                         struct quarry **out,
                         struct err *err)
 {
-    int r = remote_open(cli, opts, &cli->store, err);
-    if (r)
+    int rc = remote_open(cli, opts, &cli->store, err);
+    if (rc)
         cli->store = NULL;
     *out = cli->store;
-    return r;
+    return rc;
 }
 
 int cli_wait(struct cli *cli,
@@ -109,10 +109,10 @@ int cli_wait(struct cli *cli,
     bool said = false;
     for (;;) {
         struct err why = ERR_INIT;
-        int r = attempt(ctx, &why);
+        int rc = attempt(ctx, &why);
         uint64_t waited_us = (world_mono_ns(cli->world) - begin_ns) / 1000;
-        if (r != ERR_BUSY)
-            return r ? err_copy(err, &why) : 0;
+        if (rc != ERR_BUSY)
+            return rc ? err_copy(err, &why) : 0;
         if (waited_us >= cli->wait_us || interrupted()) {
             hint_busy(&why);
             return err_copy(err, &why);
@@ -166,12 +166,12 @@ int cli_open_waiting(void *ctx,
                      struct err *err)
 {
     struct opening o = {target, opts, out};
-    int r;
+    int rc;
     *out = NULL;
-    r = cli_wait(ctx, try_open, &o, err);
-    if (r)
+    rc = cli_wait(ctx, try_open, &o, err);
+    if (rc)
         *out = NULL;
-    return r;
+    return rc;
 }
 
 int cli_master_keys(struct cli *cli, struct master_keys **out, struct err *err)
@@ -181,11 +181,11 @@ int cli_master_keys(struct cli *cli, struct master_keys **out, struct err *err)
         .key_command = cli->encryption_key_command,
         .previous_key_file = cli->previous_key,
     };
-    int r = 0;
+    int rc = 0;
     if (!cli->master_keys)
-        r = master_keys_read(cli->world, &source, &cli->master_keys, err);
+        rc = master_keys_read(cli->world, &source, &cli->master_keys, err);
     *out = cli->master_keys;
-    return r;
+    return rc;
 }
 
 int cli_store(struct cli *cli,
@@ -194,7 +194,7 @@ int cli_store(struct cli *cli,
               struct err *err)
 {
     struct quarry_options opts = {.world = cli->world};
-    int r;
+    int rc;
     *out = cli->store;
     if (*out)
         return ERR_OK;
@@ -203,13 +203,13 @@ int cli_store(struct cli *cli,
     opts.read_only = access == CLI_READ && !cli->in_shell;
     if (remote_is_cluster(cli->target))
         return open_cluster(cli, &opts, out, err);
-    r = cli_master_keys(cli, &opts.master_keys, err);
-    if (r)
-        return r;
-    r = cli_open_waiting(cli, cli->target, &opts, &cli->store, err);
-    if (r) {
-        hint_store(cli, r, err);
-        return r;
+    rc = cli_master_keys(cli, &opts.master_keys, err);
+    if (rc)
+        return rc;
+    rc = cli_open_waiting(cli, cli->target, &opts, &cli->store, err);
+    if (rc) {
+        hint_store(cli, rc, err);
+        return rc;
     }
     *out = cli->store;
     return ERR_OK;
@@ -246,13 +246,13 @@ int cli_table(struct cli *cli,
               struct err *err)
 {
     struct quarry *q;
-    int r = cli_store(cli, access, &q, err);
-    if (r)
-        return r;
-    r = quarry_table_open(q, name, out, err);
-    if (r == ERR_NOTFOUND)
+    int rc = cli_store(cli, access, &q, err);
+    if (rc)
+        return rc;
+    rc = quarry_table_open(q, name, out, err);
+    if (rc == ERR_NOTFOUND)
         cli_hint_table(cli, name, err);
-    return r;
+    return rc;
 }
 
 /* Names of rows and files are any bytes: a terminal must not obey them. */
@@ -304,7 +304,7 @@ int cli_read_file(const char *path, struct buf *out, struct err *err)
     bool standard = strcmp(path, "-") == 0;
     FILE *f = standard ? stdin : fopen(path, "rb");
     size_t n;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     if (!f)
         return err_set_errno(err, errno, "%s", path);
     do {
@@ -313,8 +313,8 @@ int cli_read_file(const char *path, struct buf *out, struct err *err)
         (void)buf_extend(out, n);
     } while (n > 0);
     if (ferror(f))
-        r = err_set_errno(err, errno, "%s", path);
+        rc = err_set_errno(err, errno, "%s", path);
     if (!standard)
         fclose(f);
-    return r;
+    return rc;
 }

@@ -53,7 +53,7 @@ MUST_CHECK int cluster_find(struct cluster *c,
 /* Path of the cluster's key; the caller frees it. */
 char *cluster_key_path(const struct cluster *c);
 
-/* --- processes ------------------------------------------------------- */
+/* --- processes ----------------------------------------------------------- */
 
 /* The process that serves the node; 0: none. */
 pid_t cluster_node_pid(const struct cluster_node *n);

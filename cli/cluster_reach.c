@@ -18,7 +18,7 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/interrupt.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 
 /* Between two tries. */
 #define PAUSE_MS 200

@@ -16,7 +16,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/cluster_answers.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/server_host.h"
 
 /* A node that does not answer in this time is shown as silent. */

@@ -91,7 +91,7 @@ static void add_node(struct sheet *s, const struct inquiry *i, size_t n)
     buf_close(&g.health);
 }
 
-/* --- together ------------------------------------------------------------- */
+/* --- together ------------------------------------------------------------ */
 
 /* The pairs of the role that leads the others of its name; empty: none does. */
 static struct slice leader_of(const struct inquiry *i, const char *wanted)

@@ -33,14 +33,14 @@ int assignment_parse(const char *text, struct assignment *out, struct err *err)
 {
     struct slice s = slice_str(text);
     size_t equals = slice_find_byte(s, '=');
-    int r;
+    int rc;
     out->value = BUF_INIT;
     if (equals == s.len)
         return err_set(err, ERR_INVALID,
                        "'%s' has no value: write FAMILY:QUALIFIER=VALUE", text);
-    r = column_parse(slice_sub(s, 0, equals), &out->column, err);
-    if (r)
-        return r;
+    rc = column_parse(slice_sub(s, 0, equals), &out->column, err);
+    if (rc)
+        return rc;
     if (out->column.whole_family) {
         column_close(&out->column);
         return err_set(err, ERR_INVALID,

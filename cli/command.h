@@ -100,7 +100,7 @@ MUST_CHECK int args_number(const struct args *args,
 int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* --- all commands ------------------------------------------------------ */
+/* --- all commands -------------------------------------------------------- */
 
 extern const struct command table_commands[];
 extern const struct command acl_commands[];

@@ -52,8 +52,7 @@ MUST_CHECK int console_open(const char *address,
 /* Parks. NULL is allowed. */
 void console_close(struct console *c);
 
-/* --- pages, for tests too --------------------------------------------------
- */
+/* --- pages, for tests too ------------------------------------------------ */
 
 /* One node of the cell, as far as it is known. */
 struct console_node {

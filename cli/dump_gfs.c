@@ -58,11 +58,11 @@ static void look_at_tails(struct chunk_dump *d)
 static int read_head(struct chunk_dump *d, struct err *err)
 {
     size_t got;
-    int r = file_read_at(d->file, 0, d->head, sizeof(d->head), &got, err);
-    if (!r)
-        r = chunk_identity_get(d->head, &d->id, err);
-    if (r)
-        return r;
+    int rc = file_read_at(d->file, 0, d->head, sizeof(d->head), &got, err);
+    if (!rc)
+        rc = chunk_identity_get(d->head, &d->id, err);
+    if (rc)
+        return rc;
     look_at_tails(d);
     d->length = d->id.sealed ? d->id.length : d->tail.length;
     return 0;
@@ -84,12 +84,12 @@ look_at_block(struct chunk_dump *d, uint32_t block, bool *good, struct err *err)
 {
     uint32_t bytes = chunk_block_bytes(d->length, block);
     size_t got;
-    int r = file_read_at(d->file,
-                         CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
-                         d->block, bytes, &got, err);
+    int rc = file_read_at(d->file,
+                          CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
+                          d->block, bytes, &got, err);
     *good = got == bytes && crc32c(d->block, bytes) == stored_crc(d, block);
     d->damaged += !*good;
-    return r;
+    return rc;
 }
 
 static void add_block(struct sheet *s,
@@ -135,20 +135,20 @@ static int walk_blocks(struct cli *cli,
                                                   {"crc32c", SHEET_TEXT},
                                                   {"state", SHEET_TEXT}};
     struct sheet s;
-    int r = 0;
+    int rc = 0;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (uint32_t b = 0; !r && b * CHUNK_BLOCK_BYTES < d->length; b++) {
+    for (uint32_t b = 0; !rc && b * CHUNK_BLOCK_BYTES < d->length; b++) {
         bool good;
-        r = look_at_block(d, b, &good, err);
-        if (!r && b < opts->limit)
+        rc = look_at_block(d, b, &good, err);
+        if (!rc && b < opts->limit)
             add_block(&s, d, b, good);
     }
-    if (!r && opts->entries)
+    if (!rc && opts->entries)
         sheet_print(&s, cli->format);
-    else if (!r)
+    else if (!rc)
         print_chunk(cli, d);
     sheet_close(&s);
-    return r;
+    return rc;
 }
 
 int dump_chunk_file(struct cli *cli,
@@ -157,17 +157,17 @@ int dump_chunk_file(struct cli *cli,
                     struct err *err)
 {
     struct chunk_dump *d = mem_zalloc(1, sizeof(*d));
-    int r = file_open(cli->world, path, FILE_READ, &d->file, err);
-    if (!r) {
-        r = read_head(d, err);
-        if (!r)
-            r = walk_blocks(cli, d, opts, err);
+    int rc = file_open(cli->world, path, FILE_READ, &d->file, err);
+    if (!rc) {
+        rc = read_head(d, err);
+        if (!rc)
+            rc = walk_blocks(cli, d, opts, err);
         file_close(d->file);
-        if (r)
+        if (rc)
             err_wrap(err, "%s", path);
     }
     mem_free(d);
-    return r;
+    return rc;
 }
 
 /* --- images of a namenode ------------------------------------------------ */
@@ -247,13 +247,13 @@ int dump_namenode_image(struct cli *cli,
                         struct err *err)
 {
     struct catalog c;
-    int r;
+    int rc;
     catalog_init(&c);
-    r = catalog_load(&c, image, err);
-    if (!r && opts->entries)
+    rc = catalog_load(&c, image, err);
+    if (!rc && opts->entries)
         print_files(cli, &c, opts);
-    else if (!r)
+    else if (!rc)
         print_catalog(cli, index, &c);
     catalog_close(&c);
-    return r;
+    return rc;
 }

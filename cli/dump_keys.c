@@ -58,15 +58,15 @@ read_file(struct cli *cli, const char *path, struct buf *out, struct err *err)
 {
     struct file *f;
     size_t got = 0;
-    int r = file_open(cli->world, path, FILE_READ, &f, err);
-    if (r)
-        return r;
-    r = file_read_at(f, 0, buf_reserve(out, KEYRING_FILE_BYTES_MAX),
-                     KEYRING_FILE_BYTES_MAX, &got, err);
-    if (!r)
+    int rc = file_open(cli->world, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    rc = file_read_at(f, 0, buf_reserve(out, KEYRING_FILE_BYTES_MAX),
+                      KEYRING_FILE_BYTES_MAX, &got, err);
+    if (!rc)
         buf_extend(out, got);
     file_close(f);
-    return r;
+    return rc;
 }
 
 int dump_keys_file(struct cli *cli,
@@ -78,10 +78,10 @@ int dump_keys_file(struct cli *cli,
     struct keys_file_entry *keys = NULL;
     size_t count = 0;
     uint64_t master;
-    int r = read_file(cli, path, &bytes, err);
-    if (!r)
-        r = keys_file_list(buf_slice(&bytes), &master, &keys, &count, err);
-    if (r)
+    int rc = read_file(cli, path, &bytes, err);
+    if (!rc)
+        rc = keys_file_list(buf_slice(&bytes), &master, &keys, &count, err);
+    if (rc)
         err_wrap(err, "%s", path);
     else if (opts->entries)
         print_keys(cli, keys, count, opts->limit);
@@ -89,5 +89,5 @@ int dump_keys_file(struct cli *cli,
         print_summary(cli, master, keys, count);
     mem_free(keys);
     buf_close(&bytes);
-    return r;
+    return rc;
 }

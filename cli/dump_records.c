@@ -43,9 +43,9 @@ static int print_records(struct cli *cli,
     struct slice key, value;
     bool more = true;
     for (uint64_t n = 0; n < limit; n++) {
-        int r = record_reader_next(reader, &key, &value, &more, err);
-        if (r || !more)
-            return r;
+        int rc = record_reader_next(reader, &key, &value, &more, err);
+        if (rc || !more)
+            return rc;
         print_record(cli, key, value);
     }
     return ERR_OK;
@@ -76,14 +76,14 @@ int dump_record_file(struct cli *cli,
                      struct err *err)
 {
     struct record_reader reader;
-    int r;
+    int rc;
     memset(&reader, 0, sizeof(reader));
-    r = record_reader_open(&reader, &(struct job_files){.world = cli->world},
-                           path, err);
-    if (!r && opts->entries)
-        r = print_records(cli, &reader, opts->limit, err);
-    else if (!r)
+    rc = record_reader_open(&reader, &(struct job_files){.world = cli->world},
+                            path, err);
+    if (!rc && opts->entries)
+        rc = print_records(cli, &reader, opts->limit, err);
+    else if (!rc)
         print_blocks(cli, &reader);
     record_reader_close(&reader);
-    return r;
+    return rc;
 }

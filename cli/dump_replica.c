@@ -5,9 +5,9 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/replica/log_format.h"
 #include "base/replica/log_synced.h"
-#include "base/replica/snapshot.h"
+#include "base/replica/replica_log_format.h"
+#include "base/replica/replica_snapshot.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/dump.h"
@@ -142,19 +142,19 @@ read_file(struct cli *cli, const char *path, struct buf *out, struct err *err)
     struct file *f;
     uint64_t size;
     size_t got = 0;
-    int r = file_open(cli->world, path, FILE_READ, &f, err);
-    if (r)
-        return r;
-    r = file_size(f, &size, err);
-    if (!r && size > LOG_SEGMENT_MAX)
-        r = err_set(err, ERR_TOOBIG, "%" PRIu64 " bytes", size);
-    if (!r)
-        r = file_read_at(f, 0, buf_reserve(out, (size_t)size), (size_t)size,
-                         &got, err);
-    if (!r)
+    int rc = file_open(cli->world, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    rc = file_size(f, &size, err);
+    if (!rc && size > LOG_SEGMENT_MAX)
+        rc = err_set(err, ERR_TOOBIG, "%" PRIu64 " bytes", size);
+    if (!rc)
+        rc = file_read_at(f, 0, buf_reserve(out, (size_t)size), (size_t)size,
+                          &got, err);
+    if (!rc)
         buf_extend(out, got);
     file_close(f);
-    return r;
+    return rc;
 }
 
 int dump_replica_log(struct cli *cli,
@@ -170,10 +170,10 @@ int dump_replica_log(struct cli *cli,
     struct log_header header;
     struct totals totals = {0};
     struct sheet records;
-    int r = read_file(cli, path, &bytes, err);
-    if (!r)
-        r = log_header_get(buf_slice(&bytes), &header, err);
-    if (!r) {
+    int rc = read_file(cli, path, &bytes, err);
+    if (!rc)
+        rc = log_header_get(buf_slice(&bytes), &header, err);
+    if (!rc) {
         sheet_init(&records, columns, ARRAY_LEN(columns));
         dump_replica_walk(buf_slice(&bytes), &header, opts->limit, &records,
                           &totals);
@@ -184,7 +184,7 @@ int dump_replica_log(struct cli *cli,
         sheet_close(&records);
     }
     buf_close(&bytes);
-    return r;
+    return rc;
 }
 
 /* --- how much of a log there is ------------------------------------------ */
@@ -235,21 +235,21 @@ int dump_replica_synced(struct cli *cli,
     struct log_reach slots[LOG_SYNCED_SLOTS] = {{0}};
     struct log_reach all = {0};
     struct buf bytes = BUF_INIT;
-    int r = read_file(cli, path, &bytes, err);
-    for (size_t i = 0; !r && i < LOG_SYNCED_SLOTS; i++) {
+    int rc = read_file(cli, path, &bytes, err);
+    for (size_t i = 0; !rc && i < LOG_SYNCED_SLOTS; i++) {
         struct slice slot =
             slice_sub(buf_slice(&bytes), MIN_OF(i * LOG_SYNCED_STEP, bytes.len),
                       bytes.len);
-        r = log_synced_take(slot, &slots[i], err);
-        if (!r)
-            r = log_synced_take(slot, &all, err);
+        rc = log_synced_take(slot, &slots[i], err);
+        if (!rc)
+            rc = log_synced_take(slot, &all, err);
     }
-    if (!r && opts->entries)
+    if (!rc && opts->entries)
         print_slots(cli, slots, MIN_OF(opts->limit, LOG_SYNCED_SLOTS));
-    else if (!r)
+    else if (!rc)
         print_reach(cli, &all);
     buf_close(&bytes);
-    return r;
+    return rc;
 }
 
 /* --- snapshots ----------------------------------------------------------- */
@@ -294,13 +294,13 @@ int dump_replica_snapshot(struct cli *cli,
 {
     struct snapshot_info info;
     struct buf image = BUF_INIT;
-    int r = snapshot_load_file(cli->world, keys, path, &info, &image, err);
-    if (!r && is_namenode_image(buf_slice(&image)))
-        r = dump_namenode_image(cli, info.index, buf_slice(&image), opts, err);
-    else if (!r && opts->entries)
+    int rc = snapshot_load_file(cli->world, keys, path, &info, &image, err);
+    if (!rc && is_namenode_image(buf_slice(&image)))
+        rc = dump_namenode_image(cli, info.index, buf_slice(&image), opts, err);
+    else if (!rc && opts->entries)
         print_members(cli, &info.config);
-    else if (!r)
+    else if (!rc)
         print_snapshot(cli, &info);
     buf_close(&image);
-    return r;
+    return rc;
 }

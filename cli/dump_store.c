@@ -40,7 +40,7 @@ bool is_log_segment(struct slice head)
     return slice_starts_with(head, SLICE_LIT(LOG_MAGIC));
 }
 
-/* --- manifests --------------------------------------------------------- */
+/* --- manifests ----------------------------------------------------------- */
 
 /* A segment of the log, and how long its file is at least. */
 static void put_log_segment(struct buf *out,
@@ -115,19 +115,19 @@ static int read_edits(struct cli *cli,
         const char *p = bytes.data + at;
         size_t len = get_le32(p + 4);
         struct slice edit = slice_make(p + MANIFEST_RECORD_BYTES, len);
-        int r = ERR_OK;
+        int rc = ERR_OK;
         if (len > bytes.len - at - MANIFEST_RECORD_BYTES ||
             get_le32(p) != crc32c(p + 4, len + 4))
             return err_set(err, ERR_CORRUPT, "offset %zu: bad record", at);
         if (opener) {
-            r = manifest_open_record(opener, at, edit, plain, err);
+            rc = manifest_open_record(opener, at, edit, plain, err);
             edit = buf_slice(plain);
         }
-        if (!r)
-            r = manifest_state_apply(state, edit, err);
-        if (r) {
+        if (!rc)
+            rc = manifest_state_apply(state, edit, err);
+        if (rc) {
             err_wrap(err, "offset %zu", at);
-            return r;
+            return rc;
         }
         if (print)
             print_edit(cli, state, at, len);
@@ -198,25 +198,25 @@ int dump_manifest(struct cli *cli,
     struct buf plain = BUF_INIT;
     struct unit_opener *opener;
     struct manifest_state state;
-    int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
-    if (r) {
+    int rc = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
+    if (rc) {
         buf_close(&bytes);
-        return r;
+        return rc;
     }
     manifest_state_init(&state);
     opener = manifest_opener(fs, buf_slice(&bytes));
-    r = read_edits(cli, buf_slice(&bytes), opener, &plain, opts->entries,
-                   &state, err);
+    rc = read_edits(cli, buf_slice(&bytes), opener, &plain, opts->entries,
+                    &state, err);
     unit_opener_free(opener);
     buf_close(&plain);
-    if (!r && !opts->entries)
+    if (!rc && !opts->entries)
         print_state(cli, &state);
     manifest_state_close(&state);
     buf_close(&bytes);
-    return r;
+    return rc;
 }
 
-/* --- log segments ------------------------------------------------------ */
+/* --- log segments -------------------------------------------------------- */
 
 static const struct sheet_column record_columns[] = {
     {"offset", SHEET_NUMBER},  {"sequence", SHEET_NUMBER},
@@ -341,12 +341,12 @@ int dump_log_segment(struct cli *cli,
     struct unit_opener *opener = log_opener_new(fs_keyring(fs));
     struct sheet records;
     bool whole = false;
-    int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
-    if (!r)
-        r = log_get_segment_header(buf_slice(&bytes), &header, &whole, err);
-    if (!r && !whole)
-        r = err_set(err, ERR_CORRUPT, "offset 0: bad segment header");
-    if (!r) {
+    int rc = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
+    if (!rc)
+        rc = log_get_segment_header(buf_slice(&bytes), &header, &whole, err);
+    if (!rc && !whole)
+        rc = err_set(err, ERR_CORRUPT, "offset 0: bad segment header");
+    if (!rc) {
         sheet_init(&records, record_columns, ARRAY_LEN(record_columns));
         walk_segment(buf_slice(&bytes), &header, opener, opts->limit, &records,
                      &totals);
@@ -359,5 +359,5 @@ int dump_log_segment(struct cli *cli,
     unit_opener_free(opener);
     buf_close(&totals.names);
     buf_close(&bytes);
-    return r;
+    return rc;
 }

@@ -9,9 +9,9 @@
 #include "base/core/text.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/block_cache.h"
-#include "bigtable/sstable/format.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_format.h"
+#include "bigtable/sstable/sstable_reader.h"
 #include "cli/cli.h"
 #include "cli/dump.h"
 #include "cli/table_printer.h"
@@ -118,24 +118,24 @@ static int print_entries(struct cli *cli,
 {
     struct sstable_iter it;
     struct buf scratch = BUF_INIT;
-    int r;
+    int rc;
     sstable_iter_init(&it);
     sstable_iter_open(&it, reader, SSTABLE_READ_SCAN);
-    r = sstable_iter_seek(&it, SLICE_EMPTY, err);
-    for (uint64_t n = 0; !r && sstable_iter_valid(&it) && n < limit; n++) {
+    rc = sstable_iter_seek(&it, SLICE_EMPTY, err);
+    for (uint64_t n = 0; !rc && sstable_iter_valid(&it) && n < limit; n++) {
         struct cell_key k;
         buf_clear(&scratch);
         if (!cell_key_decode(sstable_iter_key(&it), &k, &scratch)) {
-            r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": malformed key",
-                        n);
+            rc = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": malformed key",
+                         n);
             break;
         }
         print_entry(cli, &k, sstable_iter_value(&it));
-        r = sstable_iter_next(&it, err);
+        rc = sstable_iter_next(&it, err);
     }
     sstable_iter_close(&it);
     buf_close(&scratch);
-    return r;
+    return rc;
 }
 
 int dump_sstable_file(struct cli *cli,
@@ -146,14 +146,14 @@ int dump_sstable_file(struct cli *cli,
 {
     struct sstable_reader_options ro = {.cache = block_cache_new(CACHE_BYTES)};
     struct sstable_reader *reader;
-    int r = sstable_reader_open(fs, name, &ro, &reader, err);
-    if (!r) {
+    int rc = sstable_reader_open(fs, name, &ro, &reader, err);
+    if (!rc) {
         if (opts->entries)
-            r = print_entries(cli, reader, opts->limit, err);
+            rc = print_entries(cli, reader, opts->limit, err);
         else
             print_properties(cli, reader);
         sstable_reader_unref(reader);
     }
     block_cache_free(ro.cache);
-    return r;
+    return rc;
 }

@@ -8,7 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/fs_walk.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
@@ -26,18 +26,18 @@ copy_from(struct fs_reader *r, uint64_t last_bytes, FILE *out, struct err *err)
     char *piece = mem_alloc(COPY_BYTES);
     uint64_t at = fs_reader_size(r);
     size_t got = 1;
-    int code = 0;
+    int rc = 0;
     at -= MIN_OF(at, last_bytes);
-    while (!code && got > 0) {
-        code = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
-        if (!code && fwrite(piece, 1, got, out) != got)
-            code = err_set_errno(err, errno ? errno : EIO, "write");
-        if (!code && interrupted())
-            code = err_set(err, ERR_CANCELLED, "interrupted");
+    while (!rc && got > 0) {
+        rc = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
+        if (!rc && fwrite(piece, 1, got, out) != got)
+            rc = err_set_errno(err, errno ? errno : EIO, "write");
+        if (!rc && interrupted())
+            rc = err_set(err, ERR_CANCELLED, "interrupted");
         at += got;
     }
     mem_free(piece);
-    return code;
+    return rc;
 }
 
 static int copy_out(struct fs *fs,
@@ -47,24 +47,24 @@ static int copy_out(struct fs *fs,
                     struct err *err)
 {
     struct fs_reader *r;
-    int code = fs_open(fs, path, &r, err);
-    if (code)
-        return code;
-    code = copy_from(r, last_bytes, out, err);
+    int rc = fs_open(fs, path, &r, err);
+    if (rc)
+        return rc;
+    rc = copy_from(r, last_bytes, out, err);
     fs_reader_close(r);
-    return code;
+    return rc;
 }
 
 static int fs_data_cat(const struct fs_command *c, struct err *err)
 {
     struct fs_paths paths;
-    int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = copy_out(c->fs, paths.list[i], UINT64_MAX, stdout, err);
+    int rc = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = copy_out(c->fs, paths.list[i], UINT64_MAX, stdout, err);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 int fs_run_cat(struct cli *cli, const struct args *args, struct err *err)
@@ -75,9 +75,8 @@ int fs_run_cat(struct cli *cli, const struct args *args, struct err *err)
 static int fs_data_tail(const struct fs_command *c, struct err *err)
 {
     uint64_t bytes = TAIL_BYTES;
-    int code = args_number(c->args, "bytes", 1, TAIL_BYTES_MAX, &bytes, err);
-    return code ? code
-                : copy_out(c->fs, fs_command_path(c, 0), bytes, stdout, err);
+    int rc = args_number(c->args, "bytes", 1, TAIL_BYTES_MAX, &bytes, err);
+    return rc ? rc : copy_out(c->fs, fs_command_path(c, 0), bytes, stdout, err);
 }
 
 int fs_run_tail(struct cli *cli, const struct args *args, struct err *err)
@@ -110,17 +109,17 @@ static int get_into(const struct fs_command *c,
                     struct err *err)
 {
     struct output_file f;
-    int code;
+    int rc;
     if (is_regular(to) && !args_flag(c->args, "force")) {
         err_set_errno(err, EEXIST, "%s", to);
         err_hint(err, "--force replaces it");
         return ERR_EXISTS;
     }
-    code = output_file_open(&f, to, err);
-    if (code)
-        return code;
-    code = copy_from(r, UINT64_MAX, f.out, err);
-    return output_file_close(&f, code, err);
+    rc = output_file_open(&f, to, err);
+    if (rc)
+        return rc;
+    rc = copy_from(r, UINT64_MAX, f.out, err);
+    return output_file_close(&f, rc, err);
 }
 
 int fs_get_file(const struct fs_command *c,
@@ -129,12 +128,12 @@ int fs_get_file(const struct fs_command *c,
                 struct err *err)
 {
     struct fs_reader *r;
-    int code = fs_open(c->fs, from, &r, err);
-    if (code)
-        return code;
-    code = get_into(c, r, to, err);
+    int rc = fs_open(c->fs, from, &r, err);
+    if (rc)
+        return rc;
+    rc = get_into(c, r, to, err);
     fs_reader_close(r);
-    return code;
+    return rc;
 }
 
 static const char *last_part_of(const char *path)
@@ -151,27 +150,27 @@ static int fs_data_get(const struct fs_command *c, struct err *err)
     bool into = is_directory(to);
     struct fs_paths from;
     struct buf full = BUF_INIT;
-    int code = fs_paths_of_words(c, 0, last, &from, err);
-    if (code)
-        return code;
+    int rc = fs_paths_of_words(c, 0, last, &from, err);
+    if (rc)
+        return rc;
     if (from.count > 1 && !into && strcmp(to, "-") != 0)
-        code = err_set(err, ERR_INVALID,
-                       "%s: no such directory, and %zu files are to go there",
-                       to, from.count);
-    for (size_t i = 0; i < from.count && !code; i++) {
+        rc = err_set(err, ERR_INVALID,
+                     "%s: no such directory, and %zu files are to go there", to,
+                     from.count);
+    for (size_t i = 0; i < from.count && !rc; i++) {
         if (strcmp(to, "-") == 0) {
-            code = copy_out(c->fs, from.list[i], UINT64_MAX, stdout, err);
+            rc = copy_out(c->fs, from.list[i], UINT64_MAX, stdout, err);
             continue;
         }
         buf_clear(&full);
         buf_append_str(&full, to);
         if (into)
             fs_join(to, last_part_of(from.list[i]), &full);
-        code = fs_get_tree(c, from.list[i], buf_cstr(&full), err);
+        rc = fs_get_tree(c, from.list[i], buf_cstr(&full), err);
     }
     fs_paths_close(&from);
     buf_close(&full);
-    return code;
+    return rc;
 }
 
 int fs_run_get(struct cli *cli, const struct args *args, struct err *err)
@@ -188,16 +187,16 @@ static int open_target(const struct fs_command *c,
 {
     struct fs_write_options o = {.mode = FS_WRITE_STREAM,
                                  .exclusive = !args_flag(c->args, "force")};
-    int code;
+    int rc;
     if (args_flag(c->args, "append")) {
         o.exclusive = false;
-        code = fs_command_needs_cluster(c, err);
-        return code ? code : gfs_append_open(c->fs, to, &o, w, err);
+        rc = fs_command_needs_cluster(c, err);
+        return rc ? rc : gfs_append_open(c->fs, to, &o, w, err);
     }
-    code = fs_create(c->fs, to, &o, w, err);
-    if (code == ERR_EXISTS)
+    rc = fs_create(c->fs, to, &o, w, err);
+    if (rc == ERR_EXISTS)
         err_hint(err, "--force replaces it");
-    return code;
+    return rc;
 }
 
 static int open_source(const char *from, FILE **in, struct err *err)
@@ -217,18 +216,18 @@ write_all(struct fs_writer *w, FILE *in, const char *from, struct err *err)
 {
     char *piece = mem_alloc(COPY_BYTES);
     size_t got = 1;
-    int code = 0;
-    while (!code && got > 0) {
+    int rc = 0;
+    while (!rc && got > 0) {
         got = fread(piece, 1, COPY_BYTES, in);
         if (got < COPY_BYTES && ferror(in))
-            code = err_set_errno(err, errno ? errno : EIO, "%s", from);
+            rc = err_set_errno(err, errno ? errno : EIO, "%s", from);
         else if (got > 0)
-            code = fs_writer_append(w, piece, got, err);
-        if (!code && interrupted())
-            code = err_set(err, ERR_CANCELLED, "interrupted");
+            rc = fs_writer_append(w, piece, got, err);
+        if (!rc && interrupted())
+            rc = err_set(err, ERR_CANCELLED, "interrupted");
     }
     mem_free(piece);
-    return code ? code : fs_writer_sync(w, err);
+    return rc ? rc : fs_writer_sync(w, err);
 }
 
 /* Of a file that could not be made whole, no half is left under its name. */
@@ -239,19 +238,19 @@ int fs_put_file(const struct fs_command *c,
 {
     struct fs_writer *w = NULL;
     FILE *in;
-    int code = open_source(from, &in, err);
-    if (code)
-        return code;
-    code = open_target(c, to, &w, err);
-    if (!code) {
-        code = write_all(w, in, from, err);
+    int rc = open_source(from, &in, err);
+    if (rc)
+        return rc;
+    rc = open_target(c, to, &w, err);
+    if (!rc) {
+        rc = write_all(w, in, from, err);
         fs_writer_close(w);
-        if (code && !args_flag(c->args, "append"))
+        if (rc && !args_flag(c->args, "append"))
             (void)!fs_remove(c->fs, to, NULL);
     }
     if (in != stdin)
         (void)fclose(in);
-    return code;
+    return rc;
 }
 
 /* --- across -------------------------------------------------------------- */
@@ -261,17 +260,17 @@ static int copy_into(struct fs_reader *r, struct fs_writer *w, struct err *err)
     char *piece = mem_alloc(COPY_BYTES);
     uint64_t at = 0;
     size_t got = 1;
-    int code = 0;
-    while (!code && got > 0) {
-        code = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
-        if (!code && got > 0)
-            code = fs_writer_append(w, piece, got, err);
-        if (!code && interrupted())
-            code = err_set(err, ERR_CANCELLED, "interrupted");
+    int rc = 0;
+    while (!rc && got > 0) {
+        rc = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
+        if (!rc && got > 0)
+            rc = fs_writer_append(w, piece, got, err);
+        if (!rc && interrupted())
+            rc = err_set(err, ERR_CANCELLED, "interrupted");
         at += got;
     }
     mem_free(piece);
-    return code ? code : fs_writer_sync(w, err);
+    return rc ? rc : fs_writer_sync(w, err);
 }
 
 int fs_copy_file(const struct fs_command *c,
@@ -281,18 +280,18 @@ int fs_copy_file(const struct fs_command *c,
 {
     struct fs_writer *w;
     struct fs_reader *r;
-    int code = fs_open(c->fs, from, &r, err);
-    if (code)
-        return code;
-    code = open_target(c, to, &w, err);
-    if (!code) {
-        code = copy_into(r, w, err);
+    int rc = fs_open(c->fs, from, &r, err);
+    if (rc)
+        return rc;
+    rc = open_target(c, to, &w, err);
+    if (!rc) {
+        rc = copy_into(r, w, err);
         fs_writer_close(w);
-        if (code)
+        if (rc)
             (void)!fs_remove(c->fs, to, NULL);
     }
     fs_reader_close(r);
-    return code;
+    return rc;
 }
 
 /* --- several in ---------------------------------------------------------- */
@@ -321,10 +320,10 @@ static int fs_data_put(const struct fs_command *c, struct err *err)
     const char *to = fs_command_path(c, last);
     struct fs_info info;
     bool into = *to == '\0' || to[strlen(to) - 1] == '/' || last > 1;
-    int code = 0;
+    int rc = 0;
     if (fs_stat(c->fs, to, &info, NULL) == 0)
         into |= info.is_directory;
-    for (size_t i = 0; i < last && !code; i++) {
+    for (size_t i = 0; i < last && !rc; i++) {
         const char *from = c->args->words[i];
         struct buf full = BUF_INIT;
         buf_append_str(&full, to);
@@ -332,10 +331,10 @@ static int fs_data_put(const struct fs_command *c, struct err *err)
             buf_truncate(&full, full.len - 1);
         if (into)
             append_name_of(from, &full);
-        code = fs_put_tree(c, from, buf_cstr(&full), err);
+        rc = fs_put_tree(c, from, buf_cstr(&full), err);
         buf_close(&full);
     }
-    return code;
+    return rc;
 }
 
 int fs_run_put(struct cli *cli, const struct args *args, struct err *err)

@@ -117,14 +117,14 @@ int fs_mode_change(const char *text, uint32_t *mode, struct err *err)
 {
     size_t len = strlen(text);
     const char *at = text;
-    int code = 0;
+    int rc = 0;
     if (len > 0 && strspn(text, "01234567") == len)
         return parse_octal(text, len, mode, err);
-    while (code == 0) {
-        code = change_one(text, &at, mode, err);
+    while (rc == 0) {
+        rc = change_one(text, &at, mode, err);
         if (*at != ',')
             break;
         at++;
     }
-    return code;
+    return rc;
 }

@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/fs_walk.h"
 #include "cli/table_printer.h"
 
@@ -43,14 +43,14 @@ static void add_entry(struct ls *l, const struct fs_entry *e)
 static int visit_ls(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct ls *l = ctx;
-    int code = 0;
+    int rc = 0;
     add_entry(l, e);
     if (!l->recursive || !e->info.is_directory || l->depth == FS_TREE_DEPTH_MAX)
         return 0;
     l->depth++;
-    code = fs_each_entry(l->command->fs, e->path, visit_ls, l, err);
+    rc = fs_each_entry(l->command->fs, e->path, visit_ls, l, err);
     l->depth--;
-    return code;
+    return rc;
 }
 
 /* A file itself, what is in a directory. */
@@ -58,9 +58,9 @@ static int list_path(struct ls *l, const char *path, struct err *err)
 {
     struct gfs_stat stat;
     struct fs_entry e;
-    int code = fs_entry_of(l->command->fs, path, &stat, &e, err);
-    if (code)
-        return code;
+    int rc = fs_entry_of(l->command->fs, path, &stat, &e, err);
+    if (rc)
+        return rc;
     if (e.info.is_directory)
         return fs_each_entry(l->command->fs, path, visit_ls, l, err);
     add_entry(l, &e);
@@ -77,17 +77,17 @@ static int fs_names_ls(const struct fs_command *c, struct err *err)
     struct ls l = {.command = c, .recursive = args_flag(c->args, "recursive")};
     size_t words = MAX_OF(c->args->word_count, (size_t)1);
     struct fs_paths paths;
-    int code = fs_paths_of_words(c, 0, words, &paths, err);
-    if (code)
-        return code;
+    int rc = fs_paths_of_words(c, 0, words, &paths, err);
+    if (rc)
+        return rc;
     sheet_init(&l.sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = list_path(&l, paths.list[i], err);
-    if (!code)
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = list_path(&l, paths.list[i], err);
+    if (!rc)
         sheet_print(&l.sheet, c->cli->format);
     sheet_close(&l.sheet);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 int fs_run_ls(struct cli *cli, const struct args *args, struct err *err)
@@ -110,7 +110,7 @@ struct sum {
 static int visit_sum(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct sum *s = ctx;
-    int code;
+    int rc;
     if (!e->info.is_directory) {
         s->files++;
         s->bytes += e->info.size_bytes;
@@ -120,9 +120,9 @@ static int visit_sum(void *ctx, const struct fs_entry *e, struct err *err)
     if (s->depth == FS_TREE_DEPTH_MAX)
         return 0;
     s->depth++;
-    code = fs_each_entry(s->fs, e->path, visit_sum, s, err);
+    rc = fs_each_entry(s->fs, e->path, visit_sum, s, err);
     s->depth--;
-    return code;
+    return rc;
 }
 
 /* Add up the sizes at and below @e: a cluster has counted them, a directory is
@@ -148,9 +148,9 @@ static int visit_du(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct du *d = ctx;
     struct sum s;
-    int code = sum_up(d->fs, e, &s, err);
-    if (code)
-        return code;
+    int rc = sum_up(d->fs, e, &s, err);
+    if (rc)
+        return rc;
     sheet_add_u64(&d->sheet, s.bytes);
     sheet_add_u64(&d->sheet, s.files);
     sheet_add_u64(&d->sheet, s.directories);
@@ -162,10 +162,10 @@ static int du_path(struct du *d, const char *path, struct err *err)
 {
     struct gfs_stat stat;
     struct fs_entry e;
-    int code = fs_entry_of(d->fs, path, &stat, &e, err);
-    if (!code && e.info.is_directory)
-        code = fs_each_entry(d->fs, path, visit_du, d, err);
-    return code ? code : visit_du(d, &e, err);
+    int rc = fs_entry_of(d->fs, path, &stat, &e, err);
+    if (!rc && e.info.is_directory)
+        rc = fs_each_entry(d->fs, path, visit_du, d, err);
+    return rc ? rc : visit_du(d, &e, err);
 }
 
 static int fs_names_du(const struct fs_command *c, struct err *err)
@@ -177,17 +177,17 @@ static int fs_names_du(const struct fs_command *c, struct err *err)
     struct du d = {.fs = c->fs};
     size_t words = MAX_OF(c->args->word_count, (size_t)1);
     struct fs_paths paths;
-    int code = fs_paths_of_words(c, 0, words, &paths, err);
-    if (code)
-        return code;
+    int rc = fs_paths_of_words(c, 0, words, &paths, err);
+    if (rc)
+        return rc;
     sheet_init(&d.sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = du_path(&d, paths.list[i], err);
-    if (!code)
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = du_path(&d, paths.list[i], err);
+    if (!rc)
         sheet_print(&d.sheet, c->cli->format);
     sheet_close(&d.sheet);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 int fs_run_du(struct cli *cli, const struct args *args, struct err *err)
@@ -210,10 +210,10 @@ static int put_layout(const struct fs_command *c,
 {
     struct gfs_layout l;
     struct arena a;
-    int code;
+    int rc;
     arena_init(&a);
-    code = gfs_get_layout(c->fs, path, 0, &a, &l, err);
-    for (size_t i = 0; !code && i < l.chunk_count; i++) {
+    rc = gfs_get_layout(c->fs, path, 0, &a, &l, err);
+    for (size_t i = 0; !rc && i < l.chunk_count; i++) {
         const struct gfs_chunk *k = &l.chunks[i];
         struct buf where = BUF_INIT;
         buf_printf(&where, "at %llu, ", (unsigned long long)k->offset);
@@ -231,7 +231,7 @@ static int put_layout(const struct fs_command *c,
         buf_close(&where);
     }
     arena_close(&a);
-    return code;
+    return rc;
 }
 
 static int put_gfs_stat(const struct fs_command *c,
@@ -240,9 +240,9 @@ static int put_gfs_stat(const struct fs_command *c,
                         struct err *err)
 {
     struct gfs_stat g;
-    int code = fs_put_rights(c, path, s, &g, err);
-    if (code)
-        return code;
+    int rc = fs_put_rights(c, path, s, &g, err);
+    if (rc)
+        return rc;
     if (g.is_directory) {
         add_fact(s, "files_below", g.file_count);
         add_fact(s, "bytes_below", g.bytes);
@@ -253,8 +253,8 @@ static int put_gfs_stat(const struct fs_command *c,
     add_fact(s, "copies", g.replication);
     sheet_add_str(s, "open");
     sheet_add_str(s, g.is_open ? "yes" : "no");
-    code = put_layout(c, path, s, err);
-    return code == ERR_DENIED ? 0 : code; /* Its bytes are not the caller's. */
+    rc = put_layout(c, path, s, err);
+    return rc == ERR_DENIED ? 0 : rc; /* Its bytes are not the caller's. */
 }
 
 static int stat_path(const struct fs_command *c, struct err *err)
@@ -265,9 +265,9 @@ static int stat_path(const struct fs_command *c, struct err *err)
     struct buf time = BUF_INIT;
     struct fs_info info;
     struct sheet s;
-    int code = fs_stat(c->fs, path, &info, err);
-    if (code)
-        return code;
+    int rc = fs_stat(c->fs, path, &info, err);
+    if (rc)
+        return rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     sheet_add_str(&s, "kind");
     sheet_add_str(&s, info.is_directory ? "directory" : "file");
@@ -276,12 +276,12 @@ static int stat_path(const struct fs_command *c, struct err *err)
     sheet_add_str(&s, "modified");
     sheet_add(&s, buf_slice(&time));
     if (fs_is_gfs(c->fs))
-        code = put_gfs_stat(c, path, &s, err);
-    if (!code)
+        rc = put_gfs_stat(c, path, &s, err);
+    if (!rc)
         sheet_print(&s, c->cli->format);
     sheet_close(&s);
     buf_close(&time);
-    return code;
+    return rc;
 }
 
 int fs_run_stat(struct cli *cli, const struct args *args, struct err *err)
@@ -295,9 +295,9 @@ static int
 remove_one(const struct fs_command *c, const char *path, struct err *err)
 {
     struct fs_info info;
-    int code = fs_stat(c->fs, path, &info, err);
-    if (code)
-        return code;
+    int rc = fs_stat(c->fs, path, &info, err);
+    if (rc)
+        return rc;
     if (*path == '\0')
         return err_set(err, ERR_INVALID, "the root cannot be removed");
     if (info.is_directory && !args_flag(c->args, "recursive")) {
@@ -314,13 +314,13 @@ remove_one(const struct fs_command *c, const char *path, struct err *err)
 static int fs_names_rm(const struct fs_command *c, struct err *err)
 {
     struct fs_paths paths;
-    int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = remove_one(c, paths.list[i], err);
+    int rc = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = remove_one(c, paths.list[i], err);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 int fs_run_rm(struct cli *cli, const struct args *args, struct err *err)
@@ -349,10 +349,10 @@ int fs_run_mv(struct cli *cli, const struct args *args, struct err *err)
 
 static int make_dirs(const struct fs_command *c, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < c->args->word_count && !code; i++)
-        code = fs_mkdirs(c->fs, fs_command_path(c, i), err);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; i < c->args->word_count && !rc; i++)
+        rc = fs_mkdirs(c->fs, fs_command_path(c, i), err);
+    return rc;
 }
 
 int fs_run_mkdir(struct cli *cli, const struct args *args, struct err *err)
@@ -362,10 +362,10 @@ int fs_run_mkdir(struct cli *cli, const struct args *args, struct err *err)
 
 static int fs_names_snapshot(const struct fs_command *c, struct err *err)
 {
-    int code = fs_command_needs_cluster(c, err);
-    return code ? code
-                : gfs_snapshot(c->fs, fs_command_path(c, 0),
-                               fs_command_path(c, 1), err);
+    int rc = fs_command_needs_cluster(c, err);
+    return rc ? rc
+              : gfs_snapshot(c->fs, fs_command_path(c, 0),
+                             fs_command_path(c, 1), err);
 }
 
 int fs_run_snapshot(struct cli *cli, const struct args *args, struct err *err)
@@ -376,14 +376,14 @@ int fs_run_snapshot(struct cli *cli, const struct args *args, struct err *err)
 static int fs_names_setrep(const struct fs_command *c, struct err *err)
 {
     uint64_t copies = 0;
-    int code = text_parse_u64(slice_str(c->args->words[0]), &copies, err);
-    if (code || copies == 0 || copies > GFS_REPLICAS_MAX)
+    int rc = text_parse_u64(slice_str(c->args->words[0]), &copies, err);
+    if (rc || copies == 0 || copies > GFS_REPLICAS_MAX)
         return usage_error(c->args, err, "'%s' is no number from 1 to %d",
                            c->args->words[0], GFS_REPLICAS_MAX);
-    code = fs_command_needs_cluster(c, err);
-    return code ? code
-                : gfs_set_replication(c->fs, fs_command_path(c, 1),
-                                      (uint32_t)copies, err);
+    rc = fs_command_needs_cluster(c, err);
+    return rc ? rc
+              : gfs_set_replication(c->fs, fs_command_path(c, 1),
+                                    (uint32_t)copies, err);
 }
 
 int fs_run_setrep(struct cli *cli, const struct args *args, struct err *err)
@@ -419,17 +419,16 @@ static int fs_names_quota(const struct fs_command *c, struct err *err)
     uint64_t entries = 0;
     uint64_t bytes = 0;
     struct gfs_stat g;
-    int code = args_number(c->args, "entries", 0, UINT64_MAX, &entries, err);
-    if (!code && bytes_text &&
+    int rc = args_number(c->args, "entries", 0, UINT64_MAX, &entries, err);
+    if (!rc && bytes_text &&
         text_parse_bytes(slice_str(bytes_text), &bytes, err))
-        code =
-            usage_error(c->args, err, "--bytes: '%s' is no size", bytes_text);
-    if (!code)
-        code = fs_command_needs_cluster(c, err);
-    if (!code)
-        code = gfs_stat(c->fs, path, &g, err);
-    if (code)
-        return code;
+        rc = usage_error(c->args, err, "--bytes: '%s' is no size", bytes_text);
+    if (!rc)
+        rc = fs_command_needs_cluster(c, err);
+    if (!rc)
+        rc = gfs_stat(c->fs, path, &g, err);
+    if (rc)
+        return rc;
     if (!bytes_text && !args_flag(c->args, "entries"))
         return print_quota(c, &g, err);
     return gfs_set_quota(

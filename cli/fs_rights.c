@@ -6,7 +6,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/fs_mode.h"
 #include "cli/fs_walk.h"
 #include "cli/table_printer.h"
@@ -35,17 +35,17 @@ static int walk_entry(const struct tree_walk *w,
                       struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     buf_append_str(&path, directory);
     if (*directory)
         buf_append_byte(&path, '/');
     buf_append_slice(&path, e->name);
-    code = w->visit(w->ctx, buf_cstr(&path), &e->stat, err);
+    rc = w->visit(w->ctx, buf_cstr(&path), &e->stat, err);
     /* Paths have a greatest depth, and so has this. */
-    if (code == 0 && w->recursive && e->stat.is_directory)
-        code = walk_entries(w, buf_cstr(&path), err);
+    if (rc == 0 && w->recursive && e->stat.is_directory)
+        rc = walk_entries(w, buf_cstr(&path), err);
     buf_close(&path);
-    return code == ERR_NOTFOUND ? 0 : code; /* It went meanwhile. */
+    return rc == ERR_NOTFOUND ? 0 : rc; /* It went meanwhile. */
 }
 
 static int
@@ -53,20 +53,20 @@ walk_entries(const struct tree_walk *w, const char *directory, struct err *err)
 {
     struct gfs_listing l = {.more = true};
     struct buf after = BUF_INIT;
-    int code = 0;
-    while (code == 0 && l.more) {
+    int rc = 0;
+    while (rc == 0 && l.more) {
         struct arena a;
         arena_init(&a);
-        code = gfs_list(w->fs, directory, buf_cstr(&after), &a, &l, err);
-        for (size_t i = 0; code == 0 && i < l.count; i++)
-            code = walk_entry(w, directory, &l.entries[i], err);
+        rc = gfs_list(w->fs, directory, buf_cstr(&after), &a, &l, err);
+        for (size_t i = 0; rc == 0 && i < l.count; i++)
+            rc = walk_entry(w, directory, &l.entries[i], err);
         buf_clear(&after);
-        if (code == 0 && l.count)
+        if (rc == 0 && l.count)
             buf_append_slice(&after, l.entries[l.count - 1].name);
         arena_close(&a);
     }
     buf_close(&after);
-    return code;
+    return rc;
 }
 
 /* --- chmod, chown -------------------------------------------------------- */
@@ -83,10 +83,10 @@ static int change_mode(void *ctx,
 {
     const struct rights_change *k = ctx;
     uint32_t mode = s->mode;
-    int code = fs_mode_change(k->text, &mode, err);
+    int rc = fs_mode_change(k->text, &mode, err);
     if (!s->is_directory) /* Of a tree directories alone are sticky. */
         mode &= ~(uint32_t)GFS_STICKY;
-    return code ? code : gfs_set_mode(k->command->fs, path, mode, err);
+    return rc ? rc : gfs_set_mode(k->command->fs, path, mode, err);
 }
 
 static int change_owner(void *ctx,
@@ -129,10 +129,10 @@ static int change_path(struct rights_change *k,
     struct deep_change d = {k, visit};
     struct tree_walk w = {.fs = k->command->fs, .visit = visit_deep, .ctx = &d};
     struct gfs_stat s;
-    int code = gfs_stat(k->command->fs, path, &s, err);
-    if (!code && s.is_directory && args_flag(k->command->args, "recursive"))
-        code = walk_entries(&w, path, err);
-    return code ? code : visit(k, path, &s, err);
+    int rc = gfs_stat(k->command->fs, path, &s, err);
+    if (!rc && s.is_directory && args_flag(k->command->args, "recursive"))
+        rc = walk_entries(&w, path, err);
+    return rc ? rc : visit(k, path, &s, err);
 }
 
 static int
@@ -140,22 +140,22 @@ change_all(const struct fs_command *c, visit_fn visit, struct err *err)
 {
     struct rights_change k = {.command = c, .text = c->args->words[0]};
     struct fs_paths paths;
-    int code = fs_command_needs_cluster(c, err);
-    if (code == 0)
-        code = fs_paths_of_words(c, 1, c->args->word_count, &paths, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = change_path(&k, visit, paths.list[i], err);
+    int rc = fs_command_needs_cluster(c, err);
+    if (rc == 0)
+        rc = fs_paths_of_words(c, 1, c->args->word_count, &paths, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = change_path(&k, visit, paths.list[i], err);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 static int chmod_all(const struct fs_command *c, struct err *err)
 {
     uint32_t mode = 0;
-    int code = fs_mode_change(c->args->words[0], &mode, err);
-    return code ? code : change_all(c, change_mode, err);
+    int rc = fs_mode_change(c->args->words[0], &mode, err);
+    return rc ? rc : change_all(c, change_mode, err);
 }
 
 static int chown_all(const struct fs_command *c, struct err *err)
@@ -191,10 +191,10 @@ int fs_put_rights(const struct fs_command *c,
 {
     char mode[FS_MODE_BYTES];
     struct arena a;
-    int code;
+    int rc;
     arena_init(&a);
-    code = gfs_look(c->fs, path, &a, out, err);
-    if (code == 0) {
+    rc = gfs_look(c->fs, path, &a, out, err);
+    if (rc == 0) {
         fs_mode_put(out->mode, out->is_directory, mode);
         sheet_add_str(s, "owner");
         add_owner(s, out);
@@ -203,7 +203,7 @@ int fs_put_rights(const struct fs_command *c,
     }
     out->owner = SLICE_EMPTY;
     arena_close(&a);
-    return code;
+    return rc;
 }
 
 /* --- ls -l --------------------------------------------------------------- */
@@ -235,15 +235,15 @@ list_path(const struct tree_walk *w, const char *path, struct err *err)
 {
     struct gfs_stat s;
     struct arena a;
-    int code;
+    int rc;
     arena_init(&a);
-    code = gfs_look(w->fs, path, &a, &s, err);
-    if (!code && s.is_directory)
-        code = walk_entries(w, path, err);
-    else if (!code)
-        code = w->visit(w->ctx, path, &s, err);
+    rc = gfs_look(w->fs, path, &a, &s, err);
+    if (!rc && s.is_directory)
+        rc = walk_entries(w, path, err);
+    else if (!rc)
+        rc = w->visit(w->ctx, path, &s, err);
     arena_close(&a);
-    return code;
+    return rc;
 }
 
 static int list_long(const struct fs_command *c, struct err *err)
@@ -259,19 +259,19 @@ static int list_long(const struct fs_command *c, struct err *err)
                           .visit = visit_long,
                           .ctx = &sheet,
                           .recursive = args_flag(c->args, "recursive")};
-    int code = fs_command_needs_cluster(c, err);
-    if (code == 0)
-        code = fs_paths_of_words(c, 0, words, &paths, err);
-    if (code)
-        return code;
+    int rc = fs_command_needs_cluster(c, err);
+    if (rc == 0)
+        rc = fs_paths_of_words(c, 0, words, &paths, err);
+    if (rc)
+        return rc;
     sheet_init(&sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !code; i++)
-        code = list_path(&w, paths.list[i], err);
-    if (!code)
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = list_path(&w, paths.list[i], err);
+    if (!rc)
         sheet_print(&sheet, c->cli->format);
     sheet_close(&sheet);
     fs_paths_close(&paths);
-    return code;
+    return rc;
 }
 
 int fs_run_ls_long(struct cli *cli, const struct args *args, struct err *err)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/interrupt.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
@@ -37,21 +37,21 @@ static int fs_spool_copy(const struct fs_command *c, struct err *err)
     struct fs_reader *r;
     uint64_t at = 0;
     size_t got = 1;
-    int code = fs_open(c->fs, fs_command_path(c, 0), &r, err);
-    if (code)
-        return code;
+    int rc = fs_open(c->fs, fs_command_path(c, 0), &r, err);
+    if (rc)
+        return rc;
     piece = mem_alloc(COPY_BYTES);
-    while (!code && got > 0) {
-        code = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
-        if (!code)
-            code = put_all(s->fd, piece, got, err);
-        if (!code && interrupted())
-            code = err_set(err, ERR_CANCELLED, "interrupted");
+    while (!rc && got > 0) {
+        rc = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
+        if (!rc)
+            rc = put_all(s->fd, piece, got, err);
+        if (!rc && interrupted())
+            rc = err_set(err, ERR_CANCELLED, "interrupted");
         at += got;
     }
     mem_free(piece);
     fs_reader_close(r);
-    return code;
+    return rc;
 }
 
 int fs_spool(struct cli *cli,

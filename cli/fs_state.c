@@ -6,7 +6,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/text.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/table_printer.h"
 
 /* --- df ------------------------------------------------------------------ */
@@ -51,12 +51,12 @@ static int fs_state_df(const struct fs_command *c, struct err *err)
 {
     struct gfs_status st;
     struct arena a;
-    int code = fs_command_needs_cluster(c, err);
-    if (code)
-        return code;
+    int rc = fs_command_needs_cluster(c, err);
+    if (rc)
+        return rc;
     arena_init(&a);
-    code = gfs_get_status(c->fs, &a, &st, err);
-    if (!code) {
+    rc = gfs_get_status(c->fs, &a, &st, err);
+    if (!rc) {
         print_servers(&st, c->cli->format);
         cli_remark(
             c->cli,
@@ -70,7 +70,7 @@ static int fs_state_df(const struct fs_command *c, struct err *err)
             st.safe_mode ? "; safe mode: waiting for chunk servers" : "");
     }
     arena_close(&a);
-    return code;
+    return rc;
 }
 
 int fs_run_df(struct cli *cli, const struct args *args, struct err *err)
@@ -111,13 +111,13 @@ check_all(const struct fs_command *c, struct fsck *k, struct err *err)
 {
     struct gfs_findings f = {.more = true};
     struct buf after = BUF_INIT;
-    int code = 0;
-    while (!code && f.more) {
+    int rc = 0;
+    while (!rc && f.more) {
         struct arena a;
         arena_init(&a);
-        code = gfs_check(c->fs, fs_command_path(c, 0), buf_slice(&after), &a,
-                         &f, err);
-        if (!code) {
+        rc = gfs_check(c->fs, fs_command_path(c, 0), buf_slice(&after), &a, &f,
+                       err);
+        if (!rc) {
             take_findings(k, &f);
             buf_clear(&after);
             buf_append_slice(&after, f.after);
@@ -125,7 +125,7 @@ check_all(const struct fs_command *c, struct fsck *k, struct err *err)
         arena_close(&a);
     }
     buf_close(&after);
-    return code;
+    return rc;
 }
 
 /* A namenode that leads since a moment ago does not know yet. */
@@ -145,16 +145,16 @@ static int fs_state_fsck(const struct fs_command *c, struct err *err)
                                                   {"wanted", SHEET_NUMBER},
                                                   {"copies", SHEET_NUMBER}};
     struct fsck k = {.files = 0};
-    int code = fs_command_needs_cluster(c, err);
-    if (code)
-        return code;
+    int rc = fs_command_needs_cluster(c, err);
+    if (rc)
+        return rc;
     sheet_init(&k.sheet, columns, ARRAY_LEN(columns));
-    code = check_all(c, &k, err);
-    if (!code && sheet_row_count(&k.sheet))
+    rc = check_all(c, &k, err);
+    if (!rc && sheet_row_count(&k.sheet))
         sheet_print(&k.sheet, c->cli->format);
     sheet_close(&k.sheet);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     cli_remark(c->cli,
                "%llu files: %llu chunks lost, %llu with too few copies, %llu "
                "not yet reported",
@@ -177,13 +177,12 @@ int fs_run_fsck(struct cli *cli, const struct args *args, struct err *err)
 static int fs_state_leave(const struct fs_command *c, struct err *err)
 {
     enum gfs_server_state state = GFS_SERVER_LEAVING;
-    int code = fs_command_needs_cluster(c, err);
+    int rc = fs_command_needs_cluster(c, err);
     if (args_flag(c->args, "back"))
         state = GFS_SERVER_IN_SERVICE;
     else if (args_flag(c->args, "gone"))
         state = GFS_SERVER_GONE;
-    return code ? code
-                : gfs_set_server_state(c->fs, c->args->words[0], state, err);
+    return rc ? rc : gfs_set_server_state(c->fs, c->args->words[0], state, err);
 }
 
 int fs_run_leave(struct cli *cli, const struct args *args, struct err *err)

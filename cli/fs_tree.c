@@ -10,7 +10,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 #include "cli/fs_walk.h"
 
 /* A tree that is copied: what is at hand of it. */
@@ -61,20 +61,20 @@ static int get_entry(void *ctx, const struct fs_entry *e, struct err *err)
     struct tree *t = ctx;
     struct tree below = *t;
     struct buf to = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     if (!is_plain_name(e->name))
         return err_set(err, ERR_INVALID, "/%s: no name for a file here",
                        e->path);
     fs_join(t->to, e->name, &to);
     below.to = buf_cstr(&to);
     if (!e->info.is_directory)
-        code = fs_get_file(t->command, e->path, below.to, err);
+        rc = fs_get_file(t->command, e->path, below.to, err);
     else if (++below.depth > FS_TREE_DEPTH_MAX)
-        code = too_deep(e->path, err);
-    else if ((code = make_local(below.to, err)) == 0)
-        code = fs_each_entry(t->command->fs, e->path, get_entry, &below, err);
+        rc = too_deep(e->path, err);
+    else if ((rc = make_local(below.to, err)) == 0)
+        rc = fs_each_entry(t->command->fs, e->path, get_entry, &below, err);
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 int fs_get_tree(const struct fs_command *c,
@@ -84,20 +84,20 @@ int fs_get_tree(const struct fs_command *c,
 {
     struct tree t = {.command = c, .to = to};
     struct fs_info info;
-    int code = fs_stat(c->fs, from, &info, err);
-    if (code)
-        return code;
+    int rc = fs_stat(c->fs, from, &info, err);
+    if (rc)
+        return rc;
     if (!info.is_directory)
         return fs_get_file(c, from, to, err);
     if (!is_recursive(c)) {
         struct buf name = BUF_INIT;
         buf_printf(&name, "/%s", from);
-        code = needs_flag(buf_cstr(&name), err);
+        rc = needs_flag(buf_cstr(&name), err);
         buf_close(&name);
-        return code;
+        return rc;
     }
-    code = make_local(to, err);
-    return code ? code : fs_each_entry(c->fs, from, get_entry, &t, err);
+    rc = make_local(to, err);
+    return rc ? rc : fs_each_entry(c->fs, from, get_entry, &t, err);
 }
 
 /* --- in ------------------------------------------------------------------ */
@@ -122,36 +122,36 @@ static int put_name(const struct tree *t,
     struct tree below = *t;
     struct buf from = BUF_INIT;
     struct buf to = BUF_INIT;
-    int code;
+    int rc;
     fs_join(dir, name, &from);
     fs_join(t->to, name, &to);
     below.to = buf_cstr(&to);
     below.depth++;
-    code = put_path(&below, buf_cstr(&from), err);
+    rc = put_path(&below, buf_cstr(&from), err);
     buf_close(&from);
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 static int put_below(const struct tree *t, const char *from, struct err *err)
 {
     struct dirent **names = NULL;
     int count;
-    int code;
+    int rc;
     if (t->depth > FS_TREE_DEPTH_MAX)
         return too_deep(from, err);
     count = scandir(from, &names, NULL, alphasort);
     if (count < 0)
         return err_set_errno(err, errno, "%s", from);
-    code = fs_mkdirs(t->command->fs, t->to, err);
+    rc = fs_mkdirs(t->command->fs, t->to, err);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
-        if (code == 0 && is_plain_name(name))
-            code = put_name(t, from, name, err);
+        if (rc == 0 && is_plain_name(name))
+            rc = put_name(t, from, name, err);
         mem_free(names[i]);
     }
     mem_free(names);
-    return code;
+    return rc;
 }
 
 int fs_put_tree(const struct fs_command *c,
@@ -175,17 +175,17 @@ static int copy_entry(void *ctx, const struct fs_entry *e, struct err *err)
     struct tree *t = ctx;
     struct tree below = *t;
     struct buf to = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     fs_join(t->to, e->name, &to);
     below.to = buf_cstr(&to);
     if (!e->info.is_directory)
-        code = fs_copy_file(t->command, e->path, below.to, err);
+        rc = fs_copy_file(t->command, e->path, below.to, err);
     else if (++below.depth > FS_TREE_DEPTH_MAX)
-        code = too_deep(e->path, err);
-    else if ((code = fs_mkdirs(t->command->fs, below.to, err)) == 0)
-        code = fs_each_entry(t->command->fs, e->path, copy_entry, &below, err);
+        rc = too_deep(e->path, err);
+    else if ((rc = fs_mkdirs(t->command->fs, below.to, err)) == 0)
+        rc = fs_each_entry(t->command->fs, e->path, copy_entry, &below, err);
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 /* A copy below itself would have no end. */
@@ -203,9 +203,9 @@ static int copy_tree(const struct fs_command *c,
 {
     struct tree t = {.command = c, .to = to};
     struct fs_info info;
-    int code = fs_stat(c->fs, from, &info, err);
-    if (code)
-        return code;
+    int rc = fs_stat(c->fs, from, &info, err);
+    if (rc)
+        return rc;
     if (is_below(to, from))
         return err_set(err, ERR_INVALID, "/%s: cannot be copied to /%s", from,
                        to);
@@ -214,12 +214,12 @@ static int copy_tree(const struct fs_command *c,
     if (!is_recursive(c)) {
         struct buf name = BUF_INIT;
         buf_printf(&name, "/%s", from);
-        code = needs_flag(buf_cstr(&name), err);
+        rc = needs_flag(buf_cstr(&name), err);
         buf_close(&name);
-        return code;
+        return rc;
     }
-    code = fs_mkdirs(c->fs, to, err);
-    return code ? code : fs_each_entry(c->fs, from, copy_entry, &t, err);
+    rc = fs_mkdirs(c->fs, to, err);
+    return rc ? rc : fs_each_entry(c->fs, from, copy_entry, &t, err);
 }
 
 /* --- several at once ----------------------------------------------------- */
@@ -234,25 +234,25 @@ int fs_each_into(const struct fs_command *c,
     struct buf full = BUF_INIT;
     struct fs_info info = {.is_directory = false};
     bool exists = fs_stat(c->fs, to, &info, NULL) == 0;
-    int code = fs_paths_of_words(c, 0, c->args->word_count - 1, &from, err);
-    if (code)
-        return code;
+    int rc = fs_paths_of_words(c, 0, c->args->word_count - 1, &from, err);
+    if (rc)
+        return rc;
     if (from.count > 1 && !info.is_directory)
-        code = err_set(err, exists ? ERR_INVALID : ERR_NOTFOUND,
-                       "/%s: %s, and %zu files are to go there", to,
-                       exists ? "is not a directory" : "no such directory",
-                       from.count);
-    for (size_t i = 0; i < from.count && !code; i++) {
+        rc = err_set(err, exists ? ERR_INVALID : ERR_NOTFOUND,
+                     "/%s: %s, and %zu files are to go there", to,
+                     exists ? "is not a directory" : "no such directory",
+                     from.count);
+    for (size_t i = 0; i < from.count && !rc; i++) {
         const char *slash = strrchr(from.list[i], '/');
         buf_clear(&full);
         buf_append_str(&full, to);
         if (info.is_directory)
             fs_join(to, slash ? slash + 1 : from.list[i], &full);
-        code = fn(c, from.list[i], buf_cstr(&full), err);
+        rc = fn(c, from.list[i], buf_cstr(&full), err);
     }
     fs_paths_close(&from);
     buf_close(&full);
-    return code;
+    return rc;
 }
 
 static int fs_tree_cp(const struct fs_command *c, struct err *err)

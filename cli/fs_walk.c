@@ -9,7 +9,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "cli/fs.h"
+#include "cli/cmd_fs.h"
 
 void fs_join(const char *dir, const char *name, struct buf *out)
 {
@@ -37,7 +37,7 @@ static int
 visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
 {
     struct fs_entry e = {.stat = stat};
-    int code = 0;
+    int rc = 0;
     fs_join(w->dir, buf_cstr(&w->name), &w->path);
     e.path = buf_cstr(&w->path);
     e.name = buf_cstr(&w->name);
@@ -45,43 +45,43 @@ visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
         e.info = (struct fs_info){stat->is_directory, stat->size_bytes,
                                   stat->modified_us};
     if (!stat || stat->is_open)
-        code = fs_stat(w->fs, e.path, &e.info, err);
-    if (code == ERR_NOTFOUND)
+        rc = fs_stat(w->fs, e.path, &e.info, err);
+    if (rc == ERR_NOTFOUND)
         return 0; /* It went meanwhile. */
-    return code ? code : w->visit(w->ctx, &e, err);
+    return rc ? rc : w->visit(w->ctx, &e, err);
 }
 
 static int walk_local(struct walk *w, struct err *err)
 {
     char **names;
     size_t count;
-    int code = fs_list(w->fs, w->dir, &names, &count, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < count && !code; i++) {
+    int rc = fs_list(w->fs, w->dir, &names, &count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count && !rc; i++) {
         buf_clear(&w->name);
         buf_append_str(&w->name, names[i]);
-        code = visit_name(w, NULL, err);
+        rc = visit_name(w, NULL, err);
     }
     fs_names_free(names, count);
-    return code;
+    return rc;
 }
 
 static int walk_cluster(struct walk *w, struct err *err)
 {
     struct gfs_listing l = {.more = true};
     struct buf after = BUF_INIT;
-    int code = 0;
-    while (!code && l.more) {
+    int rc = 0;
+    while (!rc && l.more) {
         struct arena a;
         arena_init(&a);
-        code = gfs_list(w->fs, w->dir, buf_cstr(&after), &a, &l, err);
-        for (size_t i = 0; !code && i < l.count; i++) {
+        rc = gfs_list(w->fs, w->dir, buf_cstr(&after), &a, &l, err);
+        for (size_t i = 0; !rc && i < l.count; i++) {
             buf_clear(&w->name);
             buf_append_slice(&w->name, l.entries[i].name);
-            code = visit_name(w, &l.entries[i].stat, err);
+            rc = visit_name(w, &l.entries[i].stat, err);
         }
-        if (!code && l.count) {
+        if (!rc && l.count) {
             buf_clear(&after);
             buf_append_slice(&after, l.entries[l.count - 1].name);
         }
@@ -89,7 +89,7 @@ static int walk_cluster(struct walk *w, struct err *err)
         arena_close(&a);
     }
     buf_close(&after);
-    return code;
+    return rc;
 }
 
 int fs_each_entry(struct fs *fs,
@@ -104,10 +104,10 @@ int fs_each_entry(struct fs *fs,
                      .name = BUF_INIT,
                      .visit = visit,
                      .ctx = ctx};
-    int code = fs_is_gfs(fs) ? walk_cluster(&w, err) : walk_local(&w, err);
+    int rc = fs_is_gfs(fs) ? walk_cluster(&w, err) : walk_local(&w, err);
     buf_close(&w.path);
     buf_close(&w.name);
-    return code;
+    return rc;
 }
 
 int fs_entry_of(struct fs *fs,
@@ -117,18 +117,18 @@ int fs_entry_of(struct fs *fs,
                 struct err *err)
 {
     const char *slash = strrchr(path, '/');
-    int code = 0;
+    int rc = 0;
     *out = (struct fs_entry){.path = path, .name = slash ? slash + 1 : path};
     if (fs_is_gfs(fs)) {
-        code = gfs_stat(fs, path, stat, err);
+        rc = gfs_stat(fs, path, stat, err);
         out->stat = stat;
-        if (code == 0 && !stat->is_open) {
+        if (rc == 0 && !stat->is_open) {
             out->info = (struct fs_info){stat->is_directory, stat->size_bytes,
                                          stat->modified_us};
             return 0;
         }
     }
-    return code ? code : fs_stat(fs, path, &out->info, err);
+    return rc ? rc : fs_stat(fs, path, &out->info, err);
 }
 
 /* --- patterns ------------------------------------------------------------ */
@@ -175,15 +175,15 @@ match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
     const char *slash = strchr(parts, '/');
     char *part =
         slash ? mem_strndup(parts, (size_t)(slash - parts)) : mem_strdup(parts);
-    int code = 0;
+    int rc = 0;
     while (slash && *slash == '/')
         slash++;
     p->part = part;
     p->rest = slash && *slash ? slash : NULL;
     if (p->depth++ < FS_TREE_DEPTH_MAX)
-        code = fs_each_entry(p->fs, dir, take_match, p, err);
+        rc = fs_each_entry(p->fs, dir, take_match, p, err);
     mem_free(part);
-    return code;
+    return rc;
 }
 
 static int fs_walk_expand(const struct fs_command *c,
@@ -194,15 +194,15 @@ static int fs_walk_expand(const struct fs_command *c,
     struct pattern p = {.fs = c->fs, .out = out};
     struct fs_info info;
     size_t before = out->count;
-    int code;
+    int rc;
     if (!strpbrk(word, "*?[") || fs_stat(c->fs, word, &info, NULL) == 0) {
         add_path(out, word);
         return 0;
     }
-    code = match_in(&p, "", word, err);
-    if (code == 0 && out->count == before)
-        code = err_set(err, ERR_NOTFOUND, "/%s: no file matches", word);
-    return code;
+    rc = match_in(&p, "", word, err);
+    if (rc == 0 && out->count == before)
+        rc = err_set(err, ERR_NOTFOUND, "/%s: no file matches", word);
+    return rc;
 }
 
 int fs_paths_of_words(const struct fs_command *c,
@@ -211,13 +211,13 @@ int fs_paths_of_words(const struct fs_command *c,
                       struct fs_paths *out,
                       struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     *out = (struct fs_paths){.count = 0};
-    for (size_t i = first; i < end && !code; i++)
-        code = fs_walk_expand(c, fs_command_path(c, i), out, err);
-    if (code)
+    for (size_t i = first; i < end && !rc; i++)
+        rc = fs_walk_expand(c, fs_command_path(c, i), out, err);
+    if (rc)
         fs_paths_close(out);
-    return code;
+    return rc;
 }
 
 void fs_paths_close(struct fs_paths *p)

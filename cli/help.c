@@ -7,7 +7,7 @@
 #include "base/core/macros.h"
 #include "base/core/text.h"
 #include "cli/command.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/table_printer.h"
 
 #define USAGE_COLUMN   7

@@ -21,7 +21,7 @@
 /* Damage printed before the rest is only counted. */
 #define DAMAGE_SHOWN_MAX 20
 
-/* --- options ----------------------------------------------------------- */
+/* --- options ------------------------------------------------------------- */
 
 static const struct option common_options[] = {
     {"into", 0, "TABLE", "the table; made if it is not there"},
@@ -84,15 +84,15 @@ static int parse_options(const struct args *args,
     const char *page_max = args_value(args, "page-max");
     struct err why = ERR_INIT;
     uint64_t tasks = 0;
-    int r = args_number(args, "tasks", 1, 1024, &tasks, err);
-    if (r)
-        return r;
+    int rc = args_number(args, "tasks", 1, 1024, &tasks, err);
+    if (rc)
+        return rc;
     if (args_flag(args, "strict") && args_flag(args, "max-bad"))
         return usage_error(args, err, "either --strict or --max-bad");
     o->bad_limited = args_flag(args, "strict") || args_flag(args, "max-bad");
-    r = args_number(args, "max-bad", 0, UINT64_MAX, &o->bad_max, err);
-    if (r)
-        return r;
+    rc = args_number(args, "max-bad", 0, UINT64_MAX, &o->bad_max, err);
+    if (rc)
+        return rc;
     o->tasks = (unsigned)tasks;
     if (args_flag(args, "damage-to"))
         o->damage_kept_max = INGEST_DAMAGE_KEPT_MAX;
@@ -114,7 +114,7 @@ static int parse_options(const struct args *args,
     return parse_separator(args, o, err);
 }
 
-/* --- report ------------------------------------------------------------ */
+/* --- report -------------------------------------------------------------- */
 
 static void print_damage(const struct ingest_report *r,
                          const struct import_input *in)
@@ -288,7 +288,7 @@ static void print_report(struct cli *cli,
         print_report_sheet(cli, r);
 }
 
-/* --- running ----------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static void on_progress(void *ctx, const struct ingest_progress *p)
 {
@@ -326,18 +326,18 @@ static int run_import(struct cli *cli,
     struct ingest_report report;
     struct progress progress;
     struct quarry *q;
-    int r;
+    int rc;
     memset(&report, 0, sizeof(report));
     ingest_options_init(&opts);
     if (!table)
         return usage_error(args, err, "into which table? --into TABLE");
-    r = parse_options(args, &opts, err);
-    if (r)
-        return r;
-    r = import_input_open(cli, args, &in, err);
-    if (!r)
-        r = cli_store(cli, CLI_CREATE, &q, err);
-    if (r)
+    rc = parse_options(args, &opts, err);
+    if (rc)
+        return rc;
+    rc = import_input_open(cli, args, &in, err);
+    if (!rc)
+        rc = cli_store(cli, CLI_CREATE, &q, err);
+    if (rc)
         goto out_input;
     job.paths = in.paths;
     job.path_count = in.count;
@@ -349,29 +349,29 @@ static int run_import(struct cli *cli,
     if (ingest == ingest_csv || ingest == ingest_jsonl)
         warn_of_ages(q, args, table, opts.family);
     progress_start(&progress, cli, "import");
-    r = ingest(&job, &report, err);
+    rc = ingest(&job, &report, err);
     progress_end(&progress);
-    if (!r || report.record_count > 0)
+    if (!rc || report.record_count > 0)
         print_report(cli, args, &in, &report, table,
-                     r != 0 && !is_stored(r, &report));
-    if (r == ERR_CANCELLED)
+                     rc != 0 && !is_stored(rc, &report));
+    if (rc == ERR_CANCELLED)
         err_hint(err, "%" PRIu64 " rows are stored; run it again for the rest",
                  rows_there(&report));
     if (damage_to) {
         struct err why = ERR_INIT;
         int w = write_damage(&report, damage_to, &why);
-        if (w && !r)
-            r = err_copy(err, &why);
+        if (w && !rc)
+            rc = err_copy(err, &why);
     }
-    if (r == ERR_NOTFOUND && args_flag(args, "no-create"))
+    if (rc == ERR_NOTFOUND && args_flag(args, "no-create"))
         cli_hint_table(cli, table, err);
-    if (r == ERR_FULL)
+    if (rc == ERR_FULL)
         err_hint(err, "free some space and run it again: what is there stays, "
                       "and is not written twice");
     ingest_report_free(&report);
 out_input:
     import_input_close(&in);
-    return r;
+    return rc;
 }
 
 static int run_warc(struct cli *cli, const struct args *args, struct err *err)

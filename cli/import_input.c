@@ -23,39 +23,39 @@
 static int copy_all(int from, int to, const char *name, struct err *err)
 {
     char *piece = mem_alloc(COPY_BYTES);
-    int code = 0;
-    while (!code) {
+    int rc = 0;
+    while (!rc) {
         ssize_t n = read(from, piece, COPY_BYTES);
         if (n == 0)
             break;
         if (n < 0 && errno == EINTR && !interrupted())
             continue;
         if (interrupted())
-            code = err_set(err, ERR_CANCELLED, "interrupted");
+            rc = err_set(err, ERR_CANCELLED, "interrupted");
         else if (n < 0)
-            code = err_set_errno(err, errno, "%s", name);
-        for (ssize_t at = 0; at < n && !code;) {
+            rc = err_set_errno(err, errno, "%s", name);
+        for (ssize_t at = 0; at < n && !rc;) {
             ssize_t put = write(to, piece + at, (size_t)(n - at));
             if (put < 0 && errno != EINTR)
-                code = err_set_errno(err, errno, "copy of %s", name);
+                rc = err_set_errno(err, errno, "copy of %s", name);
             at += put > 0 ? put : 0;
         }
     }
     mem_free(piece);
-    return code;
+    return rc;
 }
 
 static int copy_stream(const char *path, int to, struct err *err)
 {
     bool standard = strcmp(path, "-") == 0;
     int from = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    int code;
+    int rc;
     if (from < 0)
         return err_set_errno(err, errno, "%s", path);
-    code = copy_all(from, to, path, err);
+    rc = copy_all(from, to, path, err);
     if (!standard)
         close(from);
-    return code;
+    return rc;
 }
 
 /* A new file beside other temporary ones, which has no name any more: it goes
@@ -65,16 +65,16 @@ static int make_copy_file(int *fd, struct err *err)
     const char *dir = getenv("TMPDIR");
     struct buf b = BUF_INIT;
     char *name;
-    int code = 0;
+    int rc = 0;
     buf_printf(&b, "%s/quarry-import-XXXXXX", dir && *dir ? dir : "/tmp");
     name = buf_take(&b);
     *fd = mkstemp(name);
     if (*fd < 0)
-        code = err_set_errno(err, errno, "%s", name);
+        rc = err_set_errno(err, errno, "%s", name);
     else
         (void)unlink(name);
     mem_free(name);
-    return code;
+    return rc;
 }
 
 static bool is_stream(const char *path)
@@ -93,15 +93,15 @@ static int take_path(struct cli *cli,
     size_t i = in->count++;
     bool of_fs = strncmp(path, FS_MARK, strlen(FS_MARK)) == 0;
     struct buf name = BUF_INIT;
-    int code;
+    int rc;
     int fd;
     in->paths[i] = path;
     in->fds[i] = -1;
     if (!of_fs && !is_stream(path))
         return 0;
-    code = make_copy_file(&fd, err);
-    if (code)
-        return code;
+    rc = make_copy_file(&fd, err);
+    if (rc)
+        return rc;
     in->fds[i] = fd;
     buf_printf(&name, "/proc/self/fd/%d", fd);
     in->paths[i] = in->names[i] = buf_take(&name);
@@ -115,14 +115,14 @@ int import_input_open(struct cli *cli,
                       struct import_input *in,
                       struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     *in = (struct import_input){.args = args};
     in->paths = mem_zalloc(args->word_count, sizeof(*in->paths));
     in->names = mem_zalloc(args->word_count, sizeof(*in->names));
     in->fds = mem_zalloc(args->word_count, sizeof(*in->fds));
-    for (size_t i = 0; i < args->word_count && !code; i++)
-        code = take_path(cli, in, args->words[i], err);
-    return code;
+    for (size_t i = 0; i < args->word_count && !rc; i++)
+        rc = take_path(cli, in, args->words[i], err);
+    return rc;
 }
 
 void import_input_close(struct import_input *in)

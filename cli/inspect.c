@@ -9,11 +9,11 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
-#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/cmd_check.h"
 #include "cli/command.h"
 #include "cli/dump.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 
@@ -40,17 +40,17 @@ read_edges(struct cli *cli, const char *path, struct edges *e, struct err *err)
 {
     struct file *f;
     uint64_t size;
-    int r = file_open(cli->world, path, FILE_READ, &f, err);
-    if (r)
-        return r;
-    r = file_size(f, &size, err);
-    if (!r)
-        r = file_read_at(f, 0, e->head, EDGE_BYTES, &e->head_len, err);
-    if (!r)
-        r = file_read_at(f, size > EDGE_BYTES ? size - EDGE_BYTES : 0, e->tail,
-                         EDGE_BYTES, &e->tail_len, err);
+    int rc = file_open(cli->world, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    rc = file_size(f, &size, err);
+    if (!rc)
+        rc = file_read_at(f, 0, e->head, EDGE_BYTES, &e->head_len, err);
+    if (!rc)
+        rc = file_read_at(f, size > EDGE_BYTES ? size - EDGE_BYTES : 0, e->tail,
+                          EDGE_BYTES, &e->tail_len, err);
     file_close(f);
-    return r;
+    return rc;
 }
 
 /* Keys of the store that the file in @dir is of, if it is encrypted: beside it,
@@ -61,18 +61,18 @@ take_keys(struct cli *cli, struct fs *fs, const char *dir, struct err *err)
     static const char *const names[] = {"KEYS", "../KEYS"};
     struct master_keys *masters;
     struct keyring *k = NULL;
-    int r = cli_master_keys(cli, &masters, err);
-    for (size_t i = 0; i < ARRAY_LEN(names) && !r && masters && !k; i++) {
+    int rc = cli_master_keys(cli, &masters, err);
+    for (size_t i = 0; i < ARRAY_LEN(names) && !rc && masters && !k; i++) {
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", dir, names[i]);
-        r = keyring_open(cli->world,
-                         keyring_world_place(cli->world, buf_cstr(&path)),
-                         masters, false, &k, err);
+        rc = keyring_open(cli->world,
+                          keyring_world_place(cli->world, buf_cstr(&path)),
+                          masters, false, &k, err);
         buf_close(&path);
     }
     fs_set_keyring(fs, k);
     keyring_unref(k);
-    return r;
+    return rc;
 }
 
 static int dump_file(struct cli *cli,
@@ -85,16 +85,16 @@ static int dump_file(struct cli *cli,
 {
     struct edges e;
     struct slice head, tail;
-    int r = read_edges(cli, path, &e, err);
-    if (r)
-        return r;
+    int rc = read_edges(cli, path, &e, err);
+    if (rc)
+        return rc;
     head = slice_make(e.head, e.head_len);
     tail = slice_make(e.tail, e.tail_len);
     if (is_keys_file(head))
         return dump_keys_file(cli, path, opts, err);
-    r = take_keys(cli, fs, dir, err);
-    if (r)
-        return r;
+    rc = take_keys(cli, fs, dir, err);
+    if (rc)
+        return rc;
     if (is_manifest(head))
         return dump_manifest(cli, fs, name, opts, err);
     if (is_log_segment(head))
@@ -109,11 +109,11 @@ static int dump_file(struct cli *cli,
         return dump_chunk_file(cli, path, opts, err);
     if (is_sstable_file(tail))
         return dump_sstable_file(cli, fs, name, opts, err);
-    r = dump_record_file(cli, path, opts, err);
-    if (r == ERR_CORRUPT)
+    rc = dump_record_file(cli, path, opts, err);
+    if (rc == ERR_CORRUPT)
         err_hint(err, "dump reads SSTables, manifests, logs, snapshots of "
                       "cells, KEYS, chunks and record files");
-    return r;
+    return rc;
 }
 
 static int run_dump(struct cli *cli, const struct args *args, struct err *err)
@@ -125,24 +125,25 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
     struct file_info info;
     struct fs *fs;
     char *dir;
-    int r = args_number(args, "limit", 1, UINT64_MAX, &opts.limit, err);
-    if (!r)
-        r = world_stat(cli->world, path, &info, err);
-    if (!r && info.kind != FILE_KIND_REGULAR) {
-        r = err_set(err, ERR_INVALID, "%s is no file", path);
+    int rc = args_number(args, "limit", 1, UINT64_MAX, &opts.limit, err);
+    if (!rc)
+        rc = world_stat(cli->world, path, &info, err);
+    if (!rc && info.kind != FILE_KIND_REGULAR) {
+        rc = err_set(err, ERR_INVALID, "%s is no file", path);
         err_hint(err, "for a store: quarry check %s", path);
     }
-    if (r)
-        return r;
+    if (rc)
+        return rc;
     dir =
         slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
-    r = fs_local_open(cli->world, dir, &fs, err);
-    if (!r) {
-        r = dump_file(cli, fs, dir, path, slash ? slash + 1 : path, &opts, err);
+    rc = fs_local_open(cli->world, dir, &fs, err);
+    if (!rc) {
+        rc =
+            dump_file(cli, fs, dir, path, slash ? slash + 1 : path, &opts, err);
         fs_close(fs);
     }
     mem_free(dir);
-    return r;
+    return rc;
 }
 
 /* --- check --------------------------------------------------------------- */

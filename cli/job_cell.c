@@ -9,9 +9,9 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
+#include "cli/cmd_job.h"
 #include "cli/interrupt.h"
-#include "cli/job.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 #include "gfs-lite/gfs.h"
@@ -46,19 +46,19 @@ static int with_client(struct remote *r, struct err *err)
     struct job_client_options o = {.cell = r->addresses,
                                    .cell_count = r->address_count,
                                    .security = r->security};
-    int code = remote_timeout(ANSWER_US, &o.timeout_us, err);
-    if (code)
-        return code;
+    int rc = remote_timeout(ANSWER_US, &o.timeout_us, err);
+    if (rc)
+        return rc;
     /* Calls have bounds of their own; what they ask may take any time. */
     (void)fiber_set_deadline(world_mono_ns(r->world) + o.timeout_us * 1000);
-    code = job_client_open(r->world, &o, &q->client, err);
+    rc = job_client_open(r->world, &o, &q->client, err);
     (void)fiber_set_deadline(0);
-    if (code)
+    if (rc)
         remote_unreached(r, err);
     else
-        code = q->fn(q, r, err);
+        rc = q->fn(q, r, err);
     job_client_close(q->client);
-    return code;
+    return rc;
 }
 
 static int ask_about(struct job_client *c,
@@ -71,11 +71,11 @@ static int ask_about(struct job_client *c,
 {
     const struct job_watch w = {slice_str(id), seen, wait_us};
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
     job_watch_put(&w, &body);
-    code = job_client_call(c, method, buf_slice(&body), wait_us, reply, err);
+    rc = job_client_call(c, method, buf_slice(&body), wait_us, reply, err);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 /* --- submitting ---------------------------------------------------------- */
@@ -98,14 +98,14 @@ static int open_files(struct submission *s, struct remote *r, struct err *err)
 {
     struct gfs_options o = {.security = r->security, .name = "quarry job"};
     struct buf all = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     for (size_t i = 0; i < r->address_count; i++)
         buf_printf(&all, "%s%s", i ? "," : "", r->addresses[i]);
     o.namenodes = buf_cstr(&all);
     if (!s->fs)
-        code = fs_gfs_open(r->world, &o, &s->fs, err);
+        rc = fs_gfs_open(r->world, &o, &s->fs, err);
     buf_close(&all);
-    return code;
+    return rc;
 }
 
 /* Upload @from below the job's directory; *@to is where it is then. */
@@ -117,13 +117,12 @@ static int job_cell_upload(struct submission *s,
                            struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code = open_files(s, r, err);
+    int rc = open_files(s, r, err);
     buf_printf(&b, "%s/%s/files/%s", JOBS_ROOT, s->id, name);
     *to = job_cell_keep(s, &b);
-    if (code == 0)
-        code =
-            job_client_upload(r->world, s->fs, from, files_fs_path(*to), err);
-    return code;
+    if (rc == 0)
+        rc = job_client_upload(r->world, s->fs, from, files_fs_path(*to), err);
+    return rc;
 }
 
 static int upload_files(struct submission *s,
@@ -132,14 +131,14 @@ static int upload_files(struct submission *s,
                         struct err *err)
 {
     struct mr_setting *files = s->command->files;
-    int code = 0;
+    int rc = 0;
     if (o->program.object)
-        code = job_cell_upload(s, r, o->program.object, "job.so",
-                               &o->program.object, err);
-    for (size_t i = 0; i < o->file_count && code == 0; i++)
-        code = job_cell_upload(s, r, files[i].value, files[i].name,
-                               &files[i].value, err);
-    return code;
+        rc = job_cell_upload(s, r, o->program.object, "job.so",
+                             &o->program.object, err);
+    for (size_t i = 0; i < o->file_count && rc == 0; i++)
+        rc = job_cell_upload(s, r, files[i].value, files[i].name,
+                             &files[i].value, err);
+    return rc;
 }
 
 /* Programs of SPECs travel in them. */
@@ -147,13 +146,13 @@ static int
 inline_inputs(struct submission *s, struct remote *r, struct err *err)
 {
     struct job_command *c = s->command;
-    int code = 0;
-    for (size_t i = 0; i < c->options.input_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < c->options.input_count && rc == 0; i++) {
         struct buf b = BUF_INIT;
-        code = mr_spec_inline(c->inputs[i], r->world, &b, err);
+        rc = mr_spec_inline(c->inputs[i], r->world, &b, err);
         c->inputs[i] = job_cell_keep(s, &b);
     }
-    return code;
+    return rc;
 }
 
 static int
@@ -162,15 +161,15 @@ read_shares(const struct args *args, struct job_submission *s, struct err *err)
     uint64_t priority = 0;
     uint64_t weight = 0;
     uint64_t slots = 0;
-    int code = args_number(args, "priority", 0, 1000, &priority, err);
-    if (code == 0)
-        code = args_number(args, "weight", 1, 1000, &weight, err);
-    if (code == 0)
-        code = args_number(args, "slots", 1, 100000, &slots, err);
+    int rc = args_number(args, "priority", 0, 1000, &priority, err);
+    if (rc == 0)
+        rc = args_number(args, "weight", 1, 1000, &weight, err);
+    if (rc == 0)
+        rc = args_number(args, "slots", 1, 100000, &slots, err);
     s->priority = (int64_t)priority;
     s->weight = (uint32_t)weight;
     s->slots_max = (uint32_t)slots;
-    return code;
+    return rc;
 }
 
 static int job_cell_submit(struct submission *s,
@@ -181,15 +180,15 @@ static int job_cell_submit(struct submission *s,
     struct job_command *c = s->command;
     struct mr_options o = c->options;
     struct job_submission share = {.priority = 0};
-    int code = read_shares(c->args, &share, err);
-    if (code == 0)
-        code = inline_inputs(s, r, err);
-    if (code == 0)
-        code = upload_files(s, r, &o, err);
-    if (code == 0)
-        code = job_client_submit(q->client, &o, s->id,
-                                 c->entry ? c->entry->name : NULL, &share, err);
-    return code;
+    int rc = read_shares(c->args, &share, err);
+    if (rc == 0)
+        rc = inline_inputs(s, r, err);
+    if (rc == 0)
+        rc = upload_files(s, r, &o, err);
+    if (rc == 0)
+        rc = job_client_submit(q->client, &o, s->id,
+                               c->entry ? c->entry->name : NULL, &share, err);
+    return rc;
 }
 
 /* --- waiting ------------------------------------------------------------- */
@@ -251,34 +250,34 @@ static int job_cell_outcome(const struct job_command *c,
                             const struct job_summary *s,
                             struct err *err)
 {
-    int code = s->code ? s->code : ERR_ABORTED;
+    int rc = s->code ? s->code : ERR_ABORTED;
     if (s->state == JOB_SUCCEEDED)
         return 0;
-    err_set(err, code, "%s", s->error ? s->error : "the job failed");
+    err_set(err, rc, "%s", s->error ? s->error : "the job failed");
     if (s->missing) /* The first hint stays. */
         hint_at_files(c, s->missing, err);
     if (s->hint)
         err_hint(err, "%s", s->hint);
     err_hint(err, "see: quarry job status %s", s->id);
-    return code;
+    return rc;
 }
 
 static int
 job_cell_finish(struct job_command *c, struct slice json, struct err *err)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
-    int code = job_summary_decode(json, s, err);
-    if (code == 0) {
+    int rc = job_summary_decode(json, s, err);
+    if (rc == 0) {
         struct mr_report *report = report_of(s);
-        code = job_cell_outcome(c, s, err);
+        rc = job_cell_outcome(c, s, err);
         progress_end(&c->progress);
         job_run_notes(report, err);
-        if (code == 0)
+        if (rc == 0)
             job_run_report(c, report);
         mr_report_free(report);
     }
     job_summaries_free(s, 1);
-    return code;
+    return rc;
 }
 
 static int job_cell_report_left(const char *id, struct err *err)
@@ -299,17 +298,17 @@ static int wait_for_end(struct job_command *c,
     for (;;) {
         struct buf reply = BUF_INIT;
         struct job_news n;
-        int code =
+        int rc =
             ask_about(q->client, JOB_WATCH, id, seen, WATCH_US, &reply, err);
-        if (code == 0)
-            code = job_news_get(buf_slice(&reply), &n, err);
-        if (code == 0 && n.ended)
-            code = job_cell_finish(c, n.summary, err);
-        else if (code == 0)
+        if (rc == 0)
+            rc = job_news_get(buf_slice(&reply), &n, err);
+        if (rc == 0 && n.ended)
+            rc = job_cell_finish(c, n.summary, err);
+        else if (rc == 0)
             job_run_progress(c, &n.progress);
         buf_close(&reply);
-        if (code || n.ended)
-            return code;
+        if (rc || n.ended)
+            return rc;
         seen = n.version;
         if (atomic_load(stop))
             return job_cell_report_left(id, err);
@@ -320,22 +319,22 @@ static int run_question(struct question *q, struct remote *r, struct err *err)
 {
     struct job_command *c = q->ctx;
     struct submission s = {.command = c, .id = mr_make_id(r->world)};
-    int code;
+    int rc;
     arena_init(&s.texts);
     progress_start(&c->progress, c->cli, "job");
-    code = job_cell_submit(&s, q, r, err);
+    rc = job_cell_submit(&s, q, r, err);
     fs_close(s.fs);
-    if (code == 0 && args_flag(c->args, "detach")) {
+    if (rc == 0 && args_flag(c->args, "detach")) {
         printf("%s\n", s.id);
         cli_remark(c->cli, "job %s runs; see: quarry job status %s", s.id,
                    s.id);
-    } else if (code == 0) {
-        code = wait_for_end(c, q, s.id, err);
+    } else if (rc == 0) {
+        rc = wait_for_end(c, q, s.id, err);
     }
     progress_end(&c->progress);
     arena_close(&s.texts);
     mem_free(s.id);
-    return code;
+    return rc;
 }
 
 int job_cell_run(struct job_command *c, struct err *err)
@@ -359,20 +358,19 @@ static int list_question(struct question *q, struct remote *r, struct err *err)
     struct job_texts t = {NULL, 0};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
-    int code;
+    int rc;
     (void)r;
     job_list_put(&ask, &body);
-    code =
-        job_client_call(q->client, JOB_LIST, buf_slice(&body), 0, &reply, err);
-    if (code == 0)
-        code = job_texts_get(buf_slice(&reply), &t, err);
+    rc = job_client_call(q->client, JOB_LIST, buf_slice(&body), 0, &reply, err);
+    if (rc == 0)
+        rc = job_texts_get(buf_slice(&reply), &t, err);
     l->jobs = mem_zalloc(t.count + 1, sizeof(*l->jobs));
-    for (size_t i = 0; i < t.count && code == 0; i++)
-        code = job_summary_decode(t.at[i], &l->jobs[l->count++], err);
+    for (size_t i = 0; i < t.count && rc == 0; i++)
+        rc = job_summary_decode(t.at[i], &l->jobs[l->count++], err);
     mem_free(t.at);
     buf_close(&body);
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int job_cell_list(struct cli *cli,
@@ -384,10 +382,10 @@ int job_cell_list(struct cli *cli,
 {
     struct list_question l = {.ended_max = ended_max};
     struct question q = {.fn = list_question, .ctx = &l};
-    int code = remote_run(cli, args, with_client, &q, err);
-    if (code) {
+    int rc = remote_run(cli, args, with_client, &q, err);
+    if (rc) {
         job_summaries_free(l.jobs, l.count);
-        return code;
+        return rc;
     }
     *jobs = l.jobs;
     *count = l.count;
@@ -404,16 +402,16 @@ static int get_question(struct question *q, struct remote *r, struct err *err)
     struct one_question *o = q->ctx;
     struct buf reply = BUF_INIT;
     struct job_news n;
-    int code = ask_about(q->client, JOB_WATCH, o->id, 0, 0, &reply, err);
+    int rc = ask_about(q->client, JOB_WATCH, o->id, 0, 0, &reply, err);
     (void)r;
-    if (code == 0)
-        code = job_news_get(buf_slice(&reply), &n, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = job_news_get(buf_slice(&reply), &n, err);
+    if (rc == 0) {
         o->job = mem_zalloc(1, sizeof(*o->job));
-        code = job_summary_decode(n.summary, o->job, err);
+        rc = job_summary_decode(n.summary, o->job, err);
     }
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int job_cell_get(struct cli *cli,
@@ -424,12 +422,12 @@ int job_cell_get(struct cli *cli,
 {
     struct one_question o = {.id = id};
     struct question q = {.fn = get_question, .ctx = &o};
-    int code = remote_run(cli, args, with_client, &q, err);
-    if (code)
+    int rc = remote_run(cli, args, with_client, &q, err);
+    if (rc)
         job_summaries_free(o.job, o.job ? 1 : 0);
     else
         *job = o.job;
-    return code;
+    return rc;
 }
 
 static int kill_question(struct question *q, struct remote *r, struct err *err)
@@ -479,15 +477,15 @@ workers_question(struct question *q, struct remote *r, struct err *err)
 {
     struct job_workers w = {NULL, 0};
     struct buf reply = BUF_INIT;
-    int code =
+    int rc =
         job_client_call(q->client, JOB_WORKERS, SLICE_EMPTY, 0, &reply, err);
-    if (code == 0)
-        code = job_workers_get(buf_slice(&reply), &w, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = job_workers_get(buf_slice(&reply), &w, err);
+    if (rc == 0)
         print_workers(r->cli, &w);
     mem_free(w.at);
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 int job_cell_workers(struct cli *cli, const struct args *args, struct err *err)

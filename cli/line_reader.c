@@ -70,7 +70,7 @@ int line_reader_next(struct line_reader *r,
             slice_sub(buf_slice(&r->buffer), r->at, r->buffer.len);
         struct slice fresh = slice_sub(rest, searched, rest.len);
         size_t n = searched + slice_find_byte(fresh, '\n');
-        int code;
+        int rc;
         if (n < rest.len || (r->end_of_file && rest.len > 0)) {
             *line = slice_sub(rest, 0, n);
             r->at += MIN_OF(n + 1, rest.len);
@@ -83,8 +83,8 @@ int line_reader_next(struct line_reader *r,
             return ERR_OK;
         }
         searched = rest.len;
-        code = line_reader_fill(r, err);
-        if (code)
-            return code;
+        rc = line_reader_fill(r, err);
+        if (rc)
+            return rc;
     }
 }

@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/supervisor.h"
 #include "cli/table_printer.h"
 
@@ -63,16 +63,16 @@ static int connect_cell(struct remote *r,
                                .security = r->security,
                                .on_event = on_event,
                                .ctx = ctx};
-    int code;
-    uint64_t us = timeout_us(r->args, err, &code);
+    int rc;
+    uint64_t us = timeout_us(r->args, err, &rc);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     set_deadline(r, us);
-    code = chubby_connect(r->world, &o, out, err);
-    if (code)
+    rc = chubby_connect(r->world, &o, out, err);
+    if (rc)
         remote_unreached(r, err);
-    return code;
+    return rc;
 }
 
 /* As remote_run(), which tries for as long as --timeout says. */
@@ -82,15 +82,15 @@ static int run_within(struct cli *cli,
                       void *ctx,
                       struct err *err)
 {
-    int code = 0;
-    uint64_t us = timeout_us(args, err, &code);
+    int rc = 0;
+    uint64_t us = timeout_us(args, err, &rc);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     cli->reach_us = args_value(args, "timeout") ? us : 0;
-    code = remote_run(cli, args, fn, ctx, err);
+    rc = remote_run(cli, args, fn, ctx, err);
     cli->reach_us = 0;
-    return code;
+    return rc;
 }
 
 /* Connect, open the first word, do @fn, close. */
@@ -103,17 +103,17 @@ with_node(struct remote *r,
     struct chubby *c;
     struct chubby_handle *h;
     const char *path = r->args->word_count ? r->args->words[0] : "/";
-    int code = connect_cell(r, NULL, NULL, &c, err);
+    int rc = connect_cell(r, NULL, NULL, &c, err);
 
-    if (code)
-        return code;
-    code = chubby_open(c, path, flags, NULL, &h, err);
-    if (!code) {
-        code = fn(r, h, err);
+    if (rc)
+        return rc;
+    rc = chubby_open(c, path, flags, NULL, &h, err);
+    if (!rc) {
+        rc = fn(r, h, err);
         chubby_close(h);
     }
     chubby_disconnect(c);
-    return code;
+    return rc;
 }
 
 /* --- ls ------------------------------------------------------------------ */
@@ -128,20 +128,20 @@ static int add_child(struct remote *r,
     struct chubby_handle *h;
     struct chubby_stat stat;
     struct buf whole = BUF_INIT;
-    int code;
+    int rc;
 
     (void)r;
     buf_printf(&whole, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
-    code = chubby_open(c, buf_cstr(&whole), CHUBBY_READ, NULL, &h, err);
+    rc = chubby_open(c, buf_cstr(&whole), CHUBBY_READ, NULL, &h, err);
     buf_close(&whole);
-    if (code == ERR_NOTFOUND)
+    if (rc == ERR_NOTFOUND)
         return 0; /* It went meanwhile. */
-    if (code)
-        return code;
-    code = chubby_get_stat(h, &stat, err);
+    if (rc)
+        return rc;
+    rc = chubby_get_stat(h, &stat, err);
     chubby_close(h);
-    if (code)
-        return code == ERR_NOTFOUND ? 0 : code;
+    if (rc)
+        return rc == ERR_NOTFOUND ? 0 : rc;
     sheet_addf(s, "%s%s", name, stat.is_directory ? "/" : "");
     sheet_add_u64(s, stat.contents_bytes);
     sheet_add_u64(s, stat.child_count);
@@ -164,23 +164,23 @@ static int lock_command_list(struct remote *r, struct err *err)
     char **names = NULL;
     size_t count = 0;
     size_t i;
-    int code = connect_cell(r, NULL, NULL, &c, err);
+    int rc = connect_cell(r, NULL, NULL, &c, err);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
-    if (!code)
-        code = chubby_list(h, &names, &count, err);
-    for (i = 0; i < count && !code; i++)
-        code = add_child(r, c, path, names[i], &s, err);
-    if (!code)
+    rc = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+    if (!rc)
+        rc = chubby_list(h, &names, &count, err);
+    for (i = 0; i < count && !rc; i++)
+        rc = add_child(r, c, path, names[i], &s, err);
+    if (!rc)
         sheet_print(&s, r->cli->format);
     chubby_names_free(names, count);
     chubby_close(h);
     chubby_disconnect(c);
     sheet_close(&s);
-    return code;
+    return rc;
 }
 
 static int run_ls(struct cli *cli, const struct args *args, struct err *err)
@@ -194,13 +194,13 @@ static int
 print_contents(struct remote *r, struct chubby_handle *h, struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code = chubby_read(h, &b, NULL, err);
+    int rc = chubby_read(h, &b, NULL, err);
 
     (void)r;
-    if (!code && fwrite(b.data, 1, b.len, stdout) < b.len)
-        code = err_set(err, ERR_IO, "standard output");
+    if (!rc && fwrite(b.data, 1, b.len, stdout) < b.len)
+        rc = err_set(err, ERR_IO, "standard output");
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 static int lock_command_cat(struct remote *r, struct err *err)
@@ -229,16 +229,16 @@ static int lock_command_put(struct remote *r, struct err *err)
 static int run_put(struct cli *cli, const struct args *args, struct err *err)
 {
     struct buf text = BUF_INIT;
-    int code = 0;
+    int rc = 0;
 
     if (args->word_count == 2)
         buf_append_str(&text, args->words[1]);
     else
-        code = cli_read_file("-", &text, err);
-    if (!code)
-        code = run_within(cli, args, lock_command_put, &text, err);
+        rc = cli_read_file("-", &text, err);
+    if (!rc)
+        rc = run_within(cli, args, lock_command_put, &text, err);
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 static int
@@ -354,21 +354,21 @@ static int run_command(struct remote *r,
         .world = r->world, .chubby = c, .expired = expired};
     char **argv = command_words(r->args);
     struct fiber *voucher;
-    int code;
+    int rc;
 
     setenv("QUARRY_SEQUENCER", sequencer, 1);
-    code = supervisor_start(&h.supervisor, argv, err);
-    if (!code) {
+    rc = supervisor_start(&h.supervisor, argv, err);
+    if (!rc) {
         voucher = fiber_start(loop_self(), "vouch", lock_command_vouch, &h);
         offload(wait_command, &h);
         fiber_cancel(voucher);
         fiber_join(voucher);
-        code = command_outcome(&h.end, argv[0], err);
+        rc = command_outcome(&h.end, argv[0], err);
     }
     for (char **word = argv; *word; word++)
         mem_free(*word);
     mem_free(argv);
-    return code;
+    return rc;
 }
 
 /* Until Ctrl-C, or the session is lost. */
@@ -394,10 +394,10 @@ static int hold_locked(struct remote *r,
                        struct err *err)
 {
     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
-    int code = chubby_sequencer(h, sequencer, err);
+    int rc = chubby_sequencer(h, sequencer, err);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     set_deadline(r, 0);
     if (r->args->word_count > 1)
         return run_command(r, c, expired, sequencer, err);
@@ -425,29 +425,28 @@ static int lock_command_hold(struct remote *r, struct err *err)
         args_flag(r->args, "shared") ? CHUBBY_SHARED : CHUBBY_EXCLUSIVE;
     struct chubby *c;
     struct chubby_handle *h = NULL;
-    int code = connect_cell(r, note_expiry, &expired, &c, err);
+    int rc = connect_cell(r, note_expiry, &expired, &c, err);
 
-    if (code)
-        return code;
-    code = chubby_open(c, r->args->words[0], CHUBBY_WRITE | CHUBBY_CREATE, &o,
-                       &h, err);
-    if (!code && !args_flag(r->args, "no-wait")) {
+    if (rc)
+        return rc;
+    rc = chubby_open(c, r->args->words[0], CHUBBY_WRITE | CHUBBY_CREATE, &o, &h,
+                     err);
+    if (!rc && !args_flag(r->args, "no-wait")) {
         if (!args_value(r->args, "timeout"))
             set_deadline(r, 0);
-        code = chubby_acquire(h, mode, err);
-        if (code == ERR_DEADLINE)
+        rc = chubby_acquire(h, mode, err);
+        if (rc == ERR_DEADLINE)
             err_hint(err, "another holds it still");
-    } else if (!code) {
-        code = chubby_try_acquire(h, mode, err);
+    } else if (!rc) {
+        rc = chubby_try_acquire(h, mode, err);
     }
-    if (!code)
-        code = hold_locked(r, c, h, &expired, err);
-    if (code ==
-        ERR_CLOSED) /* A server that does not answer is not waited for. */
+    if (!rc)
+        rc = hold_locked(r, c, h, &expired, err);
+    if (rc == ERR_CLOSED) /* A server that does not answer is not waited for. */
         set_deadline(r, GOODBYE_US);
     chubby_close(h);
     chubby_disconnect(c);
-    return code;
+    return rc;
 }
 
 static int run_hold(struct cli *cli, const struct args *args, struct err *err)
@@ -498,19 +497,19 @@ static int lock_command_watch(struct remote *r, struct err *err)
     struct watch w = {.remote = r};
     struct chubby *c;
     struct chubby_handle *h = NULL;
-    int code = connect_cell(r, print_event, &w, &c, err);
+    int rc = connect_cell(r, print_event, &w, &c, err);
 
-    if (code)
-        return code;
-    code = chubby_open(c, r->args->words[0], CHUBBY_READ, &o, &h, err);
+    if (rc)
+        return rc;
+    rc = chubby_open(c, r->args->words[0], CHUBBY_READ, &o, &h, err);
     set_deadline(r, 0);
     (void)interrupt_watch();
-    while (!code && !w.over && !interrupted())
+    while (!rc && !w.over && !interrupted())
         world_sleep_us(r->world, WATCH_TICK_US);
     interrupt_unwatch();
     chubby_close(h);
     chubby_disconnect(c);
-    return code;
+    return rc;
 }
 
 static int run_watch(struct cli *cli, const struct args *args, struct err *err)

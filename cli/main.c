@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/pager.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
 
@@ -244,9 +244,9 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
         cli->quiet = true;
     if (args_global(args, "wait")) {
         uint64_t seconds = 0;
-        int r = args_number(args, "wait", 0, WAIT_SECONDS_MAX, &seconds, err);
-        if (r)
-            return r;
+        int rc = args_number(args, "wait", 0, WAIT_SECONDS_MAX, &seconds, err);
+        if (rc)
+            return rc;
         cli->wait_us = seconds * 1000000;
     }
     if (args->command->own_format)
@@ -283,14 +283,14 @@ run_leading(struct cli *cli, int argc, const char *const *argv, struct err *err)
     static const struct command none = {
         .name = "", .arguments = "COMMAND", .words_max = 0};
     struct args args;
-    int r = args_parse(&none, argc, argv, &args, err);
-    if (r)
-        return r;
-    r = apply_globals(cli, &args, err);
-    if (!r && args_flag(&args, "help"))
+    int rc = args_parse(&none, argc, argv, &args, err);
+    if (rc)
+        return rc;
+    rc = apply_globals(cli, &args, err);
+    if (!rc && args_flag(&args, "help"))
         show_overview();
     args_close(&args);
-    return r;
+    return rc;
 }
 
 static int run_found(struct cli *cli,
@@ -300,20 +300,20 @@ static int run_found(struct cli *cli,
                      struct err *err)
 {
     struct args args;
-    int r = args_parse(c, argc, argv, &args, err);
-    if (r)
-        return r;
-    r = apply_globals(cli, &args, err);
-    if (!r && args_flag(&args, "help"))
+    int rc = args_parse(c, argc, argv, &args, err);
+    if (rc)
+        return rc;
+    rc = apply_globals(cli, &args, err);
+    if (!rc && args_flag(&args, "help"))
         show_command(c);
-    else if (!r)
-        r = c->run(cli, &args, err);
-    if (r == ERR_CORRUPT && err->detail == ERR_DETAIL_TABLE_FILE &&
+    else if (!rc)
+        rc = c->run(cli, &args, err);
+    if (rc == ERR_CORRUPT && err->detail == ERR_DETAIL_TABLE_FILE &&
         !remote_is_cluster(cli->target))
         err_hint(err, "quarry check tells what is damaged; rows before and "
                       "behind can still be read: --start, --end");
     args_close(&args);
-    return r;
+    return rc;
 }
 
 /* `quarry table --help`: the family's commands. */
@@ -333,7 +333,7 @@ int command_run(struct cli *cli,
     const struct command *c;
     int lead;
     int used;
-    int r;
+    int rc;
     /* A line with the program's name, pasted into the shell. */
     if (cli->in_shell && argc > 1 && strcmp(argv[0], "quarry") == 0) {
         argc--;
@@ -343,9 +343,9 @@ int command_run(struct cli *cli,
         (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0))
         argv = version;
     lead = leading_options(argc, argv);
-    r = lead ? run_leading(cli, lead, argv, err) : ERR_OK;
-    if (r)
-        return r;
+    rc = lead ? run_leading(cli, lead, argv, err) : ERR_OK;
+    if (rc)
+        return rc;
     argc -= lead;
     argv += lead;
     if (argc == 0 && lead > 0)
@@ -390,22 +390,22 @@ int main(int argc, char **argv)
     struct cli cli;
     struct err err = ERR_INIT;
     bool stopped;
-    int r;
+    int rc;
     attempts_command(argc, argv);
     descriptors_raise();
     choose_locale();
     cli_init(&cli);
-    r = command_run(&cli, argc - 1, (const char *const *)argv + 1, &err);
-    if (!r)
-        r = check_output(&err);
-    if (r)
+    rc = command_run(&cli, argc - 1, (const char *const *)argv + 1, &err);
+    if (!rc)
+        rc = check_output(&err);
+    if (rc)
         cli_report(&err);
-    stopped = r && interrupted();
+    stopped = rc && interrupted();
     cli_close(&cli);
     if (stopped) {
         /* The shell that runs a script must see why it ended. */
         interrupt_unwatch();
         raise(SIGINT);
     }
-    return exit_status(r);
+    return exit_status(rc);
 }

@@ -11,7 +11,7 @@
 #include "chubby-lite/server.h"
 #include "cli/cli.h"
 #include "cli/command.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/table_printer.h"
 
 #define ASK_US     UINT64_C(2000000)

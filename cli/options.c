@@ -10,7 +10,7 @@
 
 #include "base/core/panic.h"
 #include "cli/command.h"
-#include "cli/remote.h"
+#include "cli/remote_call.h"
 #include "cli/suggest.h"
 
 #define OPTION_NAME_BYTES_MAX 64
@@ -187,19 +187,19 @@ static int take_all(struct args *args, struct cursor *c, struct err *err)
 {
     while (c->next < c->argc) {
         const char *word = c->argv[c->next++];
-        int r = ERR_OK;
+        int rc = ERR_OK;
         if (strcmp(word, "--") == 0) {
             while (c->next < c->argc)
                 args->words[args->word_count++] = c->argv[c->next++];
         } else if (strncmp(word, "--", 2) == 0) {
-            r = take_long(args, c, word + 2, err);
+            rc = take_long(args, c, word + 2, err);
         } else if (is_option(word)) {
-            r = take_letters(args, c, word + 1, err);
+            rc = take_letters(args, c, word + 1, err);
         } else {
             args->words[args->word_count++] = word;
         }
-        if (r)
-            return r;
+        if (rc)
+            return rc;
     }
     return ERR_OK;
 }
@@ -226,18 +226,18 @@ int args_parse(const struct command *command,
     struct cursor c = {argc, argv, 0};
     /* A word gives at most one argument, but a group of letters several. */
     size_t most = 1;
-    int r;
+    int rc;
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
     *out = (struct args){.command = command};
     out->words = mem_zalloc((size_t)argc + 1, sizeof(*out->words));
     out->options = mem_zalloc(most, sizeof(*out->options));
-    r = take_all(out, &c, err);
-    if (!r)
-        r = check_words(out, err);
-    if (r)
+    rc = take_all(out, &c, err);
+    if (!rc)
+        rc = check_words(out, err);
+    if (rc)
         args_close(out);
-    return r;
+    return rc;
 }
 
 void args_close(struct args *args)

@@ -84,20 +84,20 @@ int output_file_open(struct output_file *f, const char *path, struct err *err)
 {
     struct stat st;
     bool there;
-    int r;
+    int rc;
     *f = (struct output_file){.out = stdout, .path = path};
     if (!path)
         return ERR_OK;
-    r = find_target(f, path, &st, &there, err);
-    if (!r && there && !S_ISREG(st.st_mode))
-        r = open_in_place(f, err);
-    else if (!r)
-        r = open_partial(f, there ? &st : NULL, err);
-    if (r) {
+    rc = find_target(f, path, &st, &there, err);
+    if (!rc && there && !S_ISREG(st.st_mode))
+        rc = open_in_place(f, err);
+    else if (!rc)
+        rc = open_partial(f, there ? &st : NULL, err);
+    if (rc) {
         buf_close(&f->target);
         buf_close(&f->partial);
     }
-    return r;
+    return rc;
 }
 
 int output_file_close(struct output_file *f, int code, struct err *err)

@@ -94,7 +94,7 @@ static int spawn_pager(const char *command, int in, pid_t *pid)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t usual;
-    int code;
+    int rc;
     sigemptyset(&usual);
     for (size_t i = 0; i < ARRAY_LEN(kept_signals); i++)
         sigaddset(&usual, kept_signals[i]);
@@ -103,11 +103,11 @@ static int spawn_pager(const char *command, int in, pid_t *pid)
     posix_spawnattr_setsigdefault(&attr, &usual);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    code = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
+    rc = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     mem_free(text);
-    return code;
+    return rc;
 }
 
 /* The pager may have been left: then nobody misses the rest. */

@@ -50,9 +50,9 @@ int policy_print_rights(struct quarry *q,
     struct slice rest, words[3];
     struct sheet s;
     bool any;
-    int r = quarry_acl_get(q, table, &list, &any, err);
-    if (r)
-        return r;
+    int rc = quarry_acl_get(q, table, &list, &any, err);
+    if (rc)
+        return rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     rest = buf_slice(&list);
     while (next_line(&rest, words))
@@ -90,9 +90,9 @@ int policy_print_quotas(struct quarry *q,
     struct quarry_quota quota;
     struct quarry_use use;
     struct sheet s;
-    int r = quarry_quota_get(q, table, &quota, &use, err);
-    if (r)
-        return r;
+    int rc = quarry_quota_get(q, table, &quota, &use, err);
+    if (rc)
+        return rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < QUOTA_COUNT; i++) {
         sheet_add_str(&s, quota_name(i));
@@ -132,13 +132,13 @@ int policy_print_rates(struct quarry *q,
     static const struct sheet_column columns[] = {
         {"principal", SHEET_TEXT}, {"ops", SHEET_TEXT}, {"bytes", SHEET_TEXT}};
     struct sheet s;
-    int r;
+    int rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    r = quarry_rates_get(q, principal, add_principal, &s, err);
-    if (!r)
+    rc = quarry_rates_get(q, principal, add_principal, &s, err);
+    if (!rc)
         sheet_print(&s, format);
     sheet_close(&s);
-    return r;
+    return rc;
 }
 
 static void put_rights_json(struct slice list, struct buf *out)
@@ -167,12 +167,12 @@ int policy_put_json(struct quarry *q,
     struct quarry_quota quota;
     struct buf list = BUF_INIT;
     bool any;
-    int r = quarry_acl_get(q, table, &list, &any, err);
-    if (r == ERR_UNSUPPORTED)
+    int rc = quarry_acl_get(q, table, &list, &any, err);
+    if (rc == ERR_UNSUPPORTED)
         return ERR_OK;
-    if (!r)
-        r = quarry_quota_get(q, table, &quota, NULL, err);
-    if (!r) {
+    if (!rc)
+        rc = quarry_quota_get(q, table, &quota, NULL, err);
+    if (!rc) {
         buf_append_str(out, ", \"rights\": ");
         if (any)
             put_rights_json(buf_slice(&list), out);
@@ -185,5 +185,5 @@ int policy_put_json(struct quarry *q,
         buf_append_byte(out, '}');
     }
     buf_close(&list);
-    return r;
+    return rc;
 }

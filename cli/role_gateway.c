@@ -64,7 +64,7 @@ static char *target_of(const struct role_env *env)
     return buf_take(&b);
 }
 
-/* --- on the gateway's loop ------------------------------------------------ */
+/* --- on the gateway's loop ----------------------------------------------- */
 
 static int open_once(struct gateway_host *h, struct err *err)
 {
@@ -136,8 +136,7 @@ static void run_stop(void *arg)
     h->quarry = NULL;
 }
 
-/* --- the role --------------------------------------------------------------
- */
+/* --- the role ------------------------------------------------------------ */
 
 static void gateway_role_stopping(void *role)
 {

@@ -6,7 +6,7 @@
 #include "base/rpc/roles.h"
 #include "bigtable/quarry.h"
 #include "bigtable/quarry_access.h"
-#include "cli/job.h"
+#include "cli/cmd_job.h"
 #include "cli/role.h"
 #include "cli/role_caps.h"
 #include "gfs-lite/gfs.h"
@@ -37,15 +37,15 @@ read_options(struct conf *c, struct job_master_options *o, struct err *err)
     uint64_t lease_us = 0;
     uint64_t running = 0;
     uint64_t history = 0;
-    int code = conf_get_duration(c, SECTION, "lease", &lease_us, err);
-    if (code == 0)
-        code = conf_get_u64(c, SECTION, "running", &running, err);
-    if (code == 0)
-        code = conf_get_u64(c, SECTION, "history", &history, err);
+    int rc = conf_get_duration(c, SECTION, "lease", &lease_us, err);
+    if (rc == 0)
+        rc = conf_get_u64(c, SECTION, "running", &running, err);
+    if (rc == 0)
+        rc = conf_get_u64(c, SECTION, "history", &history, err);
     o->lease_ms = (uint32_t)(lease_us / 1000);
     o->running_max = (uint32_t)running;
     o->history_max = (uint32_t)history;
-    return code;
+    return rc;
 }
 
 /* Administrators are those whom the list of the cluster names; while it cannot
@@ -107,9 +107,9 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                    .ctx = h,
                                    .is_driver = job_run_is_driver,
                                    .drive = job_run_drive};
-    int code = read_options(env->conf, &o, err);
-    if (code == 0)
-        code = role_caps_read(env, &o.caps, err);
+    int rc = read_options(env->conf, &o, err);
+    if (rc == 0)
+        rc = role_caps_read(env, &o.caps, err);
     h->roles = env->roles;
     o.roles = env->roles;
     if (cluster_roles_are_proved(env->roles))
@@ -121,17 +121,17 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
     h->memo = role_memo(env, "jobs");
     o.memo = h->memo;
     o.target = h->cell;
-    if (code == 0)
-        code = fs_gfs_open(env->world, &files, &h->fs, err);
+    if (rc == 0)
+        rc = fs_gfs_open(env->world, &files, &h->fs, err);
     o.fs = h->fs;
-    if (code == 0)
-        code = job_master_open(env->world, env->server, &o, &h->master, err);
-    if (code) {
+    if (rc == 0)
+        rc = job_master_open(env->world, env->server, &o, &h->master, err);
+    if (rc) {
         host_free(h);
         h = NULL;
     }
     *out = h;
-    return code;
+    return rc;
 }
 
 static int jobs_role_started(void *role, struct err *err)

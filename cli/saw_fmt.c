@@ -25,12 +25,12 @@ const struct option saw_fmt_options[] = {
 static int saw_fmt_replace(const char *path, struct slice text, struct err *err)
 {
     struct output_file f;
-    int r = output_file_open(&f, path, err);
-    if (r)
-        return r;
+    int rc = output_file_open(&f, path, err);
+    if (rc)
+        return rc;
     if (fwrite(text.data, 1, text.len, f.out) != text.len)
-        r = err_set_errno(err, errno, "%s", path);
-    return output_file_close(&f, r, err);
+        rc = err_set_errno(err, errno, "%s", path);
+    return output_file_close(&f, rc, err);
 }
 
 static int format_file(const struct args *args,
@@ -43,41 +43,41 @@ static int format_file(const struct args *args,
     struct buf text = BUF_INIT;
     struct buf diagnostics = BUF_INIT;
     bool same;
-    int r = cli_read_file(path, &source, err);
-    if (!r && saw_format(buf_slice(&source), path, &text, &diagnostics)) {
+    int rc = cli_read_file(path, &source, err);
+    if (!rc && saw_format(buf_slice(&source), path, &text, &diagnostics)) {
         fflush(stdout);
         fputs(buf_cstr(&diagnostics), stderr);
-        r = err_set(err, ERR_INVALID, "%s cannot be formatted", path);
+        rc = err_set(err, ERR_INVALID, "%s cannot be formatted", path);
         err_hint(err, "the errors are above");
     }
     same = slice_eq(buf_slice(&source), buf_slice(&text));
-    *changed += !r && !same;
-    if (!r && args_flag(args, "check") && !same)
+    *changed += !rc && !same;
+    if (!rc && args_flag(args, "check") && !same)
         puts(path);
-    else if (!r && args_flag(args, "write") && !standard && !same)
-        r = saw_fmt_replace(path, buf_slice(&text), err);
-    else if (!r && !args_flag(args, "check") &&
+    else if (!rc && args_flag(args, "write") && !standard && !same)
+        rc = saw_fmt_replace(path, buf_slice(&text), err);
+    else if (!rc && !args_flag(args, "check") &&
              (standard || !args_flag(args, "write")))
         fwrite(buf_slice(&text).data, 1, text.len, stdout);
     buf_close(&source);
     buf_close(&text);
     buf_close(&diagnostics);
-    return r;
+    return rc;
 }
 
 int saw_fmt_run(struct cli *cli, const struct args *args, struct err *err)
 {
     size_t changed = 0;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     (void)cli;
     if (args_flag(args, "check") && args_flag(args, "write"))
         return usage_error(args, err, "either --check or --write");
-    for (size_t i = 0; i < args->word_count && !r; i++)
-        r = format_file(args, args->words[i], &changed, err);
-    if (!r && changed > 0 && args_flag(args, "check")) {
-        r = err_set(err, ERR_INVALID, "%zu of %zu files would change", changed,
-                    args->word_count);
+    for (size_t i = 0; i < args->word_count && !rc; i++)
+        rc = format_file(args, args->words[i], &changed, err);
+    if (!rc && changed > 0 && args_flag(args, "check")) {
+        rc = err_set(err, ERR_INVALID, "%zu of %zu files would change", changed,
+                     args->word_count);
         err_hint(err, "quarry saw fmt --write changes them");
     }
-    return r;
+    return rc;
 }

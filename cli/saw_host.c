@@ -144,12 +144,12 @@ int saw_host_close(struct saw_host *h, struct err *err)
 {
     int r = ERR_OK;
     for (size_t i = 0; i < h->file_count; i++) {
-        int code = ERR_OK;
+        int rc = ERR_OK;
         if (fclose(h->files[i].file) != 0)
-            code = err_set_errno(r ? NULL : err, errno, "%s", h->files[i].path);
-        if (h->files[i].pid && !code)
-            code = saw_host_await(&h->files[i], r ? NULL : err);
-        r = r ? r : code;
+            rc = err_set_errno(r ? NULL : err, errno, "%s", h->files[i].path);
+        if (h->files[i].pid && !rc)
+            rc = saw_host_await(&h->files[i], r ? NULL : err);
+        r = r ? r : rc;
         mem_free(h->files[i].path);
     }
     h->file_count = 0;
@@ -165,14 +165,14 @@ read_include(void *ctx, const char *path, struct buf *text, struct err *err)
     const struct saw_host *h = ctx;
     const char *slash = h->program ? strrchr(h->program, '/') : NULL;
     struct buf beside = BUF_INIT;
-    int r = ERR_NOTFOUND;
+    int rc = ERR_NOTFOUND;
     if (path[0] != '/' && slash) {
         buf_append(&beside, h->program, (size_t)(slash - h->program) + 1);
         buf_append_str(&beside, path);
-        r = cli_read_file(buf_cstr(&beside), text, NULL);
+        rc = cli_read_file(buf_cstr(&beside), text, NULL);
     }
     buf_close(&beside);
-    return r ? cli_read_file(path, text, err) : ERR_OK;
+    return rc ? cli_read_file(path, text, err) : ERR_OK;
 }
 
 /* load(): any file the user may read; --restrict refuses it before. */
@@ -181,12 +181,12 @@ read_file(void *ctx, struct slice path, struct buf *out, struct err *err)
 {
     char *name = mem_strndup(path.data, path.len);
     struct err why = ERR_INIT;
-    int r = cli_read_file(name, out, &why);
+    int rc = cli_read_file(name, out, &why);
     (void)ctx;
-    if (r)
-        err_set(err, r, "can't open %s", why.text);
+    if (rc)
+        err_set(err, rc, "can't open %s", why.text);
     mem_free(name);
-    return r;
+    return rc;
 }
 
 static int64_t now_us(void *ctx)
@@ -223,17 +223,17 @@ int saw_host_compile(struct saw_host *h,
 {
     struct saw_compile_options opts = *o;
     struct buf diagnostics = BUF_INIT;
-    int r;
+    int rc;
     saw_host_compile_options(h, &opts);
-    r = saw_compile(&opts, source, name, out, &diagnostics);
+    rc = saw_compile(&opts, source, name, out, &diagnostics);
     fflush(stdout);
     fputs(buf_cstr(&diagnostics), stderr);
     buf_close(&diagnostics);
-    if (r) {
-        err_set(err, r, "%s does not compile", name);
+    if (rc) {
+        err_set(err, rc, "%s does not compile", name);
         err_hint(err, "the errors are above; the language: docs/language.md");
     }
-    return r;
+    return rc;
 }
 
 int saw_host_compile_args(struct saw_host *h,
@@ -255,7 +255,7 @@ int saw_host_compile_args(struct saw_host *h,
     const char *text = args_value(args, "expression");
     const char *name = args_value(args, "program");
     struct buf source = BUF_INIT;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     *words = 0;
     if (!text)
         text = args_value(args, "e");
@@ -270,11 +270,11 @@ int saw_host_compile_args(struct saw_host *h,
     if (text)
         buf_append_str(&source, text);
     else
-        r = cli_read_file(name, &source, err);
+        rc = cli_read_file(name, &source, err);
     h->program = name;
-    if (!r)
-        r = saw_host_compile(h, buf_slice(&source),
-                             name ? name : "<command line>", &opts, out, err);
+    if (!rc)
+        rc = saw_host_compile(h, buf_slice(&source),
+                              name ? name : "<command line>", &opts, out, err);
     buf_close(&source);
-    return r;
+    return rc;
 }

@@ -50,24 +50,24 @@ static const char help_text[] =
 static int saw_repl_load(struct saw_repl *r, struct slice path, struct err *err)
 {
     char *name = mem_strndup(path.data, path.len);
-    int code = saw_session_load(r->session, name, err);
+    int rc = saw_session_load(r->session, name, err);
     mem_free(name);
-    return code;
+    return rc;
 }
 
 static int saw_repl_explain(struct slice name, struct err *err)
 {
     struct buf text = BUF_INIT;
-    int code = ERR_OK;
+    int rc = ERR_OK;
     if (name.len == 0)
         fputs(help_text, stdout);
     else if (saw_explain(name, &text))
         fputs(buf_cstr(&text), stdout);
     else
-        code = err_set(err, ERR_NOTFOUND, "%.*s is not predeclared",
-                       SLICE_ARG(name));
+        rc = err_set(err, ERR_NOTFOUND, "%.*s is not predeclared",
+                     SLICE_ARG(name));
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 static int saw_repl_command(struct saw_repl *r,
@@ -121,7 +121,7 @@ int saw_repl_line(struct saw_repl *r,
 {
     struct slice trimmed = slice_trim(line);
     bool more = false;
-    int code;
+    int rc;
     if (r->pending.len == 0) {
         if (trimmed.len == 0)
             return ERR_OK;
@@ -134,9 +134,9 @@ int saw_repl_line(struct saw_repl *r,
     buf_append_slice(&r->pending, line);
     if (r->pending.data[r->pending.len - 1] != '\n')
         buf_append_byte(&r->pending, '\n');
-    code = saw_session_evaluate(r->session, buf_slice(&r->pending),
-                                trimmed.len == 0, &more, err);
+    rc = saw_session_evaluate(r->session, buf_slice(&r->pending),
+                              trimmed.len == 0, &more, err);
     if (!more)
         buf_clear(&r->pending);
-    return code;
+    return rc;
 }

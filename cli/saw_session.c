@@ -212,21 +212,21 @@ static int saw_session_compile(struct saw_session *r,
 {
     struct saw_compile_options o = r->compile;
     struct buf text = BUF_INIT;
-    int code;
+    int rc;
     o.read_include = read_include;
     o.ctx = r;
     program_text(r, form, basis, &text);
     if (form == FORM_TYPED) {
         struct buf type = BUF_INIT;
-        code = saw_type_of(&o, buf_slice(&text), "saw", &type, diagnostics);
-        if (!code)
+        rc = saw_type_of(&o, buf_slice(&text), "saw", &type, diagnostics);
+        if (!rc)
             puts(buf_cstr(&type));
         buf_close(&type);
     } else {
-        code = saw_compile(&o, buf_slice(&text), "saw", out, diagnostics);
+        rc = saw_compile(&o, buf_slice(&text), "saw", out, diagnostics);
     }
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 /* Print the errors; warnings are for programs that are finished. An error at
@@ -281,7 +281,7 @@ saw_session_run(struct saw_session *r, struct saw_program *p, struct err *err)
 {
     struct saw_run_options o = r->run_options;
     struct saw_run *run = NULL;
-    int code;
+    int rc;
     o.write = write_text;
     o.write_ctx = r;
     o.now_us = now_us;
@@ -290,15 +290,15 @@ saw_session_run(struct saw_session *r, struct saw_program *p, struct err *err)
     o.cancel = interrupt_watch();
     r->time_at = 0;
     r->marked = false;
-    code = saw_run_new(p, &o, &run, err);
-    if (!code)
-        code = saw_run_record(run, buf_slice(&r->record), SLICE_EMPTY, err);
+    rc = saw_run_new(p, &o, &run, err);
+    if (!rc)
+        rc = saw_run_record(run, buf_slice(&r->record), SLICE_EMPTY, err);
     fflush(stdout);
-    if (code) {
+    if (rc) {
         print_place(r, err);
         saw_run_free(run);
         saw_program_free(p);
-        return code;
+        return rc;
     }
     forget_run(r);
     r->program = p;
@@ -523,19 +523,19 @@ static int saw_session_evaluate_form(struct saw_session *r,
 {
     struct buf plain = BUF_INIT;
     struct buf closed = BUF_INIT;
-    int code = ERR_OK;
-    if (!try_shown(r, &code, err) &&
-        !try_form(r, FORM_STATEMENTS, &plain, &code, err) &&
-        !try_form(r, FORM_CLOSED, &closed, &code, err)) {
+    int rc = ERR_OK;
+    if (!try_shown(r, &rc, err) &&
+        !try_form(r, FORM_STATEMENTS, &plain, &rc, err) &&
+        !try_form(r, FORM_CLOSED, &closed, &rc, err)) {
         *more = !last && is_unfinished(&plain);
         if (!*more) {
             print_errors(lacks_semicolon(&plain) ? &closed : &plain);
-            code = err_set(err, ERR_INVALID, "the errors are above");
+            rc = err_set(err, ERR_INVALID, "the errors are above");
         }
     }
     buf_close(&plain);
     buf_close(&closed);
-    return code;
+    return rc;
 }
 
 int saw_session_evaluate(struct saw_session *r,
@@ -544,43 +544,43 @@ int saw_session_evaluate(struct saw_session *r,
                          bool *more,
                          struct err *err)
 {
-    int code;
+    int rc;
     begin_input(r, text);
-    code = saw_session_evaluate_form(r, last, more, err);
+    rc = saw_session_evaluate_form(r, last, more, err);
     if (*more)
         r->now.number--;
-    return code;
+    return rc;
 }
 
 int saw_session_load(struct saw_session *r, const char *path, struct err *err)
 {
     struct buf text = BUF_INIT;
     bool more = false;
-    int code = cli_read_file(path, &text, err);
-    if (!code) {
+    int rc = cli_read_file(path, &text, err);
+    if (!rc) {
         begin_input(r, buf_slice(&text));
         mem_free(r->now.declares); /* It may declare much. */
         r->now.declares = NULL;
-        code = saw_session_evaluate_form(r, true, &more, err);
+        rc = saw_session_evaluate_form(r, true, &more, err);
     }
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 int saw_session_type(struct saw_session *r, struct slice text, struct err *err)
 {
     struct buf diagnostics = BUF_INIT;
-    int code;
+    int rc;
     begin_input(r, without_semicolon(text));
-    code = saw_session_compile(r, FORM_TYPED, BASIS_ALL, NULL, &diagnostics);
-    if (code) {
+    rc = saw_session_compile(r, FORM_TYPED, BASIS_ALL, NULL, &diagnostics);
+    if (rc) {
         print_errors(&diagnostics);
-        code = err_set(err, code, "this is no expression");
+        rc = err_set(err, rc, "this is no expression");
         if (diagnostics.len > 0)
-            err_set(err, code, "the errors are above");
+            err_set(err, rc, "the errors are above");
     }
     buf_close(&diagnostics);
-    return code;
+    return rc;
 }
 
 void saw_session_print_tables(struct saw_session *r)

@@ -149,15 +149,15 @@ static int parse_numbers(struct cli *cli,
                          struct err *err)
 {
     uint64_t versions = 0;
-    int r = args_number(args, "versions", 1, UINT32_MAX, &versions, err);
-    if (!r)
-        r = args_number(args, "limit", 1, UINT64_MAX, &o->row_limit, err);
-    if (!r)
-        r = parse_time(cli, args, "since", &o->time_min_us, err);
-    if (!r)
-        r = parse_time(cli, args, "until", &o->time_max_us, err);
+    int rc = args_number(args, "versions", 1, UINT32_MAX, &versions, err);
+    if (!rc)
+        rc = args_number(args, "limit", 1, UINT64_MAX, &o->row_limit, err);
+    if (!rc)
+        rc = parse_time(cli, args, "since", &o->time_min_us, err);
+    if (!rc)
+        rc = parse_time(cli, args, "until", &o->time_max_us, err);
     o->versions = (uint32_t)versions;
-    return r;
+    return rc;
 }
 
 static int parse_sample(const struct args *args,
@@ -185,9 +185,9 @@ parse_filter(const struct args *args, struct scan_args *spec, struct err *err)
     const char *rows = args_value(args, "row-regex");
     const char *values = args_value(args, "value");
     size_t n = 0;
-    int r = parse_sample(args, parts, &n, err);
-    if (r)
-        return r;
+    int rc = parse_sample(args, parts, &n, err);
+    if (rc)
+        return rc;
     if (rows)
         parts[n++] = quarry_filter_row_regex(slice_str(rows));
     if (values)
@@ -209,18 +209,18 @@ parse_program(const struct args *args, struct scan_args *spec, struct err *err)
 {
     const char *file = args_value(args, "saw");
     const char *text = args_value(args, "saw-text");
-    int r = ERR_OK;
+    int rc = ERR_OK;
     if (file && text)
         return usage_error(args, err, "either --saw or --saw-text");
     if (file)
-        r = cli_read_file(file, &spec->program, err);
+        rc = cli_read_file(file, &spec->program, err);
     else if (text)
         buf_append_str(&spec->program, text);
-    if (!r && (file || text)) {
+    if (!rc && (file || text)) {
         spec->options.program = buf_cstr(&spec->program);
         spec->options.program_len = spec->program.len;
     }
-    return r;
+    return rc;
 }
 
 int scan_args_parse(struct cli *cli,
@@ -228,20 +228,20 @@ int scan_args_parse(struct cli *cli,
                     struct scan_args *out,
                     struct err *err)
 {
-    int r;
+    int rc;
     memset(out, 0, sizeof(*out));
     arena_init(&out->arena);
     parse_ranges(args, out);
     parse_rows(args, out);
     parse_names(args, out);
-    r = parse_numbers(cli, args, &out->options, err);
-    if (!r)
-        r = parse_filter(args, out, err);
-    if (!r)
-        r = parse_program(args, out, err);
-    if (r)
+    rc = parse_numbers(cli, args, &out->options, err);
+    if (!rc)
+        rc = parse_filter(args, out, err);
+    if (!rc)
+        rc = parse_program(args, out, err);
+    if (rc)
         scan_args_close(out);
-    return r;
+    return rc;
 }
 
 void scan_args_close(struct scan_args *spec)
@@ -281,17 +281,17 @@ int scan_args_columns(struct scan_args *spec,
 {
     struct quarry_filter **parts;
     struct quarry_filter *chain[2];
-    int r = ERR_OK;
+    int rc = ERR_OK;
     size_t n = 0;
     if (count == 0)
         return ERR_OK;
     parts = mem_zalloc(count, sizeof(struct quarry_filter *));
-    for (; n < count && !r; n++) {
+    for (; n < count && !rc; n++) {
         parts[n] = column_filter(columns[n], err);
         if (!parts[n])
-            r = ERR_INVALID;
+            rc = ERR_INVALID;
     }
-    if (r) {
+    if (rc) {
         for (size_t i = 0; i < n; i++)
             quarry_filter_free(parts[i]);
     } else {
@@ -302,5 +302,5 @@ int scan_args_columns(struct scan_args *spec,
         spec->options.filter = spec->filter;
     }
     mem_free(parts);
-    return r;
+    return rc;
 }

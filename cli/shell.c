@@ -45,10 +45,10 @@ static void enter_saw(struct shell *s)
 static int run_saw_line(struct shell *s, struct slice line, struct err *err)
 {
     bool leave = false;
-    int r = saw_repl_line(s->saw, line, &leave, err);
+    int rc = saw_repl_line(s->saw, line, &leave, err);
     s->in_saw = !leave;
     fflush(stdout);
-    return r;
+    return rc;
 }
 
 /* Run one line. *@leave is set by exit and quit. */
@@ -58,28 +58,28 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
     struct word_list words;
     enum cli_format format = s->cli->format;
     bool quiet = s->cli->quiet;
-    int r;
+    int rc;
     if (s->in_saw)
         return run_saw_line(s, line, err);
-    r = words_split(line, &words, err);
-    if (r)
-        return r;
+    rc = words_split(line, &words, err);
+    if (rc)
+        return rc;
     if (words.count > 0) {
         const char *first = words.words[0];
         *leave = strcmp(first, "exit") == 0 || strcmp(first, "quit") == 0;
         if (strcmp(first, "shell") == 0)
-            r = err_set(err, ERR_USAGE, "this is the shell already");
+            rc = err_set(err, ERR_USAGE, "this is the shell already");
         else if (strcmp(first, "saw") == 0 && words.count == 1)
             enter_saw(s);
         else if (!*leave)
-            r = command_run(s->cli, (int)words.count, words.words, err);
+            rc = command_run(s->cli, (int)words.count, words.words, err);
     }
     /* Options of a line hold for that line. */
     s->cli->format = format;
     s->cli->quiet = quiet;
     words_free(&words);
     fflush(stdout);
-    return r;
+    return rc;
 }
 
 /* --- at a terminal ------------------------------------------------------- */
@@ -234,25 +234,25 @@ static int run_script(struct shell *s, struct err *err)
     struct slice line;
     bool more = true;
     bool leave = false;
-    int r = line_reader_open(&reader, "-", err);
-    if (r)
-        return r;
-    while (!leave && !(r = line_reader_next(&reader, &line, &more, err)) &&
+    int rc = line_reader_open(&reader, "-", err);
+    if (rc)
+        return rc;
+    while (!leave && !(rc = line_reader_next(&reader, &line, &more, err)) &&
            more) {
-        r = run_line(s, line, &leave, err);
-        if (r) {
+        rc = run_line(s, line, &leave, err);
+        if (rc) {
             err_wrap(err, "line %llu", (unsigned long long)reader.line_count);
             break;
         }
     }
     line_reader_close(&reader);
-    return r;
+    return rc;
 }
 
 static int run_shell(struct cli *cli, const struct args *args, struct err *err)
 {
     struct shell s = {.cli = cli};
-    int r = ERR_OK;
+    int rc = ERR_OK;
     (void)args;
     cli->in_shell = true;
     completion_init(&s.completion);
@@ -265,13 +265,13 @@ static int run_shell(struct cli *cli, const struct args *args, struct err *err)
                    cli->target);
         run_terminal(&s);
     } else {
-        r = run_script(&s, err);
+        rc = run_script(&s, err);
     }
     edit_close(&s);
     saw_repl_free(s.saw);
     completion_close(&s.completion);
     cli->in_shell = false;
-    return r;
+    return rc;
 }
 
 const struct command shell_commands[] = {

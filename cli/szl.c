@@ -67,13 +67,13 @@ static int szl_record(struct szl *s, struct slice line, struct err *err)
 
 static int szl_records(struct szl *s, struct slice line, struct err *err)
 {
-    int r = ERR_OK;
+    int rc = ERR_OK;
     do {
         size_t n = MIN_OF(line.len, (size_t)LINE_BYTES_MAX);
-        r = szl_record(s, slice_sub(line, 0, n), err);
+        rc = szl_record(s, slice_sub(line, 0, n), err);
         line = slice_sub(line, n, line.len);
-    } while (!r && line.len > 0);
-    return r;
+    } while (!rc && line.len > 0);
+    return rc;
 }
 
 static int szl_file(struct szl *s, const char *path, struct err *err)
@@ -81,17 +81,17 @@ static int szl_file(struct szl *s, const char *path, struct err *err)
     struct line_reader reader;
     struct slice line;
     bool more = true;
-    int r = line_reader_open(&reader, path, err);
-    if (r)
-        return r;
+    int rc = line_reader_open(&reader, path, err);
+    if (rc)
+        return rc;
     s->number = 0;
-    while (!(r = line_reader_next(&reader, &line, &more, err)) && more) {
-        r = szl_records(s, line, err);
-        if (r)
+    while (!(rc = line_reader_next(&reader, &line, &more, err)) && more) {
+        rc = szl_records(s, line, err);
+        if (rc)
             break;
     }
     line_reader_close(&reader);
-    return r;
+    return rc;
 }
 
 static int
@@ -114,14 +114,14 @@ szl_numbers(struct szl *s, struct saw_run_options *o, struct err *err)
 /* As that interpreter: without a file, one run on an empty record. */
 static int run_records(struct szl *s, size_t at, struct err *err)
 {
-    int r = ERR_OK;
+    int rc = ERR_OK;
     if (at >= s->args->word_count)
-        r = saw_run_record(s->run, SLICE_EMPTY, SLICE_EMPTY, err);
-    for (; at < s->args->word_count && !r; at++)
-        r = szl_file(s, s->args->words[at], err);
-    if (!r)
-        r = saw_results_print(s->run, FORMAT_TEXT, false, err);
-    return r;
+        rc = saw_run_record(s->run, SLICE_EMPTY, SLICE_EMPTY, err);
+    for (; at < s->args->word_count && !rc; at++)
+        rc = szl_file(s, s->args->words[at], err);
+    if (!rc)
+        rc = saw_results_print(s->run, FORMAT_TEXT, false, err);
+    return rc;
 }
 
 static int szl_execute(struct szl *s,
@@ -133,18 +133,18 @@ static int szl_execute(struct szl *s,
     struct saw_run_options o = {.table_output =
                                     args_value(s->args, "table-output"),
                                 .depth_max = DEPTH_MAX};
-    int r = szl_numbers(s, &o, err);
-    if (r)
-        return r;
+    int rc = szl_numbers(s, &o, err);
+    if (rc)
+        return rc;
     if (!o.table_output)
         o.table_output = "";
     saw_host_run_options(h, &o);
     o.cancel = interrupt_watch();
-    r = saw_run_new(p, &o, &s->run, err);
-    if (!r)
-        r = run_records(s, words, err);
+    rc = saw_run_new(p, &o, &s->run, err);
+    if (!rc)
+        rc = run_records(s, words, err);
     saw_run_free(s->run);
-    return r;
+    return rc;
 }
 
 static void print_program(const struct args *args, const struct saw_program *p)
@@ -175,16 +175,16 @@ int szl_run(struct cli *cli, const struct args *args, struct err *err)
     struct saw_program *p = NULL;
     size_t words;
     int closed;
-    int r;
+    int rc;
     if (args_flag(args, "explain"))
         return szl_explain(args_value(args, "explain"), err);
-    r = saw_host_compile_args(&host, args, &p, &words, err);
-    if (r)
-        return r;
+    rc = saw_host_compile_args(&host, args, &p, &words, err);
+    if (rc)
+        return rc;
     print_program(args, p);
     if (!args_flag(args, "noexecute"))
-        r = szl_execute(&s, &host, p, words, err);
+        rc = szl_execute(&s, &host, p, words, err);
     saw_program_free(p);
-    closed = saw_host_close(&host, r ? NULL : err);
-    return r ? r : closed;
+    closed = saw_host_close(&host, rc ? NULL : err);
+    return rc ? rc : closed;
 }

@@ -85,11 +85,11 @@ static int visit_table(struct quarry *q,
     struct quarry_table_info *info;
     struct quarry_table *t;
     struct buf server = BUF_INIT;
-    int r = quarry_table_open(q, name, &t, err);
-    if (r)
-        return r;
-    r = quarry_table_describe(q, name, &info, err);
-    for (size_t i = 0; !r && i < info->tablet_count; i++) {
+    int rc = quarry_table_open(q, name, &t, err);
+    if (rc)
+        return rc;
+    rc = quarry_table_describe(q, name, &info, err);
+    for (size_t i = 0; !rc && i < info->tablet_count; i++) {
         const struct quarry_tablet_info *tablet = &info->tablets[i];
         find_server(t, tablet->start, &server);
         table_tablets_hold(holder_of(h, buf_cstr(&server)), tablet);
@@ -103,11 +103,11 @@ static int visit_table(struct quarry *q,
         sheet_add(s, tablet->start);
         sheet_add(s, tablet->end);
     }
-    if (!r)
+    if (!rc)
         quarry_table_info_free(info);
     quarry_table_close(t);
     buf_close(&server);
-    return r;
+    return rc;
 }
 
 static int by_server(const void *a, const void *b)
@@ -126,7 +126,7 @@ static int print_holders(struct cli *cli,
         {"bytes", SHEET_BYTES},         {"reads_per_s", SHEET_NUMBER},
         {"writes_per_s", SHEET_NUMBER}, {"bytes_per_s", SHEET_BYTES}};
     struct sheet s;
-    int r;
+    int rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     if (h->count)
         qsort(h->at, h->count, sizeof(*h->at), by_server);
@@ -136,27 +136,27 @@ static int print_holders(struct cli *cli,
         sheet_add_u64(&s, h->at[i].bytes);
         add_rates(&s, h->at[i].reads, h->at[i].writes, h->at[i].traffic);
     }
-    r = sheet_sort(&s, args, err);
-    if (!r)
+    rc = sheet_sort(&s, args, err);
+    if (!rc)
         sheet_print(&s, cli->format);
     sheet_close(&s);
-    return r;
+    return rc;
 }
 
 static int all_tables(struct quarry *q, struct holders *h, struct err *err)
 {
     char **names;
     size_t count;
-    int r = quarry_table_list(q, &names, &count, err);
-    if (r)
-        return r;
-    for (size_t i = 0; i < count && !r; i++) {
-        r = visit_table(q, names[i], NULL, h, err);
-        if (r == ERR_NOTFOUND) /* Dropped meanwhile. */
-            r = 0;
+    int rc = quarry_table_list(q, &names, &count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count && !rc; i++) {
+        rc = visit_table(q, names[i], NULL, h, err);
+        if (rc == ERR_NOTFOUND) /* Dropped meanwhile. */
+            rc = 0;
     }
     quarry_names_free(names, count);
-    return r;
+    return rc;
 }
 
 static int one_table(struct cli *cli,
@@ -171,35 +171,35 @@ static int one_table(struct cli *cli,
         {"writes_per_s", SHEET_NUMBER}, {"bytes_per_s", SHEET_BYTES},
         {"start", SHEET_TEXT},          {"end", SHEET_TEXT}};
     struct sheet s;
-    int r;
+    int rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    r = visit_table(q, args->words[0], &s, h, err);
-    if (r)
+    rc = visit_table(q, args->words[0], &s, h, err);
+    if (rc)
         cli_hint_table(cli, args->words[0], err);
     else
-        r = sheet_sort(&s, args, err);
-    if (!r)
+        rc = sheet_sort(&s, args, err);
+    if (!rc)
         sheet_print(&s, cli->format);
     sheet_close(&s);
-    return r;
+    return rc;
 }
 
 int table_tablets_run(struct cli *cli, const struct args *args, struct err *err)
 {
     struct holders h = {NULL, 0};
     struct quarry *q;
-    int r = cli_store(cli, CLI_READ, &q, err);
-    if (r)
-        return r;
+    int rc = cli_store(cli, CLI_READ, &q, err);
+    if (rc)
+        return rc;
     if (args->word_count > 0) {
-        r = one_table(cli, q, args, &h, err);
+        rc = one_table(cli, q, args, &h, err);
     } else {
-        r = all_tables(q, &h, err);
-        if (!r)
-            r = print_holders(cli, args, &h, err);
+        rc = all_tables(q, &h, err);
+        if (!rc)
+            rc = print_holders(cli, args, &h, err);
     }
     for (size_t i = 0; i < h.count; i++)
         mem_free(h.at[i].server);
     mem_free(h.at);
-    return r;
+    return rc;
 }

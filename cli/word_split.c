@@ -38,9 +38,9 @@ take_word(struct slice line, size_t *at, struct buf *word, struct err *err)
     while (*at < line.len && !is_blank(line.data[*at])) {
         char c = line.data[*at];
         if (c == '"' || c == '\'') {
-            int r = take_quoted(line, at, word, err);
-            if (r)
-                return r;
+            int rc = take_quoted(line, at, word, err);
+            if (rc)
+                return rc;
             continue;
         }
         if (c == '\\' && *at + 1 < line.len &&
@@ -64,22 +64,22 @@ int words_split(struct slice line, struct word_list *out, struct err *err)
 {
     struct buf word = BUF_INIT;
     size_t at = 0;
-    int r = ERR_OK;
+    int rc = ERR_OK;
     *out = (struct word_list){NULL, 0};
     for (;;) {
         while (at < line.len && is_blank(line.data[at]))
             at++;
         if (at >= line.len || line.data[at] == '#')
             break;
-        r = take_word(line, &at, &word, err);
-        if (r)
+        rc = take_word(line, &at, &word, err);
+        if (rc)
             break;
         add_word(out, &word);
     }
     buf_close(&word);
-    if (r)
+    if (rc)
         words_free(out);
-    return r;
+    return rc;
 }
 
 void words_free(struct word_list *list)

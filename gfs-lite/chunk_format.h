@@ -39,7 +39,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "gfs-lite/command.h"
+#include "gfs-lite/namenode_command.h"
 
 /* The magic of the file. */
 #define CHUNK_MAGIC "QRCHUNK1"

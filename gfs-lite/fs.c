@@ -49,7 +49,7 @@ struct world *fs_world(struct fs *fs)
     return fs->world;
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 int fs_create(struct fs *fs,
               const char *path,
@@ -140,7 +140,7 @@ int fs_replace(struct fs *fs,
     return rc;
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 int fs_open(struct fs *fs,
             const char *path,
@@ -240,7 +240,7 @@ size_t fs_locality(struct fs_reader *r,
     return r->fs->ops->locality(r, offset, len, machines, machines_max);
 }
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 int fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {

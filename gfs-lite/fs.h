@@ -33,7 +33,7 @@ struct world;
 /* Longest path below the root, in bytes. */
 #define FS_PATH_BYTES_MAX 1024
 
-/* --- file systems ------------------------------------------------------ */
+/* --- file systems -------------------------------------------------------- */
 
 /* A file system over the directory @root of @w, made if missing. @w is
  * borrowed. *@out is owned. Errors: ERR_DENIED, ERR_INVALID (not a directory).
@@ -67,7 +67,7 @@ MUST_CHECK int fs_open_keyring(struct fs *fs,
                                bool create,
                                struct err *err);
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 enum fs_write_mode {
     FS_WRITE_STREAM, /* Large sequential output: direct I/O through recycled
@@ -130,7 +130,7 @@ void fs_writer_close(struct fs_writer *w);
 MUST_CHECK int
 fs_recover(struct fs *fs, const char *path, uint64_t *length, struct err *err);
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Open a file to read; its size is that at the time of open. *@out is owned.
  * Parks. Errors: ERR_NOTFOUND, ERR_INVALID, ERR_DENIED. */
@@ -168,7 +168,7 @@ MUST_CHECK int fs_read_scan_at(struct fs_reader *r,
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
 void fs_reader_close(struct fs_reader *r); /* NULL is allowed. */
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 struct fs_info {
     bool is_directory;

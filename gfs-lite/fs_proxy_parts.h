@@ -70,8 +70,7 @@ fs_proxy__ask(struct fs_proxy *l, struct cursor *in, struct err *err);
 MUST_CHECK int
 fs_proxy__ask_only(struct fs_proxy *l, struct cursor *in, struct err *err);
 
-/* --- fs_proxy_reader.c: functions of fs_ops
- * ----------------------------------- */
+/* --- fs_proxy_reader.c: functions of fs_ops ------------------------------ */
 
 MUST_CHECK int fs_proxy__open(struct fs *fs,
                               const char *path,

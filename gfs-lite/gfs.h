@@ -16,7 +16,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "gfs-lite/fs.h"
-#include "gfs-lite/wire.h"
+#include "gfs-lite/gfs_wire.h"
 
 struct arena;
 struct rpc_security;
@@ -73,7 +73,7 @@ MUST_CHECK int fs_gfs_open(struct world *w,
 /* Is it the cluster's? */
 bool fs_is_gfs(const struct fs *fs);
 
-/* --- beyond fs.h; PRE: fs_is_gfs(fs) ----------------------------------- */
+/* --- beyond fs.h; PRE: fs_is_gfs(fs) ------------------------------------- */
 
 /* Open a writer that appends to the closed file @path. *@out is owned. Errors:
  * ERR_NOTFOUND, ERR_BUSY (it is open), ERR_INVALID. */
@@ -177,7 +177,7 @@ MUST_CHECK int gfs_set_server_state(struct fs *fs,
                                     enum gfs_server_state state,
                                     struct err *err);
 
-/* --- figures ----------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------- */
 
 struct gfs_client_stats {
     uint64_t local_reads;  /* Through descriptors of this machine, */

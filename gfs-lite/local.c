@@ -22,7 +22,7 @@ struct local_lock {
     struct file_lock *lock;
 };
 
-/* --- paths ------------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------- */
 
 int local_path(struct local_fs *fs,
                const char *path,
@@ -50,7 +50,7 @@ char *local_parent(const char *path)
     return mem_strndup(path, slash ? (size_t)(slash - path) : 0);
 }
 
-/* --- the file system --------------------------------------------------- */
+/* --- the file system ----------------------------------------------------- */
 
 static void local_close(struct fs *base)
 {
@@ -99,7 +99,7 @@ void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b)
     mem_free(b);
 }
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static bool is_kept(struct local_fs *fs, const char *directory)
 {
@@ -314,7 +314,7 @@ static int local_list(struct fs *fs,
     return rc;
 }
 
-/* --- locks ------------------------------------------------------------- */
+/* --- locks --------------------------------------------------------------- */
 
 static int local_lock(struct fs *fs,
                       const char *path,
@@ -346,7 +346,7 @@ static void local_unlock(struct fs_lock *base)
     mem_free(l);
 }
 
-/* --- the table --------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------- */
 
 static const struct fs_ops local_ops = {
     .close = local_close,

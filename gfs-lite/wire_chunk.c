@@ -7,7 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/coding.h"
-#include "gfs-lite/wire.h"
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/wire_codec.h"
 
 #define CALL_FIELDS       8
@@ -41,7 +41,7 @@ static size_t get_texts(struct codec_reader *r, struct slice *texts)
     return count;
 }
 
-/* --- calls ------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 void chunk_call_put(const struct chunk_call *c, struct buf *out)
 {
@@ -111,8 +111,7 @@ int chunk_answer_get(struct slice in, struct chunk_answer *a, struct err *err)
     return message_end(&m, "answer about a chunk", err);
 }
 
-/* --- reports
- * --------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------- */
 
 void gfs_replica_put(const struct gfs_replica *r, struct buf *out)
 {
@@ -178,8 +177,7 @@ int gfs_heartbeat_get(struct slice in, struct gfs_heartbeat *h, struct err *err)
     return message_end(&m, "heartbeat of the file system", err);
 }
 
-/* --- orders
- * ----------------------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
 static void put_order(const struct gfs_order *o, struct buf *out)
 {

@@ -1,12 +1,12 @@
 /* Fields that several messages of the file system share, beyond
- * base/rpc/message.h. Private to wire_*.c and command.c.
+ * base/rpc/rpc_message.h. Private to wire_*.c and command.c.
  */
 #ifndef GFS_LITE_WIRE_CODEC_H
 #define GFS_LITE_WIRE_CODEC_H
 
 #include "base/core/err.h"
-#include "base/rpc/message.h"
-#include "gfs-lite/command.h"
+#include "base/rpc/rpc_message.h"
+#include "gfs-lite/namenode_command.h"
 
 /* A set of server numbers. More than GFS_REPLICAS_MAX make the reader fail. */
 void wire_put_servers(const struct gfs_server_set *s, struct buf *out);

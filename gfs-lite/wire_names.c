@@ -3,7 +3,7 @@
  */
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "gfs-lite/wire.h"
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/wire_codec.h"
 
 #define QUERY_FIELDS         6
@@ -48,8 +48,7 @@ int gfs_query_get(struct slice in, struct gfs_query *q, struct err *err)
     return message_end(&m, "query of the file system", err);
 }
 
-/* --- names
- * ----------------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static void put_stat(const struct gfs_stat *s, struct buf *out)
 {
@@ -197,8 +196,7 @@ int gfs_path_grants_get(struct slice in,
     return message_end(&m, "grants of the file system", err);
 }
 
-/* --- layouts
- * --------------------------------------------------------------------- */
+/* --- layouts ------------------------------------------------------------- */
 
 static void put_chunk(const struct gfs_chunk *c, struct buf *out)
 {
@@ -310,8 +308,7 @@ int gfs_recovery_get(struct slice in, struct gfs_recovery *r, struct err *err)
     return message_end(&m, "recovery of the file system", err);
 }
 
-/* --- state
- * -------------------------------------------------------------------------- */
+/* --- state --------------------------------------------------------------- */
 
 static void put_server_status(const struct gfs_server_status *s,
                               struct buf *out)

@@ -27,12 +27,12 @@ static int inverted_index_setup(struct mr_task *t, struct err *err)
 {
     struct index *x = mem_zalloc(1, sizeof(*x));
     int64_t min = 1;
-    int code = mr_param_i64(t, "min_length", 1, 64, &min, err);
+    int rc = mr_param_i64(t, "min_length", 1, 64, &min, err);
     x->task = t;
     x->pages = page_reader_new();
     x->word_bytes_min = (size_t)min;
     mr_set_state(t, x);
-    return code;
+    return rc;
 }
 
 static void inverted_index_teardown(struct mr_task *t)

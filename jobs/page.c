@@ -5,10 +5,10 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
+#include "mapreduce/warc/archive_reader.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/charset.h"
-#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/links.h"
-#include "mapreduce/warc/reader.h"
 #include "mapreduce/warc/url.h"
 
 /* A longer body is cut: no page has as much text. */

@@ -158,15 +158,15 @@ static int round_setup(struct mr_task *t, struct err *err)
     int64_t nodes = 1;
     int64_t dangling = 0;
     int64_t ppm = 0;
-    int code = mr_param_i64(t, "nodes", 1, INT64_MAX, &nodes, err);
+    int rc = mr_param_i64(t, "nodes", 1, INT64_MAX, &nodes, err);
     mr_set_state(t, r);
-    if (code == 0)
-        code = mr_param_i64(t, "dangling", 0, INT64_MAX, &dangling, err);
-    if (code == 0)
-        code = mr_param_i64(t, "damping_ppm", 0, 1000000, &ppm, err);
+    if (rc == 0)
+        rc = mr_param_i64(t, "dangling", 0, INT64_MAX, &dangling, err);
+    if (rc == 0)
+        rc = mr_param_i64(t, "damping_ppm", 0, 1000000, &ppm, err);
     *r = (struct page_rank_round){(uint64_t)nodes, (uint64_t)dangling,
                                   (uint32_t)ppm};
-    return code;
+    return rc;
 }
 
 static void round_teardown(struct mr_task *t)
@@ -334,10 +334,10 @@ static int result_reduce(struct mr_task *t,
     char text[400];
     size_t n = (size_t)snprintf(text, sizeof(text), "%.12f",
                                 (double)rank / (double)PAGE_RANK_TOTAL);
-    int code = mr_param_i64(t, "limit", 0, INT64_MAX, &limit, err);
+    int rc = mr_param_i64(t, "limit", 0, INT64_MAX, &limit, err);
     (void)values;
-    if (code || (limit > 0 && *written >= limit))
-        return code;
+    if (rc || (limit > 0 && *written >= limit))
+        return rc;
     ++*written;
     if (mr_output_is_table(out))
         mr_put(out, name, "rank", SLICE_EMPTY, MR_JOB_TIME,
@@ -424,18 +424,18 @@ static int driver_params(struct driver *d, struct err *err)
     double iterations = 0;
     double tolerance = 0;
     double damping = 0;
-    int code = check_names(d->opts, err);
-    if (code == 0)
-        code = page_rank_number(d->opts, "iterations", 10000, &iterations, err);
-    if (code == 0)
-        code = page_rank_number(d->opts, "tolerance", 1, &tolerance, err);
-    if (code == 0)
-        code = page_rank_number(d->opts, "damping", 1, &damping, err);
+    int rc = check_names(d->opts, err);
+    if (rc == 0)
+        rc = page_rank_number(d->opts, "iterations", 10000, &iterations, err);
+    if (rc == 0)
+        rc = page_rank_number(d->opts, "tolerance", 1, &tolerance, err);
+    if (rc == 0)
+        rc = page_rank_number(d->opts, "damping", 1, &damping, err);
     d->iterations = MAX_OF((int64_t)iterations, 1);
     d->change_max = (uint64_t)(tolerance * (double)PAGE_RANK_TOTAL);
     d->round.damping_ppm = (uint32_t)(damping * 1000000 + 0.5);
     d->limit = page_rank_param(d->opts, "limit");
-    return code;
+    return rc;
 }
 
 /* Run one job; @input and @output NULL: those of the user. */
@@ -484,34 +484,34 @@ static int run_round(struct driver *d, int64_t i, struct err *err)
                                   {"first", i == 1 ? "1" : "0"}};
     struct buf in = BUF_INIT;
     struct buf out = BUF_INIT;
-    int code;
+    int rc;
     snprintf(nodes, sizeof(nodes), "%llu", (unsigned long long)d->round.nodes);
     snprintf(dangling, sizeof(dangling), "%llu",
              (unsigned long long)d->round.dangling);
     snprintf(ppm, sizeof(ppm), "%u", d->round.damping_ppm);
     spec_of(&in, d, i - 1);
     spec_of(&out, d, i);
-    code = run_job(d, &round_job, in.data, out.data, params, ARRAY_LEN(params),
-                   err);
+    rc = run_job(d, &round_job, in.data, out.data, params, ARRAY_LEN(params),
+                 err);
     /* The round before is no longer needed. */
-    if (code == 0)
-        code = mr_scratch_remove(d->opts, d->world,
-                                 in.data + strlen("records:"), err);
+    if (rc == 0)
+        rc = mr_scratch_remove(d->opts, d->world, in.data + strlen("records:"),
+                               err);
     buf_close(&in);
     buf_close(&out);
-    return code;
+    return rc;
 }
 
 static int make_nodes(struct driver *d, struct err *err)
 {
     struct buf out = BUF_INIT;
     uint64_t dangling;
-    int code;
+    int rc;
     spec_of(&out, d, 0);
-    code = run_job(d, &edges_job, NULL, out.data, NULL, 0, err);
+    rc = run_job(d, &edges_job, NULL, out.data, NULL, 0, err);
     buf_close(&out);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     d->round.nodes = (uint64_t)mr_report_counter(d->report, "page_rank.nodes");
     if (d->round.nodes == 0)
         return err_set(err, ERR_INVALID, "the input has no links to rank by");
@@ -538,22 +538,22 @@ static int page_rank_drive(struct driver *d, struct err *err)
     struct buf in = BUF_INIT;
     int64_t i = 0;
     uint64_t change = UINT64_MAX;
-    int code = make_nodes(d, err);
-    while (code == 0 && i < d->iterations && change > d->change_max) {
-        code = run_round(d, ++i, err);
-        if (code)
+    int rc = make_nodes(d, err);
+    while (rc == 0 && i < d->iterations && change > d->change_max) {
+        rc = run_round(d, ++i, err);
+        if (rc)
             break;
         change = (uint64_t)mr_report_counter(d->report, "page_rank.change");
         d->round.dangling =
             (uint64_t)mr_report_counter(d->report, "page_rank.dangling");
     }
     spec_of(&in, d, i);
-    if (code == 0)
-        code = run_job(d, &result_job, in.data, NULL, &limit, 1, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = run_job(d, &result_job, in.data, NULL, &limit, 1, err);
+    if (rc == 0)
         report_rounds(d, i);
     buf_close(&in);
-    return code;
+    return rc;
 }
 
 const struct mr_job *page_rank_part(const char *name)
@@ -572,18 +572,18 @@ int page_rank_run(const struct mr_options *opts,
 {
     struct driver d = {.opts = opts, .world = opts->world};
     struct world *own = NULL;
-    int code = driver_params(&d, err);
+    int rc = driver_params(&d, err);
     if (!d.world)
         d.world = own = world_real_new();
-    if (code == 0)
-        code = mr_check_outputs(opts, d.world, err);
-    if (code == 0)
-        code = mr_scratch_make(opts, d.world, &d.dir, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = mr_check_outputs(opts, d.world, err);
+    if (rc == 0)
+        rc = mr_scratch_make(opts, d.world, &d.dir, err);
+    if (rc == 0) {
         int removed;
-        code = page_rank_drive(&d, err);
-        removed = mr_scratch_remove(opts, d.world, d.dir, code ? NULL : err);
-        code = code ? code : removed;
+        rc = page_rank_drive(&d, err);
+        removed = mr_scratch_remove(opts, d.world, d.dir, rc ? NULL : err);
+        rc = rc ? rc : removed;
     }
     if (report)
         *report = d.report;
@@ -591,5 +591,5 @@ int page_rank_run(const struct mr_options *opts,
         mr_report_free(d.report);
     mem_free(d.dir);
     world_free(own);
-    return code;
+    return rc;
 }

@@ -13,11 +13,11 @@ static int tera_sort_setup(struct mr_task *t, struct err *err)
 {
     struct sorter *s = mem_zalloc(1, sizeof(*s));
     int64_t bytes = 0;
-    int code =
+    int rc =
         mr_param_i64(t, "key_bytes", 1, (int64_t)MR_KEY_BYTES_MAX, &bytes, err);
     s->key_bytes = (size_t)bytes;
     mr_set_state(t, s);
-    return code;
+    return rc;
 }
 
 static void tera_sort_teardown(struct mr_task *t)

@@ -29,11 +29,11 @@ static int top_hosts_setup(struct mr_task *t, struct err *err)
 {
     struct hosts *h = mem_zalloc(1, sizeof(*h));
     int64_t limit = 1;
-    int code = mr_param_i64(t, "limit", 1, 1000000, &limit, err);
+    int rc = mr_param_i64(t, "limit", 1, 1000000, &limit, err);
     h->pages = page_reader_new();
     h->limit = (size_t)limit;
     mr_set_state(t, h);
-    return code;
+    return rc;
 }
 
 static void top_hosts_teardown(struct mr_task *t)

@@ -14,7 +14,7 @@
 #include "bigtable/quarry.h"
 #include "jobs/jobs.h"
 #include "jobs/page.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 static int url_frequency_setup(struct mr_task *t, struct err *err)
 {

@@ -173,7 +173,7 @@ struct mr_job {
 
 #define MR_JOB_SYMBOL "quarry_mapreduce_job"
 
-/* --- about the task ---------------------------------------------------- */
+/* --- about the task ------------------------------------------------------ */
 
 /* Value of a parameter: as given, its fallback, or NULL if the job declares
  * none of this name. Lives as long as the task. */
@@ -216,7 +216,7 @@ QUARRY_EXPORT int64_t *mr_counter(struct mr_task *t, const char *name);
 /* Say where in the record the job is; shown if it dies there. Copied, cut. */
 QUARRY_EXPORT void mr_note(struct mr_task *t, struct slice where);
 
-/* --- emitting (map) ---------------------------------------------------- */
+/* --- emitting (map) ------------------------------------------------------ */
 
 /* Hand a pair to the reducers. Copied. */
 QUARRY_EXPORT void
@@ -226,7 +226,7 @@ mr_emit(struct mr_task *t, struct slice key, struct slice value);
 QUARRY_EXPORT void
 mr_emit_count(struct mr_task *t, struct slice key, int64_t count);
 
-/* --- values (reduce) --------------------------------------------------- */
+/* --- values (reduce) ----------------------------------------------------- */
 
 /* The next value of the group, false at its end. Values of equal keys come in
  * order of map task, and in a task as they were emitted; combined ones in one.
@@ -246,7 +246,7 @@ QUARRY_EXPORT void mr_combine_sum(struct mr_task *t,
                                   struct buf *acc,
                                   struct slice value);
 
-/* --- writing (reduce, and map of map-only jobs) ------------------------ */
+/* --- writing (reduce, and map of map-only jobs) -------------------------- */
 
 /* The output called @name ("name=SPEC" on the command line), or the first one
  * for NULL. NULL, and the task fails, if there is none. */

@@ -5,7 +5,7 @@
 #define SAWZALL_LITE_PROGRAM_H
 
 #include "base/core/arena.h"
-#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/checker/check_program.h"
 #include "sawzall-lite/generator/opcodes.h"
 #include "sawzall-lite/sawzall.h"
 

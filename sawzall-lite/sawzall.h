@@ -36,7 +36,7 @@
 struct saw_program;
 struct saw_run;
 
-/* --- compiling --------------------------------------------------------- */
+/* --- compiling ----------------------------------------------------------- */
 
 struct saw_compile_options {
     /* How `include "f"` and similar find text: appends to @text or fails. NULL:
@@ -108,7 +108,7 @@ MUST_CHECK int saw_format(struct slice source,
                           struct buf *out,
                           struct buf *diagnostics);
 
-/* --- running ----------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 struct saw_cell {
     struct slice family;
@@ -205,7 +205,7 @@ MUST_CHECK int saw_run_record_at(struct saw_run *r,
 MUST_CHECK int
 saw_run_row(struct saw_run *r, const struct saw_row *row, struct err *err);
 
-/* --- tables ------------------------------------------------------------ */
+/* --- tables -------------------------------------------------------------- */
 
 /* The state of all tables as bytes: versioned, checked when read. */
 void saw_run_encode_tables(struct saw_run *r, struct buf *out);

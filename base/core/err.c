@@ -53,16 +53,16 @@ int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
 {
     va_list ap;
     int n;
-    int code = code_of_errno(errnum);
+    int rc = code_of_errno(errnum);
     if (!e)
-        return code;
+        return rc;
     err_init(e);
-    e->code = code;
+    e->code = rc;
     va_start(ap, fmt);
     n = vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
     add_text(e, n, strerror(errnum));
-    return code;
+    return rc;
 }
 
 void err_wrap(struct err *e, const char *fmt, ...)

@@ -17,7 +17,7 @@
 
 struct buf;
 
-/* --- numbers ----------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------- */
 
 /* Decimal digits alone: no sign, no spaces. */
 MUST_CHECK int text_parse_u64(struct slice s, uint64_t *out, struct err *err);
@@ -29,7 +29,7 @@ MUST_CHECK int text_parse_bool(struct slice s, bool *out, struct err *err);
 /* Append 1234567 as "1,234,567". */
 void text_put_count(struct buf *b, uint64_t n);
 
-/* --- sizes and durations ----------------------------------------------- */
+/* --- sizes and durations ------------------------------------------------- */
 
 /* Bytes: "4096", "64KiB", "1.5GiB", "10MB"; units B, kB (1000), KiB (1024) to
  * E and Ei, letter case ignored, one space allowed; "64k" is 64 KiB. */
@@ -44,7 +44,7 @@ text_parse_duration(struct slice s, uint64_t *us, struct err *err);
 /* "850us", "12.5ms", "3.25s", "2m05s", "3h12m", "4d02h". */
 void text_put_duration(struct buf *b, uint64_t us);
 
-/* --- time -------------------------------------------------------------- */
+/* --- time ---------------------------------------------------------------- */
 
 /* µs since 1970 from RFC 3339 ("2024-01-31T12:00:00.5Z", "…+02:00", also with a
  * space for the T), a date alone ("2024-01-31", midnight UTC), or "@" and
@@ -62,7 +62,7 @@ void text_date_from_days(int64_t days,
                          unsigned *month,
                          unsigned *day);
 
-/* --- UTF-8 ------------------------------------------------------------- */
+/* --- UTF-8 --------------------------------------------------------------- */
 
 /* Replaces bytes that are not UTF-8. */
 #define UTF8_REPLACEMENT UINT32_C(0xfffd)
@@ -80,7 +80,7 @@ bool utf8_valid(struct slice s);
  * two, combining marks and control characters none. */
 size_t utf8_columns(struct slice s);
 
-/* --- escapes ----------------------------------------------------------- */
+/* --- escapes ------------------------------------------------------------- */
 
 /* Printable UTF-8 unchanged; \\ \n \r \t and \xHH for the rest, and a
  * backslash before @quote (0 for none). text_unescape() gives the same bytes
@@ -94,7 +94,7 @@ void text_put_json(struct buf *b, struct slice s);
 /* A CSV field (RFC 4180), quoted only where it must be. */
 void text_put_csv(struct buf *b, struct slice s);
 
-/* --- misspelt names ---------------------------------------------------- */
+/* --- misspelt names ------------------------------------------------------ */
 
 /* The entry of @names nearest to @word, for messages about misspelt names;
  * NULL when none is near (more than a third of its letters, at least one,

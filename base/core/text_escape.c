@@ -6,7 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/text.h"
 
-/* --- C escapes --------------------------------------------------------- */
+/* --- C escapes ----------------------------------------------------------- */
 
 /* True for code points that a terminal shows as they are. */
 static bool is_printable(uint32_t code)
@@ -114,7 +114,7 @@ int text_unescape(struct slice s, struct buf *out, struct err *err)
     return 0;
 }
 
-/* --- JSON and CSV ------------------------------------------------------ */
+/* --- JSON and CSV -------------------------------------------------------- */
 
 static void put_json_code(struct buf *b, uint32_t code)
 {
@@ -168,7 +168,7 @@ void text_put_csv(struct buf *b, struct slice s)
     buf_append_byte(b, '"');
 }
 
-/* --- misspelt names ---------------------------------------------------- */
+/* --- misspelt names ------------------------------------------------------ */
 
 /* Longest name compared; bounds the three rows of the distance table, which
  * are on the stack. */

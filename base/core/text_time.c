@@ -9,7 +9,7 @@
 #define US_PER_S   INT64_C(1000000)
 #define US_PER_DAY (86400 * US_PER_S)
 
-/* --- calendar ---------------------------------------------------------- */
+/* --- calendar ------------------------------------------------------------ */
 
 /* Years are counted from March, so that the leap day is the last of its year,
  * in eras of 400 years, which all have the same number of days. */
@@ -47,7 +47,7 @@ void text_date_from_days(int64_t days,
     *year = yoe + era * 400 + (*month <= 2);
 }
 
-/* --- printing ---------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------ */
 
 /* Exact also for the lowest value: works on quotient and remainder. */
 static void put_seconds(struct buf *b, int64_t us)
@@ -80,7 +80,7 @@ void text_put_time(struct buf *b, int64_t us)
     buf_append_byte(b, 'Z');
 }
 
-/* --- parsing ----------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------- */
 
 /* Exactly @count digits. */
 static bool take_number(struct slice *s, size_t count, unsigned *out)

@@ -115,7 +115,7 @@ struct keyring_status {
 /* Fill *@out, for people. */
 void keyring_get_status(struct keyring *k, struct keyring_status *out);
 
-/* --- KEYS as bytes, for inspection ---------------------------------------- */
+/* --- KEYS as bytes, for inspection --------------------------------------- */
 
 /* The part of a data key that is readable without the master key. */
 struct keys_file_entry {

@@ -45,7 +45,7 @@ void http_guests_free(struct http_guests *g)
     mem_free(g);
 }
 
-/* --- addresses ------------------------------------------------------------ */
+/* --- addresses ----------------------------------------------------------- */
 
 static bool is_here(const struct sockaddr *a)
 {
@@ -71,7 +71,7 @@ static uint64_t hash_address(const struct sockaddr *a)
     return 0;
 }
 
-/* --- making room ---------------------------------------------------------- */
+/* --- making room --------------------------------------------------------- */
 
 /* INV-2: the socket is open. The library sees the end of the stream. */
 static void end_guest(struct http_guests *g, struct guest *k)
@@ -119,7 +119,7 @@ bool http_guests_admit(struct http_guests *g, const struct sockaddr *from)
     return ok;
 }
 
-/* --- entering and leaving ------------------------------------------------- */
+/* --- entering and leaving ------------------------------------------------ */
 
 void *http_guests_enter(struct http_guests *g,
                         int fd,

@@ -11,7 +11,7 @@
 
 #include "base/core/panic.h"
 #include "base/http/guests.h"
-#include "base/http/host.h"
+#include "base/http/http_host.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"

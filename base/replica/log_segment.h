@@ -4,8 +4,8 @@
 #define BASE_REPLICA_LOG_SEGMENT_H
 
 #include "base/core/buf.h"
-#include "base/replica/log.h"
-#include "base/replica/log_format.h"
+#include "base/replica/replica_log.h"
+#include "base/replica/replica_log_format.h"
 
 struct log_segment {
     uint64_t number;

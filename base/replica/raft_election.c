@@ -36,7 +36,7 @@ static bool may_stand(const struct raft *r)
     return !r->stuck && !r->missing && !r->installing && is_needed(r);
 }
 
-/* --- candidates ----------------------------------------------------------- */
+/* --- candidates ---------------------------------------------------------- */
 
 static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
 {
@@ -148,7 +148,7 @@ void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
     raft__count_votes(r);
 }
 
-/* --- voters --------------------------------------------------------------- */
+/* --- voters -------------------------------------------------------------- */
 
 static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
 {

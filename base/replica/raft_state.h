@@ -118,8 +118,7 @@ struct raft {
     size_t action_cap;
 };
 
-/* --- raft.c ----------------------------------------------------------------
- */
+/* --- raft.c -------------------------------------------------------------- */
 
 /* Queue an action and number it if it is the disk's. Borrowed until the next.
  */
@@ -148,8 +147,7 @@ void raft__truncate(struct raft *r, uint64_t index);
 /* Entries up to @commit are committed; nothing if that was known. */
 void raft__set_commit(struct raft *r, uint64_t commit);
 
-/* --- raft_election.c --------------------------------------------------------
- */
+/* --- raft_election.c ----------------------------------------------------- */
 
 /* raft_tick() of a member that does not lead. */
 void raft__tick_follower(struct raft *r);
@@ -165,8 +163,7 @@ void raft__on_vote_reply(struct raft *r, const struct raft_message *m);
  * vote is stored. */
 void raft__count_votes(struct raft *r);
 
-/* --- raft_leader.c ----------------------------------------------------------
- */
+/* --- raft_leader.c ------------------------------------------------------- */
 
 /* Lead the term, and append its first entry. PRE: elected, and the own vote is
  * stored. */
@@ -185,8 +182,7 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m);
 /* Follower @id, borrowed until the members change; NULL: there is none. */
 struct raft_progress *raft__peer(struct raft *r, uint64_t id);
 
-/* --- raft_follower.c --------------------------------------------------------
- */
+/* --- raft_follower.c ----------------------------------------------------- */
 
 /* Take a leader's entries or chunk. True when @reply is to be sent, once
  * *@after is done. */

@@ -46,19 +46,19 @@ uint64_t replica__now_us(const struct replica *r)
     return world_mono_ns(r->world) / 1000;
 }
 
-/* --- the core's actions --------------------------------------------------- */
+/* --- the core's actions -------------------------------------------------- */
 
 static void stop_leading(struct replica *r)
 {
-    int code = r->closing ? ERR_CANCELLED : ERR_UNAVAILABLE;
+    int rc = r->closing ? ERR_CANCELLED : ERR_UNAVAILABLE;
     uint64_t term = r->leading_term;
     PRE(term);
     log_info(r->world, "replica",
              "cell=%s member=%" PRIu64 " leads no more term=%" PRIu64, r->name,
              r->id, term);
     r->leading_term = 0;
-    replica__fail_all(&r->entered, code, lost_leadership);
-    replica__fail_all(&r->barriers, code, lost_leadership);
+    replica__fail_all(&r->entered, rc, lost_leadership);
+    replica__fail_all(&r->barriers, rc, lost_leadership);
     if (r->announced && r->machine.lead)
         r->machine.lead(r->machine.ctx, false, term);
     r->announced = false;                          /* INV-4 */
@@ -105,7 +105,7 @@ void replica__pump(struct replica *r)
         fiber_wake(r->clock);
 }
 
-/* --- the clock's fiber ---------------------------------------------------- */
+/* --- the clock's fiber --------------------------------------------------- */
 
 /* Proposals that arrived together go into the log together. */
 static void enter_proposals(struct replica *r)
@@ -167,7 +167,7 @@ static void run_clock(void *arg)
     }
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static struct raft_options core_options(const struct replica_options *opts)
 {
@@ -313,7 +313,7 @@ void replica_close(struct replica *r)
     replica__free(r);
 }
 
-/* --- proposals and barriers ----------------------------------------------- */
+/* --- proposals and barriers ---------------------------------------------- */
 
 int replica__check_leading(struct replica *r, struct err *err)
 {
@@ -362,7 +362,7 @@ int replica_read_barrier(struct replica *r, struct err *err)
     return replica__await(&w);
 }
 
-/* --- state ---------------------------------------------------------------- */
+/* --- state --------------------------------------------------------------- */
 
 static void status_members(const struct replica *r, struct replica_status *out)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/replica/message.h"
+#include "base/replica/replica_message.h"
 #include "base/replica/replica_state.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"

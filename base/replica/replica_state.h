@@ -36,10 +36,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
-#include "base/replica/log.h"
 #include "base/replica/raft.h"
 #include "base/replica/replica.h"
-#include "base/replica/snapshot.h"
+#include "base/replica/replica_log.h"
+#include "base/replica/replica_snapshot.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/sync.h"
 
@@ -157,7 +157,7 @@ uint64_t replica__now_us(const struct replica *r);
  * After every call that changes the core. */
 void replica__pump(struct replica *r);
 
-/* --- waiting (replica_wait.c) --------------------------------------------- */
+/* --- waiting (replica_wait.c) -------------------------------------------- */
 
 /* Queue @w, last, for the running fiber. */
 void replica__enqueue(struct replica_waits *list, struct replica_wait *w);
@@ -171,8 +171,7 @@ void replica__finish(struct replica_wait *w, int rc);
 /* End all with the error. */
 void replica__fail_all(struct replica_waits *list, int code, const char *why);
 
-/* --- disk (replica_disk.c) --------------------------------------------------
- */
+/* --- disk (replica_disk.c) ----------------------------------------------- */
 
 /* Queue the work of @a, which is taken over. */
 void replica__queue_disk(struct replica *r, struct raft_action *a);
@@ -183,16 +182,14 @@ void replica__run_disk(void *arg);
 MUST_CHECK int
 replica__await_stored(struct replica *r, uint64_t op, struct err *err);
 
-/* --- machine (replica_apply.c) ----------------------------------------------
- */
+/* --- machine (replica_apply.c) ------------------------------------------- */
 
 /* The applier's fiber. */
 void replica__run_applier(void *arg);
 /* Let the barriers pass that may. */
 void replica__check_barriers(struct replica *r);
 
-/* --- peers (replica_peer.c) --------------------------------------------------
- */
+/* --- peers (replica_peer.c) ---------------------------------------------- */
 
 /* Have connections to the present members, and to no others. */
 void replica__sync_peers(struct replica *r);
@@ -205,15 +202,13 @@ replica__serve(void *ctx, struct rpc_call *call, struct err *err);
 /* End all sends and connections. PRE: closing. Parks. */
 void replica__stop_peers(struct replica *r);
 
-/* --- members (replica_members.c) -------------------------------------------
- */
+/* --- members (replica_members.c) ----------------------------------------- */
 
 /* The method REPLICA_CELL_METHOD() (cell_call.h). Parks. */
 MUST_CHECK int
 replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err);
 
-/* --- entering (replica_enter.c) --------------------------------------------
- */
+/* --- entering (replica_enter.c) ------------------------------------------ */
 
 /* The fiber of a member that enters, and then watches that it is a member. */
 void replica__run_enter(void *arg);
@@ -228,8 +223,7 @@ MUST_CHECK int replica__check_leading(struct replica *r, struct err *err);
 /* The member cannot continue: replica_health() says why. */
 void replica__fail(struct replica *r, const struct err *why);
 
-/* --- life (replica.c) -------------------------------------------------------
- */
+/* --- life (replica.c) ---------------------------------------------------- */
 
 /* Without anything of the directory. Owned: replica__free(). */
 struct replica *replica__new(struct world *w,
@@ -238,8 +232,7 @@ struct replica *replica__new(struct world *w,
 /* PRE: no fiber of it runs. */
 void replica__free(struct replica *r);
 
-/* --- directory (replica_open.c) ----------------------------------------------
- */
+/* --- directory (replica_open.c) ------------------------------------------ */
 
 /* Lock and read the directory, made if need be, into r->raft, r->log and the
  * machine. One that must enter first is left outside. Parks. On error nothing

@@ -38,7 +38,7 @@ void call_trace_free(struct call_trace *t); /* NULL is allowed. */
  * "trace span<parent client|server method peer start duration outcome". */
 void call_trace_print(struct call_trace *t, uint64_t trace_id, struct buf *out);
 
-/* --- for base/rpc ---------------------------------------------------- */
+/* --- for base/rpc -------------------------------------------------------- */
 
 /* A call under way. */
 struct call_span {

@@ -24,7 +24,7 @@
 /* Deepest nesting of arrays and maps that is read or skipped. */
 #define CODEC_DEPTH_MAX 32
 
-/* --- writing: appends one value to @out ------------------------------ */
+/* --- writing: appends one value to @out ---------------------------------- */
 
 /* One value of each type. */
 void codec_put_nil(struct buf *out);
@@ -37,7 +37,7 @@ void codec_put_str(struct buf *out, struct slice s);
 /* The header of an array: @count values follow. */
 void codec_put_array(struct buf *out, uint32_t count);
 
-/* --- reading --------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 enum codec_type {
     CODEC_NIL,

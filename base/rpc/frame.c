@@ -163,10 +163,10 @@ int frame_decode_header(const char header[FRAME_HEADER_BYTES],
 {
     uint32_t body_bytes = get_le32(header + AT_BODY_BYTES);
     uint32_t attachment_bytes = get_le32(header + AT_ATTACHMENT_BYTES);
-    int code = check_fixed_part(header, err);
+    int rc = check_fixed_part(header, err);
 
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (body_bytes > FRAME_BODY_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "frame: body of %u bytes, limit is %u",
                        body_bytes, FRAME_BODY_BYTES_MAX);

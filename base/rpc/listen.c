@@ -6,9 +6,9 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/nearby.h"
+#include "base/rpc/rpc_server.h"
 #include "base/rpc/security_internal.h"
 #include "base/rpc/serve.h"
-#include "base/rpc/server.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"

@@ -95,7 +95,7 @@ struct rpc_method {
     unsigned flags; /* enum rpc_method_flags. */
 };
 
-/* --- serving --------------------------------------------------------- */
+/* --- serving ------------------------------------------------------------- */
 
 #define RPC_METHOD_COUNT_MAX 256
 
@@ -139,7 +139,7 @@ MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
  * the handler, summed), for each method that was called. Any thread. */
 void rpc_server_print(const struct rpc_server *s, struct buf *out);
 
-/* --- calling --------------------------------------------------------- */
+/* --- calling ------------------------------------------------------------- */
 
 /* Memory for the attachment of an answer. */
 struct rpc_sink {

@@ -12,8 +12,8 @@
 #define BASE_RPC_SERVE_INTERNAL_H
 
 #include "base/rpc/frame_stream.h"
+#include "base/rpc/rpc_server.h"
 #include "base/rpc/serve.h"
-#include "base/rpc/server.h"
 
 struct fiber;
 struct job;

@@ -26,7 +26,7 @@ size_t shared_ring_segment_bytes(void)
     return SEGMENT_BYTES;
 }
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 struct shared_ring *shared_ring_over(struct shared_memory *own,
                                      struct shared_memory *others)
@@ -94,7 +94,7 @@ int shared_ring_open(struct stream *s,
     return rc;
 }
 
-/* --- putting ----------------------------------------------------------- */
+/* --- putting ------------------------------------------------------------- */
 
 /* The count that the other side wrote. Untrusted. */
 static uint64_t others_count(const struct shared_ring *r)
@@ -125,7 +125,7 @@ char *shared_ring_put(struct shared_ring *r, size_t len, uint64_t *place)
     return shared_memory_own(r->own) + HEAD_BYTES + at % SHARED_RING_BYTES;
 }
 
-/* --- taking ------------------------------------------------------------ */
+/* --- taking -------------------------------------------------------------- */
 
 int shared_ring_find(const struct shared_ring *r,
                      uint64_t place,

@@ -40,7 +40,7 @@ static int open_log(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, AUDIT_MODE);
 }
 
-/* --- lines ---------------------------------------------------------------- */
+/* --- lines --------------------------------------------------------------- */
 
 static void put_field(struct buf *out, const char *name, struct slice s)
 {
@@ -103,7 +103,7 @@ void audit_note(struct world *w, const struct audit_event *e)
     buf_close(&line);
 }
 
-/* --- the thread ----------------------------------------------------------- */
+/* --- the thread ---------------------------------------------------------- */
 
 /* False if the disk refuses it; a part of a line may have been written. */
 static bool write_all(int fd, struct slice bytes)
@@ -168,7 +168,7 @@ static void run_writer(void *arg)
     buf_close(&lines);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 int audit_open(struct world *w,
                const char *path,

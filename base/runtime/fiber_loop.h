@@ -110,7 +110,7 @@ struct loop {
     void *tsan_fiber;
 };
 
-/* --- for loop implementations ------------------------------------------ */
+/* --- for loop implementations -------------------------------------------- */
 
 void loop__init(struct loop *l,
                 const struct loop_ops *ops,
@@ -136,7 +136,7 @@ void loop__cancel_fibers(struct loop *l);
 /* Queue @post and wake the loop. Any thread. */
 void loop__push(struct loop *l, struct loop_post *post);
 
-/* --- for parking calls ------------------------------------------------- */
+/* --- for parking calls --------------------------------------------------- */
 
 /* Keep @l from being freed while another thread is about to wake a fiber of
  * it. Any thread. */
@@ -149,7 +149,7 @@ void fiber_sleep_us(uint64_t us);
 /* fiber_wake() on the loop's own thread. */
 void fiber__wake_here(struct fiber *f);
 
-/* --- stacks (fiber_stack.c) -------------------------------------------- */
+/* --- stacks (fiber_stack.c) ---------------------------------------------- */
 
 /* Lowest usable byte of FIBER_STACK_BYTES above a guard page. */
 char *fiber_stack_map(void);

@@ -55,7 +55,7 @@ void loop_unhold(struct loop *l)
     atomic_fetch_sub(&l->holders, 1);
 }
 
-/* --- posts ------------------------------------------------------------- */
+/* --- posts --------------------------------------------------------------- */
 
 /* The loop takes the stack whole, never a single node, so that there is no
  * ABA problem. */
@@ -116,7 +116,7 @@ void loop_post(struct loop *l, loop_fn fn, void *arg)
     loop__push(l, p);
 }
 
-/* --- calls ------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 /* On the caller's stack, until it is woken. */
 struct call {
@@ -157,7 +157,7 @@ void offload(loop_fn fn, void *arg)
         fn(arg);
 }
 
-/* --- start and end ----------------------------------------------------- */
+/* --- start and end ------------------------------------------------------- */
 
 int loop_new(struct world *w,
              const char *name,

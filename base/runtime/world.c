@@ -16,7 +16,7 @@ void world_free(struct world *w)
         w->ops->free(w);
 }
 
-/* --- time and chance --------------------------------------------------- */
+/* --- time and chance ----------------------------------------------------- */
 
 uint64_t world_now_us(struct world *w)
 {
@@ -48,7 +48,7 @@ void world_sleep_us(struct world *w, uint64_t us)
     w->ops->sleep_us(w, us);
 }
 
-/* --- files ------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------- */
 
 int file_open(struct world *w,
               const char *path,
@@ -150,7 +150,7 @@ void file_close(struct file *f)
         f->world->ops->file_close(f);
 }
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 int world_rename(struct world *w,
                  const char *from,
@@ -341,7 +341,7 @@ void dir_unlock(struct dir_lock *l)
         l->world->ops->unlock_dir(l);
 }
 
-/* --- tasks ------------------------------------------------------------- */
+/* --- tasks --------------------------------------------------------------- */
 
 struct task *
 task_start(struct world *w, const char *name, task_fn fn, void *arg)

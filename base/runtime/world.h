@@ -33,13 +33,13 @@ struct dir_lock;
 struct file_lock;
 struct task;
 
-/* --- the real world --------------------------------------------------- */
+/* --- the real world ------------------------------------------------------ */
 
 /* Open the real world. Owned. Costs nothing: loops and threads start on use. */
 struct world *world_real_new(void);
 void world_free(struct world *w); /* PRE: no file or task of it is open. */
 
-/* --- time and chance -------------------------------------------------- */
+/* --- time and chance ----------------------------------------------------- */
 
 /* The wall clock may jump in either direction: for people and file times,
  * never for order. */
@@ -55,7 +55,7 @@ void world_random_bytes(struct world *w, void *dst, size_t len);
 unsigned world_cpu_count(struct world *w);
 void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
 
-/* --- files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 enum file_flags {
     FILE_READ = 1,
@@ -235,7 +235,7 @@ MUST_CHECK int dir_lock(struct world *w,
                         struct err *err);
 void dir_unlock(struct dir_lock *l); /* NULL is allowed. */
 
-/* --- tasks ------------------------------------------------------------ */
+/* --- tasks --------------------------------------------------------------- */
 
 typedef void (*task_fn)(void *arg);
 

@@ -72,7 +72,7 @@ struct world *sim_world_new(const struct sim_options *o);
  * another and no timer is set, and when a task was not joined. */
 void sim_run(struct world *w, task_fn fn, void *arg);
 
-/* --- power ------------------------------------------------------------- */
+/* --- power --------------------------------------------------------------- */
 
 /* Cut the power in the @n-th sync (file or directory; 1 is the next), write, or
  * operation of any kind from now: it and every later operation on files fails
@@ -86,7 +86,7 @@ bool sim_is_off(const struct world *w);
  * Calls on files and locks from before fail; they can only be closed. */
 void sim_power_on(struct world *w);
 
-/* --- faults ------------------------------------------------------------ */
+/* --- faults -------------------------------------------------------------- */
 
 /* Make the @n-th operation from now (1 is the next; 0: none) fail with
  * ERR_IO, once. For sweeps over every operation of a scenario. */
@@ -105,7 +105,7 @@ MUST_CHECK int sim_flip_bit(struct world *w,
                             unsigned bit,
                             struct err *err);
 
-/* --- figures ----------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------- */
 
 uint64_t sim_sync_count(const struct world *w); /* Since the machine was
                                                    made; so are the next two. */

@@ -52,7 +52,7 @@ struct sim_cluster;
  * connection is reset, and an attempt to connect fails. */
 #define SIM_NET_GIVE_UP_US UINT64_C(15000000)
 
-/* --- the cluster ----------------------------------------------------- */
+/* --- the cluster --------------------------------------------------------- */
 
 /* No machine yet. Owned. */
 struct sim_cluster *sim_cluster_new(uint64_t seed);
@@ -90,7 +90,7 @@ void sim_cluster_fibers_print(const struct sim_cluster *c, struct buf *out);
 /* Add a line of the scenario's own. */
 void sim_note(struct sim_cluster *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* --- machines -------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------ */
 
 /* A machine with an empty disk, which runs nothing. @name (copied) is its name
  * on the network, unique, without a colon. @o is copied; its seed is not used,
@@ -137,14 +137,14 @@ void sim_pause(struct world *m);
 void sim_resume(struct world *m);
 bool sim_is_paused(const struct world *m);
 
-/* --- clocks ---------------------------------------------------------- */
+/* --- clocks -------------------------------------------------------------- */
 
 /* Set @m's wall clock off by @offset_us from now on, and make both its
  * clocks gain @drift_ppm microseconds in a true second. The monotonic one
  * does not jump. */
 void sim_set_clock(struct world *m, int64_t offset_us, int32_t drift_ppm);
 
-/* --- network --------------------------------------------------------- */
+/* --- network ------------------------------------------------------------- */
 
 /* One direction between two machines. All 0: as sim_options.network_us says. */
 struct sim_link {
@@ -178,7 +178,7 @@ void sim_reset_connections(struct sim_cluster *c,
                            struct world *a,
                            struct world *b);
 
-/* --- damage ---------------------------------------------------------- */
+/* --- damage -------------------------------------------------------------- */
 
 /* Flip one bit of a durable file whose path begins with @prefix, chosen by the
  * seed; false if there is none. The path goes to the trace. */

@@ -86,7 +86,7 @@ void sim_disk_close(struct sim_disk *d); /* PRE: no file is open. */
 struct sim_node *sim_node_ref(struct sim_node *n);
 void sim_node_unref(struct sim_disk *d, struct sim_node *n);
 
-/* --- paths ----------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------- */
 
 /* The node at @path, borrowed; NULL with *errnum ENOENT or ENOTDIR. */
 struct sim_node *sim_find(struct sim_disk *d, const char *path, int *errnum);
@@ -100,7 +100,7 @@ struct sim_node *sim_find_parent(struct sim_disk *d,
 /* The node of @name in the current state of @dir, or NULL. Borrowed. */
 struct sim_node *sim_lookup(const struct sim_node *dir, struct slice name);
 
-/* --- changes; each returns 0 or an errno value ----------------------- */
+/* --- changes; each returns 0 or an errno value --------------------------- */
 
 /* A new file or directory. *@out is borrowed from its parent. */
 int sim_create(struct sim_disk *d,
@@ -126,7 +126,7 @@ int sim_truncate(struct sim_disk *d, struct sim_node *n, uint64_t bytes);
 /* Make the contents of the file @n durable. */
 void sim_sync_data(struct sim_node *n);
 
-/* --- loss ------------------------------------------------------------ */
+/* --- loss ---------------------------------------------------------------- */
 
 /* A sync failed: draw which of the file's unsynced bytes reached the disk, and
  * forget the rest; reads see no difference until the power is lost. */
@@ -134,7 +134,7 @@ void sim_fail_sync(struct sim_node *n, struct rand_gen *r);
 /* The power was lost: draw what remains of everything. */
 void sim_disk_crash(struct sim_disk *d, struct rand_gen *r);
 
-/* --- between sim_disk.c and sim_names.c ------------------------------ */
+/* --- between sim_disk.c and sim_names.c ---------------------------------- */
 
 /* How many of the unsynced changes are lost. */
 enum loss {

@@ -20,7 +20,7 @@
 #define CPU_COUNT     2
 #define PPM           1000000
 
-/* --- clocks ---------------------------------------------------------- */
+/* --- clocks -------------------------------------------------------------- */
 
 /* How much a drifting clock gains in @ns true nanoseconds. */
 static int64_t drift_of(int64_t ns, int32_t ppm)
@@ -108,7 +108,7 @@ void sim__delay(struct sim_world *w, uint32_t about_us)
         fiber_sleep_us(about_us / 2 + rand_below(&w->faults, about_us + 1));
 }
 
-/* --- chance ---------------------------------------------------------- */
+/* --- chance -------------------------------------------------------------- */
 
 static uint64_t sim_random(struct world *base)
 {
@@ -132,7 +132,7 @@ bool sim__chance(struct rand_gen *r, uint32_t rate)
     return rate && rand_below(r, 1000000) < rate;
 }
 
-/* --- trace ----------------------------------------------------------- */
+/* --- trace --------------------------------------------------------------- */
 
 const char *sim__who(struct sim_cluster *c)
 {
@@ -177,7 +177,7 @@ static void sim_log_line(struct world *base, const char *line)
         add_line(w->cluster, text);
 }
 
-/* --- tasks ----------------------------------------------------------- */
+/* --- tasks --------------------------------------------------------------- */
 
 struct sim_task {
     struct task base;
@@ -204,7 +204,7 @@ static void sim_task_join(struct task *base)
     mem_free(t);
 }
 
-/* --- loops ----------------------------------------------------------- */
+/* --- loops --------------------------------------------------------------- */
 
 static struct sim_world *world_of(struct loop *l)
 {
@@ -295,7 +295,7 @@ static int sim_loop_new(struct world *w,
     return 0;
 }
 
-/* --- machines -------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------ */
 
 static void leave_cluster(struct sim_world *w)
 {
@@ -392,7 +392,7 @@ struct world *sim_world_new(const struct sim_options *o)
     return &sim__machine_new(sim__cluster_new(o->seed, true), "", o)->base;
 }
 
-/* --- options and figures --------------------------------------------- */
+/* --- options and figures ------------------------------------------------- */
 
 void sim_set_options(struct world *w, const struct sim_options *o)
 {

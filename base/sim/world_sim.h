@@ -133,7 +133,7 @@ static inline const struct sim_world *sim_world_const(const struct world *w)
     return (const struct sim_world *)w;
 }
 
-/* --- world_sim.c ----------------------------------------------------- */
+/* --- world_sim.c --------------------------------------------------------- */
 
 /* A machine of @c, last in its list. */
 struct sim_world *sim__machine_new(struct sim_cluster *c,
@@ -156,7 +156,7 @@ uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns);
  */
 uint64_t sim__alarm_ns(const struct sim_world *w, uint64_t true_ns);
 
-/* --- sim_scheduler.c ------------------------------------------------- */
+/* --- sim_scheduler.c ----------------------------------------------------- */
 
 /* A cluster without machines; @alone: for one machine without a director. */
 struct sim_cluster *sim__cluster_new(uint64_t seed, bool alone);
@@ -169,7 +169,7 @@ bool sim__has_live(const struct sim_world *w);
 void sim__hold(struct sim_world *w);
 void sim__unhold(struct sim_world *w);
 
-/* --- sim_net.c ------------------------------------------------------- */
+/* --- sim_net.c ----------------------------------------------------------- */
 
 /* The link's settings, borrowed until a machine is added. */
 struct sim_link *sim__link(struct sim_cluster *c,
@@ -181,7 +181,7 @@ void sim__links_grow(struct sim_cluster *c);
 void sim__net_crash(struct sim_world *w, enum sim_crash how);
 void sim__net_back(struct sim_world *w);
 
-/* --- world_sim_file.c ------------------------------------------------ */
+/* --- world_sim_file.c ---------------------------------------------------- */
 
 enum sim_op {
     SIM_READ,
@@ -227,7 +227,7 @@ void sim__file_advise(struct file *f,
                       enum file_advice advice);
 void sim__file_close(struct file *f);
 
-/* --- world_sim_names.c ----------------------------------------------- */
+/* --- world_sim_names.c --------------------------------------------------- */
 
 /* The entries of world_ops for names and locks. */
 int sim__rename(struct world *w,
@@ -258,7 +258,7 @@ int sim__lock(struct world *w,
               struct err *err);
 void sim__unlock(struct file_lock *l);
 
-/* --- world_sim_stream.c ---------------------------------------------- */
+/* --- world_sim_stream.c -------------------------------------------------- */
 
 /* The entries of world_ops for streams. */
 int sim__listen(struct loop *l,

@@ -99,8 +99,7 @@ int quarry_bulk_abandon(struct quarry *q, struct slice ticket, struct err *err)
     return rc;
 }
 
-/* --- all in one call -------------------------------------------------------
- */
+/* --- all in one call ----------------------------------------------------- */
 
 static int write_all(struct quarry_bulk_writer *w,
                      quarry_bulk_next_fn next,

@@ -15,7 +15,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/writer.h"
+#include "bigtable/sstable/sstable_writer.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
 #include "gfs-lite/gfs.h"

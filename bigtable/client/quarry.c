@@ -11,15 +11,14 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
 #include "bigtable/client/client.h"
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/quarry_access.h"
 #include "bigtable/row/schema.h"
 
 #define FILE_SCHEME "file:"
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 /* Is @target "host:port", or a list of them with commas? */
 static bool is_cluster(const char *target)
@@ -98,8 +97,7 @@ int quarry_as(struct quarry *q,
     return 0;
 }
 
-/* --- the store as a whole --------------------------------------------------
- */
+/* --- the store as a whole ------------------------------------------------ */
 
 int quarry_flush(struct quarry *q, struct err *err)
 {
@@ -127,8 +125,7 @@ size_t quarry_counters(struct quarry *q,
     return q->ops->counters(q, out);
 }
 
-/* --- tables ----------------------------------------------------------------
- */
+/* --- tables -------------------------------------------------------------- */
 
 static int build_schema(struct schema *s,
                         const struct quarry_family_spec *families,
@@ -266,8 +263,7 @@ int quarry_table_split_points(struct quarry_table *t,
     return t->ops->table_split_points(t, parts, keys, count, err);
 }
 
-/* --- writing ---------------------------------------------------------------
- */
+/* --- writing ------------------------------------------------------------- */
 
 int quarry_apply(struct quarry_table *t,
                  const struct quarry_mutation *m,
@@ -332,8 +328,7 @@ int quarry_read_modify_write(struct quarry_table *t,
     return t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 int quarry_read_row(struct quarry_table *t,
                     struct slice row,

@@ -5,7 +5,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/client/client.h"
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/row/access.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/principal_rates.h"

@@ -5,8 +5,7 @@
 
 #include "bigtable/gateway/pb.h"
 
-/* --- names ------------------------------------------------------------------
- */
+/* --- names --------------------------------------------------------------- */
 
 void admin_key(struct buf *out,
                struct slice instance,

@@ -8,7 +8,7 @@
 #ifndef BIGTABLE_GATEWAY_ADMIN_H
 #define BIGTABLE_GATEWAY_ADMIN_H
 
-#include "bigtable/gateway/service.h"
+#include "bigtable/gateway/api_service.h"
 
 /* Append "projects/P/instances/I[/kind/id]" as field @number. */
 void admin_put_name(struct buf *out,
@@ -45,8 +45,7 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
                                   void *ctx,
                                   struct err *err);
 
-/* --- methods ---------------------------------------------------------------
- */
+/* --- methods ------------------------------------------------------------- */
 
 #define ADMIN_METHODS(X)                                                       \
     X(create_table)                                                            \

@@ -20,7 +20,7 @@
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/message_fields.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 
 #define US_PER_S INT64_C(1000000)
@@ -324,7 +324,7 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- get, list, delete, update -------------------------------------------- */
+/* --- get, list, delete, update ------------------------------------------- */
 
 /* Append the message of @b, without its name. */
 static int backup_find(struct gateway *g,
@@ -481,7 +481,7 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : grpc_send(call, out, err);
 }
 
-/* --- tables made of backups ----------------------------------------------- */
+/* --- tables made of backups ---------------------------------------------- */
 
 /* Append Table.restore_info, which names the backup a table was made of. */
 static void
@@ -619,7 +619,7 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- backups of an instance ----------------------------------------------- */
+/* --- backups of an instance ---------------------------------------------- */
 
 static int
 see_any(void *ctx, struct slice key, struct slice message, struct err *err)

@@ -12,7 +12,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 
 #define IMPLIED_SUFFIX "-cluster"
 
@@ -194,8 +194,7 @@ const struct resource_kind cluster_kind = {
     .complete = complete_cluster,
 };
 
-/* --- all of an instance -----------------------------------------------------
- */
+/* --- all of an instance -------------------------------------------------- */
 
 struct walk {
     size_t prefix_bytes;
@@ -240,8 +239,7 @@ int admin_each_cluster(struct gateway *g,
     return rc;
 }
 
-/* --- create -----------------------------------------------------------------
- */
+/* --- create -------------------------------------------------------------- */
 
 int admin_create_cluster(void *ctx, struct grpc_call *call, struct err *err)
 {
@@ -273,8 +271,7 @@ int admin_create_cluster(void *ctx, struct grpc_call *call, struct err *err)
     return rc;
 }
 
-/* --- get, list, update, delete ----------------------------------------------
- */
+/* --- get, list, update, delete ------------------------------------------- */
 
 int admin_get_cluster(void *ctx, struct grpc_call *call, struct err *err)
 {

@@ -6,7 +6,7 @@
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 
 /* The real service sends this for a resource without a policy, and clients
  * compare. */

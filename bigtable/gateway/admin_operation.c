@@ -11,7 +11,7 @@
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 
 #define TYPE_PREFIX "type.googleapis.com/google.bigtable.admin.v2."
 #define KEY_PREFIX  "operations/"
@@ -25,8 +25,7 @@
 #define ID_TIME_DIGITS   16
 #define ID_RANDOM_DIGITS 8
 
-/* --- kept ones --------------------------------------------------------------
- */
+/* --- kept ones ----------------------------------------------------------- */
 
 /* The registry's key for the operation @name; empty if @name cannot be one. */
 static void key_of(struct slice name, struct buf *out)
@@ -102,8 +101,7 @@ static int trim_operations(struct gateway *g, struct err *err)
     return rc;
 }
 
-/* --- answering with one -----------------------------------------------------
- */
+/* --- answering with one -------------------------------------------------- */
 
 static void
 put_any(struct buf *out, unsigned number, const char *type, struct slice value)
@@ -148,8 +146,7 @@ int admin_reply_operation(struct gateway *g,
     return grpc_send(call, b, err);
 }
 
-/* --- methods ----------------------------------------------------------------
- */
+/* --- methods ------------------------------------------------------------- */
 
 int admin_get_operation(void *ctx, struct grpc_call *call, struct err *err)
 {

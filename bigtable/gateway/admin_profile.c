@@ -10,7 +10,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 
 #define DEFAULT_ID APP_PROFILE_DEFAULT
 

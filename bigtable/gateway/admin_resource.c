@@ -9,7 +9,7 @@
 #include "base/core/hash.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 
 /* The handlers below serve all kinds, because their requests and messages agree
  * on the numbers of these fields. */

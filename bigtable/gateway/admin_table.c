@@ -8,7 +8,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/type_message.h"
 #include "bigtable/gateway/workers.h"

@@ -13,7 +13,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/gateway/names.h"
+#include "bigtable/gateway/resource_names.h"
 
 /* Bytes of a name in the store, with its NUL. */
 #define BACKUP_STORE_NAME_BYTES 320

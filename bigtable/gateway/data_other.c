@@ -4,9 +4,9 @@
  */
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/service.h"
 
 /* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)

@@ -8,13 +8,13 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/reverse.h"
 #include "bigtable/gateway/row_chunks.h"
-#include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
 /* A message is sent from this size on. It ends with a row, because clients

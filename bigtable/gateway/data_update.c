@@ -7,15 +7,14 @@
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
-#include "bigtable/gateway/service.h"
 
-/* --- CheckAndMutateRow ------------------------------------------------------
- */
+/* --- CheckAndMutateRow --------------------------------------------------- */
 
 static const struct request_row_fields check_fields = {
     .table = PB_CheckAndMutateRowRequest_table_name,
@@ -103,8 +102,7 @@ int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
     return grpc_send(call, b, err);
 }
 
-/* --- ReadModifyWriteRow -----------------------------------------------------
- */
+/* --- ReadModifyWriteRow -------------------------------------------------- */
 
 static const struct request_row_fields modify_fields = {
     .table = PB_ReadModifyWriteRowRequest_table_name,

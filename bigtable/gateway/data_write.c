@@ -5,16 +5,15 @@
  */
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/row_outcome.h"
-#include "bigtable/gateway/service.h"
 
-/* --- MutateRow -------------------------------------------------------------
- */
+/* --- MutateRow ----------------------------------------------------------- */
 
 struct row_request {
     struct gateway *gateway;
@@ -62,8 +61,7 @@ int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err)
     return r.rc ? r.rc : service_reply_empty(call, err);
 }
 
-/* --- MutateRows ------------------------------------------------------------
- */
+/* --- MutateRows ---------------------------------------------------------- */
 
 struct rows_request {
     struct gateway *gateway;

@@ -3,11 +3,11 @@
  * outcome.
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
-#include "bigtable/gateway/service.h"
 
 /* Calls whose requests are in order, and their rows. */
 struct row_writes {

@@ -12,10 +12,10 @@
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_auth.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/principal_views.h"
 #include "bigtable/gateway/row_batch.h"
-#include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
 #define WORKERS_DEFAULT 16

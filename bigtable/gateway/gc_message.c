@@ -12,8 +12,7 @@
 /* The bound of the message Duration: 10,000 years. */
 #define SECONDS_MAX UINT64_C(315576000000)
 
-/* --- from the message ------------------------------------------------------
- */
+/* --- from the message ---------------------------------------------------- */
 
 static struct gc_rule *read_rule(struct slice bytes, unsigned depth, int *rc);
 
@@ -115,8 +114,7 @@ int gc_message_to_text(struct slice bytes, struct buf *out, struct err *err)
     return 0;
 }
 
-/* --- to the message --------------------------------------------------------
- */
+/* --- to the message ------------------------------------------------------ */
 
 static void put_rule(struct buf *out, const struct gc_rule *rule);
 

@@ -133,7 +133,7 @@ def write_header(api, out):
 def write_source(api, descriptors, out):
     out.write("/* Made by generate_api.py from protos/. */\n"
               '#include "bigtable/gateway/api_fields.h"\n'
-              '#include "bigtable/gateway/descriptors.h"\n\n')
+              '#include "bigtable/gateway/api_descriptors.h"\n\n')
     for name, table in sorted(api.tables.items()):
         if table:
             out.write("static const struct pb_message_field fields_%s[] = {\n" %

@@ -129,7 +129,7 @@ struct grpc_server {
     struct var *refused_var;
 };
 
-/* --- grpc_each.c -------------------------------------------------------- */
+/* --- grpc_each.c --------------------------------------------------------- */
 
 /* Take @bytes of the request of a method that answers each message, and answer
  * those that are complete with them. An error is the call's status. */
@@ -138,12 +138,12 @@ grpc_each_take(struct grpc_call *call, struct slice bytes, struct err *err);
 /* The request has ended, or @rc is what it failed with: so does the call. */
 void grpc_each_end(struct grpc_call *call, int rc, struct err *err);
 
-/* --- grpc_audit.c ------------------------------------------------------ */
+/* --- grpc_audit.c -------------------------------------------------------- */
 
 /* Note in the audit log that @call was refused, if its status says so. */
 void grpc_audit_refusal(const struct grpc_call *call);
 
-/* --- grpc_call.c ------------------------------------------------------- */
+/* --- grpc_call.c --------------------------------------------------------- */
 
 /* A call of @connection, which has nobody that holds it yet. Owned. */
 struct grpc_call *grpc_call_new(struct grpc_server *server,

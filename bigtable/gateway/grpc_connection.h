@@ -88,7 +88,7 @@ void grpc_connection_log(struct grpc_connection *c,
                          const char *what,
                          const char *why);
 
-/* --- grpc_session.c: what nghttp2 calls back with ------------------------- */
+/* --- grpc_session.c: what nghttp2 calls back with ------------------------ */
 
 /* Open c->session, which reads and writes nothing by itself. ERR_EXHAUSTED: no
  * memory for it. */
@@ -105,7 +105,7 @@ void grpc_session_refuse_slow(struct grpc_call *call);
 /* The reply of @call is not taken: its stream is reset. */
 void grpc_session_reset_slow(struct grpc_call *call);
 
-/* --- grpc_run.c: the fibers of calls ------------------------------------ */
+/* --- grpc_run.c: the fibers of calls ------------------------------------- */
 
 /* The request of @call is complete: handle it now, or with those that came
  * together with it. */
@@ -115,7 +115,7 @@ void grpc_crowd_start(struct grpc_connection *c);
 /* PRE: it is empty. NULL is allowed. */
 void grpc_crowd_free(struct grpc_crowd *crowd);
 
-/* --- grpc_reply.c: what the session is told to send -------------------- */
+/* --- grpc_reply.c: what the session is told to send ---------------------- */
 
 /* The headers of a reply with messages, which follow as they come. */
 void grpc_reply_begin(struct grpc_call *call);

@@ -49,7 +49,7 @@ void grpc_put_message(struct buf *out, struct slice text)
     }
 }
 
-/* --- details -------------------------------------------------------------- */
+/* --- details ------------------------------------------------------------- */
 
 #define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
 

@@ -10,8 +10,7 @@
 /* Longest part of a path that an error quotes. */
 #define QUOTED_BYTES_MAX 100
 
-/* --- looking up -------------------------------------------------------------
- */
+/* --- looking up ---------------------------------------------------------- */
 
 static const struct pb_message_field *
 field_of_number(const struct message_type *t, uint64_t number)
@@ -56,8 +55,7 @@ field_of_name(const struct message_type *t, struct slice name)
     return NULL;
 }
 
-/* --- making -----------------------------------------------------------------
- */
+/* --- making -------------------------------------------------------------- */
 
 static int field_refused(const struct message_type *t,
                          const struct pb_message_field *f,
@@ -151,8 +149,7 @@ int message_settle(const struct message_type *t,
     return settle_message(t, given, false, out, err);
 }
 
-/* --- updating ---------------------------------------------------------------
- */
+/* --- updating ------------------------------------------------------------ */
 
 /* Remove from @b the fields that @field replaces: itself, and if @is_set those
  * that share a oneof with it. */

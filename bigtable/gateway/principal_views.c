@@ -7,7 +7,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_auth.h"
-#include "bigtable/gateway/service.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/quarry_access.h"
 
 struct principal_view {

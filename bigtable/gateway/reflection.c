@@ -4,11 +4,11 @@
  * by walking over them: a question is rare, and an index would be code for
  * nothing.
  */
+#include "bigtable/gateway/api_descriptors.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/descriptors.h"
-#include "bigtable/gateway/service.h"
+#include "bigtable/gateway/api_service.h"
 
-/* --- descriptors ---------------------------------------------------------- */
+/* --- descriptors --------------------------------------------------------- */
 
 /* Field numbers of google/protobuf/descriptor.proto, the schema of the schemas,
  * which is not among our .proto files. */
@@ -117,7 +117,7 @@ static struct slice find_file(bool (*fits)(struct slice file, struct slice key),
     return SLICE_EMPTY;
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------- */
 
 static void put_services(struct buf *out)
 {

@@ -4,9 +4,9 @@
 #include "bigtable/gateway/request_row.h"
 
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
-#include "bigtable/gateway/service.h"
 
 const struct request_row_fields request_row_write = {
     .table = PB_MutateRowRequest_table_name,

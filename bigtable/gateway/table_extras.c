@@ -3,7 +3,7 @@
  */
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 
 int table_extras_get(struct gateway *g,

@@ -9,8 +9,8 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/gc_message.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/type_message.h"
 
 static const struct message_rule family_rules[] = {
@@ -22,8 +22,7 @@ static const struct message_rule family_rules[] = {
 static const struct message_type table_family_type =
     MESSAGE_TYPE(ColumnFamily, family_rules);
 
-/* --- to the message --------------------------------------------------------
- */
+/* --- to the message ------------------------------------------------------ */
 
 static int put_family(struct buf *out,
                       const struct quarry_family_info *family,
@@ -124,8 +123,7 @@ int table_message_put(struct gateway *g,
     return rc;
 }
 
-/* --- from the message ------------------------------------------------------
- */
+/* --- from the message ---------------------------------------------------- */
 
 int family_options(struct slice family, char **out, struct err *err)
 {

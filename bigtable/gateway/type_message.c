@@ -91,8 +91,7 @@ int type_message_check(struct slice type, const char *what, struct err *err)
     return check_type(type, what, 1, err);
 }
 
-/* --- row keys ---------------------------------------------------------------
- */
+/* --- row keys ------------------------------------------------------------ */
 
 /* Has the scalar @type an encoding? Types for which the API defines none
  * (booleans, floats, dates) cannot be part of a key. The field `encoding` has

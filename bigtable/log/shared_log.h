@@ -71,7 +71,7 @@ MUST_CHECK int shared_log_open(const struct shared_log_options *opts,
                                struct err *err);
 void shared_log_get_stats(struct write_log *l, struct shared_log_stats *out);
 
-/* --- reading a dead server's ---------------------------------------------- */
+/* --- reading a dead server's --------------------------------------------- */
 
 /* Is @name that of a segment? */
 bool shared_log_is_segment(const char *name);

@@ -13,7 +13,7 @@
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/lsm/merge.h"
-#include "bigtable/lsm/output.h"
+#include "bigtable/lsm/merge_output.h"
 #include "bigtable/lsm/source.h"
 #include "bigtable/row/cell_key.h"
 #include "gfs-lite/fs.h"

@@ -11,7 +11,7 @@
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/lsm/probe.h"
 #include "bigtable/row/cell_key.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 struct newest {
     struct slice column;

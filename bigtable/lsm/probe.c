@@ -12,7 +12,7 @@
 #include "base/core/buf.h"
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 /* Behind the row part: family id and marker, see row/cell_key.h. */
 #define FAMILY_PART_BYTES 3

@@ -8,7 +8,7 @@
 
 #include "bigtable/lsm/merge.h"
 #include "bigtable/lsm/version.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 struct chain_prefetch;
 

@@ -10,7 +10,7 @@
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/row/cell_key.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 /* Entries of a memtable between two of its samples. */
 #define MEMTABLE_SAMPLE_EVERY 64

@@ -17,7 +17,7 @@
 #include "base/core/panic.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 #define POINTER_BITS 48
 #define POINTER_MASK ((UINT64_C(1) << POINTER_BITS) - 1)

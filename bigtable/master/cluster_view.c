@@ -326,11 +326,11 @@ static int cluster_view_parse_row(const struct metadata_row *row,
                                   struct parsed_row *p,
                                   struct err *err)
 {
-    int code = tablet_bounds_get(row->tablet, &p->bounds, err);
-    if (code == 0)
-        code = tablet_location_get(row->location, &p->location, err);
-    if (code)
-        return code;
+    int rc = tablet_bounds_get(row->tablet, &p->bounds, err);
+    if (rc == 0)
+        rc = tablet_location_get(row->location, &p->location, err);
+    if (rc)
+        return rc;
     if (row->state.len)
         return tablet_state_get(row->state, &p->state, err);
     p->state.log_count = 0;
@@ -444,12 +444,12 @@ int cluster_view_note_row(struct cluster_view *p,
                           struct err *err)
 {
     struct parsed_row *r = mem_alloc(sizeof(*r));
-    int code = cluster_view_parse_row(row, r, err);
+    int rc = cluster_view_parse_row(row, r, err);
     struct known_tablet *t = tablet_of_key(p, row->key);
 
-    if (code) {
+    if (rc) {
         mem_free(r);
-        return code;
+        return rc;
     }
     /* Another tablet has the row now, after a split or a merge. */
     if (t && t->id != r->bounds.id && !t->busy) {
@@ -478,15 +478,15 @@ int cluster_view_refresh(struct cluster_view *p,
                          struct err *err)
 {
     struct parsed_row *r = mem_alloc(sizeof(*r));
-    int code = cluster_view_parse_row(row, r, err);
+    int rc = cluster_view_parse_row(row, r, err);
     PRE(t->busy);
-    if (code == 0 && r->bounds.id != t->id)
-        code = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
-                       (unsigned long long)t->id);
-    if (code == 0)
+    if (rc == 0 && r->bounds.id != t->id)
+        rc = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
+                     (unsigned long long)t->id);
+    if (rc == 0)
         known_tablet_fill(p, t, row, r, now_ns);
     mem_free(r);
-    return code;
+    return rc;
 }
 
 void cluster_view_forget_unmet(struct cluster_view *p,

@@ -44,11 +44,11 @@ int master_term_read(struct master_term *r,
     uint64_t reading = ++r->view.reading;
 
     PRE(r->store);
-    int code = metadata_scan(r->store, start, end, read_row, &a, err);
-    if (code == 0)
+    int rc = metadata_scan(r->store, start, end, read_row, &a, err);
+    if (rc == 0)
         cluster_view_forget_unmet(&r->view, start, end, reading);
     master_term_changed(r);
-    return code;
+    return rc;
 }
 
 void master_term_reread_tablet(struct master_term *r, uint64_t tablet)
@@ -87,15 +87,15 @@ static int hear_servers(struct master_term *r, struct err *err)
 static int open_store(struct master_term *r, struct err *err)
 {
     const struct master_options *o = r->options;
-    int code;
+    int rc;
     PRE(!r->store);
     r->awaits = "its own client";
     if (o->open_store)
         return o->open_store(o->ctx, &r->store, err);
-    code = o->open_client(o->ctx, &r->quarry, err);
-    if (code == 0)
+    rc = o->open_client(o->ctx, &r->quarry, err);
+    if (rc == 0)
         r->store = metadata_table_new(r->world, r->quarry);
-    return code;
+    return rc;
 }
 
 /* Until METADATA can be read up to @level. */
@@ -117,14 +117,14 @@ static int make_first_tablet(struct master_term *r, struct err *err)
 {
     struct buf start = BUF_INIT;
     bool done;
-    int code;
+    int rc;
 
     PRE(r->store);
     metadata_root_end(&start);
-    code = master_term_make_tablet(r, METADATA_TABLE_ID, buf_slice(&start),
-                                   SLICE_EMPTY, &done, err);
+    rc = master_term_make_tablet(r, METADATA_TABLE_ID, buf_slice(&start),
+                                 SLICE_EMPTY, &done, err);
     buf_close(&start);
-    return code;
+    return rc;
 }
 
 /* Read rows of METADATA until that succeeds: its tablets may be moving. */
@@ -135,12 +135,12 @@ static int read_until_done(struct master_term *r,
                            struct err *err)
 {
     for (;;) {
-        int code = wait_for_level(r, level, err);
-        if (code)
-            return code;
+        int rc = wait_for_level(r, level, err);
+        if (rc)
+            return rc;
         r->awaits = "rows of METADATA";
-        code = master_term_read(r, start, end, NULL, NULL, err);
-        if (code == 0)
+        rc = master_term_read(r, start, end, NULL, NULL, err);
+        if (rc == 0)
             return 0;
         log_warn(r->world, "master", "read METADATA: %s", err->text);
         if (!master_term_wait(r, RETRY_US))
@@ -152,49 +152,48 @@ static int read_metadata(struct master_term *r, struct err *err)
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(r->store);
     metadata_table_range(METADATA_TABLE_ID, &start, &end);
-    code = read_until_done(r, buf_slice(&start), buf_slice(&end),
-                           LEVEL_METADATA, err);
+    rc = read_until_done(r, buf_slice(&start), buf_slice(&end), LEVEL_METADATA,
+                         err);
     /* A new cluster has the root tablet alone. */
-    while (code == 0 && r->view.tablet_count == 1) {
+    while (rc == 0 && r->view.tablet_count == 1) {
         struct err why = ERR_INIT;
         if (make_first_tablet(r, &why))
             log_warn(r->world, "master", "make METADATA: %s", why.text);
-        code = read_until_done(r, buf_slice(&start), buf_slice(&end),
-                               LEVEL_METADATA, err);
-        if (code == 0 && !master_term_is_current(r))
-            code = master_term_over(err);
+        rc = read_until_done(r, buf_slice(&start), buf_slice(&end),
+                             LEVEL_METADATA, err);
+        if (rc == 0 && !master_term_is_current(r))
+            rc = master_term_over(err);
     }
-    if (code == 0)
-        code =
-            read_until_done(r, buf_slice(&end), SLICE_EMPTY, LEVEL_USER, err);
+    if (rc == 0)
+        rc = read_until_done(r, buf_slice(&end), SLICE_EMPTY, LEVEL_USER, err);
     buf_close(&start);
     buf_close(&end);
-    return code;
+    return rc;
 }
 
 int master_term_discover(struct master_term *r, struct err *err)
 {
-    int code = hear_servers(r, err);
+    int rc = hear_servers(r, err);
     r->awaits = "the root tablet's record";
-    if (code == 0)
-        code = root_read(r, NULL, NULL, err);
-    if (code == 0)
-        code = wait_for_level(r, LEVEL_METADATA, err);
-    if (code == 0)
-        code = open_store(r, err);
-    if (code == 0)
-        code = read_metadata(r, err);
+    if (rc == 0)
+        rc = root_read(r, NULL, NULL, err);
+    if (rc == 0)
+        rc = wait_for_level(r, LEVEL_METADATA, err);
+    if (rc == 0)
+        rc = open_store(r, err);
+    if (rc == 0)
+        rc = read_metadata(r, err);
     r->awaits = "rows of tablets that were merged";
-    if (code == 0)
-        code = merge_heal(r, err);
+    if (rc == 0)
+        rc = merge_heal(r, err);
     PRE(!r->known && !r->ready); /* INV-2 of struct master_term. */
-    r->known = code == 0;
-    if (code == 0)
+    r->known = rc == 0;
+    if (rc == 0)
         log_info(r->world, "master", "knows %zu tablets on %zu servers",
                  r->view.tablet_count, r->view.server_count);
-    return code;
+    return rc;
 }

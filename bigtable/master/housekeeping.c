@@ -6,7 +6,7 @@
 #include "bigtable/master/balance.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
-#include "bigtable/master/snapshots.h"
+#include "bigtable/master/table_snapshots.h"
 
 /* Tablets moving to one server at once. */
 #define MOVES_PER_SERVER 2
@@ -141,32 +141,32 @@ static void housekeeping_reread(struct master_term *r, void *arg)
 {
     struct err err = ERR_INIT;
     uint64_t steps = r->snapshot_steps;
-    int code;
+    int rc;
 
     PRE(r->rereading && r->ready);
     (void)arg;
     sweep_begin(r);
-    code = replication_begin(r, &err);
-    if (code)
+    rc = replication_begin(r, &err);
+    if (rc)
         log_warn(r->world, "master", "copies of files: %s", err.text);
-    code = snapshots_mark(r, &err);
+    rc = snapshots_mark(r, &err);
     /* The root tablet's record first: files that it hands over to rows are
      * found there. */
-    if (code == 0)
-        code = root_read(r, housekeeping_mark_row, r, &err);
-    if (code == 0)
-        code = master_term_read(r, SLICE_EMPTY, SLICE_EMPTY,
-                                housekeeping_mark_row, r, &err);
-    if (code)
+    if (rc == 0)
+        rc = root_read(r, housekeeping_mark_row, r, &err);
+    if (rc == 0)
+        rc = master_term_read(r, SLICE_EMPTY, SLICE_EMPTY,
+                              housekeeping_mark_row, r, &err);
+    if (rc)
         log_warn(r->world, "master", "read METADATA: %s", err.text);
     INVARIANT(r->snapshot_steps >= steps);
-    sweep_end(r, code == 0 && !was_disturbed(r, steps));
-    if (code == 0 && !was_disturbed(r, steps) &&
+    sweep_end(r, rc == 0 && !was_disturbed(r, steps));
+    if (rc == 0 && !was_disturbed(r, steps) &&
         is_past(r, r->swept_ns, r->options->garbage_us)) {
         r->swept_ns = master_term_now_ns(r);
         sweep(r);
     }
-    if (code == 0)
+    if (rc == 0)
         replication_end(r);
     r->reread_ns = master_term_now_ns(r);
     INVARIANT(r->rereading);

@@ -16,16 +16,16 @@ int lock_state_read(struct chubby *c,
 {
     struct chubby_handle *h = NULL;
     struct chubby_stat stat;
-    int code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+    int rc = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
 
     PRE(path[0] == '/');
     buf_clear(out);
-    if (code == 0)
-        code = chubby_read(h, out, &stat, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = chubby_read(h, out, &stat, err);
+    if (rc == 0)
         *generation = stat.content_generation;
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 int lock_state_write(struct chubby *c,
@@ -37,57 +37,56 @@ int lock_state_write(struct chubby *c,
     struct chubby_open_options o = {.contents = contents};
     struct chubby_handle *h = NULL;
     unsigned flags = CHUBBY_READ | CHUBBY_WRITE;
-    int code;
+    int rc;
 
     PRE(path[0] == '/');
     if (generation == 0)
         flags |= CHUBBY_CREATE | CHUBBY_NEW;
-    code = chubby_open(c, path, flags, generation ? NULL : &o, &h, err);
-    if (code == 0 && generation != 0)
-        code = chubby_write(h, contents, generation, err);
+    rc = chubby_open(c, path, flags, generation ? NULL : &o, &h, err);
+    if (rc == 0 && generation != 0)
+        rc = chubby_write(h, contents, generation, err);
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 int lock_state_remove(struct chubby *c, const char *path, struct err *err)
 {
     struct chubby_handle *h = NULL;
-    int code = chubby_open(c, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h, err);
+    int rc = chubby_open(c, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h, err);
 
     PRE(path[0] == '/');
-    if (code == 0)
-        code = chubby_delete(h, err);
+    if (rc == 0)
+        rc = chubby_delete(h, err);
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 static int make_directory(struct chubby *c, const char *path, struct err *err)
 {
     struct chubby_handle *h = NULL;
-    int code = chubby_open(
+    int rc = chubby_open(
         c, path, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL, &h, err);
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 int lock_state_prepare(struct chubby *c, struct err *err)
 {
     static const struct cluster_counters first = {FIRST_USER_TABLE_ID, 1};
     struct buf b = BUF_INIT;
-    int code = make_directory(c, BIGTABLE_LOCK_ROOT, err);
-    if (code == 0)
-        code = make_directory(c, BIGTABLE_LOCK_SERVERS, err);
-    if (code == 0)
-        code = make_directory(c, BIGTABLE_LOCK_TABLES, err);
-    if (code == 0) {
+    int rc = make_directory(c, BIGTABLE_LOCK_ROOT, err);
+    if (rc == 0)
+        rc = make_directory(c, BIGTABLE_LOCK_SERVERS, err);
+    if (rc == 0)
+        rc = make_directory(c, BIGTABLE_LOCK_TABLES, err);
+    if (rc == 0) {
         cluster_counters_put(&first, &b);
-        code =
-            lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b), 0, err);
-        if (code == ERR_EXISTS)
-            code = 0;
+        rc = lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b), 0, err);
+        if (rc == ERR_EXISTS)
+            rc = 0;
     }
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 /* Add to the counters and take what they were. */
@@ -97,44 +96,44 @@ static int lock_state_count(struct chubby *c,
                             struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code = ERR_ABORTED;
+    int rc = ERR_ABORTED;
 
     PRE(add->table + add->server == 1);
-    for (int i = 0; i < COUNT_TRIES_MAX && code == ERR_ABORTED; i++) {
+    for (int i = 0; i < COUNT_TRIES_MAX && rc == ERR_ABORTED; i++) {
         struct cluster_counters next;
         uint64_t generation = 0;
-        code = lock_state_read(c, BIGTABLE_LOCK_COUNTERS, &b, &generation, err);
-        if (code == 0)
-            code = cluster_counters_get(buf_slice(&b), taken, err);
-        if (code)
+        rc = lock_state_read(c, BIGTABLE_LOCK_COUNTERS, &b, &generation, err);
+        if (rc == 0)
+            rc = cluster_counters_get(buf_slice(&b), taken, err);
+        if (rc)
             break;
         next = (struct cluster_counters){taken->table + add->table,
                                          taken->server + add->server};
         buf_clear(&b);
         cluster_counters_put(&next, &b);
-        code = lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b),
-                                generation, err);
+        rc = lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b),
+                              generation, err);
     }
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 int lock_state_next_table(struct chubby *c, uint64_t *number, struct err *err)
 {
     struct cluster_counters taken;
-    int code = lock_state_count(c, &(struct cluster_counters){.table = 1},
-                                &taken, err);
-    if (code == 0)
+    int rc = lock_state_count(c, &(struct cluster_counters){.table = 1}, &taken,
+                              err);
+    if (rc == 0)
         *number = taken.table;
-    return code;
+    return rc;
 }
 
 int lock_state_next_server(struct chubby *c, uint64_t *number, struct err *err)
 {
     struct cluster_counters taken;
-    int code = lock_state_count(c, &(struct cluster_counters){.server = 1},
-                                &taken, err);
-    if (code == 0)
+    int rc = lock_state_count(c, &(struct cluster_counters){.server = 1},
+                              &taken, err);
+    if (rc == 0)
         *number = taken.server;
-    return code;
+    return rc;
 }

@@ -63,54 +63,54 @@ static int master_connect(struct master_term *r, struct err *err)
 static int take_lock(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
-    int code = lock_state_prepare(r->chubby, err);
+    int rc = lock_state_prepare(r->chubby, err);
 
     PRE(!r->lock && r->number == 0);
-    if (code == 0)
-        code = policies_prepare(r->chubby, r->options->roles, err);
-    if (code == 0)
-        code = chubby_open(r->chubby, BIGTABLE_LOCK_MASTER,
-                           CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
-                           &r->lock, err);
-    if (code == 0)
-        code = chubby_acquire(r->lock, CHUBBY_EXCLUSIVE, err);
-    if (code == 0)
-        code = chubby_sequencer(r->lock, r->sequencer, err);
-    if (code == 0)
-        code = lock_state_next_server(r->chubby, &r->number, err);
-    if (code == 0)
-        code = chubby_write(r->lock, slice_str(r->options->address), 0, err);
-    return code;
+    if (rc == 0)
+        rc = policies_prepare(r->chubby, r->options->roles, err);
+    if (rc == 0)
+        rc = chubby_open(r->chubby, BIGTABLE_LOCK_MASTER,
+                         CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
+                         &r->lock, err);
+    if (rc == 0)
+        rc = chubby_acquire(r->lock, CHUBBY_EXCLUSIVE, err);
+    if (rc == 0)
+        rc = chubby_sequencer(r->lock, r->sequencer, err);
+    if (rc == 0)
+        rc = lock_state_next_server(r->chubby, &r->number, err);
+    if (rc == 0)
+        rc = chubby_write(r->lock, slice_str(r->options->address), 0, err);
+    return rc;
 }
 
 /* The second step: list the tablet servers. */
 static int open_directory(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
-    int code = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
-                           &r->servers, err);
+    int rc = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
+                         &r->servers, err);
 
     PRE(r->lock);
-    if (code == 0)
-        code = servers_refresh(r, err);
+    if (rc == 0)
+        rc = servers_refresh(r, err);
     r->listed = true;
-    return code;
+    return rc;
 }
 
 /* The third and fourth steps; then finish work that an earlier master began. */
 static void master_discover(struct master_term *r, void *arg)
 {
     struct err err = ERR_INIT;
-    int code = master_term_discover(r, &err);
+    int rc = master_term_discover(r, &err);
 
     (void)arg;
     r->awaits = "the records of tables";
-    if (code == 0)
-        code = tables_finish(r, &err);
+    if (rc == 0)
+        rc = tables_finish(r, &err);
     r->awaits = "the policies of tables";
-    if (code == 0)
-        code = policies_load(r, &err);
-    if (code) {
+    if (rc == 0)
+        rc = policies_load(r, &err);
+    if (rc) {
         master_term_end(r, "cannot learn", &err);
         return;
     }
@@ -125,10 +125,10 @@ static void master_discover(struct master_term *r, void *arg)
  * master change it too. Errors: ERR_BUSY. */
 static int lock_keys(struct fs *fs, struct fs_lock **out, struct err *err)
 {
-    int code = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
-    if (code == 0)
-        code = fs_lock(fs, BIGTABLE_KEYS_LOCK_DIR "/LOCK", out, err);
-    return code;
+    int rc = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
+    if (rc == 0)
+        rc = fs_lock(fs, BIGTABLE_KEYS_LOCK_DIR "/LOCK", out, err);
+    return rc;
 }
 
 /* Seal KEYS with the present master key, which may have been replaced. While
@@ -138,34 +138,33 @@ static int take_new_master_key(struct master_term *r, struct err *err)
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
     bool done = false;
-    int code;
+    int rc;
     if (!fs_keyring(fs) || !keyring_is_outdated(fs_keyring(fs)))
         return 0;
-    code = lock_keys(fs, &lock, err);
-    if (code == ERR_BUSY)
+    rc = lock_keys(fs, &lock, err);
+    if (rc == ERR_BUSY)
         return 0;
-    if (code == 0) {
-        code = keyring_rewrap(fs_keyring(fs), &done, err);
+    if (rc == 0) {
+        rc = keyring_rewrap(fs_keyring(fs), &done, err);
         fs_unlock(lock);
     }
     if (done)
         log_info(r->world, "master", "data keys have a new master key");
-    return code;
+    return rc;
 }
 
 static int make_keys(struct master_term *r, struct err *err)
 {
     struct fs *fs = r->options->fs;
     struct fs_lock *lock;
-    int code = lock_keys(fs, &lock, err);
+    int rc = lock_keys(fs, &lock, err);
 
     PRE(r->options->fs && r->options->master_keys);
-    if (code)
-        return code;
-    code =
-        fs_open_keyring(fs, BIGTABLE_KEYS, r->options->master_keys, true, err);
+    if (rc)
+        return rc;
+    rc = fs_open_keyring(fs, BIGTABLE_KEYS, r->options->master_keys, true, err);
     fs_unlock(lock);
-    return code;
+    return rc;
 }
 
 /* A failure is logged, and tried again later. */
@@ -180,22 +179,22 @@ static void follow_master_key(struct master_term *r)
  * key makes them. Tablet servers wait for them. */
 static int open_keys(struct master_term *r, struct err *err)
 {
-    int code;
+    int rc;
 
     PRE(r->lock && r->options->fs);
     if (fs_keyring(r->options->fs))
         return 0;
     if (!chubby_is_safe(r->chubby))
         return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
-    code = fs_open_keyring(r->options->fs, BIGTABLE_KEYS,
-                           r->options->master_keys, false, err);
-    if (code == 0 && r->options->master_keys && !fs_keyring(r->options->fs))
-        code = make_keys(r, err);
-    if (code == 0 && fs_keyring(r->options->fs))
-        code = take_new_master_key(r, err);
-    if (code)
+    rc = fs_open_keyring(r->options->fs, BIGTABLE_KEYS, r->options->master_keys,
+                         false, err);
+    if (rc == 0 && r->options->master_keys && !fs_keyring(r->options->fs))
+        rc = make_keys(r, err);
+    if (rc == 0 && fs_keyring(r->options->fs))
+        rc = take_new_master_key(r, err);
+    if (rc)
         err_wrap(err, "keys of tables");
-    return code;
+    return rc;
 }
 
 static int
@@ -213,18 +212,18 @@ refresh_if_due(struct master_term *r, uint64_t *listed_ns, struct err *err)
 static int master_govern(struct master_term *r, struct err *err)
 {
     uint64_t listed_ns = master_term_now_ns(r);
-    int code = r->options->fs ? open_keys(r, err) : 0;
+    int rc = r->options->fs ? open_keys(r, err) : 0;
 
     PRE(r->lock); /* The term has begun. */
-    if (code == 0)
-        code = open_directory(r, err);
-    if (code)
-        return code;
+    if (rc == 0)
+        rc = open_directory(r, err);
+    if (rc)
+        return rc;
     master_term_spawn(r, "discovery", master_discover, NULL);
     while (master_term_is_current(r) && !r->master->stopping) {
-        code = refresh_if_due(r, &listed_ns, err);
-        if (code)
-            return code;
+        rc = refresh_if_due(r, &listed_ns, err);
+        if (rc)
+            return rc;
         place_all(r);
         master_housekeep(r);
         /* Many changes are handled in one round. */
@@ -289,20 +288,20 @@ static void master_term_once(struct master *m)
 {
     struct master_term *r = mem_alloc(sizeof(*r));
     struct err err = ERR_INIT;
-    int code;
+    int rc;
 
     master_term_init(r, m);
-    code = master_connect(r, &err);
-    if (code == 0)
-        code = take_lock(r, &err);
-    if (code == 0) {
+    rc = master_connect(r, &err);
+    if (rc == 0)
+        rc = take_lock(r, &err);
+    if (rc == 0) {
         master_note(r, EVENT_TERM, "master=%llu",
                     (unsigned long long)r->number);
         INVARIANT(!m->term && r->number != 0);
         m->term = r;
-        code = master_govern(r, &err);
+        rc = master_govern(r, &err);
     }
-    master_term_end(r, code ? "an error" : "asked to stop", code ? &err : NULL);
+    master_term_end(r, rc ? "an error" : "asked to stop", rc ? &err : NULL);
     master_drain(r);
     m->term = NULL;
     master_term_close(r);

@@ -29,12 +29,12 @@ static struct metadata_table *table_of(struct metadata_store *s)
 static int open_table(struct metadata_table *t, struct err *err)
 {
     struct quarry_table *table;
-    int code;
+    int rc;
     if (t->table)
         return 0;
-    code = quarry_table_open(t->quarry, METADATA_TABLE, &table, err);
-    if (code)
-        return code;
+    rc = quarry_table_open(t->quarry, METADATA_TABLE, &table, err);
+    if (rc)
+        return rc;
     /* Another fiber may have opened it meanwhile. */
     if (t->table)
         quarry_table_close(table);
@@ -156,21 +156,21 @@ repair_row(struct metadata_table *t, const struct row_read *r, struct err *err)
     struct quarry_filter *filter = location_filter(r->first_location);
     struct quarry_mutation *m = quarry_mutation_new(r->row.key);
     bool matched = false;
-    int code;
+    int rc;
 
     PRE(t->table);
     replace_column(t, m, "location", r->row.location);
     replace_column(t, m, "tablet", r->row.tablet);
-    code = quarry_check_and_mutate(t->table, r->row.key, filter, m, NULL, NULL,
-                                   &matched, err);
+    rc = quarry_check_and_mutate(t->table, r->row.key, filter, m, NULL, NULL,
+                                 &matched, err);
     quarry_mutation_free(m);
     quarry_filter_free(filter);
-    if (code == 0 && !matched)
-        code = err_set(err, ERR_UNAVAILABLE, "a row changed while it was read");
-    if (code == 0)
+    if (rc == 0 && !matched)
+        rc = err_set(err, ERR_UNAVAILABLE, "a row changed while it was read");
+    if (rc == 0)
         log_warn(t->world, "master",
                  "a row of METADATA had cells stamped in the future: repaired");
-    return code;
+    return rc;
 }
 
 static int take_row(struct metadata_table *t,
@@ -182,16 +182,16 @@ static int take_row(struct metadata_table *t,
     struct row_read r = row_of(row);
     bool in_order = slice_eq(r.first_location, r.row.location) &&
                     slice_eq(r.first_tablet, r.row.tablet);
-    int code = 0;
+    int rc = 0;
 
     PRE(t->table);
     if (!in_order && !fault_hit("master.order_by_clock"))
-        code = repair_row(t, &r, err);
+        rc = repair_row(t, &r, err);
     else if (!in_order) {
         r.row.location = r.first_location;
         r.row.tablet = r.first_tablet;
     }
-    return code ? code : fn(ctx, &r.row, err);
+    return rc ? rc : fn(ctx, &r.row, err);
 }
 
 static int run_scan(struct metadata_table *t,
@@ -204,11 +204,11 @@ static int run_scan(struct metadata_table *t,
 
     PRE(t->table && fn);
     for (;;) {
-        int code = quarry_scanner_next(s, &row, err);
-        if (code == 0 && row)
-            code = take_row(t, row, fn, ctx, err);
-        if (code || !row)
-            return code;
+        int rc = quarry_scanner_next(s, &row, err);
+        if (rc == 0 && row)
+            rc = take_row(t, row, fn, ctx, err);
+        if (rc || !row)
+            return rc;
     }
 }
 
@@ -224,21 +224,21 @@ static int table_scan(struct metadata_store *s,
     struct quarry_filter *filter;
     struct quarry_read_options o = {.ranges = &range, .range_count = 1};
     struct quarry_scanner *scanner = NULL;
-    int code = open_table(t, err);
+    int rc = open_table(t, err);
 
     PRE(fn);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     filter = record_filter();
     o.filter = filter;
-    code = quarry_scan(t->table, &o, &scanner, err);
-    if (code == 0)
-        code = run_scan(t, scanner, fn, ctx, err);
+    rc = quarry_scan(t->table, &o, &scanner, err);
+    if (rc == 0)
+        rc = run_scan(t, scanner, fn, ctx, err);
     quarry_scanner_close(scanner);
     quarry_filter_free(filter);
-    if (code)
+    if (rc)
         err_wrap(err, "METADATA");
-    return code;
+    return rc;
 }
 
 static struct quarry_mutation *mutation_of(const struct metadata_table *t,
@@ -271,25 +271,24 @@ static int table_change(struct metadata_store *s,
     struct quarry_filter *filter = NULL;
     struct quarry_mutation *m;
     bool matched = false;
-    int code = open_table(t, err);
+    int rc = open_table(t, err);
 
     PRE(if_absent || c->if_location.len > 0);
     *done = false;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (!if_absent)
         filter = location_filter(c->if_location);
     m = mutation_of(t, c);
-    code =
-        quarry_check_and_mutate(t->table, c->key, filter, if_absent ? NULL : m,
-                                if_absent ? m : NULL, NULL, &matched, err);
+    rc = quarry_check_and_mutate(t->table, c->key, filter, if_absent ? NULL : m,
+                                 if_absent ? m : NULL, NULL, &matched, err);
     quarry_mutation_free(m);
     quarry_filter_free(filter);
-    if (code)
+    if (rc)
         err_wrap(err, "METADATA");
     else
         *done = matched != if_absent;
-    return code;
+    return rc;
 }
 
 static void table_free(struct metadata_store *s)

@@ -20,16 +20,16 @@ static int order_unload(struct master_term *r,
                         struct err *err)
 {
     uint64_t closed_us = 0;
-    int code = ERR_UNAVAILABLE;
+    int rc = ERR_UNAVAILABLE;
     for (int i = 0; i < UNLOAD_TRIES_MAX && s->alive; i++) {
-        code = server_order_unload(r, s, t, &closed_us, err);
+        rc = server_order_unload(r, s, t, &closed_us, err);
         t->closed_ns = master_term_now_ns(r) - closed_us * 1000;
-        if (code != ERR_UNAVAILABLE && code != ERR_BUSY)
+        if (rc != ERR_UNAVAILABLE && rc != ERR_BUSY)
             break;
         if (!master_term_wait(r, UNLOAD_RETRY_US))
             return master_term_over(err);
     }
-    return code;
+    return rc;
 }
 
 /* The server does not have the tablet in @epoch, and will not; but t:location
@@ -42,11 +42,10 @@ static int move_withdraw(struct master_term *r,
 {
     struct tablet_location nobody = {0, epoch, SLICE_EMPTY};
     bool done = false;
-    int code = 0;
+    int rc = 0;
     if (t->server == s->number && t->epoch == epoch)
-        code = master_term_set_location(r, t, &nobody, "withdrawn", &done, err);
-    return code || done ? code
-                        : err_set(err, ERR_ABORTED, "its row has changed");
+        rc = master_term_set_location(r, t, &nobody, "withdrawn", &done, err);
+    return rc || done ? rc : err_set(err, ERR_ABORTED, "its row has changed");
 }
 
 int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
@@ -54,31 +53,31 @@ int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
     struct known_server *s = cluster_view_server(&r->view, t->server);
     uint64_t epoch = t->epoch;
     bool found = false;
-    int code;
+    int rc;
 
     PRE(t->busy);
     if (t->stage == STAGE_UNASSIGNED)
         return master_term_read_tablet(r, t, &found, err);
     INVARIANT(s); /* A stage has its server: INV-3 of the view. */
-    code = order_unload(r, t, s, err);
+    rc = order_unload(r, t, s, err);
     if (!s->alive)
         return 0; /* A dead server has no tablets. */
-    if (code && code != ERR_NOTFOUND) {
+    if (rc && rc != ERR_NOTFOUND) {
         known_tablet_move(t, STAGE_ORDERED); /* It is unknown whether the server
                                               * still has it. */
-        return code;
+        return rc;
     }
-    code = master_term_read_tablet(r, t, &found, err);
-    if (code == 0 && !found)
-        code = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
-                       (unsigned long long)t->id);
-    if (code == 0 && t->stage != STAGE_UNASSIGNED)
-        code = move_withdraw(r, t, s, epoch, err);
-    if (code == 0)
+    rc = master_term_read_tablet(r, t, &found, err);
+    if (rc == 0 && !found)
+        rc = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
+                     (unsigned long long)t->id);
+    if (rc == 0 && t->stage != STAGE_UNASSIGNED)
+        rc = move_withdraw(r, t, s, epoch, err);
+    if (rc == 0)
         known_tablet_move(t, STAGE_UNASSIGNED);
     else if (t->stage == STAGE_SERVED)
         known_tablet_move(t, STAGE_ORDERED);
-    return code;
+    return rc;
 }
 
 int move_tablet(struct master_term *r,
@@ -90,19 +89,19 @@ int move_tablet(struct master_term *r,
     uint64_t begun_ns = master_term_now_ns(r);
     uint64_t unserved = 0;
     uint64_t from = t->server;
-    int code;
+    int rc;
 
     PRE(t->busy);
     PRE(from != to);
     r->moving++;
-    code = take_back(r, t, err);
-    if (code == 0 && to != 0)
-        code = place_tablet(r, t, to, err);
+    rc = take_back(r, t, err);
+    if (rc == 0 && to != 0)
+        rc = place_tablet(r, t, to, err);
     INVARIANT(r->moving > 0); /* INV-4 */
     r->moving--;
     known_tablet_release(t);
     t->moved_ns = master_term_now_ns(r);
-    if (code == 0) {
+    if (rc == 0) {
         unserved = (t->moved_ns - t->closed_ns) / 1000;
         master_note(r, EVENT_MOVE,
                     "tablet=%llu from=%llu to=%llu unserved_us=%llu us=%llu",
@@ -113,5 +112,5 @@ int move_tablet(struct master_term *r,
     if (unserved_us)
         *unserved_us = unserved;
     master_term_changed(r);
-    return code;
+    return rc;
 }

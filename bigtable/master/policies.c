@@ -50,12 +50,12 @@ static int list_of(struct master_term *r,
                    struct err *err)
 {
     struct policy_file cluster;
-    int code = policy_file_read(r, 0, &cluster, err);
+    int rc = policy_file_read(r, 0, &cluster, err);
     *out = NULL;
-    if (code == 0)
-        code = list_with(f, &cluster, out, err);
+    if (rc == 0)
+        rc = list_with(f, &cluster, out, err);
     policy_file_close(&cluster);
-    return code;
+    return rc;
 }
 
 /* The list of the cluster, owned; NULL: there is none. */
@@ -63,11 +63,11 @@ static int
 read_cluster(struct master_term *r, struct access_list **out, struct err *err)
 {
     struct policy_file f;
-    int code = policy_file_read(r, 0, &f, err);
-    if (code == 0)
-        code = list_with(&f, &f, out, err);
+    int rc = policy_file_read(r, 0, &f, err);
+    if (rc == 0)
+        rc = list_with(&f, &f, out, err);
     policy_file_close(&f);
-    return code;
+    return rc;
 }
 
 /* *@is: @principal is an administrator. *@any (may be NULL): the cluster has a
@@ -80,7 +80,7 @@ static int is_administrator(struct master_term *r,
 {
     const struct cluster_roles *roles = r->options->roles;
     struct access_list *l = NULL;
-    int code = read_cluster(r, &l, err);
+    int rc = read_cluster(r, &l, err);
 
     PRE(r->chubby);
     *is = cluster_roles_has(roles, principal) ||
@@ -88,7 +88,7 @@ static int is_administrator(struct master_term *r,
     if (any)
         *any = l != NULL;
     access_free(l);
-    return code;
+    return rc;
 }
 
 static int check_administrator(struct master_term *r,
@@ -96,12 +96,12 @@ static int check_administrator(struct master_term *r,
                                struct err *err)
 {
     bool is, any;
-    int code = is_administrator(r, principal, &is, &any, err);
+    int rc = is_administrator(r, principal, &is, &any, err);
     /* Until an administrator is named, all who may give orders are. */
-    if (code == 0 && !is && !any)
+    if (rc == 0 && !is && !any)
         is = cluster_roles_may_order(r->options->roles, principal);
-    if (code || is)
-        return code;
+    if (rc || is)
+        return rc;
     return access_deny(principal, SLICE_EMPTY, EVERY, ACCESS_OWN, err);
 }
 
@@ -109,15 +109,14 @@ static int
 check_create(struct master_term *r, struct slice principal, struct err *err)
 {
     struct access_list *l = NULL;
-    int code = 0;
+    int rc = 0;
     if (cluster_roles_has(r->options->roles, principal))
         return 0;
-    code = read_cluster(r, &l, err);
-    if (code == 0)
-        code =
-            access_check(l, principal, SLICE_EMPTY, EVERY, ACCESS_CREATE, err);
+    rc = read_cluster(r, &l, err);
+    if (rc == 0)
+        rc = access_check(l, principal, SLICE_EMPTY, EVERY, ACCESS_CREATE, err);
     access_free(l);
-    return code;
+    return rc;
 }
 
 /* As policies_check_table(), by the number and for @family. */
@@ -132,18 +131,18 @@ static int check_family(struct master_term *r,
     struct access_list *l = NULL;
     struct policy_file f;
     bool is = false;
-    int code = policy_file_read(r, table, &f, err);
+    int rc = policy_file_read(r, table, &f, err);
 
     PRE(right != 0);
-    if (code == 0)
-        code = list_of(r, &f, &l, err);
+    if (rc == 0)
+        rc = list_of(r, &f, &l, err);
     policy_file_close(&f);
-    if (code == 0 && !(access_rights(l, principal, family) & (unsigned)right))
-        code = is_administrator(r, principal, &is, NULL, err);
-    if (code == 0 && !is)
-        code = access_check(l, principal, name, family, right, err);
+    if (rc == 0 && !(access_rights(l, principal, family) & (unsigned)right))
+        rc = is_administrator(r, principal, &is, NULL, err);
+    if (rc == 0 && !is)
+        rc = access_check(l, principal, name, family, right, err);
     access_free(l);
-    return code;
+    return rc;
 }
 
 int policies_check_table(struct master_term *r,
@@ -153,14 +152,14 @@ int policies_check_table(struct master_term *r,
                          struct err *err)
 {
     uint64_t table = 0;
-    int code;
+    int rc;
 
     PRE(right != 0);
     if (cluster_roles_has(r->options->roles, principal))
         return 0;
-    code = tables_find(r, name, &table, err);
-    if (code)
-        return code;
+    rc = tables_find(r, name, &table, err);
+    if (rc)
+        return rc;
     return check_family(r, principal, name, table, EVERY, right, err);
 }
 
@@ -170,8 +169,8 @@ int policies_check_snapshot(struct master_term *r,
                             enum access_right right,
                             struct err *err)
 {
-    int code = policies_check_table(r, principal, name, right, err);
-    return code == ERR_NOTFOUND ? check_create(r, principal, err) : code;
+    int rc = policies_check_table(r, principal, name, right, err);
+    return rc == ERR_NOTFOUND ? check_create(r, principal, err) : rc;
 }
 
 /* Does the job master clone a table for a principal's job to read? The clone
@@ -193,15 +192,15 @@ static int check_snapshot_order(struct master_term *r,
                                 struct err *err)
 {
     struct snapshot_order o;
-    int code = snapshot_order_get(call->body, &o, err);
+    int rc = snapshot_order_get(call->body, &o, err);
 
     PRE(r->ready);
-    if (code == 0 && is_clone && !is_for_job(r, call, o.table))
-        code = check_create(r, call->principal, err);
-    return code ? code
-                : policies_check_table(r, call->principal,
-                                       is_clone ? o.name : o.table, ACCESS_READ,
-                                       err);
+    if (rc == 0 && is_clone && !is_for_job(r, call, o.table))
+        rc = check_create(r, call->principal, err);
+    return rc ? rc
+              : policies_check_table(r, call->principal,
+                                     is_clone ? o.name : o.table, ACCESS_READ,
+                                     err);
 }
 
 static int check_table_order(struct master_term *r,
@@ -210,11 +209,11 @@ static int check_table_order(struct master_term *r,
                              struct err *err)
 {
     struct table_order o;
-    int code = table_order_get(call->body, &o, err);
+    int rc = table_order_get(call->body, &o, err);
 
     PRE(right == ACCESS_OWN || right == ACCESS_WRITE);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     return policies_check_table(r, call->principal, o.name, right, err);
 }
 
@@ -262,18 +261,18 @@ int policies_list(struct master_term *r,
 {
     struct policy_file f = {.bytes = BUF_INIT};
     uint64_t table = 0;
-    int code = tables_find(r, name, &table, err);
+    int rc = tables_find(r, name, &table, err);
 
     PRE(r->ready);
     *any = false;
-    if (code == 0)
-        code = policy_file_read(r, table, &f, err);
-    if (code == 0 && f.policy.has_access) {
+    if (rc == 0)
+        rc = policy_file_read(r, table, &f, err);
+    if (rc == 0 && f.policy.has_access) {
         *any = true;
         buf_append_slice(out, f.policy.access);
     }
     policy_file_close(&f);
-    return code;
+    return rc;
 }
 
 int policies_made(struct master_term *r,
@@ -285,24 +284,24 @@ int policies_made(struct master_term *r,
     struct table_policy p = {.has_access = true};
     struct policy_file f = {.bytes = BUF_INIT};
     struct buf list = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(r->chubby);
     if (!access &&
         (!cluster_roles_are_proved(r->options->roles) || creator.len == 0))
         return 0;
-    code = creator.len == 0
-               ? 0
-               : access_change(access ? *access : SLICE_EMPTY, true, EVERY,
-                               SLICE_LIT("own"), creator, &list, err);
-    if (code == 0 && creator.len == 0)
+    rc = creator.len == 0
+             ? 0
+             : access_change(access ? *access : SLICE_EMPTY, true, EVERY,
+                             SLICE_LIT("own"), creator, &list, err);
+    if (rc == 0 && creator.len == 0)
         buf_append_slice(&list, *access);
     p.access = buf_slice(&list);
     f.policy = p;
-    if (code == 0)
-        code = policy_file_write(r, table, &f, err);
+    if (rc == 0)
+        rc = policy_file_write(r, table, &f, err);
     buf_close(&list);
-    return code;
+    return rc;
 }
 
 void policies_dropped(struct master_term *r, uint64_t table)
@@ -322,14 +321,14 @@ static int check_look(struct master_term *r,
 {
     struct access_list *l;
     bool is = false;
-    int code = list_of(r, f, &l, err);
-    if (code == 0 && !access_rights_anywhere(l, principal)) {
-        code = is_administrator(r, principal, &is, NULL, err);
-        if (code == 0 && !is)
-            code = access_deny(principal, name, EVERY, ACCESS_READ, err);
+    int rc = list_of(r, f, &l, err);
+    if (rc == 0 && !access_rights_anywhere(l, principal)) {
+        rc = is_administrator(r, principal, &is, NULL, err);
+        if (rc == 0 && !is)
+            rc = access_deny(principal, name, EVERY, ACCESS_READ, err);
     }
     access_free(l);
-    return code;
+    return rc;
 }
 
 int policies_show(struct master_term *r, struct rpc_call *call, struct err *err)
@@ -337,22 +336,22 @@ int policies_show(struct master_term *r, struct rpc_call *call, struct err *err)
     struct policy_order o;
     struct policy_file f = {.bytes = BUF_INIT};
     uint64_t table = 0;
-    int code = policy_order_get(call->body, &o, err);
+    int rc = policy_order_get(call->body, &o, err);
 
     PRE(r->ready);
-    if (code == 0 && !is_cluster(o.table))
-        code = tables_find(r, o.table, &table, err);
-    if (code == 0)
-        code = policy_file_read(r, table, &f, err);
-    if (code == 0 && table)
-        code = check_look(r, call->principal, o.table, &f, err);
-    if (code == 0) {
+    if (rc == 0 && !is_cluster(o.table))
+        rc = tables_find(r, o.table, &table, err);
+    if (rc == 0)
+        rc = policy_file_read(r, table, &f, err);
+    if (rc == 0 && table)
+        rc = check_look(r, call->principal, o.table, &f, err);
+    if (rc == 0) {
         if (table)
             policy_use_of(r, table, &f.policy.use);
         table_policy_put(&f.policy, call->reply_body);
     }
     policy_file_close(&f);
-    return code;
+    return rc;
 }
 
 /* --- changing ------------------------------------------------------------ */
@@ -370,10 +369,10 @@ static int check_change(struct change *c, struct err *err)
 {
     struct slice family = EVERY;
     bool any;
-    int code =
+    int rc =
         is_administrator(c->term, c->principal, &c->administrator, &any, err);
-    if (code || c->administrator)
-        return code;
+    if (rc || c->administrator)
+        return rc;
     if (c->table == 0 || (c->what.kind == POLICY_QUOTA && any))
         return check_administrator(c->term, c->principal, err);
     if (c->what.kind == POLICY_GRANT || c->what.kind == POLICY_REVOKE)
@@ -390,25 +389,25 @@ static int find_family(struct change *c, struct err *err)
     struct table_record rec;
     struct schema *schema = NULL;
     uint64_t generation;
-    int code;
+    int rc;
 
     PRE(c->term->ready);
     if (c->table == 0 || c->what.kind != POLICY_GRANT ||
         slice_eq(c->what.family, EVERY))
         return 0;
     buf_printf(&path, BIGTABLE_LOCK_TABLES "/%.*s", SLICE_ARG(c->what.table));
-    code = lock_state_read(c->term->chubby, buf_cstr(&path), &bytes,
-                           &generation, err);
-    if (code == 0)
-        code = table_record_get(buf_slice(&bytes), &rec, err);
-    if (code == 0)
-        code = schema_decode(rec.schema, &schema, err);
-    if (code == 0 && !schema_family(schema, c->what.family))
-        code = schema_no_family(schema, c->what.family, err);
+    rc = lock_state_read(c->term->chubby, buf_cstr(&path), &bytes, &generation,
+                         err);
+    if (rc == 0)
+        rc = table_record_get(buf_slice(&bytes), &rec, err);
+    if (rc == 0)
+        rc = schema_decode(rec.schema, &schema, err);
+    if (rc == 0 && !schema_family(schema, c->what.family))
+        rc = schema_no_family(schema, c->what.family, err);
     schema_free(schema);
     buf_close(&path);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 /* Check a list of a table, or of the cluster; its author must not shut himself
@@ -417,28 +416,28 @@ static int check_list(struct change *c, struct slice text, struct err *err)
 {
     struct access_list *l;
     unsigned rights;
-    int code = access_parse(text, &l, err);
+    int rc = access_parse(text, &l, err);
 
     PRE(c->term->ready);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     rights = access_rights(l, c->principal, EVERY);
     if (access_has_right(l, ACCESS_CREATE) && c->table)
-        code = err_set(err, ERR_INVALID,
-                       "the right create is one of the cluster, not of tables");
+        rc = err_set(err, ERR_INVALID,
+                     "the right create is one of the cluster, not of tables");
     else if (access_has_right(l, ACCESS_MEMBER))
-        code = err_set(err, ERR_INVALID,
-                       "members are those of roles: quarry acl role");
+        rc = err_set(err, ERR_INVALID,
+                     "members are those of roles: quarry acl role");
     else if (c->table == 0 && (access_has_right(l, ACCESS_READ) ||
                                access_has_right(l, ACCESS_WRITE)))
-        code = err_set(err, ERR_INVALID,
-                       "the rights of the cluster are create and own");
+        rc = err_set(err, ERR_INVALID,
+                     "the rights of the cluster are create and own");
     else if (!c->administrator && c->table && !(rights & ACCESS_OWN) &&
              !access_has_right(l, ACCESS_OWN))
-        code = err_set(err, ERR_INVALID,
-                       "the table would be nobody's: name an owner of *");
+        rc = err_set(err, ERR_INVALID,
+                     "the table would be nobody's: name an owner of *");
     access_free(l);
-    return code;
+    return rc;
 }
 
 /* An open table belongs to all callers: the one who grants the first right
@@ -460,7 +459,7 @@ static int make_list(struct change *c,
 {
     const struct policy_change *w = &c->what;
     struct buf before = BUF_INIT;
-    int code = 0;
+    int rc = 0;
 
     PRE(w->kind != POLICY_QUOTA && w->kind != POLICY_RATE);
     f->policy.has_access = w->kind != POLICY_OPEN;
@@ -472,32 +471,31 @@ static int make_list(struct change *c,
     }
     buf_append_slice(&before, f->policy.access);
     if (!f->had_access)
-        code = start_list(c, &before, err);
-    if (code == 0)
-        code = access_change(buf_slice(&before), w->kind == POLICY_GRANT,
-                             w->family, w->right, w->principals, out, err);
-    if (code == 0)
-        code = check_list(c, buf_slice(out), err);
+        rc = start_list(c, &before, err);
+    if (rc == 0)
+        rc = access_change(buf_slice(&before), w->kind == POLICY_GRANT,
+                           w->family, w->right, w->principals, out, err);
+    if (rc == 0)
+        rc = check_list(c, buf_slice(out), err);
     buf_close(&before);
-    return code;
+    return rc;
 }
 
 static int change_file(struct change *c, struct policy_file *f, struct err *err)
 {
     struct buf list = BUF_INIT;
-    int code = 0;
+    int rc = 0;
 
     PRE(c->table == 0 || c->what.kind != POLICY_ROLE);
     if (c->what.kind == POLICY_RATE) {
         const struct principal_rate rate = {c->what.principals,
                                             c->what.quota.reads_per_s,
                                             c->what.quota.bytes_per_s};
-        code = principal_rates_change(f->policy.rates, &rate, &list, err);
+        rc = principal_rates_change(f->policy.rates, &rate, &list, err);
         f->policy.rates = buf_slice(&list);
     } else if (c->what.kind == POLICY_ROLE) {
-        code =
-            access_change_roles(f->policy.roles, c->what.right, c->what.family,
-                                c->what.principals, &list, err);
+        rc = access_change_roles(f->policy.roles, c->what.right, c->what.family,
+                                 c->what.principals, &list, err);
         f->policy.roles = buf_slice(&list);
     } else if (c->what.kind == POLICY_QUOTA) {
         f->policy.quota = c->what.quota;
@@ -506,30 +504,30 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
         return err_set(err, ERR_INVALID,
                        "there is no list of rights yet: all have all of them");
     } else {
-        code = make_list(c, f, &list, err);
+        rc = make_list(c, f, &list, err);
         f->policy.access = buf_slice(&list);
     }
-    if (code == 0)
-        code = policy_file_write(c->term, c->table, f, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = policy_file_write(c->term, c->table, f, err);
+    if (rc == 0)
         policy_watch_note(c->term, c->table, &f->policy);
     buf_close(&list);
-    return code;
+    return rc;
 }
 
 static int apply_change(struct change *c, struct err *err)
 {
-    int code = ERR_ABORTED;
+    int rc = ERR_ABORTED;
 
     PRE(c->table == 0 || c->what.kind != POLICY_RATE);
-    for (int i = 0; i < CHANGE_TRIES_MAX && code == ERR_ABORTED; i++) {
+    for (int i = 0; i < CHANGE_TRIES_MAX && rc == ERR_ABORTED; i++) {
         struct policy_file f;
-        code = policy_file_read(c->term, c->table, &f, err);
-        if (code == 0)
-            code = change_file(c, &f, err);
+        rc = policy_file_read(c->term, c->table, &f, err);
+        if (rc == 0)
+            rc = change_file(c, &f, err);
         policy_file_close(&f);
     }
-    return code;
+    return rc;
 }
 
 int policies_change(struct master_term *r,
@@ -537,22 +535,21 @@ int policies_change(struct master_term *r,
                     struct err *err)
 {
     struct change c = {.term = r, .principal = call->principal};
-    int code = policy_change_get(call->body, &c.what, err);
+    int rc = policy_change_get(call->body, &c.what, err);
 
     PRE(r->ready);
-    if (code == 0 && !is_cluster(c.what.table))
-        code = tables_find(r, c.what.table, &c.table, err);
-    if (code == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)
-        code =
-            err_set(err, ERR_INVALID, "tables have quotas, the cluster none");
-    if (code == 0 && c.table && c.what.kind == POLICY_ROLE)
-        code = err_set(err, ERR_INVALID, "roles are the cluster's");
-    if (code == 0 && c.table && c.what.kind == POLICY_RATE)
-        code = err_set(err, ERR_INVALID,
-                       "principals have rates in the cluster, not in a table");
-    if (code == 0)
-        code = check_change(&c, err);
-    if (code == 0)
-        code = find_family(&c, err);
-    return code ? code : apply_change(&c, err);
+    if (rc == 0 && !is_cluster(c.what.table))
+        rc = tables_find(r, c.what.table, &c.table, err);
+    if (rc == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)
+        rc = err_set(err, ERR_INVALID, "tables have quotas, the cluster none");
+    if (rc == 0 && c.table && c.what.kind == POLICY_ROLE)
+        rc = err_set(err, ERR_INVALID, "roles are the cluster's");
+    if (rc == 0 && c.table && c.what.kind == POLICY_RATE)
+        rc = err_set(err, ERR_INVALID,
+                     "principals have rates in the cluster, not in a table");
+    if (rc == 0)
+        rc = check_change(&c, err);
+    if (rc == 0)
+        rc = find_family(&c, err);
+    return rc ? rc : apply_change(&c, err);
 }

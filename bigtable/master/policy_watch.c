@@ -195,12 +195,12 @@ load_table_policy(struct master_term *r, const char *name, struct err *err)
 {
     uint64_t table = strtoull(name, NULL, 10);
     struct policy_file f;
-    int code;
-    code = policy_file_read(r, table, &f, err);
-    if (code == 0)
+    int rc;
+    rc = policy_file_read(r, table, &f, err);
+    if (rc == 0)
         policy_watch_note(r, table, &f.policy);
     policy_file_close(&f);
-    return code;
+    return rc;
 }
 
 int policies_load(struct master_term *r, struct err *err)
@@ -208,17 +208,17 @@ int policies_load(struct master_term *r, struct err *err)
     struct chubby_handle *h = NULL;
     char **names = NULL;
     size_t count = 0;
-    int code = chubby_open(r->chubby, BIGTABLE_LOCK_POLICIES, CHUBBY_READ, NULL,
-                           &h, err);
+    int rc = chubby_open(r->chubby, BIGTABLE_LOCK_POLICIES, CHUBBY_READ, NULL,
+                         &h, err);
 
     PRE(r->known && !r->ready);
-    if (code == 0)
-        code = chubby_list(h, &names, &count, err);
+    if (rc == 0)
+        rc = chubby_list(h, &names, &count, err);
     chubby_close(h);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = load_table_policy(r, names[i], err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = load_table_policy(r, names[i], err);
     chubby_names_free(names, count);
-    return code;
+    return rc;
 }
 
 /* --- looking ------------------------------------------------------------- */
@@ -260,24 +260,24 @@ static void write_use(struct master_term *r, uint64_t table)
     struct policy_file f;
     struct buf shares = BUF_INIT;
     struct err err = ERR_INIT;
-    int code = policy_file_read(r, table, &f, &err);
+    int rc = policy_file_read(r, table, &f, &err);
 
     PRE(r->policies);
-    if (code == 0 && f.generation == 0) { /* It was dropped. */
+    if (rc == 0 && f.generation == 0) { /* It was dropped. */
         policy_watch_forget(r, table);
-    } else if (code == 0) {
+    } else if (rc == 0) {
         policy_use_judge(r, table, &f.policy);
         if (has_rates(&f.policy))
             put_shares(r, table, &shares);
         f.policy.shares = buf_slice(&shares);
-        code = policy_file_write(r, table, &f, &err);
-        if (code == 0) {
+        rc = policy_file_write(r, table, &f, &err);
+        if (rc == 0) {
             policy_watch_note(r, table, &f.policy);
             policy_watch_say(r, table, &f.policy);
         }
     }
-    if (code && code != ERR_ABORTED) /* Another change was made: it is compared
-                                      * again soon. */
+    if (rc && rc != ERR_ABORTED) /* Another change was made: it is compared
+                                  * again soon. */
         log_warn(r->world, "master", "quota of table %llu: %s",
                  (unsigned long long)table, err.text);
     policy_file_close(&f);

@@ -82,17 +82,17 @@ list_segments(struct master_term *r, struct recovery *v, struct err *err)
     char path[LOG_PATH_BYTES];
     char **names;
     size_t count;
-    int code;
+    int rc;
 
     PRE(!v->segments);
     log_path(v->log, "", path);
-    code = fs_list(r->options->fs, path, &names, &count, err);
-    if (code == ERR_NOTFOUND) {
+    rc = fs_list(r->options->fs, path, &names, &count, err);
+    if (rc == ERR_NOTFOUND) {
         v->sorted = true;
         return 0;
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     v->segments = mem_zalloc(count + 1, sizeof(*v->segments));
     for (size_t i = 0; i < count; i++) {
         if (is_segment(names[i]))
@@ -117,18 +117,18 @@ static int sort_segment_call(struct master_term *r,
         .segment = slice_str(s->recovery->segments[s->segment].name),
     };
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(s->segment < s->recovery->segment_count);
     log_order_put(&o, &body);
-    code = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), &reply,
-                       r->options->order_us, err);
-    if (code == 0 && reply.len > 0)
-        code = log_sorted_get(buf_slice(&reply), &sorted, err);
+    rc = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), &reply,
+                     r->options->order_us, err);
+    if (rc == 0 && reply.len > 0)
+        rc = log_sorted_get(buf_slice(&reply), &sorted, err);
     *held = sorted.held;
     buf_close(&reply);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static void note_sorted(struct segment *g, uint64_t server, bool held)
@@ -167,10 +167,10 @@ static void run_sorting(struct master_term *r, void *arg)
     struct segment *g;
     struct err err = ERR_INIT;
     bool held;
-    int code = sort_segment_call(r, s, &held, &err);
-    if (code == ERR_NOTFOUND && has_gone(r, s)) {
+    int rc = sort_segment_call(r, s, &held, &err);
+    if (rc == ERR_NOTFOUND && has_gone(r, s)) {
         held = false;
-        code = 0;
+        rc = 0;
     }
 
     /* The array may have grown meanwhile. */
@@ -180,11 +180,11 @@ static void run_sorting(struct master_term *r, void *arg)
     for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
         if (g->state.at[i] == s->server->number)
             g->state.at[i] = 0;
-    if (code == 0)
+    if (rc == 0)
         note_sorted(g, s->server->number, held);
     else
-        note_failed(r, s, code);
-    if (code)
+        note_failed(r, s, rc);
+    if (rc)
         log_warn(r->world, "master", "sort %s of log %llu: %s", g->name,
                  (unsigned long long)s->recovery->log, err.text);
     master_term_changed(r);
@@ -277,7 +277,7 @@ static int add_segments(struct master_term *r,
                         struct err *err)
 {
     struct recovery now = {.log = v->log};
-    int code = list_segments(r, &now, err);
+    int rc = list_segments(r, &now, err);
     *more = false;
     for (size_t i = 0; i < now.segment_count; i++) {
         struct segment *s = &now.segments[i];
@@ -290,7 +290,7 @@ static int add_segments(struct master_term *r,
         s->name = NULL;
     }
     forget_segments(&now);
-    return code;
+    return rc;
 }
 
 /* Sort all segments, including those found later. False: the term ends. */

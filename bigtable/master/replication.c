@@ -40,9 +40,9 @@ see_table(void *ctx, uint64_t table, struct slice bytes, struct err *err)
     struct replication *p = ctx;
     struct schema *s;
     uint32_t copies = 0;
-    int code = schema_decode(bytes, &s, err);
-    if (code)
-        return code;
+    int rc = schema_decode(bytes, &s, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < s->group_count; i++)
         copies = MAX_OF(copies, s->groups[i].options.replication);
     if (copies)
@@ -54,19 +54,19 @@ see_table(void *ctx, uint64_t table, struct slice bytes, struct err *err)
 int replication_begin(struct master_term *r, struct err *err)
 {
     struct replication *p = &r->replication;
-    int code;
+    int rc;
 
     PRE(r->rereading);
     hash_map_clear(&p->tables);
     hash_map_clear(&p->wanted);
     if (!fs_is_gfs(r->options->fs))
         return 0;
-    code = tables_each(r, see_table, p, err);
-    if (code)
+    rc = tables_each(r, see_table, p, err);
+    if (rc)
         hash_map_clear(&p->tables);
     if (p->tables.count == 0)
         hash_map_clear(&p->done);
-    return code;
+    return rc;
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -120,13 +120,13 @@ static int see_to(struct master_term *r,
 {
     char path[PATH_BYTES];
     struct gfs_stat stat;
-    int code;
+    int rc;
 
     PRE(copies > 0);
     snprintf(path, sizeof(path), "tables/%06" PRIu64 ".sst", number);
-    code = gfs_stat(r->options->fs, path, &stat, err);
-    if (code)
-        return code;
+    rc = gfs_stat(r->options->fs, path, &stat, err);
+    if (rc)
+        return rc;
     *changed = stat.replication != copies;
     return *changed ? gfs_set_replication(r->options->fs, path, copies, err)
                     : 0;
@@ -147,14 +147,14 @@ void replication_end(struct master_term *r)
         uint64_t copies = slot->value.number;
         bool is_changed = false;
         uint64_t number;
-        int code;
+        int rc;
         memcpy(&number, slot->key.data, sizeof(number));
         seen++;
-        code = see_to(r, number, (uint32_t)copies, &is_changed, &err);
-        if (code && code != ERR_NOTFOUND)
+        rc = see_to(r, number, (uint32_t)copies, &is_changed, &err);
+        if (rc && rc != ERR_NOTFOUND)
             log_warn(r->world, "master", "copies of file %" PRIu64 ": %s",
                      number, err.text);
-        if (code)
+        if (rc)
             continue;
         changed += is_changed;
         hash_map_put(&p->done, hash_key_u64(&number), NULL)->number = copies;

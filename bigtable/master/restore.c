@@ -19,20 +19,20 @@ static int put_tablets(struct master_term *r,
                        struct err *err)
 {
     struct tablet_state *state = mem_zalloc(1, sizeof(*state));
-    int code = 0;
-    for (size_t i = 0; i < s->tablet_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < s->tablet_count && rc == 0; i++) {
         const struct snapshot_tablet *t = &s->tablets[i];
         bool done;
         state->groups = t->groups;
         state->sequence = t->sequence;
         state->bytes = t->bytes;
         state->stamped_us = t->stamped_us;
-        code = master_term_put_tablet(r, table, t->start, t->end, state,
-                                      "restored", &done, err);
+        rc = master_term_put_tablet(r, table, t->start, t->end, state,
+                                    "restored", &done, err);
         /* Nobody else writes rows of a table that is not known. */
     }
     mem_free(state);
-    return code;
+    return rc;
 }
 
 static bool all_are_served(const struct master_term *r, uint64_t table)
@@ -61,21 +61,21 @@ int retable_part(struct master_term *r,
 {
     struct schema *schema = NULL;
     uint64_t id = 0;
-    int code = schema_decode(s->schema, &schema, err);
+    int rc = schema_decode(s->schema, &schema, err);
     schema_free(schema);
-    if (code == 0)
-        code = tables_begin(r, name, s->schema, creator,
-                            s->has_access ? &s->access : NULL, &id, err);
-    if (code)
-        return code;
+    if (rc == 0)
+        rc = tables_begin(r, name, s->schema, creator,
+                          s->has_access ? &s->access : NULL, &id, err);
+    if (rc)
+        return rc;
     PRE(s->tablet_count > 0 && s->tablets[0].start.len == 0 &&
         s->tablets[s->tablet_count - 1].end.len == 0);
-    code = put_tablets(r, id, s, err);
-    if (code == 0)
-        code = tables_make_known(r, name, id, err);
-    if (code) {
+    rc = put_tablets(r, id, s, err);
+    if (rc == 0)
+        rc = tables_make_known(r, name, id, err);
+    if (rc) {
         tables_clear_away(r, name, id);
-        return code;
+        return rc;
     }
     master_note(r, EVENT_RESTORE, "name=%.*s table=%llu from=%.*s",
                 SLICE_ARG(name), (unsigned long long)id, SLICE_ARG(s->name));

@@ -16,7 +16,7 @@ static int make_root(struct master_term *r, struct err *err)
     struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
     struct buf end = BUF_INIT;
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(r->number != 0);
     metadata_root_end(&end);
@@ -27,12 +27,12 @@ static int make_root(struct master_term *r, struct err *err)
     rec->state.groups = SLICE_EMPTY;
     rec->split = SLICE_EMPTY;
     tablet_record_put(rec, &b);
-    code = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB, buf_slice(&b), 0,
-                            err);
+    rc = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB, buf_slice(&b), 0,
+                          err);
     buf_close(&end);
     buf_close(&b);
     mem_free(rec);
-    return code == ERR_EXISTS ? 0 : code;
+    return rc == ERR_EXISTS ? 0 : rc;
 }
 
 static int make_metadata_table(struct master_term *r, struct err *err)
@@ -41,17 +41,17 @@ static int make_metadata_table(struct master_term *r, struct err *err)
     struct table_record rec = {.id = METADATA_TABLE_ID, .generation = 1};
     struct buf encoded = BUF_INIT;
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
 
     schema_encode(schema, &encoded);
     rec.schema = buf_slice(&encoded);
     table_record_put(&rec, &b);
-    code = lock_state_write(r->chubby, BIGTABLE_LOCK_TABLES "/" METADATA_TABLE,
-                            buf_slice(&b), 0, err);
+    rc = lock_state_write(r->chubby, BIGTABLE_LOCK_TABLES "/" METADATA_TABLE,
+                          buf_slice(&b), 0, err);
     schema_free(schema);
     buf_close(&encoded);
     buf_close(&b);
-    return code == ERR_EXISTS ? 0 : code;
+    return rc == ERR_EXISTS ? 0 : rc;
 }
 
 /* The record as a row, encoded into @parts. */
@@ -81,24 +81,24 @@ static int read_record(struct master_term *r,
     struct buf parts[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
     struct buf key = BUF_INIT;
     struct buf b = BUF_INIT;
-    int code =
+    int rc =
         lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &b, generation, err);
 
     PRE(fn);
-    if (code == 0)
-        code = tablet_record_get(buf_slice(&b), rec, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = tablet_record_get(buf_slice(&b), rec, err);
+    if (rc == 0) {
         struct metadata_row row;
         metadata_key(METADATA_TABLE_ID, rec->bounds.end, &key);
         row = row_of_record(rec, buf_slice(&key), parts);
-        code = fn(ctx, &row, err);
+        rc = fn(ctx, &row, err);
     }
     for (int i = 0; i < 3; i++)
         buf_close(&parts[i]);
     buf_close(&key);
     buf_close(&b);
     mem_free(rec);
-    return code;
+    return rc;
 }
 
 struct noting {
@@ -110,9 +110,9 @@ struct noting {
 static int note_row(void *ctx, const struct metadata_row *row, struct err *err)
 {
     struct noting *n = ctx;
-    int code = cluster_view_note_row(&n->term->view, row,
-                                     master_term_now_ns(n->term), err);
-    return code || !n->fn ? code : n->fn(n->ctx, row, err);
+    int rc = cluster_view_note_row(&n->term->view, row,
+                                   master_term_now_ns(n->term), err);
+    return rc || !n->fn ? rc : n->fn(n->ctx, row, err);
 }
 
 int root_read(struct master_term *r,
@@ -122,13 +122,13 @@ int root_read(struct master_term *r,
 {
     struct noting n = {r, fn, ctx};
     uint64_t generation;
-    int code = read_record(r, note_row, &n, &generation, err);
-    if (code != ERR_NOTFOUND)
-        return code;
-    code = make_metadata_table(r, err);
-    if (code == 0)
-        code = make_root(r, err);
-    return code ? code : read_record(r, note_row, &n, &generation, err);
+    int rc = read_record(r, note_row, &n, &generation, err);
+    if (rc != ERR_NOTFOUND)
+        return rc;
+    rc = make_metadata_table(r, err);
+    if (rc == 0)
+        rc = make_root(r, err);
+    return rc ? rc : read_record(r, note_row, &n, &generation, err);
 }
 
 /* Write the record with another location, unless it changed since @t was read.
@@ -143,14 +143,14 @@ static int change_root(struct master_term *r,
     struct buf old = BUF_INIT;
     struct buf was = BUF_INIT;
     uint64_t generation = 0;
-    int code = lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &old,
-                               &generation, err);
+    int rc = lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &old,
+                             &generation, err);
 
     PRE(t->busy);
     *done = false;
-    if (code == 0)
-        code = tablet_record_get(buf_slice(&old), rec, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = tablet_record_get(buf_slice(&old), rec, err);
+    if (rc == 0) {
         tablet_location_put(&rec->location, &was);
         *done = slice_eq(buf_slice(&was), buf_slice(&t->location));
     }
@@ -158,16 +158,16 @@ static int change_root(struct master_term *r,
         rec->location = *l;
         buf_clear(&was);
         tablet_record_put(rec, &was);
-        code = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB,
-                                buf_slice(&was), generation, err);
-        *done = code == 0;
-        if (code == ERR_ABORTED)
-            code = 0;
+        rc = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB,
+                              buf_slice(&was), generation, err);
+        *done = rc == 0;
+        if (rc == ERR_ABORTED)
+            rc = 0;
     }
     buf_close(&old);
     buf_close(&was);
     mem_free(rec);
-    return code;
+    return rc;
 }
 
 /* --- any tablet ---------------------------------------------------------- */
@@ -199,22 +199,22 @@ int master_term_set_location(struct master_term *r,
                              struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(t->busy);
     PRE(l->server == 0 || l->epoch > t->epoch);
     tablet_location_put(l, &b);
     if (cluster_view_level(t) == LEVEL_ROOT)
-        code = change_root(r, t, l, done, err);
+        rc = change_root(r, t, l, done, err);
     else
-        code = change_row(r, t, buf_slice(&b), event, done, err);
-    if (code == 0 && *done) {
+        rc = change_row(r, t, buf_slice(&b), event, done, err);
+    if (rc == 0 && *done) {
         buf_clear(&t->location);
         buf_append_slice(&t->location, buf_slice(&b));
         known_tablet_locate(t, l);
     }
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 struct refreshing {
@@ -227,10 +227,10 @@ static int
 rows_refresh(void *ctx, const struct metadata_row *row, struct err *err)
 {
     struct refreshing *f = ctx;
-    int code = cluster_view_refresh(&f->term->view, f->tablet, row,
-                                    master_term_now_ns(f->term), err);
-    f->found = code == 0;
-    return code == ERR_NOTFOUND ? 0 : code;
+    int rc = cluster_view_refresh(&f->term->view, f->tablet, row,
+                                  master_term_now_ns(f->term), err);
+    f->found = rc == 0;
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 int master_term_read_tablet(struct master_term *r,
@@ -241,19 +241,19 @@ int master_term_read_tablet(struct master_term *r,
     struct refreshing f = {r, t, false};
     struct buf behind = BUF_INIT;
     uint64_t generation;
-    int code;
+    int rc;
     PRE(t->busy);
     if (cluster_view_level(t) == LEVEL_ROOT) {
-        code = read_record(r, rows_refresh, &f, &generation, err);
+        rc = read_record(r, rows_refresh, &f, &generation, err);
     } else {
         buf_append_slice(&behind, buf_slice(&t->key));
         buf_append_byte(&behind, '\0');
-        code = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
-                             rows_refresh, &f, err);
+        rc = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
+                           rows_refresh, &f, err);
     }
     buf_close(&behind);
     *found = f.found;
-    return code;
+    return rc;
 }
 
 int master_term_make_tablet(struct master_term *r,
@@ -264,10 +264,10 @@ int master_term_make_tablet(struct master_term *r,
                             struct err *err)
 {
     struct tablet_state *empty = mem_zalloc(1, sizeof(*empty));
-    int code =
+    int rc =
         master_term_put_tablet(r, table, start, end, empty, "made", done, err);
     mem_free(empty);
-    return code;
+    return rc;
 }
 
 int master_term_put_tablet(struct master_term *r,
@@ -285,7 +285,7 @@ int master_term_put_tablet(struct master_term *r,
     struct metadata_change c = {.condition = METADATA_IF_ABSENT,
                                 .event = slice_str(event)};
     struct buf b[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
-    int code;
+    int rc;
 
     PRE(end.len == 0 || slice_cmp(start, end) < 0);
     metadata_key(table, end, &b[0]);
@@ -296,8 +296,8 @@ int master_term_put_tablet(struct master_term *r,
     c.tablet = buf_slice(&b[1]);
     c.location = buf_slice(&b[2]);
     c.state = buf_slice(&b[3]);
-    code = metadata_change(r->store, &c, done, err);
+    rc = metadata_change(r->store, &c, done, err);
     for (int i = 0; i < 4; i++)
         buf_close(&b[i]);
-    return code;
+    return rc;
 }

@@ -35,14 +35,14 @@ static int
 mark_state(struct master_term *r, struct slice state, struct err *err)
 {
     struct tablet_state *s = mem_alloc(sizeof(*s));
-    int code = state.len ? tablet_state_get(state, s, err) : 0;
-    if (code == 0 && state.len) {
+    int rc = state.len ? tablet_state_get(state, s, err) : 0;
+    if (rc == 0 && state.len) {
         for (size_t i = 0; i < s->log_count; i++)
             garbage_mark(&r->logs, s->logs[i]);
-        code = tablet_files_each(s->groups, mark_file, &r->files, err);
+        rc = tablet_files_each(s->groups, mark_file, &r->files, err);
     }
     mem_free(s);
-    return code;
+    return rc;
 }
 
 /* The server of the tablet may still name files. */
@@ -50,10 +50,10 @@ static int
 mark_place(struct master_term *r, struct slice location, struct err *err)
 {
     struct tablet_location l;
-    int code = location.len ? tablet_location_get(location, &l, err) : 0;
-    if (code == 0 && location.len && l.server)
+    int rc = location.len ? tablet_location_get(location, &l, err) : 0;
+    if (rc == 0 && location.len && l.server)
         pending_outputs_place(&r->pending_outputs, l.server);
-    return code;
+    return rc;
 }
 
 int sweep_mark(struct master_term *r,
@@ -61,23 +61,23 @@ int sweep_mark(struct master_term *r,
                struct err *err)
 {
     struct tablet_record *half;
-    int code = mark_place(r, row->location, err);
+    int rc = mark_place(r, row->location, err);
 
     PRE(r->rereading);
-    if (code == 0)
-        code = mark_state(r, row->state, err);
-    if (code || row->split.len == 0)
-        return code;
+    if (rc == 0)
+        rc = mark_state(r, row->state, err);
+    if (rc || row->split.len == 0)
+        return rc;
     half = mem_alloc(sizeof(*half));
-    code = tablet_record_get(row->split, half, err);
-    if (code == 0) {
+    rc = tablet_record_get(row->split, half, err);
+    if (rc == 0) {
         pending_outputs_place(&r->pending_outputs, half->location.server);
         for (size_t i = 0; i < half->state.log_count; i++)
             garbage_mark(&r->logs, half->state.logs[i]);
-        code = tablet_files_each(half->state.groups, mark_file, &r->files, err);
+        rc = tablet_files_each(half->state.groups, mark_file, &r->files, err);
     }
     mem_free(half);
-    return code;
+    return rc;
 }
 
 /* --- sweep --------------------------------------------------------------- */
@@ -152,11 +152,11 @@ static uint64_t sweep_directory(struct master_term *r,
     char **names;
     size_t count;
     uint64_t removed = 0;
-    int code = fs_list(r->options->fs, path, &names, &count, &err);
+    int rc = fs_list(r->options->fs, path, &names, &count, &err);
 
     PRE(fn && path[0] != '/');
-    if (code) {
-        if (code != ERR_NOTFOUND)
+    if (rc) {
+        if (rc != ERR_NOTFOUND)
             log_warn(r->world, "master", "list %s: %s", path, err.text);
         return 0;
     }

@@ -21,16 +21,16 @@ int table_file_read(struct master_term *r,
                     struct table_file *f,
                     struct err *err)
 {
-    int code;
+    int rc;
     f->bytes = BUF_INIT;
     if (name.len > TABLE_NAME_BYTES_MAX)
         return no_table(name, err);
     snprintf(f->path, sizeof(f->path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
              SLICE_ARG(name));
-    code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
-    if (code == 0)
-        code = table_record_get(buf_slice(&f->bytes), &f->record, err);
-    return code;
+    rc = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
+    if (rc == 0)
+        rc = table_record_get(buf_slice(&f->bytes), &f->record, err);
+    return rc;
 }
 
 int table_file_find(struct master_term *r,
@@ -38,12 +38,12 @@ int table_file_find(struct master_term *r,
                     struct table_file *f,
                     struct err *err)
 {
-    int code = table_file_read(r, name, f, err);
+    int rc = table_file_read(r, name, f, err);
 
     PRE(r->chubby);
-    if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
+    if (rc == ERR_NOTFOUND || (rc == 0 && f->record.dropping))
         return no_table(name, err);
-    return code;
+    return rc;
 }
 
 void table_file_close(struct table_file *f)
@@ -57,12 +57,12 @@ int table_file_write(struct master_term *r,
                      struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
 
     PRE(f->generation != 0 && rec->id == f->record.id);
     table_record_put(rec, &b);
-    code =
+    rc =
         lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);
     buf_close(&b);
-    return code;
+    return rc;
 }

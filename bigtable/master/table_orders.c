@@ -121,20 +121,19 @@ static bool is_passing(int code)
  * one. */
 static int end_jobs(struct table_job *jobs, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     while (jobs) {
         struct table_job *j = jobs;
         jobs = j->next;
-        if (j->code &&
-            (code == 0 || (is_passing(code) && !is_passing(j->code)))) {
-            code = j->code;
+        if (j->code && (rc == 0 || (is_passing(rc) && !is_passing(j->code)))) {
+            rc = j->code;
             err_copy(err, &j->err);
         }
         buf_close(&j->as_known.key);
         buf_close(&j->as_known.start);
         mem_free(j);
     }
-    return code;
+    return rc;
 }
 
 static int order_once(struct master_term *r,
@@ -146,14 +145,14 @@ static int order_once(struct master_term *r,
     unsigned left = 0;
     bool unserved = false;
     struct table_job *jobs = start_jobs(r, table, method, o, &left, &unserved);
-    int code;
+    int rc;
 
     PRE(r->ready);
     wait_for_jobs(r, &left);
-    code = end_jobs(jobs, err);
-    if (code == 0 && unserved)
-        code = err_set(err, ERR_UNAVAILABLE, "a tablet is on its way");
-    return code;
+    rc = end_jobs(jobs, err);
+    if (rc == 0 && unserved)
+        rc = err_set(err, ERR_UNAVAILABLE, "a tablet is on its way");
+    return rc;
 }
 
 /* All memtables of all servers. */
@@ -176,25 +175,25 @@ int tables_order(struct master_term *r,
                  struct err *err)
 {
     uint64_t id = 0;
-    int code;
+    int rc;
 
     PRE(r->ready);
     if (method == TABLET_FLUSH && o->name.len == 0)
         return flush_all(r, o, err);
-    code = tables_find(r, o->name, &id, err);
-    if (code)
-        return code;
+    rc = tables_find(r, o->name, &id, err);
+    if (rc)
+        return rc;
     for (;;) {
         struct err why = ERR_INIT;
-        code = order_once(r, id, method, o, err);
-        if (code && !is_passing(code))
-            return code;
-        if (code == 0 && method != TABLET_SPLIT)
+        rc = order_once(r, id, method, o, err);
+        if (rc && !is_passing(rc))
+            return rc;
+        if (rc == 0 && method != TABLET_SPLIT)
             return 0;
         /* Find the tablets that have its rows now. */
         if (tables_read_rows(r, id, &why) && !master_term_is_current(r))
             return master_term_over(err);
-        if (code == 0)
+        if (rc == 0)
             return 0;
         if (!master_term_wait(r, RETRY_US))
             return master_term_over(err);

@@ -40,23 +40,23 @@ remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
                                 .remove = true};
     bool done = false;
     bool found = true;
-    int code = 0;
+    int rc = 0;
 
     PRE(t->busy);
     if (t->stage != STAGE_UNASSIGNED)
-        code = take_back(r, t, err);
-    if (code == 0 && !t->is_fresh)
-        code = master_term_read_tablet(r, t, &found, err);
-    if (code || !found)
-        return code == ERR_NOTFOUND ? 0 : code;
+        rc = take_back(r, t, err);
+    if (rc == 0 && !t->is_fresh)
+        rc = master_term_read_tablet(r, t, &found, err);
+    if (rc || !found)
+        return rc == ERR_NOTFOUND ? 0 : rc;
     if (t->stage != STAGE_UNASSIGNED)
         return err_set(err, ERR_BUSY, "its server has it again");
     c.if_location = buf_slice(&t->location);
-    code = metadata_change(r->store, &c, &done, err);
-    if (code == 0 && !done)
-        code = err_set(err, ERR_ABORTED, "its row has changed");
+    rc = metadata_change(r->store, &c, &done, err);
+    if (rc == 0 && !done)
+        rc = err_set(err, ERR_ABORTED, "its row has changed");
     t->is_fresh = false;
-    return code;
+    return rc;
 }
 
 static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
@@ -69,18 +69,18 @@ static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
         if (!more)
             return 0;
         if (t) {
-            int code;
+            int rc;
             known_tablet_hold(t);
-            code = remove_tablet(r, t, &why);
+            rc = remove_tablet(r, t, &why);
             known_tablet_release(t);
-            if (code == 0) {
+            if (rc == 0) {
                 cluster_view_remove(&r->view, t);
                 continue;
             }
             log_warn(r->world, "master", "drop tablet %llu: %s",
                      (unsigned long long)t->id, why.text);
-            code = tables_read_rows(r, table, &why);
-            if (code && !master_term_is_current(r))
+            rc = tables_read_rows(r, table, &why);
+            if (rc && !master_term_is_current(r))
                 return master_term_over(err);
         }
         if (!master_term_wait(r, RETRY_US))
@@ -94,25 +94,25 @@ static int finish_drop(struct master_term *r,
                        uint64_t table,
                        struct err *err)
 {
-    int code;
+    int rc;
 
     PRE(r->known);
     hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
-    code = tables_read_rows(r, table, err);
-    if (code == 0)
-        code = drop_tablets(r, table, err);
+    rc = tables_read_rows(r, table, err);
+    if (rc == 0)
+        rc = drop_tablets(r, table, err);
     /* A split may have added a row while tablets were removed. */
-    if (code == 0)
-        code = tables_read_rows(r, table, err);
-    if (code == 0)
-        code = drop_tablets(r, table, err);
-    if (code == 0)
-        code = lock_state_remove(r->chubby, path, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = tables_read_rows(r, table, err);
+    if (rc == 0)
+        rc = drop_tablets(r, table, err);
+    if (rc == 0)
+        rc = lock_state_remove(r->chubby, path, err);
+    if (rc == 0)
         policies_dropped(r, table);
-    if (code == 0)
+    if (rc == 0)
         hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
-    return code == ERR_NOTFOUND ? 0 : code;
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 /* --- drops that were not finished ---------------------------------------- */
@@ -131,14 +131,14 @@ drop_marked(struct master_term *r, const struct drop_job *j, struct err *err)
     struct table_record rec;
     uint64_t generation;
     bool marked = false;
-    int code = lock_state_read(r->chubby, j->path, &b, &generation, err);
-    if (code == 0)
-        code = table_record_get(buf_slice(&b), &rec, err);
-    if (code == 0)
+    int rc = lock_state_read(r->chubby, j->path, &b, &generation, err);
+    if (rc == 0)
+        rc = table_record_get(buf_slice(&b), &rec, err);
+    if (rc == 0)
         marked = rec.id == j->table && rec.dropping;
     buf_close(&b);
-    if (code)
-        return code == ERR_NOTFOUND ? 0 : code;
+    if (rc)
+        return rc == ERR_NOTFOUND ? 0 : rc;
     return marked ? finish_drop(r, j->path, j->table, err) : 0;
 }
 
@@ -167,25 +167,25 @@ void tables_drop_later(struct master_term *r, const char *path, uint64_t table)
 int tables_drop(struct master_term *r, struct slice name, struct err *err)
 {
     struct table_file f;
-    int code = tables_check_name(name, err);
+    int rc = tables_check_name(name, err);
 
     PRE(r->ready);
-    if (code)
-        return code;
-    code = table_file_find(r, name, &f, err);
-    if (code == 0) {
+    if (rc)
+        return rc;
+    rc = table_file_find(r, name, &f, err);
+    if (rc == 0) {
         f.record.dropping = true;
-        code = table_file_write(r, &f, &f.record, err);
-        if (code == 0)
-            code = finish_drop(r, f.path, f.record.id, err);
-        if (code)
+        rc = table_file_write(r, &f, &f.record, err);
+        if (rc == 0)
+            rc = finish_drop(r, f.path, f.record.id, err);
+        if (rc)
             tables_drop_later(r, f.path, f.record.id);
     }
-    if (code == 0)
+    if (rc == 0)
         master_note(r, EVENT_TABLE_DROP, "name=%.*s table=%llu",
                     SLICE_ARG(name), (unsigned long long)f.record.id);
     table_file_close(&f);
-    return code;
+    return rc;
 }
 
 void tables_clear_away(struct master_term *r, struct slice name, uint64_t table)

@@ -7,7 +7,7 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 #include "bigtable/store/tablet.h"
 
 #define NO_FAMILY SIZE_MAX

@@ -10,7 +10,7 @@
 #include "bigtable/recovery/log_sort.h"
 #include "bigtable/recovery/sorted_segment.h"
 #include "bigtable/row/logged_mutation.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 #include "gfs-lite/fs.h"
 
 struct source;

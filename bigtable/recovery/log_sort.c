@@ -12,8 +12,8 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/sstable/reader.h"
-#include "bigtable/sstable/writer.h"
+#include "bigtable/sstable/sstable_reader.h"
+#include "bigtable/sstable/sstable_writer.h"
 #include "gfs-lite/fs.h"
 
 #define SORTED_FAMILY 1

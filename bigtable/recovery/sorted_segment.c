@@ -55,7 +55,7 @@ int logged_order(struct slice a_row,
                  : (a_sequence < b_sequence) - (a_sequence > b_sequence);
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static int take_record(void *ctx,
                        uint64_t sequence,
@@ -161,7 +161,7 @@ void sorted_segment_unref(struct sorted_segment *s)
     mem_free(s);
 }
 
-/* --- looking -------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 size_t sorted_segment_count(const struct sorted_segment *s)
 {

@@ -94,9 +94,9 @@ static int add_entry(struct access_list *l,
 {
     struct entry *e = arena_zalloc(&l->arena, sizeof(*e));
     bool all = slice_eq_str(family, EVERYTHING);
-    int code = all ? 0 : schema_check_name("family", family, err);
-    if (code)
-        return code;
+    int rc = all ? 0 : schema_check_name("family", family, err);
+    if (rc)
+        return rc;
     e->family = arena_dup(&l->arena, family);
     e->right = arena_dup(&l->arena, right);
     e->rights = parse_right(right);
@@ -130,13 +130,13 @@ parse_lines(struct access_list *l, struct slice text, struct err *err)
     for (unsigned number = 1; text.len > 0; number++) {
         size_t end = slice_find_byte(text, '\n');
         struct slice line = slice_sub(text, 0, end);
-        int code = 0;
+        int rc = 0;
         line = slice_trim(slice_sub(line, 0, slice_find_byte(line, '#')));
         if (line.len > 0)
-            code = parse_line(l, line, err);
-        if (code) {
+            rc = parse_line(l, line, err);
+        if (rc) {
             err_wrap(err, "line %u", number);
-            return code;
+            return rc;
         }
         text = slice_sub(text, end + 1, text.len);
     }
@@ -146,7 +146,7 @@ parse_lines(struct access_list *l, struct slice text, struct err *err)
 int access_parse(struct slice text, struct access_list **out, struct err *err)
 {
     struct access_list *l;
-    int code;
+    int rc;
     *out = NULL;
     if (text.len > ACCESS_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
@@ -154,12 +154,12 @@ int access_parse(struct slice text, struct access_list **out, struct err *err)
     l = mem_zalloc(1, sizeof(*l));
     l->last = &l->entries;
     arena_init(&l->arena);
-    code = parse_lines(l, text, err);
-    if (code)
+    rc = parse_lines(l, text, err);
+    if (rc)
         access_free(l);
     else
         *out = l;
-    return code;
+    return rc;
 }
 
 int access_parse_with(struct slice text,
@@ -167,17 +167,17 @@ int access_parse_with(struct slice text,
                       struct access_list **out,
                       struct err *err)
 {
-    int code = access_parse(text, out, err);
-    if (code == 0 && roles.len > 0) {
-        code = access_parse(roles, &(*out)->roles, err);
-        if (code)
+    int rc = access_parse(text, out, err);
+    if (rc == 0 && roles.len > 0) {
+        rc = access_parse(roles, &(*out)->roles, err);
+        if (rc)
             err_wrap(err, "roles");
     }
-    if (code) {
+    if (rc) {
         access_free(*out);
         *out = NULL;
     }
-    return code;
+    return rc;
 }
 
 void access_free(struct access_list *l)
@@ -375,23 +375,23 @@ int access_change(struct slice text,
     struct access_list *l;
     struct entry *change = NULL;
     struct entry **last;
-    int code = access_parse(text, &l, err);
-    if (code)
-        return code;
+    int rc = access_parse(text, &l, err);
+    if (rc)
+        return rc;
     last = l->last;
-    code = add_entry(l, family, right, principals, err);
-    if (code == 0 && !add) { /* Read as others are, but none of them. */
+    rc = add_entry(l, family, right, principals, err);
+    if (rc == 0 && !add) { /* Read as others are, but none of them. */
         change = *last;
         *last = NULL;
     }
-    for (const struct entry *e = l->entries; code == 0 && e; e = e->next)
+    for (const struct entry *e = l->entries; rc == 0 && e; e = e->next)
         if (is_first(l, e))
             put_line(l, e, change, out);
-    if (code == 0 && out->len > ACCESS_BYTES_MAX)
-        code = err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
-                       ACCESS_BYTES_MAX);
+    if (rc == 0 && out->len > ACCESS_BYTES_MAX)
+        rc = err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
+                     ACCESS_BYTES_MAX);
     access_free(l);
-    return code;
+    return rc;
 }
 
 /* --- roles --------------------------------------------------------------- */
@@ -469,19 +469,19 @@ int access_change_roles(struct slice text,
                         struct err *err)
 {
     struct access_list *l;
-    int code = access_parse(text, &l, err);
-    if (code)
-        return code;
-    code = slice_eq_str(role, EVERYTHING)
-               ? err_set(err, ERR_INVALID, "the name of a role")
-               : check_verb(l, verb, role, err);
-    if (code == 0)
-        code = check_members(principals, err);
-    if (code == 0 && slice_eq_str(verb, "drop"))
+    int rc = access_parse(text, &l, err);
+    if (rc)
+        return rc;
+    rc = slice_eq_str(role, EVERYTHING)
+             ? err_set(err, ERR_INVALID, "the name of a role")
+             : check_verb(l, verb, role, err);
+    if (rc == 0)
+        rc = check_members(principals, err);
+    if (rc == 0 && slice_eq_str(verb, "drop"))
         put_others(l, role, out);
-    else if (code == 0)
-        code = access_change(text, !slice_eq_str(verb, "remove"), role,
-                             SLICE_LIT("member"), principals, out, err);
+    else if (rc == 0)
+        rc = access_change(text, !slice_eq_str(verb, "remove"), role,
+                           SLICE_LIT("member"), principals, out, err);
     access_free(l);
-    return code;
+    return rc;
 }

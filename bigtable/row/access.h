@@ -85,7 +85,7 @@ MUST_CHECK int access_check(const struct access_list *l,
                             enum access_right right,
                             struct err *err);
 
-/* --- roles ---------------------------------------------------------------- */
+/* --- roles --------------------------------------------------------------- */
 
 #define ACCESS_ROLE_PREFIX "role:"
 

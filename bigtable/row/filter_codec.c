@@ -26,7 +26,7 @@ enum wire {
     WIRE_FIXED32 = 5
 };
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void put_tag(struct buf *out, unsigned field, enum wire wire)
 {
@@ -121,7 +121,7 @@ void filter_encode(const struct quarry_filter *f, struct buf *out)
     }
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* One field of a message. */
 struct field {

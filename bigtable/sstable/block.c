@@ -9,7 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-/* --- building ----------------------------------------------------------- */
+/* --- building ------------------------------------------------------------ */
 
 void block_builder_init(struct block_builder *b, uint32_t restart_every)
 {
@@ -94,7 +94,7 @@ void block_builder_reset(struct block_builder *b)
     b->entry_count = 0;
 }
 
-/* --- searching ---------------------------------------------------------- */
+/* --- searching ----------------------------------------------------------- */
 
 void block_iter_init(struct block_iter *it)
 {

@@ -4,8 +4,8 @@
 #include <zstd.h>
 
 #include "base/core/panic.h"
-#include "bigtable/sstable/codec.h"
 #include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/sstable_codec.h"
 
 static void *zstd_encoder_new(void)
 {

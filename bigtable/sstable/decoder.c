@@ -7,7 +7,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
-#include "bigtable/sstable/codec.h"
+#include "bigtable/sstable/sstable_codec.h"
 
 /* Idle decoders kept, and the largest buffer one may keep. */
 #define DECODER_IDLE_MAX      16

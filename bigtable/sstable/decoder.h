@@ -10,7 +10,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
-#include "bigtable/sstable/format.h"
+#include "bigtable/sstable/sstable_format.h"
 
 struct decoder_pool;
 struct dictionary;

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
 #include "bigtable/sstable/sealing.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 /* A run of data blocks with an index block and a filter. */
 struct partition {

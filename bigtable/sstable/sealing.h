@@ -32,7 +32,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/sstable/format.h"
+#include "bigtable/sstable/sstable_format.h"
 
 struct keyring;
 struct sstable_sealing;

@@ -8,8 +8,8 @@
 #include "base/core/hash.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
 #include "bigtable/sstable/reader_parts.h"
+#include "bigtable/sstable/sstable_reader.h"
 
 struct check {
     struct sstable_reader *reader;

@@ -89,7 +89,7 @@ struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
     return NULL;
 }
 
-/* --- building ---------------------------------------------------------- */
+/* --- building ------------------------------------------------------------ */
 
 void edit_put_counters(struct buf *edit,
                        uint64_t next_number,
@@ -296,7 +296,7 @@ void manifest_state_encode(const struct manifest_state *s, struct buf *out)
         edit_put_snapshot(out, s->snapshots[i]);
 }
 
-/* --- applying ---------------------------------------------------------- */
+/* --- applying ------------------------------------------------------------ */
 
 /* One file; its keys are copied into one allocation, borrowed by last_key. */
 static void read_file(struct cursor *c, struct lsm_table *f)
@@ -623,7 +623,7 @@ int manifest_state_apply(struct manifest_state *s,
     return rc;
 }
 
-/* --- looking into edits ------------------------------------------------ */
+/* --- looking into edits -------------------------------------------------- */
 
 static void
 each_file(struct cursor *c, void (*fn)(void *ctx, uint64_t number), void *ctx)

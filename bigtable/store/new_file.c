@@ -7,7 +7,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sstable_reader.h"
 #include "bigtable/store/add_files.h"
 #include "gfs-lite/fs.h"
 

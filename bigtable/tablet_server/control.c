@@ -18,8 +18,8 @@
 #include "bigtable/store/shared.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/tablet.h"
-#include "bigtable/tablet_server/replay.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/log_replay.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/write/row_delete.h"
 
 /* Sorted segments of dead servers' logs are dropped when they have not been

@@ -16,8 +16,8 @@
 #include "bigtable/store/manifest_state.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/store/tablet.h"
-#include "bigtable/tablet_server/replay.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/log_replay.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/metadata.h"
 #include "bigtable/write/done_changes.h"
 

@@ -3,7 +3,7 @@
  * second, small flush runs (store/capture.h). */
 #include "base/core/panic.h"
 #include "bigtable/store/capture.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/snapshot_record.h"
 
 struct capturing {

@@ -15,7 +15,7 @@
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 /* How long a share, or the largest family, is used before it is determined
  * again. */

@@ -14,7 +14,7 @@
 #include "bigtable/store/table_part.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules_state.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "chubby-lite/chubby.h"
 
 /* Principals of a table whose rights are kept; then all are dropped. */

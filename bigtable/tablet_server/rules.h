@@ -47,8 +47,7 @@ struct principal_buckets *rule_book_principals(struct rule_book *b);
 MUST_CHECK int
 rules_refresh(struct tablet_server *s, struct served *t, struct err *err);
 
-/* --- rights ---------------------------------------------------------------
- */
+/* --- rights -------------------------------------------------------------- */
 
 /* Checks of the rights to the table of @t. PRE: rules_refresh(). Errors of all:
  * ERR_DENIED names the first family to which @principal does not have @right.
@@ -90,8 +89,7 @@ MUST_CHECK int rules_may_look(struct tablet_server *s,
                               struct slice principal,
                               struct err *err);
 
-/* --- quotas ---------------------------------------------------------------
- */
+/* --- quotas -------------------------------------------------------------- */
 
 /* Indexes of quotas: see quota_name(). */
 enum rate {

@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/store.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"
 

@@ -14,8 +14,8 @@
 #include "bigtable/store/store.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/write/done_changes.h"
 
 /* The code of a change whose outcome is open. */

@@ -12,8 +12,8 @@
 #include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/write/done_changes.h"
 #include "bigtable/write/row_changes.h"
 

@@ -12,8 +12,8 @@
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 struct cuts_job {
     struct table_part *table;

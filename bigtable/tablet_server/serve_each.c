@@ -18,8 +18,8 @@
 #include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 /* An answer of this size takes no more rows. */
 #define ANSWER_BYTES_MAX ((size_t)4 << 20)

@@ -14,8 +14,8 @@
 #include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/gfs.h"
 

@@ -4,8 +4,8 @@
 #include "base/core/panic.h"
 #include "bigtable/recovery/segment_cache.h"
 #include "bigtable/recovery/sorted_segment.h"
-#include "bigtable/tablet_server/replay.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/log_replay.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/log_calls.h"
 
 /* Sorting a segment, on a thread. */

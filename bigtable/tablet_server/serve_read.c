@@ -13,8 +13,8 @@
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 /* Bytes of an answer, unless the client asks for less. */
 #define ANSWER_BYTES_DEFAULT ((size_t)1 << 20)

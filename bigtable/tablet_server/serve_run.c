@@ -11,8 +11,8 @@
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "sawzall-lite/sawzall.h"
 
 /* An answer is given after this time, unless the client sets another. */

@@ -9,7 +9,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/store/table_part.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 /* The phases that may follow each. */
 static const unsigned phase_next[] = {

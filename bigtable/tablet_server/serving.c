@@ -12,7 +12,7 @@
 #include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 #define REQUEST_BYTES_DEFAULT ((uint64_t)256 << 20)
 

@@ -12,7 +12,7 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/store/manifest_state.h"
-#include "bigtable/tablet_server/record_writer.h"
+#include "bigtable/tablet_server/tablet_record_writer.h"
 #include "bigtable/wire/metadata.h"
 
 STATIC_ASSERT(STATE_LOADS_MAX == TABLET_LOADS_MAX, "a state has all its loads");

@@ -17,11 +17,11 @@
 #include "bigtable/quarry.h"
 #include "bigtable/recovery/segment_cache.h"
 #include "bigtable/store/shared.h"
+#include "bigtable/tablet_server/log_replay.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
-#include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
 

@@ -11,7 +11,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/store/tablet.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 
 /* The parts of an unload that run on a thread. */
 struct unload {

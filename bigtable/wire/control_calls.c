@@ -13,7 +13,7 @@
 
 CONTROL_MESSAGES(MESSAGE_CODE)
 
-/* --- what a tablet server does ------------------------------------------ */
+/* --- what a tablet server does ------------------------------------------- */
 
 static void put_tablet_load(const struct tablet_load *t, struct buf *out)
 {

@@ -21,8 +21,7 @@
 
 DATA_MESSAGES(MESSAGE_CODE)
 
-/* --- writing rows -----------------------------------------------------------
- */
+/* --- writing rows -------------------------------------------------------- */
 
 static void put_origin(const struct change_origin *o, struct buf *out)
 {
@@ -67,8 +66,7 @@ int apply_reply_get(struct slice in,
     return message_end(&b, "answer about changes", err);
 }
 
-/* --- checking and modifying -------------------------------------------------
- */
+/* --- checking and modifying ---------------------------------------------- */
 
 void modify_request_put(const struct modify_request *r, struct buf *out)
 {
@@ -124,8 +122,7 @@ int modify_request_get(struct slice in,
     return message_end(&b, "request to modify a row", err);
 }
 
-/* --- about a tablet ---------------------------------------------------------
- */
+/* --- about a tablet ------------------------------------------------------ */
 
 void keys_put(const struct slice *keys, size_t count, struct buf *out)
 {

@@ -55,8 +55,7 @@ enum tablet_data_method {
     TABLET_DATA_METHODS(METHOD_NUMBER)
 };
 
-/* --- what to read -----------------------------------------------------------
- */
+/* --- what to read -------------------------------------------------------- */
 
 /* struct quarry_read_options, on the wire: families by name, the filter in its
  * binary form. Ranges and keys are clipped to the tablet by the server. */
@@ -112,8 +111,7 @@ MUST_CHECK int row_decoder_next(struct row_decoder *r,
 /* Frees the cells. */
 void row_decoder_close(struct row_decoder *r);
 
-/* --- single rows -------------------------------------------------------------
- */
+/* --- single rows --------------------------------------------------------- */
 
 /* One row, or the newest cell of one column of it, which is the cheapest read.
  * The attachment of TABLET_READ_EACH is a sequence of them. Each has an outcome
@@ -153,8 +151,7 @@ void cell_answer_put(const struct cell_answer *c, struct buf *out);
 MUST_CHECK int
 cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
 
-/* --- what to write -----------------------------------------------------------
- */
+/* --- what to write ------------------------------------------------------- */
 
 /* The identity of a change, the same in each of its tries: so it is made once
  * (write/done_changes.h). A client tries for CHANGE_RETRY_US at most; servers
@@ -236,8 +233,7 @@ struct modify_request {
 /* A check or a modification that was made before is answered as it was then;
  * ERR_ABORTED when that answer was too long to be kept. */
 
-/* --- programs ----------------------------------------------------------------
- */
+/* --- programs ------------------------------------------------------------ */
 
 /* Of struct saw_compile_options and struct saw_run_options. */
 struct run_settings {
@@ -272,8 +268,7 @@ struct run_reply {
     uint64_t undefined_count; /* Records that were left out. */
 };
 
-/* --- about a tablet ----------------------------------------------------------
- */
+/* --- about a tablet ------------------------------------------------------ */
 
 struct cuts_request {
     uint64_t tablet;
@@ -308,8 +303,7 @@ struct describe_reply {
 
 #define CUTS_MAX 65536
 
-/* --- changes of a schema
- * ------------------------------------------------------ */
+/* --- changes of a schema ------------------------------------------------- */
 
 struct quarry_alter;
 struct schema;

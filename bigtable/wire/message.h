@@ -8,7 +8,7 @@
 #ifndef BIGTABLE_WIRE_MESSAGE_H
 #define BIGTABLE_WIRE_MESSAGE_H
 
-#include "base/rpc/message.h"
+#include "base/rpc/rpc_message.h"
 
 /* Rows of tables, and those of METADATA that name their ends. */
 #define MESSAGE_ROW_BYTES_MAX       ((size_t)64 << 10)

@@ -26,7 +26,7 @@
 #define KEY_HAS_END '\1'
 #define KEY_LAST    '\2'
 
-/* --- rows --------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------- */
 
 void metadata_key(uint64_t table, struct slice end, struct buf *out)
 {
@@ -78,16 +78,16 @@ struct schema *metadata_schema(void)
 {
     struct schema *s = schema_new();
     struct err err = ERR_INIT;
-    int code = schema_add_group(s, METADATA_GROUP, "memory=on", &err);
+    int rc = schema_add_group(s, METADATA_GROUP, "memory=on", &err);
     /* Events are versions of a cell; eight are kept. */
-    if (code == 0)
-        code = schema_add_family(s, METADATA_FAMILY,
-                                 "versions=8,group=" METADATA_GROUP, &err);
-    PRE(code == 0);
+    if (rc == 0)
+        rc = schema_add_family(s, METADATA_FAMILY,
+                               "versions=8,group=" METADATA_GROUP, &err);
+    PRE(rc == 0);
     return s;
 }
 
-/* --- values of columns -------------------------------------------------- */
+/* --- values of columns --------------------------------------------------- */
 
 static void put_bounds(const struct tablet_bounds *b, struct buf *out)
 {
@@ -244,19 +244,19 @@ int tablet_record_get(struct slice in, struct tablet_record *r, struct err *err)
     struct slice bounds = codec_get_bytes(&m.r);
     struct slice location = codec_get_bytes(&m.r);
     struct slice state = codec_get_bytes(&m.r);
-    int code;
+    int rc;
 
     r->split = codec_get_bytes(&m.r);
-    code = message_end(&m, "record of a tablet", err);
-    if (code == 0)
-        code = tablet_bounds_get(bounds, &r->bounds, err);
-    if (code == 0)
-        code = tablet_location_get(location, &r->location, err);
-    if (code == 0)
-        code = tablet_state_get(state, &r->state, err);
-    return code;
+    rc = message_end(&m, "record of a tablet", err);
+    if (rc == 0)
+        rc = tablet_bounds_get(bounds, &r->bounds, err);
+    if (rc == 0)
+        rc = tablet_location_get(location, &r->location, err);
+    if (rc == 0)
+        rc = tablet_state_get(state, &r->state, err);
+    return rc;
 }
 
-/* --- files of the lock service ------------------------------------------ */
+/* --- files of the lock service ------------------------------------------- */
 
 METADATA_MESSAGES(MESSAGE_CODE)

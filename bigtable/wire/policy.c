@@ -41,7 +41,7 @@ void policy_path(uint64_t table, char path[POLICY_PATH_BYTES])
                  BIGTABLE_LOCK_POLICIES "/" POLICY_CLUSTER);
 }
 
-/* --- records -------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------- */
 
 static void put_quota(const struct quarry_quota *q, struct buf *out)
 {
@@ -135,7 +135,7 @@ bool table_policy_share(const struct table_policy *p,
     return false;
 }
 
-/* --- calls ---------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 #define PUT_TABLE_NAME(member) codec_put_bin(out, m->member);
 #define GET_TABLE_NAME(member)                                                 \
@@ -171,7 +171,7 @@ int policy_change_get(struct slice in, struct policy_change *c, struct err *err)
     return message_end(&m, "change of a policy", err);
 }
 
-/* --- refusals ------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------ */
 
 static void put_refused(struct slice table,
                         size_t quota,

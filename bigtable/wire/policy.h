@@ -76,8 +76,7 @@ void table_policy_put(const struct table_policy *p, struct buf *out);
 MUST_CHECK int
 table_policy_get(struct slice in, struct table_policy *p, struct err *err);
 
-/* --- calls of the master --------------------------------------------------
- */
+/* --- calls of the master ------------------------------------------------- */
 
 #define MASTER_POLICY_METHODS(METHOD)                                          \
     /* struct policy_order; struct table_policy, with the use of now. */       \
@@ -127,8 +126,7 @@ void policy_change_put(const struct policy_change *c, struct buf *out);
 MUST_CHECK int
 policy_change_get(struct slice in, struct policy_change *c, struct err *err);
 
-/* --- refusals -------------------------------------------------------------
- */
+/* --- refusals ------------------------------------------------------------ */
 
 /* ERR_EXHAUSTED: more of @quota (quota_name(), whose limit is @limit) was asked
  * of @table than it may be now; it may be tried again after @again_us:

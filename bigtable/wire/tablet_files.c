@@ -129,10 +129,10 @@ int tablet_files_inside(struct slice groups,
                         struct err *err)
 {
     struct bounds b = {start, end, BUF_INIT, true};
-    int code = tablet_files_walk(groups, check_inside, &b, err);
+    int rc = tablet_files_walk(groups, check_inside, &b, err);
     buf_close(&b.scratch);
-    *inside = code == 0 && b.inside;
-    return code;
+    *inside = rc == 0 && b.inside;
+    return rc;
 }
 
 /* --- joining ------------------------------------------------------------- */
@@ -200,11 +200,11 @@ int tablet_files_join(struct slice a,
 {
     struct buf groups = BUF_INIT;
     size_t count;
-    int code = tablet_files_walk(a, tablet_files_accept, NULL, err);
-    if (code == 0)
-        code = tablet_files_walk(b, tablet_files_accept, NULL, err);
-    if (code)
-        return code;
+    int rc = tablet_files_walk(a, tablet_files_accept, NULL, err);
+    if (rc == 0)
+        rc = tablet_files_walk(b, tablet_files_accept, NULL, err);
+    if (rc)
+        return rc;
     count = join_from(a, b, false, &groups);
     count += join_from(b, a, true, &groups);
     buf_put_varint(out, count);

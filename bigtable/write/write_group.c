@@ -12,9 +12,9 @@
 #include "bigtable/store/store.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/write/done_changes.h"
+#include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
 #include "bigtable/write/write_queue.h"
-#include "bigtable/write/writer.h"
 
 /* A group ends at this size, so that its first writer does not wait for ever; a
  * small leader takes less, for its own sake. */

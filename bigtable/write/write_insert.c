@@ -8,7 +8,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
 #include "bigtable/store/tablet.h"
-#include "bigtable/write/writer.h"
+#include "bigtable/write/tablet_writer.h"
 
 uint64_t write_insert_op(struct skip_batch *batch,
                          struct buf *bytes,

@@ -10,8 +10,8 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
 #include "bigtable/store/tablet.h"
+#include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_group.h"
-#include "bigtable/write/writer.h"
 
 void write_queue_init(struct write_queue *q, uint64_t last_sequence)
 {

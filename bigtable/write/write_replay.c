@@ -10,9 +10,9 @@
 #include "bigtable/store/store.h"
 #include "bigtable/store/tablet.h"
 #include "bigtable/write/done_changes.h"
+#include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
 #include "bigtable/write/write_queue.h"
-#include "bigtable/write/writer.h"
 
 /* Drops the operations that tables have already, and applies the others. */
 uint64_t write_replay_mutation(const struct table_part_view *v,

@@ -24,8 +24,7 @@ struct state {
     size_t robot_count;
 };
 
-/* --- around each task ------------------------------------------------------
- */
+/* --- around each task ---------------------------------------------------- */
 
 static int read_robots(struct state *s, const char *path, struct err *err)
 {
@@ -46,14 +45,14 @@ static int read_robots(struct state *s, const char *path, struct err *err)
 static int setup(struct mr_task *t, struct err *err)
 {
     struct state *s = calloc(1, sizeof(*s));
-    int code;
+    int rc;
     mr_set_state(t, s);
-    code = mr_param_i64(t, "gap_s", 1, 86400, &s->gap_s, err);
-    if (code == 0)
-        code = mr_param_i64(t, "long_s", 0, INT64_MAX, &s->long_s, err);
-    if (code == 0 && mr_file(t, "robots"))
-        code = read_robots(s, mr_file(t, "robots"), err);
-    return code;
+    rc = mr_param_i64(t, "gap_s", 1, 86400, &s->gap_s, err);
+    if (rc == 0)
+        rc = mr_param_i64(t, "long_s", 0, INT64_MAX, &s->long_s, err);
+    if (rc == 0 && mr_file(t, "robots"))
+        rc = read_robots(s, mr_file(t, "robots"), err);
+    return rc;
 }
 
 static void teardown(struct mr_task *t)
@@ -65,8 +64,7 @@ static void teardown(struct mr_task *t)
     free(s);
 }
 
-/* --- map --------------------------------------------------------------------
- */
+/* --- map ----------------------------------------------------------------- */
 
 static int is_robot(const struct state *s, const char *visitor)
 {
@@ -105,8 +103,7 @@ static size_t group(struct mr_task *t, struct slice key)
     return key.len - 13;
 }
 
-/* --- reduce -----------------------------------------------------------------
- */
+/* --- reduce -------------------------------------------------------------- */
 
 struct visits {
     int64_t sessions;

@@ -43,7 +43,7 @@ int chunk_file__write_bytes(struct file *file,
     return file_write_at(file, at, &part, 1, err);
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static struct chunk_file *
 new_file(struct world *w, const char *path, struct file *file)
@@ -123,7 +123,7 @@ int chunk_file_identify(struct world *w,
     return rc;
 }
 
-/* --- changing ---------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------ */
 
 static int write_table(struct chunk_file *f,
                        uint32_t first,
@@ -384,7 +384,7 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
     return 0;
 }
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 /* Is every block intact, from @from on, of the chunk with the length of @tail?
  */

@@ -25,7 +25,7 @@ write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
     return rc;
 }
 
-/* --- what the writer has added ----------------------------------------- */
+/* --- what the writer has added ------------------------------------------- */
 
 /* The longest tail record of the writer; length 0: there is none, or its bytes
  * are not there. A record that is being written does not count: it replaces the
@@ -84,7 +84,7 @@ int chunk_file_absorb(struct chunk_file *f, struct err *err)
     return rc;
 }
 
-/* --- giving and ending -------------------------------------------------- */
+/* --- giving and ending --------------------------------------------------- */
 
 int chunk_file_grant(struct chunk_file *f, struct err *err)
 {
@@ -155,7 +155,7 @@ int chunk_file_settle(struct chunk_file *f, struct err *err)
     return rc;
 }
 
-/* --- opening ------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------- */
 
 int chunk_file__find_grant(struct chunk_file *f,
                            struct chunk_tail *t,

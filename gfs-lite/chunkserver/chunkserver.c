@@ -11,7 +11,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 #define HEARTBEAT_US_DEFAULT      UINT64_C(1000000)
 #define SCRUB_BYTES_PER_S_DEFAULT (UINT64_C(16) << 20)

@@ -10,7 +10,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 /* One read from the source. */
 #define PIECE_BYTES     ((uint32_t)1 << 20)

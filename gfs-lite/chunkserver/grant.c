@@ -5,7 +5,7 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 /* Files with a grant stay open. */
 #define GRANTS_MAX (CHUNK_STORE_FILES_MAX / 4)

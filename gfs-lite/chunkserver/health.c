@@ -4,7 +4,7 @@
  */
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 #define PROBE_US UINT64_C(2000000)
 

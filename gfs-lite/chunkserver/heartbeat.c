@@ -7,7 +7,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 /* This part of the disk stays free: a full one fails in too many ways. */
 #define RESERVE_FRACTION 100

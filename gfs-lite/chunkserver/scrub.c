@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 #define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
 /* Between turns of the maintenance fiber. */

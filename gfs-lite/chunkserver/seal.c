@@ -3,7 +3,7 @@
  * that the namenode chose and syncs it.
  */
 #include "base/core/panic.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 static void answer_state(const struct stored_chunk *c, struct buf *reply)
 {

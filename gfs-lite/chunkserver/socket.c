@@ -14,7 +14,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 #include "gfs-lite/socket_protocol.h"
 
 #define IDLE_US UINT64_C(60000000)

@@ -14,7 +14,7 @@
 
 #define CHANGE_POLL_US 1000
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static void put_name(uint64_t handle, struct buf *out)
 {
@@ -55,7 +55,7 @@ char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle)
     return buf_take(&b);
 }
 
-/* --- one at a time -------------------------------------------------------- */
+/* --- one at a time ------------------------------------------------------- */
 
 /* A file that is being made or removed: its name is reserved until that is
  * done. */
@@ -189,7 +189,7 @@ int chunk_store_create(struct chunk_store *s,
     return 0;
 }
 
-/* --- copies ------------------------------------------------------------ */
+/* --- copies -------------------------------------------------------------- */
 
 int chunk_store_clear_copies(struct chunk_store *s)
 {

@@ -18,7 +18,7 @@
 #define SERVER_MAGIC UINT64_C(0x3152565353464751) /* "QGFSSVR1" */
 #define SERVER_BYTES 20
 
-/* --- opening ----------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static int
 read_server(const struct chunk_store *s, uint64_t *own_id, struct err *err)

@@ -2,7 +2,7 @@
 #ifndef GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 #define GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 
-#include "gfs-lite/chunkserver/store.h"
+#include "gfs-lite/chunkserver/chunk_store.h"
 
 /* In the store's directory; chunks are in CHUNK_DIRS directories below. */
 #define CHUNKS_DIR "chunks"
@@ -11,7 +11,7 @@
 /* The end of the name of a chunk's file. */
 #define CHUNK_SUFFIX ".chunk"
 
-/* --- store.c ----------------------------------------------------------- */
+/* --- store.c ------------------------------------------------------------- */
 
 /* Add the chunk that @id describes to the table; not pinned. */
 struct stored_chunk *chunk_store__add(struct chunk_store *s,
@@ -21,7 +21,7 @@ void chunk_store__free(struct stored_chunk *c);
 /* @c's file was opened; the oldest unused one may be closed for it. */
 void chunk_store__note_open(struct chunk_store *s, struct stored_chunk *c);
 
-/* --- store_files.c ----------------------------------------------------- */
+/* --- store_files.c ------------------------------------------------------- */
 
 /* The number in the @name of a chunk's file; false: it is not such a name. */
 bool chunk_store__parse_name(const char *name, uint64_t *handle);

@@ -7,7 +7,7 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
-#include "gfs-lite/chunkserver/state.h"
+#include "gfs-lite/chunkserver/chunkserver_state.h"
 
 /* The next chunk that is behind, in turn; NULL: there is none. Only chunks with
  * open files can be. */

@@ -9,7 +9,7 @@
  * chunk: all of it was acknowledged, so nothing is sent again.
  */
 #include "base/core/panic.h"
-#include "gfs-lite/client/writer.h"
+#include "gfs-lite/client/file_writer.h"
 
 /* A writer of the old chunk alone, with a piece that has no more bytes to send
  * and is to be synced. */

@@ -10,7 +10,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/client/client.h"
+#include "gfs-lite/client/gfs_client.h"
 
 #define REPLICATION_DEFAULT 3
 #define TIMEOUT_US_DEFAULT  UINT64_C(60000000)

@@ -20,8 +20,8 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunk_format.h"
-#include "gfs-lite/client/client.h"
-#include "gfs-lite/client/writer.h"
+#include "gfs-lite/client/file_writer.h"
+#include "gfs-lite/client/gfs_client.h"
 
 /* Shorter pieces gain little. */
 #define PIECE_BYTES_MIN ((size_t)16 << 10)

@@ -7,7 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/client/client.h"
+#include "gfs-lite/client/gfs_client.h"
 
 int gfs__path(const struct gfs *g,
               const char *path,
@@ -38,7 +38,7 @@ int gfs__query(struct gfs *g,
     return rc;
 }
 
-/* --- changes ----------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------- */
 
 /* A command over one or two (NULL: one) names. */
 static int run_on_paths(struct fs *fs,
@@ -150,7 +150,7 @@ int gfs__sync_dir(struct fs *fs, const char *path, struct err *err)
                          path, (void *)fs);
 }
 
-/* --- questions --------------------------------------------------------- */
+/* --- questions ----------------------------------------------------------- */
 
 static int query_path(struct fs *fs,
                       uint32_t method,
@@ -439,7 +439,7 @@ int gfs_set_server_state(struct fs *fs,
     return rc;
 }
 
-/* --- locks ------------------------------------------------------------- */
+/* --- locks --------------------------------------------------------------- */
 
 struct gfs_lock {
     struct fs_lock base;

@@ -11,8 +11,8 @@
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "gfs-lite/client/client.h"
-#include "gfs-lite/client/writer.h"
+#include "gfs-lite/client/file_writer.h"
+#include "gfs-lite/client/gfs_client.h"
 
 /* Of copies on one machine the first is read: see find_local() in read.c. */
 static uint32_t flags_of(const struct delivery *d)

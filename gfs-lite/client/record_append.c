@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/client/client.h"
+#include "gfs-lite/client/gfs_client.h"
 
 #define RETRY_US UINT64_C(50000)
 

@@ -16,7 +16,7 @@
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunk_format.h"
-#include "gfs-lite/client/client.h"
+#include "gfs-lite/client/gfs_client.h"
 #include "gfs-lite/socket_protocol.h"
 
 /* How long a verification of a block holds. */
@@ -33,7 +33,7 @@ struct local_chunk {
     _Atomic uint32_t checked_s[CHUNK_BLOCKS_MAX];
 };
 
-/* --- getting it -------------------------------------------------------- */
+/* --- getting it ---------------------------------------------------------- */
 
 struct fetching {
     struct gfs *gfs;
@@ -207,7 +207,7 @@ void gfs__close_local(struct local_chunk *l)
     mem_free(l);
 }
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Never 0. */
 static uint32_t now_s(const struct local_chunk *l)

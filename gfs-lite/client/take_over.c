@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/client/client.h"
+#include "gfs-lite/client/gfs_client.h"
 
 /* Between tries, while a server may be dead or not. */
 #define RETRY_US UINT64_C(100000)

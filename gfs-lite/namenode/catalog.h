@@ -85,7 +85,7 @@ struct catalog_session *catalog_session(const struct catalog *m, uint64_t id);
 /* The number of the server with @own_id, or -1. */
 int catalog_server_number(const struct catalog *m, uint64_t own_id);
 
-/* --- for the files of this module -------------------------------------- */
+/* --- for the files of this module ---------------------------------------- */
 
 /* Execute GFS_OP_SESSION_OPEN. Errors: ERR_EXHAUSTED. */
 MUST_CHECK int catalog_open_session(struct catalog *m,
@@ -99,7 +99,7 @@ void catalog_end_session(struct catalog *m, uint64_t id);
 /* Free @s alone. PRE: it is in no catalog. */
 void catalog_session_free(struct catalog_session *s);
 
-/* --- for the image ----------------------------------------------------- */
+/* --- for the image ------------------------------------------------------- */
 
 /* A session without answers. Borrowed. PRE: there is none with @id. */
 struct catalog_session *catalog_add_session(struct catalog *m,

@@ -10,7 +10,7 @@
 #define GFS_LITE_NAMENODE_CHAIN_MEMBERS_H
 
 #include "base/core/buf.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 struct chain_member {
     struct namenode *nn;

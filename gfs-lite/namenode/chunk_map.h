@@ -16,8 +16,8 @@
 #ifndef GFS_LITE_NAMENODE_CHUNK_MAP_H
 #define GFS_LITE_NAMENODE_CHUNK_MAP_H
 
-#include "gfs-lite/command.h"
 #include "gfs-lite/id_map.h"
+#include "gfs-lite/namenode_command.h"
 
 struct chunk {
     uint64_t handle;     /* First: see id_map.h. */

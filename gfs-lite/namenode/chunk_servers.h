@@ -12,9 +12,9 @@
 #ifndef GFS_LITE_NAMENODE_CHUNK_SERVERS_H
 #define GFS_LITE_NAMENODE_CHUNK_SERVERS_H
 
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/namenode/catalog.h"
 #include "gfs-lite/namenode/placement.h"
-#include "gfs-lite/wire.h"
 
 /* Chunks given to a server count as load for this long. */
 #define LOAD_MEMORY_NS UINT64_C(10000000000)

@@ -7,8 +7,8 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/namenode/namenode_state.h"
 #include "gfs-lite/namenode/permission.h"
-#include "gfs-lite/namenode/state.h"
 
 /* --- where a new chunk goes ---------------------------------------------- */
 

@@ -5,13 +5,13 @@
 #include "gfs-lite/namenode/grants.h"
 
 #include "base/core/panic.h"
-#include "gfs-lite/command.h"
 #include "gfs-lite/namenode/inode.h"
+#include "gfs-lite/namenode_command.h"
 
 #define EVERYBODY   "*"
 #define ROLE_PREFIX SLICE_LIT("role:")
 
-/* --- lists ------------------------------------------------------------- */
+/* --- lists --------------------------------------------------------------- */
 
 static void free_list(struct grant_list *l)
 {
@@ -144,7 +144,7 @@ void grants_copy(struct id_map *m,
     }
 }
 
-/* --- deciding ---------------------------------------------------------- */
+/* --- deciding ------------------------------------------------------------ */
 
 static bool is_among(struct slice role, struct slice roles)
 {

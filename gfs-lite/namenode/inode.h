@@ -76,7 +76,7 @@ static inline struct slice inode_name(const struct inode *n)
     return slice_make(n->name, n->name_bytes);
 }
 
-/* --- a file's chunks --------------------------------------------------- */
+/* --- a file's chunks ----------------------------------------------------- */
 
 /* The chunk at @index. PRE: there is one. */
 struct chunk *inode_chunk(const struct inode *n, uint32_t index);
@@ -90,7 +90,7 @@ void inode_drop_chunk(struct inode *n);
 /* Sum of the lengths of the sealed chunks. */
 uint64_t inode_bytes(const struct inode *n);
 
-/* --- a directory's entries --------------------------------------------- */
+/* --- a directory's entries ----------------------------------------------- */
 
 /* The entry @name of the treap @root, or NULL. Borrowed, like the following. */
 struct inode *inode_entries_find(struct inode *root, struct slice name);

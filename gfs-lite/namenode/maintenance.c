@@ -8,7 +8,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 #define TURN_US  UINT64_C(200000)
 #define TRASH_US UINT64_C(60000000)

@@ -9,7 +9,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 #define SESSION_US_DEFAULT      UINT64_C(60000000)
 #define SERVER_DEAD_US_DEFAULT  UINT64_C(10000000)
@@ -61,8 +61,7 @@ static int namenode_load(void *ctx, struct slice image, struct err *err)
     return rc;
 }
 
-/* --- images, built beside the loop
- * -------------------------------------------- */
+/* --- images, built beside the loop --------------------------------------- */
 
 static int
 namenode_build(void *ctx, struct slice image, void **state, struct err *err)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/core/err.h"
-#include "gfs-lite/namenode/rights.h"
+#include "gfs-lite/namenode/path_rights.h"
 
 struct namenode;
 struct replica_options;

@@ -11,7 +11,7 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/path.h"
 
-/* --- counting ---------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------ */
 
 struct weight names_weigh(const struct inode *n)
 {
@@ -72,7 +72,7 @@ int names_check_room(const struct inode *parent,
     return check_quota(parent, names_weigh(n), NULL, err);
 }
 
-/* --- how deep ---------------------------------------------------------- */
+/* --- how deep ------------------------------------------------------------ */
 
 static unsigned depth_of(const struct inode *n)
 {
@@ -126,7 +126,7 @@ void names_count_levels(struct inode *parent, const struct inode *n, bool in)
     }
 }
 
-/* --- linking ----------------------------------------------------------- */
+/* --- linking ------------------------------------------------------------- */
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
@@ -163,7 +163,7 @@ static struct inode *make_entry(struct names *ns,
     return n;
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 void names_init(struct names *ns)
 {
@@ -202,7 +202,7 @@ int names_make_as(struct names *ns,
     return owners_number(&ns->owners, principal, &ns->maker.owner, err);
 }
 
-/* --- looking ----------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 static int not_found(struct slice path, struct err *err)
 {
@@ -258,7 +258,7 @@ int names_writer(const struct names *ns,
     return ERR_ABORTED;
 }
 
-/* --- making ------------------------------------------------------------ */
+/* --- making -------------------------------------------------------------- */
 
 static int not_a_directory(const struct inode *n, struct err *err)
 {
@@ -358,7 +358,7 @@ int names_create(struct names *ns,
     return 0;
 }
 
-/* --- moving and removing ----------------------------------------------- */
+/* --- moving and removing ------------------------------------------------- */
 
 bool names_is_below(const struct inode *n, const struct inode *above)
 {

@@ -91,7 +91,7 @@ void names_init(struct names *ns);
 /* Free everything. */
 void names_close(struct names *ns);
 
-/* --- looking ----------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 /* The inode at @path. Borrowed. Errors: ERR_NOTFOUND; ERR_INVALID. */
 MUST_CHECK int names_find(const struct names *ns,
@@ -116,7 +116,7 @@ MUST_CHECK int names_make_as(struct names *ns,
                              uint32_t mask,
                              struct err *err);
 
-/* --- changing names ---------------------------------------------------- */
+/* --- changing names ------------------------------------------------------ */
 
 /* All of these may give ERR_UNAVAILABLE: a tree that would change is being
  * copied. Directories above a new name may have been made by then; the call can
@@ -192,7 +192,7 @@ MUST_CHECK int names_set_quota(struct names *ns,
                                uint64_t bytes,
                                struct err *err);
 
-/* --- rights: permission.h decides by them ------------------------------- */
+/* --- rights: permission.h decides by them -------------------------------- */
 
 /* @mode: enum gfs_mode. Errors: ERR_NOTFOUND, ERR_INVALID (a file has no sticky
  * bit). */
@@ -216,7 +216,7 @@ MUST_CHECK int names_grant(struct names *ns,
                            bool by_owner,
                            struct err *err);
 
-/* --- copying ----------------------------------------------------------- */
+/* --- copying ------------------------------------------------------------- */
 
 /* Begin to copy @from, a file or a directory with all below it, to the new name
  * @to, sharing chunks (GFS 3.4). A copy counts for the quotas above it like
@@ -252,7 +252,7 @@ MUST_CHECK int names_check_all_still(const struct names *ns,
                                      const struct inode *n,
                                      struct err *err);
 
-/* --- changing files ---------------------------------------------------- */
+/* --- changing files ------------------------------------------------------ */
 
 /* Record that @file is open. PRE: it is not. Borrowed. */
 struct open_file *names_open(struct names *ns,
@@ -286,7 +286,7 @@ void names_seal(struct names *ns,
                 uint32_t length,
                 uint64_t time_us);
 
-/* --- locks ------------------------------------------------------------- */
+/* --- locks --------------------------------------------------------------- */
 
 /* Lock the file at @path, made if it is missing, for @session. ERR_BUSY:
  * *@holder has it. */
@@ -303,7 +303,7 @@ names_unlock(struct names *ns, uint64_t id, uint64_t session, struct err *err);
 /* Release all locks of @session. */
 void names_unlock_all(struct names *ns, uint64_t session);
 
-/* --- walking ----------------------------------------------------------- */
+/* --- walking ------------------------------------------------------------- */
 
 /* The next inode of the tree below and with @top in prefix order; NULL at the
  * end. */
@@ -327,7 +327,7 @@ static inline uint64_t names_work(const struct inode *n)
 struct inode *names_find_unsealed(const struct names *ns,
                                   const struct inode *top);
 
-/* --- for the files of this module -------------------------------------- */
+/* --- for the files of this module ---------------------------------------- */
 
 /* The counts that an inode and all below it add to the directories above. */
 struct weight {
@@ -366,7 +366,7 @@ void names_dispose(struct names *ns, struct inode *n);
 /* Free @n, which is in no directory, and all below it, now. */
 void names_destroy(struct names *ns, struct inode *n);
 
-/* --- for the image ----------------------------------------------------- */
+/* --- for the image ------------------------------------------------------- */
 
 /* Put @n, which is in no directory, below @parent, and count it. */
 void names_attach(struct names *ns, struct inode *parent, struct inode *n);

@@ -139,7 +139,7 @@ void names_seal(struct names *ns,
     POST(!o || !o->next);
 }
 
-/* --- locks ------------------------------------------------------------- */
+/* --- locks --------------------------------------------------------------- */
 
 int names_lock(struct names *ns,
                struct slice path,

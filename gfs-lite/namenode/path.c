@@ -4,7 +4,7 @@
 #include "gfs-lite/namenode/path.h"
 
 #include "base/core/panic.h"
-#include "gfs-lite/command.h"
+#include "gfs-lite/namenode_command.h"
 
 static bool path_counts_part(struct slice part)
 {

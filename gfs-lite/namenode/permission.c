@@ -6,9 +6,9 @@
 #include "base/core/buf.h"
 #include "base/core/fault.h"
 #include "base/core/panic.h"
-#include "gfs-lite/command.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
+#include "gfs-lite/namenode_command.h"
 
 #define OWNER_SHIFT 3
 #define ALL_BITS    (PERMISSION_READ | PERMISSION_WRITE | PERMISSION_PASS)

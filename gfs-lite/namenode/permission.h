@@ -65,7 +65,7 @@ MUST_CHECK int permission_check_command(const struct names *ns,
                                         const struct gfs_command *c,
                                         struct err *err);
 
-/* --- trees ------------------------------------------------------------- */
+/* --- trees --------------------------------------------------------------- */
 
 /* Does @c need a right to all files below c->path? *@file_bits: to each file;
  * *@directory_bits: to each directory that is not empty. A tree that is renamed

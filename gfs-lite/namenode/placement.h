@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gfs-lite/command.h"
+#include "gfs-lite/namenode_command.h"
 
 /* A server as placement sees it. */
 struct placement_server {

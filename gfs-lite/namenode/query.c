@@ -6,9 +6,9 @@
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/namenode/namenode_state.h"
 #include "gfs-lite/namenode/path.h"
 #include "gfs-lite/namenode/permission.h"
-#include "gfs-lite/namenode/state.h"
 
 static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)
 {

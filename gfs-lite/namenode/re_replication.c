@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 /* Chunks scanned before other fibers run: about a millisecond. */
 #define WALK_STEP 5000

@@ -25,7 +25,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "gfs-lite/namenode/chain_members.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 static int recovery_unreachable(uint64_t handle,
                                 const struct chain_members *all,

@@ -8,7 +8,7 @@
 #include "base/replica/replica.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 /* --- one replica --------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/namenode/state.h"
+#include "gfs-lite/namenode/namenode_state.h"
 
 /* Between looks at a copy that another fiber makes. */
 #define WAIT_US UINT64_C(10000)

@@ -4,8 +4,8 @@
  * one by one does not see them either.
  */
 #include "base/core/panic.h"
+#include "gfs-lite/namenode/namenode_state.h"
 #include "gfs-lite/namenode/permission.h"
-#include "gfs-lite/namenode/state.h"
 
 struct tree_check {
     struct namenode *nn;

@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "bigtable/quarry.h"
-#include "mapreduce/attempt/emit.h"
+#include "mapreduce/attempt/attempt_emit.h"
 #include "mapreduce/attempt/relayed_rows.h"
 #include "mapreduce/attempt/spill_sources.h"
 #include "mapreduce/attempt/values.h"
@@ -131,7 +131,7 @@ int attempt_store_open(const struct job_setup *setup,
 
 static int open_store(struct attempt *a, struct err *err)
 {
-    int code;
+    int rc;
     a->relayed = (struct relayed_source){a->setup->files.fs, a->spec};
     a->input = (struct input_context){
         .files = a->setup->files,
@@ -145,16 +145,16 @@ static int open_store(struct attempt *a, struct err *err)
     };
     if (a->res->store || !needs_store(a))
         return 0;
-    code = attempt_store_open(a->setup, &a->own_store, err);
+    rc = attempt_store_open(a->setup, &a->own_store, err);
     a->input.store = a->own_store;
-    return code;
+    return rc;
 }
 
 static int open_all(struct attempt *a, struct err *err)
 {
     bool reduces = a->setup->job->reduce != NULL;
     enum task_kind kind = a->spec->kind;
-    int code = open_store(a, err);
+    int rc = open_store(a, err);
     if (a->setup->encrypts)
         a->keyring = keyring_new_of(a->setup->world, a->setup->spill_key);
     a->task.is_map = kind != TASK_REDUCE;
@@ -164,10 +164,10 @@ static int open_all(struct attempt *a, struct err *err)
     } else if (reduces && a->task.is_map) {
         open_collector(a);
     }
-    if (code == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE ||
-                      (kind == TASK_MAP && !reduces)))
-        code = open_outputs(a, err);
-    return code;
+    if (rc == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE ||
+                    (kind == TASK_MAP && !reduces)))
+        rc = open_outputs(a, err);
+    return rc;
 }
 
 /* --- map ----------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static int
 map_record(struct attempt *a, struct mr_record *record, struct err *err)
 {
     struct task_status *status = a->task.status;
-    int code;
+    int rc;
     if (UNLIKELY(a->spec->skip_count > 0) &&
         is_skipped(record->number, a->spec->skips, a->spec->skip_count)) {
         mr_count(&a->task, "map.records_skipped", 1);
@@ -197,16 +197,16 @@ map_record(struct attempt *a, struct mr_record *record, struct err *err)
     if (record->key.len > 0)
         status_note(status, record->key);
     STATUS_SET(status, stage, STATUS_RECORD);
-    code = a->setup->job->map ? a->setup->job->map(&a->task, record, err)
-                              : map_nothing(&a->task, record, err);
+    rc = a->setup->job->map ? a->setup->job->map(&a->task, record, err)
+                            : map_nothing(&a->task, record, err);
     STATUS_SET(status, stage, STATUS_FINISH);
-    if (LIKELY(code == 0))
-        code = task_error(&a->task, err);
-    if (UNLIKELY(code != 0))
+    if (LIKELY(rc == 0))
+        rc = task_error(&a->task, err);
+    if (UNLIKELY(rc != 0))
         err_wrap(err, "record %llu at offset %llu",
                  (unsigned long long)record->number,
                  (unsigned long long)record->offset);
-    return code;
+    return rc;
 }
 
 /* Each split gives an equal part of the sample, from its first records. */
@@ -245,21 +245,21 @@ static int map_records(struct attempt *a,
     uint64_t number = 0;
     uint64_t read = 0;
     bool more = true;
-    int code = 0;
-    while (code == 0) {
-        code = r->next(r, &record, &more, err);
-        if (code || !more || sampled_enough(a, read, sample_left))
+    int rc = 0;
+    while (rc == 0) {
+        rc = r->next(r, &record, &more, err);
+        if (rc || !more || sampled_enough(a, read, sample_left))
             break;
         record.number = number++;
         read += record.key.len + record.value.len;
-        code = map_record(a, &record, err);
+        rc = map_record(a, &record, err);
         STATUS_SET(a->task.status, records, number);
         STATUS_SET(a->task.status, bytes, r->bytes_done);
     }
     mr_count(&a->task, "map.records", (int64_t)number);
-    if (r->damage.places > 0 && a->spec->kind != TASK_SAMPLE && code == 0)
-        code = take_damage(a, &r->damage, err);
-    return code;
+    if (r->damage.places > 0 && a->spec->kind != TASK_SAMPLE && rc == 0)
+        rc = take_damage(a, &r->damage, err);
+    return rc;
 }
 
 static int
@@ -267,33 +267,33 @@ map_split(struct attempt *a, const struct input_split *split, struct err *err)
 {
     struct input_reader *r = NULL;
     struct buf name = BUF_INIT;
-    int code = input_open(&a->input, split, &r, err);
+    int rc = input_open(&a->input, split, &r, err);
     a->task.input_path = split->path;
     STATUS_SET(a->task.status, total, split->bytes);
-    if (code == 0)
-        code = map_records(a, r, split->input, err);
+    if (rc == 0)
+        rc = map_records(a, r, split->input, err);
     input_reader_close(r);
-    if (code) {
+    if (rc) {
         input_split_describe(split, &name);
         err_wrap(err, "%s", buf_cstr(&name));
     }
     buf_close(&name);
     mr_count(&a->task, "map.bytes", (int64_t)split->bytes);
-    return code;
+    return rc;
 }
 
 static int map_all(struct attempt *a, struct err *err)
 {
     const struct mr_job *job = a->setup->job;
-    int code = 0;
-    for (size_t i = 0; i < a->spec->splits.count && code == 0; i++)
-        code = map_split(a, &a->spec->splits.at[i], err);
-    if (code == 0 && job->map_end)
-        code = job->map_end(&a->task, err);
-    if (code == 0)
-        code = task_error(&a->task, err);
+    int rc = 0;
+    for (size_t i = 0; i < a->spec->splits.count && rc == 0; i++)
+        rc = map_split(a, &a->spec->splits.at[i], err);
+    if (rc == 0 && job->map_end)
+        rc = job->map_end(&a->task, err);
+    if (rc == 0)
+        rc = task_error(&a->task, err);
     attempt_step(a, "mapped");
-    return code;
+    return rc;
 }
 
 /* --- reduce -------------------------------------------------------------- */
@@ -305,7 +305,7 @@ static int reduce_group(struct attempt *a,
 {
     struct task_status *status = a->task.status;
     bool whole = a->spec->kind == TASK_WHOLE;
-    int code = 0;
+    int rc = 0;
     values_start(v);
     if (UNLIKELY(is_skipped(
             number, whole ? a->spec->group_skips : a->spec->skips,
@@ -315,37 +315,37 @@ static int reduce_group(struct attempt *a,
         STATUS_SET(status, number, number);
         status_note(status, buf_slice(&v->group));
         STATUS_SET(status, stage, STATUS_RECORD);
-        code = a->setup->job->reduce(&a->task, buf_slice(&v->group), v, err);
+        rc = a->setup->job->reduce(&a->task, buf_slice(&v->group), v, err);
         STATUS_SET(status, stage, STATUS_FINISH);
     }
     values_drain(v);
-    if (code == 0)
-        code = v->code ? err_copy(err, &v->err) : task_error(&a->task, err);
-    if (code)
+    if (rc == 0)
+        rc = v->code ? err_copy(err, &v->err) : task_error(&a->task, err);
+    if (rc)
         err_wrap(err, "key \"%.*s\"", (int)MIN_OF(v->group.len, (size_t)80),
                  buf_cstr(&v->group));
-    return code;
+    return rc;
 }
 
 static int reduce_merge(struct attempt *a, struct run_merge *m, struct err *err)
 {
     struct mr_values v = {.merge = m, .task = &a->task};
     uint64_t groups = 0;
-    int code = run_merge_next(m, &v.more, err);
+    int rc = run_merge_next(m, &v.more, err);
     STATUS_SET(a->task.status, reducing, 1);
-    while (code == 0 && v.more) {
-        code = reduce_group(a, &v, groups++, err);
+    while (rc == 0 && v.more) {
+        rc = reduce_group(a, &v, groups++, err);
         STATUS_SET(a->task.status, records, groups);
     }
-    if (code == 0 && a->setup->job->reduce_end)
-        code = a->setup->job->reduce_end(&a->task, err);
-    if (code == 0)
-        code = task_error(&a->task, err);
+    if (rc == 0 && a->setup->job->reduce_end)
+        rc = a->setup->job->reduce_end(&a->task, err);
+    if (rc == 0)
+        rc = task_error(&a->task, err);
     mr_count(&a->task, "reduce.groups", (int64_t)groups);
     mr_count(&a->task, "reduce.values", (int64_t)v.count);
-    INVARIANT(code != 0 || !v.more);
+    INVARIANT(rc != 0 || !v.more);
     values_close(&v);
-    return code;
+    return rc;
 }
 
 static int reduce_sources(struct attempt *a,
@@ -354,12 +354,12 @@ static int reduce_sources(struct attempt *a,
                           struct err *err)
 {
     struct run_merge m;
-    int code;
+    int rc;
     run_merge_init(&m, sources, count,
                    a->setup->job->sort == MR_SORT_DESCENDING);
-    code = reduce_merge(a, &m, err);
+    rc = reduce_merge(a, &m, err);
     run_merge_close(&m);
-    return code;
+    return rc;
 }
 
 /* Reduce the spills of @spec and, if @memory, the pairs that the collector kept
@@ -380,18 +380,18 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
         .level = SPILL_LEVEL,
         .keyring = a->keyring,
     };
-    int code = spill_sources_open(&s, &o, err);
+    int rc = spill_sources_open(&s, &o, err);
     STATUS_SET(a->task.status, total, s.pairs);
-    if (code == 0 && memory)
+    if (rc == 0 && memory)
         spill_sources_add(&s, collector_source(&a->collector, 0));
-    if (code == 0)
-        code = reduce_sources(a, s.sources, s.count, err);
+    if (rc == 0)
+        rc = reduce_sources(a, s.sources, s.count, err);
     mr_count(&a->task, "shuffle.bytes_read", (int64_t)s.bytes);
-    if (code)
+    if (rc)
         a->report->bad_source = s.bad;
     spill_sources_close(&s);
     attempt_step(a, "reduced");
-    return code;
+    return rc;
 }
 
 /* --- the whole ----------------------------------------------------------- */
@@ -408,42 +408,42 @@ static void count_collected(struct attempt *a)
 static int attempt_collect(struct attempt *a, struct err *err)
 {
     bool whole = a->spec->kind == TASK_WHOLE;
-    int code = map_all(a, err);
-    if (code || !a->collecting)
-        return code;
-    code = collector_finish(&a->collector, !whole, err);
+    int rc = map_all(a, err);
+    if (rc || !a->collecting)
+        return rc;
+    rc = collector_finish(&a->collector, !whole, err);
     a->report->spilled = a->collector.spilled;
     count_collected(a);
-    return code;
+    return rc;
 }
 
 /* One stage, map or reduce, between the job's setup and teardown. */
 static int run_stage(struct attempt *a, bool is_map, struct err *err)
 {
     const struct mr_job *job = a->setup->job;
-    int code = 0;
+    int rc = 0;
     a->task.is_map = is_map;
     if (job->setup)
-        code = job->setup(&a->task, err);
-    if (code == 0)
-        code = task_error(&a->task, err);
-    if (code == 0 && is_map)
-        code = attempt_collect(a, err);
-    else if (code == 0)
-        code = reduce_all(a, a->collecting, err);
+        rc = job->setup(&a->task, err);
+    if (rc == 0)
+        rc = task_error(&a->task, err);
+    if (rc == 0 && is_map)
+        rc = attempt_collect(a, err);
+    else if (rc == 0)
+        rc = reduce_all(a, a->collecting, err);
     if (job->teardown)
         job->teardown(&a->task);
     a->task.state = NULL;
-    return code;
+    return rc;
 }
 
 static int finish_outputs(struct attempt *a, struct err *err)
 {
-    int code;
+    int rc;
     if (!a->task.outputs)
         return 0;
     attempt_step(a, "writing");
-    code = output_set_finish(a->task.outputs, err);
+    rc = output_set_finish(a->task.outputs, err);
     mr_count(&a->task, "output.records",
              (int64_t)output_set_records(a->task.outputs));
     mr_count(&a->task, "output.changes",
@@ -454,23 +454,23 @@ static int finish_outputs(struct attempt *a, struct err *err)
     mr_count(&a->task, "output.bytes",
              (int64_t)output_set_bytes(a->task.outputs));
     output_set_encode_sides(a->task.outputs, &a->report->sides);
-    return code;
+    return rc;
 }
 
 static int attempt_run_stages(struct attempt *a, struct err *err)
 {
     enum task_kind kind = a->spec->kind;
-    int code = open_all(a, err);
-    if (code)
-        return code;
+    int rc = open_all(a, err);
+    if (rc)
+        return rc;
     attempt_step(a, "opened");
     if (kind != TASK_REDUCE)
-        code = run_stage(a, true, err);
+        rc = run_stage(a, true, err);
     /* From here on emitting is a misuse, and writing is not. */
     a->task.collector = NULL;
-    if (code == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE))
-        code = run_stage(a, false, err);
-    return code ? code : finish_outputs(a, err);
+    if (rc == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE))
+        rc = run_stage(a, false, err);
+    return rc ? rc : finish_outputs(a, err);
 }
 
 void attempt_run(const struct job_setup *setup,

@@ -51,17 +51,17 @@ static int add_load(struct paths *p,
 {
     struct buf path = BUF_INIT;
     struct fs *fs = NULL;
-    int code = relay_store_files(store, &fs, err);
+    int rc = relay_store_files(store, &fs, err);
     bulk_output_ticket_path(setup->staging[index], &path);
     add_read(p, buf_cstr(&path));
     buf_clear(&path);
-    if (code == 0)
-        code = bulk_output_part_path(setup->job_id, (unsigned)index, prefix,
-                                     &path, err);
-    if (code == 0)
+    if (rc == 0)
+        rc = bulk_output_part_path(setup->job_id, (unsigned)index, prefix,
+                                   &path, err);
+    if (rc == 0)
         add_write(p, buf_cstr(&path), fs);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* The part and its side files. */
@@ -94,18 +94,18 @@ int attempt_files_grant(const struct job_setup *setup,
 {
     struct paths p = {.reads = NULL};
     struct buf prefix = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     p.reads = mem_alloc((spec->splits.count + setup->output_count + 1) *
                         sizeof(*p.reads));
     p.writes = mem_zalloc(2 * setup->output_count + 1, sizeof(*p.writes));
     task_spec_prefix(spec, &prefix);
     add_splits(&p, setup, spec);
-    for (size_t i = 0; i < setup->output_count && code == 0; i++) {
+    for (size_t i = 0; i < setup->output_count && rc == 0; i++) {
         add_output(&p, setup, i, buf_cstr(&prefix));
         if (setup->outputs[i].bulk)
-            code = add_load(&p, setup, i, buf_cstr(&prefix), store, err);
+            rc = add_load(&p, setup, i, buf_cstr(&prefix), store, err);
     }
-    if (code == 0)
+    if (rc == 0)
         fs_proxy_session_limit(
             s, &(struct fs_proxy_rules){.reads = (const char *const *)p.reads,
                                         .read_count = p.read_count,
@@ -113,5 +113,5 @@ int attempt_files_grant(const struct job_setup *setup,
                                         .write_count = p.write_count});
     close_paths(&p);
     buf_close(&prefix);
-    return code;
+    return rc;
 }

@@ -90,7 +90,7 @@ int exec_zygote(const char *const *command,
     unsigned count = 2 * slots + 2;
     int above = EXEC_SOCKET + (int)count;
     int *lifted = mem_alloc(count * sizeof(*lifted));
-    int code = 0;
+    int rc = 0;
     posix_spawn_file_actions_init(&actions);
     for (unsigned i = 0; i < count; i++) {
         int fd = i == 0 ? socket : status;
@@ -98,19 +98,19 @@ int exec_zygote(const char *const *command,
             fd = i < slots + 2 ? pipes[i - 2] : files[i - 2 - slots];
         lifted[i] = exec_lift(fd, above);
         if (lifted[i] < 0)
-            code = err_set_errno(err, errno, "pass on a descriptor");
+            rc = err_set_errno(err, errno, "pass on a descriptor");
         else
             posix_spawn_file_actions_adddup2(&actions, lifted[i],
                                              EXEC_SOCKET + (int)i);
     }
-    if (code == 0)
-        code = exec_spawn(command, slots, &actions, pid, err);
+    if (rc == 0)
+        rc = exec_spawn(command, slots, &actions, pid, err);
     for (unsigned i = 0; i < count; i++)
         if (lifted[i] >= 0)
             close(lifted[i]);
     posix_spawn_file_actions_destroy(&actions);
     mem_free(lifted);
-    return code;
+    return rc;
 }
 
 /* --- in the program ------------------------------------------------------ */

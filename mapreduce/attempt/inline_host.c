@@ -86,7 +86,7 @@ int inline_host_open(const struct job_setup *setup,
 {
     struct inline_host *h = mem_zalloc(1, sizeof(*h));
     void *memory = NULL;
-    int code;
+    int rc;
     h->base = (struct attempt_host){.start = inline_start,
                                     .wait = inline_wait,
                                     .kill = inline_kill,
@@ -94,14 +94,14 @@ int inline_host_open(const struct job_setup *setup,
                                     .close = inline_close,
                                     .slot_count = 1};
     h->setup = *setup;
-    code = engine_load(&setup->opts->program, &h->engine, err);
-    if (code == 0 && posix_memalign(&memory, 4096, setup->slot_bytes) != 0)
-        code = err_set(err, ERR_NOMEM, "no memory for %llu bytes of pairs",
-                       (unsigned long long)setup->slot_bytes);
-    if (code) {
+    rc = engine_load(&setup->opts->program, &h->engine, err);
+    if (rc == 0 && posix_memalign(&memory, 4096, setup->slot_bytes) != 0)
+        rc = err_set(err, ERR_NOMEM, "no memory for %llu bytes of pairs",
+                     (unsigned long long)setup->slot_bytes);
+    if (rc) {
         inline_close(&h->base);
         *out = NULL;
-        return code;
+        return rc;
     }
     h->memory = memory;
     h->setup.job = engine_job(h->engine);

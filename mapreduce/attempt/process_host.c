@@ -90,12 +90,12 @@ static int send_message(struct process_host *h,
                         struct err *err)
 {
     char head[ZYGOTE_HEADER_BYTES];
-    int code;
+    int rc;
     put_le32(head, (uint32_t)op);
     put_le32(head + 4, slot);
     put_le64(head + 8, body.len);
-    code = send_all(h->socket, head, sizeof(head), err);
-    return code ? code : send_all(h->socket, body.data, body.len, err);
+    rc = send_all(h->socket, head, sizeof(head), err);
+    return rc ? rc : send_all(h->socket, body.data, body.len, err);
 }
 
 static int process_host_receive(int fd, char *p, size_t len, struct err *err)
@@ -119,23 +119,22 @@ static int receive_hello(struct process_host *h, struct err *err)
 {
     char head[ZYGOTE_HEADER_BYTES];
     struct buf body = BUF_INIT;
-    int code = process_host_receive(h->socket, head, sizeof(head), err);
-    if (code)
-        return code;
-    code =
-        process_host_receive(h->socket, buf_extend(&body, get_le64(head + 8)),
-                             get_le64(head + 8), err);
-    if (code == 0 && get_le32(head) == ZYGOTE_FAILED) {
+    int rc = process_host_receive(h->socket, head, sizeof(head), err);
+    if (rc)
+        return rc;
+    rc = process_host_receive(h->socket, buf_extend(&body, get_le64(head + 8)),
+                              get_le64(head + 8), err);
+    if (rc == 0 && get_le32(head) == ZYGOTE_FAILED) {
         struct task_report r;
-        code = task_report_decode(&r, buf_slice(&body), err);
-        if (code == 0)
-            code = err_copy(err, &r.err);
+        rc = task_report_decode(&r, buf_slice(&body), err);
+        if (rc == 0)
+            rc = err_copy(err, &r.err);
         task_report_close(&r);
-    } else if (code == 0) {
-        code = job_traits_decode(&h->base.traits, buf_slice(&body), err);
+    } else if (rc == 0) {
+        rc = job_traits_decode(&h->base.traits, buf_slice(&body), err);
     }
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 /* --- starting and ending ------------------------------------------------- */
@@ -206,18 +205,18 @@ static int process_start(struct attempt_host *base,
     struct process_slot *s = &h->slots[worker];
     struct task_status *status = &h->shared.status[worker];
     struct buf body = BUF_INIT;
-    int code = lend_to(h, s, spec, err);
-    if (code)
-        return code;
+    int rc = lend_to(h, s, spec, err);
+    if (rc)
+        return rc;
     *slot = worker;
     *status = (struct task_status){.stage = STATUS_IDLE};
     atomic_store(&h->shared.reports[worker].bytes, 0);
     buf_clear(&s->said);
     zygote_report_path(&s->report_path, h->setup->work_dir, spec);
     task_spec_encode(spec, &body);
-    code = send_message(h, ZYGOTE_START, worker, buf_slice(&body), err);
+    rc = send_message(h, ZYGOTE_START, worker, buf_slice(&body), err);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static void process_kill(struct attempt_host *base, unsigned slot)
@@ -254,13 +253,13 @@ static void drain_pipe(struct process_slot *s)
 static int open_report(const struct process_host *h, struct buf *bytes)
 {
     struct keyring *keys;
-    int code;
+    int rc;
     if (!h->setup->encrypts)
         return 0;
     keys = keyring_new_of(h->setup->world, h->setup->spill_key);
-    code = sealed_bytes_open(keys, bytes, 0, NULL);
+    rc = sealed_bytes_open(keys, bytes, 0, NULL);
     keyring_unref(keys);
-    return code;
+    return rc;
 }
 
 static int read_report_file(struct process_host *h,
@@ -270,18 +269,18 @@ static int read_report_file(struct process_host *h,
     struct file *f;
     uint64_t size = 0;
     size_t got = 0;
-    int code = file_open(h->setup->world, buf_cstr(&s->report_path), FILE_READ,
-                         &f, NULL);
-    if (code)
-        return code;
-    code = file_size(f, &size, NULL);
-    if (code == 0 && size > REPORT_BYTES_MAX)
-        code = ERR_TOOBIG;
-    if (code == 0)
-        code = file_read_at(f, 0, buf_extend(bytes, size), size, &got, NULL);
+    int rc = file_open(h->setup->world, buf_cstr(&s->report_path), FILE_READ,
+                       &f, NULL);
+    if (rc)
+        return rc;
+    rc = file_size(f, &size, NULL);
+    if (rc == 0 && size > REPORT_BYTES_MAX)
+        rc = ERR_TOOBIG;
+    if (rc == 0)
+        rc = file_read_at(f, 0, buf_extend(bytes, size), size, &got, NULL);
     bytes->len = got;
     file_close(f);
-    return code ? code : open_report(h, bytes);
+    return rc ? rc : open_report(h, bytes);
 }
 
 /* User code may have written anything there: it is copied before it is decoded.
@@ -292,15 +291,15 @@ read_report(struct process_host *h, unsigned slot, struct task_report *report)
     const struct zygote_report *r = &h->shared.reports[slot];
     unsigned len = atomic_load(&r->bytes);
     struct buf bytes = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     if (len > 0 && len <= sizeof(r->data))
         buf_append(&bytes, r->data, len);
     else
-        code = read_report_file(h, &h->slots[slot], &bytes);
-    if (code == 0)
-        code = task_report_decode(report, buf_slice(&bytes), NULL);
+        rc = read_report_file(h, &h->slots[slot], &bytes);
+    if (rc == 0)
+        rc = task_report_decode(report, buf_slice(&bytes), NULL);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 /* The report of a shared object is written by its own code, so the sandbox is
@@ -322,9 +321,9 @@ static int receive_end(struct process_host *h,
     struct process_slot *s;
     enum zygote_reason reason;
     int status;
-    int code = process_host_receive(h->socket, head, sizeof(head), err);
-    if (code)
-        return code;
+    int rc = process_host_receive(h->socket, head, sizeof(head), err);
+    if (rc)
+        return rc;
     INVARIANT(get_le32(head) == ZYGOTE_ENDED);
     INVARIANT(get_le32(head + 4) < h->base.slot_count);
     *event = (struct attempt_event){.slot = get_le32(head + 4)};
@@ -381,11 +380,11 @@ static int process_wait(struct attempt_host *base,
 
 static int wait_for_hello(struct process_host *h, struct err *err)
 {
-    int code = receive_hello(h, err);
-    if (code == ERR_ABORTED && h->base.traits.name == NULL)
-        code = err_set(err, ERR_ABORTED,
-                       "the process that loads the job's code died of it");
-    return code;
+    int rc = receive_hello(h, err);
+    if (rc == ERR_ABORTED && h->base.traits.name == NULL)
+        rc = err_set(err, ERR_ABORTED,
+                     "the process that loads the job's code died of it");
+    return rc;
 }
 
 static int fork_zygote(struct process_host *h, struct err *err)
@@ -414,14 +413,14 @@ static int spawn_zygote(struct process_host *h,
                         struct err *err)
 {
     int ends[2];
-    int code;
+    int rc;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set_errno(err, errno, "make a socket");
     h->socket = ends[0];
-    code = exec_zygote(command, ends[1], h->shared_fd, h->shared.pipes,
-                       h->shared.files, h->base.slot_count, &h->zygote, err);
+    rc = exec_zygote(command, ends[1], h->shared_fd, h->shared.pipes,
+                     h->shared.files, h->base.slot_count, &h->zygote, err);
     close(ends[1]);
-    return code;
+    return rc;
 }
 
 /* --- lending files ------------------------------------------------------- */
@@ -548,13 +547,13 @@ int process_host_open(const struct job_setup *setup,
 {
     struct process_host *h =
         new_host(MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX));
-    int code = zygote_shared_open(&h->shared, h->base.slot_count, NULL, err);
+    int rc = zygote_shared_open(&h->shared, h->base.slot_count, NULL, err);
     h->setup = setup;
-    if (code == 0)
-        code = open_pipes(h, err);
-    if (code == 0)
-        code = fork_zygote(h, err);
-    return process_host_opened(h, code, out);
+    if (rc == 0)
+        rc = open_pipes(h, err);
+    if (rc == 0)
+        rc = fork_zygote(h, err);
+    return process_host_opened(h, rc, out);
 }
 
 int process_host_spare(const char *const *command,
@@ -564,15 +563,15 @@ int process_host_spare(const char *const *command,
 {
     struct process_host *h =
         new_host(MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX));
-    int code =
+    int rc =
         zygote_shared_open(&h->shared, h->base.slot_count, &h->shared_fd, err);
-    if (code == 0)
-        code = open_pipes(h, err);
-    if (code == 0)
-        code = open_files(h, err);
-    if (code == 0)
-        code = spawn_zygote(h, command, err);
-    return process_host_opened(h, code, out);
+    if (rc == 0)
+        rc = open_pipes(h, err);
+    if (rc == 0)
+        rc = open_files(h, err);
+    if (rc == 0)
+        rc = spawn_zygote(h, command, err);
+    return process_host_opened(h, rc, out);
 }
 
 bool process_host_is_alive(struct attempt_host *base)
@@ -589,14 +588,14 @@ int process_host_begin(struct attempt_host *base,
 {
     struct process_host *h = (struct process_host *)base;
     struct buf package = BUF_INIT;
-    int code;
+    int rc;
     PRE(!h->setup);
     h->setup = setup;
     lend_files(h);
     job_package_encode(setup, &package);
-    code = send_message(h, ZYGOTE_SETUP, 0, buf_slice(&package), err);
+    rc = send_message(h, ZYGOTE_SETUP, 0, buf_slice(&package), err);
     buf_close(&package);
-    return code ? code : wait_for_hello(h, err);
+    return rc ? rc : wait_for_hello(h, err);
 }
 
 int process_host_exec(const struct job_setup *setup,
@@ -606,13 +605,13 @@ int process_host_exec(const struct job_setup *setup,
                       struct err *err)
 {
     struct attempt_host *h = NULL;
-    int code = process_host_spare(command, slots, &h, err);
-    if (code == 0)
-        code = process_host_begin(h, setup, err);
-    if (code && h)
+    int rc = process_host_spare(command, slots, &h, err);
+    if (rc == 0)
+        rc = process_host_begin(h, setup, err);
+    if (rc && h)
         process_close(h);
-    *out = code ? NULL : h;
-    return code;
+    *out = rc ? NULL : h;
+    return rc;
 }
 
 void attempt_event_close(struct attempt_event *e)

@@ -30,9 +30,9 @@ static int
 relayed_rows_fetch(struct relayed_rows *r, bool *ended, struct err *err)
 {
     struct cursor in;
-    int code = fs_proxy_call(r->fs, RELAY_NEXT, SLICE_EMPTY, &in, err);
-    if (code)
-        return code;
+    int rc = fs_proxy_call(r->fs, RELAY_NEXT, SLICE_EMPTY, &in, err);
+    if (rc)
+        return rc;
     *ended = cursor_left(&in) == 0;
     buf_append(&r->bytes, in.p, cursor_left(&in));
     return 0;
@@ -41,16 +41,16 @@ relayed_rows_fetch(struct relayed_rows *r, bool *ended, struct err *err)
 /* Fetch all bytes of the next row; *@ended: there is none. */
 static int fetch_row(struct relayed_rows *r, bool *ended, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     buf_consume(&r->bytes, r->used);
     r->used = 0;
     *ended = false;
-    while (code == 0 && !*ended &&
+    while (rc == 0 && !*ended &&
            (r->bytes.len < 4 || r->bytes.len - 4 < get_le32(r->bytes.data)))
-        code = relayed_rows_fetch(r, ended, err);
-    if (code == 0 && *ended && r->bytes.len > 0)
-        code = relayed_rows_malformed(err);
-    return code;
+        rc = relayed_rows_fetch(r, ended, err);
+    if (rc == 0 && *ended && r->bytes.len > 0)
+        rc = relayed_rows_malformed(err);
+    return rc;
 }
 
 static void read_cells(struct relayed_rows *r, struct cursor *in)
@@ -81,10 +81,10 @@ static int relayed_next(struct input_reader *base,
     bool ended = false;
     struct cursor in;
     size_t len;
-    int code = fetch_row(r, &ended, err);
-    *more = code == 0 && !ended;
+    int rc = fetch_row(r, &ended, err);
+    *more = rc == 0 && !ended;
     if (!*more)
-        return code;
+        return rc;
     len = get_le32(r->bytes.data);
     r->used = 4 + len;
     in = cursor_make(slice_make(r->bytes.data + 4, len));
@@ -116,15 +116,15 @@ int relayed_rows_open(void *ctx,
     struct relayed_rows *r;
     struct buf number = BUF_INIT;
     struct cursor in;
-    int code;
+    int rc;
     PRE(split >= source->spec->splits.at &&
         split < source->spec->splits.at + source->spec->splits.count);
     *out = NULL;
     buf_put_varint(&number, (uint64_t)(split - source->spec->splits.at));
-    code = fs_proxy_call(source->fs, RELAY_OPEN, buf_slice(&number), &in, err);
+    rc = fs_proxy_call(source->fs, RELAY_OPEN, buf_slice(&number), &in, err);
     buf_close(&number);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     r = mem_zalloc(1, sizeof(*r));
     r->base.next = relayed_next;
     r->base.close = relayed_close;

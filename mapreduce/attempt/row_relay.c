@@ -54,27 +54,27 @@ void relay_store_free(struct relay_store *s)
 static int
 use_store(struct relay_store *s, struct quarry **out, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     mutex_lock(&s->lock);
     if (!s->store)
-        code = attempt_store_open(s->setup, &s->store, err);
+        rc = attempt_store_open(s->setup, &s->store, err);
     *out = s->store;
     mutex_unlock(&s->lock);
-    return code;
+    return rc;
 }
 
 int relay_store_files(struct relay_store *s, struct fs **out, struct err *err)
 {
     struct quarry *q = NULL;
-    int code = use_store(s, &q, err);
-    if (code)
-        return code;
+    int rc = use_store(s, &q, err);
+    if (rc)
+        return rc;
     mutex_lock(&s->lock);
     if (!s->files)
-        code = quarry_bulk_files(q, &s->files, err);
+        rc = quarry_bulk_files(q, &s->files, err);
     *out = s->files;
     mutex_unlock(&s->lock);
-    return code;
+    return rc;
 }
 
 /* --- splits -------------------------------------------------------------- */
@@ -168,15 +168,15 @@ static int open_split(struct row_relay *r, struct cursor *in, struct err *err)
     struct input_context ctx = {.files = s->files, .specs = s->inputs};
     uint64_t number = cursor_varint(in);
     const struct input_split *split;
-    int code;
+    int rc;
     close_reader(r);
     if (in->bad || number >= r->splits.count)
         return err_set(err, ERR_DENIED, "a split that is not the attempt's");
     split = &r->splits.at[number];
     if (s->inputs[split->input].kind != MR_SPEC_TABLE)
         return err_set(err, ERR_INVALID, "a split that is no part of a table");
-    code = use_store(r->store, &ctx.store, err);
-    return code ? code : input_open(&ctx, split, &r->reader, err);
+    rc = use_store(r->store, &ctx.store, err);
+    return rc ? rc : input_open(&ctx, split, &r->reader, err);
 }
 
 static int give_rows(struct row_relay *r, struct buf *out, struct err *err)
@@ -200,16 +200,16 @@ static int row_relay_answer(void *ctx,
                             struct err *err)
 {
     struct row_relay *r = ctx;
-    int code;
+    int rc;
     mutex_lock(&r->lock);
     if (op == RELAY_OPEN)
-        code = open_split(r, in, err);
+        rc = open_split(r, in, err);
     else if (op == RELAY_NEXT)
-        code = give_rows(r, out, err);
+        rc = give_rows(r, out, err);
     else
-        code = err_set(err, ERR_CORRUPT, "malformed question about rows");
+        rc = err_set(err, ERR_CORRUPT, "malformed question about rows");
     mutex_unlock(&r->lock);
-    return code;
+    return rc;
 }
 
 static void row_relay_after(void *ctx)

@@ -42,12 +42,12 @@ struct segment_source {
 static int segment_next(struct merge_source *base, bool *more, struct err *err)
 {
     struct segment_source *s = (struct segment_source *)base;
-    int code = pair_reader_next(&s->reader, more, err);
-    if (UNLIKELY(code != 0))
+    int rc = pair_reader_next(&s->reader, more, err);
+    if (UNLIKELY(rc != 0))
         s->owner->bad = s->number;
     base->key = pair_reader_key(&s->reader);
     base->value = pair_reader_value(&s->reader);
-    return code;
+    return rc;
 }
 
 static void segment_close(struct merge_source *base)
@@ -70,12 +70,12 @@ static int segment_open(struct spill_sources *s,
     struct file *file = NULL;
     size_t want =
         (size_t)MIN_OF(g->bytes + FILE_DIRECT_ALIGN, (uint64_t)read_bytes);
-    int code = file_open(s->opts.world, s->paths[g->path],
-                         FILE_READ | FILE_DIRECT, &file, err);
+    int rc = file_open(s->opts.world, s->paths[g->path],
+                       FILE_READ | FILE_DIRECT, &file, err);
     *out = NULL;
-    if (code) {
+    if (rc) {
         s->bad = g->number;
-        return code;
+        return rc;
     }
     n = mem_zalloc(1, sizeof(*n));
     n->base.next = segment_next;
@@ -129,10 +129,10 @@ static int load_spill(struct spill_sources *s,
     struct spill_segment *found = NULL;
     size_t count = 0;
     size_t at;
-    int code = spill_index_read(s->opts.world, path, &found, &count, err);
-    if (code) {
+    int rc = spill_index_read(s->opts.world, path, &found, &count, err);
+    if (rc) {
         s->bad = number;
-        return code;
+        return rc;
     }
     at = add_path(s, path);
     for (size_t i = 0; i < count; i++)
@@ -153,14 +153,14 @@ load_resolved(struct spill_sources *s, struct segments *out, struct err *err)
 {
     const struct task_spec *spec = s->opts.spec;
     size_t first = s->path_count;
-    int code = 0;
+    int rc = 0;
     for (size_t i = 0; i < spec->file_count; i++)
         (void)add_path(s, spec->files[i]);
-    for (size_t i = 0; i < spec->segment_count && code == 0; i++) {
+    for (size_t i = 0; i < spec->segment_count && rc == 0; i++) {
         const struct task_segment *t = &spec->segments[i];
         if (t->bytes == 0) {
-            code = load_spill(s, spec->files[t->file], s->opts.partition,
-                              (uint32_t)i + 1, out, err);
+            rc = load_spill(s, spec->files[t->file], s->opts.partition,
+                            (uint32_t)i + 1, out, err);
             continue;
         }
         segments_add(out, (struct segment){first + t->file, t->offset, t->bytes,
@@ -168,7 +168,7 @@ load_resolved(struct spill_sources *s, struct segments *out, struct err *err)
         s->bytes += t->bytes;
         s->pairs += t->pairs;
     }
-    return code;
+    return rc;
 }
 
 static int
@@ -176,42 +176,42 @@ load_spills(struct spill_sources *s, struct segments *out, struct err *err)
 {
     const struct task_spec *spec = s->opts.spec;
     struct buf path = BUF_INIT;
-    int code = 0;
-    for (size_t i = 0; i < spec->spill_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < spec->spill_count && rc == 0; i++) {
         const struct task_spill *p = &spec->spills[i];
         task_spill_path(&path, s->opts.work_dir, p->task, p->attempt);
-        code = load_spill(s, buf_cstr(&path), s->opts.partition,
-                          (uint32_t)i + 1, out, err);
+        rc = load_spill(s, buf_cstr(&path), s->opts.partition, (uint32_t)i + 1,
+                        out, err);
     }
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int
 load_all(struct spill_sources *s, struct segments *out, struct err *err)
 {
     const struct task_spec *spec = s->opts.spec;
-    int code = 0;
+    int rc = 0;
     if (spec)
-        code = spec->resolved ? load_resolved(s, out, err)
-                              : load_spills(s, out, err);
-    if (code == 0 && s->opts.own_spill)
-        code = load_spill(s, s->opts.own_spill, s->opts.partition, 0, out, err);
-    return code;
+        rc = spec->resolved ? load_resolved(s, out, err)
+                            : load_spills(s, out, err);
+    if (rc == 0 && s->opts.own_spill)
+        rc = load_spill(s, s->opts.own_spill, s->opts.partition, 0, out, err);
+    return rc;
 }
 
-/* --- more runs than can be read at once -------------------------------- */
+/* --- more runs than can be read at once ---------------------------------- */
 
 static int
 copy_merge(struct run_merge *m, struct spill_writer *w, struct err *err)
 {
     bool more = true;
-    int code = 0;
+    int rc = 0;
     spill_writer_start_run(w);
     for (;;) {
-        code = run_merge_next(m, &more, err);
-        if (code || !more)
-            return code;
+        rc = run_merge_next(m, &more, err);
+        if (rc || !more)
+            return rc;
         spill_writer_add(w, 0, run_merge_current(m)->key,
                          run_merge_current(m)->value);
     }
@@ -229,22 +229,22 @@ static int merge_some(struct spill_sources *s,
     struct spill_writer w;
     struct run_merge m;
     size_t opened = 0;
-    int code = spill_writer_open(&w, s->opts.world, path, &s->codec, err);
-    for (; opened < count && code == 0; opened += code == 0)
-        code =
+    int rc = spill_writer_open(&w, s->opts.world, path, &s->codec, err);
+    for (; opened < count && rc == 0; opened += rc == 0)
+        rc =
             segment_open(s, &segments[opened], s->read_bytes, &in[opened], err);
-    if (code == 0) {
+    if (rc == 0) {
         run_merge_init(&m, in, count, s->opts.descending);
-        code = copy_merge(&m, &w, err);
+        rc = copy_merge(&m, &w, err);
         run_merge_close(&m);
     }
-    if (code == 0)
-        code = spill_writer_finish(&w, err);
+    if (rc == 0)
+        rc = spill_writer_finish(&w, err);
     for (size_t i = 0; i < opened; i++)
         in[i]->close(in[i]);
     spill_writer_close(&w);
     mem_free(in);
-    return code;
+    return rc;
 }
 
 /* Merge each @fan_in neighbours into one, until at most @fan_in are left. */
@@ -256,23 +256,23 @@ static int reduce_fan_in(struct spill_sources *s,
     PRE(fan_in > 1);
     struct buf path = BUF_INIT;
     unsigned serial = 0;
-    int code = 0;
-    while (code == 0 && g->count > fan_in) {
+    int rc = 0;
+    while (rc == 0 && g->count > fan_in) {
         struct segments merged = {NULL, 0, 0};
-        for (size_t i = 0; i < g->count && code == 0; i += fan_in) {
+        for (size_t i = 0; i < g->count && rc == 0; i += fan_in) {
             size_t n = MIN_OF(fan_in, g->count - i);
             buf_clear(&path);
             buf_printf(&path, "%s/%s.merge%u", s->opts.work_dir, s->opts.prefix,
                        serial++);
-            code = merge_some(s, g->at + i, n, buf_cstr(&path), err);
-            if (code == 0)
-                code = load_spill(s, buf_cstr(&path), 0, 0, &merged, err);
+            rc = merge_some(s, g->at + i, n, buf_cstr(&path), err);
+            if (rc == 0)
+                rc = load_spill(s, buf_cstr(&path), 0, 0, &merged, err);
         }
         mem_free(g->at);
         *g = merged;
     }
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 int spill_sources_open(struct spill_sources *s,
@@ -282,28 +282,27 @@ int spill_sources_open(struct spill_sources *s,
     struct segments g = {NULL, 0, 0};
     size_t fan_in = opts->memory_bytes / (READ_BYTES_MIN + SOURCE_BYTES);
     size_t each;
-    int code;
+    int rc;
     *s = (struct spill_sources){.opts = *opts};
     block_codec_init(&s->codec, opts->level);
-    code =
-        opts->keyring ? block_codec_encrypt(&s->codec, opts->keyring, err) : 0;
-    if (code == 0)
-        code = load_all(s, &g, err);
+    rc = opts->keyring ? block_codec_encrypt(&s->codec, opts->keyring, err) : 0;
+    if (rc == 0)
+        rc = load_all(s, &g, err);
     fan_in = MIN_OF(MAX_OF(fan_in, (size_t)FAN_IN_MIN), (size_t)FAN_IN_MAX);
     s->read_bytes = READ_BYTES_MIN;
-    if (code == 0 && g.count > fan_in)
-        code = reduce_fan_in(s, &g, fan_in, err);
+    if (rc == 0 && g.count > fan_in)
+        rc = reduce_fan_in(s, &g, fan_in, err);
     each = opts->memory_bytes / MAX_OF(g.count, (size_t)1);
     each = each > SOURCE_BYTES ? each - SOURCE_BYTES : READ_BYTES_MIN;
     s->read_bytes = MIN_OF(MAX_OF(each, READ_BYTES_MIN), READ_BYTES_MAX);
-    for (size_t i = 0; i < g.count && code == 0; i++) {
+    for (size_t i = 0; i < g.count && rc == 0; i++) {
         struct merge_source *source;
-        code = segment_open(s, &g.at[i], s->read_bytes, &source, err);
-        if (code == 0)
+        rc = segment_open(s, &g.at[i], s->read_bytes, &source, err);
+        if (rc == 0)
             spill_sources_add(s, source);
     }
     mem_free(g.at);
-    return code;
+    return rc;
 }
 
 void spill_sources_close(struct spill_sources *s)

@@ -94,15 +94,15 @@ int zygote_shared_open(struct zygote_shared *s,
                        int *fd,
                        struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     *s = (struct zygote_shared){.status = NULL};
     s->pipes = mem_alloc(slots * sizeof(*s->pipes));
     s->files = mem_alloc(slots * sizeof(*s->files));
     for (unsigned i = 0; i < slots; i++)
         s->pipes[i] = s->files[i] = -1;
     if (fd)
-        code = shared_fd(shared_bytes(slots), fd, err);
-    return code ? code : map_shared(s, slots, fd ? *fd : -1, err);
+        rc = shared_fd(shared_bytes(slots), fd, err);
+    return rc ? rc : map_shared(s, slots, fd ? *fd : -1, err);
 }
 
 int zygote_shared_join(struct zygote_shared *s,
@@ -186,9 +186,9 @@ static int seal_report(const struct job_setup *setup,
                        struct err *err)
 {
     struct keyring *keys = keyring_new_of(setup->world, setup->spill_key);
-    int code = sealed_bytes_put(keys, report, out, err);
+    int rc = sealed_bytes_put(keys, report, out, err);
     keyring_unref(keys);
-    return code;
+    return rc;
 }
 
 static int write_report(const struct job_setup *setup,
@@ -199,22 +199,22 @@ static int write_report(const struct job_setup *setup,
     struct buf path = BUF_INIT;
     struct buf sealed = BUF_INIT;
     struct file *f;
-    int code = 0;
+    int rc = 0;
     zygote_report_path(&path, setup->work_dir, spec);
     if (setup->encrypts) {
-        code = seal_report(setup, report, &sealed, err);
+        rc = seal_report(setup, report, &sealed, err);
         report = buf_slice(&sealed);
     }
-    if (code == 0)
-        code = file_open(setup->world, buf_cstr(&path),
-                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
-    if (code == 0) {
-        code = file_write_at(f, 0, &report, 1, err);
+    if (rc == 0)
+        rc = file_open(setup->world, buf_cstr(&path),
+                       FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (rc == 0) {
+        rc = file_write_at(f, 0, &report, 1, err);
         file_close(f);
     }
     buf_close(&path);
     buf_close(&sealed);
-    return code;
+    return rc;
 }
 
 static int leave_report(const struct job_setup *setup,
@@ -224,16 +224,16 @@ static int leave_report(const struct job_setup *setup,
                         struct err *err)
 {
     struct buf bytes = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     task_report_encode(report, &bytes);
     if (bytes.len > sizeof(out->data)) {
-        code = write_report(setup, spec, buf_slice(&bytes), err);
+        rc = write_report(setup, spec, buf_slice(&bytes), err);
     } else {
         memcpy(out->data, bytes.data, bytes.len);
         atomic_store(&out->bytes, (unsigned)bytes.len);
     }
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 /* The environment of this program is not for the job's code. The memory is a
@@ -264,7 +264,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     struct task_report report;
     struct engine *engine = NULL;
     struct err err = ERR_INIT;
-    int code = task_spec_decode(&spec, body, &err);
+    int rc = task_spec_decode(&spec, body, &err);
     res.memory = map_pairs(z->setup->slot_bytes, is_large(&spec));
     setup.job = z->job;
     if (z->trust == JOB_COMMANDS) {
@@ -276,37 +276,37 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = setup.files.world = world_real_new();
     task_report_init(&report);
-    if (code == 0 && z->trust == JOB_OBJECT) {
+    if (rc == 0 && z->trust == JOB_OBJECT) {
         forget_environment();
-        code = engine_load(&z->setup->opts->program, &engine, &err);
-        setup.job = code ? NULL : engine_job(engine);
+        rc = engine_load(&z->setup->opts->program, &engine, &err);
+        setup.job = rc ? NULL : engine_job(engine);
     }
-    if (code == 0 && !res.memory)
-        code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
-                       (unsigned long long)setup.slot_bytes);
+    if (rc == 0 && !res.memory)
+        rc = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
+                     (unsigned long long)setup.slot_bytes);
     /* In a cage it is inside it already. */
-    if (code == 0 && z->trust != JOB_OBJECT)
-        code = sandbox_enter(z->sandbox, &err);
+    if (rc == 0 && z->trust != JOB_OBJECT)
+        rc = sandbox_enter(z->sandbox, &err);
     setup.relayed = is_relayed(z, slot);
-    if (code == 0 && setup.relayed)
+    if (rc == 0 && setup.relayed)
         setup.files.fs =
             fs_proxy_connect(setup.world, z->shared->files[slot], NULL, NULL);
-    else if (code == 0 && setup.cell_files && z->open_fs)
+    else if (rc == 0 && setup.cell_files && z->open_fs)
         setup.files.fs = fs_proxy_connect(setup.world, z->shared->files[slot],
                                           z->open_fs, z->fs_ctx);
-    if (code) {
+    if (rc) {
         report.code = err_copy(&report.err, &err);
     } else {
         attempt_run(&setup, &spec, &res, &report);
     }
     if (spec.attempt > 0)
-        code = leave_report(&setup, &spec, &report, &z->shared->reports[slot],
-                            &err);
-    if (code)
+        rc = leave_report(&setup, &spec, &report, &z->shared->reports[slot],
+                          &err);
+    if (rc)
         fprintf(stderr, "attempt: %s\n", err.text);
     fflush(stdout);
     fflush(stderr);
-    return code || report.code ? 1 : 0;
+    return rc || report.code ? 1 : 0;
 }
 
 NORETURN static void
@@ -411,10 +411,10 @@ static pid_t fork_object(struct zygote *z, unsigned slot, struct slice body)
     struct task_spec spec;
     struct err err = ERR_INIT;
     pid_t pid = -1;
-    int code = task_spec_decode(&spec, body, &err);
-    if (code == 0 && !z->ends[slot])
+    int rc = task_spec_decode(&spec, body, &err);
+    if (rc == 0 && !z->ends[slot])
         z->ends[slot] = cage_end_new();
-    if (code == 0 && z->ends[slot]) {
+    if (rc == 0 && z->ends[slot]) {
         job_cage_aim(z->cage, &spec);
         pid = cage_fork(job_cage_rules(z->cage), keep, 2, z->ends[slot], &err);
     }
@@ -651,7 +651,7 @@ static int describe_object(struct zygote *z,
 {
     struct cage_end *end = cage_end_new();
     int ends[2];
-    int code = 0;
+    int rc = 0;
     pid_t pid;
     if (!end || pipe2(ends, O_CLOEXEC) != 0) {
         cage_end_free(end);
@@ -663,23 +663,23 @@ static int describe_object(struct zygote *z,
         describe_to(z, ends[1]);
     close(ends[1]);
     if (pid < 0) {
-        code = err->code;
+        rc = err->code;
     } else {
         read_all(ends[0], body);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
-        code = cage_error(end, err);
+        rc = cage_error(end, err);
     }
     close(ends[0]);
-    if (code == 0 && (body->len < 1 || body->len > DESCRIPTION_BYTES_MAX))
-        code = err_set(err, ERR_ABORTED,
-                       "the process that loads the job's code died of it");
-    if (code == 0) {
+    if (rc == 0 && (body->len < 1 || body->len > DESCRIPTION_BYTES_MAX))
+        rc = err_set(err, ERR_ABORTED,
+                     "the process that loads the job's code died of it");
+    if (rc == 0) {
         *op = body->data[0] == ZYGOTE_READY ? ZYGOTE_READY : ZYGOTE_FAILED;
         buf_consume(body, 1);
     }
     cage_end_free(end);
-    return code;
+    return rc;
 }
 
 static void zygote_greet(struct zygote *z)

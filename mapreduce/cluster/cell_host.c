@@ -318,21 +318,21 @@ static int cell_start(struct attempt_host *base,
     struct worker_pool *p = h->pool;
     struct pool_peer *e;
     struct buf body = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     task_spec_encode(spec, &body);
     mutex_lock(&p->lock);
     e = pool_peer_at(p, worker);
     *slot = free_slot(h);
     if (p->denied)
-        code = err_set(err, ERR_CLOSED, "another job master has taken over");
+        rc = err_set(err, ERR_CLOSED, "another job master has taken over");
     else if (!e || e->silent || e->busy >= e->record.slots ||
              *slot == HOST_SLOTS_MAX || cell_host_mourns(h, worker))
-        code = err_set(err, ERR_BUSY, "no slot is free there any more");
+        rc = err_set(err, ERR_BUSY, "no slot is free there any more");
     else
         cell_host_begin(h, e, *slot, buf_slice(&body));
     mutex_unlock(&p->lock);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static void cell_kill(struct attempt_host *base, unsigned slot)
@@ -387,10 +387,10 @@ static int cell_wait(struct attempt_host *base,
     struct cell_host *h = cell_host_self(base);
     struct worker_pool *p = h->pool;
     struct cell_event *e;
-    int code = fiber_check(err);
+    int rc = fiber_check(err);
     *got = false;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     mutex_lock(&p->lock);
     if (STAILQ_EMPTY(&h->events) && !pool_is_over(p))
         (void)cond_wait_us(&h->wake, &p->lock, p->world, timeout_us);
@@ -403,10 +403,10 @@ static int cell_wait(struct attempt_host *base,
             h->slots[event->slot].state = SLOT_FREE;
         mem_free(e);
     } else if (pool_is_over(p)) {
-        code = err_set(err, ERR_CLOSED, "another job master takes over");
+        rc = err_set(err, ERR_CLOSED, "another job master takes over");
     }
     mutex_unlock(&p->lock);
-    return code;
+    return rc;
 }
 
 static void cell_wake(struct attempt_host *base)
@@ -548,9 +548,9 @@ wait_loaded(struct cell_host *h, const struct mr_options *o, struct err *err)
 {
     struct worker_pool *p = h->pool;
     while (!h->job->loaded) {
-        int code = fiber_check(err);
-        if (code)
-            return code;
+        int rc = fiber_check(err);
+        if (rc)
+            return rc;
         if (pool_is_over(p) || p->stopping)
             return err_set(err, ERR_CLOSED, "another job master takes over");
         if (h->job->failed)
@@ -575,15 +575,15 @@ int cell_host_open(struct worker_pool *pool,
                    struct err *err)
 {
     struct cell_host *h = new_host(pool, setup, job);
-    int code;
+    int rc;
     mutex_lock(&pool->lock);
     LIST_INSERT_HEAD(&pool->hosts, h, link);
-    code = wait_loaded(h, setup->opts, err);
+    rc = wait_loaded(h, setup->opts, err);
     mutex_unlock(&pool->lock);
     *out = &h->base;
-    if (code) {
+    if (rc) {
         cell_close(&h->base);
         *out = NULL;
     }
-    return code;
+    return rc;
 }

@@ -9,8 +9,8 @@
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/job_master_state.h"
 #include "mapreduce/cluster/job_paths.h"
+#include "mapreduce/cluster/job_wire.h"
 #include "mapreduce/cluster/pool.h"
-#include "mapreduce/cluster/wire.h"
 #include "mapreduce/job_history.h"
 
 /* The longest a client's call waits for news. */
@@ -53,18 +53,18 @@ static int write_down(struct job_master_term *r,
 {
     struct buf path = BUF_INIT;
     struct files_info info;
-    int code;
+    int rc;
     buf_printf(&path, "%s/%.*s", JOBS_HISTORY, SLICE_ARG(s->id));
-    code = files_stat(&r->files, buf_cstr(&path), &info, err);
-    if (code == 0) {
-        code = ERR_EXISTS;
-    } else if (code == ERR_NOTFOUND) {
+    rc = files_stat(&r->files, buf_cstr(&path), &info, err);
+    if (rc == 0) {
+        rc = ERR_EXISTS;
+    } else if (rc == ERR_NOTFOUND) {
         buf_clear(&path);
         buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
-        code = files_replace_sealed(&r->files, buf_cstr(&path), bytes, err);
+        rc = files_replace_sealed(&r->files, buf_cstr(&path), bytes, err);
     }
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* Is the lock still held? Then the next master will read what was written
@@ -86,15 +86,15 @@ static int add_submitted(struct job_master_term *r,
 {
     struct buf bytes = BUF_INIT;
     struct managed_job *j;
-    int code;
+    int rc;
     job_submission_put(s, &bytes);
-    code = write_down(r, s, buf_slice(&bytes), err);
+    rc = write_down(r, s, buf_slice(&bytes), err);
     buf_close(&bytes);
-    if (code == 0)
-        code = check_term(r, err);
-    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s->id)))
+    if (rc == 0)
+        rc = check_term(r, err);
+    if (rc == ERR_EXISTS || (rc == 0 && find_kept(r, s->id)))
         return 0; /* It was submitted before, or meanwhile. */
-    return code ? code : managed_job_add(r, s, false, &j, err);
+    return rc ? rc : managed_job_add(r, s, false, &j, err);
 }
 
 static int job_answers_submit(struct job_master_term *r,
@@ -103,23 +103,23 @@ static int job_answers_submit(struct job_master_term *r,
 {
     struct job_submission s;
     struct saved_job options = {.job_id = NULL};
-    int code = job_submission_get(call->body, &s, err);
-    if (code)
-        return code;
+    int rc = job_submission_get(call->body, &s, err);
+    if (rc)
+        return rc;
     s.principal = call->principal;
     if (!worker_job_id_ok(s.id))
         return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a job",
                        SLICE_ARG(s.id));
     if (find_kept(r, s.id))
         return 0;
-    code = saved_job_decode(&options, s.options, err);
-    if (code == 0)
-        code = job_caps_check(&r->options->caps, &options.options, err);
-    if (code == 0)
-        code = job_paths_check(r->options->roles, s.principal, s.id,
-                               &options.options, r->world, err);
+    rc = saved_job_decode(&options, s.options, err);
+    if (rc == 0)
+        rc = job_caps_check(&r->options->caps, &options.options, err);
+    if (rc == 0)
+        rc = job_paths_check(r->options->roles, s.principal, s.id,
+                             &options.options, r->world, err);
     saved_job_close(&options);
-    return code ? code : add_submitted(r, &s, err);
+    return rc ? rc : add_submitted(r, &s, err);
 }
 
 /* --- rights -------------------------------------------------------------- */
@@ -155,12 +155,12 @@ static int read_history(struct job_master_term *r,
                         struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     job_file_path(&path, JOBS_HISTORY, id, "job.json");
-    code = files_read_all_sealed(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
-                                 json, err);
+    rc = files_read_all_sealed(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
+                               json, err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* Find the job that @id means among those in memory and in the history. *@name
@@ -174,10 +174,10 @@ static int job_answers_resolve(struct job_master_term *r,
     size_t count = 0;
     size_t matches = 0;
     bool last = slice_eq_str(id, "last");
-    int code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    int rc = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
     *name = NULL;
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < count; i++)
         if (last || slice_starts_with(slice_str(names[i]), id)) {
             mem_free(*name);
@@ -212,11 +212,11 @@ static int check_ended(struct job_master_term *r,
                        struct err *err)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
-    int code = job_summary_decode(json, s, err);
-    if (code == 0 && !is_theirs(r, who, s->principal))
-        code = job_answers_refuse(who, "look into", s->id, s->principal, err);
+    int rc = job_summary_decode(json, s, err);
+    if (rc == 0 && !is_theirs(r, who, s->principal))
+        rc = job_answers_refuse(who, "look into", s->id, s->principal, err);
     job_summaries_free(s, 1);
-    return code;
+    return rc;
 }
 
 /* Reduce @json to the public part where the job is not @who's. */
@@ -269,36 +269,36 @@ static int job_answers_watch(struct job_master_term *r,
     struct buf json = BUF_INIT;
     struct managed_job *j;
     char *name = NULL;
-    int code = job_watch_get(call->body, &w, err);
-    if (code)
-        return code;
+    int rc = job_watch_get(call->body, &w, err);
+    if (rc)
+        return rc;
     j = find_kept(r, w.id);
     if (!j) {
-        code = job_answers_resolve(r, w.id, &name, err);
-        j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
+        rc = job_answers_resolve(r, w.id, &name, err);
+        j = rc == 0 ? find_kept(r, slice_str(name)) : NULL;
     }
-    if (code == 0 && j && !is_theirs(r, call->principal, j->principal))
-        code = job_answers_refuse(call->principal, "look into", j->id,
-                                  j->principal, err);
-    if (code == 0 && j) {
+    if (rc == 0 && j && !is_theirs(r, call->principal, j->principal))
+        rc = job_answers_refuse(call->principal, "look into", j->id,
+                                j->principal, err);
+    if (rc == 0 && j) {
         job_answers_await(r, j, &w,
                           world_mono_ns(r->world) +
                               MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
         managed_job_news(j, &n, &json);
-    } else if (code == 0) {
-        code = read_history(r, name, &json, err);
-        if (code == 0)
-            code = check_ended(r, call->principal, buf_slice(&json), err);
+    } else if (rc == 0) {
+        rc = read_history(r, name, &json, err);
+        if (rc == 0)
+            rc = check_ended(r, call->principal, buf_slice(&json), err);
         n.summary = buf_slice(&json);
         n.progress.phase = MR_PHASE_DONE;
     }
-    if (code == 0 && atomic_load(&r->over))
-        code = err_set(err, ERR_UNAVAILABLE, "this is not the job master");
-    if (code == 0)
+    if (rc == 0 && atomic_load(&r->over))
+        rc = err_set(err, ERR_UNAVAILABLE, "this is not the job master");
+    if (rc == 0)
         job_news_put(&n, call->reply_body);
     buf_close(&json);
     mem_free(name);
-    return code;
+    return rc;
 }
 
 static int
@@ -307,21 +307,21 @@ kill_job(struct job_master_term *r, struct rpc_call *call, struct err *err)
     struct job_watch w;
     struct managed_job *j;
     char *name = NULL;
-    int code = job_watch_get(call->body, &w, err);
-    if (code == 0)
-        code = job_answers_resolve(r, w.id, &name, err);
-    if (code)
-        return code;
+    int rc = job_watch_get(call->body, &w, err);
+    if (rc == 0)
+        rc = job_answers_resolve(r, w.id, &name, err);
+    if (rc)
+        return rc;
     j = find_kept(r, slice_str(name));
     if (!j)
-        code = err_set(err, ERR_INVALID, "job %s does not run", name);
+        rc = err_set(err, ERR_INVALID, "job %s does not run", name);
     else if (!is_theirs(r, call->principal, j->principal))
-        code = job_answers_refuse(call->principal, "end", j->id, j->principal,
-                                  err);
+        rc = job_answers_refuse(call->principal, "end", j->id, j->principal,
+                                err);
     else
-        code = managed_job_kill(j, err);
+        rc = managed_job_kill(j, err);
     mem_free(name);
-    return code;
+    return rc;
 }
 
 /* Texts of all that run, after those of the newest that have ended. */
@@ -334,11 +334,11 @@ list_jobs(struct job_master_term *r, struct rpc_call *call, struct err *err)
     char **names = NULL;
     size_t count = 0;
     size_t max;
-    int code = job_list_get(call->body, &l, err);
-    if (code == 0)
-        code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
-    if (code)
-        return code;
+    int rc = job_list_get(call->body, &l, err);
+    if (rc == 0)
+        rc = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    if (rc)
+        return rc;
     max = (size_t)MIN_OF(l.ended_max, (uint64_t)JOB_TEXTS_MAX / 2);
     texts = mem_zalloc(JOB_TEXTS_MAX, sizeof(*texts));
     for (size_t i = count - MIN_OF(count, max); i < count; i++)
@@ -394,19 +394,19 @@ static int job_answers_answer(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct job_master *m = ctx;
     struct job_master_term *r = job_answers_enter(m, err);
-    int code = ERR_UNSUPPORTED;
+    int rc = ERR_UNSUPPORTED;
     if (!r)
         return ERR_UNAVAILABLE;
     switch (call->method) {
-    case JOB_SUBMIT: code = job_answers_submit(r, call, err); break;
-    case JOB_WATCH: code = job_answers_watch(r, call, err); break;
-    case JOB_LIST: code = list_jobs(r, call, err); break;
-    case JOB_KILL: code = kill_job(r, call, err); break;
-    case JOB_WORKERS: code = list_workers(r, call); break;
+    case JOB_SUBMIT: rc = job_answers_submit(r, call, err); break;
+    case JOB_WATCH: rc = job_answers_watch(r, call, err); break;
+    case JOB_LIST: rc = list_jobs(r, call, err); break;
+    case JOB_KILL: rc = kill_job(r, call, err); break;
+    case JOB_WORKERS: rc = list_workers(r, call); break;
     default: PANIC("no method of the job master: %u", call->method);
     }
     job_answers_leave(m);
-    return code;
+    return rc;
 }
 
 void job_answers_add(struct job_master *m, struct rpc_server *server)

@@ -5,7 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
-#include "base/rpc/message.h"
+#include "base/rpc/rpc_message.h"
 #include "base/rpc/security.h"
 
 #define SUBMISSION_FIELDS 5 /* Without the principal: of earlier versions. */

@@ -40,15 +40,15 @@ int job_client_open(struct world *w,
     const struct rpc_channel_options channel = {
         .security = opts->security, .connect_timeout_us = CONNECT_US};
     struct job_client *c = mem_zalloc(1, sizeof(*c));
-    int code;
+    int rc;
     c->world = w;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US;
     c->channels = channel_set_new(&channel);
-    code = chubby_connect(w, &o, &c->chubby, err);
-    if (code)
+    rc = chubby_connect(w, &o, &c->chubby, err);
+    if (rc)
         job_client_close(c);
-    *out = code ? NULL : c;
-    return code;
+    *out = rc ? NULL : c;
+    return rc;
 }
 
 void job_client_close(struct job_client *c)
@@ -66,19 +66,18 @@ void job_client_close(struct job_client *c)
 static int
 find_master(struct job_client *c, struct buf *address, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (!c->master)
-        code = chubby_open(c->chubby, JOBS_LOCK_MASTER, CHUBBY_READ, NULL,
-                           &c->master, err);
-    if (code == 0)
-        code = chubby_read(c->master, address, NULL, err);
-    if (code == ERR_NOTFOUND || (code == 0 && address->len == 0)) {
-        code =
-            err_set(err, ERR_UNAVAILABLE, "the cluster has no job master yet");
+        rc = chubby_open(c->chubby, JOBS_LOCK_MASTER, CHUBBY_READ, NULL,
+                         &c->master, err);
+    if (rc == 0)
+        rc = chubby_read(c->master, address, NULL, err);
+    if (rc == ERR_NOTFOUND || (rc == 0 && address->len == 0)) {
+        rc = err_set(err, ERR_UNAVAILABLE, "the cluster has no job master yet");
         err_hint(err, "does a server run with the role jobs? see: "
                       "quarry cluster status --roles");
     }
-    return code;
+    return rc;
 }
 
 static int try_call(struct job_client *c,
@@ -90,14 +89,14 @@ static int try_call(struct job_client *c,
 {
     const struct rpc_call_options o = {.timeout_us = wait_us + c->timeout_us};
     struct buf address = BUF_INIT;
-    int code = find_master(c, &address, err);
+    int rc = find_master(c, &address, err);
     if (reply)
         buf_clear(reply);
-    if (code == 0)
-        code = channel_set_call(c->channels, buf_slice(&address), method, &o,
-                                body, SLICE_EMPTY, reply, NULL, err);
+    if (rc == 0)
+        rc = channel_set_call(c->channels, buf_slice(&address), method, &o,
+                              body, SLICE_EMPTY, reply, NULL, err);
     buf_close(&address);
-    return code;
+    return rc;
 }
 
 int job_client_call(struct job_client *c,
@@ -109,10 +108,10 @@ int job_client_call(struct job_client *c,
 {
     uint64_t until = world_mono_ns(c->world) + c->timeout_us * 1000;
     for (;;) {
-        int code = try_call(c, method, body, wait_us, reply, err);
-        if (code != ERR_UNAVAILABLE || world_mono_ns(c->world) > until ||
+        int rc = try_call(c, method, body, wait_us, reply, err);
+        if (rc != ERR_UNAVAILABLE || world_mono_ns(c->world) > until ||
             fiber_check(NULL) != 0)
-            return code;
+            return rc;
         world_sleep_us(c->world, AGAIN_US);
     }
 }
@@ -130,7 +129,7 @@ int job_client_submit(struct job_client *c,
     struct job_submission s = *share;
     struct buf options = BUF_INIT;
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
     if (name)
         all.program.job = &named;
     /* Where tables are, and how many tasks run at a time, is for the cell to
@@ -141,10 +140,10 @@ int job_client_submit(struct job_client *c,
     s.id = slice_str(id);
     s.options = buf_slice(&options);
     job_submission_put(&s, &body);
-    code = job_client_call(c, JOB_SUBMIT, buf_slice(&body), 0, NULL, err);
+    rc = job_client_call(c, JOB_SUBMIT, buf_slice(&body), 0, NULL, err);
     buf_close(&options);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 char *job_client_local_file(struct world *w, const char *spec, char **path)
@@ -173,14 +172,14 @@ static int job_client_copy(struct file *from,
 {
     uint64_t at = 0;
     size_t got = UPLOAD_BYTES;
-    int code = 0;
-    while (code == 0 && got == UPLOAD_BYTES) {
-        code = file_read_at(from, at, bytes, UPLOAD_BYTES, &got, err);
-        if (code == 0 && got > 0)
-            code = fs_writer_append(to, bytes, got, err);
+    int rc = 0;
+    while (rc == 0 && got == UPLOAD_BYTES) {
+        rc = file_read_at(from, at, bytes, UPLOAD_BYTES, &got, err);
+        if (rc == 0 && got > 0)
+            rc = fs_writer_append(to, bytes, got, err);
         at += got;
     }
-    return code ? code : fs_writer_sync(to, err);
+    return rc ? rc : fs_writer_sync(to, err);
 }
 
 int job_client_upload(struct world *w,
@@ -193,17 +192,17 @@ int job_client_upload(struct world *w,
     struct file *f = NULL;
     struct fs_writer *out = NULL;
     char *bytes;
-    int code = file_open(w, from, FILE_READ, &f, err);
-    if (code)
-        return code;
+    int rc = file_open(w, from, FILE_READ, &f, err);
+    if (rc)
+        return rc;
     bytes = mem_alloc(UPLOAD_BYTES);
-    code = fs_create(fs, to, &o, &out, err);
-    if (code == 0)
-        code = job_client_copy(f, out, bytes, err);
+    rc = fs_create(fs, to, &o, &out, err);
+    if (rc == 0)
+        rc = job_client_copy(f, out, bytes, err);
     fs_writer_close(out);
     file_close(f);
     mem_free(bytes);
-    if (code)
+    if (rc)
         err_wrap(err, "upload %s", from);
-    return code;
+    return rc;
 }

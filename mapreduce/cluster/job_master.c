@@ -16,8 +16,8 @@
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/fs.h"
 #include "mapreduce/cluster/job_master_state.h"
+#include "mapreduce/cluster/job_wire.h"
 #include "mapreduce/cluster/pool.h"
-#include "mapreduce/cluster/wire.h"
 #include "mapreduce/output/dirs.h"
 
 /* Masters are told apart by the lock's sequencer: the lock may be free again at
@@ -77,11 +77,11 @@ static int
 make_directory(struct job_master *m, const char *path, struct err *err)
 {
     struct chubby_handle *h = NULL;
-    int code = chubby_open(m->chubby, path,
-                           CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
-                           &h, err);
+    int rc = chubby_open(m->chubby, path,
+                         CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
+                         &h, err);
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 static int take_lock(struct job_master *m,
@@ -89,16 +89,16 @@ static int take_lock(struct job_master *m,
                      struct err *err)
 {
     const struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
-    int code = make_directory(m, MAPREDUCE_LOCK_ROOT, err);
-    if (code == 0)
-        code = chubby_open(m->chubby, JOBS_LOCK_MASTER,
-                           CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
-                           &m->lock, err);
-    if (code == 0)
-        code = chubby_acquire(m->lock, CHUBBY_EXCLUSIVE, err);
-    if (code == 0)
-        code = chubby_sequencer(m->lock, sequencer, err);
-    return code;
+    int rc = make_directory(m, MAPREDUCE_LOCK_ROOT, err);
+    if (rc == 0)
+        rc = chubby_open(m->chubby, JOBS_LOCK_MASTER,
+                         CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
+                         &m->lock, err);
+    if (rc == 0)
+        rc = chubby_acquire(m->lock, CHUBBY_EXCLUSIVE, err);
+    if (rc == 0)
+        rc = chubby_sequencer(m->lock, sequencer, err);
+    return rc;
 }
 
 void job_file_path(struct buf *out,
@@ -119,18 +119,18 @@ take_ended(struct job_master_term *r, const char *id, struct err *err)
                                        "submitted"};
     struct buf from = BUF_INIT;
     struct buf to = BUF_INIT;
-    int code = 0;
-    for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rest) && rc == 0; i++) {
         job_file_path(&from, JOBS_ROOT, id, rest[i]);
-        code = dirs_remove(&r->files, buf_cstr(&from), err);
+        rc = dirs_remove(&r->files, buf_cstr(&from), err);
     }
     job_file_path(&from, JOBS_ROOT, id, "");
     job_file_path(&to, JOBS_HISTORY, id, "");
-    if (code == 0)
-        code = files_rename(&r->files, buf_cstr(&from), buf_cstr(&to), err);
+    if (rc == 0)
+        rc = files_rename(&r->files, buf_cstr(&from), buf_cstr(&to), err);
     buf_close(&from);
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 static int take_submitted(struct job_master_term *r,
@@ -142,16 +142,16 @@ static int take_submitted(struct job_master_term *r,
     struct files_info info;
     struct managed_job *j = NULL;
     struct buf path = BUF_INIT;
-    int code = job_submission_get(bytes, &s, err);
-    if (code == 0 && !slice_eq_str(s.id, id))
-        code = err_set(err, ERR_CORRUPT, "the submission of another job");
-    if (code == 0)
-        code = managed_job_add(r, &s, true, &j, err);
+    int rc = job_submission_get(bytes, &s, err);
+    if (rc == 0 && !slice_eq_str(s.id, id))
+        rc = err_set(err, ERR_CORRUPT, "the submission of another job");
+    if (rc == 0)
+        rc = managed_job_add(r, &s, true, &j, err);
     job_file_path(&path, JOBS_ROOT, id, "kill");
-    if (code == 0 && files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0)
+    if (rc == 0 && files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0)
         atomic_store(&j->cancel, true);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* If job @id is in the history, remove its directory, which a delayed master
@@ -163,15 +163,15 @@ static int forget_leftovers(struct job_master_term *r,
 {
     struct buf path = BUF_INIT;
     struct files_info info;
-    int code;
+    int rc;
     job_file_path(&path, JOBS_HISTORY, id, "job.json");
-    code = files_stat(&r->files, buf_cstr(&path), &info, err);
-    *is_over = code == 0;
+    rc = files_stat(&r->files, buf_cstr(&path), &info, err);
+    *is_over = rc == 0;
     job_file_path(&path, JOBS_ROOT, id, "");
     if (*is_over)
-        code = dirs_remove(&r->files, buf_cstr(&path), err);
+        rc = dirs_remove(&r->files, buf_cstr(&path), err);
     buf_close(&path);
-    return code == ERR_NOTFOUND ? 0 : code;
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 /* Remove an upload that was not submitted. Its name begins with the time. */
@@ -195,26 +195,26 @@ take_over_job(struct job_master_term *r, const char *id, struct err *err)
     struct buf bytes = BUF_INIT;
     struct files_info info;
     bool is_over;
-    int code = forget_leftovers(r, id, &is_over, err);
-    if (code || is_over)
-        return code;
+    int rc = forget_leftovers(r, id, &is_over, err);
+    if (rc || is_over)
+        return rc;
     job_file_path(&path, JOBS_ROOT, id, "job.json");
-    code = files_stat(&r->files, buf_cstr(&path), &info, err);
-    if (code == 0) {
-        code = take_ended(r, id, err);
-    } else if (code == ERR_NOTFOUND) {
+    rc = files_stat(&r->files, buf_cstr(&path), &info, err);
+    if (rc == 0) {
+        rc = take_ended(r, id, err);
+    } else if (rc == ERR_NOTFOUND) {
         job_file_path(&path, JOBS_ROOT, id, "submitted");
-        code = files_read_all_sealed(&r->files, buf_cstr(&path),
-                                     SUBMITTED_BYTES_MAX, &bytes, err);
-        if (code == 0)
-            code = take_submitted(r, id, buf_slice(&bytes), err);
-        else if (code == ERR_NOTFOUND)
+        rc = files_read_all_sealed(&r->files, buf_cstr(&path),
+                                   SUBMITTED_BYTES_MAX, &bytes, err);
+        if (rc == 0)
+            rc = take_submitted(r, id, buf_slice(&bytes), err);
+        else if (rc == ERR_NOTFOUND)
             remove_upload(r, id);
-        code = code == ERR_NOTFOUND ? 0 : code;
+        rc = rc == ERR_NOTFOUND ? 0 : rc;
     }
     buf_close(&path);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 /* Names begin with the time of the submission: the oldest is first. A job that
@@ -223,12 +223,12 @@ static int take_over(struct job_master_term *r, struct err *err)
 {
     char **names = NULL;
     size_t count = 0;
-    int code = dirs_make(&r->files, JOBS_ROOT, err);
-    if (code == 0)
-        code = dirs_make(&r->files, JOBS_HISTORY, err);
-    if (code == 0)
-        code = files_list(&r->files, JOBS_ROOT, &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = dirs_make(&r->files, JOBS_ROOT, err);
+    if (rc == 0)
+        rc = dirs_make(&r->files, JOBS_HISTORY, err);
+    if (rc == 0)
+        rc = files_list(&r->files, JOBS_ROOT, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         struct err why = ERR_INIT;
         int one = worker_job_id_ok(slice_str(names[i]))
                       ? take_over_job(r, names[i], &why)
@@ -236,10 +236,10 @@ static int take_over(struct job_master_term *r, struct err *err)
         if (one == ERR_CORRUPT || one == ERR_INVALID)
             log_error(r->world, "jobs", "job %s: %s", names[i], why.text);
         else if (one)
-            code = err_copy(err, &why);
+            rc = err_copy(err, &why);
     }
     files_names_free(names, count);
-    return code;
+    return rc;
 }
 
 static void trim_history(struct job_master_term *r)
@@ -327,50 +327,50 @@ static int make_keys(struct job_master *m, struct err *err)
     const struct job_master_options *o = &m->options;
     struct buf path = BUF_INIT;
     struct fs_lock *lock;
-    int code = fs_mkdirs(o->fs, files_fs_path(o->keys_dir), err);
+    int rc = fs_mkdirs(o->fs, files_fs_path(o->keys_dir), err);
     buf_printf(&path, "%s/LOCK", files_fs_path(o->keys_dir));
-    if (code == 0)
-        code = fs_lock(o->fs, buf_cstr(&path), &lock, err);
-    if (code == 0) {
-        code = open_keyring(o, true, err);
+    if (rc == 0)
+        rc = fs_lock(o->fs, buf_cstr(&path), &lock, err);
+    if (rc == 0) {
+        rc = open_keyring(o, true, err);
         fs_unlock(lock);
     }
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int open_keys(struct job_master *m, struct err *err)
 {
     const struct job_master_options *o = &m->options;
-    int code = 0;
+    int rc = 0;
     if (!o->master_keys)
         return 0;
     if (!fs_keyring(o->fs))
-        code = open_keyring(o, false, err);
-    if (code == 0 && !fs_keyring(o->fs))
-        code = make_keys(m, err);
-    if (code)
+        rc = open_keyring(o, false, err);
+    if (rc == 0 && !fs_keyring(o->fs))
+        rc = make_keys(m, err);
+    if (rc)
         err_wrap(err, "keys of jobs");
     m->present.files.keyring = fs_keyring(o->fs);
-    return code;
+    return rc;
 }
 
 static int job_master_begin(struct job_master *m, struct err *err)
 {
     struct job_master_term *r = &m->present;
     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
-    int code = job_master_connect(m, err);
-    if (code == 0)
-        code = take_lock(m, sequencer, err);
-    if (code == 0)
-        code = open_keys(m, err);
-    if (code == 0)
-        code = open_pool(m, sequencer, err);
-    if (code == 0)
-        code = take_over(r, err);
-    if (code == 0)
-        code = chubby_write(m->lock, slice_str(m->options.address), 0, err);
-    return code;
+    int rc = job_master_connect(m, err);
+    if (rc == 0)
+        rc = take_lock(m, sequencer, err);
+    if (rc == 0)
+        rc = open_keys(m, err);
+    if (rc == 0)
+        rc = open_pool(m, sequencer, err);
+    if (rc == 0)
+        rc = take_over(r, err);
+    if (rc == 0)
+        rc = chubby_write(m->lock, slice_str(m->options.address), 0, err);
+    return rc;
 }
 
 static void master_term_open(struct job_master *m)
@@ -415,10 +415,10 @@ static void master_term_close(struct job_master *m)
 static void master_term_once(struct job_master *m)
 {
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     master_term_open(m);
-    code = job_master_begin(m, &err);
-    if (code == 0) {
+    rc = job_master_begin(m, &err);
+    if (rc == 0) {
         log_info(m->world, "jobs", "this is the job master");
         m->term = &m->present;
         job_master_govern(m);

@@ -43,13 +43,13 @@ static struct slice first_part(const char *path)
 static int check_path(const char *path, struct err *err)
 {
     struct buf pattern = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     buf_append_slice(&pattern, first_part(path));
-    for (size_t i = 0; i < ARRAY_LEN(trees) && code == 0; i++)
+    for (size_t i = 0; i < ARRAY_LEN(trees) && rc == 0; i++)
         if (fnmatch(buf_cstr(&pattern), trees[i], 0) == 0)
-            code = job_paths_refuse(path, err);
+            rc = job_paths_refuse(path, err);
     buf_close(&pattern);
-    return code;
+    return rc;
 }
 
 /* A program travels in its SPEC: a file named there would be one of the job
@@ -58,27 +58,27 @@ static int
 check_spec(const char *text, bool output, struct world *world, struct err *err)
 {
     struct mr_spec s;
-    int code;
+    int rc;
     if (strstr(text, "?saw=") || strstr(text, "&saw="))
         return err_set(err, ERR_INVALID, "%.200s: the program is not in it",
                        text);
-    code = mr_spec_parse(&s, text, output, world, err);
-    if (code == 0 && s.kind != MR_SPEC_TABLE)
-        code = check_path(s.path, err);
+    rc = mr_spec_parse(&s, text, output, world, err);
+    if (rc == 0 && s.kind != MR_SPEC_TABLE)
+        rc = check_path(s.path, err);
     mr_spec_close(&s);
-    return code;
+    return rc;
 }
 
 static int check_brought(const char *path, struct slice id, struct err *err)
 {
     struct buf dir = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     buf_printf(&dir, "%s/%.*s/files/", JOBS_ROOT, SLICE_ARG(id));
     if (!slice_starts_with(slice_str(path), buf_slice(&dir)) ||
         strstr(path, ".."))
-        code = job_paths_refuse(path, err);
+        rc = job_paths_refuse(path, err);
     buf_close(&dir);
-    return code;
+    return rc;
 }
 
 int job_paths_check(const struct cluster_roles *roles,
@@ -88,16 +88,16 @@ int job_paths_check(const struct cluster_roles *roles,
                     struct world *world,
                     struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (!cluster_roles_are_proved(roles) || cluster_roles_has(roles, principal))
         return 0;
-    for (size_t i = 0; i < o->input_count && code == 0; i++)
-        code = check_spec(o->inputs[i], false, world, err);
-    for (size_t i = 0; i < o->output_count && code == 0; i++)
-        code = check_spec(o->outputs[i], true, world, err);
-    for (size_t i = 0; i < o->file_count && code == 0; i++)
-        code = check_brought(o->files[i].value, id, err);
-    if (code == 0 && o->program.object)
-        code = check_brought(o->program.object, id, err);
-    return code;
+    for (size_t i = 0; i < o->input_count && rc == 0; i++)
+        rc = check_spec(o->inputs[i], false, world, err);
+    for (size_t i = 0; i < o->output_count && rc == 0; i++)
+        rc = check_spec(o->outputs[i], true, world, err);
+    for (size_t i = 0; i < o->file_count && rc == 0; i++)
+        rc = check_brought(o->files[i].value, id, err);
+    if (rc == 0 && o->program.object)
+        rc = check_brought(o->program.object, id, err);
+    return rc;
 }

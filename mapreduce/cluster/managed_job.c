@@ -20,8 +20,8 @@
 #include "mapreduce/cluster/managed_leftovers.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/mapreduce.h"
+#include "mapreduce/master/job_replay.h"
 #include "mapreduce/master/journal.h"
-#include "mapreduce/master/replay.h"
 #include "mapreduce/output/dirs.h"
 
 /* Memory of an attempt for pairs, if the workers have that much for it. */
@@ -90,9 +90,9 @@ static int
 managed_job_save(struct managed_job *j, struct slice json, struct err *err)
 {
     char *path = path_of(j, JOBS_ROOT, "job.json");
-    int code = files_replace_sealed(&j->term->files, path, json, err);
+    int rc = files_replace_sealed(&j->term->files, path, json, err);
     mem_free(path);
-    return code;
+    return rc;
 }
 
 /* Write down how the job has ended, however long it takes: until then nobody is
@@ -166,9 +166,9 @@ size_job(struct managed_job *j, struct mr_options *o, struct err *err)
     uint64_t each;
     wait_for(j, "no worker is up");
     while (!worker_pool_wait(r->pool, LOOK_US)) {
-        int code = managed_job_check(j, err);
-        if (code)
-            return code;
+        int rc = managed_job_check(j, err);
+        if (rc)
+            return rc;
         if (atomic_load(&j->cancel))
             return err_set(err, ERR_CANCELLED, "job %s was killed", j->id);
     }
@@ -228,21 +228,21 @@ static int finish_part(struct managed_job *j,
 {
     struct replay log = {.planned = false};
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     journal_path(&path, o->history_dir, name);
-    code = journal_load(&j->term->files, buf_cstr(&path), &log.bytes,
-                        &log.length, err);
-    if (code == 0)
-        code = replay_read(&log, err);
-    if (code == 0 &&
+    rc = journal_load(&j->term->files, buf_cstr(&path), &log.bytes, &log.length,
+                      err);
+    if (rc == 0)
+        rc = replay_read(&log, err);
+    if (rc == 0 &&
         !(log.committing && writes_outputs(j, log.begin.options.outputs,
                                            log.begin.options.output_count)))
-        code = err_set(err, ERR_NOTFOUND, "a part that is not the last");
-    if (code == 0)
-        code = mr_resume(o, name, j->term->options->find, report, err);
+        rc = err_set(err, ERR_NOTFOUND, "a part that is not the last");
+    if (rc == 0)
+        rc = mr_resume(o, name, j->term->options->find, report, err);
     replay_close(&log);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int finish_parts(struct managed_job *j,
@@ -252,13 +252,13 @@ static int finish_parts(struct managed_job *j,
 {
     char **names = NULL;
     size_t count = 0;
-    int code = files_list(&j->term->files, o->history_dir, &names, &count, err);
-    if (code == 0)
-        code = ERR_NOTFOUND;
-    for (size_t i = 0; i < count && code == ERR_NOTFOUND; i++)
-        code = finish_part(j, o, names[i], report, err);
+    int rc = files_list(&j->term->files, o->history_dir, &names, &count, err);
+    if (rc == 0)
+        rc = ERR_NOTFOUND;
+    for (size_t i = 0; i < count && rc == ERR_NOTFOUND; i++)
+        rc = finish_part(j, o, names[i], report, err);
     files_names_free(names, count);
-    return code;
+    return rc;
 }
 
 /* Run a driver: its parts keep their files below its own. The next master
@@ -272,22 +272,22 @@ static int run_parts(struct managed_job *j,
     const struct job_master_options *m = j->term->options;
     char *parts = path_of(j, JOBS_ROOT, "parts");
     unsigned char scratch_key[AEAD_KEY_BYTES];
-    int code = ERR_NOTFOUND;
+    int rc = ERR_NOTFOUND;
     o->history_dir = parts;
     o->id = NULL;
     world_random_bytes(j->term->world, scratch_key, sizeof(scratch_key));
     o->scratch_key = o->encrypts ? scratch_key : NULL;
     if (j->resumed)
-        code = finish_parts(j, o, report, err);
-    if (code == ERR_NOTFOUND) {
-        code = kept_parts_forget(j, o, err);
-        if (code == 0)
-            code = m->drive(j->submitted.job_name, o, report, err);
+        rc = finish_parts(j, o, report, err);
+    if (rc == ERR_NOTFOUND) {
+        rc = kept_parts_forget(j, o, err);
+        if (rc == 0)
+            rc = m->drive(j->submitted.job_name, o, report, err);
     }
     o->scratch_key = NULL;
     secret_wipe(scratch_key, sizeof(scratch_key));
     mem_free(parts);
-    return code;
+    return rc;
 }
 
 static int run_one(struct managed_job *j,
@@ -297,18 +297,18 @@ static int run_one(struct managed_job *j,
 {
     const struct job_master_options *m = j->term->options;
     struct err first = ERR_INIT;
-    int code = ERR_NOTFOUND;
+    int rc = ERR_NOTFOUND;
     if (j->submitted.job_name)
         o->program.job = m->find(j->submitted.job_name);
     if (j->submitted.job_name && !o->program.job)
         return err_set(err, ERR_NOTFOUND, "the job master knows no job %s",
                        j->submitted.job_name);
     if (j->resumed)
-        code = mr_resume(o, j->id, m->find, report, &first);
+        rc = mr_resume(o, j->id, m->find, report, &first);
     /* It had not begun. */
-    if (code == ERR_NOTFOUND && !*report)
+    if (rc == ERR_NOTFOUND && !*report)
         return mr_run(o, report, err);
-    return code ? err_copy(err, &first) : 0;
+    return rc ? err_copy(err, &first) : 0;
 }
 
 /* A job that failed before it had a summary gets one. */
@@ -371,17 +371,17 @@ static int put_away(struct managed_job *j, struct err *err)
     char *here = path_of(j, JOBS_ROOT, "");
     char *there = path_of(j, JOBS_HISTORY, "");
     static const char *const rest[] = {"files", "parts", "kill", "submitted"};
-    int code = 0;
-    for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rest) && rc == 0; i++) {
         char *path = path_of(j, JOBS_ROOT, rest[i]);
-        code = dirs_remove(files, path, err);
+        rc = dirs_remove(files, path, err);
         mem_free(path);
     }
-    if (code == 0)
-        code = files_rename(files, here, there, err);
+    if (rc == 0)
+        rc = files_rename(files, here, there, err);
     mem_free(here);
     mem_free(there);
-    return code;
+    return rc;
 }
 
 /* Let the job use files with the rights of its submitter; *@theirs is owned, or
@@ -393,13 +393,13 @@ static int open_files(const struct managed_job *j,
 {
     const struct job_master_options *m = j->term->options;
     struct fs *fs;
-    int code;
+    int rc;
     *theirs = NULL;
     if (!m->open_fs || !o->principal)
         return 0;
-    code = m->open_fs(m->ctx, o->principal, &fs, err);
-    if (code)
-        return code;
+    rc = m->open_fs(m->ctx, o->principal, &fs, err);
+    if (rc)
+        return rc;
     *theirs = fs_routed_new(o->fs, fs, job_own_trees);
     o->fs = *theirs;
     return 0;
@@ -413,20 +413,20 @@ static void managed_job_run(void *arg)
     struct mr_report *report = NULL;
     struct err err = ERR_INIT;
     struct fs *theirs;
-    int code;
+    int rc;
     fill_options(j, &o);
     fill_defaults(&r->options->caps, &o);
-    code = open_files(j, &o, &theirs, &err);
-    if (code == 0)
-        code = size_job(j, &o, &err);
-    if (code == 0) {
+    rc = open_files(j, &o, &theirs, &err);
+    if (rc == 0)
+        rc = size_job(j, &o, &err);
+    if (rc == 0) {
         const char *name = j->submitted.job_name;
         bool parts = name && r->options->is_driver(name);
-        code = parts ? run_parts(j, &o, &report, &err)
-                     : run_one(j, &o, &report, &err);
+        rc = parts ? run_parts(j, &o, &report, &err)
+                   : run_one(j, &o, &report, &err);
     }
     if (managed_job_check(j, NULL) == 0) {
-        managed_job_set_outcome(j, code, report, &err);
+        managed_job_set_outcome(j, rc, report, &err);
         save_end(j, buf_slice(&j->summary));
         if (put_away(j, &err))
             log_warn(r->world, "jobs", "job %s: history: %s", j->id, err.text);
@@ -451,7 +451,7 @@ int managed_job_add(struct job_master_term *r,
                     struct err *err)
 {
     struct managed_job *j = mem_zalloc(1, sizeof(*j));
-    int code = saved_job_decode(&j->submitted, s->options, err);
+    int rc = saved_job_decode(&j->submitted, s->options, err);
     *j = (struct managed_job){
         .term = r,
         .submitted = j->submitted,
@@ -461,9 +461,9 @@ int managed_job_add(struct job_master_term *r,
         .weight = s->weight,
         .slots_max = s->slots_max,
         .resumed = resumed};
-    if (code) {
+    if (rc) {
         managed_job_free(j);
-        return code;
+        return rc;
     }
     atomic_init(&j->cancel, false);
     j->submitted_us = (uint64_t)j->submitted.job_time_us;
@@ -603,13 +603,13 @@ void managed_job_describe(struct managed_job *j, struct buf *out)
 int managed_job_kill(struct managed_job *j, struct err *err)
 {
     char *path;
-    int code;
+    int rc;
     if (state_of(j) >= MANAGED_ENDED)
         return err_set(err, ERR_INVALID, "job %s does not run", j->id);
     path = path_of(j, JOBS_ROOT, "kill");
-    code = files_replace(&j->term->files, path, SLICE_EMPTY, err);
+    rc = files_replace(&j->term->files, path, SLICE_EMPTY, err);
     mem_free(path);
-    if (code == 0)
+    if (rc == 0)
         atomic_store(&j->cancel, true);
-    return code;
+    return rc;
 }

@@ -20,15 +20,15 @@ static int abandon_output(struct managed_job *j,
     struct job_master_term *r = j->term;
     struct mr_spec s;
     struct buf staging = BUF_INIT;
-    int code = mr_spec_parse(&s, j->submitted.options.outputs[index], true,
-                             r->world, err);
-    if (code == 0 && s.kind != MR_SPEC_TABLE) {
+    int rc = mr_spec_parse(&s, j->submitted.options.outputs[index], true,
+                           r->world, err);
+    if (rc == 0 && s.kind != MR_SPEC_TABLE) {
         commit_staging_path(&s, index, id, "", &staging);
-        code = commit_abandon(&r->files, buf_cstr(&staging), s.path, err);
+        rc = commit_abandon(&r->files, buf_cstr(&staging), s.path, err);
     }
     mr_spec_close(&s);
     buf_close(&staging);
-    return code;
+    return rc;
 }
 
 static void abandon_outputs(struct managed_job *j, const char *id)
@@ -61,11 +61,11 @@ static bool has_ended(struct managed_job *j, const char *root)
 {
     struct buf path = BUF_INIT;
     struct files_info info;
-    int code;
+    int rc;
     buf_printf(&path, "%s/%s/job.json", root, j->id);
-    code = files_stat(&j->term->files, buf_cstr(&path), &info, NULL);
+    rc = files_stat(&j->term->files, buf_cstr(&path), &info, NULL);
     buf_close(&path);
-    return code == 0;
+    return rc == 0;
 }
 
 void managed_job_forget_late(struct managed_job *j)

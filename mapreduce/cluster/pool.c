@@ -138,21 +138,21 @@ static int read_files(struct worker_pool *p,
                       struct buf *files,
                       struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
         struct chubby_handle *h = NULL;
         struct buf path = BUF_INIT;
         buf_printf(&path, MAPREDUCE_LOCK_WORKERS "/%s", names[i]);
-        code = chubby_open(p->options.chubby, buf_cstr(&path), CHUBBY_READ,
-                           NULL, &h, err);
-        if (code == 0)
-            code = chubby_read(h, &files[i], NULL, err);
+        rc = chubby_open(p->options.chubby, buf_cstr(&path), CHUBBY_READ, NULL,
+                         &h, err);
+        if (rc == 0)
+            rc = chubby_read(h, &files[i], NULL, err);
         chubby_close(h);
         buf_close(&path);
-        if (code == ERR_NOTFOUND)
-            code = 0;
+        if (rc == ERR_NOTFOUND)
+            rc = 0;
     }
-    return code;
+    return rc;
 }
 
 static void
@@ -191,14 +191,14 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
     char **names = NULL;
     size_t count = 0;
     struct buf *files;
-    int code = chubby_list(dir, &names, &count, err);
-    if (code)
-        return code;
+    int rc = chubby_list(dir, &names, &count, err);
+    if (rc)
+        return rc;
     if (!is_known(p, names, count)) {
         files = mem_zalloc(count + 1, sizeof(*files));
-        code = read_files(p, names, count, files, err);
+        rc = read_files(p, names, count, files, err);
         mutex_lock(&p->lock);
-        if (code == 0)
+        if (rc == 0)
             pool_compare_files(p, files, count);
         mutex_unlock(&p->lock);
         for (size_t i = 0; i < count; i++)
@@ -206,7 +206,7 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
         mem_free(files);
     }
     chubby_names_free(names, count);
-    return code;
+    return rc;
 }
 
 /* --- clocks -------------------------------------------------------------- */
@@ -268,14 +268,14 @@ static void run_watcher(void *arg)
     struct chubby_handle *dir = NULL;
     while (fiber_check(NULL) == 0) {
         struct err err = ERR_INIT;
-        int code = 0;
+        int rc = 0;
         if (!dir)
-            code = chubby_open(p->options.chubby, MAPREDUCE_LOCK_WORKERS,
-                               CHUBBY_READ | CHUBBY_DIRECTORY | CHUBBY_CREATE,
-                               NULL, &dir, &err);
-        if (code == 0)
-            code = read_list(p, dir, &err);
-        if (code && code != ERR_CANCELLED)
+            rc = chubby_open(p->options.chubby, MAPREDUCE_LOCK_WORKERS,
+                             CHUBBY_READ | CHUBBY_DIRECTORY | CHUBBY_CREATE,
+                             NULL, &dir, &err);
+        if (rc == 0)
+            rc = read_list(p, dir, &err);
+        if (rc && rc != ERR_CANCELLED)
             log_info(p->world, "job-master", "list of workers: %s", err.text);
         (void)fiber_park_until(world_mono_ns(p->world) + LOOK_US * 1000);
     }
@@ -301,15 +301,15 @@ static int make_directories(struct worker_pool *p, struct err *err)
 {
     static const char *const paths[] = {MAPREDUCE_LOCK_ROOT,
                                         MAPREDUCE_LOCK_WORKERS};
-    int code = 0;
-    for (size_t i = 0; i < ARRAY_LEN(paths) && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(paths) && rc == 0; i++) {
         struct chubby_handle *h = NULL;
-        code = chubby_open(p->options.chubby, paths[i],
-                           CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
-                           &h, err);
+        rc = chubby_open(p->options.chubby, paths[i],
+                         CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
+                         &h, err);
         chubby_close(h);
     }
-    return code;
+    return rc;
 }
 
 int worker_pool_open(struct world *w,
@@ -319,7 +319,7 @@ int worker_pool_open(struct world *w,
 {
     struct worker_pool *p = mem_zalloc(1, sizeof(*p));
     struct worker_pool_options *o = &p->options;
-    int code;
+    int rc;
     p->world = w;
     *o = *opts;
     o->silent_us = o->silent_us ? o->silent_us : SILENT_US;
@@ -334,11 +334,11 @@ int worker_pool_open(struct world *w,
     LIST_INIT(&p->hosts);
     mutex_init(&p->lock);
     cond_init(&p->changed);
-    code = make_directories(p, err);
-    if (code) {
+    rc = make_directories(p, err);
+    if (rc) {
         worker_pool_close(p);
         *out = NULL;
-        return code;
+        return rc;
     }
     p->watcher = fiber_start(p->loop, "worker-pool", run_watcher, p);
     p->clock = fiber_start(p->loop, "worker-clock", run_clock, p);

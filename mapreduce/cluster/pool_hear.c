@@ -109,17 +109,17 @@ void pool_hear_run(void *arg)
         struct buf body = BUF_INIT;
         struct buf reply = BUF_INIT;
         struct err err = ERR_INIT;
-        int code;
+        int rc;
         worker_watch_put(&w, &body);
         mutex_unlock(&p->lock);
-        code = pool_peer_call(e, WORKER_WATCH, ANSWER_US, &body, SLICE_EMPTY,
-                              &reply, &err);
+        rc = pool_peer_call(e, WORKER_WATCH, ANSWER_US, &body, SLICE_EMPTY,
+                            &reply, &err);
         mutex_lock(&p->lock);
-        if (e->state != PEER_GONE && code == 0) {
+        if (e->state != PEER_GONE && rc == 0) {
             take_in(e);
             pool_hear_reply(e, buf_slice(&reply));
         } else if (e->state != PEER_GONE) {
-            not_heard(e, code, &err);
+            not_heard(e, rc, &err);
         }
         buf_close(&body);
         buf_close(&reply);

@@ -101,17 +101,17 @@ send_orders(struct pool_peer *e, struct pool_orders *orders, struct slice bytes)
     const struct worker_head head = pool_peer_head(e, NULL);
     struct buf body = BUF_INIT;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     worker_head_put(&head, &body);
     mutex_unlock(&p->lock);
-    code = pool_peer_call(e, WORKER_ORDER, p->options.order_us, &body, bytes,
-                          NULL, &err);
+    rc = pool_peer_call(e, WORKER_ORDER, p->options.order_us, &body, bytes,
+                        NULL, &err);
     mutex_lock(&p->lock);
     buf_close(&body);
-    if (code == 0)
+    if (rc == 0)
         return;
-    pool_peer_judge(e, code, &err);
-    put_back(e, orders, code == ERR_NOTFOUND);
+    pool_peer_judge(e, rc, &err);
+    put_back(e, orders, rc == ERR_NOTFOUND);
     if (e->state != PEER_GONE)
         pool_peer_pause(e, POOL_AGAIN_US);
 }

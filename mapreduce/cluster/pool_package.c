@@ -80,18 +80,18 @@ static void run_prepare(void *arg)
     struct buf reply = BUF_INIT;
     struct err err = ERR_INIT;
     struct cell_host *h;
-    int code;
+    int rc;
     worker_head_put(&head, &body);
-    code = pool_peer_call(e, WORKER_PREPARE, PREPARE_US, &body,
-                          buf_slice(&r->job->package), &reply, &err);
+    rc = pool_peer_call(e, WORKER_PREPARE, PREPARE_US, &body,
+                        buf_slice(&r->job->package), &reply, &err);
     mutex_lock(&p->lock);
-    if (code == 0) {
+    if (rc == 0) {
         r->state = READY_YES;
         r->failed_ns = 0;
         pool_package_loaded(r->job, buf_slice(&reply));
     } else {
-        pool_peer_judge(e, code, &err);
-        not_loaded(r, code, &err);
+        pool_peer_judge(e, rc, &err);
+        not_loaded(r, rc, &err);
     }
     if (r->job->forgotten && e->state == PEER_UP)
         pool_peer_forget(e, r->job);
@@ -128,12 +128,12 @@ static void run_forget(void *arg)
     mutex_lock(&p->lock);
     while (e->state == PEER_UP && !p->stopping && fiber_check(NULL) == 0) {
         struct err err = ERR_INIT;
-        int code;
+        int rc;
         mutex_unlock(&p->lock);
-        code = pool_peer_call(e, WORKER_FORGET, p->options.order_us, &body,
-                              SLICE_EMPTY, NULL, &err);
+        rc = pool_peer_call(e, WORKER_FORGET, p->options.order_us, &body,
+                            SLICE_EMPTY, NULL, &err);
         mutex_lock(&p->lock);
-        if (code != ERR_UNAVAILABLE && code != ERR_DEADLINE)
+        if (rc != ERR_UNAVAILABLE && rc != ERR_DEADLINE)
             break;
         pool_peer_pause(e, POOL_AGAIN_US);
     }

@@ -19,8 +19,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "mapreduce/cluster/cell_host.h"
+#include "mapreduce/cluster/job_wire.h"
 #include "mapreduce/cluster/pool.h"
-#include "mapreduce/cluster/wire.h"
 
 struct cell_host;
 struct loop;

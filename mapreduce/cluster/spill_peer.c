@@ -22,24 +22,23 @@ static int spill_peer_call(const struct spill_peer *p,
                            struct err *err)
 {
     const struct rpc_call_options o = {.timeout_us = CALL_US};
-    int code = ERR_UNAVAILABLE;
+    int rc = ERR_UNAVAILABLE;
     for (unsigned i = 0; i < p->tries; i++) {
         if (i > 0)
             world_sleep_us(p->world, BETWEEN_US);
         if (p->is_over(p->ctx))
             return err_set(err, ERR_CANCELLED, "stopped");
         buf_clear(reply);
-        code = channel_set_call(p->channels, p->place.address, method, &o,
-                                buf_slice(body), buf_slice(attachment), NULL,
-                                reply, err);
-        if (code != ERR_UNAVAILABLE && code != ERR_DEADLINE &&
-            code != ERR_CORRUPT)
-            return code;
+        rc = channel_set_call(p->channels, p->place.address, method, &o,
+                              buf_slice(body), buf_slice(attachment), NULL,
+                              reply, err);
+        if (rc != ERR_UNAVAILABLE && rc != ERR_DEADLINE && rc != ERR_CORRUPT)
+            return rc;
         /* After one silent call more tries are pointless. */
-        if (code == ERR_DEADLINE)
-            return code;
+        if (rc == ERR_DEADLINE)
+            return rc;
     }
-    return code;
+    return rc;
 }
 
 /* --- where segments are -------------------------------------------------- */
@@ -88,20 +87,20 @@ int spill_peer_ask(const struct spill_peer *p,
     struct buf attachment = BUF_INIT;
     struct buf reply = BUF_INIT;
     struct cursor in;
-    int code;
+    int rc;
     PRE(count <= SPILL_ASK_MAX);
     spill_ask_put(&ask, &body, &attachment);
-    code =
+    rc =
         spill_peer_call(p, WORKER_SPILL_INDEX, &body, &attachment, &reply, err);
     in = cursor_make(buf_slice(&reply));
-    for (size_t i = 0; i < count && code == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         take_found(&in, &spills[i], &found[i]);
-    if (code == 0 && (in.bad || cursor_left(&in) > 0))
-        code = err_set(err, ERR_CORRUPT, "malformed segments of spills");
+    if (rc == 0 && (in.bad || cursor_left(&in) > 0))
+        rc = err_set(err, ERR_CORRUPT, "malformed segments of spills");
     buf_close(&body);
     buf_close(&attachment);
     buf_close(&reply);
-    return code;
+    return rc;
 }
 
 /* --- their bytes --------------------------------------------------------- */
@@ -114,22 +113,21 @@ int spill_reader_finish(struct spill_reader *r, struct err *err)
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
     struct buf reply = BUF_INIT;
-    int code;
+    int rc;
     if (r->count == 0)
         return 0;
     spill_read_put(&ask, r->pieces, &body, &attachment);
-    code =
-        spill_peer_call(p, WORKER_SPILL_READ, &body, &attachment, &reply, err);
-    if (code == 0 && reply.len != r->bytes)
-        code = err_set(err, ERR_CORRUPT, "spills of another length");
-    if (code == 0)
-        code = r->take(r->ctx, buf_slice(&reply), err);
+    rc = spill_peer_call(p, WORKER_SPILL_READ, &body, &attachment, &reply, err);
+    if (rc == 0 && reply.len != r->bytes)
+        rc = err_set(err, ERR_CORRUPT, "spills of another length");
+    if (rc == 0)
+        rc = r->take(r->ctx, buf_slice(&reply), err);
     buf_close(&body);
     buf_close(&attachment);
     buf_close(&reply);
     r->count = 0;
     r->bytes = 0;
-    return code;
+    return rc;
 }
 
 static void add_piece(struct spill_reader *r, const struct spill_piece *p)
@@ -149,25 +147,25 @@ static int add_segment(struct spill_reader *r,
 {
     struct spill_piece part = *whole;
     uint64_t end = whole->offset + whole->bytes;
-    int code = 0;
-    for (; part.offset < end && code == 0; part.offset += part.bytes) {
+    int rc = 0;
+    for (; part.offset < end && rc == 0; part.offset += part.bytes) {
         part.bytes = MIN_OF(end - part.offset, SPILL_READ_BYTES_MAX);
         if (r->bytes + part.bytes > SPILL_READ_BYTES_MAX ||
             r->count == SPILL_ASK_MAX)
-            code = spill_reader_finish(r, err);
+            rc = spill_reader_finish(r, err);
         add_piece(r, &part);
     }
-    return code;
+    return rc;
 }
 
 int spill_reader_add(struct spill_reader *r,
                      const struct spill_found *found,
                      struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < found->count && code == 0; i++)
-        code = add_segment(r, &found->pieces[i], err);
-    return code;
+    int rc = 0;
+    for (size_t i = 0; i < found->count && rc == 0; i++)
+        rc = add_segment(r, &found->pieces[i], err);
+    return rc;
 }
 
 void spill_reader_close(struct spill_reader *r)

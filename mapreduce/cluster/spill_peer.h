@@ -16,7 +16,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "mapreduce/cluster/wire.h"
+#include "mapreduce/cluster/job_wire.h"
 
 struct channel_set;
 struct world;

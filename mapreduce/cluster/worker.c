@@ -52,13 +52,13 @@ static int make_directory(struct worker *k, struct err *err)
 {
     const struct job_files files = {.world = k->world};
     struct buf path = BUF_INIT;
-    int code = dirs_remove(&files, k->options.directory, err);
+    int rc = dirs_remove(&files, k->options.directory, err);
     buf_printf(&path, "%s/%016llx", k->options.directory,
                (unsigned long long)k->number);
-    if (code == 0)
-        code = dirs_make(&files, buf_cstr(&path), err);
+    if (rc == 0)
+        rc = dirs_make(&files, buf_cstr(&path), err);
     k->directory = buf_take(&path);
-    return code;
+    return rc;
 }
 
 static void fill_defaults(struct worker *k)
@@ -80,7 +80,7 @@ int worker_open(struct world *w,
 {
     struct worker *k = mem_zalloc(1, sizeof(*k));
     const struct rpc_channel_options channels = {.security = opts->security};
-    int code;
+    int rc;
     k->world = w;
     k->options = *opts;
     k->loop = loop_self();
@@ -98,8 +98,8 @@ int worker_open(struct world *w,
     fill_defaults(k);
     read_boot(k);
     k->peers = channel_set_new(&channels);
-    code = make_directory(k, err);
-    if (code) {
+    rc = make_directory(k, err);
+    if (rc) {
         err_wrap(err, "worker's directory %s", opts->directory);
         worker_close(k);
         k = NULL;
@@ -107,7 +107,7 @@ int worker_open(struct world *w,
         worker_add_calls(k, server);
     }
     *out = k;
-    return code;
+    return rc;
 }
 
 /* --- its place in the cell ----------------------------------------------- */
@@ -133,12 +133,12 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
 static int make_parent(struct worker *k, const char *path, struct err *err)
 {
     struct chubby_handle *h;
-    int code = chubby_open(k->chubby, path,
-                           CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
-                           &h, err);
-    if (code == 0)
+    int rc = chubby_open(k->chubby, path,
+                         CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
+                         &h, err);
+    if (rc == 0)
         chubby_close(h);
-    return code;
+    return rc;
 }
 
 static struct slice host_of(const char *address)
@@ -172,17 +172,17 @@ static int register_worker(struct worker *k, struct err *err)
     struct chubby_open_options o = {.events = 0};
     struct buf bytes = BUF_INIT;
     char path[PATH_BYTES];
-    int code;
+    int rc;
     snprintf(path, sizeof(path), MAPREDUCE_LOCK_WORKERS "/%016llx",
              (unsigned long long)k->number);
     put_record(k, &bytes);
     o.contents = buf_slice(&bytes);
-    code = chubby_open(k->chubby, path,
-                       CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE | CHUBBY_NEW |
-                           CHUBBY_EPHEMERAL,
-                       &o, &k->file, err);
+    rc = chubby_open(k->chubby, path,
+                     CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE | CHUBBY_NEW |
+                         CHUBBY_EPHEMERAL,
+                     &o, &k->file, err);
     buf_close(&bytes);
-    return code;
+    return rc;
 }
 
 static int worker_join(struct worker *k, struct err *err)
@@ -195,24 +195,24 @@ static int worker_join(struct worker *k, struct err *err)
                                      .address = k->address,
                                      .on_event = on_event,
                                      .ctx = k};
-    int code = chubby_connect(k->world, &o, &k->chubby, err);
-    if (code == 0)
-        code = make_parent(k, MAPREDUCE_LOCK_ROOT, err);
-    if (code == 0)
-        code = make_parent(k, MAPREDUCE_LOCK_WORKERS, err);
-    return code ? code : register_worker(k, err);
+    int rc = chubby_connect(k->world, &o, &k->chubby, err);
+    if (rc == 0)
+        rc = make_parent(k, MAPREDUCE_LOCK_ROOT, err);
+    if (rc == 0)
+        rc = make_parent(k, MAPREDUCE_LOCK_WORKERS, err);
+    return rc ? rc : register_worker(k, err);
 }
 
 static void run_joiner(void *arg)
 {
     struct worker *k = arg;
     struct err err = ERR_INIT;
-    int code = worker_join(k, &err);
-    if (code == 0) {
+    int rc = worker_join(k, &err);
+    if (rc == 0) {
         k->joined = true;
         log_info(k->world, "worker", "joined as %016llx with %u slots",
                  (unsigned long long)k->number, k->slots);
-    } else if (code != ERR_CANCELLED) {
+    } else if (rc != ERR_CANCELLED) {
         err_wrap(&err, "join the cluster");
         worker_lose(k, err.text);
     }

@@ -40,11 +40,11 @@ static void run_fetch(void *arg)
     struct task_spill *missing = NULL;
     size_t count = 0;
     struct err err = ERR_INIT;
-    int code = worker_fetch(a, &missing, &count, &err);
+    int rc = worker_fetch(a, &missing, &count, &err);
     mutex_lock(&k->lock);
     INVARIANT(a->state == WORKER_ATTEMPT_FETCHING);
     a->state = WORKER_ATTEMPT_QUEUED;
-    if (code) {
+    if (rc) {
         /* Joined, and ended, by the job's thread. */
         a->failed = true;
         a->missing = missing;
@@ -64,7 +64,7 @@ int worker_attempt_order(struct worker_job *j,
 {
     struct worker *k = j->worker;
     struct worker_attempt *a;
-    int code;
+    int rc;
     if (is_known(k, ticket))
         return 0;
     a = mem_zalloc(1, sizeof(*a));
@@ -72,11 +72,11 @@ int worker_attempt_order(struct worker_job *j,
     a->ticket = ticket;
     a->state = WORKER_ATTEMPT_QUEUED;
     a->status.stage = STATUS_SETUP;
-    code = task_spec_decode(&a->spec, spec, err);
-    if (code) {
+    rc = task_spec_decode(&a->spec, spec, err);
+    if (rc) {
         task_spec_close(&a->spec);
         mem_free(a);
-        return code;
+        return rc;
     }
     TAILQ_INSERT_TAIL(&j->attempts, a, link);
     if (worker_fetch_wanted(&a->spec)) {

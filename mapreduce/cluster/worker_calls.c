@@ -25,16 +25,16 @@
 static int check_sequencer(struct worker *k, struct slice s, struct err *err)
 {
     uint64_t now = world_mono_ns(k->world);
-    int code;
+    int rc;
     if (slice_eq(s, buf_slice(&k->trusted)) && now - k->trusted_ns < TRUSTED_NS)
         return 0;
     k->asking++;
-    code = chubby_check_sequencer(k->chubby, s, err);
+    rc = chubby_check_sequencer(k->chubby, s, err);
     k->asking--;
-    if (code == ERR_ABORTED || code == ERR_INVALID)
+    if (rc == ERR_ABORTED || rc == ERR_INVALID)
         return err_set(err, ERR_DENIED, "this is not the present job master");
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     buf_clear(&k->trusted);
     buf_append_slice(&k->trusted, s);
     k->trusted_ns = now;
@@ -67,14 +67,14 @@ static int worker_calls_enter(struct worker *k,
                               const struct worker_head *h,
                               struct err *err)
 {
-    int code;
+    int rc;
     if (h->number != k->number)
         return err_set(err, ERR_CLOSED, "this worker is another one now");
     if (!k->joined || k->lost)
         return err_set(err, ERR_UNAVAILABLE, "this worker is not in the cell");
-    code = check_sequencer(k, h->sequencer, err);
-    if (code)
-        return code;
+    rc = check_sequencer(k, h->sequencer, err);
+    if (rc)
+        return rc;
     mutex_lock(&k->lock);
     if (k->stopping) {
         mutex_unlock(&k->lock);
@@ -93,20 +93,20 @@ worker_calls_prepare(void *ctx, struct rpc_call *call, struct err *err)
     struct worker *k = ctx;
     struct worker_job *j = NULL;
     struct worker_head h;
-    int code = worker_head_get(call->body, &h, err);
-    if (code == 0 && !worker_job_id_ok(h.job))
-        code = err_set(err, ERR_INVALID, "a job has no such name");
-    if (code == 0)
-        code = worker_calls_enter(k, &h, err);
-    if (code)
-        return code;
-    code = worker_job_prepare(k, h.job, call->attachment, &j, err);
-    if (code == 0) {
+    int rc = worker_head_get(call->body, &h, err);
+    if (rc == 0 && !worker_job_id_ok(h.job))
+        rc = err_set(err, ERR_INVALID, "a job has no such name");
+    if (rc == 0)
+        rc = worker_calls_enter(k, &h, err);
+    if (rc)
+        return rc;
+    rc = worker_job_prepare(k, h.job, call->attachment, &j, err);
+    if (rc == 0) {
         buf_append_slice(call->reply_attachment, buf_slice(&j->traits));
         worker_job_release(j);
     }
     mutex_unlock(&k->lock);
-    return code;
+    return rc;
 }
 
 static int
@@ -115,11 +115,11 @@ worker_calls_forget(void *ctx, struct rpc_call *call, struct err *err)
     struct worker *k = ctx;
     struct worker_job *j;
     struct worker_head h;
-    int code = worker_head_get(call->body, &h, err);
-    if (code == 0)
-        code = worker_calls_enter(k, &h, err);
-    if (code)
-        return code;
+    int rc = worker_head_get(call->body, &h, err);
+    if (rc == 0)
+        rc = worker_calls_enter(k, &h, err);
+    if (rc)
+        return rc;
     j = worker_job_find(k, h.job);
     if (j)
         worker_job_end(j);
@@ -153,21 +153,21 @@ static int worker_calls_order(void *ctx, struct rpc_call *call, struct err *err)
     struct worker *k = ctx;
     struct cursor in = cursor_make(call->attachment);
     struct worker_head h;
-    int code = worker_head_get(call->body, &h, err);
-    if (code == 0)
-        code = worker_calls_enter(k, &h, err);
-    if (code)
-        return code;
-    while (code == 0 && cursor_left(&in) > 0) {
+    int rc = worker_head_get(call->body, &h, err);
+    if (rc == 0)
+        rc = worker_calls_enter(k, &h, err);
+    if (rc)
+        return rc;
+    while (rc == 0 && cursor_left(&in) > 0) {
         struct worker_order o;
         worker_order_get(&in, &o);
         if (in.bad)
-            code = err_set(err, ERR_CORRUPT, "malformed orders");
+            rc = err_set(err, ERR_CORRUPT, "malformed orders");
         else
-            code = worker_calls_obey(k, &o, err);
+            rc = worker_calls_obey(k, &o, err);
     }
     mutex_unlock(&k->lock);
-    return code;
+    return rc;
 }
 
 /* --- news ---------------------------------------------------------------- */
@@ -252,11 +252,11 @@ static int worker_calls_watch(void *ctx, struct rpc_call *call, struct err *err)
     struct worker *k = ctx;
     struct worker_watch w;
     struct worker_job *j;
-    int code = worker_watch_get(call->body, &w, err);
-    if (code == 0)
-        code = worker_calls_enter(k, &w.head, err);
-    if (code)
-        return code;
+    int rc = worker_watch_get(call->body, &w, err);
+    if (rc == 0)
+        rc = worker_calls_enter(k, &w.head, err);
+    if (rc)
+        return rc;
     drop_heard(k, w.seen);
     wait_for_news(k, w.wait_us);
     LIST_FOREACH(j, &k->jobs, link)

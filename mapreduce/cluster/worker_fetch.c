@@ -77,7 +77,7 @@ static uint32_t add_file(struct fetch *f, const char *path)
     return (uint32_t)f->file_count++;
 }
 
-/* --- files of this machine ------------------------------------------------ */
+/* --- files of this machine ----------------------------------------------- */
 
 static bool is_mine(const struct fetch *f, const struct worker_place *p)
 {
@@ -117,7 +117,7 @@ static void find_here(struct fetch *f)
     buf_close(&dir);
 }
 
-/* --- what was pulled before ----------------------------------------------- */
+/* --- what was pulled before ---------------------------------------------- */
 
 static void take_pulled(struct fetch *f,
                         const struct pulled *p,
@@ -157,21 +157,21 @@ static void find_pulled(struct fetch *f)
     }
 }
 
-/* --- segments of other machines ------------------------------------------- */
+/* --- segments of other machines ------------------------------------------ */
 
 static int open_out(struct fetch *f, struct err *err)
 {
     const struct job_files here = {.world = f->worker->world};
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     if (f->out_open)
         return 0;
     fetch_path(f->job, f->spec, &path);
-    code = stream_writer_open(&f->out, &here, buf_cstr(&path), err);
-    f->out_open = code == 0;
+    rc = stream_writer_open(&f->out, &here, buf_cstr(&path), err);
+    f->out_open = rc == 0;
     f->out_file = add_file(f, buf_cstr(&path));
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int take_bytes(void *ctx, struct slice bytes, struct err *err)
@@ -192,20 +192,20 @@ static int read_some(struct fetch *f,
                      struct err *err)
 {
     struct spill_reader r = {.peer = peer, .take = take_bytes, .ctx = f};
-    int code = open_out(f, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = open_out(f, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         struct spill_found *w = &f->wanted[list[i]].found;
         for (size_t k = 0; k < w->count; k++) {
             w->at[k].file = f->out_file;
             w->at[k].offset = f->out_bytes;
             f->out_bytes += w->at[k].bytes;
         }
-        code = spill_reader_add(&r, w, err);
+        rc = spill_reader_add(&r, w, err);
     }
-    if (code == 0)
-        code = spill_reader_finish(&r, err);
+    if (rc == 0)
+        rc = spill_reader_finish(&r, err);
     spill_reader_close(&r);
-    return code;
+    return rc;
 }
 
 /* Locate the segments in @count of the spills from @list on, by their numbers.
@@ -218,15 +218,15 @@ static int ask_some(struct fetch *f,
 {
     struct task_spill *spills = mem_zalloc(count + 1, sizeof(*spills));
     struct spill_found *found = mem_zalloc(count + 1, sizeof(*found));
-    int code;
+    int rc;
     for (size_t i = 0; i < count; i++)
         spills[i] = f->spec->spills[list[i]];
-    code = spill_peer_ask(peer, spills, found, count, err);
+    rc = spill_peer_ask(peer, spills, found, count, err);
     for (size_t i = 0; i < count; i++)
         f->wanted[list[i]].found = found[i];
     mem_free(found);
     mem_free(spills);
-    return code;
+    return rc;
 }
 
 static int read_place(struct fetch *f, uint32_t place, struct err *err)
@@ -241,44 +241,43 @@ static int read_place(struct fetch *f, uint32_t place, struct err *err)
                                     .ctx = f};
     size_t *list = mem_alloc((f->spec->spill_count + 1) * sizeof(*list));
     size_t count = 0;
-    int code = 0;
+    int rc = 0;
     for (size_t i = 0; i < f->spec->spill_count; i++) {
         const struct wanted *w = &f->wanted[i];
         if (w->place == place && !w->here && !w->pulled && !w->found.missing)
             list[count++] = i;
     }
-    for (size_t i = 0; i < count && code == 0; i += SPILL_ASK_MAX) {
+    for (size_t i = 0; i < count && rc == 0; i += SPILL_ASK_MAX) {
         size_t n = MIN_OF(count - i, (size_t)SPILL_ASK_MAX);
-        code = ask_some(f, &peer, list + i, n, err);
-        if (code == 0)
-            code = read_some(f, &peer, list + i, n, err);
+        rc = ask_some(f, &peer, list + i, n, err);
+        if (rc == 0)
+            rc = read_some(f, &peer, list + i, n, err);
     }
-    if (spill_peer_is_to_blame(code)) {
+    if (spill_peer_is_to_blame(rc)) {
         /* A piece that was cut short is ignored; the next one begins where the
          * file really ends. */
         for (size_t i = 0; i < count; i++)
             f->wanted[list[i]].found.missing = true;
         if (f->out_open)
             f->out_bytes = stream_writer_offset(&f->out);
-        code = 0;
+        rc = 0;
     }
     mem_free(list);
-    return code;
+    return rc;
 }
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole ----------------------------------------------------------- */
 
 static int parse_places(struct fetch *f, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (f->spec->place_count == 0 && f->spec->spill_count > 0)
         return err_set(err, ERR_INVALID, "spills of no place");
     f->places = mem_zalloc(f->spec->place_count + 1, sizeof(*f->places));
-    for (size_t i = 0; i < f->spec->place_count && code == 0; i++)
-        code =
+    for (size_t i = 0; i < f->spec->place_count && rc == 0; i++)
+        rc =
             worker_place_get(slice_str(f->spec->places[i]), &f->places[i], err);
-    return code;
+    return rc;
 }
 
 static int list_missing(struct fetch *f,
@@ -349,16 +348,16 @@ static void put_segments(struct fetch *f)
 
 static int fetch_all(struct fetch *f, struct err *err)
 {
-    int code = parse_places(f, err);
-    if (code)
-        return code;
+    int rc = parse_places(f, err);
+    if (rc)
+        return rc;
     find_here(f);
     find_pulled(f);
-    for (uint32_t i = 0; i < f->spec->place_count && code == 0; i++)
-        code = read_place(f, i, err);
-    if (code == 0 && f->out_open)
-        code = stream_writer_finish(&f->out, false, err);
-    return code;
+    for (uint32_t i = 0; i < f->spec->place_count && rc == 0; i++)
+        rc = read_place(f, i, err);
+    if (rc == 0 && f->out_open)
+        rc = stream_writer_finish(&f->out, false, err);
+    return rc;
 }
 
 static void fetch_close(struct fetch *f, size_t spills)
@@ -383,16 +382,16 @@ int worker_fetch(struct worker_attempt *a,
                       .job = a->job,
                       .spec = &a->spec};
     size_t spills = a->spec.spill_count;
-    int code;
+    int rc;
     f.wanted = mem_zalloc(spills + 1, sizeof(*f.wanted));
-    code = fetch_all(&f, err);
-    if (code == 0)
-        code = list_missing(&f, missing, missing_count, err);
-    if (code == 0)
+    rc = fetch_all(&f, err);
+    if (rc == 0)
+        rc = list_missing(&f, missing, missing_count, err);
+    if (rc == 0)
         put_segments(&f);
     a->far_bytes += f.out_bytes;
     fetch_close(&f, spills);
-    return code;
+    return rc;
 }
 
 static void remove_file(struct worker *k, const char *path)

@@ -40,13 +40,13 @@ static int open_job_fs(struct worker_job *j, struct err *err)
     struct job_setup *s = &j->package.setup;
     const char *principal = s->opts->principal;
     struct fs *theirs;
-    int code;
+    int rc;
     s->files.fs = s->cell_files ? k->fs : NULL;
     if (!s->files.fs || !principal || !k->options.files_have_owners)
         return 0;
-    code = k->options.open_fs(k->options.ctx, principal, &theirs, err);
-    if (code)
-        return code;
+    rc = k->options.open_fs(k->options.ctx, principal, &theirs, err);
+    if (rc)
+        return rc;
     j->fs = fs_routed_new(k->fs, theirs, job_own_trees);
     s->files.fs = j->fs;
     return 0;
@@ -58,15 +58,15 @@ copy_bytes(struct fs_reader *from, struct stream_writer *to, struct err *err)
     char *piece = mem_alloc(COPY_BYTES);
     uint64_t offset = 0;
     size_t got = 0;
-    int code;
+    int rc;
     do {
-        code = fs_read_at(from, offset, piece, COPY_BYTES, &got, err);
-        if (code == 0)
+        rc = fs_read_at(from, offset, piece, COPY_BYTES, &got, err);
+        if (rc == 0)
             stream_writer_append(to, piece, got);
         offset += got;
-    } while (code == 0 && got == COPY_BYTES);
+    } while (rc == 0 && got == COPY_BYTES);
     mem_free(piece);
-    return code;
+    return rc;
 }
 
 static int
@@ -75,18 +75,18 @@ copy_file(struct worker *k, const char *from, const char *to, struct err *err)
     const struct job_files here = {.world = k->world};
     struct stream_writer w = {.file = NULL};
     struct fs_reader *r = NULL;
-    int code = fs_open(k->fs, files_fs_path(from), &r, err);
-    if (code == 0)
-        code = stream_writer_open(&w, &here, to, err);
-    if (code == 0)
-        code = copy_bytes(r, &w, err);
-    if (code == 0)
-        code = stream_writer_finish(&w, false, err);
+    int rc = fs_open(k->fs, files_fs_path(from), &r, err);
+    if (rc == 0)
+        rc = stream_writer_open(&w, &here, to, err);
+    if (rc == 0)
+        rc = copy_bytes(r, &w, err);
+    if (rc == 0)
+        rc = stream_writer_finish(&w, false, err);
     stream_writer_close(&w);
     fs_reader_close(r);
-    if (code)
+    if (rc)
         err_wrap(err, "copy %s to this worker", from);
-    return code;
+    return rc;
 }
 
 /* Copy the file that *@path names in the cell to this machine. */
@@ -97,35 +97,35 @@ static int worker_job_bring(struct worker_job *j,
 {
     const char *name = strrchr(*path, '/');
     struct buf to = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&to, "%s/package/%u", j->directory, number);
-    code = dirs_make(&(struct job_files){.world = j->worker->world},
-                     buf_cstr(&to), err);
+    rc = dirs_make(&(struct job_files){.world = j->worker->world},
+                   buf_cstr(&to), err);
     buf_printf(&to, "/%s", name ? name + 1 : *path);
-    if (code == 0)
-        code = copy_file(j->worker, *path, buf_cstr(&to), err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = copy_file(j->worker, *path, buf_cstr(&to), err);
+    if (rc == 0) {
         mem_free((void *)(uintptr_t)*path);
         *path = buf_take(&to);
     }
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 static int bring_files(struct worker_job *j, struct err *err)
 {
     struct mr_options *o = &j->package.options.options;
-    int code = open_fs(j->worker, err);
+    int rc = open_fs(j->worker, err);
     if (!j->worker->fs || !j->package.setup.cell_files)
-        return code;
-    if (code == 0 && o->program.object)
-        code = worker_job_bring(j, 0, &o->program.object, err);
-    for (size_t i = 0; i < o->file_count && code == 0; i++) {
+        return rc;
+    if (rc == 0 && o->program.object)
+        rc = worker_job_bring(j, 0, &o->program.object, err);
+    for (size_t i = 0; i < o->file_count && rc == 0; i++) {
         /* The array is the package's own. */
         struct mr_setting *s = (struct mr_setting *)(uintptr_t)&o->files[i];
-        code = worker_job_bring(j, (unsigned)i + 1, &s->value, err);
+        rc = worker_job_bring(j, (unsigned)i + 1, &s->value, err);
     }
-    return code;
+    return rc;
 }
 
 /* --- preparing ----------------------------------------------------------- */
@@ -137,35 +137,35 @@ worker_job_unpack(struct worker_job *j, struct slice package, struct err *err)
     const struct job_files here = {.world = k->world};
     struct job_setup *s = &j->package.setup;
     struct buf work = BUF_INIT;
-    int code = job_package_decode(&j->package, package, k->world, err);
-    if (code == 0)
-        code = job_caps_check(&k->options.caps, s->opts, err);
-    if (code)
-        return code;
+    int rc = job_package_decode(&j->package, package, k->world, err);
+    if (rc == 0)
+        rc = job_caps_check(&k->options.caps, s->opts, err);
+    if (rc)
+        return rc;
     buf_printf(&work, "%s/work", j->directory);
     mem_free(s->work_dir);
     s->work_dir = buf_take(&work);
-    code = dirs_make(&here, s->work_dir, err);
-    if (code == 0)
-        code = bring_files(j, err);
+    rc = dirs_make(&here, s->work_dir, err);
+    if (rc == 0)
+        rc = bring_files(j, err);
     if (k->options.find && j->package.job_name)
         j->package.options.options.program.job =
             k->options.find(j->package.job_name);
     j->store = (struct quarry_options){.must_exist = true,
                                        .security = k->options.security};
     j->package.options.options.store_options = &j->store;
-    return code ? code : open_job_fs(j, err);
+    return rc ? rc : open_job_fs(j, err);
 }
 
 static int
 begin_spare(struct worker_job *j, struct attempt_host *spare, struct err *err)
 {
-    int code = process_host_begin(spare, &j->package.setup, err);
-    if (code)
+    int rc = process_host_begin(spare, &j->package.setup, err);
+    if (rc)
         spare->close(spare);
     else
         j->host = spare;
-    return code;
+    return rc;
 }
 
 static int open_host(struct worker_job *j, struct err *err)
@@ -279,16 +279,16 @@ worker_job_start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
     PRE(a->state == WORKER_ATTEMPT_QUEUED);
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     a->state = WORKER_ATTEMPT_RUNNING;
     a->slot = slot;
     k->running++;
     j->running++;
     k->started++;
     mutex_unlock(&k->lock);
-    code = j->host->start(j->host, slot, &a->spec, &slot, &err);
+    rc = j->host->start(j->host, slot, &a->spec, &slot, &err);
     mutex_lock(&k->lock);
-    if (code)
+    if (rc)
         give_up(j, &err);
 }
 
@@ -365,13 +365,13 @@ static void wait_for_host(struct worker_job *j)
     struct attempt_event e = {.slot = 0};
     struct err err = ERR_INIT;
     bool got = false;
-    int code;
+    int rc;
     mutex_unlock(&k->lock);
-    code = j->host->wait(j->host, TICK_US, &e, &got, &err);
+    rc = j->host->wait(j->host, TICK_US, &e, &got, &err);
     mutex_lock(&k->lock);
-    if (code)
+    if (rc)
         give_up(j, &err);
-    if (code || !got)
+    if (rc || !got)
         return;
     take_end(j, &e);
     attempt_event_close(&e);
@@ -415,11 +415,11 @@ static void worker_job_load(struct worker_job *j)
 {
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     mutex_unlock(&k->lock);
-    code = open_host(j, &err);
+    rc = open_host(j, &err);
     mutex_lock(&k->lock);
-    if (code) {
+    if (rc) {
         j->state = WORKER_JOB_FAILED;
         j->why = err;
     } else {
@@ -531,16 +531,16 @@ void worker_job_release(struct worker_job *j)
 static int wait_ready(struct worker_job *j, struct err *err)
 {
     struct worker *k = j->worker;
-    int code = 0;
-    while (j->state == WORKER_JOB_LOADING && code == 0) {
+    int rc = 0;
+    while (j->state == WORKER_JOB_LOADING && rc == 0) {
         (void)cond_wait_us(&j->ready, &k->lock, k->world, IDLE_US);
-        code = fiber_check(err);
+        rc = fiber_check(err);
     }
-    if (code == 0 && j->state == WORKER_JOB_FAILED)
-        code = err_copy(err, &j->why);
-    if (code == 0 && j->state == WORKER_JOB_ENDING)
-        code = err_set(err, ERR_UNAVAILABLE, "job %s ends here", j->id);
-    return code;
+    if (rc == 0 && j->state == WORKER_JOB_FAILED)
+        rc = err_copy(err, &j->why);
+    if (rc == 0 && j->state == WORKER_JOB_ENDING)
+        rc = err_set(err, ERR_UNAVAILABLE, "job %s ends here", j->id);
+    return rc;
 }
 
 /* Wait until an earlier instance of the job on this worker is over: it has the
@@ -549,10 +549,10 @@ static int wait_gone(struct worker *k, struct slice id, struct err *err)
 {
     for (;;) {
         struct worker_job *j = worker_job_find(k, id);
-        int code = fiber_check(err);
-        if (code || !j || j->state == WORKER_JOB_READY ||
+        int rc = fiber_check(err);
+        if (rc || !j || j->state == WORKER_JOB_READY ||
             j->state == WORKER_JOB_LOADING)
-            return code;
+            return rc;
         j->users++;
         while (!j->over && fiber_check(NULL) == 0)
             (void)cond_wait_us(&j->ready, &k->lock, k->world, IDLE_US);
@@ -564,16 +564,16 @@ static void worker_job_begin(struct worker_job *j, struct slice package)
 {
     struct worker *k = j->worker;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     mutex_unlock(&k->lock);
-    code = worker_job_unpack(j, package, &err);
+    rc = worker_job_unpack(j, package, &err);
     mutex_lock(&k->lock);
-    if (code == 0 && j->state == WORKER_JOB_LOADING && !k->stopping) {
+    if (rc == 0 && j->state == WORKER_JOB_LOADING && !k->stopping) {
         j->thread = task_start(k->world, "worker-job", run_job, j);
         return;
     }
     j->why = err;
-    if (code == 0)
+    if (rc == 0)
         err_set(&j->why, ERR_UNAVAILABLE, "the job has ended");
     j->state = WORKER_JOB_FAILED;
     j->over = true;
@@ -587,9 +587,9 @@ int worker_job_prepare(struct worker *k,
                        struct err *err)
 {
     struct worker_job *j;
-    int code = wait_gone(k, id, err);
-    if (code)
-        return code;
+    int rc = wait_gone(k, id, err);
+    if (rc)
+        return rc;
     if (k->stopping)
         return err_set(err, ERR_UNAVAILABLE, "this worker is stopping");
     j = worker_job_find(k, id);
@@ -601,12 +601,12 @@ int worker_job_prepare(struct worker *k,
         worker_job_begin(j, package);
     }
     j->asked_ns = world_mono_ns(k->world);
-    code = wait_ready(j, err);
-    if (code)
+    rc = wait_ready(j, err);
+    if (rc)
         worker_job_release(j);
     else
         *out = j;
-    return code;
+    return rc;
 }
 
 void worker_job_end(struct worker_job *j)

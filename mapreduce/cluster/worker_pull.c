@@ -67,8 +67,8 @@ struct batch {
 static int
 worker_pull_verify(struct batch *b, struct slice bytes, struct err *err)
 {
-    int code = 0;
-    while (bytes.len > 0 && code == 0) {
+    int rc = 0;
+    while (bytes.len > 0 && rc == 0) {
         const struct spill_found *f = &b->found[b->spill];
         uint64_t left;
         size_t n;
@@ -79,27 +79,27 @@ worker_pull_verify(struct batch *b, struct slice bytes, struct err *err)
         }
         left = f->at[b->segment].bytes - b->passed;
         n = (size_t)MIN_OF((uint64_t)bytes.len, left);
-        code = pair_check_feed(&b->check, slice_sub(bytes, 0, n), err);
+        rc = pair_check_feed(&b->check, slice_sub(bytes, 0, n), err);
         bytes = slice_sub(bytes, n, bytes.len);
         b->passed += n;
-        if (n < left || code)
+        if (n < left || rc)
             continue;
-        code = pair_check_end(&b->check, err);
+        rc = pair_check_end(&b->check, err);
         b->segment++;
         b->passed = 0;
     }
-    return code;
+    return rc;
 }
 
 static int take_bytes(void *ctx, struct slice bytes, struct err *err)
 {
     struct batch *b = ctx;
     struct worker *k = b->pull->job->worker;
-    int code = worker_pull_verify(b, bytes, err);
-    if (code == 0)
-        code = file_write_at(b->file, b->offset, &bytes, 1, err);
-    if (code)
-        return code;
+    int rc = worker_pull_verify(b, bytes, err);
+    if (rc == 0)
+        rc = file_write_at(b->file, b->offset, &bytes, 1, err);
+    if (rc)
+        return rc;
     /* It is read bypassing the page cache. This waits for the disk, which paces
      * the pulling. */
     file_write_back(b->file, b->offset, bytes.len);
@@ -142,7 +142,7 @@ static int worker_pull_reserve(struct batch *b, struct err *err)
     struct worker_job *j = b->pull->job;
     struct worker *k = j->worker;
     size_t asked = b->count;
-    int code = 0;
+    int rc = 0;
     b->bytes = 0;
     mutex_lock(&k->lock);
     for (b->count = 0; b->count < asked; b->count++) {
@@ -156,25 +156,25 @@ static int worker_pull_reserve(struct batch *b, struct err *err)
     }
     b->pull->full |= b->count < asked;
     if (is_dropped(b))
-        code = err_set(err, ERR_CANCELLED, "taken");
+        rc = err_set(err, ERR_CANCELLED, "taken");
     mutex_unlock(&k->lock);
-    if (code == 0 && !has_disk(j, b->bytes))
-        code = err_set(err, ERR_FULL, "the disk is nearly full");
-    return code;
+    if (rc == 0 && !has_disk(j, b->bytes))
+        rc = err_set(err, ERR_FULL, "the disk is nearly full");
+    return rc;
 }
 
 static int read_batch(struct batch *b, const char *path, struct err *err)
 {
     struct spill_reader r = {.peer = &b->peer, .take = take_bytes, .ctx = b};
-    int code = file_open(b->pull->job->worker->world, path,
-                         FILE_WRITE | FILE_CREATE, &b->file, err);
-    for (size_t i = 0; i < b->count && code == 0; i++)
-        code = spill_reader_add(&r, &b->found[i], err);
-    if (code == 0)
-        code = spill_reader_finish(&r, err);
+    int rc = file_open(b->pull->job->worker->world, path,
+                       FILE_WRITE | FILE_CREATE, &b->file, err);
+    for (size_t i = 0; i < b->count && rc == 0; i++)
+        rc = spill_reader_add(&r, &b->found[i], err);
+    if (rc == 0)
+        rc = spill_reader_finish(&r, err);
     spill_reader_close(&r);
     file_close(b->file);
-    return code;
+    return rc;
 }
 
 /* Under the lock. Let the spills' pieces count; a spill that no longer exists
@@ -220,27 +220,27 @@ static void worker_pull_bring(struct batch *b, uint32_t place)
     char *at = mem_strdup(p->places[place]);
     char *path = mem_strdup(b->part->path);
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     b->peer.partition = b->part->partition;
     b->offset = b->part->bytes;
     mutex_unlock(&k->lock);
-    code = worker_place_get(slice_str(at), &b->peer.place, &err);
-    if (code == 0)
-        code = spill_peer_ask(&b->peer, b->spills, b->found, b->count, &err);
-    if (code)
+    rc = worker_place_get(slice_str(at), &b->peer.place, &err);
+    if (rc == 0)
+        rc = spill_peer_ask(&b->peer, b->spills, b->found, b->count, &err);
+    if (rc)
         b->count = 0;
     else
-        code = worker_pull_reserve(b, &err);
-    if (code == 0 && b->count > 0)
-        code = read_batch(b, path, &err);
+        rc = worker_pull_reserve(b, &err);
+    if (rc == 0 && b->count > 0)
+        rc = read_batch(b, path, &err);
     mutex_lock(&k->lock);
-    if (code == 0 && is_dropped(b))
-        code = ERR_CANCELLED;
-    if (code == 0) {
+    if (rc == 0 && is_dropped(b))
+        rc = ERR_CANCELLED;
+    if (rc == 0) {
         worker_pull_enter(b);
     } else {
         pull_room_give(&k->room, b->bytes, b->count);
-        worker_pull_fail(b, place, code, &err);
+        worker_pull_fail(b, place, rc, &err);
     }
     mem_free(path);
     mem_free(at);
@@ -429,11 +429,11 @@ int worker_pull_order(struct worker_job *j,
                       struct err *err)
 {
     struct task_pull o;
-    int code;
+    int rc;
     if (ticket <= j->pull_ticket || j->worker->options.no_early)
         return 0;
-    code = task_pull_decode(&o, order, err);
-    if (code == 0) {
+    rc = task_pull_decode(&o, order, err);
+    if (rc == 0) {
         j->pull_ticket = ticket;
         if (!j->pull)
             worker_pull_begin(j);
@@ -444,7 +444,7 @@ int worker_pull_order(struct worker_job *j,
         cond_signal(&j->pull->wake);
     }
     task_pull_close(&o);
-    return code;
+    return rc;
 }
 
 /* --- the end of it ------------------------------------------------------- */

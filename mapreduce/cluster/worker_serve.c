@@ -51,18 +51,18 @@ static void leave_job(struct worker_job *j)
  * read from it at a time. Followed by end_read() in any case. */
 static int begin_read(struct worker *k, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     mutex_lock(&k->lock);
-    while (k->reading >= READERS_MAX && code == 0) {
+    while (k->reading >= READERS_MAX && rc == 0) {
         (void)cond_wait_us(&k->read, &k->lock, k->world, TURN_US);
-        code = k->stopping
-                   ? err_set(err, ERR_UNAVAILABLE, "this worker is stopping")
-                   : fiber_check(err);
+        rc = k->stopping
+                 ? err_set(err, ERR_UNAVAILABLE, "this worker is stopping")
+                 : fiber_check(err);
     }
     INVARIANT(k->reading < READERS_MAX);
     k->reading++;
     mutex_unlock(&k->lock);
-    return code;
+    return rc;
 }
 
 static void end_read(struct worker *k)
@@ -129,18 +129,18 @@ int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err)
     struct task_spill *spills = NULL;
     struct spill_ask ask;
     struct look l = {.ask = &ask, .out = call->reply_attachment};
-    int code = spill_ask_get(call->body, call->attachment, &ask, &spills, err);
-    if (code == 0)
-        code = find_job(k, ask.number, ask.job, &l.job, err);
-    if (code == 0) {
-        code = begin_read(k, err);
-        if (code == 0)
+    int rc = spill_ask_get(call->body, call->attachment, &ask, &spills, err);
+    if (rc == 0)
+        rc = find_job(k, ask.number, ask.job, &l.job, err);
+    if (rc == 0) {
+        rc = begin_read(k, err);
+        if (rc == 0)
             offload(worker_serve_look, &l);
         end_read(k);
         leave_job(l.job);
     }
     mem_free(spills);
-    return code;
+    return rc;
 }
 
 /* --- their bytes --------------------------------------------------------- */
@@ -162,15 +162,15 @@ static int read_piece(struct world *w,
 {
     struct file *f = NULL;
     size_t got = 0;
-    int code = file_open(w, path, FILE_READ, &f, err);
-    if (code)
-        return code;
-    code = file_read_at(f, p->offset, buf_extend(out, p->bytes), p->bytes, &got,
-                        err);
-    if (code == 0 && got < p->bytes)
-        code = err_set(err, ERR_INVALID, "a spill ends before its segment");
+    int rc = file_open(w, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    rc = file_read_at(f, p->offset, buf_extend(out, p->bytes), p->bytes, &got,
+                      err);
+    if (rc == 0 && got < p->bytes)
+        rc = err_set(err, ERR_INVALID, "a spill ends before its segment");
     file_close(f);
-    return code;
+    return rc;
 }
 
 static void read_all(void *arg)
@@ -192,20 +192,20 @@ int worker_spill_read(void *ctx, struct rpc_call *call, struct err *err)
     struct spill_piece *pieces = NULL;
     struct spill_read ask;
     struct reading r = {.out = call->reply_attachment};
-    int code = spill_read_get(call->body, call->attachment, &ask, &pieces, err);
+    int rc = spill_read_get(call->body, call->attachment, &ask, &pieces, err);
     r.pieces = pieces;
     r.count = ask.count;
-    if (code == 0)
-        code = find_job(k, ask.number, ask.job, &r.job, err);
-    if (code == 0) {
-        code = begin_read(k, err);
-        if (code == 0)
+    if (rc == 0)
+        rc = find_job(k, ask.number, ask.job, &r.job, err);
+    if (rc == 0) {
+        rc = begin_read(k, err);
+        if (rc == 0)
             offload(read_all, &r);
         end_read(k);
         leave_job(r.job);
-        code = r.code ? err_copy(err, &r.err) : code;
+        rc = r.code ? err_copy(err, &r.err) : rc;
         atomic_fetch_add(&k->served_bytes, call->reply_attachment->len);
     }
     mem_free(pieces);
-    return code;
+    return rc;
 }

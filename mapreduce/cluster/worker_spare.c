@@ -17,13 +17,13 @@ static void start_one(struct worker *k)
 {
     struct attempt_host *h = NULL;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     mutex_unlock(&k->lock);
-    code = process_host_spare(k->options.command, k->slots, &h, &err);
+    rc = process_host_spare(k->options.command, k->slots, &h, &err);
     mutex_lock(&k->lock);
     k->spare = h;
     /* Jobs start their own, and report the error. */
-    if (code)
+    if (rc)
         log_info(k->world, "worker", "no program in reserve: %s", err.text);
 }
 

@@ -27,16 +27,16 @@ int engine_load(const struct mr_program *program,
 {
     PRE(program != NULL);
     struct engine *e = mem_zalloc(1, sizeof(*e));
-    int code;
+    int rc;
     e->program = program;
-    code = engine_load_program(e, err);
-    if (code) {
+    rc = engine_load_program(e, err);
+    if (rc) {
         engine_free(e);
         e = NULL;
     }
-    POST(code != 0 || e->job != NULL);
+    POST(rc != 0 || e->job != NULL);
     *out = e;
-    return code;
+    return rc;
 }
 
 const struct engine *mr_task_engine(const struct mr_task *t)

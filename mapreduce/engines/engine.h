@@ -28,7 +28,7 @@ void engine_free(struct engine *e); /* NULL is allowed. */
 /* The engine that made up the job of @t. */
 const struct engine *mr_task_engine(const struct mr_task *t);
 
-/* --- the engines: one file and one line of ENGINES each ------------------- */
+/* --- the engines: one file and one line of ENGINES each ------------------ */
 
 /* One kind of program. */
 struct engine_kind {

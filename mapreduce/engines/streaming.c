@@ -12,7 +12,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
-#include "mapreduce/engines/command.h"
+#include "mapreduce/engines/command_engine.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/task/task.h"
 
@@ -279,15 +279,15 @@ static int streaming_reduce(struct mr_task *t,
 {
     struct command *c = mr_state(t);
     struct slice value;
-    int code = 0;
-    while (code == 0 && mr_values_next(values, &value)) {
+    int rc = 0;
+    while (rc == 0 && mr_values_next(values, &value)) {
         buf_append_slice(&c->input, key);
         buf_append_byte(&c->input, '\t');
         buf_append_slice(&c->input, value);
         buf_append_byte(&c->input, '\n');
-        code = flush_if_full(c, err);
+        rc = flush_if_full(c, err);
     }
-    return code;
+    return rc;
 }
 
 static int streaming_load(struct engine *e, struct err *err)

@@ -113,14 +113,14 @@ static int put_row(struct access_log *a,
         {"request", l->method.len ? SLICE_EMPTY : l->request},
     };
     struct quarry_mutation *m;
-    int code;
+    int rc;
     make_key(a, l, line);
-    code = run_batch_row(batch, buf_slice(&a->key), &m, err);
-    for (size_t i = 0; i < ARRAY_LEN(cells) && code == 0; i++)
+    rc = run_batch_row(batch, buf_slice(&a->key), &m, err);
+    for (size_t i = 0; i < ARRAY_LEN(cells) && rc == 0; i++)
         if (cells[i].value.len)
             run_batch_set(batch, m, FAMILY, slice_str(cells[i].column),
                           l->time_us, access_log_unescape(a, cells[i].value));
-    return code;
+    return rc;
 }
 
 static int take_line(void *ctx,
@@ -151,14 +151,14 @@ static int read_file(struct run *run, size_t index, struct err *err)
 {
     struct access_log a = {.run = run, .index = index, .second_us = INT64_MIN};
     const char *host = run->opts.log_host ? run->opts.log_host : "localhost";
-    int code;
+    int rc;
     url_reverse_host(slice_str(host), &a.host);
-    code = import_lines(run, index, take_line, &a, err);
+    rc = import_lines(run, index, take_line, &a, err);
     buf_close(&a.host);
     buf_close(&a.key);
     buf_close(&a.value);
     time_set_close(&a.lines);
-    return code;
+    return rc;
 }
 
 int ingest_access_log(const struct ingest_job *job,

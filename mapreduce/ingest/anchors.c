@@ -61,16 +61,16 @@ int pages__put_anchors(struct pages *p, struct slice base, struct err *err)
         struct slice text = cursor_lslice(&c);
         struct quarry_mutation *m;
         struct slice target;
-        int code;
+        int rc;
         if (!find_target(p, &from, href))
             continue;
         target = buf_slice(&p->target_row);
         if (slice_eq(target, source) ||
             !time_set_add(&p->targets, hash64_slice(target)))
             continue;
-        code = run_batch_row(&p->batch, target, &m, err);
-        if (code)
-            return code;
+        rc = run_batch_row(&p->batch, target, &m, err);
+        if (rc)
+            return rc;
         run_batch_set(&p->batch, m, "anchor", source, p->time_us, text);
         p->batch.counts.links++;
     }

@@ -4,7 +4,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "mapreduce/ingest/run.h"
+#include "mapreduce/ingest/ingest_run.h"
 
 void run_batch_init(struct run_batch *b, struct run *run)
 {
@@ -25,16 +25,16 @@ void run_batch_close(struct run_batch *b)
 int run_batch_flush(struct run_batch *b, struct err *err)
 {
     const struct quarry_write_options opts = {QUARRY_DEFERRED};
-    int code = 0;
+    int rc = 0;
     if (b->count)
-        code = quarry_apply_batch(b->run->table, b->rows, b->count, &opts, NULL,
-                                  err);
-    if (code == 0)
+        rc = quarry_apply_batch(b->run->table, b->rows, b->count, &opts, NULL,
+                                err);
+    if (rc == 0)
         run_rows(b->run, b->hashes, b->count);
     b->counts.rows += b->count;
     b->count = 0;
     b->bytes = 0;
-    return code ? code : run_count(b->run, &b->counts, err);
+    return rc ? rc : run_count(b->run, &b->counts, err);
 }
 
 int run_batch_row(struct run_batch *b,
@@ -43,9 +43,9 @@ int run_batch_row(struct run_batch *b,
                   struct err *err)
 {
     if (b->count == RUN_BATCH_ROWS || b->bytes >= RUN_BATCH_BYTES) {
-        int code = run_batch_flush(b, err);
-        if (code)
-            return code;
+        int rc = run_batch_flush(b, err);
+        if (rc)
+            return rc;
     }
     INVARIANT(b->count < RUN_BATCH_ROWS && b->count <= b->made);
     if (b->count == b->made)

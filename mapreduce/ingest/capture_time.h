@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 /* A hash that differs from that of other captures of the same page and second.
  */

@@ -170,14 +170,14 @@ static int put_contents(struct pages *p,
     struct slice charset = http_charset(type);
     struct slice language = SLICE_EMPTY;
     bool is_html = html_is(http_media_type(type), body);
-    int code;
+    int rc;
     buf_clear(&p->links);
     if (is_html)
         html_scan(p->scanner, charset_decode(p->charsets, charset, true, body),
                   p->run->opts.links ? pages__add_link : NULL, p, &page);
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc)
+        return rc;
     pages__put_record(p, rec);
     if (m) {
         put_http(p, rec, m);
@@ -286,7 +286,7 @@ int pages__put_conversion(struct pages *p,
     struct slice v;
     char column[80] = "text";
     struct slice type = http_media_type(rec->content_type);
-    int code;
+    int rc;
     /* A conversion has the date of its capture, whose cells it joins. */
     const struct pages_subject page = {rec->uri, rec->date, rec->time_us,
                                        rec->refers_to};
@@ -298,9 +298,9 @@ int pages__put_conversion(struct pages *p,
         memcpy(column, type.data, type.len);
         column[type.len] = '\0';
     }
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc)
+        return rc;
     pages__set(p, "http", "url", rec->uri);
     pages__set(p, "meta", "converted-from", rec->refers_to);
     if (warc_record_header(rec, "warc-identified-content-language", &v))
@@ -370,12 +370,12 @@ int pages__put_revisit(struct pages *p,
 {
     struct http_message *m = &p->message;
     bool is_http = rec->type != WARC_RESOURCE && parse_message(p, rec);
-    int code;
+    int rc;
     if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
         return 0;
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc)
+        return rc;
     pages__put_record(p, rec);
     if (is_http)
         put_http(p, rec, m);
@@ -399,13 +399,13 @@ static int put_head_apart(struct pages *p,
                           const struct pages_subject *subject,
                           struct err *err)
 {
-    int code;
+    int rc;
     if (!pages__join(p, rec, subject))
         return 0;
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code == 0 && parse_message(p, rec))
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc == 0 && parse_message(p, rec))
         put_http(p, rec, &p->message);
-    return code;
+    return rc;
 }
 
 int pages__put_metadata(struct pages *p,
@@ -414,7 +414,7 @@ int pages__put_metadata(struct pages *p,
 {
     struct pages_subject subject = {rec->uri, rec->date, rec->time_us,
                                     rec->refers_to};
-    int code;
+    int rc;
     if (pages__is_wat(rec))
         return pages__put_wat(p, rec, err);
     if (p->exported.is_one &&
@@ -430,9 +430,9 @@ int pages__put_metadata(struct pages *p,
         warc_record_header(rec, "warc-concurrent-to", &subject.id);
     if (!pages__join(p, rec, &subject))
         return 0;
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc)
+        return rc;
     pages__set(p, "meta", "fields", slice_sub(rec->block, 0, HEAD_BYTES_MAX));
     return 0;
 }

@@ -107,13 +107,13 @@ static bool find_column(struct csv *c, struct slice name, size_t *at)
 static int no_column(struct csv *c, struct slice name, struct err *err)
 {
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
     for (size_t i = 0; i < c->name_count && i < 40; i++)
         buf_printf(&b, "%s%.*s", i ? ", " : "", SLICE_ARG(c->names[i]));
-    code = err_set(err, ERR_INVALID, "no column \"%.*s\"", SLICE_ARG(name));
+    rc = err_set(err, ERR_INVALID, "no column \"%.*s\"", SLICE_ARG(name));
     err_hint(err, "there are %.200s", buf_cstr(&b));
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 /* Find the columns of the row key, as the options name them. */
@@ -194,7 +194,7 @@ static int put_row(struct csv *c,
     struct quarry_mutation *m;
     struct slice key = make_key(c);
     int64_t us = 0;
-    int code;
+    int rc;
     if (key.len == 0 || key.len > ROW_KEY_BYTES_MAX) {
         csv_damage(c, offset, true,
                    key.len ? "key over 64 KiB, line skipped"
@@ -205,12 +205,12 @@ static int put_row(struct csv *c,
         csv_damage(c, offset, false, "no time in the time field, stored at 0");
     if (c->run->opts.header && c->fields.count != c->header_count)
         csv_damage(c, offset, false, "not as many fields as the header");
-    code = run_batch_row(batch, key, &m, err);
-    for (size_t i = 0; i < c->fields.count && code == 0; i++)
+    rc = run_batch_row(batch, key, &m, err);
+    for (size_t i = 0; i < c->fields.count && rc == 0; i++)
         if (is_cell(c, i))
             run_batch_set(batch, m, c->run->opts.family, csv_column(c, i), us,
                           csv_field(&c->fields, i));
-    return code;
+    return rc;
 }
 
 static int put_record(struct csv *c,
@@ -220,12 +220,12 @@ static int put_record(struct csv *c,
                       struct err *err)
 {
     if (!c->started) {
-        int code;
+        int rc;
         if (slice_starts_with(record, SLICE_LIT("\xef\xbb\xbf")))
             record = slice_sub(record, 3, record.len);
-        code = csv_start(c, record, err);
-        if (code || c->run->opts.header)
-            return code;
+        rc = csv_start(c, record, err);
+        if (rc || c->run->opts.header)
+            return rc;
     }
     batch->counts.records++;
     c->number++;
@@ -272,20 +272,20 @@ static int read_file(struct run *run, size_t index, struct err *err)
 {
     struct csv c = {.run = run, .index = index};
     struct run_counts rest = {.records = 0};
-    int code;
+    int rc;
     arena_init(&c.names_arena);
-    code = import_lines(run, index, take_line, &c, err);
-    if (code == 0 && c.open) {
+    rc = import_lines(run, index, take_line, &c, err);
+    if (rc == 0 && c.open) {
         lose_record(&c, "quote never closed; the rest of the file skipped",
                     &rest);
-        code = run_count(run, &rest, err);
+        rc = run_count(run, &rest, err);
     }
     csv_fields_close(&c.fields);
     arena_close(&c.names_arena);
     buf_close(&c.record);
     buf_close(&c.key);
     mem_free(c.names);
-    return code;
+    return rc;
 }
 
 int ingest_csv(const struct ingest_job *job,

@@ -9,11 +9,11 @@
 #include "mapreduce/ingest/export.h"
 #include "mapreduce/ingest/exported.h"
 #include "mapreduce/ingest/row_captures.h"
+#include "mapreduce/warc/archive_writer.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/url.h"
-#include "mapreduce/warc/writer.h"
 
 /* Given to the file in pieces of this size. */
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -376,27 +376,27 @@ put_capture(struct export *x, const struct quarry_row *row, size_t i)
 
 static int write_out(struct export *x, size_t at_least, struct err *err)
 {
-    int code;
+    int rc;
     if (x->out.len < at_least)
         return 0;
     x->report->byte_count += x->out.len;
-    code = x->opts->write(x->opts->ctx, buf_slice(&x->out), x->report, err);
+    rc = x->opts->write(x->opts->ctx, buf_slice(&x->out), x->report, err);
     buf_clear(&x->out);
-    return code;
+    return rc;
 }
 
 static int
 put_row(struct export *x, const struct quarry_row *row, struct err *err)
 {
     uint64_t before = x->report->record_count;
-    int code = 0;
+    int rc = 0;
     row_captures_read(&x->captures, row);
-    for (size_t i = 0; i < x->captures.count && code == 0; i++) {
+    for (size_t i = 0; i < x->captures.count && rc == 0; i++) {
         put_capture(x, row, i);
-        code = write_out(x, WRITE_BYTES, err);
+        rc = write_out(x, WRITE_BYTES, err);
     }
     x->report->row_count += x->report->record_count > before;
-    return code;
+    return rc;
 }
 
 static int put_rows(struct export *x,
@@ -406,16 +406,16 @@ static int put_rows(struct export *x,
 {
     struct quarry_scanner *scanner;
     const struct quarry_row *row;
-    int code = quarry_scan(table, read, &scanner, err);
-    if (code)
-        return code;
-    while ((code = quarry_scanner_next(scanner, &row, err)) == 0 && row) {
-        code = put_row(x, row, err);
-        if (code)
+    int rc = quarry_scan(table, read, &scanner, err);
+    if (rc)
+        return rc;
+    while ((rc = quarry_scanner_next(scanner, &row, err)) == 0 && row) {
+        rc = put_row(x, row, err);
+        if (rc)
             break;
     }
     quarry_scanner_close(scanner);
-    return code;
+    return rc;
 }
 
 int export_warc(struct quarry_table *table,
@@ -429,7 +429,7 @@ int export_warc(struct quarry_table *table,
                                            "meta"};
     struct export x = {.opts = opts, .report = report};
     struct quarry_read_options narrowed = *read;
-    int code;
+    int rc;
     memset(report, 0, sizeof(*report));
     /* Anchors are derived again from the pages that have them. */
     narrowed.families = families;
@@ -440,9 +440,9 @@ int export_warc(struct quarry_table *table,
                                opts->compression == EXPORT_GZIP ? GZIP_LEVEL
                                                                 : ZSTD_LEVEL);
     warc_writer_put_info(x.writer, opts->file_name, opts->time_us, &x.out);
-    code = put_rows(&x, table, &narrowed, err);
-    if (code == 0)
-        code = write_out(&x, 1, err);
+    rc = put_rows(&x, table, &narrowed, err);
+    if (rc == 0)
+        rc = write_out(&x, 1, err);
     warc_writer_free(x.writer);
     row_captures_close(&x.captures);
     buf_close(&x.out);
@@ -450,5 +450,5 @@ int export_warc(struct quarry_table *table,
     buf_close(&x.head);
     buf_close(&x.lines);
     buf_close(&x.headers);
-    return code;
+    return rc;
 }

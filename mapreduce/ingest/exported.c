@@ -6,7 +6,7 @@
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 
 static const char mask[] = "X-Quarry-";
 #define MASK_BYTES (sizeof(mask) - 1)

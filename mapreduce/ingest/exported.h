@@ -32,7 +32,7 @@
 #include <stdbool.h>
 
 #include "base/core/buf.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 /* The type of a record that contains a separate head. */
 #define EXPORTED_HEAD_TYPE "application/x-quarry-http-head"

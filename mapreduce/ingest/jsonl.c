@@ -94,7 +94,7 @@ static int put_row(struct jsonl *j,
     struct quarry_mutation *m;
     json_t *key = key_of(j, object);
     int64_t us = 0;
-    int code;
+    int rc;
     buf_clear(&j->key);
     if (key)
         append_value(&j->key, key);
@@ -113,9 +113,9 @@ static int put_row(struct jsonl *j,
             run_damage(j->run, j->index, offset, false,
                        "no time in the time field, stored at 0");
     }
-    code = run_batch_row(batch, buf_slice(&j->key), &m, err);
-    if (code)
-        return code;
+    rc = run_batch_row(batch, buf_slice(&j->key), &m, err);
+    if (rc)
+        return rc;
     buf_clear(&j->column);
     put_object(j, object, 0, batch, m, us);
     return 0;
@@ -130,7 +130,7 @@ static int take_line(void *ctx,
     struct jsonl *j = ctx;
     json_error_t where;
     json_t *object;
-    int code = 0;
+    int rc = 0;
     if (slice_trim(line).len == 0)
         return 0;
     batch->counts.records++;
@@ -141,20 +141,20 @@ static int take_line(void *ctx,
                  object ? "not a JSON object" : where.text);
         run_damage(j->run, j->index, offset, true, text);
     } else {
-        code = put_row(j, object, offset, batch, err);
+        rc = put_row(j, object, offset, batch, err);
     }
     json_decref(object);
-    return code;
+    return rc;
 }
 
 static int read_file(struct run *run, size_t index, struct err *err)
 {
     struct jsonl j = {.run = run, .index = index};
-    int code = import_lines(run, index, take_line, &j, err);
+    int rc = import_lines(run, index, take_line, &j, err);
     buf_close(&j.key);
     buf_close(&j.column);
     buf_close(&j.value);
-    return code;
+    return rc;
 }
 
 int ingest_jsonl(const struct ingest_job *job,

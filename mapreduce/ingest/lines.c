@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/ingest/run.h"
+#include "mapreduce/ingest/ingest_run.h"
 #include "mapreduce/ingest/text_check.h"
 #include "mapreduce/warc/unpack.h"
 
@@ -38,11 +38,11 @@ int run_lines_open(struct run *run,
     struct run_lines *l = mem_zalloc(1, sizeof(*l));
     struct warc_reader_options opts = {
         .read = read_input, .ctx = l, .on_damage = on_damage};
-    int code = run_input_open(run, index, &l->input, err);
+    int rc = run_input_open(run, index, &l->input, err);
     *out = NULL;
-    if (code) {
+    if (rc) {
         mem_free(l);
-        return code;
+        return rc;
     }
     l->run = run;
     l->index = index;
@@ -68,10 +68,10 @@ uint64_t run_lines_bytes_in(const struct run_lines *l)
 
 int run_lines_head(struct run_lines *l, struct slice *head, struct err *err)
 {
-    int code = unpack_need(&l->unpack, TEXT_CHECK_BYTES, err);
+    int rc = unpack_need(&l->unpack, TEXT_CHECK_BYTES, err);
     *head = slice_make(unpack_data(&l->unpack),
                        MIN_OF(unpack_avail(&l->unpack), TEXT_CHECK_BYTES));
-    return code;
+    return rc;
 }
 
 /* The line is too long: drop it up to its end. */
@@ -81,15 +81,15 @@ static int pass_over(struct run_lines *l, struct err *err)
     for (;;) {
         const char *nl;
         size_t n = unpack_avail(&l->unpack);
-        int code;
+        int rc;
         nl = n ? memchr(unpack_data(&l->unpack), '\n', n) : NULL;
         unpack_consume(&l->unpack,
                        nl ? (size_t)(nl - unpack_data(&l->unpack)) + 1 : n);
         if (nl)
             return 0;
-        code = unpack_need(&l->unpack, 1, err);
-        if (code || unpack_avail(&l->unpack) == 0)
-            return code;
+        rc = unpack_need(&l->unpack, 1, err);
+        if (rc || unpack_avail(&l->unpack) == 0)
+            return rc;
     }
 }
 
@@ -108,7 +108,7 @@ int run_lines_next(struct run_lines *l,
         size_t n = unpack_avail(u);
         const char *nl =
             n > seen ? memchr(unpack_data(u) + seen, '\n', n - seen) : NULL;
-        int code;
+        int rc;
         if (nl || (u->done && n > 0)) {
             size_t len = nl ? (size_t)(nl - unpack_data(u)) : n;
             *offset = unpack_pos(u);
@@ -123,12 +123,12 @@ int run_lines_next(struct run_lines *l,
             return 0;
         seen = n;
         if (n > LINE_BYTES_MAX) {
-            code = pass_over(l, err);
+            rc = pass_over(l, err);
             seen = 0;
         } else {
-            code = unpack_need(u, n + 1, err);
+            rc = unpack_need(u, n + 1, err);
         }
-        if (code)
-            return code;
+        if (rc)
+            return rc;
     }
 }

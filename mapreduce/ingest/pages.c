@@ -198,8 +198,7 @@ void pages__put_record(struct pages *p, const struct warc_record *rec)
                rec->cut ? SLICE_LIT("damaged") : rec->truncated);
 }
 
-/* --- records ---------------------------------------------------------------
- */
+/* --- records ------------------------------------------------------------- */
 
 static int
 put_one(struct pages *p, const struct warc_record *rec, struct err *err)

@@ -6,9 +6,9 @@
 #include "mapreduce/ingest/exported.h"
 #include "mapreduce/ingest/time_set.h"
 #include "mapreduce/ingest/webtable.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archive_reader.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/links.h"
-#include "mapreduce/warc/reader.h"
 #include "mapreduce/warc/url.h"
 
 struct pages {

@@ -37,16 +37,16 @@ int revisit_cmp(const void *a, const void *b)
 static int open_file(struct revisit_runs *r, struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&path, "%s/quarry-revisits-%016llx", r->dir,
                (unsigned long long)world_random(r->world));
-    code = file_open(r->world, buf_cstr(&path),
-                     FILE_READ | FILE_WRITE | FILE_CREATE | FILE_EXCLUSIVE,
-                     &r->file, err);
-    if (code == 0)
-        code = world_remove(r->world, buf_cstr(&path), err);
+    rc = file_open(r->world, buf_cstr(&path),
+                   FILE_READ | FILE_WRITE | FILE_CREATE | FILE_EXCLUSIVE,
+                   &r->file, err);
+    if (rc == 0)
+        rc = world_remove(r->world, buf_cstr(&path), err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static void revisit_runs_encode(const struct revisit *v, struct buf *out)
@@ -65,10 +65,10 @@ static void revisit_runs_encode(const struct revisit *v, struct buf *out)
 static int write_out(struct revisit_runs *r, struct buf *b, struct err *err)
 {
     struct slice s = buf_slice(b);
-    int code = file_write_at(r->file, r->bytes, &s, 1, err);
+    int rc = file_write_at(r->file, r->bytes, &s, 1, err);
     r->bytes += s.len;
     buf_clear(b);
-    return code;
+    return rc;
 }
 
 int revisit_runs_add(struct revisit_runs *r,
@@ -78,18 +78,18 @@ int revisit_runs_add(struct revisit_runs *r,
 {
     PRE(count > 0);
     struct buf b = BUF_INIT;
-    int code = r->file ? 0 : open_file(r, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = r->file ? 0 : open_file(r, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         revisit_runs_encode(&list[i], &b);
         if (b.len >= WRITE_BYTES)
-            code = write_out(r, &b, err);
+            rc = write_out(r, &b, err);
     }
-    if (code == 0)
-        code = write_out(r, &b, err);
+    if (rc == 0)
+        rc = write_out(r, &b, err);
     buf_close(&b);
-    if (code) {
+    if (rc) {
         err_wrap(err, "keep revisits aside");
-        return code;
+        return rc;
     }
     r->ends = mem_realloc(r->ends, (r->count + 1) * sizeof(*r->ends));
     r->ends[r->count++] = r->bytes;
@@ -122,20 +122,20 @@ static int revisit_runs_fill(struct revisit_merge *m,
     PRE(run->used <= run->bytes.len);
     size_t got = 0;
     size_t want;
-    int code;
+    int rc;
     if (run->bytes.len - run->used >= count)
         return 0;
     buf_consume(&run->bytes, run->used);
     run->used = 0;
     want = (size_t)MIN_OF((uint64_t)MAX_OF(READ_BYTES, count),
                           run->end - run->offset);
-    code = file_read_at(m->runs->file, run->offset,
-                        buf_reserve(&run->bytes, want), want, &got, err);
+    rc = file_read_at(m->runs->file, run->offset,
+                      buf_reserve(&run->bytes, want), want, &got, err);
     run->bytes.len += got;
     run->offset += got;
-    if (code == 0 && run->bytes.len < count)
-        code = err_set(err, ERR_CORRUPT, "revisits kept aside are cut");
-    return code;
+    if (rc == 0 && run->bytes.len < count)
+        rc = err_set(err, ERR_CORRUPT, "revisits kept aside are cut");
+    return rc;
 }
 
 static int revisit_runs_advance(struct revisit_merge *m,
@@ -144,17 +144,17 @@ static int revisit_runs_advance(struct revisit_merge *m,
 {
     struct cursor c;
     size_t n;
-    int code;
+    int rc;
     run->ended = run->offset == run->end && run->used == run->bytes.len;
     if (run->ended)
         return 0;
-    code = revisit_runs_fill(m, run, 4, err);
-    if (code)
-        return code;
+    rc = revisit_runs_fill(m, run, 4, err);
+    if (rc)
+        return rc;
     n = get_le32(run->bytes.data + run->used);
-    code = revisit_runs_fill(m, run, 4 + n, err);
-    if (code)
-        return code;
+    rc = revisit_runs_fill(m, run, 4 + n, err);
+    if (rc)
+        return rc;
     c = cursor_make(slice_make(run->bytes.data + run->used + 4, n));
     run->used += 4 + n;
     run->first.time_us = cursor_zigzag(&c);
@@ -173,20 +173,20 @@ int revisit_merge_open(const struct revisit_runs *r,
                        struct err *err)
 {
     struct revisit_merge *m = mem_zalloc(1, sizeof(*m));
-    int code = 0;
+    int rc = 0;
     m->runs = r;
     m->at = mem_zalloc(r->count + 1, sizeof(*m->at));
-    for (size_t i = 0; i < r->count && code == 0; i++) {
+    for (size_t i = 0; i < r->count && rc == 0; i++) {
         m->at[i].offset = i ? r->ends[i - 1] : 0;
         m->at[i].end = r->ends[i];
-        code = revisit_runs_advance(m, &m->at[i], err);
+        rc = revisit_runs_advance(m, &m->at[i], err);
     }
     *out = m;
-    if (code) {
+    if (rc) {
         revisit_merge_close(m);
         *out = NULL;
     }
-    return code;
+    return rc;
 }
 
 void revisit_merge_close(struct revisit_merge *m)
@@ -204,16 +204,16 @@ int revisit_merge_next(struct revisit_merge *m,
                        struct err *err)
 {
     struct aside *least = NULL;
-    int code = m->last ? revisit_runs_advance(m, m->last, err) : 0;
+    int rc = m->last ? revisit_runs_advance(m, m->last, err) : 0;
     *v = NULL;
-    for (size_t i = 0; i < m->runs->count && code == 0; i++) {
+    for (size_t i = 0; i < m->runs->count && rc == 0; i++) {
         struct aside *run = &m->at[i];
         if (!run->ended &&
             (!least || revisit_cmp(&run->first, &least->first) < 0))
             least = run;
     }
     m->last = least;
-    if (code == 0 && least)
+    if (rc == 0 && least)
         *v = &least->first;
-    return code;
+    return rc;
 }

@@ -47,15 +47,15 @@ void revisits_free(struct revisits *r)
 static int set_aside(struct revisits *r, struct err *err)
 {
     PRE(r->count <= r->cap);
-    int code;
+    int rc;
     if (r->count == 0)
         return 0;
     qsort(r->list, r->count, sizeof(*r->list), revisit_cmp);
-    code = revisit_runs_add(&r->runs, r->list, r->count, err);
+    rc = revisit_runs_add(&r->runs, r->list, r->count, err);
     arena_reset(&r->arena);
     r->count = 0;
     r->bytes = 0;
-    return code;
+    return rc;
 }
 
 static void revisits_put(struct revisits *r, const struct revisit *v)
@@ -77,13 +77,13 @@ static void revisits_put(struct revisits *r, const struct revisit *v)
 
 int revisits_add(struct revisits *r, const struct revisit *v, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     mutex_lock(&r->lock);
     revisits_put(r, v);
     if (r->bytes >= r->run->opts.revisit_bytes_max)
-        code = set_aside(r, err);
+        rc = set_aside(r, err);
     mutex_unlock(&r->lock);
-    return code;
+    return rc;
 }
 
 /* --- finding the original ------------------------------------------------ */
@@ -183,25 +183,25 @@ static int find_original(struct revisits *r,
     struct quarry_row *digests = NULL;
     int64_t range[2];
     int64_t at;
-    int code;
+    int rc;
     *page = NULL;
     revisits_bounds(v, &range[0], &range[1]);
     if (range[0] >= range[1])
         return 0;
-    code = read_cells(r, v, "contents:", true, range, &pages, err);
-    if (code || !pages)
-        return code;
-    code = read_cells(r, v, "meta:digest", false, range, &digests, err);
-    if (code == 0) {
+    rc = read_cells(r, v, "contents:", true, range, &pages, err);
+    if (rc || !pages)
+        return rc;
+    rc = read_cells(r, v, "meta:digest", false, range, &digests, err);
+    if (rc == 0) {
         at = revisits_choose(v, range, pages, digests);
         range[0] = at;
         range[1] = at + 1;
         if (at != INT64_MIN)
-            code = read_cells(r, v, "contents:", false, range, page, err);
+            rc = read_cells(r, v, "contents:", false, range, page, err);
     }
     quarry_row_free(pages);
     quarry_row_free(digests);
-    return code;
+    return rc;
 }
 
 /* --- filling ------------------------------------------------------------- */
@@ -213,33 +213,33 @@ static int fill_one(struct revisits *r,
 {
     struct quarry_row *page;
     struct quarry_mutation *m;
-    int code = find_original(r, v, &page, err);
-    if (code == 0 && !page && batch->count) {
-        code = run_batch_flush(batch, err);
-        if (code == 0)
-            code = find_original(r, v, &page, err);
+    int rc = find_original(r, v, &page, err);
+    if (rc == 0 && !page && batch->count) {
+        rc = run_batch_flush(batch, err);
+        if (rc == 0)
+            rc = find_original(r, v, &page, err);
     }
-    if (code || !page)
-        return code;
-    code = run_batch_row(batch, v->row, &m, err);
-    if (code == 0) {
+    if (rc || !page)
+        return rc;
+    rc = run_batch_row(batch, v->row, &m, err);
+    if (rc == 0) {
         run_batch_set(batch, m, "contents", SLICE_EMPTY, v->time_us,
                       page->cells[page->cell_count - 1].value);
         r->run->report->revisit_filled++;
     }
     quarry_row_free(page);
-    return code;
+    return rc;
 }
 
 static int
 fill_list(struct revisits *r, struct run_batch *batch, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (r->count > 1)
         qsort(r->list, r->count, sizeof(*r->list), revisit_cmp);
-    for (size_t i = 0; i < r->count && code == 0; i++)
-        code = fill_one(r, &r->list[i], batch, err);
-    return code;
+    for (size_t i = 0; i < r->count && rc == 0; i++)
+        rc = fill_one(r, &r->list[i], batch, err);
+    return rc;
 }
 
 static int
@@ -247,28 +247,27 @@ fill_runs(struct revisits *r, struct run_batch *batch, struct err *err)
 {
     struct revisit_merge *m = NULL;
     const struct revisit *v = NULL;
-    int code = set_aside(r, err);
-    if (code == 0)
-        code = revisit_merge_open(&r->runs, &m, err);
-    while (code == 0) {
-        code = revisit_merge_next(m, &v, err);
-        if (code || !v)
+    int rc = set_aside(r, err);
+    if (rc == 0)
+        rc = revisit_merge_open(&r->runs, &m, err);
+    while (rc == 0) {
+        rc = revisit_merge_next(m, &v, err);
+        if (rc || !v)
             break;
-        code = fill_one(r, v, batch, err);
+        rc = fill_one(r, v, batch, err);
     }
     revisit_merge_close(m);
-    return code;
+    return rc;
 }
 
 int revisits_fill(struct revisits *r, struct err *err)
 {
     struct run_batch batch;
-    int code;
+    int rc;
     run_batch_init(&batch, r->run);
-    code =
-        r->runs.count ? fill_runs(r, &batch, err) : fill_list(r, &batch, err);
-    if (code == 0)
-        code = run_batch_flush(&batch, err);
+    rc = r->runs.count ? fill_runs(r, &batch, err) : fill_list(r, &batch, err);
+    if (rc == 0)
+        rc = run_batch_flush(&batch, err);
     run_batch_close(&batch);
-    return code;
+    return rc;
 }

@@ -61,17 +61,17 @@ int import_rows(const struct ingest_job *job,
     const struct run_shape shape = {&data, 1, &group, 1, .text = true};
     struct ingest_options defaults;
     struct run run;
-    int code;
+    int rc;
     ingest_options_init(&defaults);
     data.name = family      ? family
                 : job->opts ? job->opts->family
                             : defaults.family;
-    code = run_open(&run, job, &shape, report, err);
-    if (code == 0) {
+    rc = run_open(&run, job, &shape, report, err);
+    if (rc == 0) {
         run.read_file = read_file;
-        code = run_files(&run, err);
+        rc = run_files(&run, err);
     }
-    return run_close(&run, check_most(report, code, err), err);
+    return run_close(&run, check_most(report, rc, err), err);
 }
 
 static int each_line(struct run *run,
@@ -87,18 +87,18 @@ static int each_line(struct run *run,
         struct slice line;
         uint64_t offset;
         bool found;
-        int code = run_lines_next(lines, &line, &offset, &found, err);
-        if (code == 0 && found)
-            code = fn(ctx, line, offset, batch, err);
-        if (code)
-            return code;
+        int rc = run_lines_next(lines, &line, &offset, &found, err);
+        if (rc == 0 && found)
+            rc = fn(ctx, line, offset, batch, err);
+        if (rc)
+            return rc;
         if (!found || ++n % COUNT_EVERY == 0) {
             batch->counts.bytes_read += run_lines_bytes_in(lines) - told;
             told = run_lines_bytes_in(lines);
-            code = run_count(run, &batch->counts, err);
+            rc = run_count(run, &batch->counts, err);
         }
-        if (code || !found)
-            return code;
+        if (rc || !found)
+            return rc;
     }
 }
 
@@ -111,20 +111,20 @@ int import_lines(struct run *run,
     struct run_batch batch;
     struct run_lines *lines;
     struct slice head;
-    int code = run_lines_open(run, index, &lines, err);
-    if (code)
-        return code;
+    int rc = run_lines_open(run, index, &lines, err);
+    if (rc)
+        return rc;
     run_batch_init(&batch, run);
-    code = run_lines_head(lines, &head, err);
-    if (code == 0)
-        code = text_check(head, err);
-    if (code == 0)
-        code = each_line(run, lines, &batch, fn, ctx, err);
-    if (code == 0 || code == ERR_CANCELLED || code == ERR_CORRUPT) {
-        int flushed = run_batch_flush(&batch, code ? NULL : err);
-        code = code ? code : flushed;
+    rc = run_lines_head(lines, &head, err);
+    if (rc == 0)
+        rc = text_check(head, err);
+    if (rc == 0)
+        rc = each_line(run, lines, &batch, fn, ctx, err);
+    if (rc == 0 || rc == ERR_CANCELLED || rc == ERR_CORRUPT) {
+        int flushed = run_batch_flush(&batch, rc ? NULL : err);
+        rc = rc ? rc : flushed;
     }
     run_batch_close(&batch);
     run_lines_close(lines);
-    return code;
+    return rc;
 }

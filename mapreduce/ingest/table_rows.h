@@ -3,7 +3,7 @@
 #ifndef MAPREDUCE_INGEST_TABLE_ROWS_H
 #define MAPREDUCE_INGEST_TABLE_ROWS_H
 
-#include "mapreduce/ingest/run.h"
+#include "mapreduce/ingest/ingest_run.h"
 
 /* Longest name of a column. */
 #define COLUMN_BYTES_MAX ((size_t)4096)

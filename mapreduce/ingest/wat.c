@@ -76,7 +76,7 @@ static int put_envelope(struct pages *p,
         .us = INT64_MIN,
         .id = text_of(head, "WARC-Record-ID"),
     };
-    int code;
+    int rc;
     if (!http_slice_is(text_of(head, "WARC-Type"), "response") ||
         !page.uri.len) {
         p->batch.counts.skipped++;
@@ -86,9 +86,9 @@ static int put_envelope(struct pages *p,
         page.us = INT64_MIN;
     if (!pages__join(p, rec, &page))
         return 0;
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (rc)
+        return rc;
     pages__set(p, "http", "url", page.uri);
     pages__set(p, "http", "status",
                text_of(wat_field(http, "Response-Message"), "Status"));
@@ -110,12 +110,12 @@ int pages__put_wat(struct pages *p,
     json_error_t where;
     json_t *root = json_loadb(rec->block.data ? rec->block.data : "",
                               rec->block.len, 0, &where);
-    int code;
+    int rc;
     if (!root) {
         pages__damage(p, rec, true, "WAT: bad JSON, record skipped");
         return 0;
     }
-    code = put_envelope(p, rec, wat_field(root, "Envelope"), err);
+    rc = put_envelope(p, rec, wat_field(root, "Envelope"), err);
     json_decref(root);
-    return code;
+    return rc;
 }

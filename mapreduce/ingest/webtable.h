@@ -6,7 +6,7 @@
 #ifndef MAPREDUCE_INGEST_WEBTABLE_H
 #define MAPREDUCE_INGEST_WEBTABLE_H
 
-#include "mapreduce/ingest/run.h"
+#include "mapreduce/ingest/ingest_run.h"
 
 struct pages;
 struct revisits;

@@ -66,9 +66,9 @@ static int glob_look(const struct job_files *files,
                      struct err *err)
 {
     struct err why = ERR_INIT;
-    int code = files_stat(files, path, info, &why);
-    *there = code == 0;
-    return code == ERR_DENIED ? err_copy(err, &why) : 0;
+    int rc = files_stat(files, path, info, &why);
+    *there = rc == 0;
+    return rc == ERR_DENIED ? err_copy(err, &why) : 0;
 }
 
 /* Names in @dir that match @pattern, joined to it. */
@@ -83,18 +83,18 @@ static int expand_one(const struct job_files *files,
     struct buf path = BUF_INIT;
     struct files_info info;
     bool there;
-    int code = glob_look(files, *dir ? dir : ".", &there, &info, err);
-    if (code || !there || !info.is_directory)
-        return code;
-    code = files_list(files, *dir ? dir : ".", &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++)
+    int rc = glob_look(files, *dir ? dir : ".", &there, &info, err);
+    if (rc || !there || !info.is_directory)
+        return rc;
+    rc = files_list(files, *dir ? dir : ".", &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
         if (name_matches(pattern, names[i])) {
             glob_join(&path, dir, names[i]);
             paths_add(out, buf_cstr(&path));
         }
     files_names_free(names, count);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* Replace each path of @have by the paths its next component @part expands to.
@@ -106,10 +106,10 @@ static int glob_expand(const struct job_files *files,
 {
     struct paths next = {NULL, 0, 0};
     struct buf path = BUF_INIT;
-    int code = 0;
-    for (size_t i = 0; i < have->count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < have->count && rc == 0; i++) {
         if (has_magic(part)) {
-            code = expand_one(files, have->at[i], part, &next, err);
+            rc = expand_one(files, have->at[i], part, &next, err);
         } else {
             glob_join(&path, have->at[i], part);
             paths_add(&next, buf_cstr(&path));
@@ -118,7 +118,7 @@ static int glob_expand(const struct job_files *files,
     buf_close(&path);
     paths_free(have);
     *have = next;
-    return code;
+    return rc;
 }
 
 /* Keep files, replace directories by the files in them, drop the rest. */
@@ -129,25 +129,25 @@ glob_resolve(const struct job_files *files, struct paths *have, struct err *err)
     struct paths inside = {NULL, 0, 0};
     struct files_info info;
     bool there;
-    int code = 0;
-    for (size_t i = 0; i < have->count && code == 0; i++) {
-        code = glob_look(files, have->at[i], &there, &info, err);
-        if (code || !there)
+    int rc = 0;
+    for (size_t i = 0; i < have->count && rc == 0; i++) {
+        rc = glob_look(files, have->at[i], &there, &info, err);
+        if (rc || !there)
             continue;
         if (!info.is_directory)
             paths_add(&found, have->at[i]);
         else
-            code = expand_one(files, have->at[i], "*", &inside, err);
+            rc = expand_one(files, have->at[i], "*", &inside, err);
     }
-    for (size_t i = 0; i < inside.count && code == 0; i++) {
-        code = glob_look(files, inside.at[i], &there, &info, err);
-        if (code == 0 && there && !info.is_directory)
+    for (size_t i = 0; i < inside.count && rc == 0; i++) {
+        rc = glob_look(files, inside.at[i], &there, &info, err);
+        if (rc == 0 && there && !info.is_directory)
             paths_add(&found, inside.at[i]);
     }
     paths_free(&inside);
     paths_free(have);
     *have = found;
-    return code;
+    return rc;
 }
 
 static int glob_compare(const void *a, const void *b)
@@ -164,24 +164,24 @@ int glob_files(const struct job_files *files,
     struct paths have = {NULL, 0, 0};
     char *copy = mem_strdup(pattern);
     char *rest = copy;
-    int code = 0;
+    int rc = 0;
     paths_add(&have, pattern[0] == '/' ? "/" : "");
-    while (code == 0 && rest) {
+    while (rc == 0 && rest) {
         char *part = rest;
         rest = strchr(rest, '/');
         if (rest)
             *rest++ = '\0';
         if (*part != '\0')
-            code = glob_expand(files, &have, part, err);
+            rc = glob_expand(files, &have, part, err);
     }
-    if (code == 0)
-        code = glob_resolve(files, &have, err);
+    if (rc == 0)
+        rc = glob_resolve(files, &have, err);
     mem_free(copy);
-    if (code)
+    if (rc)
         paths_free(&have);
     if (have.count > 1)
         qsort(have.at, have.count, sizeof(char *), glob_compare);
     *paths = have.at;
     *count = have.count;
-    return code;
+    return rc;
 }

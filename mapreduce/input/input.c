@@ -57,13 +57,13 @@ static int plan_files(const struct input_format *format,
     const char *pattern = ctx->specs[input].path;
     char **paths = NULL;
     size_t count = 0;
-    int code = glob_files(&ctx->files, pattern, &paths, &count, err);
-    if (code == 0 && count == 0)
-        code = refuse_path(pattern, err);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = format->plan(ctx, input, paths[i], splits, err);
+    int rc = glob_files(&ctx->files, pattern, &paths, &count, err);
+    if (rc == 0 && count == 0)
+        rc = refuse_path(pattern, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = format->plan(ctx, input, paths[i], splits, err);
     files_names_free(paths, count);
-    return code;
+    return rc;
 }
 
 int input_plan(const struct input_context *ctx,

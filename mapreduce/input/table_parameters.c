@@ -130,20 +130,20 @@ static int read_program(struct mr_spec *s,
     struct file *f;
     uint64_t size = 0;
     size_t got = 0;
-    int code = file_open(w, path, FILE_READ, &f, e);
-    if (code)
-        return code;
-    code = file_size(f, &size, e);
-    if (code == 0 && size > PROGRAM_BYTES_MAX)
-        code = err_set(e, ERR_TOOBIG, "%s: too long for a program", path);
-    if (code == 0) {
+    int rc = file_open(w, path, FILE_READ, &f, e);
+    if (rc)
+        return rc;
+    rc = file_size(f, &size, e);
+    if (rc == 0 && size > PROGRAM_BYTES_MAX)
+        rc = err_set(e, ERR_TOOBIG, "%s: too long for a program", path);
+    if (rc == 0) {
         s->program = mem_alloc(size + 1);
-        code = file_read_at(f, 0, s->program, size, &got, e);
+        rc = file_read_at(f, 0, s->program, size, &got, e);
         s->program[got] = '\0';
         s->program_len = got;
     }
     file_close(f);
-    return code;
+    return rc;
 }
 
 /* Parse one option, and free @v; false if it is unknown or malformed. */

@@ -145,9 +145,9 @@ static int take_report(struct phase *p,
 {
     struct job_run *r = p->run;
     struct task_entry *e = &stage->tasks.tasks[task];
-    int code = e->counted ? 0 : accept_damage(r, &report->damage, err);
-    if (code)
-        return code;
+    int rc = e->counted ? 0 : accept_damage(r, &report->damage, err);
+    if (rc)
+        return rc;
     if (!e->counted)
         counters_merge(&r->counters, &report->counters);
     e->counted = true;
@@ -174,21 +174,21 @@ static int attempt_end_accept(struct phase *p,
     struct buf text = BUF_INIT;
     bool writes = kind == TASK_REDUCE || kind == TASK_WHOLE ||
                   (kind == TASK_MAP && !r->host->traits.has_reduce);
-    int code = take_report(p, at->stage, at->task, at->attempt, report, err);
+    int rc = take_report(p, at->stage, at->task, at->attempt, report, err);
     task_spec_prefix(&s, &text);
-    if (code == 0 && writes)
-        code = commit_task(&r->setup.files, r->setup.staging,
-                           r->setup.output_count, buf_cstr(&text), at->task,
-                           buf_slice(&report->sides), err);
+    if (rc == 0 && writes)
+        rc = commit_task(&r->setup.files, r->setup.staging,
+                         r->setup.output_count, buf_cstr(&text), at->task,
+                         buf_slice(&report->sides), err);
     buf_clear(&text);
     buf_put_varint(&text, (uint64_t)kind);
     buf_put_varint(&text, at->task);
     buf_put_varint(&text, at->attempt);
     task_report_encode(report, &text);
-    if (code == 0 && kind != TASK_SAMPLE)
+    if (rc == 0 && kind != TASK_SAMPLE)
         journal_add(&r->journal, JOURNAL_END, buf_slice(&text));
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 /* The worker where the attempt's files are now; false: it left some, and they
@@ -211,14 +211,14 @@ restore_task(struct phase *p, const struct replay_end *e, struct err *err)
 {
     struct task_report report;
     uint32_t worker;
-    int code = task_report_decode(&report, e->report, err);
-    if (code == 0 && find_left(p, &report, &worker)) {
-        code = take_report(p, p->stage, e->task, e->attempt, &report, err);
+    int rc = task_report_decode(&report, e->report, err);
+    if (rc == 0 && find_left(p, &report, &worker)) {
+        rc = take_report(p, p->stage, e->task, e->attempt, &report, err);
         task_table_restore(&p->stage->tasks, e->task, e->attempt, worker);
         p->run->tasks_restored++;
     }
     task_report_close(&report);
-    return code;
+    return rc;
 }
 
 int phase_restore(struct phase *p, struct err *err)
@@ -233,19 +233,19 @@ int phase_restore(struct phase *p, struct err *err)
     const struct replay *log = p->run->replay;
     struct task_table *t = &p->stage->tasks;
     bool *seen = mem_zalloc((size_t)t->count + 1, sizeof(*seen));
-    int code = 0;
+    int rc = 0;
     for (uint32_t i = 0; i < t->count; i++)
         t->tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_PER_RUN;
     /* Of a map that ran again the last end counts. */
-    for (size_t i = log->end_count; i-- > 0 && code == 0;) {
+    for (size_t i = log->end_count; i-- > 0 && rc == 0;) {
         const struct replay_end *e = &log->ends[i];
         if (e->kind != p->stage->kind || e->task >= t->count || seen[e->task])
             continue;
         seen[e->task] = true;
-        code = restore_task(p, e, err);
+        rc = restore_task(p, e, err);
     }
     mem_free(seen);
-    return code;
+    return rc;
 }
 
 static int give_up(const struct attempt_event *e,
@@ -253,17 +253,17 @@ static int give_up(const struct attempt_event *e,
                    bool killed,
                    struct err *err)
 {
-    int code = ERR_ABORTED;
+    int rc = ERR_ABORTED;
     if (killed)
-        code = ERR_DEADLINE;
+        rc = ERR_DEADLINE;
     else if (e->reported)
-        code = e->report.code;
-    err_set(err, code, "%s", text);
+        rc = e->report.code;
+    err_set(err, rc, "%s", text);
     if (e->reported && e->report.err.hint[0])
         err_hint(err, "%s", e->report.err.hint);
     if (e->reported && !killed)
         err_set_detail(err, e->report.err.detail, "");
-    return code;
+    return rc;
 }
 
 /* Record the failure; the verdict says whether the job continues or fails. */
@@ -276,7 +276,7 @@ static int note_failure(struct phase *p,
                         struct err *err)
 {
     struct buf text = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     p->run->progress.attempts_failed++;
     describe_failure(p, at, e, silent,
                      o->at_record || (!e->reported && !o->lost), &text);
@@ -287,9 +287,9 @@ static int note_failure(struct phase *p,
         job_note(p->run, "%s", buf_cstr(&text));
     }
     if (verdict == TASK_GIVE_UP)
-        code = give_up(e, buf_cstr(&text), silent, err);
+        rc = give_up(e, buf_cstr(&text), silent, err);
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 /* A worker is gone, with the spills that maps left there. */
@@ -368,7 +368,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
     enum task_verdict verdict;
     bool silent;
     bool backup;
-    int code = 0;
+    int rc = 0;
     PRE(a != NULL);
     silent = a->silent;
     backup = a->backup;
@@ -382,12 +382,12 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;
         count_place(p, at);
-        code = attempt_end_accept(p, at, &e->report, err);
+        rc = attempt_end_accept(p, at, &e->report, err);
     } else if (verdict != TASK_LATE) {
-        code = note_failure(p, at, e, &o, silent, verdict, err);
+        rc = note_failure(p, at, e, &o, silent, verdict, err);
     }
     at->stage = NULL;
-    return code;
+    return rc;
 }
 
 int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)

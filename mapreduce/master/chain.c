@@ -20,7 +20,7 @@ int mr_scratch_make(const struct mr_options *opts,
     const struct job_files files = {world, opts->fs, opts->keyring};
     struct buf b = BUF_INIT;
     uint64_t name[2];
-    int code;
+    int rc;
     if (opts->history_dir)
         buf_printf(&b, "%s" MR_SCRATCH_PREFIX, opts->history_dir);
     else
@@ -29,14 +29,13 @@ int mr_scratch_make(const struct mr_options *opts,
     buf_printf(&b, "%016llx%016llx", (unsigned long long)name[0],
                (unsigned long long)name[1]);
     *dir = buf_take(&b);
-    code = opts->history_dir || opts->fs
-               ? dirs_make(&files, *dir, err)
-               : world_mkdir_private(world, *dir, err);
-    if (code) {
+    rc = opts->history_dir || opts->fs ? dirs_make(&files, *dir, err)
+                                       : world_mkdir_private(world, *dir, err);
+    if (rc) {
         mem_free(*dir);
         *dir = NULL;
     }
-    return code;
+    return rc;
 }
 
 int mr_scratch_remove(const struct mr_options *opts,
@@ -54,13 +53,13 @@ int mr_check_outputs(const struct mr_options *opts,
                      struct err *err)
 {
     const struct job_files files = {world, opts->fs, opts->keyring};
-    int code = 0;
-    for (size_t i = 0; i < opts->output_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < opts->output_count && rc == 0; i++) {
         struct mr_spec s;
-        code = mr_spec_parse(&s, opts->outputs[i], true, world, err);
-        if (code == 0)
-            code = commit_check(&files, &s, opts->overwrite, err);
+        rc = mr_spec_parse(&s, opts->outputs[i], true, world, err);
+        if (rc == 0)
+            rc = commit_check(&files, &s, opts->overwrite, err);
         mr_spec_close(&s);
     }
-    return code;
+    return rc;
 }

@@ -28,10 +28,10 @@ publish_with_keys(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
     const struct mr_spec *s = &r->setup.outputs[i];
     struct keyring *keys =
         s->kind == MR_SPEC_TABLE ? job_loans_view(r, (unsigned)i) : NULL;
-    int code = commit_output(&r->setup.files, s, r->setup.staging[i],
-                             r->opts->overwrite, keys, r->store, rows, err);
+    int rc = commit_output(&r->setup.files, s, r->setup.staging[i],
+                           r->opts->overwrite, keys, r->store, rows, err);
     keyring_unref(keys);
-    return code;
+    return rc;
 }
 
 static int
@@ -39,17 +39,17 @@ finish_publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
 {
     const struct mr_spec *s = &r->setup.outputs[i];
     struct err why = ERR_INIT;
-    int code = 0;
+    int rc = 0;
     if (!is_published(r, i))
-        code = publish_with_keys(r, i, rows, err);
-    if (code && is_published(r, i))
-        code = 0; /* By another master that still believed it had the job. */
-    if (code)
+        rc = publish_with_keys(r, i, rows, err);
+    if (rc && is_published(r, i))
+        rc = 0; /* By another master that still believed it had the job. */
+    if (rc)
         err_wrap(err, "commit output %s", s->path);
     else if (s->kind != MR_SPEC_TABLE &&
              commit_forget_old(&r->setup.files, s->path, &why))
         job_note(r, "left behind: %s", why.text);
-    return code;
+    return rc;
 }
 
 /* Tables first: applying changes again changes nothing, so that a job that is
@@ -59,25 +59,25 @@ int job_commit(struct job_run *r, struct err *err)
 {
     PRE(!r->given_up);
     uint64_t rows = 0;
-    int code = 0;
+    int rc = 0;
     job_set_phase(r, MR_PHASE_COMMIT, (unsigned)r->setup.output_count);
     if (r->opts->check)
-        code = r->opts->check(r->opts->check_ctx, err);
-    if (code == 0)
-        code = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
-    for (unsigned tables = 2; tables-- > 0 && code == 0;)
-        for (size_t i = 0; i < r->setup.output_count && code == 0; i++) {
+        rc = r->opts->check(r->opts->check_ctx, err);
+    if (rc == 0)
+        rc = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
+    for (unsigned tables = 2; tables-- > 0 && rc == 0;)
+        for (size_t i = 0; i < r->setup.output_count && rc == 0; i++) {
             bool is_table = r->setup.outputs[i].kind == MR_SPEC_TABLE;
             if (is_table != (tables == 1))
                 continue;
-            code = finish_publish(r, i, &rows, err);
+            rc = finish_publish(r, i, &rows, err);
             r->progress.tasks_done++;
             job_report(r, true);
         }
-    POST(code != 0 || r->progress.tasks_done == r->setup.output_count);
+    POST(rc != 0 || r->progress.tasks_done == r->setup.output_count);
     if (rows > 0)
         *counters_get(&r->counters, "output.rows") += (int64_t)rows;
-    return code;
+    return rc;
 }
 
 static void free_setup(struct job_setup *s)

@@ -191,7 +191,7 @@ int job_summary_decode(struct slice bytes,
 {
     json_error_t at;
     json_t *j = json_loadb(bytes.data, bytes.len, 0, &at);
-    int code = 0;
+    int rc = 0;
     *s = (struct job_summary){.id = NULL};
     if (!j)
         return err_set(err, ERR_CORRUPT, "job.json line %d: %s", at.line,
@@ -217,9 +217,9 @@ int job_summary_decode(struct slice bytes,
     s->notes = get_texts(j, "notes", &s->note_count);
     get_counters(j, s);
     if (!s->id || !s->name || !get_state(j, &s->state))
-        code = err_set(err, ERR_CORRUPT, "job.json without id, name or state");
+        rc = err_set(err, ERR_CORRUPT, "job.json without id, name or state");
     json_decref(j);
-    return code;
+    return rc;
 }
 
 static void free_texts(char **list, size_t count)
@@ -294,21 +294,21 @@ static int history_load(const struct job_files *files,
 {
     struct buf path = BUF_INIT;
     struct buf bytes = BUF_INIT;
-    int code;
+    int rc;
     *s = (struct job_summary){.id = NULL};
     buf_printf(&path, "%s/%s/job.json", dir, id);
-    code = files_read_all_sealed(files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
-                                 &bytes, err);
-    if (code == 0)
-        code = job_summary_decode(buf_slice(&bytes), s, err);
+    rc = files_read_all_sealed(files, buf_cstr(&path), JOB_JSON_BYTES_MAX,
+                               &bytes, err);
+    if (rc == 0)
+        rc = job_summary_decode(buf_slice(&bytes), s, err);
     buf_close(&path);
     buf_close(&bytes);
     /* A process that is gone runs no job; a cell's master knows about its own.
      */
-    if (code == 0 && !files->fs && s->state == JOB_RUNNING &&
+    if (rc == 0 && !files->fs && s->state == JOB_RUNNING &&
         kill((pid_t)s->pid, 0) != 0 && errno == ESRCH)
         s->state = JOB_LOST;
-    return code;
+    return rc;
 }
 
 /* Ids made on several machines in one second are in no order. */
@@ -330,14 +330,14 @@ int job_history_list(const struct job_files *files,
     char **names = NULL;
     size_t name_count = 0;
     struct files_info info;
-    int code;
+    int rc;
     *jobs = NULL;
     *count = 0;
     if (files_stat(files, history_dir, &info, NULL))
         return 0;
-    code = files_list(files, history_dir, &names, &name_count, err);
-    if (code)
-        return code;
+    rc = files_list(files, history_dir, &names, &name_count, err);
+    if (rc)
+        return rc;
     *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
     for (size_t i = 0; i < name_count; i++) {
         struct job_summary *s = &(*jobs)[*count];
@@ -384,17 +384,17 @@ int job_history_get(const struct job_files *files,
     struct job_summary *jobs = NULL;
     size_t count = 0;
     size_t found = 0;
-    int code = job_history_list(files, history_dir, &jobs, &count, err);
+    int rc = job_history_list(files, history_dir, &jobs, &count, err);
     *job = NULL;
-    if (code == 0)
-        code = history_choose(jobs, count, id, &found, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = history_choose(jobs, count, id, &found, err);
+    if (rc == 0) {
         *job = mem_alloc(sizeof(**job));
         **job = jobs[found];
         jobs[found] = (struct job_summary){.id = NULL};
     }
     job_summaries_free(jobs, count);
-    return code;
+    return rc;
 }
 
 int job_history_kill(const struct job_files *files,
@@ -404,17 +404,17 @@ int job_history_kill(const struct job_files *files,
 {
     struct job_summary *job = NULL;
     struct buf path = BUF_INIT;
-    int code = job_history_get(files, history_dir, id, &job, err);
-    if (code)
-        return code;
+    int rc = job_history_get(files, history_dir, id, &job, err);
+    if (rc)
+        return rc;
     if (job->state != JOB_RUNNING) {
-        code = err_set(err, ERR_INVALID, "job %s does not run: it %s", job->id,
-                       job_state_name(job->state));
+        rc = err_set(err, ERR_INVALID, "job %s does not run: it %s", job->id,
+                     job_state_name(job->state));
     } else {
         buf_printf(&path, "%s/%s/kill", history_dir, job->id);
-        code = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
+        rc = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
     }
     buf_close(&path);
     job_summaries_free(job, 1);
-    return code;
+    return rc;
 }

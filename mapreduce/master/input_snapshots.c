@@ -34,28 +34,28 @@ static void name_of(const struct job_run *r, size_t input, struct buf *out)
 int input_snapshots_make(struct job_run *r, struct err *err)
 {
     struct buf name = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     r->snapshots = mem_zalloc(r->opts->input_count + 1, sizeof(char *));
-    for (size_t i = 0; i < r->opts->input_count && code == 0; i++) {
+    for (size_t i = 0; i < r->opts->input_count && rc == 0; i++) {
         const char *table = r->setup.inputs[i].path;
         struct err why = ERR_INIT;
         if (!is_wanted(r, i))
             continue;
         name_of(r, i, &name);
-        code = quarry_table_clone(r->store, table, buf_cstr(&name), &why);
-        if (code == 0 || code == ERR_EXISTS)
+        rc = quarry_table_clone(r->store, table, buf_cstr(&name), &why);
+        if (rc == 0 || rc == ERR_EXISTS)
             r->snapshots[i] = mem_strdup(buf_cstr(&name));
-        else if (code == ERR_DENIED)
+        else if (rc == ERR_DENIED)
             job_note(r, "table %s is read as it changes: %s", table, why.text);
         else
             err_copy(err, &why);
-        if (code == ERR_EXISTS || code == ERR_DENIED)
-            code = 0;
-        else if (code)
+        if (rc == ERR_EXISTS || rc == ERR_DENIED)
+            rc = 0;
+        else if (rc)
             err_wrap(err, "input table %s", table);
     }
     buf_close(&name);
-    return code;
+    return rc;
 }
 
 void input_snapshots_drop(struct job_run *r)
@@ -63,12 +63,12 @@ void input_snapshots_drop(struct job_run *r)
     struct buf name = BUF_INIT;
     for (size_t i = 0; i < r->opts->input_count && r->store; i++) {
         struct err err = ERR_INIT;
-        int code = 0;
+        int rc = 0;
         if (is_wanted(r, i)) {
             name_of(r, i, &name);
-            code = quarry_table_drop(r->store, buf_cstr(&name), &err);
+            rc = quarry_table_drop(r->store, buf_cstr(&name), &err);
         }
-        if (code && code != ERR_NOTFOUND)
+        if (rc && rc != ERR_NOTFOUND)
             job_note(r, "left behind: table %s: %s", buf_cstr(&name), err.text);
     }
     buf_close(&name);

@@ -41,11 +41,11 @@ static int take_loan(struct job_run *r, unsigned index, struct err *err)
 
 int job_loans_take(struct job_run *r, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     r->loans = mem_zalloc(r->setup.output_count + 1, sizeof(*r->loans));
-    for (unsigned i = 0; i < r->setup.output_count && code == 0; i++)
-        code = take_loan(r, i, err);
-    return code;
+    for (unsigned i = 0; i < r->setup.output_count && rc == 0; i++)
+        rc = take_loan(r, i, err);
+    return rc;
 }
 
 void job_loans_close(struct job_run *r)

@@ -99,9 +99,9 @@ int job_check_cancel(struct job_run *r, struct err *err)
 {
     struct buf path = BUF_INIT;
     struct files_info info;
-    int code;
-    if (r->opts->check && (code = r->opts->check(r->opts->check_ctx, err)))
-        return code;
+    int rc;
+    if (r->opts->check && (rc = r->opts->check(r->opts->check_ctx, err)))
+        return rc;
     if (r->opts->cancel && atomic_load(r->opts->cancel))
         return err_set(err, ERR_CANCELLED, "job %s was %s", r->setup.job_id,
                        r->opts->told ? "killed" : "interrupted");
@@ -109,9 +109,9 @@ int job_check_cancel(struct job_run *r, struct err *err)
     if (r->dir_is_temporary || r->setup.files.fs)
         return 0;
     buf_printf(&path, "%s/kill", r->job_dir);
-    code = files_stat(&r->setup.files, buf_cstr(&path), &info, NULL);
+    rc = files_stat(&r->setup.files, buf_cstr(&path), &info, NULL);
     buf_close(&path);
-    if (code == 0)
+    if (rc == 0)
         return err_set(err, ERR_CANCELLED, "job %s was killed",
                        r->setup.job_id);
     return 0;

@@ -139,22 +139,22 @@ int64_t mr_report_counter(const struct mr_report *r, const char *name)
 
 static int job_run_all(struct job_run *r, struct err *err)
 {
-    int code = job_prepare(r, err);
-    if (code)
-        return code;
+    int rc = job_prepare(r, err);
+    if (rc)
+        return rc;
     summary_start(r);
-    code = job_plan(r, err);
+    rc = job_plan(r, err);
     job_history_save(r);
-    if (code == 0) {
-        code = job_phases(r, err);
-        if (code && code != ERR_CANCELLED)
+    if (rc == 0) {
+        rc = job_phases(r, err);
+        if (rc && rc != ERR_CANCELLED)
             err_wrap(err, "job %s", r->summary.name);
     }
-    if (code == 0)
-        code = job_check_cancel(r, err);
-    if (code == 0)
-        code = job_commit(r, err);
-    return code;
+    if (rc == 0)
+        rc = job_check_cancel(r, err);
+    if (rc == 0)
+        rc = job_commit(r, err);
+    return rc;
 }
 
 static void summary_free(struct job_summary *s)
@@ -181,7 +181,7 @@ static int run_options(struct mr_options *o,
                        struct err *err)
 {
     struct job_run *r = mem_zalloc(1, sizeof(*r));
-    int code;
+    int rc;
     if (!o->world)
         o->world = r->own_world = world_real_new();
     fill_defaults(o);
@@ -193,13 +193,13 @@ static int run_options(struct mr_options *o,
     r->skips_max = o->skips_max;
     r->started_ns = r->saved_ns = world_mono_ns(o->world);
     counters_init(&r->counters);
-    code = job_run_all(r, err);
-    look_for_others(r, &code, err);
+    rc = job_run_all(r, err);
+    look_for_others(r, &rc, err);
     if (r->tasks_restored > 0)
         job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
     if (r->summary.id && !r->given_up) {
-        summary_end(r, code, err);
-        look_for_others(r, &code,
+        summary_end(r, rc, err);
+        look_for_others(r, &rc,
                         err); /* Writing the history may have taken its time. */
     }
     job_set_phase(r, MR_PHASE_DONE, 0);
@@ -209,7 +209,7 @@ static int run_options(struct mr_options *o,
     summary_free(&r->summary);
     world_free(r->own_world);
     mem_free(r);
-    return code;
+    return rc;
 }
 
 int mr_run(const struct mr_options *opts,
@@ -229,9 +229,9 @@ static int find_dead(const struct mr_options *base,
                      struct err *err)
 {
     const struct job_files files = {base->world, base->fs, base->keyring};
-    int code = job_history_get(&files, base->history_dir, id, job, err);
-    if (code)
-        return code;
+    int rc = job_history_get(&files, base->history_dir, id, job, err);
+    if (rc)
+        return rc;
     if ((*job)->state == JOB_RUNNING)
         return err_set(err, ERR_BUSY, "job %s runs, in process %llu",
                        (*job)->id, (unsigned long long)(*job)->pid);
@@ -250,22 +250,21 @@ static int load_replay(const struct mr_options *base,
 {
     const struct job_files files = {base->world, base->fs, base->keyring};
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     journal_path(&path, base->history_dir, id);
-    code =
-        journal_load(&files, buf_cstr(&path), &log->bytes, &log->length, err);
-    if (code == ERR_NOTFOUND)
-        code = err_set(err, ERR_NOTFOUND,
-                       "job %s left nothing to resume: run it again", id);
-    if (code == 0)
-        code = replay_read(log, err);
+    rc = journal_load(&files, buf_cstr(&path), &log->bytes, &log->length, err);
+    if (rc == ERR_NOTFOUND)
+        rc = err_set(err, ERR_NOTFOUND,
+                     "job %s left nothing to resume: run it again", id);
+    if (rc == 0)
+        rc = replay_read(log, err);
     buf_clear(&path);
     buf_printf(&path, "%s/%s/kill", base->history_dir, id);
-    if (code == 0 && files_remove(&files, buf_cstr(&path), NULL)) {
+    if (rc == 0 && files_remove(&files, buf_cstr(&path), NULL)) {
         /* Removed so that the request does not end the resumed job. */
     }
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int job_resume_from(const struct mr_options *base,
@@ -322,7 +321,7 @@ int mr_resume(const struct mr_options *base,
     struct job_summary *job = NULL;
     struct replay log = {.planned = false};
     struct err local = ERR_INIT;
-    int code;
+    int rc;
     PRE(b.history_dir != NULL);
     if (!err)
         err = &local;
@@ -331,13 +330,13 @@ int mr_resume(const struct mr_options *base,
     if (!b.world)
         b.world = own = world_real_new();
     /* The master of a cell knows which are dead. */
-    code = b.fs ? 0 : find_dead(&b, id, &job, err);
-    if (code == 0)
-        code = load_replay(&b, job ? job->id : id, &log, err);
-    if (code == 0)
-        code = job_resume_from(&b, &log, find, report, err);
+    rc = b.fs ? 0 : find_dead(&b, id, &job, err);
+    if (rc == 0)
+        rc = load_replay(&b, job ? job->id : id, &log, err);
+    if (rc == 0)
+        rc = job_resume_from(&b, &log, find, report, err);
     replay_close(&log);
     job_summaries_free(job, job ? 1 : 0);
     world_free(own);
-    return code;
+    return rc;
 }

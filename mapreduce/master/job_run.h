@@ -16,8 +16,8 @@
 #include "mapreduce/input/input.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
+#include "mapreduce/master/job_replay.h"
 #include "mapreduce/master/journal.h"
-#include "mapreduce/master/replay.h"
 #include "mapreduce/task/host.h"
 #include "mapreduce/task/task.h"
 

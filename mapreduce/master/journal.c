@@ -35,13 +35,13 @@ begin_file(struct journal *j, struct fs *fs, const char *path, struct err *err)
     const struct fs_write_options log = {.mode = FS_WRITE_LOG,
                                          .exclusive = true};
     struct buf name = BUF_INIT;
-    int code = ERR_EXISTS;
-    for (unsigned n = 0; code == ERR_EXISTS && n < JOURNAL_FILES_MAX; n++) {
+    int rc = ERR_EXISTS;
+    for (unsigned n = 0; rc == ERR_EXISTS && n < JOURNAL_FILES_MAX; n++) {
         name_file(&name, path, n);
-        code = fs_create(fs, buf_cstr(&name), &log, &j->stream, err);
+        rc = fs_create(fs, buf_cstr(&name), &log, &j->stream, err);
     }
     buf_close(&name);
-    return code;
+    return rc;
 }
 
 int journal_open(struct journal *j,
@@ -50,23 +50,21 @@ int journal_open(struct journal *j,
                  uint64_t offset,
                  struct err *err)
 {
-    int code;
+    int rc;
     *j = (struct journal){.offset = offset};
     if (files->keyring) {
-        code =
-            unit_sealer_new(files->keyring, JOURNAL_PURPOSE, &j->sealer, err);
-        if (code)
-            return code;
+        rc = unit_sealer_new(files->keyring, JOURNAL_PURPOSE, &j->sealer, err);
+        if (rc)
+            return rc;
     }
     if (files->fs)
         return begin_file(j, files->fs, path, err);
-    code =
-        file_open(files->world, path, FILE_WRITE | FILE_CREATE, &j->file, err);
-    if (code == 0)
-        code = file_truncate(j->file, offset, err);
+    rc = file_open(files->world, path, FILE_WRITE | FILE_CREATE, &j->file, err);
+    if (rc == 0)
+        rc = file_truncate(j->file, offset, err);
     else
         j->file = NULL;
-    return code;
+    return rc;
 }
 
 void journal_close(struct journal *j)
@@ -120,18 +118,18 @@ void journal_add(struct journal *j, enum journal_type type, struct slice body)
 int journal_flush(struct journal *j, struct err *err)
 {
     struct slice part = buf_slice(&j->waiting);
-    int code;
+    int rc;
     if (part.len == 0)
         return 0;
     PRE(j->stream != NULL || j->file != NULL);
     if (j->stream)
-        code = fs_writer_append_sync(j->stream, part.data, part.len, err);
+        rc = fs_writer_append_sync(j->stream, part.data, part.len, err);
     else
-        code = file_write_at(j->file, j->offset, &part, 1, err);
-    if (code == 0)
+        rc = file_write_at(j->file, j->offset, &part, 1, err);
+    if (rc == 0)
         j->offset += part.len;
     buf_clear(&j->waiting);
-    return code;
+    return rc;
 }
 
 int journal_append(struct journal *j,
@@ -172,15 +170,15 @@ static int open_record(struct unit_opener *o,
 {
     struct buf plain = BUF_INIT;
     char *p = buf_reserve(&plain, unit.len + 1);
-    int code = unit_open(o, SLICE_EMPTY, unit, p, err);
-    plain.len = code ? 0 : unit.len - UNIT_BYTES_MORE;
-    if (code == 0 && plain.len == 0)
-        code = err_set(err, ERR_CORRUPT, "an empty record");
-    if (code == 0)
+    int rc = unit_open(o, SLICE_EMPTY, unit, p, err);
+    plain.len = rc ? 0 : unit.len - UNIT_BYTES_MORE;
+    if (rc == 0 && plain.len == 0)
+        rc = err_set(err, ERR_CORRUPT, "an empty record");
+    if (rc == 0)
         put_record(out, (enum journal_type)(uint8_t)p[0],
                    slice_make(p + 1, plain.len - 1));
     buf_close(&plain);
-    return code;
+    return rc;
 }
 
 /* Let @out have, from @from on, its records opened. Those that are not sealed
@@ -196,10 +194,10 @@ static int open_records(const struct job_files *files,
     enum journal_type type;
     struct slice body;
     uint64_t offset = 0;
-    int code = 0;
-    while (code == 0 && journal_next(bytes, &offset, &type, &body)) {
+    int rc = 0;
+    while (rc == 0 && journal_next(bytes, &offset, &type, &body)) {
         if (type == JOURNAL_SEALED)
-            code = open_record(o, body, &opened, err);
+            rc = open_record(o, body, &opened, err);
         else
             put_record(&opened, type, body);
     }
@@ -207,7 +205,7 @@ static int open_records(const struct job_files *files,
     buf_append_slice(out, buf_slice(&opened));
     buf_close(&opened);
     unit_opener_free(o);
-    return code;
+    return rc;
 }
 
 static int load_files(const struct job_files *files,
@@ -217,29 +215,29 @@ static int load_files(const struct job_files *files,
 {
     struct buf name = BUF_INIT;
     size_t first = out->len;
-    int code = 0;
-    for (unsigned n = 0; code == 0; n++) {
+    int rc = 0;
+    for (unsigned n = 0; rc == 0; n++) {
         size_t before = out->len;
         uint64_t length;
         name_file(&name, path, n);
-        code = fs_recover(files->fs, buf_cstr(&name), &length, err);
-        if (code == ERR_NOTFOUND && n > 0) {
-            code = 0;
+        rc = fs_recover(files->fs, buf_cstr(&name), &length, err);
+        if (rc == ERR_NOTFOUND && n > 0) {
+            rc = 0;
             break;
         }
-        if (code == 0)
-            code = files_read_all(files, buf_cstr(&name), JOURNAL_BYTES_MAX,
-                                  out, err);
-        if (code == 0) {
+        if (rc == 0)
+            rc = files_read_all(files, buf_cstr(&name), JOURNAL_BYTES_MAX, out,
+                                err);
+        if (rc == 0) {
             drop_torn(out, before);
-            code = open_records(files, out, before, err);
+            rc = open_records(files, out, before, err);
         }
         if (before > first &&
             journal_begins(slice_sub(buf_slice(out), before, out->len)))
             out->len = before;
     }
     buf_close(&name);
-    return code;
+    return rc;
 }
 
 void journal_path(struct buf *out, const char *history_dir, const char *id)
@@ -255,20 +253,20 @@ int journal_load(const struct job_files *files,
                  struct err *err)
 {
     size_t before = out->len;
-    int code = files->fs
-                   ? load_files(files, path, out, err)
-                   : files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
+    int rc = files->fs
+                 ? load_files(files, path, out, err)
+                 : files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
     *length = 0;
-    if (code == 0 && !files->fs) {
+    if (rc == 0 && !files->fs) {
         drop_torn(out, before);
         *length = out->len - before;
-        code = open_records(files, out, before, err);
+        rc = open_records(files, out, before, err);
     }
-    if (code)
+    if (rc)
         err_wrap(err, "%s", path);
-    if (code == 0 && out->len == before)
-        code = err_set(err, ERR_NOTFOUND, "%s: nothing was written", path);
-    return code;
+    if (rc == 0 && out->len == before)
+        rc = err_set(err, ERR_NOTFOUND, "%s: nothing was written", path);
+    return rc;
 }
 
 bool journal_next(struct slice bytes,

@@ -161,17 +161,17 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
                          .worker = a->worker};
     struct task_spec s;
     unsigned slot = 0;
-    int code;
+    int rc;
     make_spec(p, &at, &s);
-    code = h->start(h, a->worker, &s, &slot, err);
+    rc = h->start(h, a->worker, &s, &slot, err);
     task_spec_close(&s);
-    if (code == ERR_BUSY) {
+    if (rc == ERR_BUSY) {
         /* Another job took the slot: undo the decision. */
         take_back(p, a->job, a->task, a->attempt);
         return ERR_BUSY;
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     INVARIANT(slot < h->slot_count);
     INVARIANT(p->slots[slot].stage == NULL); /* INV-1 */
     p->slots[slot] = at;
@@ -214,16 +214,16 @@ static void look_around(struct phase *p)
 static int phases_obey(struct phase *p, struct err *err)
 {
     struct sched_action a;
-    int code = 0;
+    int rc = 0;
     look_around(p);
-    while (code == 0 && sched_next(&p->sched, now_us(p), &a)) {
+    while (rc == 0 && sched_next(&p->sched, now_us(p), &a)) {
         sched_done(&p->sched, &a, now_us(p));
         if (a.kind == SCHED_STOP)
             stop_attempt(p, &a);
         else
-            code = start_attempt(p, &a, err);
+            rc = start_attempt(p, &a, err);
     }
-    return code == ERR_BUSY ? 0 : code;
+    return rc == ERR_BUSY ? 0 : rc;
 }
 
 /* --- watching ------------------------------------------------------------ */
@@ -295,12 +295,12 @@ static void count_end(struct phase *p, const struct attempt_event *e)
 
 static int take_event(struct phase *p, struct attempt_event *e, struct err *err)
 {
-    int code;
+    int rc;
     if (!e->worker_gone)
         count_end(p, e);
-    code = phase_take_end(p, e, err);
+    rc = phase_take_end(p, e, err);
     attempt_event_close(e);
-    return code;
+    return rc;
 }
 
 /* Wait for an event, and take those that are there already with it: the journal
@@ -310,14 +310,14 @@ static int take_events(struct phase *p, struct err *err)
     struct attempt_host *h = p->run->host;
     struct attempt_event e;
     bool got = false;
-    int code = h->wait(h, TICK_US, &e, &got, err);
-    for (unsigned i = 0; code == 0 && got; i++) {
-        code = take_event(p, &e, err);
+    int rc = h->wait(h, TICK_US, &e, &got, err);
+    for (unsigned i = 0; rc == 0 && got; i++) {
+        rc = take_event(p, &e, err);
         got = false;
-        if (code == 0 && i < EVENTS_MAX)
-            code = h->wait(h, 0, &e, &got, err);
+        if (rc == 0 && i < EVENTS_MAX)
+            rc = h->wait(h, 0, &e, &got, err);
     }
-    return code ? code : journal_flush(&p->run->journal, err);
+    return rc ? rc : journal_flush(&p->run->journal, err);
 }
 
 /* --- bringing together early --------------------------------------------- */
@@ -363,14 +363,14 @@ static void notify_pullers(struct phase *p, bool last)
 
 static int phases_step(struct phase *p, struct err *err)
 {
-    int code = phases_obey(p, err);
-    if (code == 0)
-        code = take_events(p, err);
-    if (code == 0)
+    int rc = phases_obey(p, err);
+    if (rc == 0)
+        rc = take_events(p, err);
+    if (rc == 0)
         notify_pullers(p, false);
     phases_watch(p);
     job_report(p->run, false);
-    return code ? code : job_check_cancel(p->run, err);
+    return rc ? rc : job_check_cancel(p->run, err);
 }
 
 /* The end of an attempt that was stopped with its phase. The tables are updated
@@ -483,20 +483,20 @@ static int run_phase(struct job_run *r,
                      struct err *err)
 {
     struct phase p;
-    int code = 0;
+    int rc = 0;
     phase_open(&p, r, stage, maps, pull);
     look_around(&p);
     job_set_phase(r, phase, stage->tasks.count);
     if (r->replay)
-        code = phase_restore(&p, err);
-    while (code == 0 && stage->tasks.done < stage->tasks.count)
-        code = phases_step(&p, err);
-    if (code == 0)
+        rc = phase_restore(&p, err);
+    while (rc == 0 && stage->tasks.done < stage->tasks.count)
+        rc = phases_step(&p, err);
+    if (rc == 0)
         notify_pullers(&p, true);
     stop_all(&p);
     job_end_phase(r, &stage->tasks);
     phase_close(&p);
-    return code;
+    return rc;
 }
 
 static int run_stage(struct job_run *r,
@@ -506,22 +506,22 @@ static int run_stage(struct job_run *r,
                      struct err *err)
 {
     struct stage g;
-    int code;
+    int rc;
     stage_init(&g, r, kind, count);
-    code = run_phase(r, phase, &g, NULL, NULL, err);
+    rc = run_phase(r, phase, &g, NULL, NULL, err);
     task_table_close(&g.tasks);
-    return code;
+    return rc;
 }
 
 static int journal_cuts(struct job_run *r, struct err *err)
 {
     struct task_spec s = {.cuts = r->cuts, .cut_count = r->cut_count};
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
     task_spec_encode(&s, &body);
-    code = journal_append(&r->journal, JOURNAL_CUTS, buf_slice(&body), err);
+    rc = journal_append(&r->journal, JOURNAL_CUTS, buf_slice(&body), err);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 /* Reduces of ranges of keys write ranges of rows: SSTables that do not overlap,
@@ -536,7 +536,7 @@ static bool wants_order(const struct job_run *r)
 static int phases_sample(struct job_run *r, struct err *err)
 {
     unsigned parts = r->partition_count;
-    int code;
+    int rc;
     if (!wants_order(r) || parts <= 1 || r->splits.count == 0)
         return 0;
     if (r->replay && r->replay->cut) {
@@ -547,9 +547,9 @@ static int phases_sample(struct job_run *r, struct err *err)
         r->partition_count = (unsigned)r->cut_count + 1;
         return 0;
     }
-    code = run_stage(r, MR_PHASE_SAMPLE, TASK_SAMPLE, 1, err);
-    if (code)
-        return code;
+    rc = run_stage(r, MR_PHASE_SAMPLE, TASK_SAMPLE, 1, err);
+    if (rc)
+        return rc;
     /* The sample's counters would count its records twice. */
     counters_close(&r->counters);
     job_choose_cuts(buf_slice(&r->sample), parts, r->host->traits.descending,
@@ -564,31 +564,31 @@ static int map_and_reduce(struct job_run *r, struct err *err)
     struct stage maps;
     struct stage reduces;
     struct early_pull pull;
-    int code;
+    int rc;
     stage_init(&maps, r, TASK_MAP, (unsigned)r->splits.count);
     stage_init(&reduces, r, TASK_REDUCE, r->partition_count);
     early_pull_init(&pull, &maps.tasks, &reduces.tasks, r->spills);
-    code = run_phase(r, MR_PHASE_MAP, &maps, NULL, &pull, err);
+    rc = run_phase(r, MR_PHASE_MAP, &maps, NULL, &pull, err);
     early_pull_close(&pull);
-    if (code == 0)
-        code = run_phase(r, MR_PHASE_REDUCE, &reduces, &maps, NULL, err);
+    if (rc == 0)
+        rc = run_phase(r, MR_PHASE_REDUCE, &reduces, &maps, NULL, err);
     task_table_close(&maps.tasks);
     task_table_close(&reduces.tasks);
-    return code;
+    return rc;
 }
 
 int job_phases(struct job_run *r, struct err *err)
 {
     bool reduces = r->host->traits.has_reduce;
     unsigned maps = (unsigned)r->splits.count;
-    int code;
+    int rc;
     if (reduces && r->partition_count == 1 && maps == 1)
         return run_stage(r, MR_PHASE_MAP, TASK_WHOLE, 1, err);
-    code = phases_sample(r, err);
+    rc = phases_sample(r, err);
     r->spills = mem_zalloc((size_t)maps + 1, sizeof(*r->spills));
-    if (code == 0 && !reduces)
-        code = run_stage(r, MR_PHASE_MAP, TASK_MAP, maps, err);
-    else if (code == 0)
-        code = map_and_reduce(r, err);
-    return code;
+    if (rc == 0 && !reduces)
+        rc = run_stage(r, MR_PHASE_MAP, TASK_MAP, maps, err);
+    else if (rc == 0)
+        rc = map_and_reduce(r, err);
+    return rc;
 }

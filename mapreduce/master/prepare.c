@@ -57,17 +57,17 @@ static int parse_specs(struct mr_spec **out,
                        struct job_run *r,
                        struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     *out = mem_zalloc(count + 1, sizeof(**out));
-    for (size_t i = 0; i < count && code == 0; i++) {
-        code = mr_spec_parse(&(*out)[i], texts[i], output, r->setup.world, err);
-        if (code)
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = mr_spec_parse(&(*out)[i], texts[i], output, r->setup.world, err);
+        if (rc)
             err_wrap(err, output ? "output" : "input");
         if (!output && (*out)[i].kind == MR_SPEC_TABLE)
             r->setup.reads_tables = true;
         (*out)[i].scratch = is_scratch(r->opts, &(*out)[i]);
     }
-    return code;
+    return rc;
 }
 
 char *mr_make_id(struct world *w)
@@ -160,16 +160,16 @@ static int check_files(const struct job_run *r, struct err *err)
     for (size_t i = 0; i < o->file_count; i++) {
         const struct mr_setting *f = &o->files[i];
         struct files_info info;
-        int code;
+        int rc;
         if (f->name[strspn(f->name, NAME_BYTES)] || !f->name[0])
             return err_set(err, ERR_INVALID,
                            "side file %s: its name may have letters, digits "
                            "and _",
                            f->name);
-        code = files_stat(&r->setup.files, f->value, &info, err);
-        if (code) {
+        rc = files_stat(&r->setup.files, f->value, &info, err);
+        if (rc) {
             err_wrap(err, "side file %s", f->name);
-            return code;
+            return rc;
         }
     }
     return 0;
@@ -192,10 +192,10 @@ static int check_specs(const struct job_run *r, struct err *err)
     for (size_t i = 0; i < r->setup.output_count; i++) {
         /* A job that died while publishing may have made some of them. */
         bool may_exist = o->overwrite || (r->replay && r->replay->committing);
-        int code =
+        int rc =
             commit_check(&r->setup.files, &r->setup.outputs[i], may_exist, err);
-        if (code)
-            return code;
+        if (rc)
+            return rc;
         for (size_t j = 0; j < i; j++)
             if (strcmp(r->setup.outputs[i].path, r->setup.outputs[j].path) == 0)
                 return err_set(err, ERR_INVALID, "output %s is named twice",
@@ -274,30 +274,29 @@ static void fill_setup(struct job_run *r)
 int job_prepare(struct job_run *r, struct err *err)
 {
     const struct mr_options *o = r->opts;
-    int code = check_options(o, err);
-    if (code)
-        return code;
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
     fill_setup(r);
-    code =
+    rc =
         parse_specs(&r->setup.inputs, o->inputs, o->input_count, false, r, err);
-    if (code == 0)
-        code = parse_specs(&r->setup.outputs, o->outputs, o->output_count, true,
-                           r, err);
-    if (code == 0)
-        code = check_specs(r, err);
-    if (code == 0)
-        code = check_files(r, err);
-    if (code)
-        return code;
+    if (rc == 0)
+        rc = parse_specs(&r->setup.outputs, o->outputs, o->output_count, true,
+                         r, err);
+    if (rc == 0)
+        rc = check_specs(r, err);
+    if (rc == 0)
+        rc = check_files(r, err);
+    if (rc)
+        return rc;
     name_directories(r);
     if (o->open_host)
-        code = o->open_host(o->host_ctx, &r->setup, &r->host, err);
+        rc = o->open_host(o->host_ctx, &r->setup, &r->host, err);
     else if (o->in_process)
-        code = inline_host_open(&r->setup, &r->host, err);
+        rc = inline_host_open(&r->setup, &r->host, err);
     else
-        code =
-            process_host_open(&r->setup, r->setup.worker_count, &r->host, err);
-    return code ? code : check_params(r, err);
+        rc = process_host_open(&r->setup, r->setup.worker_count, &r->host, err);
+    return rc ? rc : check_params(r, err);
 }
 
 /* --- the plan ------------------------------------------------------------ */
@@ -306,14 +305,13 @@ static int make_table(struct job_run *r, const char *name, struct err *err)
 {
     const struct job_traits *t = &r->host->traits;
     struct quarry_family_spec *f;
-    int code;
+    int rc;
     f = mem_zalloc(t->family_count + 1, sizeof(*f));
     for (size_t i = 0; i < t->family_count; i++)
         f[i] = (struct quarry_family_spec){t->families[i], ""};
-    code =
-        quarry_table_create(r->store, name, f, t->family_count, NULL, 0, err);
+    rc = quarry_table_create(r->store, name, f, t->family_count, NULL, 0, err);
     mem_free(f);
-    return code;
+    return rc;
 }
 
 /* Tables that are written must exist now, not when the work is done. */
@@ -322,7 +320,7 @@ static int check_tables(struct job_run *r, struct err *err)
     for (size_t i = 0; i < r->setup.output_count; i++) {
         const struct mr_spec *s = &r->setup.outputs[i];
         struct quarry_table *t = NULL;
-        int code;
+        int rc;
         if (s->kind != MR_SPEC_TABLE)
             continue;
         if (r->host->traits.no_table_output) {
@@ -333,14 +331,14 @@ static int check_tables(struct job_run *r, struct err *err)
                           "record files into a table");
             return ERR_INVALID;
         }
-        code = quarry_table_open(r->store, s->path, &t, err);
+        rc = quarry_table_open(r->store, s->path, &t, err);
         if (t)
             quarry_table_close(t);
-        if (code == ERR_NOTFOUND && r->host->traits.family_count > 0)
-            code = make_table(r, s->path, err);
-        if (code) {
+        if (rc == ERR_NOTFOUND && r->host->traits.family_count > 0)
+            rc = make_table(r, s->path, err);
+        if (rc) {
             err_wrap(err, "output table %s", s->path);
-            return code;
+            return rc;
         }
     }
     return 0;
@@ -349,13 +347,13 @@ static int check_tables(struct job_run *r, struct err *err)
 /* Begin the loads of tables: where attempts write, and what the commit ends. */
 static int begin_loads(struct job_run *r, struct err *err)
 {
-    int code = 0;
-    for (unsigned i = 0; i < r->setup.output_count && code == 0; i++)
+    int rc = 0;
+    for (unsigned i = 0; i < r->setup.output_count && rc == 0; i++)
         if (r->setup.outputs[i].bulk)
-            code = bulk_output_begin(&r->setup.files, r->setup.staging[i],
-                                     r->store, r->setup.outputs[i].path,
-                                     r->setup.job_id, i, err);
-    return code;
+            rc = bulk_output_begin(&r->setup.files, r->setup.staging[i],
+                                   r->store, r->setup.outputs[i].path,
+                                   r->setup.job_id, i, err);
+    return rc;
 }
 
 static int open_own_store(struct job_run *r,
@@ -372,7 +370,7 @@ static int open_own_store(struct job_run *r,
 static int open_store(struct job_run *r, struct err *err)
 {
     struct quarry_options o = {.must_exist = true};
-    int code = 0;
+    int rc = 0;
     if (!has_tables(r))
         return 0;
     if (r->opts->store_options)
@@ -381,24 +379,24 @@ static int open_store(struct job_run *r, struct err *err)
     o.world = r->setup.world;
     r->store = r->opts->store;
     if (!r->store) {
-        code = open_own_store(r, &o, err);
+        rc = open_own_store(r, &o, err);
         r->store = r->own_store;
     }
-    if (code == 0)
-        code = check_tables(r, err);
-    if (code == 0)
-        code = begin_loads(r, err);
-    if (code == 0)
-        code = job_loans_take(r, err);
+    if (rc == 0)
+        rc = check_tables(r, err);
+    if (rc == 0)
+        rc = begin_loads(r, err);
+    if (rc == 0)
+        rc = job_loans_take(r, err);
     /* A cell's tables are read by attempts through connections of their own. */
-    if (code == 0 && r->setup.reads_tables && !r->opts->in_process &&
+    if (rc == 0 && r->setup.reads_tables && !r->opts->in_process &&
         !r->setup.remote) {
-        code = quarry_pin(r->store, err);
-        r->pinned = code == 0;
+        rc = quarry_pin(r->store, err);
+        r->pinned = rc == 0;
     }
-    if (code == 0 && r->opts->in_process)
+    if (rc == 0 && r->opts->in_process)
         inline_host_set_store(r->host, r->store);
-    return code;
+    return rc;
 }
 
 /* A dead job will not be resumed once another one writes its outputs, or after
@@ -460,38 +458,38 @@ static int take_directories(struct job_run *r, struct err *err)
 {
     const struct job_files *f = &r->setup.files;
     size_t count = r->setup.output_count;
-    int code;
+    int rc;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
-    code = leftovers_take(f, r->keep_dir, &r->locks[count], err);
-    if (code == 0 && !r->locks[count] && !f->fs)
-        code = err_set(err, ERR_NOTFOUND, "what the job had done is gone");
-    if (code == ERR_BUSY)
-        code = err_set(err, ERR_BUSY, "the job still runs");
-    r->staging_made = code == 0;
-    for (size_t i = 0; i < count && code == 0; i++)
+    rc = leftovers_take(f, r->keep_dir, &r->locks[count], err);
+    if (rc == 0 && !r->locks[count] && !f->fs)
+        rc = err_set(err, ERR_NOTFOUND, "what the job had done is gone");
+    if (rc == ERR_BUSY)
+        rc = err_set(err, ERR_BUSY, "the job still runs");
+    r->staging_made = rc == 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
         if (r->setup.outputs[i].kind != MR_SPEC_TABLE)
-            code = leftovers_take(f, r->setup.staging[i], &r->locks[i], err);
-    return code;
+            rc = leftovers_take(f, r->setup.staging[i], &r->locks[i], err);
+    return rc;
 }
 
 static int make_directories(struct job_run *r, struct err *err)
 {
     const struct job_files *f = &r->setup.files;
     size_t count = r->setup.output_count;
-    int code;
+    int rc;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
     r->staging_made = true;
-    code = leftovers_make(f, r->keep_dir, &r->locks[count], err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    rc = leftovers_make(f, r->keep_dir, &r->locks[count], err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         const char *staging = r->setup.staging[i];
         if (r->setup.outputs[i].kind == MR_SPEC_TABLE)
-            code = dirs_make(f, staging, err);
+            rc = dirs_make(f, staging, err);
         else
-            code = leftovers_make(f, staging, &r->locks[i], err);
-        if (code == 0 && r->setup.outputs[i].kind != MR_SPEC_TABLE)
-            code = commit_begin(f, staging, err);
+            rc = leftovers_make(f, staging, &r->locks[i], err);
+        if (rc == 0 && r->setup.outputs[i].kind != MR_SPEC_TABLE)
+            rc = commit_begin(f, staging, err);
     }
-    return code;
+    return rc;
 }
 
 /* More input in one task of a job that combines gives less output. At least two
@@ -514,13 +512,13 @@ static int plan_inputs(struct job_run *r, struct err *err)
         .split_bytes = r->setup.split_bytes,
         .worker_count = r->setup.worker_count,
     };
-    int code = 0;
-    for (unsigned i = 0; i < r->opts->input_count && code == 0; i++)
-        code = input_plan(&ctx, i, &r->splits, err);
+    int rc = 0;
+    for (unsigned i = 0; i < r->opts->input_count && rc == 0; i++)
+        rc = input_plan(&ctx, i, &r->splits, err);
     for (size_t i = 0; i < r->splits.count; i++)
         r->progress.bytes_total += r->splits.at[i].bytes;
     join_splits(r);
-    return code;
+    return rc;
 }
 
 static unsigned choose_reducers(const struct job_run *r)
@@ -552,11 +550,11 @@ static int journal_plan(struct job_run *r, struct err *err)
     struct task_spec s = {.splits = r->splits,
                           .partition_count = r->partition_count};
     struct buf body = BUF_INIT;
-    int code;
+    int rc;
     task_spec_encode(&s, &body);
-    code = journal_append(&r->journal, JOURNAL_PLAN, buf_slice(&body), err);
+    rc = journal_append(&r->journal, JOURNAL_PLAN, buf_slice(&body), err);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 /* A journal is kept where the history is. */
@@ -564,60 +562,59 @@ static int begin_journal(struct job_run *r, struct err *err)
 {
     struct buf text = BUF_INIT;
     uint64_t offset = r->replay ? r->replay->length : 0;
-    int code = 0;
+    int rc = 0;
     if (r->dir_is_temporary)
         return 0;
     buf_printf(&text, "%s/journal", r->keep_dir);
-    code = journal_open(&r->journal, &r->setup.files, buf_cstr(&text), offset,
-                        err);
+    rc = journal_open(&r->journal, &r->setup.files, buf_cstr(&text), offset,
+                      err);
     buf_clear(&text);
-    if (code == 0 && r->replay) {
-        code = journal_append(&r->journal, JOURNAL_RESUME, SLICE_EMPTY, err);
-    } else if (code == 0) {
+    if (rc == 0 && r->replay) {
+        rc = journal_append(&r->journal, JOURNAL_RESUME, SLICE_EMPTY, err);
+    } else if (rc == 0) {
         saved_job_encode(r->opts, r->setup.job_id, r->setup.job_time_us, &text);
-        code =
-            journal_append(&r->journal, JOURNAL_BEGIN, buf_slice(&text), err);
+        rc = journal_append(&r->journal, JOURNAL_BEGIN, buf_slice(&text), err);
     }
     buf_close(&text);
-    return code;
+    return rc;
 }
 
 /* In a public place, our directory is closed to others. */
 static int make_temporary(struct job_run *r, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (r->dir_is_temporary && !r->setup.files.fs)
-        code = world_mkdir_private(r->setup.world, r->job_dir, err);
-    if (code == 0 && r->opts->fs && !r->opts->open_host)
-        code = dirs_make(&(struct job_files){.world = r->setup.world},
-                         r->setup.work_dir, err);
-    return code;
+        rc = world_mkdir_private(r->setup.world, r->job_dir, err);
+    if (rc == 0 && r->opts->fs && !r->opts->open_host)
+        rc = dirs_make(&(struct job_files){.world = r->setup.world},
+                       r->setup.work_dir, err);
+    return rc;
 }
 
 int job_plan(struct job_run *r, struct err *err)
 {
-    int code;
+    int rc;
     note_sandbox(r);
     /* The master of a cell removes what it began itself. */
     if (!r->replay && !r->setup.files.fs)
         remove_leftovers(r);
-    code = make_temporary(r, err);
-    if (code == 0)
-        code = r->replay ? take_directories(r, err) : make_directories(r, err);
-    if (code == 0)
-        code = begin_journal(r, err);
-    if (code == 0)
-        code = open_store(r, err);
-    if (code == 0 && r->replay && r->replay->planned) {
+    rc = make_temporary(r, err);
+    if (rc == 0)
+        rc = r->replay ? take_directories(r, err) : make_directories(r, err);
+    if (rc == 0)
+        rc = begin_journal(r, err);
+    if (rc == 0)
+        rc = open_store(r, err);
+    if (rc == 0 && r->replay && r->replay->planned) {
         take_plan(r);
         return 0;
     }
-    if (code == 0 && r->setup.reads_tables)
-        code = input_snapshots_make(r, err);
-    if (code == 0)
-        code = plan_inputs(r, err);
-    if (code)
-        return code;
+    if (rc == 0 && r->setup.reads_tables)
+        rc = input_snapshots_make(r, err);
+    if (rc == 0)
+        rc = plan_inputs(r, err);
+    if (rc)
+        return rc;
     r->partition_count = choose_reducers(r);
     return journal_plan(r, err);
 }

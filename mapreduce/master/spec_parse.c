@@ -30,14 +30,14 @@ static int spec_bad(struct err *err, const char *text, const char *why)
 {
     struct buf inputs = BUF_INIT;
     struct buf outputs = BUF_INIT;
-    int code = err_set(err, ERR_INVALID, "\"%s\": %s", text, why);
+    int rc = err_set(err, ERR_INVALID, "\"%s\": %s", text, why);
     list_usages(false, &inputs);
     list_usages(true, &outputs);
     err_hint(err, "an input is %s, an output %s", buf_cstr(&inputs),
              buf_cstr(&outputs));
     buf_close(&inputs);
     buf_close(&outputs);
-    return code;
+    return rc;
 }
 
 /* "name=" before an output's kind. */
@@ -73,7 +73,7 @@ int mr_spec_parse(struct mr_spec *s,
     const struct input_format *format;
     const char *wrong;
     const char *p = text;
-    int code = 0;
+    int rc = 0;
     size_t n;
     *s = (struct mr_spec){.kind = MR_SPEC_FILE};
     if (output)
@@ -97,8 +97,8 @@ int mr_spec_parse(struct mr_spec *s,
         return 0;
     if (output)
         return take_output_option(s, text, p + 1, err);
-    wrong = format->parameters(s, p + 1, world, &code, err);
-    return wrong ? spec_bad(err, text, wrong) : code;
+    wrong = format->parameters(s, p + 1, world, &rc, err);
+    return wrong ? spec_bad(err, text, wrong) : rc;
 }
 
 static void put_escaped(struct buf *out, const char *bytes, size_t len)
@@ -119,10 +119,10 @@ int mr_spec_inline(const char *text,
 {
     struct mr_spec s;
     const char *p = strchr(text, '?');
-    int code = mr_spec_parse(&s, text, false, world, err);
-    if (code == 0 && (s.kind != MR_SPEC_TABLE || !s.program)) {
+    int rc = mr_spec_parse(&s, text, false, world, err);
+    if (rc == 0 && (s.kind != MR_SPEC_TABLE || !s.program)) {
         buf_append_str(out, text);
-    } else if (code == 0) {
+    } else if (rc == 0) {
         buf_append(out, text, (size_t)(p - text));
         for (char sep = '?'; *p; sep = '&') {
             size_t n = strcspn(++p, "&");
@@ -138,5 +138,5 @@ int mr_spec_inline(const char *text,
         }
     }
     mr_spec_close(&s);
-    return code;
+    return rc;
 }

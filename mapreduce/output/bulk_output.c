@@ -32,11 +32,11 @@ static int read_ticket(const struct job_files *files,
                        struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     bulk_output_ticket_path(staging, &path);
-    code = files_read_all(files, buf_cstr(&path), TICKET_BYTES_MAX, out, err);
+    rc = files_read_all(files, buf_cstr(&path), TICKET_BYTES_MAX, out, err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* --- the job master's side ----------------------------------------------- */
@@ -49,11 +49,11 @@ static int bulk_output_begin_table(const struct job_files *files,
                                    struct err *err)
 {
     struct buf ticket = BUF_INIT;
-    int code = quarry_bulk_begin(store, table, id, &ticket, err);
-    if (code == 0)
-        code = files_replace(files, path, buf_slice(&ticket), err);
+    int rc = quarry_bulk_begin(store, table, id, &ticket, err);
+    if (rc == 0)
+        rc = files_replace(files, path, buf_slice(&ticket), err);
     buf_close(&ticket);
-    return code;
+    return rc;
 }
 
 int bulk_output_begin(const struct job_files *files,
@@ -67,17 +67,17 @@ int bulk_output_begin(const struct job_files *files,
     struct buf path = BUF_INIT;
     struct buf id = BUF_INIT;
     struct files_info info;
-    int code;
+    int rc;
     bulk_output_ticket_path(staging, &path);
-    code = files_stat(files, buf_cstr(&path), &info, err);
-    if (code == ERR_NOTFOUND) {
+    rc = files_stat(files, buf_cstr(&path), &info, err);
+    if (rc == ERR_NOTFOUND) {
         put_load_id(job_id, index, &id);
-        code = bulk_output_begin_table(files, buf_cstr(&path), store, table,
-                                       buf_cstr(&id), err);
+        rc = bulk_output_begin_table(files, buf_cstr(&path), store, table,
+                                     buf_cstr(&id), err);
     }
     buf_close(&id);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 int bulk_output_lend(struct quarry *store,
@@ -88,11 +88,11 @@ int bulk_output_lend(struct quarry *store,
                      struct err *err)
 {
     struct buf id = BUF_INIT;
-    int code;
+    int rc;
     put_load_id(job_id, index, &id);
-    code = quarry_bulk_lend(store, table, buf_cstr(&id), out, err);
+    rc = quarry_bulk_lend(store, table, buf_cstr(&id), out, err);
     buf_close(&id);
-    return code;
+    return rc;
 }
 
 /* The lists of the parts, one after the other in the order of the tasks. */
@@ -104,17 +104,17 @@ static int read_lists(const struct job_files *files,
     struct buf path = BUF_INIT;
     char **names = NULL;
     size_t count = 0;
-    int code = files_list(files, staging, &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = files_list(files, staging, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         if (strncmp(names[i], "part-", 5) != 0)
             continue;
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
-        code = files_read_all(files, buf_cstr(&path), LIST_BYTES_MAX, out, err);
+        rc = files_read_all(files, buf_cstr(&path), LIST_BYTES_MAX, out, err);
     }
     files_names_free(names, count);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 int bulk_output_commit(const struct job_files *files,
@@ -124,15 +124,15 @@ int bulk_output_commit(const struct job_files *files,
 {
     struct buf ticket = BUF_INIT;
     struct buf lists = BUF_INIT;
-    int code = read_ticket(files, staging, &ticket, err);
-    if (code == 0)
-        code = read_lists(files, staging, &lists, err);
-    if (code == 0)
-        code = quarry_bulk_commit(store, buf_slice(&ticket), buf_slice(&lists),
-                                  NULL, err);
+    int rc = read_ticket(files, staging, &ticket, err);
+    if (rc == 0)
+        rc = read_lists(files, staging, &lists, err);
+    if (rc == 0)
+        rc = quarry_bulk_commit(store, buf_slice(&ticket), buf_slice(&lists),
+                                NULL, err);
     buf_close(&ticket);
     buf_close(&lists);
-    return code;
+    return rc;
 }
 
 int bulk_output_abandon(const struct job_files *files,
@@ -141,11 +141,11 @@ int bulk_output_abandon(const struct job_files *files,
                         struct err *err)
 {
     struct buf ticket = BUF_INIT;
-    int code = read_ticket(files, staging, &ticket, err);
-    if (code == 0)
-        code = quarry_bulk_abandon(store, buf_slice(&ticket), err);
+    int rc = read_ticket(files, staging, &ticket, err);
+    if (rc == 0)
+        rc = quarry_bulk_abandon(store, buf_slice(&ticket), err);
     buf_close(&ticket);
-    return code == ERR_NOTFOUND ? 0 : code;
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 /* --- an attempt's side --------------------------------------------------- */
@@ -165,11 +165,11 @@ int bulk_output_part_path(const char *job_id,
                           struct err *err)
 {
     struct buf id = BUF_INIT;
-    int code;
+    int rc;
     put_load_id(job_id, index, &id);
-    code = quarry_bulk_part_path(buf_cstr(&id), prefix, out, err);
+    rc = quarry_bulk_part_path(buf_cstr(&id), prefix, out, err);
     buf_close(&id);
-    return code;
+    return rc;
 }
 
 int bulk_part_open(const struct job_files *files,
@@ -183,21 +183,21 @@ int bulk_part_open(const struct job_files *files,
     struct quarry_bulk_place place = {.world = files->world, .fs = files->fs};
     struct bulk_part *p = mem_zalloc(1, sizeof(*p));
     struct buf ticket = BUF_INIT;
-    int code = read_ticket(files, staging, &ticket, err);
+    int rc = read_ticket(files, staging, &ticket, err);
     if (store)
         quarry_bulk_place_of(store, &place);
     place.loan = loan;
     p->files = files;
-    if (code == 0)
-        code = quarry_bulk_writer_open(&place, buf_slice(&ticket), prefix,
-                                       &p->writer, err);
+    if (rc == 0)
+        rc = quarry_bulk_writer_open(&place, buf_slice(&ticket), prefix,
+                                     &p->writer, err);
     buf_close(&ticket);
-    if (code) {
+    if (rc) {
         bulk_part_close(p);
         p = NULL;
     }
     *out = p;
-    return code;
+    return rc;
 }
 
 /* Say what a job can do about rows in the wrong order. */
@@ -243,11 +243,11 @@ uint64_t bulk_part_rows(const struct bulk_part *p)
 int bulk_part_finish(struct bulk_part *p, const char *path, struct err *err)
 {
     struct buf list = BUF_INIT;
-    int code = quarry_bulk_writer_finish(p->writer, &list, err);
-    if (code == 0)
-        code = files_replace(p->files, path, buf_slice(&list), err);
+    int rc = quarry_bulk_writer_finish(p->writer, &list, err);
+    if (rc == 0)
+        rc = files_replace(p->files, path, buf_slice(&list), err);
     buf_close(&list);
-    return code;
+    return rc;
 }
 
 void bulk_part_close(struct bulk_part *p)

@@ -44,16 +44,16 @@ int commit_check(const struct job_files *files,
 {
     bool exists;
     bool empty;
-    int code;
+    int rc;
     if (spec->kind == MR_SPEC_TABLE)
         return 0;
-    code = dirs_probe(files, spec->path, &exists, &empty, err);
-    if (code || !exists || empty || overwrite)
-        return code;
-    code = err_set(err, ERR_EXISTS, "output %s exists already", spec->path);
+    rc = dirs_probe(files, spec->path, &exists, &empty, err);
+    if (rc || !exists || empty || overwrite)
+        return rc;
+    rc = err_set(err, ERR_EXISTS, "output %s exists already", spec->path);
     err_hint(err, "name another one, remove it, or allow it to be overwritten: "
                   "--overwrite");
-    return code;
+    return rc;
 }
 
 static int commit_adopt(const struct job_files *files,
@@ -65,13 +65,13 @@ static int commit_adopt(const struct job_files *files,
 {
     struct buf from = BUF_INIT;
     struct buf to = BUF_INIT;
-    int code;
+    int rc;
     output_path(&from, staging, prefix, side);
     buf_printf(&to, "%s/%s-%05u", staging, side ? side : "part", task);
-    code = files_rename(files, buf_cstr(&from), buf_cstr(&to), err);
+    rc = files_rename(files, buf_cstr(&from), buf_cstr(&to), err);
     buf_close(&from);
     buf_close(&to);
-    return code;
+    return rc;
 }
 
 int commit_task(const struct job_files *files,
@@ -84,21 +84,20 @@ int commit_task(const struct job_files *files,
 {
     struct cursor in = cursor_make(sides);
     size_t side_count = cursor_count(&in, 2);
-    int code = 0;
-    for (size_t i = 0; i < output_count && code == 0; i++)
-        code = commit_adopt(files, staging[i], prefix, NULL, task, err);
-    for (size_t i = 0; i < side_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < output_count && rc == 0; i++)
+        rc = commit_adopt(files, staging[i], prefix, NULL, task, err);
+    for (size_t i = 0; i < side_count && rc == 0; i++) {
         uint64_t output = cursor_varint(&in);
         struct slice s = cursor_lslice(&in);
         char *name = mem_strndup(s.data, s.len);
         if (in.bad || output >= output_count)
-            code = err_set(err, ERR_CORRUPT, "malformed list of side files");
+            rc = err_set(err, ERR_CORRUPT, "malformed list of side files");
         else
-            code =
-                commit_adopt(files, staging[output], prefix, name, task, err);
+            rc = commit_adopt(files, staging[output], prefix, name, task, err);
         mem_free(name);
     }
-    return code;
+    return rc;
 }
 
 /* Files of attempts that did not win begin with a dot. */
@@ -109,19 +108,19 @@ static int remove_losers(const struct job_files *files,
     char **names = NULL;
     size_t count = 0;
     struct buf path = BUF_INIT;
-    int code = files_list(files, staging, &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    int rc = files_list(files, staging, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         if (names[i][0] != '.' || strcmp(names[i], OLD_NAME) == 0)
             continue;
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
-        code = files_remove(files, buf_cstr(&path), err);
-        if (code == ERR_NOTFOUND)
-            code = 0; /* Another master does the same. */
+        rc = files_remove(files, buf_cstr(&path), err);
+        if (rc == ERR_NOTFOUND)
+            rc = 0; /* Another master does the same. */
     }
     files_names_free(names, count);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* The file is empty, so a second writer of it changes nothing. */
@@ -130,13 +129,13 @@ static int write_empty_in_cell(struct fs *fs, const char *path, struct err *err)
     const struct fs_write_options o = {.mode = FS_WRITE_STREAM,
                                        .exclusive = true};
     struct fs_writer *w = NULL;
-    int code = fs_create(fs, files_fs_path(path), &o, &w, err);
-    if (code == ERR_EXISTS)
+    int rc = fs_create(fs, files_fs_path(path), &o, &w, err);
+    if (rc == ERR_EXISTS)
         return 0;
-    if (code == 0)
-        code = fs_writer_sync(w, err);
+    if (rc == 0)
+        rc = fs_writer_sync(w, err);
     fs_writer_close(w);
-    return code;
+    return rc;
 }
 
 static int write_success(const struct job_files *files,
@@ -144,14 +143,14 @@ static int write_success(const struct job_files *files,
                          struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&path, "%s/_SUCCESS", staging);
     if (files->fs)
-        code = write_empty_in_cell(files->fs, buf_cstr(&path), err);
+        rc = write_empty_in_cell(files->fs, buf_cstr(&path), err);
     else
-        code = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
+        rc = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 int commit_begin(const struct job_files *files,
@@ -159,11 +158,11 @@ int commit_begin(const struct job_files *files,
                  struct err *err)
 {
     struct buf old = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&old, "%s/" OLD_NAME, staging);
-    code = dirs_make(files, buf_cstr(&old), err);
+    rc = dirs_make(files, buf_cstr(&old), err);
     buf_close(&old);
-    return code;
+    return rc;
 }
 
 int commit_find_staging(const struct job_files *files,
@@ -172,11 +171,11 @@ int commit_find_staging(const struct job_files *files,
 {
     struct buf old = BUF_INIT;
     struct files_info info;
-    int code;
+    int rc;
     buf_printf(&old, "%s/" OLD_NAME, staging);
-    code = files_stat(files, buf_cstr(&old), &info, err);
+    rc = files_stat(files, buf_cstr(&old), &info, err);
     buf_close(&old);
-    return code;
+    return rc;
 }
 
 int commit_forget_old(const struct job_files *files,
@@ -184,11 +183,11 @@ int commit_forget_old(const struct job_files *files,
                       struct err *err)
 {
     struct buf old = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&old, "%s/" OLD_NAME, path);
-    code = dirs_remove(files, buf_cstr(&old), err);
+    rc = dirs_remove(files, buf_cstr(&old), err);
     buf_close(&old);
-    return code;
+    return rc;
 }
 
 /* Move the old output at @path into @staging. Another master that publishes the
@@ -201,16 +200,16 @@ static int move_away(const struct job_files *files,
                      struct err *err)
 {
     struct buf old = BUF_INIT;
-    int code;
+    int rc;
     buf_printf(&old, "%s/" OLD_OUTPUT, staging);
-    code = files_rename(files, path, buf_cstr(&old), err);
+    rc = files_rename(files, path, buf_cstr(&old), err);
     buf_clear(&old);
     buf_printf(&old, "%s/" OLD_NAME, staging);
-    if (code == 0)
-        code = files_sync_dir(files, buf_cstr(&old), err);
+    if (rc == 0)
+        rc = files_sync_dir(files, buf_cstr(&old), err);
     buf_close(&old);
     /* Another master moved it; if it also published, the next rename fails. */
-    return code == ERR_NOTFOUND ? 0 : code;
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 /* Put @staging in the place of @path. Between the two renames of an overwrite
@@ -223,15 +222,15 @@ static int swap_in(const struct job_files *files,
 {
     bool exists;
     bool empty;
-    int code = dirs_probe(files, path, &exists, &empty, err);
-    if (code == 0 && exists && !empty && !overwrite)
-        code = err_set(err, ERR_EXISTS, "output %s appeared while the job ran",
-                       path);
-    if (code == 0 && exists)
-        code = move_away(files, staging, path, err);
-    if (code == 0)
-        code = files_rename(files, staging, path, err);
-    return code;
+    int rc = dirs_probe(files, path, &exists, &empty, err);
+    if (rc == 0 && exists && !empty && !overwrite)
+        rc = err_set(err, ERR_EXISTS, "output %s appeared while the job ran",
+                     path);
+    if (rc == 0 && exists)
+        rc = move_away(files, staging, path, err);
+    if (rc == 0)
+        rc = files_rename(files, staging, path, err);
+    return rc;
 }
 
 int commit_abandon(const struct job_files *files,
@@ -243,20 +242,20 @@ int commit_abandon(const struct job_files *files,
     struct files_info info;
     bool exists;
     bool empty;
-    int code;
+    int rc;
     buf_printf(&old, "%s/" OLD_OUTPUT, staging);
-    code = files_stat(files, buf_cstr(&old), &info, err);
-    if (code == 0)
-        code = dirs_probe(files, path, &exists, &empty, err);
-    if (code == 0 && exists)
-        code = err_set(err, ERR_EXISTS, "%s, which was at %s before",
-                       buf_cstr(&old), path);
-    else if (code == 0)
-        code = files_rename(files, buf_cstr(&old), path, err);
-    if (code == 0 || code == ERR_NOTFOUND)
-        code = dirs_remove(files, staging, err);
+    rc = files_stat(files, buf_cstr(&old), &info, err);
+    if (rc == 0)
+        rc = dirs_probe(files, path, &exists, &empty, err);
+    if (rc == 0 && exists)
+        rc = err_set(err, ERR_EXISTS, "%s, which was at %s before",
+                     buf_cstr(&old), path);
+    else if (rc == 0)
+        rc = files_rename(files, buf_cstr(&old), path, err);
+    if (rc == 0 || rc == ERR_NOTFOUND)
+        rc = dirs_remove(files, staging, err);
     buf_close(&old);
-    return code;
+    return rc;
 }
 
 /* A staging directory created again after publication is empty. */
@@ -264,12 +263,12 @@ static int check_staging(const struct job_files *files,
                          const char *staging,
                          struct err *err)
 {
-    int code = commit_find_staging(files, staging, err);
-    if (code != ERR_NOTFOUND)
-        return code;
-    code = dirs_remove(files, staging, err);
-    return code ? code
-                : err_set(err, ERR_NOTFOUND, "%s has been moved away", staging);
+    int rc = commit_find_staging(files, staging, err);
+    if (rc != ERR_NOTFOUND)
+        return rc;
+    rc = dirs_remove(files, staging, err);
+    return rc ? rc
+              : err_set(err, ERR_NOTFOUND, "%s has been moved away", staging);
 }
 
 static int commit_directory(const struct job_files *files,
@@ -280,19 +279,19 @@ static int commit_directory(const struct job_files *files,
 {
     const char *base;
     char *parent = dirs_parent(spec->path, &base);
-    int code = remove_losers(files, staging, err);
-    if (code == 0)
-        code = write_success(files, staging, err);
-    if (code == 0)
-        code = files_sync_dir(files, staging, err);
-    if (code == 0)
-        code = check_staging(files, staging, err);
-    if (code == 0)
-        code = swap_in(files, staging, spec->path, overwrite, err);
-    if (code == 0)
-        code = files_sync_dir(files, parent, err);
+    int rc = remove_losers(files, staging, err);
+    if (rc == 0)
+        rc = write_success(files, staging, err);
+    if (rc == 0)
+        rc = files_sync_dir(files, staging, err);
+    if (rc == 0)
+        rc = check_staging(files, staging, err);
+    if (rc == 0)
+        rc = swap_in(files, staging, spec->path, overwrite, err);
+    if (rc == 0)
+        rc = files_sync_dir(files, parent, err);
     mem_free(parent);
-    return code;
+    return rc;
 }
 
 static int commit_table(const struct job_files *files,
@@ -306,22 +305,22 @@ static int commit_table(const struct job_files *files,
     char **names = NULL;
     size_t count = 0;
     struct buf path = BUF_INIT;
-    int code = remove_losers(files, staging, err);
-    if (code == 0 && spec->bulk)
+    int rc = remove_losers(files, staging, err);
+    if (rc == 0 && spec->bulk)
         return bulk_output_commit(files, staging, store, err);
-    if (code == 0)
-        code = files_list(files, staging, &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    if (rc == 0)
+        rc = files_list(files, staging, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
-        code = table_changes_apply(files, buf_cstr(&path), keys, store,
-                                   spec->path, rows, err);
+        rc = table_changes_apply(files, buf_cstr(&path), keys, store,
+                                 spec->path, rows, err);
     }
-    if (code == 0)
-        code = quarry_flush(store, err);
+    if (rc == 0)
+        rc = quarry_flush(store, err);
     files_names_free(names, count);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 int commit_output(const struct job_files *files,

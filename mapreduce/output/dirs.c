@@ -26,33 +26,33 @@ char *dirs_parent(const char *path, const char **name)
 static int
 make_one(const struct job_files *files, const char *path, struct err *err)
 {
-    int code = world_mkdir_shared(files->world, path, err);
-    return code == ERR_EXISTS ? 0 : code;
+    int rc = world_mkdir_shared(files->world, path, err);
+    return rc == ERR_EXISTS ? 0 : rc;
 }
 
 int dirs_make(const struct job_files *files, const char *path, struct err *err)
 {
     struct files_info info;
     char *copy;
-    int code = 0;
+    int rc = 0;
     if (files->fs)
         return fs_mkdirs(files->fs, files_fs_path(path), err);
     copy = mem_strdup(path);
     if (files_stat(files, path, &info, NULL) == 0) {
         if (!info.is_directory)
-            code = err_set(err, ERR_EXISTS, "%s is not a directory", path);
+            rc = err_set(err, ERR_EXISTS, "%s is not a directory", path);
         mem_free(copy);
-        return code;
+        return rc;
     }
-    for (char *p = copy + 1; code == 0 && (p = strchr(p, '/')); p++) {
+    for (char *p = copy + 1; rc == 0 && (p = strchr(p, '/')); p++) {
         *p = '\0';
-        code = make_one(files, copy, err);
+        rc = make_one(files, copy, err);
         *p = '/';
     }
-    if (code == 0)
-        code = make_one(files, path, err);
+    if (rc == 0)
+        rc = make_one(files, path, err);
     mem_free(copy);
-    return code;
+    return rc;
 }
 
 static int remove_at(const struct job_files *files,
@@ -64,22 +64,22 @@ static int remove_at(const struct job_files *files,
     struct buf below = BUF_INIT;
     char **names = NULL;
     size_t count = 0;
-    int code = files_stat(files, path, &info, err);
-    if (code)
-        return code == ERR_NOTFOUND ? 0 : code;
+    int rc = files_stat(files, path, &info, err);
+    if (rc)
+        return rc == ERR_NOTFOUND ? 0 : rc;
     if (!info.is_directory)
         return files_remove(files, path, err);
     if (depth == DEPTH_MAX)
         return err_set(err, ERR_TOOBIG, "%s: directories nest too deep", path);
-    code = files_list(files, path, &names, &count, err);
-    for (size_t i = 0; i < count && code == 0; i++) {
+    rc = files_list(files, path, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         buf_clear(&below);
         buf_printf(&below, "%s/%s", path, names[i]);
-        code = remove_at(files, buf_cstr(&below), depth + 1, err);
+        rc = remove_at(files, buf_cstr(&below), depth + 1, err);
     }
     files_names_free(names, count);
     buf_close(&below);
-    return code ? code : world_rmdir(files->world, path, err);
+    return rc ? rc : world_rmdir(files->world, path, err);
 }
 
 int dirs_remove(const struct job_files *files,
@@ -87,11 +87,11 @@ int dirs_remove(const struct job_files *files,
                 struct err *err)
 {
     PRE(path[0] != '\0');
-    int code;
+    int rc;
     if (!files->fs)
         return remove_at(files, path, 0, err);
-    code = fs_remove_tree(files->fs, files_fs_path(path), err);
-    return code == ERR_NOTFOUND ? 0 : code;
+    rc = fs_remove_tree(files->fs, files_fs_path(path), err);
+    return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 int dirs_probe(const struct job_files *files,
@@ -103,16 +103,16 @@ int dirs_probe(const struct job_files *files,
     struct files_info info;
     char **names = NULL;
     size_t count = 0;
-    int code = files_stat(files, path, &info, err);
-    *exists = code == 0;
+    int rc = files_stat(files, path, &info, err);
+    *exists = rc == 0;
     *empty = false;
-    if (code)
-        return code == ERR_NOTFOUND ? 0 : code;
+    if (rc)
+        return rc == ERR_NOTFOUND ? 0 : rc;
     if (!info.is_directory)
         return 0;
-    code = files_list(files, path, &names, &count, err);
-    *exists = code != ERR_NOTFOUND; /* It may have been removed meanwhile. */
-    *empty = code == 0 && count == 0;
+    rc = files_list(files, path, &names, &count, err);
+    *exists = rc != ERR_NOTFOUND; /* It may have been removed meanwhile. */
+    *empty = rc == 0 && count == 0;
     files_names_free(names, count);
-    return *exists ? code : 0;
+    return *exists ? rc : 0;
 }

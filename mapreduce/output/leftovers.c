@@ -31,18 +31,18 @@ int leftovers_make(const struct job_files *files,
 {
     struct buf fresh = BUF_INIT;
     char *owner;
-    int code;
+    int rc;
     *lock = NULL;
     if (files->fs)
         return dirs_make(files, path, err);
     buf_printf(&fresh, "%s.new", path);
     owner = leftovers_join(buf_cstr(&fresh), ".owner", "");
-    code = dirs_make(files, buf_cstr(&fresh), err);
-    if (code == 0)
-        code = file_lock(files->world, owner, lock, err);
-    if (code == 0)
-        code = files_rename(files, buf_cstr(&fresh), path, err);
-    if (code) {
+    rc = dirs_make(files, buf_cstr(&fresh), err);
+    if (rc == 0)
+        rc = file_lock(files->world, owner, lock, err);
+    if (rc == 0)
+        rc = files_rename(files, buf_cstr(&fresh), path, err);
+    if (rc) {
         file_unlock(*lock);
         *lock = NULL;
         if (dirs_remove(files, buf_cstr(&fresh), NULL))
@@ -50,7 +50,7 @@ int leftovers_make(const struct job_files *files,
     }
     mem_free(owner);
     buf_close(&fresh);
-    return code;
+    return rc;
 }
 
 int leftovers_take(const struct job_files *files,
@@ -60,15 +60,15 @@ int leftovers_take(const struct job_files *files,
 {
     struct files_info info;
     char *owner;
-    int code = 0;
+    int rc = 0;
     *lock = NULL;
     if (files->fs)
         return 0;
     owner = leftovers_join(path, ".owner", "");
     if (files_stat(files, path, &info, NULL) == 0)
-        code = file_lock(files->world, owner, lock, err);
+        rc = file_lock(files->world, owner, lock, err);
     mem_free(owner);
-    return code;
+    return rc;
 }
 
 void leftovers_keep(const struct job_files *files,
@@ -118,9 +118,9 @@ static void remove_if_dead(const struct job_files *files,
     /* Only if the file exists: locking would create it. */
     if (files_stat(files, owner, &info, NULL) == 0 &&
         file_lock(files->world, owner, &lock, NULL) == 0) {
-        int code = output ? commit_abandon(files, path, output, NULL)
-                          : dirs_remove(files, path, NULL);
-        if (code == 0)
+        int rc = output ? commit_abandon(files, path, output, NULL)
+                        : dirs_remove(files, path, NULL);
+        if (rc == 0)
             buf_printf(removed, "%s\n", path);
         file_unlock(lock);
     }

@@ -88,42 +88,41 @@ static int records_open(struct mr_output *o,
 {
     const struct output_context *ctx = &o->set->ctx;
     struct keyring *keys = records_keys(o);
-    int code =
-        record_writer_open(&s->record, &ctx->files, path, ctx->level, err);
-    if (code == 0 && keys)
-        code = block_codec_encrypt(&s->record.codec, keys, err);
+    int rc = record_writer_open(&s->record, &ctx->files, path, ctx->level, err);
+    if (rc == 0 && keys)
+        rc = block_codec_encrypt(&s->record.codec, keys, err);
     keyring_unref(keys);
-    return code;
+    return rc;
 }
 
 static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
 {
     const struct output_context *ctx = &o->set->ctx;
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     output_path(&path, o->staging, o->set->prefix, s->name);
     s->bulk = o->spec->bulk;
     s->records = !s->bulk && o->spec->kind != MR_SPEC_FILE;
     if (s->bulk)
-        code = bulk_part_open(&ctx->files, o->staging, o->set->prefix,
-                              ctx->store, output_loan(o), &s->rows, err);
+        rc = bulk_part_open(&ctx->files, o->staging, o->set->prefix, ctx->store,
+                            output_loan(o), &s->rows, err);
     else if (s->records)
-        code = records_open(o, s, buf_cstr(&path), err);
+        rc = records_open(o, s, buf_cstr(&path), err);
     else
-        code = stream_writer_open(&s->text, &ctx->files, buf_cstr(&path), err);
+        rc = stream_writer_open(&s->text, &ctx->files, buf_cstr(&path), err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 /* The part of a bulk output is the list of its files. */
 static int finish_rows(struct mr_output *o, struct sink *s, struct err *err)
 {
     struct buf path = BUF_INIT;
-    int code;
+    int rc;
     output_path(&path, o->staging, o->set->prefix, NULL);
-    code = bulk_part_finish(s->rows, buf_cstr(&path), err);
+    rc = bulk_part_finish(s->rows, buf_cstr(&path), err);
     buf_close(&path);
-    return code;
+    return rc;
 }
 
 static int sink_finish(struct mr_output *o, struct sink *s, struct err *err)
@@ -150,22 +149,22 @@ int output_set_open(const struct output_context *ctx,
 {
     PRE(prefix != NULL);
     struct output_set *s = mem_zalloc(1, sizeof(*s));
-    int code = 0;
+    int rc = 0;
     s->ctx = *ctx;
     s->prefix = mem_strdup(prefix);
     s->separator = slice_str(ctx->text_separator ? ctx->text_separator : "\t");
     s->outputs = mem_zalloc(ctx->count + 1, sizeof(*s->outputs));
-    for (size_t i = 0; i < ctx->count && code == 0; i++) {
+    for (size_t i = 0; i < ctx->count && rc == 0; i++) {
         struct mr_output *o = &s->outputs[i];
         o->set = s;
         o->spec = &ctx->specs[i];
         o->staging = ctx->staging[i];
-        code = sink_open(o, &o->part, err);
+        rc = sink_open(o, &o->part, err);
     }
-    *out = code ? NULL : s;
-    if (code)
+    *out = rc ? NULL : s;
+    if (rc)
         output_set_close(s);
-    return code;
+    return rc;
 }
 
 static void output_close(struct mr_output *o)
@@ -219,24 +218,24 @@ int output_set_error(const struct output_set *s, struct err *err)
     if (s->code)
         return err_copy(err, &s->err);
     for (size_t i = 0; i < s->ctx.count; i++) {
-        int code = sink_error(&s->outputs[i].part, err);
-        if (code)
-            return code;
+        int rc = sink_error(&s->outputs[i].part, err);
+        if (rc)
+            return rc;
     }
     return 0;
 }
 
 int output_set_finish(struct output_set *s, struct err *err)
 {
-    int code = s->code ? err_copy(err, &s->err) : 0;
-    for (size_t i = 0; i < s->ctx.count && code == 0; i++) {
+    int rc = s->code ? err_copy(err, &s->err) : 0;
+    for (size_t i = 0; i < s->ctx.count && rc == 0; i++) {
         struct mr_output *o = &s->outputs[i];
-        code = sink_finish(o, &o->part, err);
-        for (struct sink *k = o->sides; k && code == 0; k = k->next)
-            code = sink_finish(o, k, err);
+        rc = sink_finish(o, &o->part, err);
+        for (struct sink *k = o->sides; k && rc == 0; k = k->next)
+            rc = sink_finish(o, k, err);
     }
-    POST(code != 0 || s->code == 0);
-    return code;
+    POST(rc != 0 || s->code == 0);
+    return rc;
 }
 
 uint64_t output_set_records(const struct output_set *s)

@@ -51,14 +51,13 @@ struct batch {
 static int batch_apply(struct batch *b, struct err *err)
 {
     struct quarry_write_options opts = {.durability = QUARRY_DEFERRED};
-    int code = 0;
+    int rc = 0;
     if (b->count > 0)
-        code =
-            quarry_apply_batch(b->table, b->rows, b->count, &opts, NULL, err);
+        rc = quarry_apply_batch(b->table, b->rows, b->count, &opts, NULL, err);
     b->rows_applied += b->count;
     b->count = 0;
     b->bytes = 0;
-    return code;
+    return rc;
 }
 
 /* The mutation of @row: the last one if it is of the same row. */
@@ -68,11 +67,11 @@ static int batch_row(struct batch *b,
                      struct err *err)
 {
     bool same = b->count > 0 && slice_eq(row, buf_slice(&b->row));
-    int code = 0;
+    int rc = 0;
     if (!same && (b->count == BATCH_ROWS || b->bytes > BATCH_BYTES))
-        code = batch_apply(b, err);
-    if (code)
-        return code;
+        rc = batch_apply(b, err);
+    if (rc)
+        return rc;
     if (!same) {
         struct quarry_mutation **m = &b->rows[b->count++];
         if (*m)
@@ -115,15 +114,15 @@ static int apply_all(struct batch *b, struct record_reader *r, struct err *err)
         struct slice row;
         struct slice value;
         bool more;
-        int code = record_reader_next(r, &row, &value, &more, err);
-        if (code == 0 && !more)
+        int rc = record_reader_next(r, &row, &value, &more, err);
+        if (rc == 0 && !more)
             return batch_apply(b, err);
-        if (code == 0)
-            code = table_change_decode(value, &c, err);
-        if (code == 0)
-            code = batch_row(b, row, &m, err);
-        if (code)
-            return code;
+        if (rc == 0)
+            rc = table_change_decode(value, &c, err);
+        if (rc == 0)
+            rc = batch_row(b, row, &m, err);
+        if (rc)
+            return rc;
         change_add(b, m, &c);
     }
 }
@@ -138,16 +137,16 @@ int table_changes_apply(const struct job_files *files,
 {
     struct batch *b = mem_zalloc(1, sizeof(*b));
     struct record_reader r;
-    int code = record_reader_open(&r, files, path, err);
-    if (code)
+    int rc = record_reader_open(&r, files, path, err);
+    if (rc)
         goto fail_batch;
     if (keys)
-        code = block_codec_encrypt(&r.codec, keys, err);
-    if (code == 0)
-        code = quarry_table_open(store, table, &b->table, err);
-    if (code)
+        rc = block_codec_encrypt(&r.codec, keys, err);
+    if (rc == 0)
+        rc = quarry_table_open(store, table, &b->table, err);
+    if (rc)
         goto fail_reader;
-    code = apply_all(b, &r, err);
+    rc = apply_all(b, &r, err);
     *rows += b->rows_applied;
     quarry_table_close(b->table);
 fail_reader:
@@ -159,7 +158,7 @@ fail_batch:
     buf_close(&b->row);
     buf_close(&b->family);
     mem_free(b);
-    if (code)
+    if (rc)
         err_wrap(err, "table %s", table);
-    return code;
+    return rc;
 }

@@ -68,19 +68,19 @@ int byte_source_open(const struct job_files *files,
                      struct err *err)
 {
     struct byte_source *s = mem_zalloc(1, sizeof(*s));
-    int code;
+    int rc;
     *out = NULL;
     s->path = mem_strdup(path);
     s->compression = compression;
     s->offset = offset;
-    code = job_file_open(files, path, &s->file, err);
-    if (code == 0)
-        code = unpack_start(s, err);
-    if (code)
+    rc = job_file_open(files, path, &s->file, err);
+    if (rc == 0)
+        rc = unpack_start(s, err);
+    if (rc)
         byte_source_close(s);
     else
         *out = s;
-    return code;
+    return rc;
 }
 
 void byte_source_close(struct byte_source *s)
@@ -105,15 +105,15 @@ uint64_t byte_source_offset(const struct byte_source *s)
 static int input_fill(struct byte_source *s, struct err *err)
 {
     size_t got = 0;
-    int code;
+    int rc;
     if (s->input.len > 0 || s->file_ended)
         return 0;
-    code = job_file_read_at(s->file, s->offset, s->compressed, COMPRESSED_BYTES,
-                            &got, err);
+    rc = job_file_read_at(s->file, s->offset, s->compressed, COMPRESSED_BYTES,
+                          &got, err);
     s->offset += got;
     s->input = slice_make(s->compressed, got);
     s->file_ended = got < COMPRESSED_BYTES;
-    return code;
+    return rc;
 }
 
 static int gzip_step(struct byte_source *s,
@@ -160,25 +160,25 @@ static int byte_source_unpack(struct byte_source *s,
                               struct err *err)
 {
     struct err why = ERR_INIT;
-    int code = 0;
+    int rc = 0;
     *got = 0;
     if (s->why.code) {
-        code = err_copy(err, &s->why);
+        rc = err_copy(err, &s->why);
         s->why.code = 0;
-        return code;
+        return rc;
     }
-    while (code == 0 && *got == 0) {
+    while (rc == 0 && *got == 0) {
         size_t before;
-        code = input_fill(s, &why);
+        rc = input_fill(s, &why);
         before = s->input.len;
-        if (code == 0 && before == 0 && s->at_border)
+        if (rc == 0 && before == 0 && s->at_border)
             break;
-        if (code == 0)
-            code = unpack_step(s, dst, len, got, &why);
-        if (code == 0 && *got == 0 && before == 0)
-            code = err_set(&why, ERR_CORRUPT, "compressed file ends too early");
+        if (rc == 0)
+            rc = unpack_step(s, dst, len, got, &why);
+        if (rc == 0 && *got == 0 && before == 0)
+            rc = err_set(&why, ERR_CORRUPT, "compressed file ends too early");
     }
-    if (code == 0)
+    if (rc == 0)
         return 0;
     err_wrap(&why, "%s: near offset %llu", s->path,
              (unsigned long long)byte_source_offset(s));
@@ -194,12 +194,12 @@ int byte_source_read(struct byte_source *s,
                      size_t *got,
                      struct err *err)
 {
-    int code;
+    int rc;
     if (s->compression != BYTES_PLAIN)
         return byte_source_unpack(s, dst, len, got, err);
-    code = job_file_read_at(s->file, s->offset, dst, len, got, err);
+    rc = job_file_read_at(s->file, s->offset, dst, len, got, err);
     s->offset += *got;
-    return code;
+    return rc;
 }
 
 /* --- behind damage ------------------------------------------------------- */
@@ -237,9 +237,9 @@ static int try_at(struct byte_source *s,
     char *plain = mem_alloc(TRIAL_BYTES);
     uint64_t made = 0;
     size_t got = 0;
-    int code =
+    int rc =
         job_file_read_at(s->file, offset, compressed, TRIAL_BYTES, &got, err);
-    *good = code == 0;
+    *good = rc == 0;
     decoder_reset(s);
     s->input = slice_make(compressed, got);
     while (*good && s->input.len > 0) {
@@ -254,7 +254,7 @@ static int try_at(struct byte_source *s,
     decoder_reset(s);
     s->input = SLICE_EMPTY;
     mem_free(plain);
-    return code;
+    return rc;
 }
 
 /* The first place from @from on where a member decompresses; UINT64_MAX: none.
@@ -267,16 +267,15 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
     unsigned tried = 0;
     size_t got = COMPRESSED_BYTES;
     bool good = false;
-    int code = 0;
+    int rc = 0;
     *at = UINT64_MAX;
-    while (code == 0 && !good && got == COMPRESSED_BYTES &&
-           tried < TRIALS_MAX) {
+    while (rc == 0 && !good && got == COMPRESSED_BYTES && tried < TRIALS_MAX) {
         size_t i;
-        code = job_file_read_at(s->file, window, s->compressed,
-                                COMPRESSED_BYTES, &got, err);
+        rc = job_file_read_at(s->file, window, s->compressed, COMPRESSED_BYTES,
+                              &got, err);
         i = find_magic(s->compression, slice_make(s->compressed, got), 0);
-        while (code == 0 && i < got && tried++ < TRIALS_MAX) {
-            code = try_at(s, window + i, trial, &good, err);
+        while (rc == 0 && i < got && tried++ < TRIALS_MAX) {
+            rc = try_at(s, window + i, trial, &good, err);
             if (good)
                 break;
             i = find_magic(s->compression, slice_make(s->compressed, got),
@@ -287,7 +286,7 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
         window += got - 3; /* A magic number may lie across two windows. */
     }
     mem_free(trial);
-    return code;
+    return rc;
 }
 
 int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
@@ -298,12 +297,12 @@ int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
     uint64_t from = MAX_OF(stop - MIN_OF(stop, OVERRUN_BYTES), s->member + 1);
     uint64_t size = 0;
     uint64_t at = 0;
-    int code = job_file_size(s->file, &size, err);
+    int rc = job_file_size(s->file, &size, err);
     PRE(s->compression != BYTES_PLAIN);
-    if (code == 0)
-        code = find_member(s, from, &at, err);
-    if (code)
-        return code;
+    if (rc == 0)
+        rc = find_member(s, from, &at, err);
+    if (rc)
+        return rc;
     at = MIN_OF(at, size);
     s->offset = at;
     s->input = SLICE_EMPTY;
@@ -322,17 +321,17 @@ int byte_source_probe(const struct job_files *files,
     unsigned char head[4] = {0};
     size_t got = 0;
     struct job_file *f = NULL;
-    int code = job_file_open(files, path, &f, err);
-    if (code)
-        return code;
-    code = job_file_read_at(f, 0, head, sizeof(head), &got, err);
-    if (code == 0)
-        code = job_file_size(f, bytes, err);
+    int rc = job_file_open(files, path, &f, err);
+    if (rc)
+        return rc;
+    rc = job_file_read_at(f, 0, head, sizeof(head), &got, err);
+    if (rc == 0)
+        rc = job_file_size(f, bytes, err);
     *compression = BYTES_PLAIN;
     if (got >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
         *compression = BYTES_GZIP;
     if (got == 4 && memcmp(head, zstd_magic, 4) == 0)
         *compression = BYTES_ZSTD;
     job_file_close(f);
-    return code;
+    return rc;
 }

@@ -18,7 +18,7 @@ const char *files_fs_path(const char *path)
     return path[0] == '.' && path[1] == '\0' ? "" : path;
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 struct world_file {
     struct job_file base;
@@ -112,9 +112,9 @@ static int open_in_cell(const struct job_files *files,
 {
     struct fs_reader *reader = NULL;
     struct cell_file *f;
-    int code = fs_open(files->fs, files_fs_path(path), &reader, err);
-    if (code)
-        return code;
+    int rc = fs_open(files->fs, files_fs_path(path), &reader, err);
+    if (rc)
+        return rc;
     f = mem_zalloc(1, sizeof(*f));
     f->base.ops = &cell_ops;
     f->reader = reader;
@@ -136,14 +136,14 @@ int job_file_open(const struct job_files *files,
                   struct err *err)
 {
     struct file *file = NULL;
-    int code;
+    int rc;
     *out = NULL;
     if (files->fs)
         return open_in_cell(files, path, out, err);
-    code = file_open(files->world, path, FILE_READ, &file, err);
-    if (code == 0)
+    rc = file_open(files->world, path, FILE_READ, &file, err);
+    if (rc == 0)
         *out = job_file_of(file);
-    return code;
+    return rc;
 }
 
 void job_file_close(struct job_file *f)
@@ -163,7 +163,7 @@ size_t job_file_locality(struct job_file *f,
     return f->ops->locality(f, offset, len, machines, machines_max);
 }
 
-/* --- names -------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 int files_stat(const struct job_files *files,
                const char *path,
@@ -172,23 +172,23 @@ int files_stat(const struct job_files *files,
 {
     struct file_info w;
     struct fs_info c;
-    int code;
+    int rc;
     *info = (struct files_info){.size_bytes = 0};
     if (files->fs && *files_fs_path(path) == '\0') {
         info->is_directory = true;
         return 0;
     }
     if (files->fs) {
-        code = fs_stat(files->fs, files_fs_path(path), &c, err);
-        if (code == 0)
+        rc = fs_stat(files->fs, files_fs_path(path), &c, err);
+        if (rc == 0)
             *info = (struct files_info){c.is_directory, c.size_bytes};
-        return code;
+        return rc;
     }
-    code = world_stat(files->world, path, &w, err);
-    if (code == 0)
+    rc = world_stat(files->world, path, &w, err);
+    if (rc == 0)
         *info =
             (struct files_info){w.kind == FILE_KIND_DIRECTORY, w.size_bytes};
-    return code;
+    return rc;
 }
 
 int files_rename(const struct job_files *files,
@@ -246,19 +246,19 @@ static int replace_in_world(struct world *w,
 {
     struct buf fresh = BUF_INIT;
     struct file *f;
-    int code;
+    int rc;
     buf_printf(&fresh, "%s.new", path);
-    code = file_open(w, buf_cstr(&fresh),
-                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
-    if (code == 0) {
+    rc = file_open(w, buf_cstr(&fresh),
+                   FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (rc == 0) {
         if (contents.len > 0)
-            code = file_write_at(f, 0, &contents, 1, err);
+            rc = file_write_at(f, 0, &contents, 1, err);
         file_close(f);
     }
-    if (code == 0)
-        code = world_rename(w, buf_cstr(&fresh), path, err);
+    if (rc == 0)
+        rc = world_rename(w, buf_cstr(&fresh), path, err);
     buf_close(&fresh);
-    return code;
+    return rc;
 }
 
 int files_replace(const struct job_files *files,
@@ -281,17 +281,17 @@ int files_read_all(const struct job_files *files,
     uint64_t size = 0;
     size_t got = 0;
     size_t before = out->len;
-    int code = job_file_open(files, path, &f, err);
-    if (code)
-        return code;
-    code = job_file_size(f, &size, err);
-    if (code == 0 && size > bytes_max)
-        code = err_set(err, ERR_TOOBIG, "%s is too long", path);
-    if (code == 0)
-        code = job_file_read_at(f, 0, buf_extend(out, size), size, &got, err);
+    int rc = job_file_open(files, path, &f, err);
+    if (rc)
+        return rc;
+    rc = job_file_size(f, &size, err);
+    if (rc == 0 && size > bytes_max)
+        rc = err_set(err, ERR_TOOBIG, "%s is too long", path);
+    if (rc == 0)
+        rc = job_file_read_at(f, 0, buf_extend(out, size), size, &got, err);
     out->len = before + got;
     job_file_close(f);
-    return code;
+    return rc;
 }
 
 int files_replace_sealed(const struct job_files *files,
@@ -300,15 +300,15 @@ int files_replace_sealed(const struct job_files *files,
                          struct err *err)
 {
     struct buf sealed = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     if (files->keyring) {
-        code = sealed_bytes_put(files->keyring, contents, &sealed, err);
+        rc = sealed_bytes_put(files->keyring, contents, &sealed, err);
         contents = buf_slice(&sealed);
     }
-    if (code == 0)
-        code = files_replace(files, path, contents, err);
+    if (rc == 0)
+        rc = files_replace(files, path, contents, err);
     buf_close(&sealed);
-    return code;
+    return rc;
 }
 
 int files_read_all_sealed(const struct job_files *files,
@@ -318,12 +318,12 @@ int files_read_all_sealed(const struct job_files *files,
                           struct err *err)
 {
     size_t before = out->len;
-    int code =
+    int rc =
         files_read_all(files, path, bytes_max + SEALED_BYTES_MORE, out, err);
-    if (code)
-        return code;
-    code = sealed_bytes_open(files->keyring, out, before, err);
-    if (code)
+    if (rc)
+        return rc;
+    rc = sealed_bytes_open(files->keyring, out, before, err);
+    if (rc)
         err_wrap(err, "%s", path);
-    return code;
+    return rc;
 }

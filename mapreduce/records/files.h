@@ -33,7 +33,7 @@ struct job_files {
     struct keyring *keyring;
 };
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 struct job_file;
 
@@ -93,7 +93,7 @@ size_t job_file_locality(struct job_file *f,
                          const char **machines,
                          size_t machines_max);
 
-/* --- names -------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 struct files_info {
     bool is_directory;

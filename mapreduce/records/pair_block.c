@@ -152,9 +152,9 @@ int pair_block_open(const char *p,
     if (crc32c_extend(crc32c(p, 12), stored.data, stored.len) != h->crc)
         return err_set(err, ERR_CORRUPT, "block with a wrong checksum");
     if (h->is_sealed) {
-        int code = unseal_payload(codec, &stored, err);
-        if (code)
-            return code;
+        int rc = unseal_payload(codec, &stored, err);
+        if (rc)
+            return rc;
     }
     buf_clear(raw);
     /* Larger sizes come from a file or a peer: allocate them so that failure is

@@ -22,14 +22,14 @@ take_header(struct pair_check *c, struct slice *rest, struct err *err)
     struct pair_block_header h;
     struct slice s =
         pair_check_take(rest, BLOCK_HEADER_BYTES - c->header_bytes);
-    int code;
+    int rc;
     memcpy(c->header + c->header_bytes, s.data, s.len);
     c->header_bytes += s.len;
     if (c->header_bytes < BLOCK_HEADER_BYTES)
         return 0;
-    code = pair_block_header_decode(c->header, &h, err);
-    if (code)
-        return code;
+    rc = pair_block_header_decode(c->header, &h, err);
+    if (rc)
+        return rc;
     c->left = h.stored_bytes;
     c->want = h.crc;
     c->crc = crc32c(c->header, 12);
@@ -39,11 +39,11 @@ take_header(struct pair_check *c, struct slice *rest, struct err *err)
 int pair_check_feed(struct pair_check *c, struct slice bytes, struct err *err)
 {
     PRE(c->header_bytes <= BLOCK_HEADER_BYTES); /* INV-1 */
-    int code = 0;
-    while (bytes.len > 0 && code == 0) {
+    int rc = 0;
+    while (bytes.len > 0 && rc == 0) {
         struct slice s;
         if (c->header_bytes < BLOCK_HEADER_BYTES) {
-            code = take_header(c, &bytes, err);
+            rc = take_header(c, &bytes, err);
             continue;
         }
         s = pair_check_take(&bytes, c->left);
@@ -53,10 +53,10 @@ int pair_check_feed(struct pair_check *c, struct slice bytes, struct err *err)
         if (c->left > 0)
             continue;
         if (c->crc != c->want)
-            code = err_set(err, ERR_CORRUPT, "block with a wrong checksum");
+            rc = err_set(err, ERR_CORRUPT, "block with a wrong checksum");
         c->header_bytes = 0;
     }
-    return code;
+    return rc;
 }
 
 int pair_check_end(const struct pair_check *c, struct err *err)

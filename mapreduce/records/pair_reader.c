@@ -60,11 +60,11 @@ pair_reader_reserve(struct pair_reader *r, size_t need, struct err *err)
 /* Read until the buffer has @need unread bytes. PRE: the run has them. */
 static int pair_reader_fill(struct pair_reader *r, size_t need, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     if (r->filled - r->begin >= need)
         return 0;
-    code = pair_reader_reserve(r, need, err);
-    while (code == 0 && r->filled - r->begin < need) {
+    rc = pair_reader_reserve(r, need, err);
+    while (rc == 0 && r->filled - r->begin < need) {
         uint64_t at = r->offset & ~(uint64_t)(FILE_DIRECT_ALIGN - 1);
         size_t skip = (size_t)(r->offset - at);
         size_t got = 0;
@@ -72,18 +72,18 @@ static int pair_reader_fill(struct pair_reader *r, size_t need, struct err *err)
         if (skip > 0 && r->filled == r->begin)
             r->begin = r->filled = skip;
         INVARIANT(r->filled % FILE_DIRECT_ALIGN == skip);
-        code = job_file_read_at(r->file, at, r->buf + r->filled - skip,
-                                r->read_bytes, &got, err);
-        if (code == 0 && got <= skip)
-            code = err_set(err, ERR_CORRUPT, "file ends at %llu",
-                           (unsigned long long)(at + got));
-        if (code)
+        rc = job_file_read_at(r->file, at, r->buf + r->filled - skip,
+                              r->read_bytes, &got, err);
+        if (rc == 0 && got <= skip)
+            rc = err_set(err, ERR_CORRUPT, "file ends at %llu",
+                         (unsigned long long)(at + got));
+        if (rc)
             break;
         got = (size_t)MIN_OF((uint64_t)got - skip, r->end - r->offset);
         r->filled += got;
         r->offset += got;
     }
-    return code;
+    return rc;
 }
 
 static uint64_t bytes_left(const struct pair_reader *r)
@@ -96,56 +96,56 @@ static int open_block(struct pair_reader *r, bool *more, struct err *err)
 {
     struct pair_block_header h;
     size_t bytes;
-    int code;
+    int rc;
     r->block_offset = r->offset - (r->filled - r->begin);
     *more = bytes_left(r) > 0;
     if (!*more)
         return 0;
     if (bytes_left(r) < BLOCK_HEADER_BYTES)
         return err_set(err, ERR_CORRUPT, "cut inside a block header");
-    code = pair_reader_fill(r, BLOCK_HEADER_BYTES, err);
-    if (code == 0)
-        code = pair_block_header_decode(r->buf + r->begin, &h, err);
-    if (code)
-        return code;
+    rc = pair_reader_fill(r, BLOCK_HEADER_BYTES, err);
+    if (rc == 0)
+        rc = pair_block_header_decode(r->buf + r->begin, &h, err);
+    if (rc)
+        return rc;
     bytes = BLOCK_HEADER_BYTES + h.stored_bytes;
     if (bytes_left(r) < bytes)
         return err_set(err, ERR_CORRUPT, "cut inside a block");
-    code = pair_reader_fill(r, bytes, err);
-    if (code)
-        return code;
-    code = pair_block_open(r->buf + r->begin, &h, r->codec, &r->raw, err);
+    rc = pair_reader_fill(r, bytes, err);
+    if (rc)
+        return rc;
+    rc = pair_block_open(r->buf + r->begin, &h, r->codec, &r->raw, err);
     r->begin += bytes;
-    if (code)
+    if (rc)
         buf_clear(&r->raw);
-    pair_cursor_start(&r->cursor, buf_slice(&r->raw), code ? 0 : h.entry_count);
+    pair_cursor_start(&r->cursor, buf_slice(&r->raw), rc ? 0 : h.entry_count);
     r->started = true;
-    return code;
+    return rc;
 }
 
 int pair_reader_open_block(struct pair_reader *r, bool *more, struct err *err)
 {
-    int code = open_block(r, more, err);
-    if (code)
+    int rc = open_block(r, more, err);
+    if (rc)
         err_wrap(err, "block at offset %llu",
                  (unsigned long long)r->block_offset);
-    return code;
+    return rc;
 }
 
 int pair_reader_next(struct pair_reader *r, bool *more, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     *more = false;
     if (r->started) {
-        code = pair_cursor_next(&r->cursor, more, err);
-        if (code)
+        rc = pair_cursor_next(&r->cursor, more, err);
+        if (rc)
             err_wrap(err, "block at offset %llu",
                      (unsigned long long)r->block_offset);
-        if (code || *more)
-            return code;
+        if (rc || *more)
+            return rc;
     }
-    code = pair_reader_open_block(r, more, err);
-    if (code || !*more)
-        return code;
+    rc = pair_reader_open_block(r, more, err);
+    if (rc || !*more)
+        return rc;
     return pair_cursor_next(&r->cursor, more, err);
 }

@@ -20,11 +20,11 @@ static int read_exactly(struct record_reader *r,
                         struct err *err)
 {
     size_t got = 0;
-    int code = job_file_read_at(r->file, offset, dst, len, &got, err);
-    if (code == 0 && got < len)
-        code = err_set(err, ERR_CORRUPT, "ends at offset %llu",
-                       (unsigned long long)(offset + got));
-    return code;
+    int rc = job_file_read_at(r->file, offset, dst, len, &got, err);
+    if (rc == 0 && got < len)
+        rc = err_set(err, ERR_CORRUPT, "ends at offset %llu",
+                     (unsigned long long)(offset + got));
+    return rc;
 }
 
 /* The blocks of the index must fill the file from its magic to the index. */
@@ -55,7 +55,7 @@ static int index_load(struct record_reader *r,
                       struct err *err)
 {
     uint64_t bytes;
-    int code;
+    int rc;
     r->data_end = get_le64(footer);
     r->block_count = get_le32(footer + 8);
     r->record_count = get_le64(footer + 16);
@@ -65,9 +65,9 @@ static int index_load(struct record_reader *r,
     if (bytes > INDEX_BYTES_MAX)
         return err_set(err, ERR_CORRUPT, "index of an impossible size");
     buf_extend(&r->index, bytes + 12);
-    code = read_exactly(r, r->data_end, r->index.data, bytes + 12, err);
-    if (code)
-        return code;
+    rc = read_exactly(r, r->data_end, r->index.data, bytes + 12, err);
+    if (rc)
+        return rc;
     if (crc32c(r->index.data, bytes + 12) != get_le32(footer + 12))
         return err_set(err, ERR_CORRUPT, "index with a wrong checksum");
     r->index.len = bytes;
@@ -77,29 +77,29 @@ static int index_load(struct record_reader *r,
 static int check_magic(struct record_reader *r, uint64_t *size, struct err *err)
 {
     char magic[8];
-    int code = job_file_size(r->file, size, err);
-    if (code)
-        return code;
+    int rc = job_file_size(r->file, size, err);
+    if (rc)
+        return rc;
     if (*size < 8)
         return err_set(err, ERR_CORRUPT, "not a record file: too short");
-    code = read_exactly(r, 0, magic, sizeof(magic), err);
-    if (code == 0 && get_le64(magic) != RECORD_FILE_MAGIC)
-        code = err_set(err, ERR_CORRUPT, "not a record file");
-    return code;
+    rc = read_exactly(r, 0, magic, sizeof(magic), err);
+    if (rc == 0 && get_le64(magic) != RECORD_FILE_MAGIC)
+        rc = err_set(err, ERR_CORRUPT, "not a record file");
+    return rc;
 }
 
 static int record_reader_load(struct record_reader *r, struct err *err)
 {
     char footer[RECORD_FILE_FOOTER_BYTES];
     uint64_t size;
-    int code = check_magic(r, &size, err);
-    if (code)
-        return code;
+    int rc = check_magic(r, &size, err);
+    if (rc)
+        return rc;
     if (size < 8 + RECORD_FILE_FOOTER_BYTES)
         return err_set(err, ERR_CORRUPT, "cut short: no footer");
-    code = read_exactly(r, size - sizeof(footer), footer, sizeof(footer), err);
-    if (code)
-        return code;
+    rc = read_exactly(r, size - sizeof(footer), footer, sizeof(footer), err);
+    if (rc)
+        return rc;
     if (get_le64(footer + 24) != RECORD_FILE_MAGIC)
         return err_set(err, ERR_CORRUPT, "cut short: no footer at offset %llu",
                        (unsigned long long)(size - sizeof(footer)));
@@ -117,20 +117,20 @@ static int open_with(struct record_reader *r,
                      int (*load_it)(struct record_reader *r, struct err *err),
                      struct err *err)
 {
-    int code;
+    int rc;
     *r = (struct record_reader){.path = mem_strdup(path)};
     block_codec_init(&r->codec, 0);
-    code = job_file_open(files, path, &r->file, err);
-    if (code == 0) {
-        code = load_it(r, err);
-        if (code)
+    rc = job_file_open(files, path, &r->file, err);
+    if (rc == 0) {
+        rc = load_it(r, err);
+        if (rc)
             err_wrap(err, "%s", path);
     }
-    if (code)
+    if (rc)
         record_reader_close(r);
     else
         record_reader_limit(r, 8, r->data_end);
-    return code;
+    return rc;
 }
 
 int record_reader_open(struct record_reader *r,
@@ -179,12 +179,12 @@ int record_reader_next(struct record_reader *r,
                        struct err *err)
 {
     uint64_t block = r->blocks.block_offset;
-    int code = pair_reader_next(&r->blocks, more, err);
+    int rc = pair_reader_next(&r->blocks, more, err);
     if (r->blocks.block_offset != block)
         r->block_records = 0;
-    if (code) {
+    if (rc) {
         err_wrap(err, "%s", r->path);
-        return code;
+        return rc;
     }
     r->block_records += *more;
     *key = pair_reader_key(&r->blocks);

@@ -93,9 +93,9 @@ find_block(struct search *s, uint64_t from, uint64_t *found, struct err *err)
     while (at + BLOCK_HEADER_BYTES <= end) {
         size_t got = 0;
         size_t want = (size_t)MIN_OF((uint64_t)WINDOW_BYTES, end - at);
-        int code = job_file_read_at(s->r->file, at, s->window, want, &got, err);
-        if (code)
-            return code;
+        int rc = job_file_read_at(s->r->file, at, s->window, want, &got, err);
+        if (rc)
+            return rc;
         *found = at + look_through(s, slice_make(s->window, got), at, limit);
         if (*found < at + got)
             return 0;
@@ -112,15 +112,15 @@ static int
 skip_unindexed(struct record_reader *r, uint64_t *next, struct err *err)
 {
     struct search s = {.r = r};
-    int code;
+    int rc;
     s.window = mem_alloc(WINDOW_BYTES);
     s.block = mem_alloc(SOUGHT_BYTES_MAX);
-    code = find_block(&s, r->blocks.block_offset + 1, next, err);
-    if (code == 0)
+    rc = find_block(&s, r->blocks.block_offset + 1, next, err);
+    if (rc == 0)
         record_reader_limit(r, *next, r->data_end);
     mem_free(s.window);
     mem_free(s.block);
-    return code;
+    return rc;
 }
 
 int record_reader_resync(struct record_reader *r,
@@ -130,12 +130,12 @@ int record_reader_resync(struct record_reader *r,
 {
     uint64_t from = r->blocks.block_offset;
     uint64_t next = 0;
-    int code = 0;
+    int rc = 0;
     *records = 0;
     if (r->block_count > 0)
         skip_indexed(r, records);
     else
-        code = skip_unindexed(r, &next, err);
+        rc = skip_unindexed(r, &next, err);
     *bytes = r->blocks.offset - from;
-    return code;
+    return rc;
 }

@@ -12,13 +12,13 @@ int record_writer_open(struct record_writer *r,
                        struct err *err)
 {
     char magic[8];
-    int code;
+    int rc;
     *r = (struct record_writer){.block_count = 0};
     block_codec_init(&r->codec, level);
     pair_block_builder_init(&r->block);
-    code = stream_writer_open(&r->out, files, path, err);
-    if (code)
-        return code;
+    rc = stream_writer_open(&r->out, files, path, err);
+    if (rc)
+        return rc;
     put_le64(magic, RECORD_FILE_MAGIC);
     stream_writer_append(&r->out, magic, sizeof(magic));
     return 0;

@@ -19,18 +19,18 @@ int stream_writer_open(struct stream_writer *s,
 {
     const struct fs_write_options stream = {.mode = FS_WRITE_STREAM};
     void *buf = NULL;
-    int code;
+    int rc;
     *s = (struct stream_writer){.cap = STREAM_WRITER_BYTES};
     if (files->fs)
-        code = fs_create(files->fs, files_fs_path(path), &stream, &s->fs_file,
-                         err);
+        rc = fs_create(files->fs, files_fs_path(path), &stream, &s->fs_file,
+                       err);
     else
-        code = file_open(files->world, path,
-                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE |
-                             FILE_DIRECT | FILE_SHARED,
-                         &s->file, err);
-    if (code)
-        return code;
+        rc = file_open(files->world, path,
+                       FILE_WRITE | FILE_CREATE | FILE_TRUNCATE | FILE_DIRECT |
+                           FILE_SHARED,
+                       &s->file, err);
+    if (rc)
+        return rc;
     if (posix_memalign(&buf, FILE_DIRECT_ALIGN, s->cap) != 0)
         PANIC("no memory for a buffer of %zu bytes", s->cap);
     s->buf = buf;
@@ -68,7 +68,7 @@ static int write_tail(struct stream_writer *s, bool sync, struct err *err)
 {
     uint64_t bytes = stream_writer_offset(s);
     size_t padded = (s->len + FILE_DIRECT_ALIGN - 1) & ~(FILE_DIRECT_ALIGN - 1);
-    int code;
+    int rc;
     if (s->len > 0) {
         memset(s->buf + s->len, 0, padded - s->len);
         write_out(s, padded);
@@ -77,20 +77,20 @@ static int write_tail(struct stream_writer *s, bool sync, struct err *err)
         return err_copy(err, &s->err);
     if (s->fs_file)
         return sync ? fs_writer_sync(s->fs_file, err) : 0;
-    code = bytes % FILE_DIRECT_ALIGN ? file_truncate(s->file, bytes, err) : 0;
-    if (code == 0 && sync)
-        code = file_sync(s->file, err);
-    return code;
+    rc = bytes % FILE_DIRECT_ALIGN ? file_truncate(s->file, bytes, err) : 0;
+    if (rc == 0 && sync)
+        rc = file_sync(s->file, err);
+    return rc;
 }
 
 int stream_writer_finish(struct stream_writer *s, bool sync, struct err *err)
 {
     PRE(s->file != NULL || s->fs_file != NULL);
-    int code = write_tail(s, sync, err);
-    if (code)
+    int rc = write_tail(s, sync, err);
+    if (rc)
         err_wrap(err, "write %s", s->path);
     stream_writer_close(s);
-    return code;
+    return rc;
 }
 
 void stream_writer_close(struct stream_writer *s)

@@ -73,13 +73,13 @@ int cage_status(const struct cage_end *end, int supervisor_status)
 
 int cage_error(const struct cage_end *end, struct err *err)
 {
-    int code = end->code;
+    int rc = end->code;
     if (atomic_load(&end->ended) != NOT_BEGUN)
         return 0;
-    err_set(err, code, "%.*s", (int)sizeof(end->error) - 1, end->error);
-    if (code == ERR_UNSUPPORTED)
+    err_set(err, rc, "%.*s", (int)sizeof(end->error) - 1, end->error);
+    if (rc == ERR_UNSUPPORTED)
         err_hint(err, REFUSED_HINT);
-    return code;
+    return rc;
 }
 
 /* A step failed: the process must not continue. */
@@ -109,12 +109,12 @@ static int write_text(const char *path, const char *text, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     size_t len = strlen(text);
-    int code = 0;
+    int rc = 0;
     if (fd < 0 || write(fd, text, len) != (ssize_t)len)
-        code = err_set_errno(err, errno, "write %s", path);
+        rc = err_set_errno(err, errno, "write %s", path);
     if (fd >= 0)
         close(fd);
-    return code;
+    return rc;
 }
 
 /* Map every number to itself: the lines "inside outside count" of our own map
@@ -142,22 +142,22 @@ static int map_users(pid_t supervisor, struct err *err)
     char path[64];
     char map[MAP_BYTES];
     bool root = geteuid() == 0;
-    int code = 0;
+    int rc = 0;
     if (!root) {
         snprintf(path, sizeof(path), "/proc/%ld/setgroups", (long)supervisor);
-        code = write_text(path, "deny", err);
+        rc = write_text(path, "deny", err);
     }
     snprintf(map, sizeof(map), "%u %u 1\n", geteuid(), geteuid());
     if (root)
         map_all("/proc/self/uid_map", map, sizeof(map));
     snprintf(path, sizeof(path), "/proc/%ld/uid_map", (long)supervisor);
-    if (code == 0)
-        code = write_text(path, map, err);
+    if (rc == 0)
+        rc = write_text(path, map, err);
     snprintf(map, sizeof(map), "%u %u 1\n", getegid(), getegid());
     if (root)
         map_all("/proc/self/gid_map", map, sizeof(map));
     snprintf(path, sizeof(path), "/proc/%ld/gid_map", (long)supervisor);
-    return code ? code : write_text(path, map, err);
+    return rc ? rc : write_text(path, map, err);
 }
 
 static int become_nobody(struct err *err)
@@ -267,28 +267,28 @@ static void enter_directory(const struct cage_rules *r)
 static int
 cage_settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     setsid();
     umask(022); /* Weak: there was no supervisor. */
     enter_directory(r);
     if (root || !weak)
         forbid_capabilities();
     if (root && !r->stay)
-        code = become_nobody(err);
-    if (code == 0 && (root || !weak))
-        code = drop_capabilities(err);
-    if (code == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        code = err_set_errno(err, errno, "cage: give up new rights");
+        rc = become_nobody(err);
+    if (rc == 0 && (root || !weak))
+        rc = drop_capabilities(err);
+    if (rc == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        rc = err_set_errno(err, errno, "cage: give up new rights");
     if (!weak)
         limit_processes(r);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     /* Changing the user cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (code == 0)
-        code = restrict_names(r, weak, err);
-    if (code == 0 && r->sandbox)
-        code = sandbox_enter(r->sandbox, err);
-    return code;
+    if (rc == 0)
+        rc = restrict_names(r, weak, err);
+    if (rc == 0 && r->sandbox)
+        rc = sandbox_enter(r->sandbox, err);
+    return rc;
 }
 
 /* --- the supervisor ------------------------------------------------------ */

@@ -103,19 +103,19 @@ static int make_file(const char *path, const char *text, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     size_t len = strlen(text);
-    int code = 0;
+    int rc = 0;
     if (fd < 0 || write(fd, text, len) != (ssize_t)len)
-        code = err_set_errno(err, errno, "cage: make %s", path);
+        rc = err_set_errno(err, errno, "cage: make %s", path);
     if (fd >= 0)
         close(fd);
-    return code;
+    return rc;
 }
 
 static int make_point(const char *path, bool directory, struct err *err)
 {
-    int code = make_parents(path, err);
-    if (code)
-        return code;
+    int rc = make_parents(path, err);
+    if (rc)
+        return rc;
     if (!directory)
         return access(path, F_OK) == 0 ? 0 : make_file(path, "", err);
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
@@ -153,13 +153,13 @@ static int cage_mounts_show(const char *real, const char *path, struct err *err)
 {
     struct host_path from;
     struct stat st;
-    int code;
+    int rc;
     if (stat(cage_mounts_host(&from, real), &st) != 0 ||
         (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
         return 0;
-    code = make_point(path, S_ISDIR(st.st_mode), err);
-    if (code)
-        return code;
+    rc = make_point(path, S_ISDIR(st.st_mode), err);
+    if (rc)
+        return rc;
     if (mount(from.text, path, NULL, MS_BIND | MS_REC, NULL) != 0)
         return err_set_errno(err, errno, "cage: show %s", path);
     return set_read_only(path, err);
@@ -167,37 +167,37 @@ static int cage_mounts_show(const char *real, const char *path, struct err *err)
 
 static int show_all(const char *const *paths, struct err *err)
 {
-    int code = 0;
-    for (; *paths && code == 0; paths++)
-        code = cage_mounts_show(*paths, *paths, err);
-    return code;
+    int rc = 0;
+    for (; *paths && rc == 0; paths++)
+        rc = cage_mounts_show(*paths, *paths, err);
+    return rc;
 }
 
 /* /bin may be a link to usr/bin. */
 static int show_system(struct err *err)
 {
-    int code = 0;
-    for (const char *const *p = cage_system_paths; *p && code == 0; p++) {
+    int rc = 0;
+    for (const char *const *p = cage_system_paths; *p && rc == 0; p++) {
         struct host_path from;
         char to[256];
         ssize_t n = readlink(cage_mounts_host(&from, *p), to, sizeof(to) - 1);
         if (n < 0) {
-            code = cage_mounts_show(*p, *p, err);
+            rc = cage_mounts_show(*p, *p, err);
             continue;
         }
         to[n] = '\0';
         if (symlink(to, *p) != 0)
-            code = err_set_errno(err, errno, "cage: link %s", *p);
+            rc = err_set_errno(err, errno, "cage: link %s", *p);
     }
-    return code;
+    return rc;
 }
 
 static int mount_fresh(const char *path, const char *options, struct err *err)
 {
-    int code = make_point(path, true, err);
-    if (code == 0 && mount("tmpfs", path, "tmpfs", BOUND_FLAGS, options) != 0)
-        code = err_set_errno(err, errno, "cage: mount %s", path);
-    return code;
+    int rc = make_point(path, true, err);
+    if (rc == 0 && mount("tmpfs", path, "tmpfs", BOUND_FLAGS, options) != 0)
+        rc = err_set_errno(err, errno, "cage: mount %s", path);
+    return rc;
 }
 
 /* --- devices, processes, settings ---------------------------------------- */
@@ -208,66 +208,66 @@ static int show_devices(struct err *err)
                                            {"/proc/self/fd/0", "/dev/stdin"},
                                            {"/proc/self/fd/1", "/dev/stdout"},
                                            {"/proc/self/fd/2", "/dev/stderr"}};
-    int code = 0;
-    for (const char *const *d = devices; *d && code == 0; d++) {
+    int rc = 0;
+    for (const char *const *d = devices; *d && rc == 0; d++) {
         struct host_path from;
-        code = make_point(*d, false, err);
+        rc = make_point(*d, false, err);
         /* Without MS_NODEV, which would close it. */
-        if (code == 0 &&
+        if (rc == 0 &&
             mount(cage_mounts_host(&from, *d), *d, NULL, MS_BIND, NULL) != 0 &&
             errno != ENOENT)
-            code = err_set_errno(err, errno, "cage: show %s", *d);
+            rc = err_set_errno(err, errno, "cage: show %s", *d);
     }
-    for (size_t i = 0; i < ARRAY_LEN(links) && code == 0; i++)
+    for (size_t i = 0; i < ARRAY_LEN(links) && rc == 0; i++)
         if (symlink(links[i][0], links[i][1]) != 0)
-            code = err_set_errno(err, errno, "cage: link %s", links[i][1]);
-    return code ? code : mount_fresh("/dev/shm", SHM_OPTIONS, err);
+            rc = err_set_errno(err, errno, "cage: link %s", links[i][1]);
+    return rc ? rc : mount_fresh("/dev/shm", SHM_OPTIONS, err);
 }
 
 /* A /proc of its own. A container that hides parts of /proc does not let us
  * mount another; programs then have none. */
 static int show_processes(struct err *err)
 {
-    int code = make_point("/proc", true, err);
-    if (code == 0 &&
+    int rc = make_point("/proc", true, err);
+    if (rc == 0 &&
         mount("proc", "/proc", "proc", BOUND_FLAGS | MS_NOEXEC | MS_RDONLY,
               "hidepid=2") != 0 &&
         errno != EPERM)
-        code = err_set_errno(err, errno, "cage: mount /proc");
-    return code;
+        rc = err_set_errno(err, errno, "cage: mount /proc");
+    return rc;
 }
 
 static int make_settings(const struct cage_rules *r, struct err *err)
 {
-    int code = make_point("/etc", true, err);
-    if (code == 0)
-        code = show_all(cage_settings_paths, err);
-    if (code == 0 && r->network)
-        code = show_all(network_paths, err);
-    if (code == 0)
-        code = make_file("/etc/passwd",
-                         "root:x:0:0::/tmp:/bin/false\n"
-                         "nobody:x:65534:65534::/tmp:/bin/sh\n",
-                         err);
-    if (code == 0)
-        code = make_file("/etc/group", "root:x:0:\nnogroup:x:65534:\n", err);
-    return code;
+    int rc = make_point("/etc", true, err);
+    if (rc == 0)
+        rc = show_all(cage_settings_paths, err);
+    if (rc == 0 && r->network)
+        rc = show_all(network_paths, err);
+    if (rc == 0)
+        rc = make_file("/etc/passwd",
+                       "root:x:0:0::/tmp:/bin/false\n"
+                       "nobody:x:65534:65534::/tmp:/bin/sh\n",
+                       err);
+    if (rc == 0)
+        rc = make_file("/etc/group", "root:x:0:\nnogroup:x:65534:\n", err);
+    return rc;
 }
 
 /* --- what the job names -------------------------------------------------- */
 
 static int show_writable(const struct cage_rules *r, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < r->writable_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < r->writable_count && rc == 0; i++) {
         const struct cage_path *p = &r->writable[i];
         struct host_path from;
-        code = make_point(p->at, true, err);
-        if (code == 0 && mount(cage_mounts_host(&from, p->real), p->at, NULL,
-                               MS_BIND | MS_REC, NULL) != 0)
-            code = err_set_errno(err, errno, "cage: show %s", p->at);
+        rc = make_point(p->at, true, err);
+        if (rc == 0 && mount(cage_mounts_host(&from, p->real), p->at, NULL,
+                             MS_BIND | MS_REC, NULL) != 0)
+            rc = err_set_errno(err, errno, "cage: show %s", p->at);
     }
-    return code;
+    return rc;
 }
 
 static bool is_shown(const struct cage_rules *r, size_t count, const char *path)
@@ -281,24 +281,24 @@ static bool is_shown(const struct cage_rules *r, size_t count, const char *path)
 
 static int show_named(const struct cage_rules *r, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < r->visible_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < r->visible_count && rc == 0; i++) {
         const struct cage_path *p = &r->visible[i];
         if (p->at[0] != '/' || is_listed(p->real, never_shown) ||
             is_listed(p->at, never_shown) || is_in(p->real, "/proc") ||
             is_in(p->real, "/dev") || is_in(p->real, "/sys") ||
             is_shown(r, i, p->at))
             continue;
-        code = cage_mounts_show(p->real, p->at, err);
+        rc = cage_mounts_show(p->real, p->at, err);
     }
-    return code;
+    return rc;
 }
 
 /* Hide the paths of the rules inside of that. */
 static int hide_named(const struct cage_rules *r, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < r->hidden_count && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < r->hidden_count && rc == 0; i++) {
         const char *path = r->hidden[i];
         struct stat st;
         if (path[0] != '/' || stat(path, &st) != 0)
@@ -306,12 +306,12 @@ static int hide_named(const struct cage_rules *r, struct err *err)
         if (S_ISDIR(st.st_mode)) {
             if (mount("tmpfs", path, "tmpfs", BOUND_FLAGS,
                       "mode=0755,size=64k") != 0)
-                code = err_set_errno(err, errno, "cage: hide %s", path);
+                rc = err_set_errno(err, errno, "cage: hide %s", path);
         } else if (mount("/dev/null", path, NULL, MS_BIND, NULL) != 0) {
-            code = err_set_errno(err, errno, "cage: hide %s", path);
+            rc = err_set_errno(err, errno, "cage: hide %s", path);
         }
     }
-    return code;
+    return rc;
 }
 
 /* Make hidden directories read-only that contain directories for visible paths.
@@ -355,30 +355,30 @@ static int cage_mounts_end(struct err *err)
 int cage_mount(const struct cage_rules *rules, struct err *err)
 {
     char scratch[64];
-    int code = cage_mounts_begin(err);
+    int rc = cage_mounts_begin(err);
     snprintf(scratch, sizeof(scratch), "mode=1777,size=%llu",
              (unsigned long long)rules->scratch_bytes);
-    if (code == 0)
-        code = show_system(err);
-    if (code == 0)
-        code = make_settings(rules, err);
-    if (code == 0)
-        code = show_devices(err);
-    if (code == 0)
-        code = show_processes(err);
-    if (code == 0)
-        code = mount_fresh(CAGE_SCRATCH, scratch, err);
-    if (code == 0)
-        code = make_parents("/var/tmp", err);
-    if (code == 0 && symlink(CAGE_SCRATCH, "/var/tmp") != 0)
-        code = err_set_errno(err, errno, "cage: link /var/tmp");
-    if (code == 0)
-        code = show_named(rules, err);
-    if (code == 0)
-        code = hide_named(rules, err);
-    if (code == 0)
-        code = show_writable(rules, err);
-    if (code == 0)
-        code = close_hidden(rules, err);
-    return code ? code : cage_mounts_end(err);
+    if (rc == 0)
+        rc = show_system(err);
+    if (rc == 0)
+        rc = make_settings(rules, err);
+    if (rc == 0)
+        rc = show_devices(err);
+    if (rc == 0)
+        rc = show_processes(err);
+    if (rc == 0)
+        rc = mount_fresh(CAGE_SCRATCH, scratch, err);
+    if (rc == 0)
+        rc = make_parents("/var/tmp", err);
+    if (rc == 0 && symlink(CAGE_SCRATCH, "/var/tmp") != 0)
+        rc = err_set_errno(err, errno, "cage: link /var/tmp");
+    if (rc == 0)
+        rc = show_named(rules, err);
+    if (rc == 0)
+        rc = hide_named(rules, err);
+    if (rc == 0)
+        rc = show_writable(rules, err);
+    if (rc == 0)
+        rc = close_hidden(rules, err);
+    return rc ? rc : cage_mounts_end(err);
 }

@@ -169,7 +169,7 @@ int job_cage_new(const struct job_setup *s,
     struct job_cage *c = mem_zalloc(1, sizeof(*c));
     const struct mr_options *o = s->opts;
     bool weak = s->weak_sandbox || (s->user_files && o->weak_sandbox);
-    int code = make_filter(c, s, network, weak, err);
+    int rc = make_filter(c, s, network, weak, err);
     c->rules = (struct cage_rules){
         .visible = c->visible,
         .writable = c->writable,
@@ -189,12 +189,12 @@ int job_cage_new(const struct job_setup *s,
         show_own(c, s);
     c->setup = s;
     c->lasting = c->rules.visible_count;
-    if (code) {
+    if (rc) {
         job_cage_free(c);
         c = NULL;
     }
     *out = c;
-    return code;
+    return rc;
 }
 
 static void drop_paths(struct cage_path *p, size_t from, size_t *count)

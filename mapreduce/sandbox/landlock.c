@@ -87,16 +87,16 @@ static int landlock_allow(int rules,
     PRE(rules >= 0);
     struct path_rule rule = {.allowed = p->writable ? fs : fs & FS_READING};
     struct stat st;
-    int code = 0;
+    int rc = 0;
     rule.directory = open(p->path, O_PATH | O_CLOEXEC);
     if (rule.directory < 0)
         return 0;
     if (fstat(rule.directory, &st) == 0 && !S_ISDIR(st.st_mode))
         rule.allowed &= FS_OF_FILES;
     if (syscall(ADD_RULE_NUMBER, rules, RULE_PATH_BENEATH, &rule, 0) != 0)
-        code = err_set_errno(err, errno, "landlock: allow %s", p->path);
+        rc = err_set_errno(err, errno, "landlock: allow %s", p->path);
     close(rule.directory);
-    return code;
+    return rc;
 }
 
 int landlock_enter(const struct landlock_path *paths,
@@ -108,17 +108,17 @@ int landlock_enter(const struct landlock_path *paths,
     struct ruleset r = {.fs = handled_fs(version),
                         .net = network ? 0 : NET_TCP,
                         .scopes = SCOPES};
-    int code = 0;
+    int rc = 0;
     int rules;
     if (version == 0)
         return err_set(err, ERR_UNSUPPORTED, "this kernel has no Landlock");
     rules = make_ruleset(&r, version);
     if (rules < 0)
         return err_set_errno(err, errno, "landlock: make rules");
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = landlock_allow(rules, &paths[i], r.fs, err);
-    if (code == 0 && syscall(RESTRICT_SELF_NUMBER, rules, 0) != 0)
-        code = err_set_errno(err, errno, "landlock: enter");
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = landlock_allow(rules, &paths[i], r.fs, err);
+    if (rc == 0 && syscall(RESTRICT_SELF_NUMBER, rules, 0) != 0)
+        rc = err_set_errno(err, errno, "landlock: enter");
     close(rules);
-    return code;
+    return rc;
 }

@@ -99,28 +99,28 @@ static const uint64_t namespaces[] = {
 /* A call that the kernel does not know is refused already. */
 static int sandbox_refuse(scmp_filter_ctx f, int call, int errnum)
 {
-    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)errnum), call, 0);
-    return r == -EDOM || r == -EOPNOTSUPP ? 0 : r;
+    int rc = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)errnum), call, 0);
+    return rc == -EDOM || rc == -EOPNOTSUPP ? 0 : rc;
 }
 
 static int refuse_all(scmp_filter_ctx f, const int *calls, size_t count)
 {
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = sandbox_refuse(f, calls[i], EPERM);
-    return r;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = sandbox_refuse(f, calls[i], EPERM);
+    return rc;
 }
 
 static int refuse_namespaces(scmp_filter_ctx f)
 {
-    int r = 0;
-    for (size_t i = 0; i < ARRAY_LEN(namespaces) && r == 0; i++)
-        r = seccomp_rule_add(
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(namespaces) && rc == 0; i++)
+        rc = seccomp_rule_add(
             f, SCMP_ACT_ERRNO(EPERM), CALL(clone), 1,
             SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
     /* Its flags are in memory, where a filter cannot look; libraries that get
      * ENOSYS use clone(). */
-    return r ? r : sandbox_refuse(f, CALL(clone3), ENOSYS);
+    return rc ? rc : sandbox_refuse(f, CALL(clone3), ENOSYS);
 }
 
 /* Refuse a signal to @pid by any of the calls that have it as first argument;
@@ -129,26 +129,26 @@ static int refuse_signal(scmp_filter_ctx f, pid_t pid)
 {
     static const int calls[] = {CALL(kill), CALL(tkill), CALL(tgkill),
                                 CALL(rt_sigqueueinfo), CALL(rt_tgsigqueueinfo)};
-    int r = 0;
-    for (size_t i = 0; i < ARRAY_LEN(calls) && r == 0; i++)
-        r = seccomp_rule_add(
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(calls) && rc == 0; i++)
+        rc = seccomp_rule_add(
             f, SCMP_ACT_ERRNO(EPERM), calls[i], 1,
             SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)pid));
-    return r;
+    return rc;
 }
 
 static int
 refuse_signals(scmp_filter_ctx f, const pid_t *supervisors, size_t count)
 {
-    int r = refuse_signal(f, -1);
-    for (size_t i = 0; i < count && r == 0; i++) {
+    int rc = refuse_signal(f, -1);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         if (supervisors[i] <= 0)
             continue;
-        r = refuse_signal(f, supervisors[i]);
-        if (r == 0)
-            r = refuse_signal(f, -supervisors[i]);
+        rc = refuse_signal(f, supervisors[i]);
+        if (rc == 0)
+            rc = refuse_signal(f, -supervisors[i]);
     }
-    return r;
+    return rc;
 }
 
 /* Reading limits uses the same call and stays allowed. */
@@ -163,33 +163,33 @@ static int refuse_new_limits(scmp_filter_ctx f)
 static int refuse_pairs(scmp_filter_ctx f)
 {
     static const uint64_t types[] = {SOCK_DGRAM, SOCK_RAW, SOCK_RDM};
-    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
-                             SCMP_A0_32(SCMP_CMP_NE, AF_UNIX));
-    for (size_t i = 0; i < ARRAY_LEN(types) && r == 0; i++)
-        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
-                             SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[i]));
-    return r;
+    int rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
+                              SCMP_A0_32(SCMP_CMP_NE, AF_UNIX));
+    for (size_t i = 0; i < ARRAY_LEN(types) && rc == 0; i++)
+        rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
+                              SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[i]));
+    return rc;
 }
 
 /* The host's network includes its abstract sockets and its routing; they stay
  * closed. */
 static int refuse_families(scmp_filter_ctx f)
 {
-    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
-                             SCMP_A0_32(SCMP_CMP_LT, AF_INET));
-    if (r == 0)
-        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
-                             SCMP_A0_32(SCMP_CMP_GT, AF_INET6));
-    for (uint32_t family = AF_INET + 1; family < AF_INET6 && r == 0; family++)
-        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
-                             SCMP_A0_32(SCMP_CMP_EQ, family));
-    return r;
+    int rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                              SCMP_A0_32(SCMP_CMP_LT, AF_INET));
+    if (rc == 0)
+        rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                              SCMP_A0_32(SCMP_CMP_GT, AF_INET6));
+    for (uint32_t family = AF_INET + 1; family < AF_INET6 && rc == 0; family++)
+        rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                              SCMP_A0_32(SCMP_CMP_EQ, family));
+    return rc;
 }
 
 static int refuse_network(scmp_filter_ctx f)
 {
-    int r = sandbox_refuse(f, CALL(socket), EACCES);
-    return r ? r : sandbox_refuse(f, CALL(connect), EACCES);
+    int rc = sandbox_refuse(f, CALL(socket), EACCES);
+    return rc ? rc : sandbox_refuse(f, CALL(connect), EACCES);
 }
 
 /* Typing for others on a terminal, and programs of other systems'
@@ -197,13 +197,13 @@ static int refuse_network(scmp_filter_ctx f)
 static int refuse_requests(scmp_filter_ctx f)
 {
     static const uint64_t ioctls[] = {TIOCSTI, TIOCLINUX};
-    int r = 0;
-    for (size_t i = 0; i < ARRAY_LEN(ioctls) && r == 0; i++)
-        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(ioctl), 1,
-                             SCMP_A1_32(SCMP_CMP_EQ, (uint32_t)ioctls[i]));
-    return r ? r
-             : seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(personality), 1,
-                                SCMP_A0_32(SCMP_CMP_NE, UINT32_MAX));
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ioctls) && rc == 0; i++)
+        rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(ioctl), 1,
+                              SCMP_A1_32(SCMP_CMP_EQ, (uint32_t)ioctls[i]));
+    return rc ? rc
+              : seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(personality), 1,
+                                 SCMP_A0_32(SCMP_CMP_NE, UINT32_MAX));
 }
 
 /* Calls by which a file of the job could stand for another. */
@@ -215,40 +215,40 @@ static const int refused_links[] = {
 /* Calls that the runtime itself makes, and user code does not. */
 static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
-    int r = 0;
-    for (size_t i = 0; i < ARRAY_LEN(refused_memory) && r == 0; i++)
-        r = sandbox_refuse(f, refused_memory[i], ENOSYS);
-    if (r == 0)
-        r = refuse_requests(f);
-    if (r == 0)
-        r = refuse_pairs(f);
-    if (r == 0 && rules->runtime)
-        r = refuse_all(f, refused_links, ARRAY_LEN(refused_links));
-    if (r == 0 && rules->network && !rules->runtime)
-        r = refuse_families(f);
-    return r;
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(refused_memory) && rc == 0; i++)
+        rc = sandbox_refuse(f, refused_memory[i], ENOSYS);
+    if (rc == 0)
+        rc = refuse_requests(f);
+    if (rc == 0)
+        rc = refuse_pairs(f);
+    if (rc == 0 && rules->runtime)
+        rc = refuse_all(f, refused_links, ARRAY_LEN(refused_links));
+    if (rc == 0 && rules->network && !rules->runtime)
+        rc = refuse_families(f);
+    return rc;
 }
 
 static int sandbox_fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
-    int r = refuse_all(f, refused_process, ARRAY_LEN(refused_process));
-    if (r == 0)
-        r = refuse_all(f, refused_machine, ARRAY_LEN(refused_machine));
+    int rc = refuse_all(f, refused_process, ARRAY_LEN(refused_process));
+    if (rc == 0)
+        rc = refuse_all(f, refused_machine, ARRAY_LEN(refused_machine));
     /* Its requests do not pass the filter. */
-    if (r == 0)
-        r = sandbox_refuse(f, CALL(io_uring_setup), ENOSYS);
-    if (r == 0)
-        r = refuse_namespaces(f);
-    if (r == 0)
-        r = refuse_signals(f, rules->supervisors,
-                           ARRAY_LEN(rules->supervisors));
-    if (r == 0)
-        r = refuse_new_limits(f);
-    if (r == 0 && rules->user_code)
-        r = refuse_more(f, rules);
-    if (r == 0 && !rules->network)
-        r = refuse_network(f);
-    return r;
+    if (rc == 0)
+        rc = sandbox_refuse(f, CALL(io_uring_setup), ENOSYS);
+    if (rc == 0)
+        rc = refuse_namespaces(f);
+    if (rc == 0)
+        rc = refuse_signals(f, rules->supervisors,
+                            ARRAY_LEN(rules->supervisors));
+    if (rc == 0)
+        rc = refuse_new_limits(f);
+    if (rc == 0 && rules->user_code)
+        rc = refuse_more(f, rules);
+    if (rc == 0 && !rules->network)
+        rc = refuse_network(f);
+    return rc;
 }
 
 int sandbox_new(const struct sandbox_rules *rules,
@@ -256,18 +256,18 @@ int sandbox_new(const struct sandbox_rules *rules,
                 struct err *err)
 {
     struct sandbox *s = mem_zalloc(1, sizeof(*s));
-    int r = 0;
+    int rc = 0;
     s->rules = *rules;
     if (!rules->open) {
         s->filter = seccomp_init(SCMP_ACT_ALLOW);
-        r = s->filter ? sandbox_fill(s->filter, rules) : -ENOMEM;
+        rc = s->filter ? sandbox_fill(s->filter, rules) : -ENOMEM;
     }
     *out = s;
-    if (r == 0)
+    if (rc == 0)
         return 0;
     sandbox_free(s);
     *out = NULL;
-    return err_set_errno(err, -r, "build the filter of system calls");
+    return err_set_errno(err, -rc, "build the filter of system calls");
 }
 
 void sandbox_free(struct sandbox *s)
@@ -305,15 +305,15 @@ static void set_limits(const struct sandbox_rules *rules)
 
 int sandbox_enter(const struct sandbox *s, struct err *err)
 {
-    int r;
+    int rc;
     set_limits(&s->rules);
     if (!s->filter)
         return 0;
-    r = seccomp_load(s->filter);
-    if (r == 0)
+    rc = seccomp_load(s->filter);
+    if (rc == 0)
         return 0;
     err_set(err, ERR_UNSUPPORTED,
-            "this system cannot filter system calls (error %d)", -r);
+            "this system cannot filter system calls (error %d)", -rc);
     err_hint(err, "a job that is trusted may run without: --no-sandbox");
     return ERR_UNSUPPORTED;
 }

@@ -48,18 +48,18 @@ static bool node_before(const struct run_merge *m,
 static int node_load(struct run_merge *m, struct merge_node *n, struct err *err)
 {
     bool more = false;
-    int code = 0;
+    int rc = 0;
     if (n->source < m->count) {
         struct merge_source *s = m->sources[n->source];
-        code = s->next(s, &more, err);
-        if (code == 0 && more) {
+        rc = s->next(s, &more, err);
+        if (rc == 0 && more) {
             n->prefix = sort_prefix(s->key, 0);
             if (m->descending)
                 n->prefix = ~n->prefix;
         }
     }
     n->ended = !more;
-    return code;
+    return rc;
 }
 
 static void run_merge_swap(struct merge_node *a, struct merge_node *b)
@@ -73,12 +73,12 @@ static void run_merge_swap(struct merge_node *a, struct merge_node *b)
 static int run_merge_build(struct run_merge *m, struct err *err)
 {
     struct merge_node *winners = mem_zalloc(2 * m->leaves, sizeof(*winners));
-    int code = 0;
-    for (size_t i = 0; i < m->leaves && code == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < m->leaves && rc == 0; i++) {
         winners[m->leaves + i].source = (uint32_t)i;
-        code = node_load(m, &winners[m->leaves + i], err);
+        rc = node_load(m, &winners[m->leaves + i], err);
     }
-    for (size_t i = m->leaves; i-- > 1 && code == 0;) {
+    for (size_t i = m->leaves; i-- > 1 && rc == 0;) {
         winners[i] = winners[2 * i];
         m->tree[i] = winners[2 * i + 1];
         if (node_before(m, &m->tree[i], &winners[i]))
@@ -86,29 +86,29 @@ static int run_merge_build(struct run_merge *m, struct err *err)
     }
     m->tree[0] = winners[1];
     mem_free(winners);
-    return code;
+    return rc;
 }
 
 int run_merge_next(struct run_merge *m, bool *more, struct err *err)
 {
-    int code;
+    int rc;
     *more = false;
     if (!m->started) {
         m->started = true;
-        code = run_merge_build(m, err);
+        rc = run_merge_build(m, err);
     } else if (m->tree[0].ended) {
         return 0;
     } else {
-        code = node_load(m, &m->tree[0], err);
-        for (size_t i = (m->leaves + m->tree[0].source) / 2;
-             i >= 1 && code == 0; i /= 2)
+        rc = node_load(m, &m->tree[0], err);
+        for (size_t i = (m->leaves + m->tree[0].source) / 2; i >= 1 && rc == 0;
+             i /= 2)
             if (node_before(m, &m->tree[i], &m->tree[0]))
                 run_merge_swap(&m->tree[i], &m->tree[0]);
     }
-    if (code)
+    if (rc)
         m->tree[0].ended = true;
     else
         *more = !m->tree[0].ended;
-    POST(code != 0 || !*more || m->tree[0].source < m->count); /* INV-1 */
-    return code;
+    POST(rc != 0 || !*more || m->tree[0].source < m->count); /* INV-1 */
+    return rc;
 }

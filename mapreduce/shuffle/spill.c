@@ -19,13 +19,13 @@ int spill_writer_open(struct spill_writer *s,
                       struct err *err)
 {
     char magic[8];
-    int code;
+    int rc;
     *s = (struct spill_writer){.codec = codec};
     pair_block_builder_init(&s->block);
-    code =
+    rc =
         stream_writer_open(&s->out, &(struct job_files){.world = w}, path, err);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     put_le64(magic, SPILL_MAGIC);
     stream_writer_append(&s->out, magic, sizeof(magic));
     return 0;
@@ -114,13 +114,13 @@ static void index_encode(const struct spill_writer *s, struct buf *out)
 int spill_writer_finish(struct spill_writer *s, struct err *err)
 {
     struct buf index = BUF_INIT;
-    int code;
+    int rc;
     block_flush(s);
     index_encode(s, &index);
     stream_writer_append(&s->out, index.data, index.len);
     buf_close(&index);
-    code = stream_writer_finish(&s->out, false, err);
-    return code;
+    rc = stream_writer_finish(&s->out, false, err);
+    return rc;
 }
 
 void spill_writer_close(struct spill_writer *s)
@@ -132,7 +132,7 @@ void spill_writer_close(struct spill_writer *s)
     s->segments = NULL;
 }
 
-/* --- the index, read --------------------------------------------------- */
+/* --- the index, read ----------------------------------------------------- */
 
 static int index_decode(struct slice bytes,
                         uint32_t count,
@@ -164,11 +164,11 @@ static int read_exactly(struct file *f,
                         struct err *err)
 {
     size_t got = 0;
-    int code = file_read_at(f, offset, dst, len, &got, err);
-    if (code == 0 && got < len)
-        code = err_set(err, ERR_CORRUPT, "file ends at %llu",
-                       (unsigned long long)(offset + got));
-    return code;
+    int rc = file_read_at(f, offset, dst, len, &got, err);
+    if (rc == 0 && got < len)
+        rc = err_set(err, ERR_CORRUPT, "file ends at %llu",
+                     (unsigned long long)(offset + got));
+    return rc;
 }
 
 static int index_load(struct file *f,
@@ -181,15 +181,15 @@ static int index_load(struct file *f,
     uint64_t offset;
     uint64_t bytes;
     struct buf index = BUF_INIT;
-    int code = file_size(f, &size, err);
-    if (code)
-        return code;
+    int rc = file_size(f, &size, err);
+    if (rc)
+        return rc;
     if (size < 8 + SPILL_FOOTER_BYTES)
         return err_set(err, ERR_CORRUPT, "too short for a spill");
-    code =
+    rc =
         read_exactly(f, size - SPILL_FOOTER_BYTES, footer, sizeof(footer), err);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     offset = get_le64(footer);
     *count = get_le32(footer + 8);
     if (get_le64(footer + 16) != SPILL_MAGIC ||
@@ -199,16 +199,16 @@ static int index_load(struct file *f,
     if (bytes > INDEX_BYTES_MAX || *count > bytes)
         return err_set(err, ERR_CORRUPT, "index of an impossible size");
     buf_extend(&index, bytes + 12);
-    code = read_exactly(f, offset, index.data, bytes + 12, err);
-    if (code == 0 && crc32c(index.data, bytes + 12) != get_le32(footer + 12))
-        code = err_set(err, ERR_CORRUPT, "index with a wrong checksum");
-    if (code == 0) {
+    rc = read_exactly(f, offset, index.data, bytes + 12, err);
+    if (rc == 0 && crc32c(index.data, bytes + 12) != get_le32(footer + 12))
+        rc = err_set(err, ERR_CORRUPT, "index with a wrong checksum");
+    if (rc == 0) {
         *segments = mem_zalloc(*count + 1, sizeof(**segments));
-        code = index_decode(slice_make(index.data, bytes), (uint32_t)*count,
-                            offset, *segments, err);
+        rc = index_decode(slice_make(index.data, bytes), (uint32_t)*count,
+                          offset, *segments, err);
     }
     buf_close(&index);
-    return code;
+    return rc;
 }
 
 int spill_index_read(struct world *w,
@@ -218,18 +218,18 @@ int spill_index_read(struct world *w,
                      struct err *err)
 {
     struct file *f;
-    int code = file_open(w, path, FILE_READ, &f, err);
+    int rc = file_open(w, path, FILE_READ, &f, err);
     *segments = NULL;
     *count = 0;
-    if (code)
-        return code;
-    code = index_load(f, segments, count, err);
+    if (rc)
+        return rc;
+    rc = index_load(f, segments, count, err);
     file_close(f);
-    if (code) {
+    if (rc) {
         err_wrap(err, "spill %s", path);
         mem_free(*segments);
         *segments = NULL;
         *count = 0;
     }
-    return code;
+    return rc;
 }

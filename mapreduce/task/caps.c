@@ -40,9 +40,9 @@ int job_caps_check(const struct job_caps *caps,
                    const struct mr_options *o,
                    struct err *err)
 {
-    int code = check_memory(caps, o->heap_bytes, err);
-    if (code)
-        return code;
+    int rc = check_memory(caps, o->heap_bytes, err);
+    if (rc)
+        return rc;
     if (caps->processes_max && o->processes_max > caps->processes_max) {
         err_set(err, ERR_DENIED,
                 "the job asks for %u processes of an attempt, of %u at most",

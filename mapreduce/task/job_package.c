@@ -105,15 +105,15 @@ int job_package_decode(struct job_package *p,
                        struct err *err)
 {
     struct cursor in;
-    int code;
+    int rc;
     *p = (struct job_package){.job_name = NULL};
     if (bytes.len < 4 || crc32c(bytes.data, bytes.len - 4) !=
                              get_le32(bytes.data + bytes.len - 4))
         return err_set(err, ERR_CORRUPT, "package with a wrong checksum");
     in = cursor_make(slice_sub(bytes, 0, bytes.len - 4));
-    code = saved_job_decode(&p->options, cursor_lslice(&in), err);
-    if (code)
-        return code;
+    rc = saved_job_decode(&p->options, cursor_lslice(&in), err);
+    if (rc)
+        return rc;
     p->job_name = p->options.job_name;
     job_package_decode_options(p, &in);
     p->setup.world = w;

@@ -17,9 +17,9 @@
 #define MAPREDUCE_TASK_TASK_H
 
 #include "mapreduce/mapreduce.h"
-#include "mapreduce/task/counters.h"
 #include "mapreduce/task/job_setup.h"
 #include "mapreduce/task/status.h"
+#include "mapreduce/task/task_counters.h"
 
 struct collector;
 struct output_set;

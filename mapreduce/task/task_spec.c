@@ -234,10 +234,10 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
 {
     struct cursor in;
     uint64_t kind;
-    int code = task_spec_unseal(bytes, &in, err);
+    int rc = task_spec_unseal(bytes, &in, err);
     task_spec_init(s);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     kind = cursor_varint(&in);
     s->kind = kind <= TASK_WHOLE ? (enum task_kind)kind : TASK_MAP;
     s->index = (uint32_t)cursor_varint(&in);
@@ -281,10 +281,10 @@ void task_pull_encode(const struct task_pull *p, struct buf *out)
 int task_pull_decode(struct task_pull *p, struct slice bytes, struct err *err)
 {
     struct cursor in;
-    int code = task_spec_unseal(bytes, &in, err);
+    int rc = task_spec_unseal(bytes, &in, err);
     *p = (struct task_pull){.over = false};
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     p->over = cursor_u8(&in) != 0;
     p->partition_count = cursor_count(&in, 1);
     p->partitions = mem_zalloc(p->partition_count + 1, sizeof(uint32_t));
@@ -378,10 +378,10 @@ int task_report_decode(struct task_report *r,
     struct slice hint;
     struct slice place;
     uint64_t detail;
-    int code = task_spec_unseal(bytes, &in, err);
+    int rc = task_spec_unseal(bytes, &in, err);
     task_report_init(r);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     r->code = (int)cursor_zigzag(&in);
     text = cursor_lslice(&in);
     hint = cursor_lslice(&in);

@@ -18,8 +18,8 @@
 #include "base/core/err.h"
 #include "base/crypt/keyring.h" /* struct key_loan */
 #include "mapreduce/records/damage.h"
-#include "mapreduce/task/counters.h"
 #include "mapreduce/task/input_split.h"
+#include "mapreduce/task/task_counters.h"
 
 enum task_kind {
     TASK_SAMPLE, /* Run map over the beginnings of the splits, keep keys. */

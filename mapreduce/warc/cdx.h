@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/core/buf.h"
-#include "mapreduce/warc/http.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
+#include "mapreduce/warc/archived_http.h"
 
 /* Append the line of @rec, with its end, to @out; false: records of its type
  * have none. @m is its HTTP head, or NULL. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/macros.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 
 /* Browsers search no further for a <meta>. */
 #define PRESCAN_BYTES ((size_t)4096)

@@ -7,7 +7,7 @@
 #define MAPREDUCE_WARC_HEAD_H
 
 #include "base/core/arena.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 /* A longer head is damage. */
 #define HEAD_BYTES_MAX ((size_t)1 << 20)

@@ -2,9 +2,9 @@
  * bare LF, folded lines, names in any case, blanks around colons, URIs in angle
  * brackets. */
 #include "base/core/panic.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/head.h"
-#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/unpack.h"
 
 /* Cut the first line off *@s, without its CR LF (some write CR CR LF). False:

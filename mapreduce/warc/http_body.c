@@ -10,7 +10,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 
 #define CODING_COUNT_MAX 8
 #define STEP_BYTES       ((size_t)64 << 10)

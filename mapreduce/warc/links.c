@@ -11,8 +11,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/html_text.h"
-#include "mapreduce/warc/http.h"
 
 struct html_scanner {
     const char *p; /* Next byte. */

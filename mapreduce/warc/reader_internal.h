@@ -17,9 +17,9 @@
 #ifndef MAPREDUCE_WARC_READER_INTERNAL_H
 #define MAPREDUCE_WARC_READER_INTERNAL_H
 
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/head.h"
-#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/unpack.h"
 
 /* Bytes of a record's start that tell it from text. */

@@ -77,9 +77,9 @@ static int check_tail(struct warc_reader *r,
             i - q >= SEPARATOR_BYTES_MAX)
             return 0;
         if (!can_tell(r, all, i)) {
-            int code = unpack_need(&r->u, all.len + 4096, err);
-            if (code)
-                return code;
+            int rc = unpack_need(&r->u, all.len + 4096, err);
+            if (rc)
+                return rc;
             if (unpack_avail(&r->u) > all.len)
                 continue;
             /* The end; reading more may have moved the buffer. */
@@ -109,7 +109,7 @@ static int next_start(struct warc_reader *r,
     *found = true;
     for (;;) {
         bool gap;
-        int code;
+        int rc;
         size_t n = reader__joined(r, &gap);
         struct slice all = slice_make(unpack_data(&r->u), n);
         *at = reader__find_start(r, all, MIN_OF(from, n), true);
@@ -120,9 +120,9 @@ static int next_start(struct warc_reader *r,
             return 0;
         if (n > from + HEAD_ARC_LINE_BYTES_MAX)
             from = n - HEAD_ARC_LINE_BYTES_MAX;
-        code = unpack_need(&r->u, n + UNPACK_READ_BYTES, err);
-        if (code)
-            return code;
+        rc = unpack_need(&r->u, n + UNPACK_READ_BYTES, err);
+        if (rc)
+            return rc;
     }
 }
 
@@ -168,9 +168,9 @@ static int find_proven_end(struct warc_reader *r,
     *found = false;
     for (int i = 0; i < STARTS_TRIED_MAX; i++) {
         bool more;
-        int code = next_start(r, most, &at, &more, err);
-        if (code || !more)
-            return code;
+        int rc = next_start(r, most, &at, &more, err);
+        if (rc || !more)
+            return rc;
         *found = take_proven(r, l, at);
         if (*found || at >= unpack_avail(&r->u))
             return 0;
@@ -187,11 +187,11 @@ find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
     size_t at = l->head;
     size_t e;
     const char *p;
-    int code = next_start(r, search_bytes(r, l), &at, found, err);
+    int rc = next_start(r, search_bytes(r, l), &at, found, err);
     p = unpack_data(&r->u);
-    *found = code == 0 && *found && at < unpack_avail(&r->u);
+    *found = rc == 0 && *found && at < unpack_avail(&r->u);
     if (!*found)
-        return code;
+        return rc;
     for (e = at; e > l->head && at - e < RECORD_SEPARATOR_BYTES; e--)
         if (!reader__is_separator(p[e - 1]))
             break;
@@ -268,15 +268,15 @@ record_layout_mend(struct warc_reader *r, struct layout *l, struct err *err)
 {
     bool found;
     char uri[128];
-    int code = find_proven_end(r, l, &found, err);
-    if (code == 0 && found) {
+    int rc = find_proven_end(r, l, &found, err);
+    if (rc == 0 && found) {
         report_length(r, l);
         return 0;
     }
-    if (code == 0)
-        code = find_end(r, l, &found, err);
-    if (code)
-        return code;
+    if (rc == 0)
+        rc = find_end(r, l, &found, err);
+    if (rc)
+        return rc;
     if (found && (l->block > 0 || r->head.has_length)) {
         if (!drop_denied(r, l))
             report_length(r, l);
@@ -302,14 +302,14 @@ static int run_over(struct warc_reader *r,
     uint64_t declared = l->block;
     bool found;
     bool at_end = r->u.done && n == unpack_avail(&r->u);
-    int code = find_proven_end(r, l, &found, err);
-    if (code == 0 && !found) {
-        code = find_end(r, l, &found, err);
-        if (code == 0 && found && drop_denied(r, l))
+    int rc = find_proven_end(r, l, &found, err);
+    if (rc == 0 && !found) {
+        rc = find_end(r, l, &found, err);
+        if (rc == 0 && found && drop_denied(r, l))
             return 0;
     }
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (found) {
         report_length(r, l);
         return 0;
@@ -355,13 +355,13 @@ static int record_layout_settle(struct warc_reader *r,
     size_t near = start_near(r, all, q, &damaged);
     enum digest_answer answer = reader__judge(r, slice_sub(all, l->head, q));
     char uri[128];
-    int code = 0;
+    int rc = 0;
     if (answer != DIGEST_SAME && !is_separated(r, q))
-        code = find_proven_end(r, l, &found, err);
+        rc = find_proven_end(r, l, &found, err);
     else if (answer == DIGEST_DIFFERENT)
-        code = find_proven_end(r, l, &found, err);
-    if (code)
-        return code;
+        rc = find_proven_end(r, l, &found, err);
+    if (rc)
+        return rc;
     if (found) {
         report_length(r, l);
         return 0;
@@ -387,18 +387,18 @@ check_inside(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
     struct slice all = slice_make(unpack_data(&r->u), q);
     const struct layout declared = *l;
     bool found;
-    int code;
+    int rc;
     if (!reader__has_digest(r) ||
         (r->starts_member && reader__is_member_start(r, l->end)) ||
         reader__find_start(r, all, l->head, true) >= q ||
         reader__judge(r, slice_sub(all, l->head, q)) == DIGEST_SAME)
         return 0;
-    code = find_proven_end(r, l, &found, err);
-    if (code == 0 && found)
+    rc = find_proven_end(r, l, &found, err);
+    if (rc == 0 && found)
         report_length(r, l);
     else
         *l = declared;
-    return code;
+    return rc;
 }
 
 /* A block too long to come whole: the digest may prove that it is not. */
@@ -410,18 +410,18 @@ lay_out_long(struct warc_reader *r, struct layout *l, struct err *err)
     bool found;
     bool gap;
     size_t n;
-    int code = unpack_need(&r->u, q, err);
-    n = code ? 0 : reader__joined(r, &gap);
-    if (code || n < q)
-        return code ? code : run_over(r, l, n, gap, err);
-    code = find_proven_end(r, l, &found, err);
-    if (code == 0 && found && l->end <= q) {
+    int rc = unpack_need(&r->u, q, err);
+    n = rc ? 0 : reader__joined(r, &gap);
+    if (rc || n < q)
+        return rc ? rc : run_over(r, l, n, gap, err);
+    rc = find_proven_end(r, l, &found, err);
+    if (rc == 0 && found && l->end <= q) {
         report_length(r, l);
         return 0;
     }
     *l = declared;
     l->end = q;
-    return code;
+    return rc;
 }
 
 int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
@@ -430,7 +430,7 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     size_t n;
     size_t q;
     bool gap;
-    int code;
+    int rc;
     if (!r->head.has_length || l->block > BLOCK_BYTES_ABSURD) {
         r->head.has_length = false;
         l->block = 0;
@@ -439,17 +439,17 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     if (l->block > r->u.opts.block_bytes_max)
         return lay_out_long(r, l, err);
     q = l->head + (size_t)l->block;
-    code = unpack_need(&r->u, q, err);
-    if (code)
-        return code;
+    rc = unpack_need(&r->u, q, err);
+    if (rc)
+        return rc;
     n = reader__joined(r, &gap);
     if (n < q)
         return run_over(r, l, n, gap, err);
     if (member_inside(r, l->head, q))
         return record_layout_mend(r, l, err);
-    code = check_tail(r, q, &tail, &l->end, err);
-    if (code)
-        return code;
+    rc = check_tail(r, q, &tail, &l->end, err);
+    if (rc)
+        return rc;
     return tail == TAIL_BAD ? record_layout_settle(r, l, q, err)
                             : check_inside(r, l, q, err);
 }

@@ -132,9 +132,9 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
         struct slice all;
         size_t at;
         size_t keep;
-        int code = unpack_need(&r->u, UNPACK_STEP_BYTES, err);
-        if (code)
-            return code;
+        int rc = unpack_need(&r->u, UNPACK_STEP_BYTES, err);
+        if (rc)
+            return rc;
         all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
         at = reader__find_start(r, all, MIN_OF(from, all.len), false);
         if (at < all.len || r->u.done) {
@@ -151,9 +151,9 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
         skipped += at;
         unpack_consume(&r->u, at);
         from = at ? 0 : all.len;
-        code = unpack_need(&r->u, unpack_avail(&r->u) + UNPACK_STEP_BYTES, err);
-        if (code)
-            return code;
+        rc = unpack_need(&r->u, unpack_avail(&r->u) + UNPACK_STEP_BYTES, err);
+        if (rc)
+            return rc;
         from = 0;
     }
     if (!told)

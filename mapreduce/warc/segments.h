@@ -13,7 +13,7 @@
 #ifndef MAPREDUCE_WARC_SEGMENTS_H
 #define MAPREDUCE_WARC_SEGMENTS_H
 
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 struct segments;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/url.h"
 
 static bool is_digit(char c)

@@ -136,10 +136,10 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
         return err_set(err, ERR_NOMEM, "input window");
     while (unpack__in_avail(u) < count && !u->in_eof) {
         size_t got = 0;
-        int code = u->opts.read(u->opts.ctx, u->in + u->in_end,
-                                u->in_cap - u->in_end, &got, err);
-        if (code)
-            return code;
+        int rc = u->opts.read(u->opts.ctx, u->in + u->in_end,
+                              u->in_cap - u->in_end, &got, err);
+        if (rc)
+            return rc;
         u->in_end += got;
         INVARIANT(u->in_end <= u->in_cap);
         u->in_eof = got == 0;
@@ -290,16 +290,16 @@ static enum unpack_kind kind_behind_damage(struct unpack *u)
 static int unpack_sniff(struct unpack *u, struct err *err)
 {
     struct slice s;
-    int code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
-    if (code)
-        return code;
+    int rc = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+    if (rc)
+        return rc;
     s = slice_make(u->in + u->in_begin, unpack__in_avail(u));
     u->kind = kind_of(s.data, s.len);
     if (u->kind == UNPACK_PLAIN && !unpack__is_record(s) &&
         !not_archive_kind(s)) {
-        code = unpack__input(u, UNPACK_TRY_BYTES, err);
-        if (code)
-            return code;
+        rc = unpack__input(u, UNPACK_TRY_BYTES, err);
+        if (rc)
+            return rc;
         u->kind = kind_behind_damage(u);
     }
     if (u->kind == UNPACK_PLAIN)
@@ -313,7 +313,7 @@ static int plain_step(struct unpack *u, size_t want, struct err *err)
     size_t got = 0;
     size_t room = MAX_OF(MAX_OF(n, UNPACK_STEP_BYTES), want);
     char *to = unpack__room(u, room);
-    int code = 0;
+    int rc = 0;
     if (!to)
         return err_set(err, ERR_NOMEM, "a record of %zu bytes", room);
     if (n) {
@@ -321,30 +321,29 @@ static int plain_step(struct unpack *u, size_t want, struct err *err)
         u->in_begin += n;
         got = n;
     } else if (!u->in_eof) {
-        code =
-            u->opts.read(u->opts.ctx, to, u->out_cap - u->out_end, &got, err);
+        rc = u->opts.read(u->opts.ctx, to, u->out_cap - u->out_end, &got, err);
         u->in_offset += got;
     }
     u->out_end += got;
     u->end_offset = u->in_offset + u->in_begin;
     u->done = got == 0;
-    return code;
+    return rc;
 }
 
 int unpack_need(struct unpack *u, size_t count, struct err *err)
 {
-    int code = 0;
-    while (code == 0 && !u->done && unpack_avail(u) < count) {
+    int rc = 0;
+    while (rc == 0 && !u->done && unpack_avail(u) < count) {
         if (u->kind == UNPACK_UNKNOWN)
-            code = unpack_sniff(u, err);
+            rc = unpack_sniff(u, err);
         else if (u->kind == UNPACK_GZIP)
-            code = unpack__gzip(u, err);
+            rc = unpack__gzip(u, err);
         else if (u->kind == UNPACK_ZSTD || u->kind == UNPACK_LZ4)
-            code = unpack__frames(u, err);
+            rc = unpack__frames(u, err);
         else
-            code = plain_step(u, count - unpack_avail(u), err);
+            rc = plain_step(u, count - unpack_avail(u), err);
     }
-    return code;
+    return rc;
 }
 
 /* Drop marks before the first position in the buffer. */
@@ -379,9 +378,9 @@ int unpack__resync(struct unpack *u,
                    struct err *err)
 {
     bool found;
-    int code = seek(u, &found, err);
-    if (code)
-        return code;
+    int rc = seek(u, &found, err);
+    if (rc)
+        return rc;
     if (found)
         unpack_report(u, offset, out == UNPACK_OUT_NOTHING,
                       "%s; continued at %llu", what,

@@ -20,7 +20,7 @@
 #define MAPREDUCE_WARC_UNPACK_H
 
 #include "base/core/buf.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 
 /* Members and frames up to this size are decompressed in one piece. */
 #define UNPACK_WHOLE_BYTES_MAX ((size_t)16 << 20)
@@ -139,7 +139,7 @@ void unpack_report(struct unpack *u,
 /* The loss with a bad member is due at the position: report it unless @told. */
 void unpack_report_open_loss(struct unpack *u, bool told);
 
-/* --- between unpack.c and its kinds ------------------------------------- */
+/* --- between unpack.c and its kinds -------------------------------------- */
 
 /* Read @count bytes of input from in_begin on; fewer at its end. May park. */
 MUST_CHECK int unpack__input(struct unpack *u, size_t count, struct err *err);

@@ -49,11 +49,11 @@ int unpack__next_frame(struct unpack *u, bool *found, struct err *err)
     for (;;) {
         const char *p;
         size_t n;
-        int code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
+        int rc = unpack__input(u, UNPACK_READ_BYTES / 2, err);
         n = unpack__in_avail(u);
-        if (code || n < 4) {
+        if (rc || n < 4) {
             u->in_begin = u->in_end;
-            return code;
+            return rc;
         }
         p = memchr(u->in + u->in_begin, (int)(magic & 0xff), n - 3);
         if (!p) {
@@ -94,9 +94,9 @@ int unpack__skip_input(struct unpack *u, uint64_t count, struct err *err)
 {
     while (count > 0) {
         size_t n;
-        int code = unpack__input(u, 1, err);
-        if (code)
-            return code;
+        int rc = unpack__input(u, 1, err);
+        if (rc)
+            return rc;
         n = unpack__in_avail(u);
         if (n == 0)
             return 0;
@@ -115,10 +115,10 @@ static int unpack_frames_step(const struct unpack_frames *f,
     size_t made = UNPACK_STEP_BYTES;
     bool end = false;
     const char *why;
-    int code = unpack__input(u, UNPACK_STEP_BYTES, err);
+    int rc = unpack__input(u, UNPACK_STEP_BYTES, err);
     char *to = unpack__room(u, UNPACK_STEP_BYTES);
-    if (code)
-        return code;
+    if (rc)
+        return rc;
     if (!to)
         return err_set(err, ERR_NOMEM, "%s frame", f->name);
     used = unpack__in_avail(u);
@@ -173,12 +173,12 @@ int unpack__frames(struct unpack *u, struct err *err)
 {
     const struct unpack_frames *f = frames_of(u);
     uint32_t magic;
-    int code;
+    int rc;
     if (u->streaming)
         return unpack_frames_step(f, u, err);
-    code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
-    if (code)
-        return code;
+    rc = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+    if (rc)
+        return rc;
     if (unpack__in_avail(u) < 4)
         return unpack_frames_end(u);
     magic = get_le32(u->in + u->in_begin);

@@ -107,17 +107,17 @@ static bool unpack_gzip_probe(struct unpack *u, size_t at)
  * of the input. */
 static int seek_member(struct unpack *u, bool *found, struct err *err)
 {
-    int code;
+    int rc;
     *found = false;
     u->in_begin += u->in_begin < u->in_end;
     for (;;) {
         const char *p;
         size_t n;
-        code = unpack__input(u, UNPACK_READ_BYTES, err);
+        rc = unpack__input(u, UNPACK_READ_BYTES, err);
         n = unpack__in_avail(u);
-        if (code || n < 4) {
+        if (rc || n < 4) {
             u->in_begin = u->in_end;
-            return code;
+            return rc;
         }
         p = memchr(u->in + u->in_begin, 0x1f, n - 3);
         if (!p) {
@@ -253,9 +253,9 @@ static int stream_step(struct unpack *u, struct err *err)
     char *to;
     size_t n;
     int zr;
-    int code = unpack__input(u, UNPACK_STEP_BYTES, err);
-    if (code)
-        return code;
+    int rc = unpack__input(u, UNPACK_STEP_BYTES, err);
+    if (rc)
+        return rc;
     to = unpack__room(u, UNPACK_STEP_BYTES);
     if (!to)
         return err_set(err, ERR_NOMEM, "gzip member");
@@ -290,16 +290,16 @@ static int unpack_gzip_between(struct unpack *u, struct err *err)
     uint64_t offset = unpack__in_offset(u);
     size_t zeros = 0;
     const char *p;
-    int code;
+    int rc;
     do {
-        code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+        rc = unpack__input(u, UNPACK_READ_BYTES / 4, err);
         while (u->in_begin < u->in_end && u->in[u->in_begin] == '\0') {
             u->in_begin++;
             zeros++;
         }
-    } while (code == 0 && u->in_begin == u->in_end && !u->in_eof);
-    if (code)
-        return code;
+    } while (rc == 0 && u->in_begin == u->in_end && !u->in_eof);
+    if (rc)
+        return rc;
     if (zeros)
         unpack_report(u, offset, false, "%zu NUL bytes between gzip members",
                       zeros);
@@ -319,19 +319,19 @@ int unpack__gzip(struct unpack *u, struct err *err)
     size_t in_used = 0;
     size_t out_used = 0;
     enum whole w;
-    int code;
+    int rc;
     if (u->streaming)
         return stream_step(u, err);
-    code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
-    if (code)
-        return code;
+    rc = unpack__input(u, UNPACK_READ_BYTES / 2, err);
+    if (rc)
+        return rc;
     if (!is_member(u->in + u->in_begin, unpack__in_avail(u)))
         return unpack_gzip_between(u, err);
     w = try_whole(u, &in_used, &out_used);
     if (w == WHOLE_BAD && !u->in_eof) {
-        code = unpack__input(u, UNPACK_TRY_BYTES, err);
-        if (code)
-            return code;
+        rc = unpack__input(u, UNPACK_TRY_BYTES, err);
+        if (rc)
+            return rc;
         w = try_whole(u, &in_used, &out_used);
     }
     unpack__mark(u, unpack__in_offset(u), 0);

@@ -93,12 +93,12 @@ static bool load_dictionary(struct unpack *u, struct slice s)
 static int
 unpack_zstd_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
 {
-    int code;
+    int rc;
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
         return unpack__skip_input(u, (uint64_t)n + 8, err);
-    code = unpack__input(u, (size_t)n + 8, err);
-    if (code)
-        return code;
+    rc = unpack__input(u, (size_t)n + 8, err);
+    if (rc)
+        return rc;
     if (unpack__in_avail(u) < (size_t)n + 8 ||
         !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
         return unpack__resync(u, unpack__in_offset(u),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 
 static bool is_alpha(char c)
 {
@@ -17,8 +17,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* --- parts ------------------------------------------------------------------
- */
+/* --- parts --------------------------------------------------------------- */
 
 static size_t scheme_length(struct slice s)
 {
@@ -115,8 +114,7 @@ void url_join(const struct url *u, struct buf *out)
     }
 }
 
-/* --- resolution ------------------------------------------------------------
- */
+/* --- resolution ---------------------------------------------------------- */
 
 /* Drop "." and ".." segments from the path @b[from..] in place (RFC 3986,
  * 5.2.4). Bytes before @from stay untouched. */
@@ -212,8 +210,7 @@ void url_resolve(const struct url *base, struct slice ref, struct buf *out)
     url_join(&tail, out);
 }
 
-/* --- one form --------------------------------------------------------------
- */
+/* --- one form ------------------------------------------------------------ */
 
 static void append_lower(struct buf *out, struct slice s)
 {
@@ -364,8 +361,7 @@ bool url_normalise(struct slice s, struct buf *out)
     return ok;
 }
 
-/* --- row keys --------------------------------------------------------------
- */
+/* --- row keys ------------------------------------------------------------ */
 
 bool url_escape_whole(struct slice s, struct buf *out)
 {

@@ -11,7 +11,7 @@
 #include "sawzall-lite/builtins/convert_internal.h"
 #include "sawzall-lite/builtins/private.h"
 
-/* --- text to integer ------------------------------------------------------ */
+/* --- text to integer ----------------------------------------------------- */
 
 enum digits {
     DIGITS_OK,
@@ -192,7 +192,7 @@ enum saw_status saw_int_to_text(struct saw_ctx *ctx,
     return saw_give_text(saw_string_of(ctx, copy, copy.len), result);
 }
 
-/* --- bytes ---------------------------------------------------------------- */
+/* --- bytes --------------------------------------------------------------- */
 
 static enum saw_status
 wrong_length(struct saw_ctx *ctx, size_t length, int should)

@@ -36,7 +36,7 @@ enum saw_encoding saw_encoding_find(struct slice name)
     return SAW_ENCODING_NONE;
 }
 
-/* --- string to bytes ------------------------------------------------------ */
+/* --- string to bytes ----------------------------------------------------- */
 
 static enum saw_status
 to_latin1(struct saw_ctx *ctx, const struct saw_str *s, union saw_slot *result)
@@ -105,7 +105,7 @@ enum saw_status saw_text_to_bytes(struct saw_ctx *ctx,
     return saw_undef(ctx, "unknown encoding for string to bytes");
 }
 
-/* --- bytes to string ------------------------------------------------------ */
+/* --- bytes to string ----------------------------------------------------- */
 
 /* Bytes at @p that become one U+FFFD: one, or the four of a code point beyond
  * the last. */

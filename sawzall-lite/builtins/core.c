@@ -5,7 +5,7 @@
 #include "sawzall-lite/builtins/fingerprint.h"
 #include "sawzall-lite/builtins/private.h"
 
-/* --- abs ------------------------------------------------------------------ */
+/* --- abs ----------------------------------------------------------------- */
 
 static const struct saw_type *check_abs(struct saw_check *c)
 {
@@ -34,7 +34,7 @@ static enum saw_status fn_abs(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- min, max ------------------------------------------------------------- */
+/* --- min, max ------------------------------------------------------------ */
 
 static const struct saw_type *check_minmax(struct saw_check *c)
 {
@@ -91,7 +91,7 @@ static enum saw_status fn_max(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- the rest ------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------ */
 
 static enum saw_status fn_assert(struct saw_ctx *ctx,
                                  const struct saw_call *call,
@@ -164,7 +164,7 @@ static enum saw_status fn_highbit(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- maps ----------------------------------------------------------------- */
+/* --- maps ---------------------------------------------------------------- */
 
 static const struct saw_type *check_keys(struct saw_check *c)
 {

@@ -11,7 +11,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 
-/* --- files and environment ------------------------------------------------ */
+/* --- files and environment ----------------------------------------------- */
 
 static enum saw_status fn_load(struct saw_ctx *ctx,
                                const struct saw_call *call,
@@ -55,7 +55,7 @@ static enum saw_status fn_getenv(struct saw_ctx *ctx,
     return saw_give_text(saw_string_dup(ctx, s), result);
 }
 
-/* --- randomness ----------------------------------------------------------- */
+/* --- randomness ---------------------------------------------------------- */
 
 static enum saw_status fn_rand(struct saw_ctx *ctx,
                                const struct saw_call *call,
@@ -83,7 +83,7 @@ static enum saw_status fn_nrand(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- additional inputs ---------------------------------------------------- */
+/* --- additional inputs --------------------------------------------------- */
 
 /* Kept with the run; they outlive the record that set them. */
 struct saw_input {
@@ -165,7 +165,7 @@ static enum saw_status fn_lockadditionalinput(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
-/* --- databases ------------------------------------------------------------ */
+/* --- databases ----------------------------------------------------------- */
 
 static enum saw_status fn_no_database(struct saw_ctx *ctx,
                                       const struct saw_call *call,
@@ -178,7 +178,7 @@ static enum saw_status fn_no_database(struct saw_ctx *ctx,
                      call->builtin->name);
 }
 
-/* --- resources ------------------------------------------------------------ */
+/* --- resources ----------------------------------------------------------- */
 
 static const char *const resource_names[] = {
     "initializedavailablemem",

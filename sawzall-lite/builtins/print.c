@@ -2,10 +2,9 @@
  * with "U" after a uint and with blanks inside of braces, as the published
  * interpreter does.
  */
-#include "sawzall-lite/values/print.h"
-
 #include "sawzall-lite/builtins/private.h"
 #include "sawzall-lite/builtins/time.h"
+#include "sawzall-lite/values/value_text.h"
 
 static void format_bytes(struct slice s, struct buf *out)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "sawzall-lite/values/builtin.h"
-#include "sawzall-lite/values/print.h"
+#include "sawzall-lite/values/value_text.h"
 
 /* The register of families, in the order of help: a family is a file that
  * defines saw_builtins_NAME, a table that ends with a NULL name, and a line

@@ -17,7 +17,7 @@
 #define SAWZALL_LITE_CHECKER_CHECK_INTERNAL_H
 
 #include "base/core/hash_map.h"
-#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/checker/check_program.h"
 #include "sawzall-lite/front/scope.h"
 #include "sawzall-lite/sawzall.h"
 #include "sawzall-lite/values/builtin.h"

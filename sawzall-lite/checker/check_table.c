@@ -8,7 +8,7 @@
 
 #include "base/core/panic.h"
 #include "sawzall-lite/checker/check_internal.h"
-#include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/tables/saw_table.h"
 
 static bool is_ordered(const struct saw_type *t)
 {

@@ -3,7 +3,7 @@
 #define SAWZALL_LITE_CHECKER_DUMP_TREE_H
 
 #include "base/core/buf.h"
-#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/checker/check_program.h"
 
 /* Append the tree of @u, which is free of errors: a node a line. Any thread. */
 void saw_tree_dump(const struct saw_unit *u, struct buf *out);

@@ -2,7 +2,7 @@
 #ifndef SAWZALL_LITE_CHECKER_READS_H
 #define SAWZALL_LITE_CHECKER_READS_H
 
-#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/checker/check_program.h"
 
 /* Set read_whole and fields_read of all declarations used in @u, which has no
  * errors. */

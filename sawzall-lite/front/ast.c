@@ -6,7 +6,7 @@
 #include "sawzall-lite/front/ast.h"
 
 #include "base/core/panic.h"
-#include "sawzall-lite/values/print.h"
+#include "sawzall-lite/values/value_text.h"
 
 /* Room for one more of @size bytes in a list; the old memory stays in @a. */
 static void *

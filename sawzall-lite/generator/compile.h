@@ -8,7 +8,7 @@
 #define SAWZALL_LITE_GENERATOR_COMPILE_H
 
 #include "base/core/arena.h"
-#include "sawzall-lite/checker/check.h"
+#include "sawzall-lite/checker/check_program.h"
 #include "sawzall-lite/generator/opcodes.h"
 #include "sawzall-lite/sawzall.h"
 

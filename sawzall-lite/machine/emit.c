@@ -8,7 +8,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/machine/run.h"
 #include "sawzall-lite/values/datum.h"
-#include "sawzall-lite/values/print.h"
+#include "sawzall-lite/values/value_text.h"
 
 int saw_run_write(struct saw_run *r,
                   const char *path,

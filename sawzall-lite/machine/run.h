@@ -11,7 +11,7 @@
 
 #include "sawzall-lite/machine/vm.h"
 #include "sawzall-lite/program.h"
-#include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/tables/saw_table.h"
 
 /* The destination of values emitted to a table. */
 enum saw_route {

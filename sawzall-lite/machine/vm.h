@@ -119,8 +119,7 @@ int saw_run_print_text(struct saw_run *r, struct slice text, struct err *err);
 /* A value of the predeclared type Cell; NULL at the memory limit. */
 struct saw_tuple *saw_run_cell(struct saw_ctx *ctx, const struct saw_cell *c);
 
-/* --- vm_ops.c, vm_text.c, vm_rows.c: operations too long for the loop ------
- */
+/* --- vm_ops.c, vm_text.c, vm_rows.c: operations too long for the loop ---- */
 
 /* Bounds of a slice of @len things: a slice always has a value. */
 void saw_clamp(int64_t *begin, int64_t *end, size_t len);

@@ -18,7 +18,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/err.h"
-#include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/tables/saw_table.h"
 #include "sawzall-lite/values/datum.h"
 
 /* Receives the results of one key, a line at a time. */

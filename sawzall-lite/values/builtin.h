@@ -108,7 +108,7 @@ struct saw_builtin {
     const char *help;
 };
 
-/* --- provided by builtins/ ------------------------------------------------ */
+/* --- provided by builtins/ ----------------------------------------------- */
 
 /* The `+` of fingerprints: the compiler calls it. */
 extern const struct saw_builtin saw_builtin_fingerprint_cat;

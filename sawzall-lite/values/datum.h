@@ -59,7 +59,7 @@ enum saw_datum_tag {
 /* Bytes of a datum of 8-byte payload, its tag included. */
 #define SAW_DATUM_WORD_BYTES 9
 
-/* --- writing: each appends one datum to @b ------------------------------ */
+/* --- writing: each appends one datum to @b ------------------------------- */
 
 void saw_datum_put_bool(struct buf *b, bool v);
 void saw_datum_put_int(struct buf *b, int64_t v);
@@ -80,7 +80,7 @@ void saw_value_encode(const struct saw_type *t,
 void saw_datum_put_open(struct buf *b, enum saw_datum_tag tag);
 void saw_datum_put_end(struct buf *b);
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------- */
 
 /* Skip one datum, checking all of it; returns its bytes, tag included, borrowed
  * from the cursor's memory. c->bad is set when it is malformed. */
@@ -106,7 +106,7 @@ static inline uint8_t saw_datum_tag(struct slice d)
 /* An int, uint, time or float as a double; 0 for any other datum. */
 double saw_datum_number(struct slice d);
 
-/* --- computing ---------------------------------------------------------- */
+/* --- computing ----------------------------------------------------------- */
 
 /* Append a + b to @out: numbers and times add, tuples and arrays field by
  * field, maps entry by entry, keeping keys that only one has. False, with @out

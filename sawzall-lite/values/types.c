@@ -7,7 +7,7 @@
 #include "sawzall-lite/values/types.h"
 
 #include "base/core/panic.h"
-#include "sawzall-lite/values/print.h"
+#include "sawzall-lite/values/value_text.h"
 
 #define BASIC(id, k, text)                                                     \
     const struct saw_type saw_type_##id = {.kind = (k),                        \

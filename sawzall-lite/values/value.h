@@ -229,7 +229,7 @@ uint32_t saw_utf8_decode(const char *p, const char *end, size_t *len);
 /* Encode @cp at @out (4 bytes of room); returns the count, 0 if invalid. */
 size_t saw_utf8_encode(uint32_t cp, char *out);
 
-/* --- arrays, maps, tuples ------------------------------------------------- */
+/* --- arrays, maps, tuples ------------------------------------------------ */
 
 /* @len items, uninitialised: the caller fills them all. */
 MUST_CHECK struct saw_array *saw_array_new(struct saw_ctx *ctx, size_t len);
@@ -286,7 +286,7 @@ MUST_CHECK struct saw_tuple *saw_tuple_own(struct saw_ctx *ctx,
  * are not printed, and are not part of a hash or a message. */
 #define SAW_VALUE_DEPTH_MAX 400
 
-/* --- whole values by type ------------------------------------------------- */
+/* --- whole values by type ------------------------------------------------ */
 
 /* Equality of the language: floats as numbers, maps regardless of order,
  * absent fields of proto tuples as equal when both are absent. */

@@ -54,7 +54,7 @@ static struct {
        .cache = 64,
        .memory = 64};
 
-/* --- clocks and counters ------------------------------------------------ */
+/* --- clocks and counters ------------------------------------------------- */
 
 static double now(void)
 {
@@ -133,7 +133,7 @@ static void drop_page_cache(const char *dir)
         closedir(d);
 }
 
-/* --- data --------------------------------------------------------------- */
+/* --- data ---------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -194,7 +194,7 @@ static void make_value(uint64_t *state, char *v)
     }
 }
 
-/* --- threads ------------------------------------------------------------ */
+/* --- threads ------------------------------------------------------------- */
 
 struct worker {
     pthread_t thread;
@@ -305,7 +305,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* --- main --------------------------------------------------------------- */
+/* --- main ---------------------------------------------------------------- */
 
 static void parse_arguments(int argc, char **argv)
 {

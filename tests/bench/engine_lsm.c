@@ -66,7 +66,7 @@ static void check(int rc, const struct err *err)
         check((call), &error);                                                 \
     } while (0)
 
-/* --- the owner's part --------------------------------------------------- */
+/* --- the owner's part ---------------------------------------------------- */
 
 static uint64_t new_number(void *ctx)
 {
@@ -158,7 +158,7 @@ static void unlink_table(void *ctx, uint64_t number)
     CHECK(fs_remove(fs, path, &error));
 }
 
-/* --- background --------------------------------------------------------- */
+/* --- background ---------------------------------------------------------- */
 
 static void flush_loop(void *arg)
 {
@@ -194,7 +194,7 @@ static void compact_loop(void *arg)
     mutex_unlock(&mutex);
 }
 
-/* --- the engine --------------------------------------------------------- */
+/* --- the engine ---------------------------------------------------------- */
 
 void engine_open(const struct engine_config *c)
 {

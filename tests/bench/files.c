@@ -44,8 +44,7 @@ const char *dir;
 static pid_t children[CHUNKS + 1];
 static unsigned child_count;
 
-/* --- servers -----------------------------------------------------------------
- */
+/* --- servers ------------------------------------------------------------- */
 
 struct server {
     struct world *world;
@@ -145,8 +144,7 @@ static void stop_servers(void)
     }
 }
 
-/* --- measuring
- * ---------------------------------------------------------------- */
+/* --- measuring ----------------------------------------------------------- */
 
 struct world *world;
 
@@ -217,8 +215,7 @@ static void fill_record(char *record, struct rand_gen *r)
     }
 }
 
-/* --- append
- * ------------------------------------------------------------------------ */
+/* --- append -------------------------------------------------------------- */
 
 static double append_ours(struct fs *fs, size_t count, const char *record)
 {
@@ -302,9 +299,7 @@ static void bench_append(void *arg)
     fs_close(fs);
 }
 
-/* --- log
- * ---------------------------------------------------------------------------
- */
+/* --- log ----------------------------------------------------------------- */
 
 #define LOG_RECORD_BYTES 1024
 
@@ -369,9 +364,7 @@ static void bench_log(const char *namenodes, size_t count)
     fs_close(fs);
 }
 
-/* --- read
- * ----------------------------------------------------------------------------
- */
+/* --- read ---------------------------------------------------------------- */
 
 static void write_data(struct fs *fs, size_t count)
 {

@@ -8,9 +8,7 @@
 #include "gfs-lite/namenode/catalog.h"
 #include "tests/bench/files.h"
 
-/* --- names
- * -----------------------------------------------------------------------------
- */
+/* --- names --------------------------------------------------------------- */
 
 static double resident_bytes(void)
 {

@@ -12,8 +12,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/namenode/namenode.h"
-#include "gfs-lite/wire.h"
 #include "tests/bench/files.h"
 
 #define MAKERS 64
@@ -77,7 +77,7 @@ static struct gfs_result execute(struct stall *s, struct gfs_command k)
     return r; /* Its texts are gone. */
 }
 
-/* --- many files -------------------------------------------------------- */
+/* --- many files ---------------------------------------------------------- */
 
 static void make_one(struct stall *s, size_t i)
 {
@@ -113,7 +113,7 @@ static void make_all(struct stall *s)
         fiber_park();
 }
 
-/* --- what is done to all of them --------------------------------------- */
+/* --- what is done to all of them ----------------------------------------- */
 
 /* Of this thread: what others of the machine do does not count. */
 static uint64_t cpu_ns(void)
@@ -254,7 +254,7 @@ static void measure_trees(struct stall *s)
             (struct gfs_command){.op = GFS_OP_REMOVE, .flags = GFS_TREE});
 }
 
-/* --- the whole --------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void open_stall_session(struct stall *s)
 {

@@ -84,7 +84,7 @@ static void set_row(struct quarry_mutation *m, uint64_t row, struct rand_gen *r)
                         slice_make((const char *)words, sizeof(words)));
 }
 
-/* --- fill ----------------------------------------------------------------- */
+/* --- fill ---------------------------------------------------------------- */
 
 struct filler {
     uint64_t first;
@@ -126,7 +126,7 @@ static void fill(uint64_t first, uint64_t count)
            (double)count / ((double)(world_mono_ns(world) - from) / 1e9));
 }
 
-/* --- write ---------------------------------------------------------------- */
+/* --- write --------------------------------------------------------------- */
 
 struct writer {
     struct quarry_mutation *mutation;
@@ -201,7 +201,7 @@ write_rows(struct quarry *q, uint64_t count, uint64_t rate, uint64_t seconds)
            (double)latency_us.max / 1e3);
 }
 
-/* --- await ---------------------------------------------------------------- */
+/* --- await --------------------------------------------------------------- */
 
 static void run_await(void *arg)
 {
@@ -229,7 +229,7 @@ static void await(char **rows, size_t count)
     mem_free(tasks);
 }
 
-/* --- outage --------------------------------------------------------------- */
+/* --- outage -------------------------------------------------------------- */
 
 #define OUTAGE_PAUSE_US 20000 /* Between an answer and the next write. */
 

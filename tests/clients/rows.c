@@ -56,7 +56,7 @@ void row_client_close(struct row_client *c)
     c->table = NULL;
 }
 
-/* --- calls ------------------------------------------------------------ */
+/* --- calls --------------------------------------------------------------- */
 
 /* One call under way. */
 struct call {
@@ -95,7 +95,7 @@ static uint32_t new_value(struct row_client *c)
     return ++*c->last_value;
 }
 
-/* --- values ----------------------------------------------------------- */
+/* --- values -------------------------------------------------------------- */
 
 /* The number, and letters behind it. */
 static void put_value(struct row_client *c, uint32_t value, struct buf *out)
@@ -157,7 +157,7 @@ static struct rows_state parse_row(const struct quarry_row *row)
     return s;
 }
 
-/* --- plain mutations -------------------------------------------------- */
+/* --- plain mutations ----------------------------------------------------- */
 
 static int apply(struct call *c, uint32_t row, struct err *err)
 {
@@ -208,7 +208,7 @@ static int remove_some(struct row_client *client, uint32_t row, struct err *err)
     return apply(&c, row, err);
 }
 
-/* --- what must be done once ------------------------------------------- */
+/* --- what must be done once ---------------------------------------------- */
 
 static int modify(struct call *c,
                   uint32_t row,
@@ -308,7 +308,7 @@ static int check(struct row_client *client, uint32_t row, struct err *err)
     return rc;
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 int row_client_read(struct row_client *client, uint32_t row, struct err *err)
 {
@@ -404,7 +404,7 @@ int row_client_scan(struct row_client *client,
     return rc;
 }
 
-/* --- any of them ------------------------------------------------------ */
+/* --- any of them --------------------------------------------------------- */
 
 static int scan_some(struct row_client *c, struct err *err)
 {

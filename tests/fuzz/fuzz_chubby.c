@@ -2,7 +2,7 @@
  * or refuses, and what it loads it can save. */
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "chubby-lite/cell.h"
+#include "chubby-lite/cell_machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cell *c = cell_new(NULL, NULL);
     struct buf image = BUF_INIT;
     struct slice s = slice_make(data, size);
-    int code;
+    int rc;
 
     if (size > 0 && data[0] & 1) {
         run_commands(c, slice_sub(s, 1, s.len));
@@ -34,8 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     cell_save(c, &image);
-    code = cell_load(c, buf_slice(&image), NULL);
-    INVARIANT(code == 0);
+    rc = cell_load(c, buf_slice(&image), NULL);
+    INVARIANT(rc == 0);
     buf_close(&image);
     cell_free(c);
     return 0;

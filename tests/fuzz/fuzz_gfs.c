@@ -6,8 +6,8 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "gfs-lite/chunk_format.h"
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/namenode/catalog.h"
-#include "gfs-lite/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/http.h"
 
 static void inside(struct slice part, struct slice all)
 {

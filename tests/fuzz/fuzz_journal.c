@@ -7,8 +7,8 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "mapreduce/job_history.h"
+#include "mapreduce/master/job_replay.h"
 #include "mapreduce/master/journal.h"
-#include "mapreduce/master/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,12 +9,12 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
-#include "base/replica/log.h"
-#include "base/replica/log_format.h"
 #include "base/replica/log_synced.h"
-#include "base/replica/message.h"
 #include "base/replica/raft.h"
-#include "base/replica/snapshot.h"
+#include "base/replica/replica_log.h"
+#include "base/replica/replica_log_format.h"
+#include "base/replica/replica_message.h"
+#include "base/replica/replica_snapshot.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 
@@ -32,8 +32,7 @@ static void write_file(struct world *w, const char *path, struct slice bytes)
     file_close(f);
 }
 
-/* --- logs ------------------------------------------------------------------
- */
+/* --- logs ---------------------------------------------------------------- */
 
 /* A log reads the same again after it was opened for writing. */
 static void read_log(struct world *w)
@@ -128,8 +127,7 @@ static void run_synced(void *arg)
     read_log(in->world);
 }
 
-/* --- snapshots --------------------------------------------------------------
- */
+/* --- snapshots ----------------------------------------------------------- */
 
 static void run_snapshot(void *arg)
 {
@@ -154,8 +152,7 @@ static void run_snapshot(void *arg)
     buf_close(&file);
 }
 
-/* --- messages ---------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------ */
 
 static struct raft *new_core(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/tables/saw_table.h"
 #include "sawzall-lite/values/datum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,9 +13,9 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/master_key.h"
 #include "base/crypt/sealed_bytes.h"
-#include "base/replica/log.h"
-#include "base/replica/log_format.h"
-#include "base/replica/snapshot.h"
+#include "base/replica/replica_log.h"
+#include "base/replica/replica_log_format.h"
+#include "base/replica/replica_snapshot.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "tests/lib/fuzz_damage.h"
@@ -51,8 +51,7 @@ static void get_file(struct world *w, const char *path, struct buf *out)
     file_close(f);
 }
 
-/* --- KEYS ------------------------------------------------------------------
- */
+/* --- KEYS ---------------------------------------------------------------- */
 
 static int open_keys(struct world *w, struct keyring **out)
 {
@@ -87,8 +86,7 @@ static void run_keys(void *arg)
     buf_close(&b);
 }
 
-/* --- small files -----------------------------------------------------------
- */
+/* --- small files --------------------------------------------------------- */
 
 static void run_small_file(void *arg)
 {
@@ -109,8 +107,7 @@ static void run_small_file(void *arg)
     keyring_unref(k);
 }
 
-/* --- images ----------------------------------------------------------------
- */
+/* --- images -------------------------------------------------------------- */
 
 static const char *const image_path = "/snapshot-00000000000000000009";
 
@@ -139,8 +136,7 @@ static void run_image(void *arg)
     keyring_unref(k);
 }
 
-/* --- logs ------------------------------------------------------------------
- */
+/* --- logs ---------------------------------------------------------------- */
 
 /* A segment of sealed records, of which the one that the first byte names is
  * damaged. */

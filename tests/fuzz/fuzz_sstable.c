@@ -18,12 +18,12 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block.h"
 #include "bigtable/sstable/block_cache.h"
-#include "bigtable/sstable/format.h"
 #include "bigtable/sstable/properties.h"
-#include "bigtable/sstable/reader.h"
 #include "bigtable/sstable/sealing.h"
+#include "bigtable/sstable/sstable_format.h"
+#include "bigtable/sstable/sstable_reader.h"
+#include "bigtable/sstable/sstable_writer.h"
 #include "bigtable/sstable/verify.h"
-#include "bigtable/sstable/writer.h"
 #include "gfs-lite/fs.h"
 
 #define INPUT_BYTES_MAX ((size_t)64 << 10)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "mapreduce/warc/archive_reader.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/cdx.h"
-#include "mapreduce/warc/http.h"
-#include "mapreduce/warc/reader.h"
 
 struct input {
     const uint8_t *data;

@@ -7,7 +7,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
-#include "mapreduce/cluster/wire.h"
+#include "mapreduce/cluster/job_wire.h"
 #include "mapreduce/task/job_package.h"
 #include "mapreduce/task/status.h"
 #include "tests/lib/fuzz_again.h"

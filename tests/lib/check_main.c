@@ -15,7 +15,7 @@
 
 #define TEST_SECONDS 120
 
-/* --- directories ------------------------------------------------------- */
+/* --- directories --------------------------------------------------------- */
 
 /* The program's own, made before the first test forks and removed behind the
  * last, so that tests which crash or hang leave nothing either. */
@@ -95,7 +95,7 @@ void check_main_mark(const char *file, int line)
     (_mark_point)(file, line);
 }
 
-/* --- the program ------------------------------------------------------- */
+/* --- the program --------------------------------------------------------- */
 
 int check_main(const char *name, const TTest *const *tests, size_t count)
 {

@@ -86,7 +86,7 @@ size_t history_lock_count(const struct history_lock *h)
     return h->count;
 }
 
-/* --- recording -------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 size_t history_lock_call(struct history_lock *h,
                          uint64_t now,
@@ -140,7 +140,7 @@ void history_lock_return(struct history_lock *h,
         o->answer = *answer;
 }
 
-/* --- a file ----------------------------------------------------------- */
+/* --- a file -------------------------------------------------------------- */
 
 /* kind, a: instance, b: contents, c: generation, both ways; of an output the
  * kind is the negative code. */
@@ -255,7 +255,7 @@ static void file_print(const struct history_value *input,
                    output->a, output->b, output->c);
 }
 
-/* --- a lock ----------------------------------------------------------- */
+/* --- a lock -------------------------------------------------------------- */
 
 /* a: number of the session, b: 1 for shared, c: generation. */
 
@@ -370,7 +370,7 @@ static void lock_print(const struct history_value *input,
         buf_printf(out, " generation %" PRIu64, output->c);
 }
 
-/* --- judging ---------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------- */
 
 static const struct history_model file_model = {.step = file_step,
                                                 .print = file_print};
@@ -460,7 +460,7 @@ history_lock_check(const struct history_lock *h, size_t budget, struct buf *why)
     return verdict;
 }
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 void history_lock_print(const struct history_lock *h,
                         size_t op,

@@ -102,7 +102,7 @@ enum history_verdict history_lock_check(const struct history_lock *h,
                                         size_t budget,
                                         struct buf *why);
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 /* Append call @op as one line, tab-separated:
  *     lock CALLED RETURNED|? SESSION KIND PATH INSTANCE CONTENTS GENERATION

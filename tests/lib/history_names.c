@@ -71,7 +71,7 @@ size_t history_names_count(const struct history_names *h)
     return h->count;
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names --------------------------------------------------------------- */
 
 static size_t find_directory(struct history_names *h, struct slice path)
 {
@@ -108,7 +108,7 @@ static size_t directory_of(struct history_names *h, const char *path)
     return find_directory(h, slice_make(path, end ? end - 1 : 0));
 }
 
-/* --- recording -------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 size_t history_names_call(struct history_names *h,
                           uint64_t now,
@@ -177,7 +177,7 @@ void history_names_return(struct history_names *h,
                                               answer->list[i]);
 }
 
-/* --- the model -------------------------------------------------------- */
+/* --- the model ----------------------------------------------------------- */
 
 static uint32_t get(const struct history_state *s, uint64_t slot)
 {
@@ -345,7 +345,7 @@ static void names_print(const struct history_value *input,
                 buf_printf(out, " %u", i);
 }
 
-/* --- judging ---------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------- */
 
 static const struct history_model names_model = {.step = names_step,
                                                  .print = names_print};
@@ -400,7 +400,7 @@ enum history_verdict history_names_check(const struct history_names *h,
     return verdict;
 }
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 static void
 print_path(const struct directory *d, uint64_t slot, struct buf *out)

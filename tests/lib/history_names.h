@@ -88,7 +88,7 @@ enum history_verdict history_names_check(const struct history_names *h,
                                          size_t budget,
                                          struct buf *why);
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 /* Append call @op as one line, tab-separated:
  *     names CALLED RETURNED|? CLIENT KIND PATH TO|- CODE|? ANSWER|-

@@ -58,7 +58,7 @@ uint64_t rows_fold(uint64_t log, uint64_t number)
     return (log + number + 1) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
 
-/* --- recording -------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 size_t history_rows_call(struct history_rows *h,
                          uint64_t now,
@@ -121,7 +121,7 @@ void history_rows_return(struct history_rows *h,
         o->answer[0] = answer->matched;
 }
 
-/* --- the model -------------------------------------------------------- */
+/* --- the model ----------------------------------------------------------- */
 
 static void set_columns(struct rows_state *r, uint32_t columns, uint32_t value)
 {
@@ -207,7 +207,7 @@ static void rows_print(const struct history_value *input,
     }
 }
 
-/* --- judging ---------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------- */
 
 static const struct history_model rows_model = {.step = rows_step,
                                                 .print = rows_print};
@@ -242,7 +242,7 @@ history_rows_check(const struct history_rows *h, size_t budget, struct buf *why)
     return v;
 }
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 void history_rows_print(const struct history_rows *h,
                         size_t op,

@@ -104,7 +104,7 @@ enum history_verdict history_rows_check(const struct history_rows *h,
                                         size_t budget,
                                         struct buf *why);
 
-/* --- as text ---------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------- */
 
 /* Append call @op as one line, tab-separated:
  *     rows CALLED RETURNED|? CLIENT KIND ROW COLUMNS VALUE THEN

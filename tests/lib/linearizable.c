@@ -87,8 +87,7 @@ void history_repeats(struct history *h, size_t op)
     h->ops[op].repeats = true;
 }
 
-/* --- search ----------------------------------------------------------------
- */
+/* --- search -------------------------------------------------------------- */
 
 struct search {
     const struct history_model *model;
@@ -279,8 +278,7 @@ static bool search_order(struct search *s)
     return s->answers == 0;
 }
 
-/* --- keys ------------------------------------------------------------------
- */
+/* --- keys ---------------------------------------------------------------- */
 
 static int by_key_and_time(const void *a, const void *b)
 {
@@ -363,8 +361,7 @@ enum history_verdict history_check(const struct history *h,
     return verdict;
 }
 
-/* --- a register ------------------------------------------------------------
- */
+/* --- a register ---------------------------------------------------------- */
 
 static bool register_step(struct history_state *s,
                           const struct history_value *input,

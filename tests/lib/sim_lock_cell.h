@@ -23,8 +23,7 @@ enum {
     SECOND = 1000000
 };
 
-/* --- the cell ---------------------------------------------------------------
- */
+/* --- the cell ------------------------------------------------------------ */
 
 struct member {
     struct world *world;
@@ -55,22 +54,22 @@ serve(struct member *m, struct rpc_server *rpc, struct err *err)
     struct rpc_listen_options listen = {.security = security};
     struct rpc_listener *listener = NULL;
     size_t i;
-    int code;
+    int rc;
 
     for (i = 0; i < member_count; i++)
         cell[i] = (struct replica_member){i + 1, addresses[i], true};
-    code = chubby_server_open(m->world, rpc, &opts, &m->server, err);
-    if (code)
-        return code;
-    code = rpc_listen(rpc, addresses[m->id - 1], &listen, &listener, err);
-    if (code == 0)
+    rc = chubby_server_open(m->world, rpc, &opts, &m->server, err);
+    if (rc)
+        return rc;
+    rc = rpc_listen(rpc, addresses[m->id - 1], &listen, &listener, err);
+    if (rc == 0)
         while (fiber_check(NULL) == 0)
             if (fiber_park_checked(NULL))
                 break;
     rpc_listener_close(listener);
     chubby_server_close(m->server);
     m->server = NULL;
-    return code;
+    return rc;
 }
 
 static UNUSED void server_main(void *arg)
@@ -78,14 +77,13 @@ static UNUSED void server_main(void *arg)
     struct member *m = arg;
     struct rpc_server *rpc = rpc_server_new(m->world);
     struct err err = ERR_INIT;
-    int code = serve(m, rpc, &err);
+    int rc = serve(m, rpc, &err);
 
-    if (code)
+    if (rc)
         sim_note(cluster, "server %d ends: %s", (int)m->id, err.text);
     /* Only a disk or a crash may keep it from serving. */
-    ck_assert_msg(code == 0 || code == ERR_IO || code == ERR_CANCELLED ||
-                      code == ERR_FULL || code == ERR_CLOSED ||
-                      code == ERR_BUSY,
+    ck_assert_msg(rc == 0 || rc == ERR_IO || rc == ERR_CANCELLED ||
+                      rc == ERR_FULL || rc == ERR_CLOSED || rc == ERR_BUSY,
                   "%s", err.text);
     rpc_server_free(rpc);
 }
@@ -140,8 +138,7 @@ static UNUSED struct member *leader(void)
     return NULL;
 }
 
-/* --- clients
- * ------------------------------------------------------------------ */
+/* --- clients ------------------------------------------------------------- */
 
 struct client {
     struct world *world;

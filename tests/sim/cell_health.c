@@ -18,7 +18,7 @@
 /* Between looks. */
 #define LOOK_US (SECOND_US / 2)
 
-/* --- whole ------------------------------------------------------------ */
+/* --- whole --------------------------------------------------------------- */
 
 static bool is_whole(struct fs *fs, struct gfs_status *st)
 {
@@ -75,7 +75,7 @@ uint64_t cell_await_whole(struct sim_cell *cell, uint64_t bound_us)
     return storm_now_us() - from;
 }
 
-/* --- what there should be ---------------------------------------------- */
+/* --- what there should be ------------------------------------------------ */
 
 /* Handles with how many copies they should have, less those that were found. */
 struct census {
@@ -141,7 +141,7 @@ static void take_files(struct census *c)
     buf_close(&dirs);
 }
 
-/* --- what there is ------------------------------------------------------ */
+/* --- what there is ------------------------------------------------------- */
 
 static uint64_t parse_handle(const char *name)
 {

@@ -11,8 +11,7 @@
 #include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 enum {
     ROWS = 40,
@@ -129,8 +128,7 @@ static void check_rows(struct scene *s)
         row_is_right(s, i, false);
 }
 
-/* --- A full disk
- * --------------------------------------------------------------- */
+/* --- A full disk --------------------------------------------------------- */
 
 static void fill_disk(void *arg)
 {
@@ -170,8 +168,7 @@ START_TEST(test_full_disk)
 
 END_TEST
 
-/* --- An operation that fails
- * ------------------------------------------------------ */
+/* --- An operation that fails --------------------------------------------- */
 
 static void work_with_fault(void *arg)
 {
@@ -216,8 +213,7 @@ START_TEST(test_every_operation_fails_once)
 
 END_TEST
 
-/* --- Damage
- * ---------------------------------------------------------------------- */
+/* --- Damage -------------------------------------------------------------- */
 
 static void make_store(void *arg)
 {

@@ -70,12 +70,11 @@ static int cut_create(struct fs *fs,
     struct fs_writer *inner = NULL;
     struct cut_writer *w;
     uint64_t step;
-    int code = before(fs, &step, err);
-    if (code == 0)
-        code =
-            behind(fs, step, fs_create(inner_of(fs), path, opts, &inner, err));
-    if (code)
-        return code;
+    int rc = before(fs, &step, err);
+    if (rc == 0)
+        rc = behind(fs, step, fs_create(inner_of(fs), path, opts, &inner, err));
+    if (rc)
+        return rc;
     w = mem_zalloc(1, sizeof(*w));
     w->base.fs = fs;
     w->inner = inner;
@@ -92,17 +91,15 @@ cut_append(struct fs_writer *w, const void *data, size_t len, struct err *err)
 static int cut_flush(struct fs_writer *w, struct err *err)
 {
     uint64_t step;
-    int code = before(w->fs, &step, err);
-    return code ? code
-                : behind(w->fs, step, fs_writer_flush(inner_writer(w), err));
+    int rc = before(w->fs, &step, err);
+    return rc ? rc : behind(w->fs, step, fs_writer_flush(inner_writer(w), err));
 }
 
 static int cut_sync(struct fs_writer *w, struct err *err)
 {
     uint64_t step;
-    int code = before(w->fs, &step, err);
-    return code ? code
-                : behind(w->fs, step, fs_writer_sync(inner_writer(w), err));
+    int rc = before(w->fs, &step, err);
+    return rc ? rc : behind(w->fs, step, fs_writer_sync(inner_writer(w), err));
 }
 
 static int cut_append_sync(struct fs_writer *w,
@@ -111,11 +108,10 @@ static int cut_append_sync(struct fs_writer *w,
                            struct err *err)
 {
     uint64_t step;
-    int code = before(w->fs, &step, err);
-    return code
-               ? code
-               : behind(w->fs, step,
-                        fs_writer_append_sync(inner_writer(w), data, len, err));
+    int rc = before(w->fs, &step, err);
+    return rc ? rc
+              : behind(w->fs, step,
+                       fs_writer_append_sync(inner_writer(w), data, len, err));
 }
 
 static void cut_writer_close(struct fs_writer *w)
@@ -128,9 +124,9 @@ static int
 cut_recover(struct fs *fs, const char *path, uint64_t *length, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code
-                : behind(fs, step, fs_recover(inner_of(fs), path, length, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc
+              : behind(fs, step, fs_recover(inner_of(fs), path, length, err));
 }
 
 /* --- names --------------------------------------------------------------- */
@@ -139,38 +135,36 @@ static int
 cut_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code
-                : behind(fs, step, fs_rename(inner_of(fs), from, to, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc : behind(fs, step, fs_rename(inner_of(fs), from, to, err));
 }
 
 static int cut_remove(struct fs *fs, const char *path, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code : behind(fs, step, fs_remove(inner_of(fs), path, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc : behind(fs, step, fs_remove(inner_of(fs), path, err));
 }
 
 static int cut_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code : behind(fs, step, fs_mkdirs(inner_of(fs), path, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc : behind(fs, step, fs_mkdirs(inner_of(fs), path, err));
 }
 
 static int cut_remove_tree(struct fs *fs, const char *path, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code
-                : behind(fs, step, fs_remove_tree(inner_of(fs), path, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc : behind(fs, step, fs_remove_tree(inner_of(fs), path, err));
 }
 
 static int cut_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
     uint64_t step;
-    int code = before(fs, &step, err);
-    return code ? code : behind(fs, step, fs_sync_dir(inner_of(fs), path, err));
+    int rc = before(fs, &step, err);
+    return rc ? rc : behind(fs, step, fs_sync_dir(inner_of(fs), path, err));
 }
 
 /* --- reading ------------------------------------------------------------- */

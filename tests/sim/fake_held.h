@@ -18,7 +18,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/sim/fake_metadata.h"
 
-/* --- rows and the root's record, as a server changes them --- */
+/* --- rows and the root's record, as a server changes them ---------------- */
 
 struct fake_copy {
     struct buf tablet, location, state, split;
@@ -53,13 +53,13 @@ static int fake_read_file(struct fake *f,
 {
     struct chubby_handle *h = NULL;
     struct chubby_stat stat;
-    int code = chubby_open(f->chubby, path, CHUBBY_READ, NULL, &h, err);
-    if (code == 0)
-        code = chubby_read(h, out, &stat, err);
-    if (code == 0)
+    int rc = chubby_open(f->chubby, path, CHUBBY_READ, NULL, &h, err);
+    if (rc == 0)
+        rc = chubby_read(h, out, &stat, err);
+    if (rc == 0)
         *generation = stat.content_generation;
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 static int fake_write_file(struct fake *f,
@@ -69,12 +69,12 @@ static int fake_write_file(struct fake *f,
                            struct err *err)
 {
     struct chubby_handle *h = NULL;
-    int code =
+    int rc =
         chubby_open(f->chubby, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h, err);
-    if (code == 0)
-        code = chubby_write(h, contents, generation, err);
+    if (rc == 0)
+        rc = chubby_write(h, contents, generation, err);
     chubby_close(h);
-    return code;
+    return rc;
 }
 
 static int fake_read_row(struct fake *f,
@@ -85,12 +85,12 @@ static int fake_read_row(struct fake *f,
     struct buf behind = BUF_INIT, b = BUF_INIT;
     static struct tablet_record rec;
     uint64_t generation;
-    int code;
+    int rc;
     if (key.len == 0) {
-        code = fake_read_file(f, BIGTABLE_LOCK_ROOT_TAB, &b, &generation, err);
-        if (code == 0)
-            code = tablet_record_get(buf_slice(&b), &rec, err);
-        if (code == 0) {
+        rc = fake_read_file(f, BIGTABLE_LOCK_ROOT_TAB, &b, &generation, err);
+        if (rc == 0)
+            rc = tablet_record_get(buf_slice(&b), &rec, err);
+        if (rc == 0) {
             tablet_bounds_put(&rec.bounds, &c->tablet);
             tablet_location_put(&rec.location, &c->location);
             tablet_state_put(&rec.state, &c->state);
@@ -99,12 +99,12 @@ static int fake_read_row(struct fake *f,
     } else {
         buf_append_slice(&behind, key);
         buf_append_byte(&behind, '\0');
-        code = fake_scan(f->all, f->world, key, buf_slice(&behind), fake_keep,
-                         c, err);
+        rc = fake_scan(f->all, f->world, key, buf_slice(&behind), fake_keep, c,
+                       err);
     }
     buf_close(&behind);
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 static int fake_change_root(struct fake *f,
@@ -115,11 +115,11 @@ static int fake_change_root(struct fake *f,
     static struct tablet_record rec;
     struct buf b = BUF_INIT, l = BUF_INIT;
     uint64_t generation = 0;
-    int code = fake_read_file(f, BIGTABLE_LOCK_ROOT_TAB, &b, &generation, err);
+    int rc = fake_read_file(f, BIGTABLE_LOCK_ROOT_TAB, &b, &generation, err);
     *done = false;
-    if (code == 0)
-        code = tablet_record_get(buf_slice(&b), &rec, err);
-    if (code == 0) {
+    if (rc == 0)
+        rc = tablet_record_get(buf_slice(&b), &rec, err);
+    if (rc == 0) {
         tablet_location_put(&rec.location, &l);
         *done = slice_eq(buf_slice(&l), c->if_location);
     }
@@ -131,16 +131,16 @@ static int fake_change_root(struct fake *f,
         if (c->state.len)
             ck_assert_int_eq(tablet_state_get(c->state, &rec.state, NULL), 0);
         tablet_record_put(&rec, &out);
-        code = fake_write_file(f, BIGTABLE_LOCK_ROOT_TAB, buf_slice(&out),
-                               generation, err);
-        *done = code == 0;
-        if (code == ERR_ABORTED)
-            code = 0;
+        rc = fake_write_file(f, BIGTABLE_LOCK_ROOT_TAB, buf_slice(&out),
+                             generation, err);
+        *done = rc == 0;
+        if (rc == ERR_ABORTED)
+            rc = 0;
         buf_close(&out);
     }
     buf_close(&b);
     buf_close(&l);
-    return code;
+    return rc;
 }
 
 /* Change the row of @h as long as it is ours: tried until there is an answer.
@@ -153,7 +153,7 @@ static int fake_change_own(struct fake *f,
 {
     struct metadata_change c = *wish;
     bool done = false;
-    int code = 0;
+    int rc = 0;
     c.key = buf_slice(&h->key);
     c.condition = METADATA_IF_LOCATION;
     c.if_location = buf_slice(&h->location);
@@ -161,17 +161,17 @@ static int fake_change_own(struct fake *f,
         struct fake_copy now = {.found = false};
         if (!chubby_is_safe(f->chubby) || fiber_check(NULL))
             return err_set(err, ERR_CANCELLED, "lock lost");
-        code = c.key.len ? fake_change(f->all, f->world, &c, split, &done, err)
-                         : fake_change_root(f, &c, &done, err);
-        if (code == 0 && !done && c.location.len &&
+        rc = c.key.len ? fake_change(f->all, f->world, &c, split, &done, err)
+                       : fake_change_root(f, &c, &done, err);
+        if (rc == 0 && !done && c.location.len &&
             fake_read_row(f, c.key, &now, NULL) == 0)
             done = slice_eq(buf_slice(&now.location), c.location);
         fake_copy_close(&now);
-    } while (code);
+    } while (rc);
     return done ? 0 : err_set(err, ERR_ABORTED, "not ours any more");
 }
 
-/* --- files --- */
+/* --- files --------------------------------------------------------------- */
 
 /* A file that exists, inside of the tablet @h, as the groups of a state name
  * it. */
@@ -197,7 +197,7 @@ fake_put_groups(struct fake *f, const struct held *h, struct buf *out)
     buf_close(&key);
 }
 
-/* --- tablets --- */
+/* --- tablets ------------------------------------------------------------- */
 
 static struct held *fake_held(struct fake *f, uint64_t id)
 {
@@ -287,7 +287,7 @@ static int fake_finish_split(struct fake *f,
     struct buf key = BUF_INIT, b[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
     struct metadata_change c = {.condition = METADATA_IF_ABSENT};
     bool done;
-    int code;
+    int rc;
     ck_assert_int_eq(tablet_record_get(split, &rec, NULL), 0);
     metadata_key(rec.bounds.table, rec.bounds.end, &key);
     tablet_bounds_put(&rec.bounds, &b[0]);
@@ -298,15 +298,15 @@ static int fake_finish_split(struct fake *f,
     c.location = buf_slice(&b[1]);
     c.state = buf_slice(&b[2]);
     do
-        code = fake_change(f->all, f->world, &c, NULL, &done, err);
-    while (code && chubby_is_safe(f->chubby) && fiber_check(NULL) == 0);
-    if (code == 0)
-        code = fake_change_own(f, h, &(struct metadata_change){.remove = false},
-                               &SLICE_EMPTY, err);
+        rc = fake_change(f->all, f->world, &c, NULL, &done, err);
+    while (rc && chubby_is_safe(f->chubby) && fiber_check(NULL) == 0);
+    if (rc == 0)
+        rc = fake_change_own(f, h, &(struct metadata_change){.remove = false},
+                             &SLICE_EMPTY, err);
     buf_close(&key);
     for (int i = 0; i < 3; i++)
         buf_close(&b[i]);
-    return code;
+    return rc;
 }
 
 static int fake_load_row(struct fake *f, struct held *h, struct err *err)
@@ -316,17 +316,17 @@ static int fake_load_row(struct fake *f, struct held *h, struct err *err)
     struct tablet_location l;
     struct fake_copy row = {.found = false};
     struct buf groups = BUF_INIT, state = BUF_INIT;
-    int code = fake_read_row(f, buf_slice(&h->key), &row, err);
-    if (code == 0 && !row.found)
-        code = err_set(err, ERR_NOTFOUND, "no row");
-    if (code)
+    int rc = fake_read_row(f, buf_slice(&h->key), &row, err);
+    if (rc == 0 && !row.found)
+        rc = err_set(err, ERR_NOTFOUND, "no row");
+    if (rc)
         goto done;
     ck_assert_int_eq(tablet_bounds_get(buf_slice(&row.tablet), &bounds, NULL),
                      0);
     ck_assert_int_eq(tablet_location_get(buf_slice(&row.location), &l, NULL),
                      0);
     if (bounds.id != h->id || l.server != f->number || l.epoch != h->epoch) {
-        code = err_set(err, ERR_ABORTED, "not ours");
+        rc = err_set(err, ERR_ABORTED, "not ours");
         goto done;
     }
     h->table = bounds.table;
@@ -337,8 +337,8 @@ static int fake_load_row(struct fake *f, struct held *h, struct err *err)
     fake_check_logs(f, &s);
     ck_assert_int_eq(tablet_files_each(s.groups, fake_check_file, f, NULL), 0);
     if (row.split.len)
-        code = fake_finish_split(f, h, buf_slice(&row.split), err);
-    if (code)
+        rc = fake_finish_split(f, h, buf_slice(&row.split), err);
+    if (rc)
         goto done;
     ck_assert_int_eq(tablet_state_get(buf_slice(&row.state), &s, NULL), 0);
     fake_put_groups(f, h, &groups);
@@ -346,20 +346,20 @@ static int fake_load_row(struct fake *f, struct held *h, struct err *err)
     s.logs[0] = f->number;
     s.log_count = 1;
     tablet_state_put(&s, &state);
-    code = fake_change_own(
+    rc = fake_change_own(
         f, h, &(struct metadata_change){.state = buf_slice(&state)}, NULL, err);
 done:
     fake_copy_close(&row);
     buf_close(&groups);
     buf_close(&state);
-    return code;
+    return rc;
 }
 
 static int
 fake_load(struct fake *f, const struct tablet_order *o, struct err *err)
 {
     struct held *h = fake_held(f, o->tablet);
-    int code;
+    int rc;
     if (h && h->epoch == o->epoch && h->phase == TABLET_SERVING)
         return err_set(err, ERR_EXISTS, "is served");
     if (h)
@@ -369,13 +369,13 @@ fake_load(struct fake *f, const struct tablet_order *o, struct err *err)
     h = fake_hold(f, o->tablet, o->epoch);
     fake_set(&h->key, o->key);
     fake_pause(f->all, f->world, fake_chance(f->all, 30) ? 3000000 : 50000);
-    code = fake_chance(f->all, 40) ? err_set(err, ERR_IO, "disk")
-                                   : fake_load_row(f, h, err);
-    if (code == 0 && chubby_is_safe(f->chubby) && fiber_check(NULL) == 0)
+    rc = fake_chance(f->all, 40) ? err_set(err, ERR_IO, "disk")
+                                 : fake_load_row(f, h, err);
+    if (rc == 0 && chubby_is_safe(f->chubby) && fiber_check(NULL) == 0)
         h->phase = TABLET_SERVING;
     else
         fake_drop(h);
-    return code;
+    return rc;
 }
 
 static int
@@ -386,7 +386,7 @@ fake_unload(struct fake *f, const struct tablet_order *o, struct err *err)
     struct fake_copy row = {.found = false};
     struct tablet_location nobody = {0, o->epoch, SLICE_EMPTY};
     struct buf location = BUF_INIT, state = BUF_INIT;
-    int code;
+    int rc;
     if (!h || h->epoch != o->epoch) {
         fake_refuse(f, o->tablet, o->epoch);
         return err_set(err, ERR_NOTFOUND, "is not here");
@@ -396,15 +396,15 @@ fake_unload(struct fake *f, const struct tablet_order *o, struct err *err)
     nobody.epoch = h->epoch;
     h->phase = TABLET_UNLOADING;
     fake_pause(f->all, f->world, 50000);
-    while ((code = fake_read_row(f, buf_slice(&h->key), &row, err)) &&
+    while ((rc = fake_read_row(f, buf_slice(&h->key), &row, err)) &&
            fiber_check(NULL) == 0 && chubby_is_safe(f->chubby))
         ;
-    if (code == 0 && row.found) {
+    if (rc == 0 && row.found) {
         ck_assert_int_eq(tablet_state_get(buf_slice(&row.state), &s, NULL), 0);
         s.log_count = 0;
         tablet_state_put(&s, &state);
         tablet_location_put(&nobody, &location);
-        code = fake_change_own(
+        rc = fake_change_own(
             f, h,
             &(struct metadata_change){.location = buf_slice(&location),
                                       .state = buf_slice(&state)},
@@ -414,7 +414,7 @@ fake_unload(struct fake *f, const struct tablet_order *o, struct err *err)
     fake_copy_close(&row);
     buf_close(&location);
     buf_close(&state);
-    return code;
+    return rc;
 }
 
 /* Split at @row, in three writes; dying in between is allowed. */
@@ -426,7 +426,7 @@ fake_split(struct fake *f, struct held *h, struct slice row, struct err *err)
     struct buf b = BUF_INIT, rec = BUF_INIT, groups = BUF_INIT, at = BUF_INIT;
     struct slice split;
     struct held *half;
-    int code;
+    int rc;
     if (h->phase != TABLET_SERVING || h->table == METADATA_TABLE_ID ||
         slice_cmp(row, buf_slice(&h->start)) <= 0 ||
         (h->end.len && slice_cmp(row, buf_slice(&h->end)) >= 0))
@@ -452,24 +452,24 @@ fake_split(struct fake *f, struct held *h, struct slice row, struct err *err)
     fake_set(&half->start, buf_slice(&h->start));
     fake_set(&half->end, buf_slice(&at));
     tablet_location_put(&lower.location, &half->location);
-    code = fake_change_own(
+    rc = fake_change_own(
         f, h, &(struct metadata_change){.tablet = buf_slice(&b)}, &split, err);
-    if (code == 0) {
+    if (rc == 0) {
         fake_set(&h->start, buf_slice(&at));
-        code = fake_finish_split(f, h, split, err);
+        rc = fake_finish_split(f, h, split, err);
     }
     h->phase = TABLET_SERVING;
-    if (code == 0)
+    if (rc == 0)
         half->phase = TABLET_SERVING;
     else
         fake_drop(half);
-    if (code == ERR_ABORTED || code == ERR_CANCELLED)
+    if (rc == ERR_ABORTED || rc == ERR_CANCELLED)
         fake_drop(h);
     buf_close(&b);
     buf_close(&rec);
     buf_close(&groups);
     buf_close(&at);
-    return code;
+    return rc;
 }
 
 #endif /* TESTS_SIM_FAKE_HELD_H */

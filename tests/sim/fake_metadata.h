@@ -86,7 +86,7 @@ static void fake_pause(struct fake_world *a, struct world *w, uint64_t us)
     world_sleep_us(w, 50 + rand_below(&a->random, us));
 }
 
-/* --- METADATA --- */
+/* --- METADATA ------------------------------------------------------------ */
 
 static size_t fake_at(const struct fake_world *a, struct slice key)
 {
@@ -173,15 +173,15 @@ static int fake_scan(struct fake_world *a,
                      struct err *err)
 {
     struct buf at = BUF_INIT;
-    int code = 0;
+    int rc = 0;
     buf_append_slice(&at, start);
-    while (code == 0) {
+    while (rc == 0) {
         size_t i;
         struct metadata_row row;
         fake_pause(a, w, 100);
         i = fake_at(a, buf_slice(&at));
         if (!fake_is_readable(a, buf_slice(&at)) || fake_chance(a, 3000)) {
-            code = fake_unavailable(err);
+            rc = fake_unavailable(err);
             break;
         }
         if (i == a->row_count ||
@@ -192,15 +192,15 @@ static int fake_scan(struct fake_world *a,
             buf_slice(&a->rows[i]->location), buf_slice(&a->rows[i]->state),
             buf_slice(&a->rows[i]->split)};
         if (!fake_is_readable(a, row.key)) {
-            code = fake_unavailable(err);
+            rc = fake_unavailable(err);
             break;
         }
         fake_set(&at, row.key);
         buf_append_byte(&at, '\0');
-        code = fn(ctx, &row, err);
+        rc = fn(ctx, &row, err);
     }
     buf_close(&at);
-    return code;
+    return rc;
 }
 
 /* A change, and what the interface of the master does not have: t:split. */

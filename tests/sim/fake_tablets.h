@@ -37,26 +37,24 @@ static int fake_on_tablet(void *ctx, struct rpc_call *call, struct err *err)
     struct fake *f = ctx;
     struct tablet_order o;
     struct held *h;
-    int code = tablet_order_get(call->body, &o, err);
-    if (code == 0)
-        code = fake_check(f, o.server, o.sequencer, err);
-    if (code)
-        return code;
+    int rc = tablet_order_get(call->body, &o, err);
+    if (rc == 0)
+        rc = fake_check(f, o.server, o.sequencer, err);
+    if (rc)
+        return rc;
     h = fake_held(f, o.tablet);
     switch (call->method) {
-    case TABLET_LOAD: code = fake_load(f, &o, err); break;
-    case TABLET_UNLOAD: code = fake_unload(f, &o, err); break;
+    case TABLET_LOAD: rc = fake_load(f, &o, err); break;
+    case TABLET_UNLOAD: rc = fake_unload(f, &o, err); break;
     case TABLET_SPLIT:
-        code = h ? fake_split(f, h, o.row, err)
-                 : err_set(err, ERR_NOTFOUND, "is not here");
+        rc = h ? fake_split(f, h, o.row, err)
+               : err_set(err, ERR_NOTFOUND, "is not here");
         break;
     default:
-        code =
-            h || o.tablet == 0 ? 0 : err_set(err, ERR_NOTFOUND, "is not here");
+        rc = h || o.tablet == 0 ? 0 : err_set(err, ERR_NOTFOUND, "is not here");
     }
     /* The answer is lost on its way. */
-    return fake_chance(f->all, 50) ? err_set(err, ERR_UNAVAILABLE, "lost")
-                                   : code;
+    return fake_chance(f->all, 50) ? err_set(err, ERR_UNAVAILABLE, "lost") : rc;
 }
 
 static int fake_on_status(void *ctx, struct rpc_call *call, struct err *err)
@@ -65,11 +63,11 @@ static int fake_on_status(void *ctx, struct rpc_call *call, struct err *err)
     struct status_order o;
     struct tablet_load loads[16];
     struct server_status s = {.memory_max = 1 << 30, .tablets = loads};
-    int code = status_order_get(call->body, &o, err);
-    if (code == 0)
-        code = fake_check(f, o.server, SLICE_EMPTY, err);
-    if (code)
-        return code;
+    int rc = status_order_get(call->body, &o, err);
+    if (rc == 0)
+        rc = fake_check(f, o.server, SLICE_EMPTY, err);
+    if (rc)
+        return rc;
     s.number = f->number;
     /* The next ids behind `after`, in order, a few at a time. */
     for (;;) {
@@ -114,11 +112,11 @@ static int fake_on_sort(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct fake *f = ctx;
     struct log_order o;
-    int code = log_order_get(call->body, &o, err);
-    if (code == 0)
-        code = fake_check(f, o.server, o.sequencer, err);
-    if (code)
-        return code;
+    int rc = log_order_get(call->body, &o, err);
+    if (rc == 0)
+        rc = fake_check(f, o.server, o.sequencer, err);
+    if (rc)
+        return rc;
     /* Nobody may write to it any more. */
     for (size_t i = 0; i < f->all->fake_count; i++)
         ck_assert(f->all->fakes[i]->number != o.log ||
@@ -138,8 +136,8 @@ static int fake_on_schema(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct fake *f = ctx;
     struct schema_order o;
-    int code = schema_order_get(call->body, &o, err);
-    return code ? code : fake_check(f, o.server, o.sequencer, err);
+    int rc = schema_order_get(call->body, &o, err);
+    return rc ? rc : fake_check(f, o.server, o.sequencer, err);
 }
 
 /* --- a server's life ----------------------------------------------------- */
@@ -149,28 +147,28 @@ static int fake_take_number(struct fake *f, struct err *err)
     struct cluster_counters c;
     struct buf b = BUF_INIT;
     uint64_t generation = 0;
-    int code;
+    int rc;
     do {
         buf_clear(&b);
-        code = fake_read_file(f, BIGTABLE_LOCK_COUNTERS, &b, &generation, err);
-        if (code == 0)
-            code = cluster_counters_get(buf_slice(&b), &c, err);
-        if (code)
+        rc = fake_read_file(f, BIGTABLE_LOCK_COUNTERS, &b, &generation, err);
+        if (rc == 0)
+            rc = cluster_counters_get(buf_slice(&b), &c, err);
+        if (rc)
             break;
         f->number = 0;
         c.server++;
         buf_clear(&b);
         cluster_counters_put(&c, &b);
-        code = fake_write_file(f, BIGTABLE_LOCK_COUNTERS, buf_slice(&b),
-                               generation, err);
-    } while (code == ERR_ABORTED);
+        rc = fake_write_file(f, BIGTABLE_LOCK_COUNTERS, buf_slice(&b),
+                             generation, err);
+    } while (rc == ERR_ABORTED);
     buf_close(&b);
-    if (code == 0) {
+    if (rc == 0) {
         ck_assert_uint_lt(c.server - 1, FAKE_LOGS_MAX);
         f->number = c.server - 1;
         f->next_id = 1;
     }
-    return code;
+    return rc;
 }
 
 static int fake_register(struct fake *f, struct err *err)
@@ -179,7 +177,7 @@ static int fake_register(struct fake *f, struct err *err)
     struct server_record rec = {f->number, slice_str(f->address)};
     struct buf b = BUF_INIT;
     char path[64];
-    int code;
+    int rc;
     for (int g = 0; g < FAKE_SEGMENTS; g++) {
         snprintf(path, sizeof(path), "log/%08llu/%d",
                  (unsigned long long)f->number, g);
@@ -187,16 +185,16 @@ static int fake_register(struct fake *f, struct err *err)
     }
     snprintf(path, sizeof(path), BIGTABLE_LOCK_SERVERS "/%llu",
              (unsigned long long)f->number);
-    code = chubby_open(f->chubby, path,
-                       CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE | CHUBBY_NEW,
-                       &o, &f->lock, err);
-    if (code == 0)
-        code = chubby_try_acquire(f->lock, CHUBBY_EXCLUSIVE, err);
+    rc = chubby_open(f->chubby, path,
+                     CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE | CHUBBY_NEW,
+                     &o, &f->lock, err);
+    if (rc == 0)
+        rc = chubby_try_acquire(f->lock, CHUBBY_EXCLUSIVE, err);
     server_record_put(&rec, &b);
-    if (code == 0)
-        code = chubby_write(f->lock, buf_slice(&b), 0, err);
+    if (rc == 0)
+        rc = chubby_write(f->lock, buf_slice(&b), 0, err);
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 /* Split something now and then; the master is not told. */
@@ -239,25 +237,25 @@ static void fake_main(void *arg)
                                .lease_ms = 2000,
                                .grace_ms = 4000};
     struct err err = ERR_INIT;
-    int code;
+    int rc;
 
     f->chubby = NULL;
     f->lock = NULL;
     f->number = 0;
     rpc_server_add(rpc, methods, ARRAY_LEN(methods), f);
-    code = chubby_connect(f->world, &o, &f->chubby, &err);
+    rc = chubby_connect(f->world, &o, &f->chubby, &err);
     /* The master makes the counters. */
-    while (code == 0 && (code = fake_take_number(f, &err)) == ERR_NOTFOUND &&
+    while (rc == 0 && (rc = fake_take_number(f, &err)) == ERR_NOTFOUND &&
            fiber_check(NULL) == 0)
-        world_sleep_us(f->world, 100000), code = 0;
-    if (code == 0)
-        code = rpc_listen(rpc, f->address, &listen, &listener, &err);
-    if (code == 0)
-        code = fake_register(f, &err);
-    if (code == 0)
+        world_sleep_us(f->world, 100000), rc = 0;
+    if (rc == 0)
+        rc = rpc_listen(rpc, f->address, &listen, &listener, &err);
+    if (rc == 0)
+        rc = fake_register(f, &err);
+    if (rc == 0)
         fake_live(f);
     sim_note(f->all->sim, "tablet server %llu ends: %s",
-             (unsigned long long)f->number, code ? err.text : "lock lost");
+             (unsigned long long)f->number, rc ? err.text : "lock lost");
     rpc_listener_close(listener);
     for (size_t i = 0; i < HELD_MAX; i++)
         if (f->held[i].used)

@@ -48,7 +48,7 @@ struct sequencer sequencer_parse(const char *text)
                               .path = path + 1};
 }
 
-/* --- the service ------------------------------------------------------ */
+/* --- the service --------------------------------------------------------- */
 
 static void
 on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
@@ -144,7 +144,7 @@ static void run_store(void *arg)
     rpc_server_free(rpc);
 }
 
-/* --- life ------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct fenced_store *fenced_store_new(struct sim_cell *cell,
                                       struct history_lock *h)

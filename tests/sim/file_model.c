@@ -56,7 +56,7 @@ file_model_draw(struct file_model *m, struct rand_gen *r, bool busy_too)
     return NULL;
 }
 
-/* --- promises --------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------ */
 
 struct slice
 file_model_grow(struct model_file *f, struct rand_gen *r, size_t len)
@@ -151,7 +151,7 @@ void file_model_compare(const struct model_file *f,
                     f->path, (unsigned long long)(offset + i), promised);
 }
 
-/* --- faults ----------------------------------------------------------- */
+/* --- faults -------------------------------------------------------------- */
 
 void file_model_note_fault(struct file_model *m, const struct world *machine)
 {

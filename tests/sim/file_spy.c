@@ -8,8 +8,8 @@
 #include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
-#include "gfs-lite/command.h"
 #include "gfs-lite/gfs.h"
+#include "gfs-lite/namenode_command.h"
 #include "tests/sim/rights_model.h"
 
 #define TURN_US  (3 * SECOND_US)
@@ -52,7 +52,7 @@ struct file_spy {
     uint64_t answer_count;
 };
 
-/* --- principals -------------------------------------------------------- */
+/* --- principals ---------------------------------------------------------- */
 
 static bool is_administrator(void *ctx, struct slice principal)
 {
@@ -129,7 +129,7 @@ static struct fs *open_as(struct file_spy *f,
     return fs;
 }
 
-/* --- trees ------------------------------------------------------------- */
+/* --- trees --------------------------------------------------------------- */
 
 static void put_path(const struct spy_tree *t,
                      char directory,
@@ -231,7 +231,7 @@ static int make_tree(struct file_spy *f, struct fs *fs, struct err *err)
     return 0;
 }
 
-/* --- changing ---------------------------------------------------------- */
+/* --- changing ------------------------------------------------------------ */
 
 enum change_kind {
     CHANGE_MODE,
@@ -399,7 +399,7 @@ static void run_changer(struct storm_client *c)
     fs_close(cluster);
 }
 
-/* --- judging ----------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------- */
 
 /* A call from from_us to now, and what it asked. */
 struct look {
@@ -464,7 +464,7 @@ static void judge(const struct look *l, int rc, unsigned node)
         rc == 0 || rc == ERR_NOTFOUND || rc == ERR_DENIED ? 1 : 0;
 }
 
-/* --- looking ----------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 static struct look
 draw_look(struct file_spy *f, struct rand_gen *r, enum rights_principal who)
@@ -507,7 +507,7 @@ static void look_once(const struct look *l, struct fs *fs)
     buf_close(&text);
 }
 
-/* --- a file that stays open -------------------------------------------- */
+/* --- a file that stays open ---------------------------------------------- */
 
 struct held_file {
     struct file_spy *spy;
@@ -587,7 +587,7 @@ static void look_at_held(struct held_file *h)
         close_held(h);
 }
 
-/* --- readers ----------------------------------------------------------- */
+/* --- readers ------------------------------------------------------------- */
 
 /* Nobody takes a right to it away. */
 static void write_own(struct storm_client *c, struct fs *fs)
@@ -650,7 +650,7 @@ void file_spy_start(struct file_spy *f)
     }
 }
 
-/* --- after ------------------------------------------------------------- */
+/* --- after --------------------------------------------------------------- */
 
 static void make_last_tree(struct file_spy *f, struct fs *cluster)
 {

@@ -36,7 +36,7 @@ static void new_path(struct file_storm *s, char path[MODEL_PATH_BYTES])
     snprintf(path, MODEL_PATH_BYTES, "w/%" PRIu64, ++s->file_count);
 }
 
-/* --- writing ---------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 /* One append with its promise. False: the writer is of no more use. */
 static bool append_once(struct file_storm *s,
@@ -173,7 +173,7 @@ static void run_writer(struct storm_client *c)
     fs_close(fs);
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Read a part of @f, and compare. Errors that faults explain are given back. */
 static int read_part(struct file_storm *s,
@@ -230,7 +230,7 @@ static void run_reader(struct storm_client *c)
     fs_close(fs);
 }
 
-/* --- taking over ------------------------------------------------------ */
+/* --- taking over --------------------------------------------------------- */
 
 /* Take a file from its writer, as the successor of a server that may be dead
  * takes its log. */
@@ -264,7 +264,7 @@ static void run_taker(struct storm_client *c)
     fs_close(fs);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void add_clients(struct file_storm *s,
                         const char *kind,

@@ -77,20 +77,20 @@ static int run_parts(const char *name,
     struct mr_options o = *opts;
     struct buf first = BUF_INIT;
     const char *output;
-    int code;
+    int rc;
     (void)name;
     buf_printf(&first, "file:%s/.first", opts->history_dir);
     output = buf_cstr(&first);
     o.program.job = &words;
     o.outputs = &output;
     o.overwrite = true;
-    code = mr_run(&o, NULL, err);
+    rc = mr_run(&o, NULL, err);
     o.outputs = opts->outputs;
     o.overwrite = opts->overwrite;
-    if (code == 0)
-        code = mr_run(&o, report, err);
+    if (rc == 0)
+        rc = mr_run(&o, report, err);
     buf_close(&first);
-    return code;
+    return rc;
 }
 
 static const struct mr_job *find_job(const char *name)
@@ -136,11 +136,11 @@ static void check_side(struct world *w, const struct mr_options *o)
     struct buf want = BUF_INIT;
     struct buf got = BUF_INIT;
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     STORM_CHECK(o->file_count == 1, "%zu side files", o->file_count);
-    code = files_read_all(&here, o->files[0].value, 2 * JOBS_SIDE_BYTES, &got,
-                          &err);
-    STORM_CHECK(code == 0, "the side file: %s", err.text);
+    rc = files_read_all(&here, o->files[0].value, 2 * JOBS_SIDE_BYTES, &got,
+                        &err);
+    STORM_CHECK(rc == 0, "the side file: %s", err.text);
     make_side(&want);
     STORM_CHECK(slice_eq(buf_slice(&got), buf_slice(&want)),
                 "the side file is another: %zu bytes", got.len);
@@ -184,10 +184,10 @@ static void worker_main(void *arg)
     struct rpc_listen_options listen = {.security = cell->security};
     struct rpc_listener *listener = NULL;
     struct err err = ERR_INIT;
-    int code = worker_open(k->world, rpc, &o, &k->worker, &err);
-    if (code == 0)
-        code = rpc_listen(rpc, "0.0.0.0" PORT, &listen, &listener, &err);
-    if (code == 0) {
+    int rc = worker_open(k->world, rpc, &o, &k->worker, &err);
+    if (rc == 0)
+        rc = rpc_listen(rpc, "0.0.0.0" PORT, &listen, &listener, &err);
+    if (rc == 0) {
         worker_start(k->worker, k->address);
         while (fiber_check(NULL) == 0 && worker_health(k->worker, NULL) == 0)
             world_sleep_us(k->world, SECOND_US / 10);
@@ -227,10 +227,10 @@ static void master_main(void *arg)
     struct rpc_listener *listener = NULL;
     struct job_master *master = NULL;
     struct err err = ERR_INIT;
-    int code = job_master_open(m->world, rpc, &o, &master, &err);
-    if (code == 0)
-        code = rpc_listen(rpc, "0.0.0.0" PORT, &listen, &listener, &err);
-    if (code == 0) {
+    int rc = job_master_open(m->world, rpc, &o, &master, &err);
+    if (rc == 0)
+        rc = rpc_listen(rpc, "0.0.0.0" PORT, &listen, &listener, &err);
+    if (rc == 0) {
         job_master_start(master);
         while (fiber_check(NULL) == 0)
             world_sleep_us(m->world, SECOND_US / 10);
@@ -288,45 +288,44 @@ static uint64_t counter_of(const struct job_summary *s, const char *name)
 static int note_end(struct jobs_cell *j, struct slice json, struct err *err)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
-    int code = job_summary_decode(json, s, err);
-    if (code == 0 && s->state == JOB_SUCCEEDED) {
+    int rc = job_summary_decode(json, s, err);
+    if (rc == 0 && s->state == JOB_SUCCEEDED) {
         j->records = counter_of(s, "map.records");
         j->early_bytes += counter_of(s, "shuffle.early_bytes");
-    } else if (code == 0) {
+    } else if (rc == 0) {
         j->code = err_set(&j->err, s->code ? s->code : ERR_ABORTED, "%s",
                           s->error ? s->error : "it does not say why");
     }
-    j->done = code == 0;
+    j->done = rc == 0;
     job_summaries_free(s, 1);
-    return code;
+    return rc;
 }
 
 /* Every later master knows an accepted job. */
 static int await_end(struct jobs_cell *j, struct job_client *c, struct err *err)
 {
-    int code = 0;
+    int rc = 0;
     char id[JOBS_ID_BYTES];
     struct job_watch w = {.wait_us = SECOND_US};
     jobs_id(id, j->number);
     w.id = slice_str(id);
-    while (code == 0 && !j->done) {
+    while (rc == 0 && !j->done) {
         struct job_news n;
         struct buf body = BUF_INIT;
         struct buf reply = BUF_INIT;
         job_watch_put(&w, &body);
-        code = job_client_call(c, JOB_WATCH, buf_slice(&body), w.wait_us,
-                               &reply, err);
-        STORM_CHECK(code != ERR_NOTFOUND, "a job that was taken: %s",
-                    err->text);
-        if (code == 0)
-            code = job_news_get(buf_slice(&reply), &n, err);
-        if (code == 0 && n.ended)
-            code = note_end(j, n.summary, err);
-        w.seen = code == 0 ? n.version : 0;
+        rc = job_client_call(c, JOB_WATCH, buf_slice(&body), w.wait_us, &reply,
+                             err);
+        STORM_CHECK(rc != ERR_NOTFOUND, "a job that was taken: %s", err->text);
+        if (rc == 0)
+            rc = job_news_get(buf_slice(&reply), &n, err);
+        if (rc == 0 && n.ended)
+            rc = note_end(j, n.summary, err);
+        w.seen = rc == 0 ? n.version : 0;
         buf_close(&body);
         buf_close(&reply);
     }
-    return code;
+    return rc;
 }
 
 /* Started again, with the same job, as often as it fails. */
@@ -339,13 +338,13 @@ static void follow(struct jobs_cell *j)
     struct world *w = sim_director(j->cell->sim);
     struct job_client *c = NULL;
     struct err err = ERR_INIT;
-    int code = job_client_open(w, &o, &c, &err);
-    if (code == 0)
-        code = submit(j, c, &err);
-    if (code == 0)
-        code = await_end(j, c, &err);
+    int rc = job_client_open(w, &o, &c, &err);
+    if (rc == 0)
+        rc = submit(j, c, &err);
+    if (rc == 0)
+        rc = await_end(j, c, &err);
     job_client_close(c);
-    if (code) {
+    if (rc) {
         sim_note(j->cell->sim, "customer: %s", err.text);
         world_sleep_us(w, SECOND_US / 10);
     }

@@ -41,7 +41,7 @@ void listing_storm_free(struct listing_storm *l)
     mem_free(l);
 }
 
-/* --- calls ------------------------------------------------------------ */
+/* --- calls --------------------------------------------------------------- */
 
 static size_t
 note_call(struct listing_session *s, enum names_kind kind, const char *path)
@@ -136,7 +136,7 @@ static void watch_names(struct listing_session *s)
     }
 }
 
-/* --- sessions --------------------------------------------------------- */
+/* --- sessions ------------------------------------------------------------ */
 
 static bool open_directory(struct listing_session *s)
 {
@@ -187,7 +187,7 @@ void listing_session_close(struct listing_session *s)
     s->listed = NULL;
 }
 
-/* --- judging ---------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------- */
 
 void listing_storm_check(const struct listing_storm *l)
 {

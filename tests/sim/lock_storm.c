@@ -106,7 +106,7 @@ static int note_return(struct session *s,
     return rc;
 }
 
-/* --- files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 struct open_file {
     struct session *session;
@@ -231,7 +231,7 @@ static void use_file(struct session *s)
     chubby_close(f.handle);
 }
 
-/* --- locks ------------------------------------------------------------ */
+/* --- locks --------------------------------------------------------------- */
 
 struct held {
     struct session *session;
@@ -366,7 +366,7 @@ static void use_lock(struct session *s)
     chubby_close(h.handle);
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names --------------------------------------------------------------- */
 
 static void use_names(struct session *s)
 {
@@ -375,7 +375,7 @@ static void use_names(struct session *s)
     fiber_set_deadline(0);
 }
 
-/* --- sessions --------------------------------------------------------- */
+/* --- sessions ------------------------------------------------------------ */
 
 static void
 on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
@@ -446,7 +446,7 @@ static void work_on_names(struct storm_client *c)
     work_with(c, use_names);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 struct lock_storm *
 lock_storm_new(struct storm *s, struct sim_cell *cell, unsigned clients)

@@ -35,7 +35,7 @@ struct name_call {
     char to[32];
 };
 
-/* --- calls ------------------------------------------------------------ */
+/* --- calls --------------------------------------------------------------- */
 
 static int create(const struct name_call *c)
 {
@@ -107,7 +107,7 @@ static int run_call(const struct name_call *c)
     return rc;
 }
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 static enum names_kind draw_kind(struct rand_gen *r)
 {
@@ -145,7 +145,7 @@ static void work(struct storm_client *me)
     fs_close(c.fs);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 struct name_storm *
 name_storm_new(struct storm *s, struct sim_cell *cell, unsigned clients)

@@ -75,7 +75,7 @@ struct choice {
     bool trace;
 };
 
-/* --- one run ---------------------------------------------------------- */
+/* --- one run ------------------------------------------------------------- */
 
 struct run {
     struct storm storm;
@@ -117,7 +117,7 @@ static void run_seed(const struct choice *c, uint64_t seed)
     sim_cluster_free(r.storm.sim);
 }
 
-/* --- many ------------------------------------------------------------- */
+/* --- many ---------------------------------------------------------------- */
 
 /* In a process of its own: one that fails, or that an assertion ends, takes no
  * other with it. */
@@ -155,7 +155,7 @@ static int run_many(const struct choice *c)
     return count > 0;
 }
 
-/* --- the command line ------------------------------------------------- */
+/* --- the command line ---------------------------------------------------- */
 
 static int usage(void)
 {

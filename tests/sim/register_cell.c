@@ -9,9 +9,9 @@
 #include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "base/core/hash_map.h"
-#include "base/replica/log_format.h"
 #include "base/replica/log_segment.h"
 #include "base/replica/log_synced.h"
+#include "base/replica/replica_log_format.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
@@ -41,8 +41,7 @@ const char *register_member_address(size_t i)
     return addresses[i];
 }
 
-/* --- the machine: some registers --------------------------------------------
- */
+/* --- the machine: some registers ----------------------------------------- */
 
 /* All members must agree on what is at @index; @hash 0: nothing for the
  * machine.
@@ -107,7 +106,7 @@ static int registers_load(void *ctx, struct slice image, struct err *err)
     return 0;
 }
 
-/* --- the cell ----------------------------------------------------------- */
+/* --- the cell ------------------------------------------------------------ */
 
 /* The register's service: reads behind a barrier, the rest by proposal. */
 static int serve_call(void *ctx, struct rpc_call *call, struct err *err)
@@ -356,8 +355,7 @@ struct register_member *register_await_leader(uint64_t within_us)
     return register_leader();
 }
 
-/* --- clients
- * ---------------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 struct client {
     struct rand_gen rand;

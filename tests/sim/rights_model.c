@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gfs-lite/command.h"
+#include "gfs-lite/namenode_command.h"
 
 enum {
     PASS = 1,
@@ -37,7 +37,7 @@ unsigned rights_parent(const struct rights_state *s, unsigned n)
     return RIGHTS_FIRST_DIRECTORY + s->directory_of[n - RIGHTS_FIRST_FILE];
 }
 
-/* --- bits -------------------------------------------------------------- */
+/* --- bits ---------------------------------------------------------------- */
 
 static bool is_meant(enum rights_grantee to, enum rights_principal who)
 {
@@ -104,7 +104,7 @@ static bool may(const struct rights_state *s,
     return (by_grant && !(bits & ~by_grant)) || reaches(s, who, n);
 }
 
-/* --- questions --------------------------------------------------------- */
+/* --- questions ----------------------------------------------------------- */
 
 bool rights_may_read(const struct rights_state *s,
                      enum rights_principal who,

@@ -43,7 +43,7 @@ struct play {
     struct file_spy *spy;
 };
 
-/* --- faults ----------------------------------------------------------- */
+/* --- faults -------------------------------------------------------------- */
 
 static bool note_chunk_fault(void *ctx, enum nemesis_fault f, struct world *m)
 {
@@ -82,7 +82,7 @@ static uint64_t strike(struct play *p)
     return strike_run(&s);
 }
 
-/* --- the play --------------------------------------------------------- */
+/* --- the play ------------------------------------------------------------ */
 
 static void begin(struct play *p, const struct cast *cast)
 {

@@ -43,7 +43,7 @@ struct play {
     unsigned failure_count;
 };
 
-/* --- jobs, one after the other ------------------------------------------ */
+/* --- jobs, one after the other ------------------------------------------- */
 
 static bool note_end(struct play *p)
 {
@@ -85,7 +85,7 @@ static bool await_end(struct play *p)
     return note_end(p);
 }
 
-/* --- the play ----------------------------------------------------------- */
+/* --- the play ------------------------------------------------------------ */
 
 static void begin(struct play *p)
 {

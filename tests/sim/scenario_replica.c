@@ -18,7 +18,7 @@
 #define ROUNDS        60
 #define ANSWERS_LEAST 50
 
-/* --- all faults -------------------------------------------------------- */
+/* --- all faults ---------------------------------------------------------- */
 
 static void strike(struct storm *s)
 {
@@ -36,7 +36,7 @@ static void strike(struct storm *s)
     nemesis_run(s->sim, &n, NULL);
 }
 
-/* --- the hunt ---------------------------------------------------------- */
+/* --- the hunt ------------------------------------------------------------ */
 
 static struct world *machine(size_t i)
 {
@@ -177,7 +177,7 @@ static void hunt(struct storm *s)
     register_boot_all();
 }
 
-/* --- the whole --------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void run(struct storm *s, struct buf *figures)
 {

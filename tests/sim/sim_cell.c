@@ -29,7 +29,7 @@ static void play(const struct sim_cell_options *o, void (*scenario)(void *))
     sim_cluster_free(sim);
 }
 
-/* --- a late writer ----------------------------------------------------- */
+/* --- a late writer ------------------------------------------------------- */
 
 /* A writer whose machine is cut off from the chunk servers before its first
  * bytes reach them. */
@@ -101,7 +101,7 @@ START_TEST(test_a_file_that_was_taken_gets_no_late_bytes)
 
 END_TEST
 
-/* --- one order of records ---------------------------------------------- */
+/* --- one order of records ------------------------------------------------ */
 
 /* The last chunk of the shared file. */
 static struct gfs_chunk last_chunk(struct fs *fs)

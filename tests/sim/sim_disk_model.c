@@ -23,7 +23,7 @@ enum {
     STATES_MAX = STEPS + 2,
 };
 
-/* --- Model -------------------------------------------------------------- */
+/* --- Model --------------------------------------------------------------- */
 
 /* A thing's possible states: the one last synced and those since. The last is
  * the current one. */
@@ -78,7 +78,7 @@ static const char *name_of(int n)
     return text[turn];
 }
 
-/* --- Steps -------------------------------------------------------------- */
+/* --- Steps --------------------------------------------------------------- */
 
 /* The first sector holds the file's number for ever: it is written and synced
  * before the name exists for anybody else. */
@@ -162,7 +162,7 @@ static void step(void)
     }
 }
 
-/* --- Expectations ------------------------------------------------------- */
+/* --- Expectations -------------------------------------------------------- */
 
 /* The byte sector @i is full of; fails when it is a mixture. */
 static int sector_value(const char *bytes, int i)
@@ -198,7 +198,7 @@ static void check_name(int n)
     found(&names[n], number);
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 START_TEST(test_promises)
 {

@@ -22,7 +22,7 @@ enum {
 static struct sim_cluster *sim;
 static struct sim_cell *cell;
 
-/* --- who holds the lock --------------------------------------------------- */
+/* --- who holds the lock -------------------------------------------------- */
 
 struct holder {
     struct world *world;
@@ -86,7 +86,7 @@ static void holder_main(void *arg)
     stream_listener_close(l);
 }
 
-/* --- a cell, a holder, and another that wants the lock -------------------- */
+/* --- a cell, a holder, and another that wants the lock ------------------- */
 
 static struct holder begin(bool tells_address)
 {
@@ -138,7 +138,7 @@ static struct world *leader(void)
     return NULL;
 }
 
-/* --- what happens to it --------------------------------------------------- */
+/* --- what happens to it -------------------------------------------------- */
 
 static void killed(void *arg)
 {

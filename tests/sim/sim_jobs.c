@@ -490,15 +490,15 @@ static void crash_it_again(void)
  * said of a job's end is so for ever, also when another master is asked. */
 static void refuse_it(uint64_t at)
 {
-    int code;
+    int rc;
     sleep_us(SECOND_US * (1 + at / STRIDE % 3));
     cut.released = true;
     await_job();
-    code = jobs->code;
+    rc = jobs->code;
     crash_it_again();
     jobs_ask_again(jobs);
     await_job();
-    ck_assert_msg(jobs->code == code, "first %d, then %d: %s", code, jobs->code,
+    ck_assert_msg(jobs->code == rc, "first %d, then %d: %s", rc, jobs->code,
                   jobs->err.text);
 }
 
@@ -532,11 +532,11 @@ static void write_old_output(struct fs *fs, unsigned number)
 {
     static const char old[] = "word00001\t5\n";
     char path[32];
-    int code;
+    int rc;
     struct err err = ERR_INIT;
     snprintf(path, sizeof(path), "out-%u/part-old", number);
-    code = fs_replace(fs, path, slice_str(old), &err);
-    ck_assert_msg(code == 0, "%s", err.text);
+    rc = fs_replace(fs, path, slice_str(old), &err);
+    ck_assert_msg(rc == 0, "%s", err.text);
 }
 
 /* There is nothing but results in an output, what job @number replaced least of

@@ -4,8 +4,7 @@
 #include "chubby-lite/chubby.h"
 #include "tests/lib/sim_lock_cell.h"
 
-/* --- a client that has something cached, and is cancelled or killed
- * ---------------------------------------------------------------- */
+/* --- a client that has something cached, and is cancelled or killed ------ */
 
 static bool has_cached;
 
@@ -154,8 +153,7 @@ START_TEST(test_two_writes)
 
 END_TEST
 
-/* --- what is computed before a wait -----------------------------------------
- */
+/* --- what is computed before a wait -------------------------------------- */
 
 static size_t must_list(struct chubby_handle *h)
 {

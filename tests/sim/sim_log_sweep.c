@@ -22,7 +22,7 @@ enum {
     RECORD_BYTES = 700
 };
 
-/* --- Code under test ---------------------------------------------------- */
+/* --- Code under test ----------------------------------------------------- */
 
 /* A log of fixed records, each with a checksum; appended under a mutex. */
 struct record_log {
@@ -63,7 +63,7 @@ static int open_log(struct record_log *l)
     return rc;
 }
 
-/* --- Workload ----------------------------------------------------------- */
+/* --- Workload ------------------------------------------------------------ */
 
 struct writer {
     struct record_log *log;
@@ -96,7 +96,7 @@ static void run_workload(void *arg)
     l->file = NULL;
 }
 
-/* --- Expectations ------------------------------------------------------- */
+/* --- Expectations -------------------------------------------------------- */
 
 /* How many acknowledged records are not to be found. */
 static int count_lost(struct record_log *l)
@@ -154,7 +154,7 @@ lost_when_cut(uint64_t seed, enum cut cut, uint64_t nth, bool mistake)
     return lost;
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 START_TEST(test_sweep)
 {

@@ -28,7 +28,7 @@ static struct candidate candidates[MASTERS];
 static struct world *cell;
 static const char *const cell_addresses[] = {"s1:700"};
 
-/* --- machines ----------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------ */
 
 /* Print events on standard error if $QUARRY_TRACE is set: the logs of the
  * processes, and with "all", everything. */
@@ -154,7 +154,7 @@ static void stop_all(void)
     fs_close(all.fs);
 }
 
-/* --- checks ------------------------------------------------------------- */
+/* --- checks -------------------------------------------------------------- */
 
 static bool overlap(const struct held *a, const struct held *b)
 {
@@ -273,7 +273,7 @@ static void wait_until_true(uint64_t seconds)
     ck_abort_msg("%zu tablets served, %zu rows", count_served(), all.row_count);
 }
 
-/* --- a client ----------------------------------------------------------- */
+/* --- a client ------------------------------------------------------------ */
 
 /* Call the present master, until the answer is other than "not the master". */
 static int
@@ -282,19 +282,19 @@ ask_master(uint32_t method, const struct table_order *o, struct err *err)
     struct rpc_channel_options opts = {.security = all.security};
     struct rpc_call_options call = {.timeout_us = 30 * (uint64_t)SECOND};
     struct buf body = BUF_INIT;
-    int code = ERR_UNAVAILABLE;
+    int rc = ERR_UNAVAILABLE;
     table_order_put(o, &body);
-    for (int i = 0; i < 300 && code == ERR_UNAVAILABLE; i++) {
+    for (int i = 0; i < 300 && rc == ERR_UNAVAILABLE; i++) {
         struct rpc_channel *c =
             rpc_channel_new(candidates[i % MASTERS].address, &opts);
-        code = rpc_call(c, method, &call, buf_slice(&body), SLICE_EMPTY, NULL,
-                        NULL, err);
+        rc = rpc_call(c, method, &call, buf_slice(&body), SLICE_EMPTY, NULL,
+                      NULL, err);
         rpc_channel_free(c);
-        if (code == ERR_UNAVAILABLE)
+        if (rc == ERR_UNAVAILABLE)
             sleep_us(SECOND / 5);
     }
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static int create(const char *name, struct err *err)
@@ -302,23 +302,23 @@ static int create(const char *name, struct err *err)
     struct schema *s = schema_new();
     struct buf b = BUF_INIT;
     struct table_order o = {.name = slice_str(name)};
-    int code;
+    int rc;
     schema_encode(s, &b);
     o.schema = buf_slice(&b);
-    code = ask_master(MASTER_CREATE_TABLE, &o, err);
+    rc = ask_master(MASTER_CREATE_TABLE, &o, err);
     schema_free(s);
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 static void must_create(const char *name)
 {
     struct err err = ERR_INIT;
-    int code = create(name, &err);
-    ck_assert_msg(code == 0 || code == ERR_EXISTS, "%s: %s", name, err.text);
+    int rc = create(name, &err);
+    ck_assert_msg(rc == 0 || rc == ERR_EXISTS, "%s: %s", name, err.text);
 }
 
-/* --- a fresh cluster ---------------------------------------------------- */
+/* --- a fresh cluster ----------------------------------------------------- */
 
 static void begin(void *arg)
 {
@@ -371,12 +371,12 @@ static void make_again(void *arg)
     boot_all();
     for (uint64_t us = 2000; us < 20000; us += 1000) {
         struct fiber *f;
-        int code;
+        int rc;
         must_create("a");
         f = fiber_start(loop_self(), "drop", drop_a, NULL);
         sleep_us(us);
-        code = create("a", &err);
-        ck_assert_msg(code == 0, "after %u us: %s", (unsigned)us, err.text);
+        rc = create("a", &err);
+        ck_assert_msg(rc == 0, "after %u us: %s", (unsigned)us, err.text);
         fiber_join(f);
         drop_a(NULL);
     }
@@ -394,7 +394,7 @@ START_TEST(test_made_again)
 
 END_TEST
 
-/* --- a death ------------------------------------------------------------ */
+/* --- a death ------------------------------------------------------------- */
 
 /* @arg not NULL: and a segment of its log goes. */
 static void one_dies(void *arg)
@@ -447,7 +447,7 @@ START_TEST(test_segment_goes)
 
 END_TEST
 
-/* --- everything dies ---------------------------------------------------- */
+/* --- everything dies ----------------------------------------------------- */
 
 static struct world *any_machine(void)
 {

@@ -46,8 +46,7 @@ static void play_entering(uint64_t seed, size_t founders, task_fn fn)
     play_cell(seed, &cell, fn);
 }
 
-/* --- fail-over
- * -------------------------------------------------------------------- */
+/* --- fail-over ----------------------------------------------------------- */
 
 static void kill_leaders(void *arg)
 {
@@ -79,7 +78,7 @@ START_TEST(test_a_dead_leader_is_replaced_within_a_second)
 
 END_TEST
 
-/* --- slow disks ----------------------------------------------------------- */
+/* --- slow disks ---------------------------------------------------------- */
 
 /* A vote takes two syncs, one after the other, of more than an election's time
  * each. */
@@ -113,8 +112,7 @@ START_TEST(test_slow_disks_get_a_leader_too)
 
 END_TEST
 
-/* --- orderly ends
- * ------------------------------------------------------------------ */
+/* --- orderly ends -------------------------------------------------------- */
 
 static void hand_over(void *arg)
 {
@@ -142,8 +140,7 @@ START_TEST(test_a_leader_that_stops_hands_over)
 
 END_TEST
 
-/* --- membership
- * -------------------------------------------------------------------- */
+/* --- membership ---------------------------------------------------------- */
 
 /* Calls on a member's own loop, for the director. */
 struct order {
@@ -205,7 +202,7 @@ START_TEST(test_a_cell_moves_to_other_machines)
 
 END_TEST
 
-/* --- entering (under faults: quarry-sim --scenario members) --------------- */
+/* --- entering (under faults: quarry-sim --scenario members) -------------- */
 
 static enum replica_role role_of(const struct register_member *m)
 {
@@ -318,7 +315,7 @@ START_TEST(test_a_member_tells_its_new_address)
 
 END_TEST
 
-/* --- all stand still --------------------------------------------------- */
+/* --- all stand still ----------------------------------------------------- */
 
 struct removal {
     const char *from;

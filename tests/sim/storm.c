@@ -20,7 +20,7 @@
 
 struct storm *storm_running;
 
-/* --- failing ---------------------------------------------------------- */
+/* --- failing ------------------------------------------------------------- */
 
 static void print_trace(const struct storm *s)
 {
@@ -66,7 +66,7 @@ void storm_sleep_us(uint64_t us)
     world_sleep_us(loop_world(loop_self()), us);
 }
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 static void run_client(void *arg)
 {

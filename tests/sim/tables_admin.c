@@ -47,7 +47,7 @@ static enum fate fate_after(int rc, enum fate wanted)
     return rc == 0 ? wanted : IN_DOUBT;
 }
 
-/* --- orders ----------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
 static struct own *new_table(struct tables_admin *a, const char *stem)
 {
@@ -159,7 +159,7 @@ static void copy(struct tables_admin *a,
     c->storm->call_count++;
 }
 
-/* --- tables of others ------------------------------------------------- */
+/* --- tables of others ---------------------------------------------------- */
 
 static void
 trouble_others(struct tables_admin *a, struct quarry *q, struct storm_client *c)
@@ -177,7 +177,7 @@ trouble_others(struct tables_admin *a, struct quarry *q, struct storm_client *c)
     c->storm->call_count++;
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void
 one_table(struct tables_admin *a, struct quarry *q, struct storm_client *c)

@@ -85,7 +85,7 @@ static int read_lock_file(struct look *l, const char *path, struct buf *out)
     return rc;
 }
 
-/* --- is it served? ---------------------------------------------------- */
+/* --- is it served? ------------------------------------------------------- */
 
 static void PRINTF_LIKE(2, 3) complain(struct look *l, const char *fmt, ...)
 {
@@ -164,7 +164,7 @@ static int take_row(void *ctx, const struct metadata_row *row, struct err *err)
     return 0;
 }
 
-/* --- which tables are there? ------------------------------------------ */
+/* --- which tables are there? --------------------------------------------- */
 
 static void take_table(struct look *l, const char *name, size_t *found)
 {
@@ -242,7 +242,7 @@ uint64_t tables_await_true(struct tables_cell *t, uint64_t bound_us)
     return storm_now_us() - from;
 }
 
-/* --- files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 static void mark(void *ctx, uint64_t number)
 {

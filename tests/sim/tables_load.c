@@ -35,7 +35,7 @@ struct tables_load {
     uint64_t written;
 };
 
-/* --- rows ------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------- */
 
 /* Spread over the table, so that each batch goes to several tablets. */
 static void make_key(uint32_t row, char out[KEY_BYTES])
@@ -113,7 +113,7 @@ void tables_load_work(struct storm_client *c)
     quarry_close(q);
 }
 
-/* --- before and after ------------------------------------------------- */
+/* --- before and after ---------------------------------------------------- */
 
 struct tables_load *tables_load_new(struct tables_cell *t)
 {

@@ -52,7 +52,7 @@ static void make_key(uint64_t row, char out[KEY_BYTES])
     snprintf(out, KEY_BYTES, "s%02u", (unsigned)(row % 100));
 }
 
-/* --- before ----------------------------------------------------------- */
+/* --- before -------------------------------------------------------------- */
 
 static void must(int rc, const struct err *err)
 {
@@ -86,7 +86,7 @@ void tables_spy_prepare(struct tables_spy *s, struct quarry *q)
     must(quarry_acl_grant(q, TABLE, "*", "read", FRIEND "," GUEST, &err), &err);
 }
 
-/* --- looking ---------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 static int eye_open(struct eye *e, struct quarry *q, const char *name)
 {
@@ -191,7 +191,7 @@ void tables_spy_work(struct storm_client *c)
     quarry_close(q);
 }
 
-/* --- after ------------------------------------------------------------ */
+/* --- after --------------------------------------------------------------- */
 
 void tables_spy_finish(struct tables_spy *s, struct quarry *q)
 {

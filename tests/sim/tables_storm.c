@@ -39,7 +39,7 @@ struct tables_storm {
     uint64_t done[2];      /* Calls that failed, and that did not. */
 };
 
-/* --- users ------------------------------------------------------------ */
+/* --- users --------------------------------------------------------------- */
 
 static uint64_t true_time(void *ctx)
 {
@@ -97,7 +97,7 @@ static void work(struct storm_client *c)
     }
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static void make_tables(struct tables_storm *t)
 {

@@ -9,7 +9,7 @@
 #include "base/runtime/loop.h"
 #include "bigtable/store/table_part.h"
 #include "bigtable/store/tablet.h"
-#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/tablet_server_state.h"
 #include "tests/sim/storm.h"
 
 #define LOOK_US (SECOND_US / 20)

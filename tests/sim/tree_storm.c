@@ -38,7 +38,7 @@ struct copy {
     bool over;
 };
 
-/* --- the looker -------------------------------------------------------- */
+/* --- the looker ---------------------------------------------------------- */
 
 /* A reader that sees the copy sees all of it. */
 static void look(struct copy *k)
@@ -64,7 +64,7 @@ static void run_looker(void *arg)
     }
 }
 
-/* --- the copier -------------------------------------------------------- */
+/* --- the copier ---------------------------------------------------------- */
 
 static void note_files(struct copy *k)
 {
@@ -133,7 +133,7 @@ static void run_copier(struct storm_client *c)
     fs_close(fs);
 }
 
-/* --- the whole --------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 struct tree_storm *tree_storm_new(struct storm *s,
                                   struct sim_cell *cell,

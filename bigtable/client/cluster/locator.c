@@ -10,7 +10,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/lock_files.h"
 
 /* Stale levels that are found without a pause between. */

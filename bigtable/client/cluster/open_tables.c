@@ -4,7 +4,7 @@
 #include "bigtable/client/cluster/open_tables.h"
 
 #include "base/core/panic.h"
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 
 void open_tables_init(struct open_tables *s)
 {

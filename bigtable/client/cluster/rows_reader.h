@@ -8,7 +8,7 @@
 #ifndef BIGTABLE_CLIENT_CLUSTER_ROWS_READER_H
 #define BIGTABLE_CLIENT_CLUSTER_ROWS_READER_H
 
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/options_copy.h"
 #include "bigtable/client/cluster/row_set.h"
 

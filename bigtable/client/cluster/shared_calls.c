@@ -21,7 +21,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/wire/data_calls.h"
 
 /* How long a turn is waited for before the deadline is looked at. */

@@ -101,7 +101,7 @@ static int open_tap(const char *name)
     return fd;
 }
 
-/* --- frames ----------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------- */
 
 /* A device that is down, or whose queue is full, loses the frame. */
 static void write_frame(int tap, const char *bytes, size_t len)
@@ -206,7 +206,7 @@ static uint64_t flush_links(struct switch_state *s)
     return next;
 }
 
-/* --- orders ----------------------------------------------------------- */
+/* --- orders -------------------------------------------------------------- */
 
 /* Does @text name port @port? */
 static bool names_port(const char *text, size_t port)
@@ -251,7 +251,7 @@ static bool read_order(struct switch_state *s)
     return true;
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------- */
 
 static int poll_timeout_ms(uint64_t due_us)
 {

@@ -91,7 +91,7 @@ static void take_line(void *ctx, const struct storm_line *l)
         note(&j->row_calls, l);
 }
 
-/* --- into the histories ------------------------------------------------ */
+/* --- into the histories -------------------------------------------------- */
 
 static int read_lock(struct judge *j, struct slice line, struct err *err)
 {

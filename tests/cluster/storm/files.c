@@ -27,7 +27,7 @@ struct writer {
     size_t count;
 };
 
-/* --- writing ---------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 static void
 note_bytes(struct writer *w, const struct own_file *f, const char *what)
@@ -123,7 +123,7 @@ static void remove_file(struct writer *w, size_t i)
     w->files[i] = w->files[--w->count];
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* A part of one of our files, none of which is open. */
 static void read_part(struct writer *w, const struct own_file *f)
@@ -177,7 +177,7 @@ void storm_work_files(struct storm_client *c)
     fs_close(w.fs);
 }
 
-/* --- records ---------------------------------------------------------- */
+/* --- records ------------------------------------------------------------- */
 
 void storm_work_records(struct storm_client *c)
 {

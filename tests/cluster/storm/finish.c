@@ -36,7 +36,7 @@ struct seen {
     uint64_t bytes; /* Promised, and found. */
 };
 
-/* --- the journals ----------------------------------------------------- */
+/* --- the journals -------------------------------------------------------- */
 
 static void copy_path(char path[PATH_BYTES], struct slice from)
 {
@@ -94,7 +94,7 @@ static void take_line(void *ctx, const struct storm_line *l)
         add_record(s, l);
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Its writer may be dead, or busy elsewhere: take the file from it. */
 static int take_over(struct fs *fs,

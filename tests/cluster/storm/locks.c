@@ -78,7 +78,7 @@ static int note_return(struct session *s,
     return rc;
 }
 
-/* --- files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 struct open_file {
     struct session *session;
@@ -201,7 +201,7 @@ static void use_file(struct session *s)
     fiber_set_deadline(0);
 }
 
-/* --- locks ------------------------------------------------------------ */
+/* --- locks --------------------------------------------------------------- */
 
 struct held {
     struct session *session;
@@ -349,7 +349,7 @@ static void use_lock(struct session *s)
     fiber_set_deadline(0);
 }
 
-/* --- sessions --------------------------------------------------------- */
+/* --- sessions ------------------------------------------------------------ */
 
 static void
 on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
@@ -418,7 +418,7 @@ void storm_work_locks(struct storm_client *c)
     }
 }
 
-/* --- afterwards ------------------------------------------------------- */
+/* --- afterwards ---------------------------------------------------------- */
 
 void storm_finish_locks(struct storm *s, uint64_t until_us)
 {

@@ -39,7 +39,7 @@ bool storm_goes_on(void)
     return !told_to_end;
 }
 
-/* --- what the command line says --------------------------------------- */
+/* --- what the command line says ------------------------------------------ */
 
 struct command {
     struct storm storm;
@@ -109,7 +109,7 @@ static void read_options(struct command *c, int argc, char **argv)
     c->journal_count = (size_t)(argc - optind - 1);
 }
 
-/* --- running ---------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static void run_client(void *arg)
 {

@@ -58,7 +58,7 @@ void storm_fail(const char *fmt, ...)
     _Exit(1);
 }
 
-/* --- the journal ------------------------------------------------------ */
+/* --- the journal --------------------------------------------------------- */
 
 static void put_line(struct storm *s, struct buf *line)
 {
@@ -166,7 +166,7 @@ void storm_read_journal(const char *path,
     fclose(f);
 }
 
-/* --- contents --------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------ */
 
 void storm_fill(uint64_t seed, uint64_t offset, char *dst, size_t len)
 {

@@ -95,7 +95,7 @@ NORETURN void storm_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 #define STORM_CHECK(cond, ...) ((cond) ? (void)0 : storm_fail(__VA_ARGS__))
 
-/* --- the journal ------------------------------------------------------ */
+/* --- the journal --------------------------------------------------------- */
 
 /* Add the line "TIME <text>". */
 void storm_note(struct storm *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -118,7 +118,7 @@ void storm_read_journal(const char *path,
                         void (*each)(void *ctx, const struct storm_line *l),
                         void *ctx);
 
-/* --- contents --------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------ */
 
 /* The bytes [offset, offset + len) of whatever is named by @seed. */
 void storm_fill(uint64_t seed, uint64_t offset, char *dst, size_t len);
@@ -133,7 +133,7 @@ void storm_compare(const char *path,
                    const char *got,
                    size_t len);
 
-/* --- clients ---------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------- */
 
 void storm_work_locks(struct storm_client *c);   /* locks.c */
 void storm_work_names(struct storm_client *c);   /* names.c */
@@ -141,7 +141,7 @@ void storm_work_files(struct storm_client *c);   /* files.c */
 void storm_work_records(struct storm_client *c); /* files.c */
 void storm_work_tables(struct storm_client *c);  /* tables.c */
 
-/* --- afterwards; each until @until_us at the latest -------------------- */
+/* --- afterwards; each until @until_us at the latest ---------------------- */
 
 void storm_finish_locks(struct storm *s, uint64_t until_us);
 void storm_finish_names(struct storm *s, uint64_t until_us);

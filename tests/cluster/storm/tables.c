@@ -89,7 +89,7 @@ void storm_work_tables(struct storm_client *c)
     }
 }
 
-/* --- afterwards -------------------------------------------------------- */
+/* --- afterwards ---------------------------------------------------------- */
 
 /* Every row that may have been used; a call that fails is made again. */
 static int read_all(struct storm *s, struct quarry *q, struct err *err)

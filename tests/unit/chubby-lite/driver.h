@@ -5,7 +5,7 @@
 #include <check.h>
 
 #include "base/core/buf.h"
-#include "chubby-lite/cell.h"
+#include "chubby-lite/cell_machine.h"
 
 /* The answer to @c, in static storage until the next call. */
 static inline struct chubby_answer run(struct cell *cell,

@@ -23,8 +23,7 @@
 #include "tests/unit/client/fake/programs.h"
 #include "tests/unit/client/fake/reads.h"
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ---------------------------------------------------------------- */
 
 static const struct rpc_method fake_methods[] = {
     {TABLET_READ, "tablet.read", fake_read, 0},
@@ -215,8 +214,7 @@ static inline void fake_free(struct fake *f)
     mem_free(f);
 }
 
-/* --- what tests make happen ------------------------------------------------
- */
+/* --- what tests make happen ---------------------------------------------- */
 
 struct fake_event {
     struct fake *fake;

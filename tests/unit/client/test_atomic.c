@@ -65,8 +65,7 @@ static void run_threads(struct shared *s, task_fn fn)
 
 static const struct quarry_write_options logged = {QUARRY_LOGGED};
 
-/* --- both families or none
- * ----------------------------------------------------- */
+/* --- both families or none ----------------------------------------------- */
 
 static void write_both(struct shared *s, int n)
 {
@@ -120,8 +119,7 @@ START_TEST(test_row_is_atomic)
 
 END_TEST
 
-/* --- counters
- * -------------------------------------------------------------------- */
+/* --- counters ------------------------------------------------------------ */
 
 static void count_up(void *arg)
 {
@@ -154,8 +152,7 @@ START_TEST(test_counter)
 
 END_TEST
 
-/* --- conditional writes
- * ------------------------------------------------------------ */
+/* --- conditional writes -------------------------------------------------- */
 
 static void claim(void *arg)
 {
@@ -189,8 +186,7 @@ START_TEST(test_claims)
 
 END_TEST
 
-/* --- asynchronous calls
- * -------------------------------------------------------------- */
+/* --- asynchronous calls -------------------------------------------------- */
 
 static void applied(void *arg, int code, const struct err *e)
 {
@@ -239,8 +235,7 @@ START_TEST(test_async)
 
 END_TEST
 
-/* --- a drop ----------------------------------------------------------------
- */
+/* --- a drop -------------------------------------------------------------- */
 
 /* Enough for flushes that are under way when the last row is in. */
 static void fill_and_drop(struct quarry *q, int rows)

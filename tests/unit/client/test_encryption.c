@@ -21,7 +21,7 @@
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/log/log_format.h"
 #include "bigtable/quarry.h"
-#include "bigtable/store/encryption.h"
+#include "bigtable/store/store_encryption.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 

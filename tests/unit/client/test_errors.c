@@ -12,8 +12,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct err err;
 static char dir[300];
@@ -84,8 +83,7 @@ static size_t row_count(struct quarry_table *t)
     return n;
 }
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Mistakes that a caller can make with a row. */
 START_TEST(test_rows)

@@ -27,8 +27,7 @@ static struct chubby *session; /* The writer's. */
 
 #define OK(call) ck_assert_int_eq((call), 0)
 
-/* --- the reader ------------------------------------------------------------
- */
+/* --- the reader ---------------------------------------------------------- */
 
 static struct lock_files *files;
 static struct lock_file *file;
@@ -70,8 +69,7 @@ static void expect(const char *text)
     ck_assert_str_eq(r.text, text ? text : "");
 }
 
-/* --- the writer ------------------------------------------------------------
- */
+/* --- the writer ---------------------------------------------------------- */
 
 static struct chubby_handle *open_node(const char *name, unsigned flags)
 {
@@ -118,8 +116,7 @@ static void in_cell(task_fn fn)
     rpc_security_free(security);
 }
 
-/* --- tests -----------------------------------------------------------------
- */
+/* --- tests --------------------------------------------------------------- */
 
 static void written(void *arg)
 {

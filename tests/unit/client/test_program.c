@@ -20,8 +20,7 @@ static struct quarry_table *table;
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static void start(void)
 {
@@ -66,8 +65,7 @@ static const char *const count_the =
     "v := string(r.column[\"text:en\"][0].value);\n"
     "emit the[v[0:1]] <- 1;\n";
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* A parallel run counts each row once, over tablets and pieces. */
 START_TEST(test_parallel_run)

@@ -13,8 +13,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 enum {
     OPENS = 25,
@@ -107,8 +106,7 @@ static void describe(const char *dir, struct buf *out)
     free(names);
 }
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Rows that are only in the log are read by several readers at once, and
  * nothing is written: beside the writer, and after it has ended. */

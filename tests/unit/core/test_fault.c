@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ------------------------------------------------------------ */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* Code under test: allocates three times, gives everything back on failure. */
 static int build(void **parts, struct err *err)
@@ -24,7 +24,7 @@ static int build(void **parts, struct err *err)
     return rc;
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Failing the nth allocation for n = 1, 2, … fails the build at each of its
  * steps, and it leaks nothing (the leak checker looks). */

@@ -12,7 +12,7 @@
 #include "base/core/text.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ------------------------------------------------------------ */
+/* --- Helpers ------------------------------------------------------------- */
 
 static uint64_t bytes_of(const char *s)
 {
@@ -40,7 +40,7 @@ static int64_t time_of(const char *s)
     return v;
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Whole numbers are taken to their limits and not one past them. */
 START_TEST(test_integers)

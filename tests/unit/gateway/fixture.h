@@ -21,7 +21,7 @@
 #define INSTANCE "projects/p/instances/inst"
 #define TABLE    INSTANCE "/tables/t"
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct quarry *quarry;
@@ -58,7 +58,7 @@ static inline void run(task_fn fn)
     world_free(world);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* Call @path with the message in @b, which is closed; the status's code. */
 static inline int call(const char *path, struct buf *b)

@@ -60,7 +60,7 @@
 /* Of "secret". */
 #define HASH "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static char path[500];
@@ -89,7 +89,7 @@ static void write_file(const char *text, mode_t mode)
     ck_assert_int_eq(chmod(path, mode), 0);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct api_auth *must_open(const struct api_auth_options *o)
 {
@@ -111,7 +111,7 @@ check(struct api_auth *a, const char *certificate, const char *authorization)
                           name, NULL);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_tokens(void *arg)
 {

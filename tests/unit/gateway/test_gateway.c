@@ -4,7 +4,7 @@
 #include "base/core/rand.h"
 #include "tests/unit/gateway/fixture.h"
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_round(void *arg)
 {

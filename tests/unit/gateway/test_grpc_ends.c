@@ -15,7 +15,7 @@
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/grpc_recording.h"
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct grpc_server *server;
@@ -76,7 +76,7 @@ static void run_with_seed(task_fn fn, uint64_t seed)
     world_free(world);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct stream *connect_to_server(void)
 {
@@ -128,7 +128,7 @@ static void expect_nothing_left(void)
     grpc_server_close(server);
 }
 
-/* --- Frames by hand -------------------------------------------------- */
+/* --- Frames by hand ------------------------------------------------------ */
 
 static void put_frame(struct buf *b,
                       unsigned type,
@@ -244,7 +244,7 @@ static void put_scenario(struct buf *b, enum scenario s)
     buf_close(&h);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_scenario(enum scenario what, int way)
 {
@@ -341,7 +341,7 @@ START_TEST(test_conversations_cut_at_every_byte)
 
 END_TEST
 
-/* --- other clients' rows ---------------------------------------------- */
+/* --- other clients' rows ------------------------------------------------- */
 
 static bool attack_ended;
 

@@ -80,16 +80,16 @@ static int gzip_call(struct grpc_client *c, struct slice message)
 {
     struct buf body = BUF_INIT;
     struct grpc_reply r;
-    int code;
+    int rc;
     buf_append_fill(&body, 1, 1);
     buf_append_fill(&body, 0, 4);
     gzip_compress(message, &body);
     put_be32(body.data + 1, (uint32_t)(body.len - 5));
     ck_assert_int_eq(grpc_client_send(c, "/t/sleep", buf_slice(&body), &r), 0);
-    code = r.code;
+    rc = r.code;
     grpc_reply_close(&r);
     buf_close(&body);
-    return code;
+    return rc;
 }
 
 static void run_gzip_budget(void *arg)

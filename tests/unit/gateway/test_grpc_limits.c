@@ -11,7 +11,7 @@
 
 #define S UINT64_C(1000000)
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct grpc_server *server;
@@ -54,16 +54,16 @@ static void run(task_fn fn)
     world_free(world);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static int echo_code(struct grpc_client *c)
 {
     struct grpc_reply r;
-    int code = grpc_client_call(c, "/t/echo", SLICE_LIT("x"), &r);
-    if (code == 0)
-        code = r.code;
+    int rc = grpc_client_call(c, "/t/echo", SLICE_LIT("x"), &r);
+    if (rc == 0)
+        rc = r.code;
     grpc_reply_close(&r);
-    return code;
+    return rc;
 }
 
 /* Until the server ends the connection, for at most @us. */
@@ -78,7 +78,7 @@ static bool is_ended_within(struct grpc_client *c, uint64_t us)
     return ended;
 }
 
-/* --- Connections ------------------------------------------------------ */
+/* --- Connections --------------------------------------------------------- */
 
 enum {
     LIMIT = 20 /* Half of them for one address of this machine. */
@@ -158,7 +158,7 @@ START_TEST(test_connections_that_say_nothing)
 
 END_TEST
 
-/* --- Time -------------------------------------------------------------- */
+/* --- Time ---------------------------------------------------------------- */
 
 static void run_idle(void *arg)
 {
@@ -280,7 +280,7 @@ START_TEST(test_reply_that_is_not_taken)
 
 END_TEST
 
-/* --- Metadata ---------------------------------------------------------- */
+/* --- Metadata ------------------------------------------------------------ */
 
 static void run_metadata(void *arg)
 {

@@ -3,9 +3,9 @@
  * misspelt. */
 
 #include "base/core/panic.h"
-#include "bigtable/gateway/descriptors.h"
+#include "bigtable/gateway/api_descriptors.h"
+#include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/pb.h"
-#include "bigtable/gateway/service.h"
 #include "tests/lib/check_main.h"
 
 /* Field numbers of google/protobuf/descriptor.proto. */

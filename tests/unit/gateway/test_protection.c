@@ -6,7 +6,7 @@
 #define INSTANCES  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 #define OPERATIONS "/google.longrunning.Operations/"
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static int call_named(const char *path, const char *name)
 {
@@ -90,7 +90,7 @@ static int create_backup(void)
     return call(TABLES "CreateBackup", &b);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_protected(void *arg)
 {

@@ -10,7 +10,7 @@
 #define KEPT       GRPC_OK
 #define BYTES(...) __VA_ARGS__, sizeof(__VA_ARGS__) - 1
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* A field as it is sent: its number and its content; `text` NULL: an integer.
  */
@@ -128,17 +128,17 @@ struct kind {
 static void check_field(const struct kind *k, const struct sent *f)
 {
     struct buf message = BUF_INIT;
-    int code;
+    int rc;
     for (size_t i = 0; i < k->base_count; i++)
         if (k->base[i].number != f->number)
             put_field(&message, &k->base[i]);
     put_field(&message, f);
-    code = create(k->create, k->parent, "made", &message);
+    rc = create(k->create, k->parent, "made", &message);
     buf_close(&message);
-    ck_assert_msg(code == (f->expected == IGNORED ? GRPC_OK : f->expected),
-                  "%s.%s: code %d: %s", k->name, f->name, code,
+    ck_assert_msg(rc == (f->expected == IGNORED ? GRPC_OK : f->expected),
+                  "%s.%s: code %d: %s", k->name, f->name, rc,
                   buf_cstr(&reply.text));
-    if (code) { /* The error names it. */
+    if (rc) { /* The error names it. */
         ck_assert_msg(strstr(buf_cstr(&reply.text),
                              f->number == UNKNOWN ? "999" : f->name) != NULL,
                       "%s.%s: %s", k->name, f->name, buf_cstr(&reply.text));
@@ -156,7 +156,7 @@ static void check_field(const struct kind *k, const struct sent *f)
         ck_assert_int_eq(call_named(k->drop, k->resource), GRPC_OK);
 }
 
-/* --- The messages ---------------------------------------------------- */
+/* --- The messages -------------------------------------------------------- */
 
 #define LABEL       "\x0a\x01k\x12\x01v"
 #define TIME        "\x08\x0a"
@@ -296,7 +296,7 @@ static void open_instance(void)
         create(INSTANCES "CreateCluster", INSTANCE, "first", &none), GRPC_OK);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void run_fields(void *arg)
 {
@@ -319,12 +319,12 @@ END_TEST
 static int create_cluster(const char *id, const struct sent *f, size_t count)
 {
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
     for (size_t i = 0; i < count; i++)
         put_field(&b, &f[i]);
-    code = create(INSTANCES "CreateCluster", INSTANCE, id, &b);
+    rc = create(INSTANCES "CreateCluster", INSTANCE, id, &b);
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 static void run_clusters(void *arg)
@@ -395,12 +395,12 @@ END_TEST
 static int create_profile(const char *id, const struct sent *f, size_t count)
 {
     struct buf b = BUF_INIT;
-    int code;
+    int rc;
     for (size_t i = 0; i < count; i++)
         put_field(&b, &f[i]);
-    code = create(INSTANCES "CreateAppProfile", INSTANCE, id, &b);
+    rc = create(INSTANCES "CreateAppProfile", INSTANCE, id, &b);
     buf_close(&b);
-    return code;
+    return rc;
 }
 
 static int read_as(const char *profile)

@@ -9,7 +9,7 @@
 #define RECORD_BYTES 5000
 #define SERVERS      5
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static void run_cells(void (*scenario)(struct cell *c))
 {
@@ -50,7 +50,7 @@ static void end(struct writer *k)
     buf_close(&k->data);
 }
 
-/* --- Helpers ----------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static void lose_power(struct cell_node *n)
 {
@@ -96,7 +96,7 @@ static struct cell_node *find_server(const struct writer *k)
     return found;
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void sync_there(struct cell *c)
 {

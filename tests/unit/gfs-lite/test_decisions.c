@@ -2,7 +2,7 @@
  * hold for any cluster. */
 #include "base/core/macros.h"
 #include "base/core/rand.h"
-#include "gfs-lite/namenode/balance.h"
+#include "gfs-lite/namenode/chunk_balance.h"
 #include "gfs-lite/namenode/placement.h"
 #include "gfs-lite/namenode/repair.h"
 #include "tests/lib/check_main.h"
@@ -34,8 +34,7 @@ choose(const struct placement_server *s, size_t count, unsigned wanted)
     return out;
 }
 
-/* --- placement
- * ---------------------------------------------------------------- */
+/* --- placement ----------------------------------------------------------- */
 
 /* The second copy leaves the rack, the third goes back to neither machine. */
 START_TEST(test_placement_uses_two_racks)
@@ -159,8 +158,7 @@ START_TEST(test_excess)
 
 END_TEST
 
-/* --- repair
- * ------------------------------------------------------------------- */
+/* --- repair -------------------------------------------------------------- */
 
 START_TEST(test_repair_levels)
 {
@@ -216,8 +214,7 @@ START_TEST(test_repair_queue_order)
 
 END_TEST
 
-/* --- balance and safe mode
- * ------------------------------------------------------ */
+/* --- balance and safe mode ----------------------------------------------- */
 
 /* Moves go from the full to the empty, and end within the band. */
 START_TEST(test_balance)

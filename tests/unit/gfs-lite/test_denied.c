@@ -5,8 +5,8 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
+#include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/peers.h"
-#include "gfs-lite/wire.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
 enum {
@@ -77,7 +77,7 @@ static struct fs *open_behind_gate(struct cell *c)
     return cell_client(c, sim_director(c->sim), "writer");
 }
 
-/* --- ways of writing ------------------------------------------------------ */
+/* --- ways of writing ----------------------------------------------------- */
 
 struct way {
     enum fs_write_mode mode;
@@ -170,7 +170,7 @@ START_TEST(test_each_call_is_refused)
 
 END_TEST
 
-/* --- chunk servers that refuse -------------------------------------------- */
+/* --- chunk servers that refuse ------------------------------------------- */
 
 static void write_refused(struct cell *c)
 {
@@ -202,7 +202,7 @@ START_TEST(test_servers_refuse)
 
 END_TEST
 
-/* --- rights that are taken away ------------------------------------------- */
+/* --- rights that are taken away ------------------------------------------ */
 
 /* "ann" may not pass the directory any more once she has made her file. */
 static void write_without_pass(struct cell *c)

@@ -5,7 +5,7 @@
 #define PATH_BYTES 256
 #define STEPS      1500
 
-/* --- Helpers ----------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* FIRST/d/d… of @parts parts. Good for three calls. */
 static const char *deep(const char *first, unsigned parts)
@@ -78,7 +78,7 @@ static const char *discarded(const struct catalog *m)
     return path;
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* A tree is moved as deep as its deepest name allows; once that is gone,
  * deeper. */
@@ -169,9 +169,9 @@ START_TEST(test_everything_is_found)
         enum gfs_op op = ops[rand_below(&r, ARRAY_LEN(ops))];
         const char *path = deep(first, draw_depth(&r));
         const char *to = deep(second, draw_depth(&r));
-        int code = with_flags(&m, op, path, to, GFS_TREE);
-        moved += op == GFS_OP_RENAME && code == 0;
-        refused += op == GFS_OP_RENAME && code == ERR_INVALID;
+        int rc = with_flags(&m, op, path, to, GFS_TREE);
+        moved += op == GFS_OP_RENAME && rc == 0;
+        refused += op == GFS_OP_RENAME && rc == ERR_INVALID;
         for (const struct inode *n = names_next(m.names.root, m.names.root); n;
              n = names_next(m.names.root, n))
             ck_assert(names_can_be_found(n));

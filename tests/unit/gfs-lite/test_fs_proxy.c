@@ -339,14 +339,14 @@ static int answer_code(struct slice message)
 {
     struct buf answer = BUF_INIT;
     struct cursor in;
-    int code;
+    int rc;
     fs_proxy_session_answer(session, message, &answer);
     in = cursor_make(buf_slice(&answer));
     cursor_le64(&in);
-    code = (int)cursor_zigzag(&in);
+    rc = (int)cursor_zigzag(&in);
     ck_assert(!in.bad);
     buf_close(&answer);
-    return code;
+    return rc;
 }
 
 static void

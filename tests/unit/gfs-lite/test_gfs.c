@@ -5,7 +5,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
-/* --- Names and bytes --------------------------------------------------- */
+/* --- Names and bytes ----------------------------------------------------- */
 
 static void read_parts(struct fs *fs, const char *path, struct slice data)
 {
@@ -71,8 +71,7 @@ START_TEST(test_files_and_names)
 
 END_TEST
 
-/* --- Chains that break
- * ------------------------------------------------------------ */
+/* --- Chains that break --------------------------------------------------- */
 
 /* Appends with flushes while chunk servers crash one after the other: what was
  * flushed is there at the end, in its place. */
@@ -132,8 +131,7 @@ START_TEST(test_bytes_sent_to_each_survive_crashes)
 
 END_TEST
 
-/* --- Copies
- * -------------------------------------------------------------------------- */
+/* --- Copies -------------------------------------------------------------- */
 
 /* Wait until nothing is lost, missing or being copied. */
 static void await_health(struct cell *c, struct fs *fs, unsigned seconds)
@@ -448,8 +446,7 @@ START_TEST(test_decommission)
 
 END_TEST
 
-/* --- Writers that go, snapshots, records
- * --------------------------------------------------- */
+/* --- Writers that go, snapshots, records --------------------------------- */
 
 struct silent_writer {
     struct cell *cell;
@@ -679,7 +676,7 @@ START_TEST(test_records_after_power_loss)
 
 END_TEST
 
-/* --- Namenodes --------------------------------------------------------- */
+/* --- Namenodes ----------------------------------------------------------- */
 
 static void change_leaders(struct cell *c)
 {

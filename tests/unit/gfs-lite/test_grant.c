@@ -14,7 +14,7 @@
 
 #define PIECES 12
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *w;
 static char path[256];
@@ -52,7 +52,7 @@ static void teardown(void)
     world_free(w);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct slice add_random(size_t len)
 {
@@ -145,7 +145,7 @@ static void open_again(void)
     ck_assert_int_eq(chunk_file_open(w, path, &file, NULL), 0);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* What a writer adds is there when the server looks, and after a server that
  * knew nothing of it was killed; the next one ends the grant. */

@@ -52,7 +52,7 @@ static void check_hurry(struct cell *c,
     ck_assert_int_ne(d->rc, 0);
 }
 
-/* --- Calls ------------------------------------------------------------- */
+/* --- Calls --------------------------------------------------------------- */
 
 static int stat_file(struct doomed *d, struct err *err)
 {
@@ -97,7 +97,7 @@ static int take_over(struct doomed *d, struct err *err)
     return fs_recover(d->fs, "f", &length, err);
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void open_doomed(struct cell *c, struct doomed *d)
 {

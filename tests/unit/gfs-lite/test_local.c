@@ -39,7 +39,7 @@ static void check_contents(const char *path, struct slice want)
     buf_close(&got);
 }
 
-/* --- streams and logs -------------------------------------------------- */
+/* --- streams and logs ---------------------------------------------------- */
 
 /* Appends of any sizes with flushes between them: the file holds exactly what
  * was appended up to the last flush, at least. */
@@ -138,7 +138,7 @@ START_TEST(test_reads_at_any_offset)
 
 END_TEST
 
-/* --- names ------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 /* exclusive refuses what is there; without it the file starts empty. */
 START_TEST(test_exclusive_and_truncate)
@@ -253,7 +253,7 @@ START_TEST(test_read_all_is_bounded)
 
 END_TEST
 
-/* --- power loss -------------------------------------------------------- */
+/* --- power loss ---------------------------------------------------------- */
 
 struct power {
     struct world *world;

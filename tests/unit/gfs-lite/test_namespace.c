@@ -3,8 +3,7 @@
  * of which nothing is seen before all of it is. */
 #include "tests/unit/gfs-lite/catalog_run.h"
 
-/* --- The model: a list of paths
- * ------------------------------------------------ */
+/* --- The model: a list of paths ------------------------------------------ */
 
 #define MODEL_MAX 4096
 
@@ -220,8 +219,7 @@ static void compare(struct catalog *m, struct model *want)
     names_check(&m->names);
 }
 
-/* --- A snapshot that is being made
- * ---------------------------------------------------- */
+/* --- A snapshot that is being made --------------------------------------- */
 
 /* The source as it was is what it is: it keeps still. */
 struct pending {
@@ -315,8 +313,7 @@ static void step_pending(struct catalog *m,
     compare(m, model);
 }
 
-/* --- Tests
- * --------------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static struct model model;
 static struct pending pending;

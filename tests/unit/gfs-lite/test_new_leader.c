@@ -2,9 +2,9 @@
  * what it does not know yet does no harm. */
 #include "base/core/arena.h"
 #include "base/session/leader.h"
-#include "gfs-lite/command.h"
+#include "gfs-lite/gfs_wire.h"
+#include "gfs-lite/namenode_command.h"
 #include "gfs-lite/peers.h"
-#include "gfs-lite/wire.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
 #define DEAD_US UINT64_C(9000000)

@@ -11,7 +11,7 @@
 #define GIVEN_MAX   64
 #define MASK        GFS_OTHERS_WRITE
 
-/* --- the model --------------------------------------------------------- */
+/* --- the model ----------------------------------------------------------- */
 
 struct given {
     const char *who;
@@ -233,7 +233,7 @@ static bool is_allowed(const struct gfs_command *c,
            (!moved || may_place(to, who, c->op == GFS_OP_RENAME));
 }
 
-/* --- what is done changes the model ------------------------------------- */
+/* --- what is done changes the model -------------------------------------- */
 
 static void add(const char *path, bool is_directory, unsigned who)
 {
@@ -348,7 +348,7 @@ static void apply(const struct gfs_command *c,
     }
 }
 
-/* --- the real one ------------------------------------------------------- */
+/* --- the real one -------------------------------------------------------- */
 
 /* As the leader does: the tree first, then the command. */
 static int run_checked(struct catalog *m, struct gfs_command c)
@@ -459,7 +459,7 @@ static void compare(uint64_t seed, unsigned counts[2])
         struct gfs_command c = draw(&r, &text);
         unsigned who = (unsigned)rand_below(&r, ARRAY_LEN(people));
         bool allowed;
-        int code;
+        int rc;
         draw_path(&r, path);
         draw_path(&r, to);
         if (entry_count > ENTRIES_MAX / 4) {
@@ -473,19 +473,18 @@ static void compare(uint64_t seed, unsigned counts[2])
         c.roles = slice_str(roles[who]);
         c.flags |= GFS_CHECKED;
         allowed = is_allowed(&c, who, path, to);
-        code = run_checked(&m, c);
-        ck_assert_msg(allowed == (code != ERR_DENIED),
+        rc = run_checked(&m, c);
+        ck_assert_msg(allowed == (rc != ERR_DENIED),
                       "seed %llu, step %d: %s of %s (%s, %s) by %s: %d",
                       (unsigned long long)seed, i, gfs_op_name(c.op), path, to,
-                      text, people[who], code);
+                      text, people[who], rc);
         counts[allowed]++;
-        if (code == 0)
+        if (rc == 0)
             apply(&c, who, path, to, text);
         else if (c.op == GFS_OP_SNAPSHOT)
             add_made(&m, to, who);
         settle(&m);
-        if (entry_count > ENTRIES_MAX / 4 &&
-            code) /* Nobody may: start again. */
+        if (entry_count > ENTRIES_MAX / 4 && rc) /* Nobody may: start again. */
             break;
     }
     check_same(&m);

@@ -55,7 +55,7 @@ START_TEST(test_forged)
 
 END_TEST
 
-/* --- a client that guesses ------------------------------------------------ */
+/* --- a client that guesses ----------------------------------------------- */
 
 static int ask(struct peers *peers,
                struct cell *c,
@@ -152,7 +152,7 @@ START_TEST(test_guessed)
 
 END_TEST
 
-/* --- the end of a proof --------------------------------------------------- */
+/* --- the end of a proof -------------------------------------------------- */
 
 /* The file system as @security's principal sees it. */
 static struct fs *open_as(struct cell *c, const struct rpc_security *security)

@@ -1,6 +1,6 @@
 /* Which of a chunk's servers a reader asks. */
 #include "base/core/arena.h"
-#include "gfs-lite/wire.h"
+#include "gfs-lite/gfs_wire.h"
 #include "tests/lib/server_counter.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 

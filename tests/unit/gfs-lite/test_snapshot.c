@@ -6,7 +6,7 @@
 #define DIRECTORIES 150
 #define FILES       10
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 struct looker {
     struct cell *cell;
@@ -51,7 +51,7 @@ static uint64_t tree_entries(void)
     return DIRECTORIES + DIRECTORIES / 10 + FILES;
 }
 
-/* --- Helpers ----------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* Is there a copy? All of it, then. */
 static bool look(struct fs *fs)
@@ -111,7 +111,7 @@ static void await_copy(struct cell *c, struct fs *fs)
     }
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void change_leaders(struct cell *c)
 {

@@ -9,14 +9,14 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/sim/sim.h"
-#include "gfs-lite/chunkserver/store.h"
+#include "gfs-lite/chunkserver/chunk_store.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 
 #define HANDLE UINT64_C(0x2a7)
 #define PATH   "/store/chunks/a7/00000000000002a7.chunk"
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct world *w;
 
@@ -51,7 +51,7 @@ static bool is_there(void)
     return true;
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void open_what_is_no_chunk(void *arg)
 {
@@ -201,7 +201,7 @@ START_TEST(test_bytes_that_came_damaged_are_refused)
 
 END_TEST
 
-/* --- Copies that come while the chunk is made -------------------------- */
+/* --- Copies that come while the chunk is made ---------------------------- */
 
 struct arrival {
     struct chunk_store *store;
@@ -282,7 +282,7 @@ START_TEST(test_a_copy_and_a_writer_at_once)
 
 END_TEST
 
-/* --- A new store ------------------------------------------------------- */
+/* --- A new store --------------------------------------------------------- */
 
 static void count_syncs(void *arg)
 {

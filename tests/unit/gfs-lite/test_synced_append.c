@@ -17,7 +17,7 @@
 /* More than what goes past the page cache from the first on. */
 #define STEP_BYTES_MAX ((size_t)90 << 10)
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 #define PATH_BYTES 256
 
@@ -129,7 +129,7 @@ static void begin(struct writing *t, char path[PATH_BYTES])
                      0);
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Whatever appends are mixed, the chunk reads as it was written, is the same
  * when it is opened again, and after its seal. */

@@ -3,7 +3,7 @@
 #include "base/core/arena.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* A process on a machine of its own that appends records to "log". */
 struct logger {
@@ -54,7 +54,7 @@ static void await_logger(struct cell *c, const struct logger *l)
         world_sleep_us(sim_director(c->sim), 10000);
 }
 
-/* --- Expectations ------------------------------------------------------ */
+/* --- Expectations -------------------------------------------------------- */
 
 /* "log" has @length bytes of what was appended, all that was synced among
  * them, and is nobody's. */
@@ -72,7 +72,7 @@ static void check_taken(struct fs *fs, const struct logger *l, uint64_t length)
     arena_close(&a);
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void take_from_the_living(struct cell *c)
 {
@@ -360,7 +360,7 @@ START_TEST(test_servers_that_are_gone)
 
 END_TEST
 
-/* --- Files left open ---------------------------------------------------- */
+/* --- Files left open ----------------------------------------------------- */
 
 #define LEFT_FILES 120
 

@@ -4,7 +4,7 @@
 
 #define FILES 20
 
-/* --- Helpers ----------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* A tree d of FILES files with a chunk of 10 bytes each. */
 static void begin_with_tree(struct catalog *m)
@@ -100,7 +100,7 @@ static struct gfs_result append_open(struct catalog *m, const char *path)
                                        .path = slice_str(path)});
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Until all of it is there no path, number or counter tells of the copy; it is
  * not freed meanwhile, as removed trees are. */

@@ -5,7 +5,7 @@
 
 #define FILES 3000
 
-/* --- Helpers ----------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* FILES files in the root, and as many below d. */
 static void begin_with_files(struct catalog *m)
@@ -59,7 +59,7 @@ count_files(const struct inode *top, uint8_t replication, uint64_t bytes)
     return count;
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* All files of the root are gone with one command, whose work is small, and
  * freed in steps; quotas of the root stay, and so does its number. */

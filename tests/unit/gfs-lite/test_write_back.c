@@ -19,7 +19,7 @@
 /* A file system's blocks, and what it needs to find them. */
 #define SLACK_BYTES (256 << 10)
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *w;
 static char path[256];
@@ -40,7 +40,7 @@ static void teardown(void)
     world_free(w);
 }
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static void append_random(struct rand_gen *r, size_t len)
 {
@@ -73,7 +73,7 @@ static void catch_up(void)
     }
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* However write-back and room are mixed with appends, the chunk reads as it was
  * written, also when it is opened again; once told, the disk is not behind. */

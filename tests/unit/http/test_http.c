@@ -266,8 +266,7 @@ START_TEST(test_headers)
 
 END_TEST
 
-/* --- those that only wait --------------------------------------------------
- */
+/* --- those that only wait ------------------------------------------------ */
 
 #define DRIPPERS 300
 

@@ -4,12 +4,11 @@
 
 #include "mapreduce/ingest/export.h"
 #include "mapreduce/ingest/exported.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/http.h"
 #include "tests/unit/ingest/webtable_store.h"
 
-/* --- Helpers ----------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static int append(void *ctx,
                   struct slice bytes,
@@ -190,8 +189,7 @@ static void add_all_kinds(struct buf *b)
         "HTTP/1.1 200 OK\r\n\r\n");
 }
 
-/* --- Tests
- * ------------------------------------------------------------------------ */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Records of every kind, with odd heads, codings, dates and no ids: their
  * export in each compression gives the table again. */
@@ -263,7 +261,7 @@ START_TEST(test_records_are_true)
 
 END_TEST
 
-/* --- random captures ------------------------------------------------------ */
+/* --- random captures ----------------------------------------------------- */
 
 /* One of @texts, which end with NULL. */
 static const char *any_of(struct rand_gen *r, const char *const *texts)

@@ -11,8 +11,7 @@
 #include "mapreduce/ingest/table_rows.h"
 #include "tests/unit/warc/archive_build.h"
 
-/* --- Fixture
- * ------------------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* One directory for all files of a test. */
 static const char *work_dir(void)
@@ -114,9 +113,7 @@ static void expect_table(const char *table, const char *want)
     free(got);
 }
 
-/* --- csv
- * ---------------------------------------------------------------------------
- */
+/* --- csv ----------------------------------------------------------------- */
 
 /* Quotes hold separators, quotes and line ends; the header names the columns;
  * the separator is guessed. */
@@ -233,9 +230,7 @@ START_TEST(test_csv_fields)
 
 END_TEST
 
-/* --- jsonl
- * ---------------------------------------------------------------------------
- */
+/* --- jsonl --------------------------------------------------------------- */
 
 /* Objects inside become dotted names, arrays stay JSON, null is nothing. */
 START_TEST(test_jsonl)
@@ -273,8 +268,7 @@ START_TEST(test_jsonl_damage)
 
 END_TEST
 
-/* --- access logs
- * ------------------------------------------------------------------------ */
+/* --- access logs --------------------------------------------------------- */
 
 static void expect_line(const char *line, const char *want)
 {
@@ -368,9 +362,7 @@ START_TEST(test_real_log)
 
 END_TEST
 
-/* --- gzip, times
- * -----------------------------------------------------------------------------
- */
+/* --- gzip, times --------------------------------------------------------- */
 
 /* A packed file is unpacked on the way. */
 START_TEST(test_packed_lines)

@@ -2,8 +2,7 @@
  * changes nothing, and damage is told with file and offset. */
 #include "tests/unit/ingest/webtable_store.h"
 
-/* --- Tests
- * ------------------------------------------------------------------------ */
+/* --- Tests --------------------------------------------------------------- */
 
 /* A page gives its row contents, head, language and metadata; its links give
  * anchors on the rows they lead to. */

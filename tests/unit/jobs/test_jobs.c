@@ -99,15 +99,15 @@ static int run_with(const char *name,
                            .memory_bytes = 2 << 20,
                            .overwrite = true};
     struct err err = ERR_INIT;
-    int code;
+    int rc;
     in_dir(in, sizeof(in), input);
     in_dir(out, sizeof(out), output);
     o.split_bytes = variant & 1 ? 5000 : 0;
     o.reducers = variant & 2 ? 4 : 1;
     o.in_process = variant & 4;
-    code = jobs_run(jobs_find(name), &o, NULL, &err);
-    ck_assert_msg(code == 0, "%s: %s", name, err.text);
-    return code;
+    rc = jobs_run(jobs_find(name), &o, NULL, &err);
+    ck_assert_msg(rc == 0, "%s: %s", name, err.text);
+    return rc;
 }
 
 static void run(const char *name, const char *in, const char *out, unsigned v)
@@ -134,7 +134,7 @@ static void make_text(void)
     buf_close(&text);
 }
 
-/* --- Tests ---------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* word_count is what tr, sort and uniq make. */
 START_TEST(test_word_count)
@@ -338,8 +338,7 @@ START_TEST(test_page_rank)
 
 END_TEST
 
-/* --- Tables ----------------------------------------------------------------
- */
+/* --- Tables -------------------------------------------------------------- */
 
 static void make_webtable(void)
 {
@@ -421,7 +420,7 @@ START_TEST(test_tables)
 
 END_TEST
 
-/* --- Words ---------------------------------------------------------------- */
+/* --- Words --------------------------------------------------------------- */
 
 static void join_word(void *ctx, struct slice word)
 {

@@ -14,8 +14,7 @@
 #include "bigtable/log/log_format.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct err err;
 static struct world *world;
@@ -126,8 +125,7 @@ static void flip(unsigned number, long offset)
     fclose(f);
 }
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Over many segments and reopenings, what is read is what was appended. */
 START_TEST(test_read_back)

@@ -11,8 +11,7 @@
 #include "gfs-lite/fs_ops.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture -----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 enum {
     FILES_MAX = 16,
@@ -122,8 +121,7 @@ static void open_log(void)
     ck_assert_uint_eq(trial->fs.created, 2);
 }
 
-/* --- Helpers -----------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 /* Write number @arg: one record, synced. */
 static void run_write(void *arg)
@@ -168,8 +166,7 @@ static void run(task_fn fn)
     world_free(t.world);
 }
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void overlap(void *arg)
 {

@@ -10,7 +10,7 @@
 #define MB         ((uint64_t)1 << 20)
 #define BASE_BYTES (32 * MB)
 
-/* --- cases -------------------------------------------------------------- */
+/* --- cases --------------------------------------------------------------- */
 
 /* Sizes of runs in MB, newest first, ended by 0, and the window expected. */
 static const struct {
@@ -59,7 +59,7 @@ START_TEST(test_cases)
 
 END_TEST
 
-/* --- where a flush goes ------------------------------------------------- */
+/* --- where a flush goes -------------------------------------------------- */
 
 static struct choice_run one_table_run(struct choice_table *t,
                                        uint32_t number,
@@ -111,7 +111,7 @@ START_TEST(test_flush_run)
 
 END_TEST
 
-/* --- simulated loads ---------------------------------------------------- */
+/* --- simulated loads ----------------------------------------------------- */
 
 struct load {
     struct choice_run runs[64]; /* Newest first. */

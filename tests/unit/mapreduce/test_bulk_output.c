@@ -319,11 +319,11 @@ static void run_until(const struct death *d)
     if (pid == 0) {
         struct mr_options o = options(&rows, "table:fast?bulk=yes");
         struct err err = ERR_INIT;
-        int code;
+        int rc;
         o.progress = die_there;
         o.progress_ctx = (void *)(uintptr_t)d;
-        code = mr_run(&o, NULL, &err);
-        fprintf(stderr, "the job did not die: %d %s\n", code, err.text);
+        rc = mr_run(&o, NULL, &err);
+        fprintf(stderr, "the job did not die: %d %s\n", rc, err.text);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -333,14 +333,14 @@ static void run_until(const struct death *d)
 /* The processes of the dead one take a moment to go. */
 static int resume(struct err *err)
 {
-    int code = ERR_BUSY;
-    for (int i = 0; i < 500 && code == ERR_BUSY; i++) {
+    int rc = ERR_BUSY;
+    for (int i = 0; i < 500 && rc == ERR_BUSY; i++) {
         struct mr_options o = options(&rows, "table:fast?bulk=yes");
         struct timespec pause = {0, 20 * 1000 * 1000};
         nanosleep(&pause, NULL);
-        code = mr_resume(&o, "last", find, NULL, err);
+        rc = mr_resume(&o, "last", find, NULL, err);
     }
-    return code;
+    return rc;
 }
 
 /* A job that is killed anywhere, also as it adds the files or when it has, goes

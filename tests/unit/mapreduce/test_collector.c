@@ -304,14 +304,14 @@ START_TEST(test_damaged_spill)
     fclose(file);
     for (int i = 0; i < 100; i++) {
         size_t at = i < 40 ? n - 1 - (size_t)i : 8 + rand_below(&f.rand, n - 8);
-        int code = 0;
+        int rc = 0;
         bool more = true;
         bytes[at] ^= 4;
         file = fopen(f.spill, "wb");
         ck_assert_uint_eq(fwrite(bytes, 1, n, file), n);
         fclose(file);
         bytes[at] ^= 4;
-        for (uint32_t p = 0; p < PARTITIONS && code == 0; p++) {
+        for (uint32_t p = 0; p < PARTITIONS && rc == 0; p++) {
             struct spill_sources_options o = {.world = f.world,
                                               .work_dir = f.dir,
                                               .prefix = "t",
@@ -320,14 +320,14 @@ START_TEST(test_damaged_spill)
                                               .memory_bytes = 1 << 20,
                                               .level = 1,
                                               .keyring = f.keyring};
-            code = spill_sources_open(&s, &o, NULL);
+            rc = spill_sources_open(&s, &o, NULL);
             run_merge_init(&m, s.sources, s.count, false);
-            for (more = true; code == 0 && more;)
-                code = run_merge_next(&m, &more, NULL);
+            for (more = true; rc == 0 && more;)
+                rc = run_merge_next(&m, &more, NULL);
             run_merge_close(&m);
             spill_sources_close(&s);
         }
-        ck_assert_int_eq(code, ERR_CORRUPT);
+        ck_assert_int_eq(rc, ERR_CORRUPT);
     }
     free(bytes);
     collector_close(&c);

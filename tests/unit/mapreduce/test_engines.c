@@ -59,8 +59,8 @@ static void check_output(const char *want)
 static void run(struct mr_options *o, int want, const char *text)
 {
     struct err err = ERR_INIT;
-    int code = mr_run(o, NULL, &err);
-    ck_assert_msg(code == want, "%d: %s", code, err.text);
+    int rc = mr_run(o, NULL, &err);
+    ck_assert_msg(rc == want, "%d: %s", rc, err.text);
     ck_assert_msg(!text || strstr(err.text, text), "%s", err.text);
 }
 

@@ -41,7 +41,7 @@
 
 #define ORDINARY_USER 54321
 
-/* --- inside the job ------------------------------------------------------- */
+/* --- inside the job ------------------------------------------------------ */
 
 /* This program is also the command of the jobs below. */
 __attribute__((constructor)) static void
@@ -54,8 +54,7 @@ be_command(int argc, char **argv, char **envp)
     _exit(0);
 }
 
-/* --- Fixture ---------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static char dir[PATH_BYTES];     /* Where the job starts. */
 static char outside[PATH_BYTES]; /* Of others. */
@@ -259,8 +258,7 @@ static struct mr_options options(struct mr_program p)
                                .overwrite = true};
 }
 
-/* --- Expectations ------------------------------------------------------------
- */
+/* --- Expectations -------------------------------------------------------- */
 
 static void read_output(char *text)
 {
@@ -329,12 +327,12 @@ static void expect_all_refused(struct mr_options *o)
 {
     static char text[TEXT_BYTES];
     struct err err = ERR_INIT;
-    int code = mr_run(o, NULL, &err);
+    int rc = mr_run(o, NULL, &err);
     if (!can_confine()) {
-        ck_assert_int_eq(code, ERR_UNSUPPORTED);
+        ck_assert_int_eq(rc, ERR_UNSUPPORTED);
         return;
     }
-    ck_assert_msg(code == 0, "%s", err.text);
+    ck_assert_msg(rc == 0, "%s", err.text);
     read_output(text);
     for (size_t i = 0; i < escape_count; i++)
         ck_assert_msg(was_refused(text, escapes[i].name), "%s: it escaped\n%s",
@@ -371,9 +369,7 @@ static void expect_note(struct mr_options *o, const char *note)
     mr_report_free(report);
 }
 
-/* --- Tests
- * --------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* A command finds every way out closed. */
 START_TEST(test_command)
@@ -410,11 +406,11 @@ START_TEST(test_object)
     snprintf(object, sizeof(object), "%.*s/libescape_job.so",
              (int)(strrchr(program, '/') - program), program);
     struct mr_options o = options((struct mr_program){.object = object});
-    int code = mr_run(&o, NULL, &err);
+    int rc = mr_run(&o, NULL, &err);
     if (!can_confine()) {
-        ck_assert_int_eq(code, ERR_UNSUPPORTED);
+        ck_assert_int_eq(rc, ERR_UNSUPPORTED);
     } else {
-        ck_assert_msg(code == 0, "%s", err.text);
+        ck_assert_msg(rc == 0, "%s", err.text);
         read_output(text);
         for (size_t i = 0; i < escape_count; i++)
             ck_assert_msg(strcmp(escapes[i].name, "inherited descriptors") ==

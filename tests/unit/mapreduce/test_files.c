@@ -235,8 +235,8 @@ START_TEST(test_journal_lives)
         struct slice junk = SLICE_LIT("torn record");
         uint64_t size;
         uint64_t length;
-        int code = journal_load(&f, "job/journal", &b, &length, NULL);
-        ck_assert_int_eq(code, life == 0 ? ERR_NOTFOUND : 0);
+        int rc = journal_load(&f, "job/journal", &b, &length, NULL);
+        ck_assert_int_eq(rc, life == 0 ? ERR_NOTFOUND : 0);
         ck_assert_uint_eq(records_of(buf_slice(&b)), life * 3);
         ck_assert_int_eq(journal_open(&j, &f, "job/journal", b.len, NULL), 0);
         ck_assert_int_eq(
@@ -511,19 +511,19 @@ START_TEST(test_take_over)
     const struct job_files f = {.world = world, .fs = fs};
     struct authority a = {.left = 0};
     unsigned lives = 1;
-    int code = ERR_CLOSED;
+    int rc = ERR_CLOSED;
     write_input(&f);
-    for (; code == ERR_CLOSED; lives++) {
+    for (; rc == ERR_CLOSED; lives++) {
         struct mr_options o = options();
         struct mr_report *report = NULL;
         struct err err = ERR_INIT;
         a.left = 2 * lives;
         o.check = check;
         o.check_ctx = &a;
-        code = mr_resume(&o, o.id, find, &report, &err);
-        if (code == ERR_NOTFOUND && !report)
-            code = mr_run(&o, &report, &err);
-        ck_assert_msg(code == 0 || code == ERR_CLOSED, "%s", err.text);
+        rc = mr_resume(&o, o.id, find, &report, &err);
+        if (rc == ERR_NOTFOUND && !report)
+            rc = mr_run(&o, &report, &err);
+        ck_assert_msg(rc == 0 || rc == ERR_CLOSED, "%s", err.text);
         mr_report_free(report);
     }
     ck_assert_uint_gt(lives, 3);

@@ -254,14 +254,14 @@ START_TEST(test_damaged_compression)
         struct mr_record record;
         struct err err = ERR_INIT;
         bool more = true;
-        int code;
+        int rc;
         (i & 1 ? gzip : zstd)(buf_slice(&text), &compressed);
         compressed.len = 20 + rand_below(&r, compressed.len - 20);
         store(path, compressed.data, compressed.len);
-        code = input_open(&ctx, &split, &reader, &err);
-        while (code == 0 && more)
-            code = reader->next(reader, &record, &more, &err);
-        ck_assert_int_eq(code, ERR_CORRUPT);
+        rc = input_open(&ctx, &split, &reader, &err);
+        while (rc == 0 && more)
+            rc = reader->next(reader, &record, &more, &err);
+        ck_assert_int_eq(rc, ERR_CORRUPT);
         ck_assert_ptr_nonnull(strstr(err.text, path));
         input_reader_close(reader);
         buf_close(&compressed);

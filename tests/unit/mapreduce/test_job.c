@@ -652,7 +652,7 @@ START_TEST(test_misused_calls)
 
 END_TEST
 
-/* --- Tests: outputs ------------------------------------------------------- */
+/* --- Tests: outputs ------------------------------------------------------ */
 
 static int side_reduce(struct mr_task *t,
                        struct slice key,
@@ -699,8 +699,7 @@ START_TEST(test_several_outputs)
 
 END_TEST
 
-/* --- Tests: being stopped --------------------------------------------------
- */
+/* --- Tests: being stopped ------------------------------------------------ */
 
 static atomic_bool cancel;
 

@@ -40,15 +40,15 @@ static int feed(struct rand_gen *r, size_t len)
 {
     struct pair_check c = {.left = 0};
     size_t at = 0;
-    int code = 0;
-    while (at < len && code == 0) {
+    int rc = 0;
+    while (at < len && rc == 0) {
         size_t most = rand_below(r, 2) ? 20 : 5000;
         size_t n = 1 + rand_below(r, most);
         n = n < len - at ? n : len - at;
-        code = pair_check_feed(&c, slice_make(run.data + at, n), NULL);
+        rc = pair_check_feed(&c, slice_make(run.data + at, n), NULL);
         at += n;
     }
-    return code ? code : pair_check_end(&c, NULL);
+    return rc ? rc : pair_check_end(&c, NULL);
 }
 
 START_TEST(test_pieces)

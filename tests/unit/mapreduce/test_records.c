@@ -63,12 +63,12 @@ read_file(struct world *w, uint64_t seed, uint64_t *count, struct err *err)
     struct slice k;
     struct slice v;
     bool more = true;
-    int code =
+    int rc =
         record_reader_open(&in, &(struct job_files){.world = w}, path, err);
     *count = 0;
-    while (code == 0) {
-        code = record_reader_next(&in, &k, &v, &more, err);
-        if (code || !more)
+    while (rc == 0) {
+        rc = record_reader_next(&in, &k, &v, &more, err);
+        if (rc || !more)
             break;
         make_record(seed, (*count)++, &key, &value);
         ck_assert(slice_eq(k, buf_slice(&key)));
@@ -77,7 +77,7 @@ read_file(struct world *w, uint64_t seed, uint64_t *count, struct err *err)
     record_reader_close(&in);
     buf_close(&key);
     buf_close(&value);
-    return code;
+    return rc;
 }
 
 /* Written pairs are read back, in order, at every level of compression. */

@@ -19,8 +19,8 @@
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
+#include "mapreduce/master/job_replay.h"
 #include "mapreduce/master/journal.h"
-#include "mapreduce/master/replay.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/records/files.h"
@@ -136,12 +136,12 @@ static void run_until(const struct death *d, bool resume)
     if (pid == 0) {
         struct mr_options o = options();
         struct err err = ERR_INIT;
-        int code;
+        int rc;
         o.progress = die_there;
         o.progress_ctx = (void *)(uintptr_t)d;
-        code = resume ? mr_resume(&o, "last", find, NULL, &err)
-                      : mr_run(&o, NULL, &err);
-        fprintf(stderr, "the job did not die: %d %s\n", code, err.text);
+        rc = resume ? mr_resume(&o, "last", find, NULL, &err)
+                    : mr_run(&o, NULL, &err);
+        fprintf(stderr, "the job did not die: %d %s\n", rc, err.text);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -151,14 +151,14 @@ static void run_until(const struct death *d, bool resume)
 /* The processes of the dead one take a moment to go. */
 static int resume(struct mr_report **report, struct err *err)
 {
-    int code = ERR_BUSY;
-    for (int i = 0; i < 500 && code == ERR_BUSY; i++) {
+    int rc = ERR_BUSY;
+    for (int i = 0; i < 500 && rc == ERR_BUSY; i++) {
         struct mr_options o = options();
         work();
         *report = NULL;
-        code = mr_resume(&o, "last", find, report, err);
+        rc = mr_resume(&o, "last", find, report, err);
     }
-    return code;
+    return rc;
 }
 
 static unsigned count_lines(const char *out, const char *part, unsigned parts)
@@ -204,11 +204,11 @@ START_TEST(test_killed_in_each_phase)
         struct mr_report *report;
         struct err err = ERR_INIT;
         struct job_summary *found;
-        int code;
+        int rc;
         setup();
         run_until(&deaths[i], false);
-        code = resume(&report, &err);
-        ck_assert_msg(code == 0, "%zu: %s", i, err.text);
+        rc = resume(&report, &err);
+        ck_assert_msg(rc == 0, "%zu: %s", i, err.text);
         ck_assert_uint_eq(count_lines("out", "part", 4), LINES);
         ck_assert_uint_eq(count_lines("out", "side", 4), LINES);
         ck_assert_uint_eq(count_lines("more", "part", 4), LINES);

@@ -79,7 +79,7 @@ static void expect_error(struct mr_options *o, const char *text)
     ck_assert_msg(strstr(err.text, text), "%s", err.text);
 }
 
-/* --- System calls --------------------------------------------------------- */
+/* --- System calls -------------------------------------------------------- */
 
 /* Write what each call failed with, by name. */
 static void tell(struct mr_task *t, const char *what, long result)
@@ -171,8 +171,7 @@ START_TEST(test_commands)
 
 END_TEST
 
-/* --- Limits ----------------------------------------------------------------
- */
+/* --- Limits -------------------------------------------------------------- */
 
 /* A limit that is met is named. */
 START_TEST(test_limits)

@@ -55,8 +55,7 @@ run_all(struct sched *s, uint64_t now, struct sched_action *last)
     return n;
 }
 
-/* --- Rules ------------------------------------------------------------------
- */
+/* --- Rules --------------------------------------------------------------- */
 
 /* Slots go to the higher priority first, and among equals by weight. */
 START_TEST(test_shares)
@@ -302,8 +301,7 @@ START_TEST(test_stragglers)
 
 END_TEST
 
-/* --- Simulated jobs --------------------------------------------------------
- */
+/* --- Simulated jobs ------------------------------------------------------ */
 
 #define SIM_WORKERS 8
 #define TICK        (10 * MS)

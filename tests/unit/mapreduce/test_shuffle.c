@@ -78,8 +78,7 @@ static void run(const struct mr_options *o, struct mr_report **report)
     ck_assert_msg(mr_run(o, report, &err) == 0, "%s", err.text);
 }
 
-/* --- Secondary sort --------------------------------------------------------
- */
+/* --- Secondary sort ------------------------------------------------------ */
 
 /* Lines "name number": the key is both, the group the name. */
 static int
@@ -167,8 +166,7 @@ START_TEST(test_secondary_sort)
 
 END_TEST
 
-/* --- Total order ------------------------------------------------------------
- */
+/* --- Total order --------------------------------------------------------- */
 
 static int
 line_map(struct mr_task *t, const struct mr_record *r, struct err *err)
@@ -241,8 +239,7 @@ START_TEST(test_total_order)
 
 END_TEST
 
-/* --- Skew --------------------------------------------------------------------
- */
+/* --- Skew ---------------------------------------------------------------- */
 
 /* A line becomes a value of 4 KB, nine of ten for one key. */
 static int
@@ -309,8 +306,7 @@ START_TEST(test_skewed_key)
 
 END_TEST
 
-/* --- Without map; several inputs ---------------------------------------------
- */
+/* --- Without map; several inputs ----------------------------------------- */
 
 static int sum_reduce(struct mr_task *t,
                       struct slice key,

@@ -14,9 +14,9 @@ static struct mr_spec parse(const char *text, bool output, int want)
 {
     struct mr_spec s;
     struct err err = ERR_INIT;
-    int code = mr_spec_parse(&s, text, output, world, &err);
-    ck_assert_msg(code == want, "%s: %d %s", text, code, err.text);
-    if (code)
+    int rc = mr_spec_parse(&s, text, output, world, &err);
+    ck_assert_msg(rc == want, "%s: %d %s", text, rc, err.text);
+    if (rc)
         ck_assert(err.text[0] != '\0');
     return s;
 }

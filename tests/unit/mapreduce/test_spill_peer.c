@@ -43,25 +43,25 @@ static int on_index(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct task_spill *spills = NULL;
     struct spill_ask a;
-    int code = spill_ask_get(call->body, call->attachment, &a, &spills, err);
+    int rc = spill_ask_get(call->body, call->attachment, &a, &spills, err);
     (void)ctx;
     calls++;
-    if (code == 0 && a.number != 7)
-        code = err_set(err, ERR_CLOSED, "another incarnation");
-    if (code == 0)
+    if (rc == 0 && a.number != 7)
+        rc = err_set(err, ERR_CLOSED, "another incarnation");
+    if (rc == 0)
         buf_append_slice(call->reply_attachment, buf_slice(&index_));
     mem_free(spills);
-    return code;
+    return rc;
 }
 
 static int on_read(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct spill_piece *pieces = NULL;
     struct spill_read r;
-    int code = spill_read_get(call->body, call->attachment, &r, &pieces, err);
+    int rc = spill_read_get(call->body, call->attachment, &r, &pieces, err);
     (void)ctx;
     calls++;
-    for (size_t i = 0; i < r.count && code == 0; i++) {
+    for (size_t i = 0; i < r.count && rc == 0; i++) {
         ck_assert_uint_le(pieces[i].offset + pieces[i].bytes, FILE_BYTES);
         buf_append(call->reply_attachment, spill + pieces[i].offset,
                    pieces[i].bytes);
@@ -69,7 +69,7 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
     call->reply_attachment->len -=
         MIN_OF(call->reply_attachment->len, (size_t)too_few);
     mem_free(pieces);
-    return code;
+    return rc;
 }
 
 static void run_worker(void *arg)
@@ -125,17 +125,17 @@ static int bring(uint64_t number, struct buf *out)
     const struct spill_peer peer = peer_of(number);
     struct spill_found found[2];
     struct spill_reader r = {.peer = &peer, .take = take, .ctx = out};
-    int code;
+    int rc;
     memset(found, 0, sizeof(found));
-    code = spill_peer_ask(&peer, spills, found, 2, NULL);
-    for (int i = 0; i < 2 && code == 0; i++)
-        code = spill_reader_add(&r, &found[i], NULL);
-    if (code == 0)
-        code = spill_reader_finish(&r, NULL);
+    rc = spill_peer_ask(&peer, spills, found, 2, NULL);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = spill_reader_add(&r, &found[i], NULL);
+    if (rc == 0)
+        rc = spill_reader_finish(&r, NULL);
     spill_reader_close(&r);
     for (int i = 0; i < 2; i++)
         spill_found_close(&found[i]);
-    return code;
+    return rc;
 }
 
 static void put_segment(uint64_t offset, uint64_t bytes)

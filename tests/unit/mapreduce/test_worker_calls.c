@@ -5,7 +5,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "mapreduce/cluster/wire.h"
+#include "mapreduce/cluster/job_wire.h"
 #include "mapreduce/task/job_package.h"
 #include "mapreduce/task/status.h"
 #include "tests/lib/check_main.h"

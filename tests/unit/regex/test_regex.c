@@ -9,7 +9,7 @@
 #include "base/regex/regex.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ------------------------------------------------------------ */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct regex *must_compile(const char *pattern,
                                   enum regex_encoding encoding)
@@ -21,7 +21,7 @@ static struct regex *must_compile(const char *pattern,
     return r;
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* A full match takes all of the text, a search any part, with groups. */
 START_TEST(test_matching)

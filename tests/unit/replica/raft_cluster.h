@@ -109,7 +109,7 @@ static uint64_t clock_of(const struct cluster *c, const struct node *n)
     return c->now_us / 100 * n->rate;
 }
 
-/* --- promises ------------------------------------------------------------- */
+/* --- promises ------------------------------------------------------------ */
 
 static void break_promise(struct cluster *c, const char *what)
 {
@@ -211,7 +211,7 @@ static void check_barrier(struct cluster *c, struct node *n)
     c->barriers_passed++;
 }
 
-/* --- disks ---------------------------------------------------------------- */
+/* --- disks --------------------------------------------------------------- */
 
 static void do_disk(struct disk *d, struct raft_action *a)
 {
@@ -274,7 +274,7 @@ static void install(struct cluster *c, struct node *n)
     raft_installed(n->raft, clock_of(c, n), index, term, ok ? &config : NULL);
 }
 
-/* --- actions -------------------------------------------------------------- */
+/* --- actions ------------------------------------------------------------- */
 
 static void post(struct cluster *c, struct raft_message *m)
 {
@@ -389,7 +389,7 @@ static void run_disk(struct cluster *c, struct node *n)
     pump(c, n);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 static void boot(struct cluster *c, struct node *n)
 {
@@ -498,7 +498,7 @@ static void cluster_close(struct cluster *c)
     hash_map_close(&c->seen);
 }
 
-/* --- events --------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------- */
 
 static void deliver(struct cluster *c, struct raft_message *m)
 {

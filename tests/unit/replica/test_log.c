@@ -9,14 +9,13 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
-#include "base/replica/log.h"
-#include "base/replica/log_format.h"
+#include "base/replica/replica_log.h"
+#include "base/replica/replica_log_format.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture: a model beside the log ---------------------------------------
- */
+/* --- Fixture: a model beside the log ------------------------------------- */
 
 enum {
     BATCH_MAX = 4,
@@ -132,8 +131,7 @@ static bool says(const struct replica_log_state *s, const struct model *m)
     return true;
 }
 
-/* --- Power ------------------------------------------------------------------
- */
+/* --- Power --------------------------------------------------------------- */
 
 struct run {
     struct model stages[STAGES_MAX]; /* Acknowledged; with each record more. */
@@ -263,8 +261,7 @@ START_TEST(test_nothing_acknowledged_is_lost_with_the_power)
 
 END_TEST
 
-/* --- Errors -----------------------------------------------------------------
- */
+/* --- Errors -------------------------------------------------------------- */
 
 static void fill_the_disk(void *arg)
 {
@@ -299,8 +296,7 @@ START_TEST(test_a_full_disk_is_only_waited_for)
 
 END_TEST
 
-/* --- Damage ------------------------------------------------------------------
- */
+/* --- Damage -------------------------------------------------------------- */
 
 /* 40 entries in some segments, closed in order: everything is vouched for. */
 static void write_forty(void *arg)
@@ -384,8 +380,7 @@ static void read_missing(void *arg)
     ck_assert_int_eq(replica_log_read(&opts, &state, &err), ERR_CORRUPT);
 }
 
-/* --- Directed ----------------------------------------------------------------
- */
+/* --- Directed ------------------------------------------------------------ */
 
 static void
 append(struct replica_log *l, uint64_t index, uint64_t term, size_t count)
@@ -441,8 +436,7 @@ START_TEST(test_a_truncation_before_a_compaction_stays)
 
 END_TEST
 
-/* --- Records of several commands ---------------------------------------------
- */
+/* --- Records of several commands ----------------------------------------- */
 
 /* The file of the log's only segment is a header of @version and a record of
  * @kind with @payload. */

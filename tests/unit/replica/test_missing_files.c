@@ -40,8 +40,7 @@ static struct err err;
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
 
-/* --- a machine that counts -------------------------------------------------
- */
+/* --- a machine that counts ----------------------------------------------- */
 
 static void
 count_apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
@@ -66,8 +65,7 @@ static int count_load(void *ctx, struct slice image, struct err *e)
     return 0;
 }
 
-/* --- histories ---------------------------------------------------------------
- */
+/* --- histories ----------------------------------------------------------- */
 
 /* Of directories that lose power: those are encrypted. */
 static struct master_keys *encryption_keys(void)

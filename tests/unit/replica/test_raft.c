@@ -3,8 +3,7 @@
  * stay out for good. */
 #include "tests/unit/replica/raft_cluster.h"
 
-/* --- Storms ----------------------------------------------------------------
- */
+/* --- Storms -------------------------------------------------------------- */
 
 static struct cluster cluster;
 
@@ -121,8 +120,7 @@ START_TEST(test_promises_hold_in_storms)
 
 END_TEST
 
-/* --- Directed: leases --------------------------------------------------------
- */
+/* --- Directed: leases ---------------------------------------------------- */
 
 /* Clocks that the lease does not allow: the check of barriers, on which the
  * storms rely, sees the stale read. */
@@ -205,8 +203,7 @@ START_TEST(test_a_hand_over_ends_leases_for_the_term)
 
 END_TEST
 
-/* --- Directed: figure 8 ------------------------------------------------------
- */
+/* --- Directed: figure 8 -------------------------------------------------- */
 
 /* Deliver what is on the wire from one of @from to one of @to (bit sets of
  * members), if @index is 0 or it is no append or its first entry is @index;
@@ -340,8 +337,7 @@ START_TEST(test_a_new_leader_commits_one_of_its_own_first)
 
 END_TEST
 
-/* --- Directed: a disk that forgets ------------------------------------------
- */
+/* --- Directed: a disk that forgets --------------------------------------- */
 
 /* A follower that comes back without the last entry it acknowledged is told by
  * its leader: it takes nothing, and does not help another one to lead. */
@@ -381,8 +377,7 @@ START_TEST(test_a_follower_that_lost_an_entry_is_told)
 
 END_TEST
 
-/* --- Directed: truncation and snapshot --------------------------------------
- */
+/* --- Directed: truncation and snapshot ----------------------------------- */
 
 /* A follower with entries 1 to 9, of which a new leader replaces those from 7
  * on while a snapshot of 6 is being written. */
@@ -455,8 +450,7 @@ START_TEST(test_a_truncation_that_meets_a_snapshot_is_not_lost)
 
 END_TEST
 
-/* --- Directed: what is stored ------------------------------------------------
- */
+/* --- Directed: what is stored -------------------------------------------- */
 
 static struct raft_message append_of(uint64_t from,
                                      uint64_t term,

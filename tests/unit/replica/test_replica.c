@@ -17,7 +17,7 @@
 #include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture: a machine that sums numbers and counts commands ------------- */
+/* --- Fixture: a machine that sums numbers and counts commands ------------ */
 
 struct sums {
     uint64_t sum;
@@ -237,8 +237,7 @@ static void everywhere(task_fn fn)
     }
 }
 
-/* --- One member ------------------------------------------------------------
- */
+/* --- One member ---------------------------------------------------------- */
 
 static void one_member(void *arg)
 {
@@ -265,8 +264,7 @@ START_TEST(test_a_member_alone_keeps_what_it_acknowledged)
 
 END_TEST
 
-/* --- Three members ----------------------------------------------------------
- */
+/* --- Three members ------------------------------------------------------- */
 
 static void three_members(void *arg)
 {

@@ -6,8 +6,7 @@
 #include "bigtable/row/cell_key.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ---------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 struct names {
     char row[8];
@@ -69,8 +68,7 @@ static int sign(int x)
     return (x > 0) - (x < 0);
 }
 
-/* --- Tests -----------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* memcmp of encodings is the order of the parts. */
 START_TEST(test_order_is_kept)

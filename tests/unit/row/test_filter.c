@@ -9,8 +9,7 @@
 #include "bigtable/row/filter_run.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture: one row of nine cells ------------------------------------------
- */
+/* --- Fixture: one row of nine cells -------------------------------------- */
 
 static const char family_a[] = "A";
 static const char family_b[] = "B";
@@ -121,8 +120,7 @@ static struct quarry_filter *values(enum filter_bound a,
 
 #define ALL "AA10w AA5x AB4y AC9z AC8y AC7x BA3w BB2x BB1z "
 
-/* --- Tests -------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Each leaf alone. */
 START_TEST(test_leaves)

@@ -10,8 +10,7 @@
 #include "bigtable/row/schema.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ---------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct err err;
 
@@ -49,8 +48,7 @@ static bool is_encoded(const struct gc_rule *r, struct slice bytes)
     return is;
 }
 
-/* --- Tests -----------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Rules survive text and bytes, and judge monotonely from new to old. */
 START_TEST(test_rules_round_trip)

@@ -29,7 +29,7 @@ enum {
     BLOB = 3000000
 };
 
-/* --- Fixture: worlds ------------------------------------------------- */
+/* --- Fixture: worlds ----------------------------------------------------- */
 
 static UNUSED struct world *world;
 static UNUSED const char *address;
@@ -83,7 +83,7 @@ must_key(const char *cluster, const char *principal, const char *file)
     return s;
 }
 
-/* --- Fixture: a server that says who calls --------------------------- */
+/* --- Fixture: a server that says who calls ------------------------------- */
 
 static UNUSED struct rpc_server *server;
 static UNUSED struct rpc_listener *listener;

@@ -23,7 +23,7 @@ enum {
 
 #define FILE_BYTES 300000
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 struct fixture {
     struct world *world;
@@ -123,7 +123,7 @@ static void run(task_fn fn)
     world_free(f.world);
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void check_range(struct fixture *f,
                         struct rpc_channel *c,

@@ -35,7 +35,7 @@ enum {
 #define SEEDS 8
 #endif
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct sim_cluster *cluster;
 static struct world *server_machine;
@@ -169,7 +169,7 @@ static uint64_t now_us(void)
     return sim_cluster_now_us(cluster);
 }
 
-/* --- Reconnecting ---------------------------------------------------- */
+/* --- Reconnecting -------------------------------------------------------- */
 
 static void comes_back(void *arg)
 {
@@ -344,7 +344,7 @@ START_TEST(test_dead_client)
 
 END_TEST
 
-/* --- What was not done ----------------------------------------------- */
+/* --- What was not done --------------------------------------------------- */
 
 static bool counting;
 static uint64_t certain; /* Calls that were surely not executed, */
@@ -405,7 +405,7 @@ START_TEST(test_outcomes_under_faults)
 
 END_TEST
 
-/* --- Attachments ----------------------------------------------------- */
+/* --- Attachments --------------------------------------------------------- */
 
 static void attachments(void *arg)
 {
@@ -505,7 +505,7 @@ START_TEST(test_giving_up_with_attachments)
 
 END_TEST
 
-/* --- Traces ---------------------------------------------------------- */
+/* --- Traces -------------------------------------------------------------- */
 
 static void traced(void *arg)
 {

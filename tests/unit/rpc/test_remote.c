@@ -25,7 +25,7 @@ enum {
     HUGE_REPLY = 4
 };
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct rpc_server *server;
@@ -135,7 +135,7 @@ static void everywhere(task_fn fn)
     }
 }
 
-/* --- Calls ----------------------------------------------------------- */
+/* --- Calls --------------------------------------------------------------- */
 
 static void echo_once(uint64_t seed, size_t bytes_max)
 {
@@ -219,7 +219,7 @@ START_TEST(test_errors)
 
 END_TEST
 
-/* --- Deadlines and cancellation -------------------------------------- */
+/* --- Deadlines and cancellation ------------------------------------------ */
 
 static void call_sleep(void *arg)
 {
@@ -335,7 +335,7 @@ START_TEST(test_client_goes)
 
 END_TEST
 
-/* --- Bounds ---------------------------------------------------------- */
+/* --- Bounds -------------------------------------------------------------- */
 
 static void echo_slowly(void *arg)
 {
@@ -421,7 +421,7 @@ START_TEST(test_junk)
 
 END_TEST
 
-/* --- Threads --------------------------------------------------------- */
+/* --- Threads ------------------------------------------------------------- */
 
 static void serve_until_told(void *arg)
 {
@@ -462,7 +462,7 @@ START_TEST(test_any_thread)
 
 END_TEST
 
-/* --- Counters -------------------------------------------------------- */
+/* --- Counters ------------------------------------------------------------ */
 
 /* Counters are found again by name and print in order. */
 START_TEST(test_vars)

@@ -6,7 +6,7 @@
 
 #include "tests/unit/rpc/security_fixture.h"
 
-/* --- Fixture: certificates ------------------------------------------- */
+/* --- Fixture: certificates ----------------------------------------------- */
 
 struct issuer {
     EVP_PKEY *key;
@@ -116,7 +116,7 @@ must_tls(const char *cluster, const char *name, const char *authority)
     return s;
 }
 
-/* --- TLS ------------------------------------------------------------- */
+/* --- TLS ----------------------------------------------------------------- */
 
 static void copy_file(const char *from, const char *to)
 {

@@ -26,7 +26,7 @@
 
 #define SLOTS_MAX 64
 
-/* --- Fixture ----------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* Two ends in one process: what one puts, the other finds. */
 struct pair {
@@ -96,7 +96,7 @@ static void close_ends(void)
     stream_close(ends[1]);
 }
 
-/* --- Tests ------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 struct slot {
     uint64_t place;
@@ -263,7 +263,7 @@ START_TEST(test_other_files)
 
 END_TEST
 
-/* --- Over connections -------------------------------------------------- */
+/* --- Over connections ---------------------------------------------------- */
 
 enum {
     ECHO = 1
@@ -397,7 +397,7 @@ START_TEST(test_hostile_frames)
 
 END_TEST
 
-/* --- Without memory to share ------------------------------------------- */
+/* --- Without memory to share --------------------------------------------- */
 
 /* May files be as long as a segment? Where not, one byte less: check keeps what
  * each assertion tells it in a file, too, and a lower limit cuts that off. */

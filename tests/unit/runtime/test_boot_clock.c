@@ -24,7 +24,7 @@ enum {
     EXIT_LONG_WAIT = 2,
 };
 
-/* --- Helpers --------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -74,7 +74,7 @@ static int look_inside(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_LONG_WAIT;
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 START_TEST(test_suspended_time_counts)
 {

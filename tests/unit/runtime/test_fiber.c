@@ -16,7 +16,7 @@
 #include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture ------------------------------------------------------------ */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 static struct loop *loop;
@@ -49,7 +49,7 @@ static void tear_down(void)
     world_free(world);
 }
 
-/* --- Switching ---------------------------------------------------------- */
+/* --- Switching ----------------------------------------------------------- */
 
 static char story[256];
 
@@ -130,7 +130,7 @@ START_TEST(test_many_stacks)
 
 END_TEST
 
-/* --- Time --------------------------------------------------------------- */
+/* --- Time ---------------------------------------------------------------- */
 
 static void sleep_some(void *arg)
 {
@@ -224,7 +224,7 @@ START_TEST(test_stop_cancels)
 
 END_TEST
 
-/* --- Locks between fibers and threads ----------------------------------- */
+/* --- Locks between fibers and threads ------------------------------------ */
 
 enum {
     ROUNDS = 3000
@@ -495,7 +495,7 @@ START_TEST(test_memory_after_stacks)
 
 END_TEST
 
-/* --- Conditions --------------------------------------------------------- */
+/* --- Conditions ---------------------------------------------------------- */
 
 enum {
     WAITERS = 20

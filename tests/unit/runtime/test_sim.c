@@ -13,7 +13,7 @@
 #include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture ------------------------------------------------------------ */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
 
@@ -64,7 +64,7 @@ static void expect(const char *path, const char *want)
     free(got);
 }
 
-/* --- Scheduler ---------------------------------------------------------- */
+/* --- Scheduler ----------------------------------------------------------- */
 
 struct counters {
     struct mutex mutex;
@@ -198,7 +198,7 @@ START_TEST(test_deadlock_panics)
 
 END_TEST
 
-/* --- Disk --------------------------------------------------------------- */
+/* --- Disk ---------------------------------------------------------------- */
 
 /* The bytes of a file survive its sync, its name that of its directory. */
 START_TEST(test_what_is_durable)
@@ -426,7 +426,7 @@ START_TEST(test_locks)
 
 END_TEST
 
-/* --- Everything together ------------------------------------------------ */
+/* --- Everything together ------------------------------------------------- */
 
 static void churn(void *arg)
 {

@@ -6,7 +6,7 @@
 #include "base/runtime/sync.h"
 #include "tests/unit/runtime/sim_pair.h"
 
-/* --- Names ----------------------------------------------------------- */
+/* --- Names --------------------------------------------------------------- */
 
 static void call_names(void *arg)
 {
@@ -47,7 +47,7 @@ START_TEST(test_names)
 
 END_TEST
 
-/* --- Crashes --------------------------------------------------------- */
+/* --- Crashes ------------------------------------------------------------- */
 
 static int errors_seen;
 
@@ -288,7 +288,7 @@ START_TEST(test_reboot_resets)
 
 END_TEST
 
-/* --- Stop and pause -------------------------------------------------- */
+/* --- Stop and pause ------------------------------------------------------ */
 
 static void stop_and_pause(void *arg)
 {
@@ -325,7 +325,7 @@ START_TEST(test_stop_and_pause)
 
 END_TEST
 
-/* --- Clocks ---------------------------------------------------------- */
+/* --- Clocks -------------------------------------------------------------- */
 
 static void clocks(void *arg)
 {
@@ -380,7 +380,7 @@ START_TEST(test_clocks)
 
 END_TEST
 
-/* --- Polls ----------------------------------------------------------- */
+/* --- Polls --------------------------------------------------------------- */
 
 static uint64_t poll_end_ns;
 

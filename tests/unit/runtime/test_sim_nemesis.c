@@ -22,7 +22,7 @@ static struct world *here(void)
     return loop_world(loop_self());
 }
 
-/* --- Fixture --------------------------------------------------------- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* Serves one byte and echoes it; ends by itself now and then. */
 static void serve(void *arg)
@@ -128,7 +128,7 @@ static uint64_t run(uint64_t seed)
     return hash;
 }
 
-/* --- Tests ----------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Every kind comes, service suffers meanwhile and is whole at the end; the same
  * seed gives the same run. */

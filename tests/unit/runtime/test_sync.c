@@ -11,7 +11,7 @@ enum {
     ROUNDS = 20000
 };
 
-/* --- Fixture ------------------------------------------------------------ */
+/* --- Fixture ------------------------------------------------------------- */
 
 struct shared {
     struct world *world;
@@ -47,7 +47,7 @@ static void run_tasks(struct shared *s, task_fn fn, int count)
         task_join(tasks[i]);
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 static void add_many(void *arg)
 {

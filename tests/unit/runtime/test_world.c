@@ -12,7 +12,7 @@
 #include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ------------------------------------------------------------ */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct world *world;
 static char path_text[4][512];
@@ -31,7 +31,7 @@ static struct file *must_open(const char *path, unsigned flags)
     return f;
 }
 
-/* --- Tests -------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Writes in any number of parts, at any offset, leave what a plain array would
  * hold, and reads anywhere give it back, short only at the end. */

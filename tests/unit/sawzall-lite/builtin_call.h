@@ -10,7 +10,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "sawzall-lite/values/builtin.h"
-#include "sawzall-lite/values/print.h"
+#include "sawzall-lite/values/value_text.h"
 #include "tests/lib/check_main.h"
 
 struct arg {

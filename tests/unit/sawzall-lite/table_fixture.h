@@ -11,7 +11,7 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "sawzall-lite/sawzall.h"
-#include "sawzall-lite/tables/table.h"
+#include "sawzall-lite/tables/saw_table.h"
 #include "sawzall-lite/values/datum.h"
 #include "tests/lib/check_main.h"
 

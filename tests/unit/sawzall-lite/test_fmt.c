@@ -10,8 +10,7 @@
 #include "sawzall-lite/sawzall.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ---------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static char *formatted(struct slice source)
 {
@@ -35,8 +34,7 @@ static void expect(const char *source, const char *want)
     free(twice);
 }
 
-/* --- Layout ----------------------------------------------------------------
- */
+/* --- Layout -------------------------------------------------------------- */
 
 /* Blanks stand around operators and after commas, not before brackets. */
 START_TEST(test_blanks)
@@ -160,8 +158,7 @@ START_TEST(test_errors)
 
 END_TEST
 
-/* --- Properties ------------------------------------------------------------
- */
+/* --- Properties ---------------------------------------------------------- */
 
 static bool read_file(const char *path, struct buf *out)
 {

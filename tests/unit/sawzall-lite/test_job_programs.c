@@ -8,8 +8,7 @@
 #include "sawzall-lite/sawzall.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture: three pages of two hosts, one page without contents ----------
- */
+/* --- Fixture: three pages of two hosts, one page without contents -------- */
 
 #define T2020 INT64_C(1577836800000000) /* 2020-01-01 */
 #define DAY   INT64_C(86400000000)
@@ -55,8 +54,7 @@ static const struct saw_row rows[] = {
     {TEXT("org.c/"), fourth, ARRAY_LEN(fourth)},
 };
 
-/* --- Helpers ---------------------------------------------------------------
- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static struct saw_program *compile(const char *name)
 {
@@ -120,8 +118,7 @@ static void expect(const char *name, const char *want)
     free(got);
 }
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 START_TEST(test_top_hosts)
 {

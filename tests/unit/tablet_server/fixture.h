@@ -75,7 +75,7 @@ static inline struct err *fresh_err(void)
         ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, err->text);           \
     } while (0)
 
-/* --- machines --- */
+/* --- machines ------------------------------------------------------------ */
 
 /* All that is asked of a master. */
 static inline int answer_status(void *ctx, struct rpc_call *c, struct err *err)
@@ -178,7 +178,7 @@ static inline void free_cluster(void)
     sim_cluster_free(cluster);
 }
 
-/* --- the test as master --- */
+/* --- the test as master -------------------------------------------------- */
 
 static inline void put_file(const char *path, struct slice contents)
 {
@@ -288,7 +288,7 @@ static inline int order(struct node *n,
     return rc;
 }
 
-/* --- the test as client --- */
+/* --- the test as client -------------------------------------------------- */
 
 struct change_list {
     struct buf bytes;
@@ -418,7 +418,7 @@ expect_rows(struct node *n, uint64_t tablet, const char *want)
     buf_close(&got);
 }
 
-/* --- the root tablet --- */
+/* --- the root tablet ----------------------------------------------------- */
 
 /* The file of the root tablet: nobody has it, or @n with @epoch. */
 static inline void write_root(struct node *n, uint64_t epoch)
@@ -467,7 +467,7 @@ static inline void move_root(struct node *n, uint64_t epoch)
     mem_free(r);
 }
 
-/* --- a METADATA in memory, of all servers --- */
+/* --- a METADATA in memory, of all servers -------------------------------- */
 
 enum {
     FAKE_ROWS_MAX = 64
@@ -609,7 +609,7 @@ static inline void forget_rows(void)
     fake_changed = NULL;
 }
 
-/* --- a user's table --- */
+/* --- a user's table ------------------------------------------------------ */
 
 enum {
     USER_TABLE = 7

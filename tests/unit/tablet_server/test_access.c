@@ -135,8 +135,7 @@ static void load_table(struct node *n)
         ck_assert_msg(strstr(err->text, words) != NULL, "%s", err->text);      \
     } while (0)
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Without a list all is open; with one everybody has what it gives and nothing
  * else, in each method, and what it says next holds as soon as it is heard of.

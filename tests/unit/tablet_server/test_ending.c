@@ -3,7 +3,7 @@
  * whose log was taken from it ends as one that lost its place. */
 #include "tests/unit/tablet_server/fixture.h"
 
-/* --- rows that nobody answers for --- */
+/* --- rows that nobody answers for ---------------------------------------- */
 
 static bool silent;      /* From now on. */
 static unsigned waiting; /* Fibers that ask meanwhile. */
@@ -58,7 +58,7 @@ static void run(task_fn scenario)
     free_cluster();
 }
 
-/* --- orders of a master that will not learn their outcome --- */
+/* --- orders of a master that will not learn their outcome ---------------- */
 
 struct given {
     struct node *node;
@@ -91,8 +91,7 @@ static void stop_at_once(struct node *n)
     ck_assert_uint_le((world_mono_ns(director) - from) / 1000, SECOND);
 }
 
-/* --- Tests ------------------------------------------------------------------
- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* An order to load a tablet, whose record is to be read. */
 static void load_waits(void *arg)
@@ -146,7 +145,7 @@ START_TEST(test_flush_waits)
 
 END_TEST
 
-/* --- logs that were taken away --- */
+/* --- logs that were taken away ------------------------------------------- */
 
 static bool taken; /* From now on. */
 static const struct fs_ops *ops_below;

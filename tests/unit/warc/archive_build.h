@@ -14,13 +14,12 @@
 #include "base/core/buf.h"
 #include "base/core/hash.h"
 #include "base/core/rand.h"
-#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/archive_reader.h"
 #include "tests/lib/check_main.h"
 
 #define UNUSED_HERE __attribute__((unused))
 
-/* --- compression
- * -------------------------------------------------------------- */
+/* --- compression --------------------------------------------------------- */
 
 /* Append @s as one gzip member. */
 UNUSED_HERE static void add_gzip(struct buf *out, struct slice s)
@@ -74,8 +73,7 @@ add_skippable(struct buf *out, uint32_t magic, struct slice s)
     buf_append_slice(out, s);
 }
 
-/* --- records ----------------------------------------------------------------
- */
+/* --- records ------------------------------------------------------------- */
 
 /* Record @i of a random archive: text or noise of up to @most bytes. */
 UNUSED_HERE static void add_record(struct buf *out,
@@ -101,8 +99,7 @@ UNUSED_HERE static void add_record(struct buf *out,
         buf_append_str(out, eol);
 }
 
-/* --- reading -----------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 struct seen {
     uint64_t hash; /* Of URI and block. */

@@ -3,16 +3,15 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
+#include "mapreduce/warc/archive_reader.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/cdx.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/http.h"
-#include "mapreduce/warc/reader.h"
 #include "mapreduce/warc/segments.h"
 #include "mapreduce/warc/surt.h"
 #include "tests/unit/warc/archive_build.h"
 
-/* --- Fixture ----------------------------------------------------------------
- */
+/* --- Fixture ------------------------------------------------------------- */
 
 /* A file of the shared set in memory; false when the set is absent. */
 static bool load(const char *name, struct buf *out)
@@ -94,8 +93,7 @@ static void read_items(struct slice file, struct items *x)
     x->notes = s.notes;
 }
 
-/* --- The synthetic variants
- * ---------------------------------------------------- */
+/* --- The synthetic variants ---------------------------------------------- */
 
 static bool same_item(const struct item *it, json_t *want)
 {
@@ -267,8 +265,7 @@ START_TEST(test_encodings)
 
 END_TEST
 
-/* --- Found in the wild
- * ------------------------------------------------------------ */
+/* --- Found in the wild --------------------------------------------------- */
 
 /* Record counts, losses and notes of each awkward file. Where a file is broken
  * on purpose, what is left of it is what can be had. */
@@ -430,8 +427,7 @@ START_TEST(test_native_crawls)
 
 END_TEST
 
-/* --- Indexes
- * ------------------------------------------------------------------------ */
+/* --- Indexes ------------------------------------------------------------- */
 
 static const char *text_of(json_t *o, const char *name)
 {

@@ -2,7 +2,7 @@
  * they were before any coding, within the limit given. */
 #include <zlib.h>
 
-#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/archived_http.h"
 #include "tests/unit/warc/archive_build.h"
 
 static struct http_message message;

@@ -9,8 +9,7 @@
 #include "mapreduce/warc/links.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture
- * ------------------------------------------------------------------ */
+/* --- Fixture ------------------------------------------------------------- */
 
 static struct html_page page;
 
@@ -38,8 +37,7 @@ static void expect(const char *html, const char *links)
     buf_close(&b);
 }
 
-/* --- Tests
- * ---------------------------------------------------------------------- */
+/* --- Tests --------------------------------------------------------------- */
 
 /* Anchors with all ways to write an attribute and all ways to end. */
 START_TEST(test_links)

@@ -10,8 +10,7 @@
 #include "mapreduce/warc/links.h"
 #include "tests/lib/check_main.h"
 
-/* --- Pages -------------------------------------------------------------------
- */
+/* --- Pages --------------------------------------------------------------- */
 
 static void words(struct buf *b, struct rand_gen *r)
 {
@@ -69,8 +68,7 @@ static void make_page(struct buf *b, struct rand_gen *r)
     buf_append_str(b, "</body></html>");
 }
 
-/* --- Both sides
- * ---------------------------------------------------------------- */
+/* --- Both sides ---------------------------------------------------------- */
 
 static void collapse(struct buf *out, const char *s)
 {

@@ -1,7 +1,7 @@
 /* The same records come out of an archive however it is packed and read, and
  * damage costs no more than the member or record it is in. */
+#include "mapreduce/warc/archive_reader.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/reader.h"
 #include "tests/unit/warc/archive_build.h"
 
 enum {
@@ -335,8 +335,7 @@ START_TEST(test_cut_anywhere)
 
 END_TEST
 
-/* --- damage of plain files, case by case -------------------------------------
- */
+/* --- damage of plain files, case by case --------------------------------- */
 
 #define HEAD(type, n)                                                          \
     "WARC/1.0\r\nWARC-Type: " type "\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n"   \

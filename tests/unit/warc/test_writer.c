@@ -1,7 +1,7 @@
 /* Records of the writer are read back by the reader, and their digests are
  * right. */
+#include "mapreduce/warc/archive_writer.h"
 #include "mapreduce/warc/digest.h"
-#include "mapreduce/warc/writer.h"
 #include "tests/unit/warc/archive_build.h"
 
 /* Random blocks in pieces come back whole, with their URI, time and digest,

@@ -12,8 +12,7 @@
 
 #define ROUNDS 300
 
-/* --- things by chance ------------------------------------------------------
- */
+/* --- things by chance ---------------------------------------------------- */
 
 struct maker {
     struct rand_gen rand;
@@ -116,8 +115,7 @@ static void expect_row(const struct quarry_row *a, const struct quarry_row *b)
     }
 }
 
-/* --- bodies ----------------------------------------------------------------
- */
+/* --- bodies -------------------------------------------------------------- */
 
 /* One kind of body: how chance makes one, and how it is read and written. */
 struct kind {
@@ -546,8 +544,7 @@ START_TEST(test_a_bad_filter_is_refused)
 
 END_TEST
 
-/* --- attachments -----------------------------------------------------------
- */
+/* --- attachments --------------------------------------------------------- */
 
 /* Rows come back as they went, whatever repeats in their cells. */
 START_TEST(test_rows_come_back)
@@ -710,8 +707,7 @@ START_TEST(test_lookups_come_back)
 
 END_TEST
 
-/* --- changes of schemas ----------------------------------------------------
- */
+/* --- changes of schemas -------------------------------------------------- */
 
 /* Changes of a schema do at the other end what they do here. */
 START_TEST(test_alterations_do_the_same_there)

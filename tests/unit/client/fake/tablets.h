@@ -13,8 +13,7 @@
 #include "bigtable/wire/metadata.h"
 #include "tests/unit/client/fake/state.h"
 
-/* --- what is written down --------------------------------------------------
- */
+/* --- what is written down ------------------------------------------------ */
 
 static inline struct quarry_table *fake_open(struct fake *f, const char *name)
 {
@@ -108,8 +107,7 @@ static inline void fake_record_table(struct fake *f, const struct fake_table *t)
     buf_close(&schema);
 }
 
-/* --- tablets, on the loop --------------------------------------------------
- */
+/* --- tablets, on the loop ------------------------------------------------ */
 
 static inline struct fake_tablet *fake_add(struct fake *f,
                                            uint64_t table,

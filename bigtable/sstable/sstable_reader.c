@@ -1,0 +1,546 @@
+/* Opening tables, and reading their blocks. The footer leads to top, properties
+ * and dictionary, which are kept; index and filter blocks are read when they
+ * are first needed and stay pinned while the cache grants room.
+ */
+#include "bigtable/sstable/sstable_reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/row/schema.h" /* enum bloom_kind */
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/bloom.h"
+#include "bigtable/sstable/decoder.h"
+#include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/reader_parts.h"
+#include "gfs-lite/fs.h"
+
+/* The first read of a file: footer, top, properties, and often much of the
+ * last partition come with it. */
+#define TAIL_BYTES ((size_t)16 << 10)
+
+int sstable_reader__fail(const struct sstable_reader *r,
+                         uint64_t offset,
+                         int code,
+                         struct err *err)
+{
+    err_wrap(err, "table %s: block at %" PRIu64, r->path, offset);
+    if (code == ERR_CORRUPT)
+        err_set_detail(err, ERR_DETAIL_TABLE_FILE, "");
+    return code;
+}
+
+/* --- blocks -------------------------------------------------------------- */
+
+/* Read the stored form of @h, trailer and all, to @to, check and unseal it. */
+static int read_stored(struct sstable_reader *r,
+                       const struct block_handle *h,
+                       char *to,
+                       enum block_codec *codec,
+                       struct err *err)
+{
+    size_t want = h->stored_bytes + BLOCK_TRAILER_BYTES;
+    size_t got;
+    int rc = fs_read_at(r->file, h->offset, to, want, &got, err);
+
+    if (rc)
+        return rc;
+    if (got < want)
+        return err_set(err, ERR_CORRUPT, "the file ends inside it");
+    rc = block_trailer_check(to, h->stored_bytes, codec, err);
+    if (rc == 0 && r->sealing)
+        rc = sstable_sealing_unseal(r->sealing, h->offset, *codec,
+                                    slice_make(to, h->stored_bytes), to, err);
+    return rc;
+}
+
+/* A raw block is read where it will stay. */
+static int load_raw(struct sstable_reader *r,
+                    const struct block_handle *h,
+                    struct cached_block *b,
+                    struct err *err)
+{
+    enum block_codec codec;
+    int rc = read_stored(r, h, b->data, &codec, err);
+
+    if (!rc && codec != BLOCK_RAW)
+        rc = err_set(err, ERR_CORRUPT, "codec and lengths disagree");
+    return rc;
+}
+
+static int load_packed(struct sstable_reader *r,
+                       const struct block_handle *h,
+                       struct cached_block *b,
+                       struct err *err)
+{
+    struct decoder_pool *pool = block_cache_decoders(r->cache);
+    struct decoder *d = decoder_take(pool);
+    char *room = decoder_room(d, h->stored_bytes + BLOCK_TRAILER_BYTES);
+    enum block_codec codec;
+    int rc;
+
+    if (!room)
+        rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->stored_bytes);
+    else
+        rc = read_stored(r, h, room, &codec, err);
+    if (!rc)
+        rc = decoder_expand(d, codec, r->dictionary,
+                            slice_make(room, sstable_reader__payload(r, h)),
+                            b->data, h->raw_bytes, err);
+    decoder_give(pool, d);
+    return rc;
+}
+
+int sstable_reader__load(struct sstable_reader *r,
+                         const struct block_handle *h,
+                         struct cached_block **out,
+                         struct err *err)
+{
+    /* Room for seal and trailer: a raw block is read with them. */
+    struct cached_block *b =
+        block_cache_alloc(r->cache, h->raw_bytes + BLOCK_TRAILER_BYTES +
+                                        (r->sealing ? BLOCK_SEAL_BYTES : 0));
+    int rc;
+
+    *out = NULL;
+    if (!b)
+        rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
+    else if (sstable_reader__payload(r, h) == h->raw_bytes)
+        rc = load_raw(r, h, b, err);
+    else
+        rc = load_packed(r, h, b, err);
+    if (rc) {
+        cached_block_unref(b);
+        return sstable_reader__fail(r, h->offset, rc, err);
+    }
+    b->len = h->raw_bytes;
+    *out = b;
+    return 0;
+}
+
+/* Handles of a damaged index may disagree about a block's length. */
+static bool is_block(const struct cached_block *b, const struct block_handle *h)
+{
+    return b && b->len == h->raw_bytes;
+}
+
+int sstable_reader__cached(struct sstable_reader *r,
+                           const struct block_handle *h,
+                           struct cached_block **out,
+                           struct err *err)
+{
+    bool loading;
+    int rc;
+
+    *out = block_cache_get(r->cache, r->file_number, h->offset);
+    if (is_block(*out, h))
+        return 0;
+    loading = !*out;
+    if (loading) { /* Neighbours are often read by many at once. */
+        *out = block_cache_begin_load(r->cache, r->file_number, h->offset);
+        if (is_block(*out, h))
+            return 0;
+        loading = !*out;
+    }
+    cached_block_unref(*out);
+    rc = sstable_reader__load(r, h, out, err);
+    if (!rc)
+        *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
+    if (loading)
+        block_cache_end_load(r->cache, r->file_number, h->offset);
+    return rc;
+}
+
+/* The block at @h, pinned in @slot if the reader pins. */
+static int pinned_block(struct sstable_reader *r,
+                        const struct block_handle *h,
+                        struct cached_block *_Atomic *slot,
+                        struct slice *bytes,
+                        struct cached_block **held,
+                        struct err *err)
+{
+    struct cached_block *b = atomic_load_explicit(slot, memory_order_acquire);
+    struct cached_block *none = NULL;
+    int rc = 0;
+
+    *held = NULL;
+    if (UNLIKELY(!b)) {
+        rc = r->pins ? sstable_reader__load(r, h, &b, err)
+                     : sstable_reader__cached(r, h, &b, err);
+        if (rc)
+            return rc;
+        if (!r->pins) {
+            *held = b;
+        } else if (!atomic_compare_exchange_strong(slot, &none, b)) {
+            cached_block_unref(b); /* Another was faster. */
+            b = none;
+        }
+    }
+    *bytes = slice_make(b->data, b->len);
+    return rc;
+}
+
+int sstable_reader__index(struct sstable_reader *r,
+                          uint32_t i,
+                          struct slice *bytes,
+                          struct cached_block **held,
+                          struct err *err)
+{
+    struct partition *p = &r->partitions[i];
+    return pinned_block(r, &p->entry.index, &p->index, bytes, held, err);
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static int
+read_sealing(struct sstable_reader *r, struct keyring *keys, struct err *err)
+{
+    char tail[SSTABLE_SEALING_BYTES + SSTABLE_FOOTER_BYTES];
+    uint64_t offset = r->file_bytes - sizeof(tail);
+    size_t got;
+    int rc;
+
+    if (!r->footer.is_sealed)
+        return 0;
+    rc = fs_read_at(r->file, offset, tail, sizeof(tail), &got, err);
+    if (!rc && got < sizeof(tail))
+        rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
+    return rc ? rc : sstable_sealing_open(keys, tail, offset, &r->sealing, err);
+}
+
+static int read_footer(struct sstable_reader *r, struct err *err)
+{
+    char tail[SSTABLE_FOOTER_BYTES];
+    size_t got;
+    int rc;
+
+    if (r->file_bytes < SSTABLE_FOOTER_BYTES)
+        return err_set(err, ERR_CORRUPT, "%" PRIu64 " bytes are no table",
+                       r->file_bytes);
+    rc = fs_read_at(r->file, r->file_bytes - SSTABLE_FOOTER_BYTES, tail,
+                    sizeof(tail), &got, err);
+    if (!rc && got < sizeof(tail))
+        rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
+    return rc ? rc : sstable_footer_parse(tail, r->file_bytes, &r->footer, err);
+}
+
+static int read_properties(struct sstable_reader *r, struct err *err)
+{
+    struct cached_block *b;
+    int rc = sstable_reader__load(r, &r->footer.properties, &b, err);
+
+    if (rc)
+        return rc;
+    rc = sstable_properties_parse(slice_make(b->data, b->len), &r->properties,
+                                  err);
+    cached_block_unref(b);
+    return rc;
+}
+
+static int read_dictionary(struct sstable_reader *r, struct err *err)
+{
+    struct cached_block *b;
+    int rc;
+
+    if (r->footer.dictionary.stored_bytes == 0)
+        return 0;
+    rc = sstable_reader__load(r, &r->footer.dictionary, &b, err);
+    if (rc)
+        return rc;
+    rc = dictionary_open(slice_make(b->data, b->len), &r->dictionary, err);
+    cached_block_unref(b);
+    return rc;
+}
+
+/* Decode the top entry under @it as the next partition. */
+static int
+add_partition(struct sstable_reader *r, struct block_iter *it, struct err *err)
+{
+    struct partition *p = &r->partitions[r->partition_count];
+    size_t at;
+    int rc = partition_entry_parse(block_iter_value(it), r->file_bytes,
+                                   &p->entry, err);
+
+    if (rc)
+        return rc;
+    if (it->key_len == 0)
+        return err_set(err, ERR_CORRUPT, "top: empty key");
+    /* Restarts hold whole keys, so this one lies in the block itself: just
+     * before the encoded entry that follows. */
+    at = (size_t)(it->next - it->values) - it->key_len;
+    p->last_key = slice_make(r->top->data + at, it->key_len);
+    if (r->partition_count > 0) {
+        const struct partition *before = p - 1;
+        p->first_block = before->first_block + before->entry.block_count;
+        if (slice_cmp(before->last_key, p->last_key) >= 0)
+            return err_set(err, ERR_CORRUPT, "top: keys out of order");
+    }
+    if ((uint64_t)p->first_block + p->entry.block_count >
+        r->properties.block_count)
+        return err_set(err, ERR_CORRUPT, "top: more blocks than there are");
+    r->reserved_bytes += p->entry.index.raw_bytes + p->entry.filter.raw_bytes;
+    r->partition_count++;
+    return 0;
+}
+
+static int read_top(struct sstable_reader *r, struct err *err)
+{
+    struct block_iter it;
+    int rc = sstable_reader__load(r, &r->footer.top, &r->top, err);
+
+    if (rc)
+        return rc;
+    block_iter_init(&it);
+    rc = block_iter_open(&it, slice_make(r->top->data, r->top->len), err);
+    if (!rc && (it.entry_count != it.restart_count ||
+                it.entry_count > r->properties.block_count))
+        rc = err_set(err, ERR_CORRUPT, "top: malformed");
+    if (!rc) {
+        r->partitions = mem_zalloc(it.entry_count, sizeof(*r->partitions));
+        for (uint32_t i = 0; i < it.entry_count && !rc; i++) {
+            block_iter_at(&it, i);
+            rc = it.valid ? add_partition(r, &it, err)
+                          : err_set(err, ERR_CORRUPT, "top: malformed entry");
+        }
+    }
+    block_iter_close(&it);
+    return rc;
+}
+
+/* Decode every data block and keep it. */
+struct resident_load {
+    struct sstable_reader *reader;
+    uint32_t next;
+    int rc;
+    struct err *err;
+};
+
+static void
+load_resident(void *arg, struct slice separator, const struct block_handle *h)
+{
+    struct resident_load *l = arg;
+    struct sstable_reader *r = l->reader;
+
+    (void)separator;
+    if (!l->rc && l->next < r->properties.block_count)
+        l->rc = sstable_reader__load(r, h, &r->resident[l->next++], l->err);
+}
+
+static int make_resident(struct sstable_reader *r, struct err *err)
+{
+    struct resident_load l = {.reader = r, .err = err};
+    int rc;
+
+    r->resident = mem_zalloc(r->properties.block_count, sizeof(*r->resident));
+    rc = sstable_reader_each_block(r, load_resident, &l, err);
+    if (!rc)
+        rc = l.rc;
+    if (!rc && l.next < r->properties.block_count)
+        rc = err_set(err, ERR_CORRUPT, "fewer blocks than the index says");
+    return rc;
+}
+
+static int open_parts(struct sstable_reader *r,
+                      struct keyring *keys,
+                      bool in_memory,
+                      struct err *err)
+{
+    const struct partition *last;
+    int rc = read_footer(r, err);
+
+    if (!rc)
+        rc = read_sealing(r, keys, err);
+    if (!rc)
+        rc = read_properties(r, err);
+    if (!rc)
+        rc = read_dictionary(r, err);
+    if (!rc)
+        rc = read_top(r, err);
+    if (rc)
+        return rc;
+    last = &r->partitions[r->partition_count - 1];
+    if (last->first_block + last->entry.block_count !=
+        r->properties.block_count)
+        return err_set(err, ERR_CORRUPT, "top: blocks are missing");
+    r->pins = block_cache_reserve(r->cache, r->reserved_bytes);
+    return in_memory ? make_resident(r, err) : 0;
+}
+
+static void reader_free(struct sstable_reader *r)
+{
+    for (uint32_t i = 0; i < r->partition_count; i++) {
+        cached_block_unref(atomic_load(&r->partitions[i].index));
+        cached_block_unref(atomic_load(&r->partitions[i].filter));
+    }
+    for (uint64_t i = 0; r->resident && i < r->properties.block_count; i++)
+        cached_block_unref(r->resident[i]);
+    if (r->pins)
+        block_cache_unreserve(r->cache, r->reserved_bytes);
+    cached_block_unref(r->top);
+    dictionary_free(r->dictionary);
+    sstable_sealing_free(r->sealing);
+    sstable_properties_close(&r->properties);
+    mem_free(r->partitions);
+    mem_free(r->resident);
+    fs_reader_close(r->file);
+    mem_free(r->path);
+    mem_free(r);
+}
+
+int sstable_reader_open(struct fs *fs,
+                        const char *path,
+                        const struct sstable_reader_options *opts,
+                        struct sstable_reader **out,
+                        struct err *err)
+{
+    struct sstable_reader *r = mem_zalloc(1, sizeof(*r));
+    int rc;
+
+    *out = NULL;
+    atomic_init(&r->refs, 1);
+    r->path = mem_strdup(path);
+    r->cache = opts->cache;
+    r->file_number = block_cache_new_file(opts->cache);
+    sstable_properties_init(&r->properties);
+    rc = fs_open(fs, path, &r->file, err);
+    if (!rc) {
+        uint64_t size = fs_reader_size(r->file);
+        r->file_bytes = size;
+        if (size > TAIL_BYTES) /* One read instead of four. */
+            fs_prefetch(r->file, size - TAIL_BYTES, TAIL_BYTES);
+        rc = open_parts(r, fs_keyring(fs), opts->in_memory, err);
+    }
+    if (rc) {
+        err_wrap(err, "open table %s", path);
+        reader_free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void sstable_reader_unref(struct sstable_reader *r)
+{
+    if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        reader_free(r);
+}
+
+const struct sstable_properties *
+sstable_reader_properties(const struct sstable_reader *r)
+{
+    return &r->properties;
+}
+
+uint64_t sstable_reader_file_bytes(const struct sstable_reader *r)
+{
+    return r->file_bytes;
+}
+
+bool sstable_reader_is_sealed(const struct sstable_reader *r)
+{
+    return r->sealing != NULL;
+}
+
+const char *sstable_reader_path(const struct sstable_reader *r)
+{
+    return r->path;
+}
+
+/* --- searching ----------------------------------------------------------- */
+
+uint32_t sstable_reader__partition(const struct sstable_reader *r,
+                                   struct slice target)
+{
+    uint32_t low = 0;
+    uint32_t high = r->partition_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slice_cmp(r->partitions[middle].last_key, target) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int sstable_reader_probe(struct sstable_reader *r,
+                         const struct sstable_probe *probe,
+                         bool *maybe,
+                         struct err *err)
+{
+    uint32_t i = sstable_reader__partition(r, probe->prefix);
+    bool by_column = r->properties.bloom == BLOOM_ROW_COLUMN;
+    struct cached_block *held;
+    struct partition *p;
+    struct slice filter;
+    int rc;
+
+    *maybe = false;
+    if (i == r->partition_count)
+        return 0;
+    p = &r->partitions[i];
+    *maybe = true;
+    if (p->entry.filter.stored_bytes == 0)
+        return 0;
+    rc = pinned_block(r, &p->entry.filter, &p->filter, &filter, &held, err);
+    if (rc)
+        return rc;
+    *maybe =
+        bloom_may_contain(filter, by_column ? probe->hash : probe->row_hash);
+    cached_block_unref(held);
+    return 0;
+}
+
+/* All entries of the index block of partition @i. */
+static int each_block_of(struct sstable_reader *r,
+                         uint32_t i,
+                         sstable_block_fn fn,
+                         void *arg,
+                         struct err *err)
+{
+    uint64_t offset = r->partitions[i].entry.index.offset;
+    struct cached_block *held;
+    struct block_iter it;
+    struct slice bytes;
+    uint32_t count = 0;
+    int rc = sstable_reader__index(r, i, &bytes, &held, err);
+
+    if (rc)
+        return rc;
+    block_iter_init(&it);
+    rc = block_iter_open(&it, bytes, err);
+    if (!rc)
+        block_iter_first(&it);
+    while (!rc && it.valid) {
+        struct cursor c = cursor_make(block_iter_value(&it));
+        struct block_handle h;
+        block_handle_get(&c, r->file_bytes, &h);
+        if (c.bad || h.stored_bytes == 0) {
+            rc = err_set(err, ERR_CORRUPT, "index: malformed handle");
+        } else {
+            fn(arg, block_iter_key(&it), &h);
+            count++;
+            block_iter_next(&it);
+        }
+    }
+    if (!rc && (it.bad || count != r->partitions[i].entry.block_count))
+        rc = err_set(err, ERR_CORRUPT, "index: malformed entry or count");
+    block_iter_close(&it);
+    cached_block_unref(held);
+    return rc ? sstable_reader__fail(r, offset, rc, err) : 0;
+}
+
+int sstable_reader_each_block(struct sstable_reader *r,
+                              sstable_block_fn fn,
+                              void *arg,
+                              struct err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < r->partition_count && !rc; i++)
+        rc = each_block_of(r, i, fn, arg, err);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/* Write side of a table: sorted entries in, one file out, front to back.
+ *
+ * Blocks are compressed in the calling task and streamed past the page cache.
+ * With a dictionary wished for, the first blocks wait in memory (4 MiB) until
+ * they have trained one; everything then goes out in order.
+ *
+ * Life cycle
+ *     sstable_writer_open(), sstable_writer_add()…, sstable_writer_finish() or
+ * not, sstable_writer_free(). A table that was not finished is removed.
+ *
+ * Threads: one task at a time.
+ */
+#ifndef BIGTABLE_SSTABLE_SSTABLE_WRITER_H
+#define BIGTABLE_SSTABLE_SSTABLE_WRITER_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "bigtable/row/schema.h" /* struct group_options */
+
+struct fs;
+struct keyring;
+struct sstable_properties;
+struct sstable_writer;
+
+/* Start a table at @path, which must not exist. @group is copied. Parks. */
+MUST_CHECK int sstable_writer_open(struct fs *fs,
+                                   const char *path,
+                                   const struct group_options *group,
+                                   uint64_t expected_bytes,
+                                   struct sstable_writer **out,
+                                   struct err *err);
+
+/* The same, encrypted with @keys, which is shared, and not with what @fs has;
+ * NULL: not encrypted. */
+MUST_CHECK int sstable_writer_open_sealed(struct fs *fs,
+                                          const char *path,
+                                          const struct group_options *group,
+                                          uint64_t expected_bytes,
+                                          struct keyring *keys,
+                                          struct sstable_writer **out,
+                                          struct err *err);
+
+/* The table does not last: from here on, what costs more than to write it and
+ * to read it once is left out. */
+void sstable_writer_hurry(struct sstable_writer *w);
+
+/* Add an entry, copied. PRE: @key is well formed and greater than the one
+ * before. Parks. After an error only sstable_writer_free() is allowed. */
+MUST_CHECK int sstable_writer_add(struct sstable_writer *w,
+                                  struct slice key,
+                                  struct slice value,
+                                  struct err *err);
+
+/* Bytes of the file if it were finished now, roughly. */
+uint64_t sstable_writer_bytes(const struct sstable_writer *w);
+
+/* Write the rest, sync and close the file. Parks. PRE: at least one entry. */
+MUST_CHECK int sstable_writer_finish(struct sstable_writer *w, struct err *err);
+
+/* After finish: what the table is. Borrowed until free. */
+const struct sstable_properties *
+sstable_writer_properties(const struct sstable_writer *w);
+/* After finish: exact size of the file. */
+uint64_t sstable_writer_file_bytes(const struct sstable_writer *w);
+
+void sstable_writer_free(
+    struct sstable_writer *w); /* NULL is allowed. Parks. */
+
+#endif /* BIGTABLE_SSTABLE_SSTABLE_WRITER_H */

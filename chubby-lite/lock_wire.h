@@ -1,0 +1,107 @@
+/* Calls to a server of the cell: methods and messages beside the commands of
+ * command.h. docs/protocols.md has the same grammar.
+ *
+ * Pure. Threads: any.
+ */
+#ifndef CHUBBY_LITE_LOCK_WIRE_H
+#define CHUBBY_LITE_LOCK_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "base/rpc/codec.h"
+#include "chubby-lite/chubby.h"
+
+/* Only the leader answers; others end a call with ERR_UNAVAILABLE and the
+ * leader's address (replica_leader_hint()). */
+enum chubby_method {
+    CHUBBY_METHOD_EXECUTE = 0x300, /* command; answer */
+    CHUBBY_METHOD_ACQUIRE = 0x301, /* command ACQUIRE, answered once the lock is
+                               had; answer */
+    CHUBBY_METHOD_READ = 0x302,    /* chubby_query; chubby_view */
+    CHUBBY_METHOD_CHECK = 0x303,   /* [sequencer]; nothing */
+    CHUBBY_METHOD_KEEP_ALIVE = 0x304, /* chubby_keep_alive; chubby_news */
+};
+
+/* --- reading ------------------------------------------------------------- */
+
+enum chubby_read_kind {
+    CHUBBY_READ_CONTENTS = 0,
+    CHUBBY_READ_CHILDREN = 1, /* `bytes` is [name…]. */
+    CHUBBY_READ_SEQUENCER = 2,
+    CHUBBY_READ_STAT = 3, /* No bytes. */
+};
+
+/* [session, handle, kind] */
+struct chubby_query {
+    uint64_t session;
+    uint64_t handle;
+    enum chubby_read_kind kind;
+};
+
+/* [answer (command.h), bytes, cacheable] */
+struct chubby_view {
+    struct chubby_stat stat;
+    struct slice bytes; /* Borrowed. */
+    bool cacheable;     /* The client will be told before it changes. */
+};
+
+void chubby_query_put(const struct chubby_query *q, struct buf *out);
+MUST_CHECK int
+chubby_query_get(struct slice bytes, struct chubby_query *q, struct err *err);
+/* Append an answer to a query; read one, which borrows from @bytes. Errors:
+ * ERR_CORRUPT. */
+void chubby_view_put(const struct chubby_view *v, struct buf *out);
+MUST_CHECK int
+chubby_view_get(struct slice bytes, struct chubby_view *v, struct err *err);
+
+/* --- keep-alives --------------------------------------------------------- */
+
+/* [session, term, heard] */
+struct chubby_keep_alive {
+    uint64_t session;
+    uint64_t term;  /* Of the leader the client knows; 0: none. */
+    uint64_t heard; /* News of that term the client has acted upon. */
+};
+
+/* News of the leader for a session. */
+enum chubby_news_kind {
+    CHUBBY_NEWS_EVENT = 0,      /* target: a handle. */
+    CHUBBY_NEWS_INVALIDATE = 1, /* target: the instance of a node to drop from
+                                   the cache. */
+};
+
+struct chubby_news_item {
+    uint64_t number; /* From 1 in each term. */
+    enum chubby_news_kind kind;
+    uint64_t target;
+    unsigned event; /* CHUBBY_EVENT_* */
+};
+
+/* Append a keep-alive. */
+void chubby_keep_alive_put(const struct chubby_keep_alive *k, struct buf *out);
+/* Read one. Errors: ERR_CORRUPT. */
+MUST_CHECK int chubby_keep_alive_get(struct slice bytes,
+                                     struct chubby_keep_alive *k,
+                                     struct err *err);
+/* The answer is [term, lease_ms, count, number, kind, target, event, …]: append
+ * its head, and then @count items. */
+void chubby_news_put_head(uint64_t term,
+                          uint32_t lease_ms,
+                          size_t count,
+                          struct buf *out);
+void chubby_news_put_item(const struct chubby_news_item *i, struct buf *out);
+/* Read the head and then each item. Errors: ERR_CORRUPT. */
+MUST_CHECK int chubby_news_get_head(struct codec_reader *r,
+                                    uint64_t *term,
+                                    uint32_t *lease_ms,
+                                    uint64_t *count,
+                                    struct err *err);
+MUST_CHECK int chubby_news_get_item(struct codec_reader *r,
+                                    struct chubby_news_item *i,
+                                    struct err *err);
+
+#endif /* CHUBBY_LITE_LOCK_WIRE_H */
