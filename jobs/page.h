@@ -18,6 +18,7 @@ struct page {
     bool text; /* HTML or plain text: what has words. */
 };
 
+/* A reader for pages one after the other; its buffers are used again. Owned. */
 struct page_reader *page_reader_new(void);
 void page_reader_free(struct page_reader *r); /* NULL is allowed. */
 

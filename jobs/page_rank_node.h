@@ -25,6 +25,7 @@ struct page_rank_node {
     struct slice targets; /* lslices. */
 };
 
+/* Append @n to @out; page_rank_node_decode() reads it. */
 void page_rank_node_encode(const struct page_rank_node *n, struct buf *out);
 /* Borrowed from @bytes. False when it is malformed. */
 bool page_rank_node_decode(struct slice bytes, struct page_rank_node *n);
@@ -37,6 +38,10 @@ struct page_rank_round {
     uint32_t damping_ppm; /* 0.85 as 850000. */
 };
 
+/* The rank of a node to which its neighbours pass @sum: the share of jumps,
+ * plus the damped sum of @sum and its part of the dangling ranks. PRE: r->nodes
+ * > 0.
+ */
 uint64_t page_rank_next(const struct page_rank_round *r, uint64_t sum);
 
 #endif /* JOBS_PAGE_RANK_NODE_H */

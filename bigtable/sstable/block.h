@@ -42,6 +42,8 @@ struct block_builder {
     uint32_t entry_count;
 };
 
+/* An empty block with a restart point every @restart_every entries.
+ * block_builder_close() frees its buffers. */
 void block_builder_init(struct block_builder *b, uint32_t restart_every);
 void block_builder_close(struct block_builder *b);
 

@@ -98,6 +98,7 @@ struct block_cache_stats {
     size_t pinned_bytes; /* Reserved. */
 };
 
+/* Sums over all shards, each at its own instant. */
 void block_cache_stats(struct block_cache *c, struct block_cache_stats *out);
 
 /* Borrowed; live as long as the cache. */

@@ -21,8 +21,10 @@ struct bloom_builder {
     uint64_t last;     /* The newest one: neighbours are often equal. */
 };
 
+/* Without keys. bloom_builder_close() frees the hashes kept. */
 void bloom_builder_init(struct bloom_builder *b);
 void bloom_builder_close(struct bloom_builder *b);
+/* Add a key by its @hash; repeated ones in a row count once. */
 void bloom_builder_add(struct bloom_builder *b, uint64_t hash);
 
 static inline size_t bloom_builder_count(const struct bloom_builder *b)

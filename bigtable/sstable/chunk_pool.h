@@ -18,6 +18,7 @@ struct chunk_pool;
 /* Idle chunks kept: two memtables of the default size. */
 #define CHUNK_SPARE_COUNT_MAX ((size_t)512)
 
+/* A pool without chunks. Owned. */
 struct chunk_pool *chunk_pool_new(void);
 void chunk_pool_free(struct chunk_pool *p); /* PRE: every chunk came back. */
 

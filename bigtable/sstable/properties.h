@@ -37,6 +37,7 @@ struct sstable_properties {
     size_t family_count;
 };
 
+/* Of a file without entries. sstable_properties_close() frees its keys. */
 void sstable_properties_init(struct sstable_properties *p);
 void sstable_properties_close(struct sstable_properties *p);
 
@@ -48,6 +49,7 @@ void sstable_properties_count(struct sstable_properties *p,
                               family_id family,
                               bool has_time);
 
+/* Append the block of properties of docs/formats.md to @out. */
 void sstable_properties_append(struct buf *out,
                                const struct sstable_properties *p);
 /* Fill @p, which is initialised. Errors: ERR_CORRUPT. */

@@ -125,7 +125,9 @@ struct partition_entry {
     uint32_t block_count;       /* Data blocks it lists. */
 };
 
+/* Append @e, an entry of the index of partitions, to @out. */
 void partition_entry_append(struct buf *out, const struct partition_entry *e);
+/* Read an entry that lies within a file of @file_bytes. ERR_CORRUPT. */
 MUST_CHECK int partition_entry_parse(struct slice value,
                                      uint64_t file_bytes,
                                      struct partition_entry *e,

@@ -51,6 +51,7 @@ MUST_CHECK int sstable_reader_open(struct fs *fs,
                                    struct err *err);
 void sstable_reader_unref(struct sstable_reader *r); /* NULL is allowed. */
 
+/* Borrowed; live as long as @r. */
 const struct sstable_properties *
 sstable_reader_properties(const struct sstable_reader *r);
 uint64_t sstable_reader_file_bytes(const struct sstable_reader *r);
@@ -109,6 +110,7 @@ struct sstable_iter {
     struct block_iter data;
 };
 
+/* Over no table. sstable_iter_close() releases the block that it pins. */
 void sstable_iter_init(struct sstable_iter *it);
 void sstable_iter_close(struct sstable_iter *it);
 

@@ -58,9 +58,13 @@ struct writer {
     bool stamps;         /* Some cell gets a stamp. */
 };
 
+/* Not started. Owned. */
 struct writer *writer_new(void);
 void writer_free(struct writer *w);
 
+/* Begin a write of @count mutations to @t, which the caller keeps alive, as it
+ * does @mutations and @condition (NULL: none), until the write has ended. The
+ * view of @t is taken now. */
 void writer_start(struct writer *w,
                   struct table_part *t,
                   const struct quarry_mutation *const *mutations,

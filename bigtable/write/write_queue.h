@@ -79,6 +79,8 @@ struct write_queue {
     atomic_ullong write_count; /* and batches in them. */
 };
 
+/* Empty; the next mutation gets @last_sequence + 1. PRE of closing: nobody
+ * waits in it. */
 void write_queue_init(struct write_queue *q, uint64_t last_sequence);
 void write_queue_close(struct write_queue *q);
 

@@ -41,6 +41,7 @@ struct counters {
 #define COUNTERS_SANDBOX_WEAK COUNTERS_SANDBOX "weak"
 #define COUNTERS_SANDBOX_NONE COUNTERS_SANDBOX "none"
 
+/* No counters. counters_close() frees all of them. */
 void counters_init(struct counters *c);
 void counters_close(struct counters *c);
 
@@ -56,6 +57,7 @@ void counters_merge_some(struct counters *into,
 /* The value of @name, 0 if there is none. */
 int64_t counters_value(const struct counters *c, const char *name);
 
+/* Append all counters to @out; counters_decode() reads them. */
 void counters_encode(const struct counters *c, struct buf *out);
 /* Add the counters encoded in @in; sets in->bad when malformed. */
 void counters_decode(struct counters *c, struct cursor *in);

@@ -72,8 +72,10 @@ struct task_spec {
     size_t loan_count;
 };
 
+/* Empty. task_spec_close() frees all lists and names that it owns. */
 void task_spec_init(struct task_spec *s);
 void task_spec_close(struct task_spec *s);
+/* Append @s to @out, with a checksum that task_spec_decode() checks. */
 void task_spec_encode(const struct task_spec *s, struct buf *out);
 /* Read what task_spec_encode() wrote. ERR_CORRUPT. Close it in any case. */
 MUST_CHECK int
@@ -96,7 +98,9 @@ struct task_pull {
     size_t place_count;
 };
 
+/* Free its places. */
 void task_pull_close(struct task_pull *p);
+/* Append @p to @out; task_pull_decode() reads it. */
 void task_pull_encode(const struct task_pull *p, struct buf *out);
 /* Read what task_pull_encode() wrote. ERR_CORRUPT. Close it in any case. */
 MUST_CHECK int
@@ -121,9 +125,12 @@ struct task_report {
     struct damage damage; /* Of its splits. */
 };
 
+/* Empty. task_report_close() frees its counters and damage. */
 void task_report_init(struct task_report *r);
 void task_report_close(struct task_report *r);
+/* Append @r to @out. */
 void task_report_encode(const struct task_report *r, struct buf *out);
+/* Read what task_report_encode() wrote. ERR_CORRUPT. Close it in any case. */
 MUST_CHECK int
 task_report_decode(struct task_report *r, struct slice bytes, struct err *err);
 

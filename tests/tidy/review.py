@@ -22,9 +22,8 @@ COMPONENTS = [
 
 # Where state is kept, asserts are dense.
 STATEFUL = {
-    "base/replica", "chubby-lite", "gfs-lite/namenode", "gfs-lite/chunkserver",
-    "bigtable/lsm", "bigtable/sstable", "bigtable/log", "bigtable/write",
-    "bigtable/read", "bigtable/store", "bigtable/tablet_server",
+    "base/replica", "base/session", "chubby-lite", "gfs-lite/namenode",
+    "gfs-lite/chunkserver", "bigtable/lsm", "bigtable/tablet_server",
     "bigtable/master",
 }
 ASSERTS_MIN = 0.5
@@ -51,7 +50,9 @@ def comment_lines(text):
 def prototypes(text):
     """(name, is documented): a comment right above, on its last line, or at the
     head of a paragraph of its kind."""
-    for match in PROTOTYPE.finditer(tree.code_of(text)):
+    blanked = tree.TOKEN.sub(
+        lambda token: re.sub(r"[^\n]", " ", token.group(0)), text)
+    for match in PROTOTYPE.finditer(blanked):
         before = text[:match.start()]
         paragraph = re.split(r"\n[ \t]*\n", before)[-1]
         rest = text[match.end():].split("\n", 1)[0]
