@@ -214,7 +214,7 @@ class Install(CliTest):
 
     def test_the_example_of_the_header(self):
         """What the head of quarry.h shows can be built, and does it."""
-        with open(os.path.join(ROOT, "bigtable", "client", "quarry.h")) as f:
+        with open(os.path.join(ROOT, "bigtable", "quarry.h")) as f:
             head = f.read().split("*/")[0]
         code = re.findall(r"^ \*     (.*)$|^ \*()$", head, re.M)
         text = "\n".join(line for line, _ in code)

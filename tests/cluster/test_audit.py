@@ -179,11 +179,15 @@ class EveryChangeTest(CertifiedTest):
                     "mapreduce"):
             for where, _, files in os.walk(os.path.join(ROOT, top)):
                 for name in files:
-                    if name.endswith(".c"):
+                    if name.endswith((".c", ".h")):
                         with open(os.path.join(where, name)) as f:
-                            names |= set(re.findall(
-                                r'\{[^{}"]*, "([a-z]+\.[a-z_]+)",\s*[a-z_]+\}',
-                                f.read()))
+                            text = f.read()
+                        names |= set(re.findall(
+                            r'\{[^{}"]*, "([a-z]+\.[a-z_]+)",\s*[a-z_]+,'
+                            r'\s*[A-Z0-9_| ]+\}', text))
+                        names |= set(re.findall(
+                            r'METHOD\(\w+, 0x[0-9a-f]+, "([a-z]+\.[a-z_]+)"',
+                            text))
         return names
 
     def test_every_change(self):
