@@ -141,7 +141,7 @@ class BadJobs:
         self.check_nothing_left()
 
     def printing(self):
-        """What code prints is no part of a result."""
+        """Output that code prints is no part of a result."""
         status, said = self.run_bad("print", out="print")
         self.check_result("good\t6\n", status, said, "print")
 

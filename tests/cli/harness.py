@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a scratch directory, and the binary
+"""Shared by the tests of the command line: a scratch directory, and the binary
 run in it as a user would.
 
 Each test program is run as `test_NAME.py QUARRY [unittest arguments]`.
@@ -193,7 +193,7 @@ class Terminal:
         return not termios.tcgetattr(self.fd)[3] & termios.ICANON
 
     def press(self, keys):
-        """To whoever listens."""
+        """Send keys to the program that reads the terminal."""
         os.write(self.fd, keys.encode())
 
     def type(self, text):

@@ -20,7 +20,7 @@ class Cells(CliTest):
         self.assertNotIn("number", self.json("get", "t", "r")[0]["cells"][0])
 
     def test_put_then_get(self):
-        """What was put is what get prints: family, qualifier, time, value."""
+        """get prints the cell that was put: family, qualifier, time, value."""
         self.table("t", "anchor", "contents")
         self.ok("put", "t", "com.cnn.www", "anchor:cnnsi.com=CNN",
                 "contents:=<html>", "--time", "2024-05-01T10:20:30Z")

@@ -127,7 +127,7 @@ class DumpFiles(CliTest):
         self.assertEqual((last["length"], last["state"]), (100, "good"))
 
     def test_synced(self):
-        """What is said of a member's log: the most of both slots."""
+        """dump reports of a member's log the most of both slots."""
         newer = synced_slot(7, 9000, 8 << 20)
         self.save("synced", synced_slot(7, 8000, 8 << 20).ljust(4096, b"\0") +
                   newer)
@@ -174,7 +174,7 @@ class DumpFiles(CliTest):
                          ("open", BLOCK + 10, 0))
 
     def test_granted_chunk(self):
-        """What a writer added by a grant counts, with its own checksums."""
+        """Bytes that a writer added by a grant count, with their checksums."""
         data = bytes(i * 11 % 241 for i in range(2 * BLOCK + 70))
         for base in 30, BLOCK, BLOCK + 500:
             for is_open in 0, 1:

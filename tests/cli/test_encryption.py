@@ -55,7 +55,7 @@ class Encryption(CliTest):
         self.assertEqual(self.files_with_marker(), [])
 
     def test_keys_file(self):
-        """KEYS shows ids and ages of its keys to whoever can read it, and no
+        """KEYS shows ids and ages of its keys to all who can read it, and no
         key."""
         self.table()
         path = os.path.join("quarry-data", "KEYS")
@@ -92,7 +92,7 @@ class Encryption(CliTest):
             1, "--encryption-key", "key", "scan", "t"))
 
     def test_rotation_while_another_writes(self):
-        """A shell that writes goes on over a new data key and a new master
+        """A shell that writes continues with a new data key and a new master
         key."""
         self.table()
         t = Terminal(self, "shell")
@@ -115,7 +115,7 @@ class Encryption(CliTest):
         self.assertIn("4", self.status()[1])
 
     def test_key_comes_later(self):
-        """What was there before is counted until it was compacted."""
+        """Files from before the key are counted until they are compacted."""
         key = self.env.pop("QUARRY_ENCRYPTION_KEY")
         self.table()
         self.ok("put", "t", "plainlyrow", "f:q=v")
@@ -142,7 +142,8 @@ class Encryption(CliTest):
         self.assertEqual(self.files_with_marker(), [])
 
     def test_changes_and_history_of_jobs(self):
-        """What a job leaves in the directory while it runs, and afterwards."""
+        """All files of a job in the directory are encrypted, while it runs and
+        afterwards."""
         self.table("t")
         self.table("u")
         for i in range(20):

@@ -99,7 +99,7 @@ class BadInput(CliTest):
         self.assertIn("gamma", self.fails(1, "scan", "t", "--family", "gamma"))
 
     def test_guesses_are_of_the_same_kind(self):
-        """What is not there is a family, or a file: no table is offered."""
+        """A family or a file is missing: no table is offered."""
         self.table("t", "alpha")
         for words in (["load", "t", "u"], ["table", "alter", "t",
                                            "--drop-family", "s"]):
@@ -235,7 +235,7 @@ class BadInput(CliTest):
         self.assertIn(b"1 of its files", done.stderr)
 
     def test_corrupt_snapshot(self):
-        """What a snapshot alone holds, and its record, are checked, too."""
+        """The files of a snapshot alone, and its record, are checked too."""
         self.embedded_only("a store that is a directory")
         self.table()
         self.ok("put", "t", "r", "f:q=1")
@@ -361,8 +361,8 @@ class BadInput(CliTest):
 
 
 class NoCluster(CliTest):
-    """Nobody answers, or a stranger does: which cluster, and what to look at.
-    """
+    """No server answers, or another program does: the error names the cluster
+    and what to look at."""
 
     COMMANDS = (["lock", "ls", "/"], ["fs", "ls"], ["job", "list"],
                 ["member", "ls"])

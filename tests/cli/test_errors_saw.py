@@ -1,4 +1,4 @@
-"""What the compiler says of typical mistakes, word for word.
+"""Messages of the compiler for typical mistakes, word for word.
 
 golden/saw_errors.txt has a program a paragraph, behind `> `, and the messages
 behind it. QUARRY_GOLDEN=write renews them: read the difference before it is

@@ -18,7 +18,8 @@ class FsTest(CliTest):
         return [row["path"] for row in self.json("fs", "ls", *args)]
 
     def local(self, top):
-        """What is in a directory of this machine, by name below it."""
+        """Contents of the files in a directory of this machine, by name below
+        it."""
         found = {}
         for where, _, files in os.walk(self.path(top)):
             for name in files:

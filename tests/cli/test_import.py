@@ -50,7 +50,8 @@ class Fields(CliTest):
             self.assertEqual(values["age"], "36")
 
     def test_summary(self):
-        """What is unpacked nowhere is not said to be, and has a pace."""
+        """The summary of a file that was not packed names no unpacked bytes,
+        and has a rate."""
         self.write("in.csv", "k,v\n" + "a,1\n" * 10000)
         done = self.run_quarry("import", "csv", "in.csv", "--into", "t")
         self.assertRegex(done.stdout.decode(), r"^10,000 records, 1 row into t; "
@@ -91,8 +92,8 @@ class Fields(CliTest):
             self.assertEqual(self.json("count", "log")[0]["rows"], 11)
 
     def test_no_text(self):
-        """What is no text is refused before a table is made of it, and is
-        called what it is."""
+        """A file that is no text is refused before a table is made of it, and
+        the error names its kind."""
         rows = "k,v\n" + "".join("r%d,\u00fc\n" % i for i in range(100))
         kinds = {
             "bzip2": bz2.compress(rows.encode()),
@@ -141,7 +142,7 @@ class Fields(CliTest):
                    "--max-bad", "4")
 
     def test_exports(self):
-        """What export wrote is not taken for rows of its own."""
+        """import does not take a file that export wrote for rows of its own."""
         self.table()
         self.ok("put", "t", "r", "f:q=v")
         self.ok("export", "t", "t.csv")

@@ -166,7 +166,7 @@ def sanitizers(top):
 
 
 class Install(CliTest):
-    """What is installed; a sanitized library wants a sanitized program."""
+    """Installed files work; a sanitized library wants a sanitized program."""
 
     @classmethod
     def setUpClass(cls):
@@ -178,7 +178,7 @@ class Install(CliTest):
         subprocess.run(["cmake", "--install", top, "--prefix",
                         os.path.join(cls.prefix, "first")], check=True,
                        stdout=subprocess.DEVNULL)
-        # What is installed may be moved.
+        # Installed files may be moved.
         os.rename(os.path.join(cls.prefix, "first"),
                   os.path.join(cls.prefix, "moved"))
         cls.pc, = [os.path.join(d, "quarry.pc")
@@ -213,7 +213,7 @@ class Install(CliTest):
                          "1 CNN\ncom.cnn.www 1\n")
 
     def test_the_example_of_the_header(self):
-        """What the head of quarry.h shows can be built, and does it."""
+        """The example at the head of quarry.h can be built and works."""
         with open(os.path.join(ROOT, "bigtable", "quarry.h")) as f:
             head = f.read().split("*/")[0]
         code = re.findall(r"^ \*     (.*)$|^ \*()$", head, re.M)

@@ -82,7 +82,7 @@ class Jobs(CliTest):
             self.assertIn(b"family:column", done.stderr)
 
     def test_history(self):
-        """What was run is remembered, with its counters."""
+        """The history has the jobs that were run, with their counters."""
         self.write("in", "x y\n")
         self.ok("job", "run", "word_count", "-i", "file:in", "-o", "file:out")
         job, = self.json("job", "history")
@@ -130,8 +130,8 @@ class Jobs(CliTest):
                          ["killed"])
 
     def test_killed_job_leaves_nothing_for_long(self):
-        """What a job that was killed left beside its output and in the history
-        goes with the next job on that output; what a living one has stays."""
+        """Files that a killed job left beside its output and in the history go
+        with the next job on that output; those of a living job stay."""
         self.write("in", "x\n" * 10)
 
         def leftovers():
@@ -173,8 +173,9 @@ class Jobs(CliTest):
         self.assertEqual(leftovers(), [])
 
     def test_resume(self):
-        """A job whose process was killed is lost, and goes on when told to; what
-        waits says why, and the history has the time of each phase."""
+        """A job whose process was killed is lost, and continues when it is told
+        to; a job that waits says why, and the history has the time of each
+        phase."""
         self.write("in", "".join("line %d\n" % i for i in range(40)))
         job = self.start("job", "run", "--mapper",
                          "cat; touch $QUARRY_TASK.seen; "
@@ -220,8 +221,8 @@ class Jobs(CliTest):
             "cat"))
 
     def test_damaged_input(self):
-        """What cannot be read of a packed file is skipped, named and counted,
-        or ends the job with --no-skip."""
+        """Parts of a packed file that cannot be read are skipped, named and
+        counted, or end the job with --no-skip."""
         parts = [gzip.compress(b"word%d\n" % i * 50) for i in range(4)]
         self.write("in.gz", parts[0] + parts[1][:25] + parts[2] + parts[3])
         done = self.run_quarry("job", "run", "word_count", "-i", "file:in.gz",

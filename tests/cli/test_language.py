@@ -2,7 +2,7 @@
 compiler knows is in it.
 
 An example is a block marked szl, with options of `quarry saw` behind the word.
-What stands directly behind it, with nothing but text between, belongs to it: a
+Blocks directly behind it, with nothing but text between, belong to it: a
 block marked input is what it reads, one marked output what it prints, one
 marked error what its messages contain.
 """

@@ -144,7 +144,7 @@ class OneProcess(CliTest):
             os.chmod(where, stat.S_IRWXU)
 
     def test_lock_file_removed(self):
-        """Whoever removes LOCK does not get a second process in."""
+        """Removing LOCK does not get a second process in."""
         t = self.shell()
         os.remove(self.path("quarry-data/LOCK"))
         self.assertIn("in use by another process",

@@ -1,5 +1,5 @@
-"""What export writes, load reads: the same cells, whatever their bytes. And
-what export writes to is treated as what it is."""
+"""load reads what export writes: the same cells, whatever their bytes.
+export treats its target (a file, a link, a pipe) as what it is."""
 
 import csv
 import io
@@ -67,7 +67,7 @@ class RoundTrip(CliTest):
         self.assertEqual({len(r) for r in rows}, {5})
 
     def test_bad_lines(self):
-        """What is no export is refused with its line."""
+        """A file that is no export is refused with its line."""
         self.table()
         self.write("x", '{"row": "a", "cells": []}\n{"row": "b"}\n')
         self.assertIn("x: line 2: a row without", self.fails(

@@ -94,7 +94,7 @@ class Sawzall(CliTest):
         self.assertIn("strfind", self.saw(":help strfind"))
 
     def test_clock_and_chance(self):
-        """What was drawn and read before does not change."""
+        """Random numbers and times that were read before do not change."""
         out = self.saw("a := rand()", "t := now()", "a == a",
                        "x: bool = t <= now()", "x", "a", "b := rand()",
                        "a").split()
@@ -197,7 +197,7 @@ class AtTerminal(CliTest):
         self.exit(t)
 
     def test_any_letters(self):
-        """A key may be several bytes; bytes that are none are passed over."""
+        """A key may be several bytes; bytes that are none are skipped."""
         self.table()
         t = self.open_shell()
         t.line("put t zürich→東京 f:q=1")
@@ -298,7 +298,7 @@ class Help(CliTest):
             self.assertIn("Exit status: 0 done", text, pager)
 
     def test_pager_ends_early(self):
-        """Who leaves the pager at once is back in the shell."""
+        """A user who leaves the pager at once is back in the shell."""
         self.paged_by("head -n 1")
         t = Terminal(self, "shell")
         t.prompt()
@@ -360,8 +360,8 @@ class Sheets(CliTest):
 
 class Progress(CliTest):
     def test_one_line(self):
-        """What a job shows stays on one line of a narrow terminal, so that each
-        picture replaces the one before."""
+        """The progress of a job stays on one line of a narrow terminal, so
+        that each picture replaces the one before."""
         self.write("text", "a b\n")
         for columns in (100, 60, 30):
             t = Terminal(self, "job", "run", "--mapper", "sleep 2; cat",

@@ -25,7 +25,7 @@ static uint64_t unanswered; /* The oldest command without an answer, or 0. */
 
 static inline struct gfs_result run(struct catalog *m, struct gfs_command c)
 {
-    static struct buf reply; /* What the result's texts borrow from. */
+    static struct buf reply; /* The result's texts borrow from it. */
     struct buf bytes = BUF_INIT;
     struct gfs_result r;
     buf_clear(&reply);
@@ -98,7 +98,7 @@ dump(const struct names *ns, const struct inode *n, int depth, struct buf *out)
     buf_printf(out, "%s\n", open ? " open" : "");
 }
 
-/* The image of @m gives a machine that looks and goes on like it. */
+/* The image of @m gives a machine that looks and continues like it. */
 static inline void check_image(struct catalog *m)
 {
     struct buf image = BUF_INIT;

@@ -63,7 +63,7 @@ struct cell {
 /* The one that runs: for messages. */
 static struct cell *cell_running;
 
-/* What happened last, on standard error: for a test that fails. */
+/* Print the last events on standard error: for a test that fails. */
 static inline void cell_print_trace(void)
 {
     struct buf b = BUF_INIT;

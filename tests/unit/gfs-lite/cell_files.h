@@ -69,8 +69,8 @@ write_file(struct fs *fs, const char *path, struct slice data, bool sync)
 }
 
 /* Run @scenario on cells of @servers chunk servers and small chunks, for both
- * ways of writing and with several seeds: whoever fails does so at another
- * moment. If @apart, the cell has one more machine than servers. */
+ * ways of writing and with several seeds, so that failures come at other
+ * moments. If @apart, the cell has one more machine than servers. */
 static inline void run_both_ways(void (*scenario)(struct cell *c),
                                  unsigned servers,
                                  uint32_t chunk_bytes,

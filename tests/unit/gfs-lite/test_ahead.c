@@ -1,5 +1,5 @@
-/* A writer goes on in the next chunk while the one before is being synced:
- * nothing that was promised of either is lost, whoever fails meanwhile.
+/* A writer continues in the next chunk while the one before is being synced:
+ * no promised byte of either is lost, whichever process fails meanwhile.
  */
 #include "base/core/arena.h"
 #include "base/core/coding.h"
@@ -382,7 +382,7 @@ static void read_meanwhile(struct cell *c)
     fs_close(fs);
 }
 
-/* Who reads meanwhile sees all that was flushed to either chunk; a sync is
+/* Readers meanwhile see all that was flushed to either chunk; a sync is
  * answered when both are on the disks. */
 START_TEST(test_readers_see_both)
 {

@@ -49,7 +49,7 @@ START_TEST(test_writer_adds_chunks)
 END_TEST
 
 /* Once a chunk is fenced its writer can neither seal it nor close the file at
- * its own word; after the recovery's seal it goes on behind it. */
+ * its own word; after the recovery's seal it continues behind it. */
 START_TEST(test_fenced_writer)
 {
     struct catalog m;
@@ -109,7 +109,7 @@ START_TEST(test_fenced_writer)
 
 END_TEST
 
-/* Who creates a file again takes it from its writer. */
+/* Creating a file again takes it from its writer. */
 START_TEST(test_epochs_fence_writers)
 {
     struct catalog m;
@@ -221,7 +221,7 @@ START_TEST(test_snapshot_shares_chunks)
 
 END_TEST
 
-/* What is discarded lies in the trash under its old path until its time. */
+/* A discarded file lies in the trash under its old path until its time. */
 START_TEST(test_trash)
 {
     struct catalog m;
@@ -266,7 +266,7 @@ make_long_file(struct catalog *m, const char *path, unsigned count)
     return f;
 }
 
-/* What one command freed. */
+/* The number of inodes and chunks that one command freed. */
 static size_t reap(struct catalog *m)
 {
     size_t before = m->names.inodes.count + m->names.chunks.by_handle.count;

@@ -110,7 +110,8 @@ static void sync_there(struct cell *c)
     end(&k);
 }
 
-/* A sync there is one of the chunk that ended, and the writer goes on. */
+/* A sync there is one of the chunk that ended, and the writer continues.
+ */
 START_TEST(test_sync_at_the_end)
 {
     run_cells(sync_there);
@@ -196,7 +197,8 @@ static void take_there(struct cell *c)
     end(&k);
 }
 
-/* Who takes the file over there has all of it, and its writer learns that. */
+/* A client that takes the file over there has all of it, and its writer learns
+ * that. */
 START_TEST(test_taken_at_the_end)
 {
     run_cells(take_there);

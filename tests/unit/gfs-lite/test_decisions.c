@@ -192,7 +192,8 @@ START_TEST(test_repair_levels)
 
 END_TEST
 
-/* One copy left of three comes before two left of three, whoever came first. */
+/* One copy left of three comes before two left of three, whichever came
+ * first. */
 START_TEST(test_repair_queue_order)
 {
     struct repair_queue q;

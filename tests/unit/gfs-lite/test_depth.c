@@ -123,8 +123,8 @@ START_TEST(test_copied)
 
 END_TEST
 
-/* What is below a directory goes to the trash with it, however deep, and comes
- * back with it. What would itself not be found there does not. */
+/* Files below a directory go to the trash with it, however deep, and come back
+ * with it. A file that could not be found there itself does not go. */
 START_TEST(test_discarded)
 {
     struct catalog m;

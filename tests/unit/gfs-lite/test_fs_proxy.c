@@ -158,7 +158,7 @@ START_TEST(test_sizes)
 
 END_TEST
 
-/* A writer that goes on behind a sync, small or large, leaves all of it. */
+/* A writer that continues behind a sync, small or large, leaves all bytes. */
 START_TEST(test_appending_on)
 {
     const struct fs_write_options o = {.mode = FS_WRITE_LOG};
@@ -264,8 +264,8 @@ END_TEST
 
 /* --- the proxy, and others ----------------------------------------------- */
 
-/* When the proxy server goes, what was begun with it goes on, and ends right.
- */
+/* When the proxy server goes, writes that were begun with it continue, and
+ * end right. */
 START_TEST(test_lender_gone)
 {
     const struct fs_write_options o = {.mode = FS_WRITE_STREAM};
@@ -307,7 +307,7 @@ static void send_question(enum fs_proxy_op op, const char *path)
 }
 
 /* A proxy client that dies between question and answer leaves the answer to the
- * next, who passes over it; empty and malformed messages hurt nobody. */
+ * next, who skips it; empty and malformed messages hurt nobody. */
 START_TEST(test_dead_and_hostile_borrowers)
 {
     struct rand_gen r;
@@ -538,8 +538,8 @@ START_TEST(test_limited_refusals)
 
 END_TEST
 
-/* What one proxy client has open, the next one has not; and there is an end to
- * what one may open. */
+/* The next proxy client does not have the files that one has open; and the
+ * number of files that one may open is bounded. */
 START_TEST(test_limited_handles)
 {
     const struct fs_write_options o = {.exclusive = true};

@@ -387,7 +387,7 @@ static void leak(struct cell *c)
     fill(&data, 0, 100000, 5);
     for (unsigned i = 0; i < 20; i++)
         write_file(fs, i % 2 ? "keep" : "drop", buf_slice(&data), true);
-    sim_stop(c->chunks[1].world); /* It hears of the deletions later. */
+    sim_stop(c->chunks[1].world); /* It learns of the deletions later. */
     OK(fs_remove(fs, "drop", err));
     world_sleep_us(sim_director(c->sim), 5000000);
     sim_boot_again(c->chunks[1].world);
@@ -398,7 +398,7 @@ static void leak(struct cell *c)
     fs_close(fs);
 }
 
-/* What no file consists of leaves the disks. */
+/* Chunks that belong to no file leave the disks. */
 START_TEST(test_no_chunk_leaks)
 {
     struct cell *c = cell_new(test_seed(), 1, 3);

@@ -169,7 +169,7 @@ static void await_read_only(struct world *w, unsigned count)
     ck_assert_uint_eq(count_read_only(), count);
 }
 
-/* What a reader of this machine was handed does not let it write. */
+/* The descriptor that a reader of this machine got does not let it write. */
 static void check_handed(struct world *w, struct fs *fs)
 {
     struct fs_reader *r;
@@ -379,7 +379,7 @@ START_TEST(test_chunks_by_grants)
 
 END_TEST
 
-/* A server that stops, or starts over, ends its grants: the writer goes on
+/* A server that stops, or starts over, ends its grants: the writer continues
  * without it, and nothing that was flushed is missing. */
 START_TEST(test_a_server_stops_under_a_grant)
 {

@@ -19,7 +19,7 @@
 static struct world *w;
 static char path[256];
 static struct chunk_file *file;
-static struct buf model; /* What the chunk has, and may have. */
+static struct buf model; /* Bytes that the chunk has, or may have. */
 static struct rand_gen r;
 
 /* The writer's side, as a client has it. */
@@ -147,8 +147,8 @@ static void open_again(void)
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* What a writer adds is there when the server looks, and after a server that
- * knew nothing of it was killed; the next one ends the grant. */
+/* Bytes that a writer adds are there when the server looks, and after a server
+ * that knew nothing of them was killed; the next one ends the grant. */
 START_TEST(test_what_is_added_counts)
 {
     char now[CHUNK_SECTOR_BYTES];
@@ -285,8 +285,8 @@ static void lose_power(void *arg)
     chunk_file_close(file);
 }
 
-/* What came by a grant and was synced survives a loss of power, and of what was
- * not nothing wrong is left. */
+/* Bytes that came by a grant and were synced survive a loss of power; those
+ * that were not synced leave nothing wrong. */
 START_TEST(test_synced_survives)
 {
     for (unsigned i = 0; i < 40; i++) {

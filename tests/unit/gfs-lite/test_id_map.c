@@ -16,8 +16,8 @@ struct item {
 
 #define ITEMS 6000
 
-/* What is there throughout a walk comes, whatever is put and removed between
- * its steps. */
+/* An item that is there throughout a walk comes, whatever is put and removed
+ * between its steps. */
 START_TEST(test_walk_meets_all)
 {
     struct item *items = calloc(ITEMS, sizeof(*items));

@@ -344,7 +344,7 @@ START_TEST(test_power_loss_at_every_operation)
 
 END_TEST
 
-/* What another process made, and was killed before it synced anything. */
+/* Directories of another process, which was killed before it synced any. */
 static void make_unsynced(struct world *w)
 {
     ck_assert_int_eq(world_mkdir(w, "/srv", NULL), 0);
@@ -389,8 +389,8 @@ static void read_where_others_made(void *arg)
     fs_close(f);
 }
 
-/* What was synced in a directory survives, whoever made that: also a process
- * that was killed before it was on the disk. */
+/* A file that was synced in a directory survives, also if a process made the
+ * directory that was killed before it was on the disk. */
 START_TEST(test_directories_others_made)
 {
     for (unsigned i = 0; i < 60; i++) {

@@ -227,7 +227,7 @@ struct pending {
     char from[64];
     char to[64];
     char source[64];  /* The name of what is copied by now. */
-    struct model was; /* What is below the source, by its first name. */
+    struct model was; /* Names below the source, by its first name. */
 };
 
 static void

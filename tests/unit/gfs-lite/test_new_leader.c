@@ -1,5 +1,5 @@
-/* A namenode that has just begun to lead hears of the chunk servers one by one:
- * what it does not know yet does no harm. */
+/* A namenode that has just begun to lead learns of the chunk servers one by
+ * one: acting before it knows all of them does no harm. */
 #include "base/core/arena.h"
 #include "base/session/leader.h"
 #include "gfs-lite/gfs_wire.h"

@@ -430,7 +430,7 @@ static void add_made(const struct catalog *m, const char *to, unsigned who)
         add_above(to, who);
 }
 
-/* Who owns the root, and whether it is sticky, differs. */
+/* The owner of the root, and whether it is sticky, differ. */
 static void begin_at(struct catalog *m, uint64_t seed)
 {
     begin(m);
@@ -532,8 +532,8 @@ static int may_read(struct catalog *m, const char *who, const char *path)
               : permission_check(&m->names, &caller, n, PERMISSION_READ, NULL);
 }
 
-/* Whoever may move a file of another's below a directory of his own does not
- * read it by what he grants himself there. */
+/* A user who may move a file of another's below a directory of his own does not
+ * get to read it by granting himself rights there. */
 START_TEST(test_moving_shows_nothing)
 {
     struct catalog m;

@@ -254,7 +254,8 @@ START_TEST(test_early)
 
 END_TEST
 
-/* Every fourth piece needs another chunk, with a key of whoever leads. */
+/* Every fourth piece needs another chunk, with a key of the namenode that
+ * leads. */
 static void write_on(struct cell *c)
 {
     struct rpc_security *ann = rpc_security_none("", "ann");
@@ -282,7 +283,7 @@ static void write_on(struct cell *c)
 }
 
 /* A namenode that has just begun to lead gives proofs by a key that chunk
- * servers hear of with their next heartbeat only: until then their refusals are
+ * servers learn with their next heartbeat only: until then their refusals are
  * no lack of rights, for writers either. */
 START_TEST(test_new_leader)
 {

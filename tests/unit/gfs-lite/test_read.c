@@ -114,8 +114,8 @@ static void keep_order(struct cell *c)
 }
 
 /* Of a file that was closed a moment ago the servers are named in the order of
- * their chain, whoever reported first: of copies on one machine the first is in
- * the page cache. */
+ * their chain, whichever reported first: of copies on one machine the first is
+ * in the page cache. */
 START_TEST(test_closed_files_keep_the_order_of_the_chain)
 {
     struct cell *c = cell_new(test_seed(), 1, SERVERS);

@@ -35,7 +35,7 @@ static void rot_while_open(struct cell *c)
     while (found(&c->chunks[0]) == 0 && sim_cluster_now_us(c->sim) < until)
         world_sleep_us(director, 10000);
     ck_assert_uint_eq(found(&c->chunks[0]), 1);
-    /* Nothing was wrong elsewhere, and the writer goes on. */
+    /* Nothing was wrong elsewhere, and the writer continues. */
     for (unsigned i = 1; i < 3; i++)
         ck_assert_uint_eq(found(&c->chunks[i]), 0);
     append(w, &all);
@@ -79,7 +79,7 @@ static void write_while_scrubbed(struct cell *c)
     fs_close(fs);
 }
 
-/* What is being written is not taken for damaged. */
+/* A chunk that is being written is not taken for damaged. */
 START_TEST(test_an_open_chunk_is_scrubbed_while_it_grows)
 {
     for (uint64_t seed = test_seed(), end = seed + 4; seed < end; seed++) {

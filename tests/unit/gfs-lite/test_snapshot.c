@@ -1,6 +1,6 @@
-/* Snapshots of a cell that take many commands: whoever looks sees none or all
- * of one, whoever would change the source waits, and neither a leader nor a
- * client that dies leaves a part of one. */
+/* Snapshots of a cell that take many commands: a reader sees none or all of
+ * one, a change of the source waits, and neither a leader nor a client that
+ * dies leaves a part of one. */
 #include "tests/unit/gfs-lite/cell_files.h"
 
 #define DIRECTORIES 150
@@ -138,8 +138,8 @@ static void change_leaders(struct cell *c)
     fs_close(fs);
 }
 
-/* The leader dies amid a snapshot: the next one goes on, and the client learns
- * the end from it. */
+/* The leader dies amid a snapshot: the next one continues, and the client
+ * learns the end from it. */
 START_TEST(test_leader_dies)
 {
     run(change_leaders);
@@ -201,8 +201,8 @@ static void write_meanwhile(struct cell *c)
     fs_close(fs);
 }
 
-/* Who writes to a file of the source already goes on meanwhile, and nothing of
- * that is in the copy. */
+/* A writer that has a file of the source open continues meanwhile, and nothing
+ * of that is in the copy. */
 START_TEST(test_writers_do_not_wait)
 {
     run(write_meanwhile);

@@ -120,8 +120,8 @@ static void delete_with_errors(void *arg)
     chunk_store_close(s);
 }
 
-/* What could not be removed is removed by a later sweep, unless it is wanted
- * again. */
+/* A file that could not be removed is removed by a later sweep, unless it is
+ * wanted again. */
 START_TEST(test_what_could_not_be_removed_is_swept)
 {
     run(delete_with_errors);
@@ -227,7 +227,7 @@ static struct chunk_file *new_copy(struct chunk_store *s)
     return f;
 }
 
-/* What is in the table is what is in the file. */
+/* The table says the same as the file. */
 static void check_one(struct chunk_store *s)
 {
     struct stored_chunk *c = chunk_store_get(s, HANDLE);
@@ -300,7 +300,7 @@ START_TEST(test_a_new_store_waits_for_few_syncs)
 END_TEST
 
 /* The power goes in the @n-th sync, and once more after a store that was made
- * whole has a chunk. Returns whether there were so many syncs. */
+ * whole has a chunk. Returns whether there were @n syncs. */
 static bool cut_while_made(uint64_t n)
 {
     struct chunk_store *s = NULL;

@@ -163,8 +163,8 @@ START_TEST(test_appends_mix)
 
 END_TEST
 
-/* What nobody will read goes past the page cache if it is large, and reads as
- * it was written there, too, before and after the chunk is opened again. */
+/* Large writes that nobody will read go past the page cache, and read as they
+ * were written there too, before and after the chunk is opened again. */
 START_TEST(test_unread_bytes_are_there)
 {
     struct writing t = {.world = world_real_new()};

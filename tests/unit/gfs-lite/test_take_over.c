@@ -1,5 +1,5 @@
 /* A file is taken from its writer: the log of a server that died, or that does
- * not know yet that another goes on in its place. */
+ * not know yet that another continues in its place. */
 #include "base/core/arena.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
@@ -98,7 +98,7 @@ static void take_from_the_living(struct cell *c)
     fs_close(fs);
 }
 
-/* A writer that lives and goes on appending loses its file in the middle: all
+/* A writer that lives and continues to append loses its file in the middle: all
  * it had synced is there, and from then on its appends fail. */
 START_TEST(test_living_writer_is_fenced)
 {
@@ -161,8 +161,8 @@ static void take_from_the_dead(struct cell *c)
     fs_close(fs);
 }
 
-/* The log of a machine that lost its power is whole for whoever goes on, though
- * the leading namenode dies too. */
+/* The log of a machine that lost its power is whole for the server that
+ * continues it, though the leading namenode dies too. */
 START_TEST(test_log_of_a_dead_machine)
 {
     struct cell *c = cell_new(test_seed(), 3, 5);
@@ -203,7 +203,7 @@ START_TEST(test_log_of_a_killed_process)
 
 END_TEST
 
-/* A take-over that goes on beside the director. */
+/* A take-over that runs beside the director. */
 struct taker {
     struct fs *fs;
     uint64_t length;
@@ -348,7 +348,7 @@ static void open_without_servers(struct cell *c)
 }
 
 /* A file whose last chunk is on dead servers alone is waited for, until all of
- * them are said to be gone: then whoever opens it is told at once. */
+ * them are said to be gone: then an open is answered at once. */
 START_TEST(test_servers_that_are_gone)
 {
     struct cell *c = cell_new(test_seed(), 1, 3);

@@ -1,5 +1,5 @@
 /* Snapshots of the namenode's state machine that are made step by step: what is
- * seen meanwhile, who waits, who goes on, and how they end. */
+ * seen meanwhile, which commands wait, which continue, and how they end. */
 #include "tests/unit/gfs-lite/catalog_run.h"
 
 #define FILES 20
@@ -142,7 +142,7 @@ START_TEST(test_nothing_is_seen_before_all_is)
 
 END_TEST
 
-/* Who would change a name in the source waits: the same command is executed
+/* A change of a name in the source waits: the same command is executed
  * once the copy is whole, and once only. */
 START_TEST(test_names_keep_still)
 {

@@ -1,6 +1,6 @@
-/* What the namenode does to whole trees in steps, so that none of it holds up
- * others however large they are: removing, setting copies, walking on behind
- * what is gone. */
+/* Work of the namenode on whole trees is done in steps, so that it holds up no
+ * other call, however large they are: removing, setting copies, continuing a
+ * walk behind a name that is gone. */
 #include "tests/unit/gfs-lite/catalog_run.h"
 
 #define FILES 3000
@@ -124,7 +124,7 @@ END_TEST
 
 #define PATHS 400
 
-/* Who walks in parts goes on behind where it was, though that is gone, or
+/* A walk in parts continues behind where it was, though that is gone, or
  * another kind of thing by now. */
 START_TEST(test_walk_goes_on)
 {
