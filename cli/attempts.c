@@ -1,5 +1,8 @@
-/* The process that the attempts of a job are forked from on a worker. It is
- * hidden: its descriptors are the worker's. */
+/* The command that a worker starts to fork attempts of a job from: its words
+ * give the cell, the worker's name and credentials. main() looks for it first;
+ * help and completion do not show it, because it works on descriptors of its
+ * worker.
+ */
 #include "cli/attempts.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* quarry bench: how fast this machine and this disk are, in a minute.
+/* quarry bench: how fast this machine and this disk are.
  *
- * A few phases on a scratch store beside the target, removed at the end. The
- * comparisons with other systems are scripts/bench, not this.
+ * A few phases on a scratch store beside the target, DIR.bench, which is
+ * removed at the end. This file also has the options of `bench tables`
+ * (bench_tables.c). scripts/bench compares with other systems.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,16 +1,8 @@
 /* quarry bench tables: the six workloads of the Bigtable paper's figure 6, over
- * any target.
- *
- * R rows of 1,000-byte values under keys of their number, several clients at a
- * time, each with several calls of one row under way: a call that is answered
- * begins the next one. Sequential workloads give each client a range of its
- * own; scans read such a range through the scanner. A write, of one row or of
- * a batch of them, is acknowledged once it is on disk. A workload ends after
- * its rows or its time, whichever is first.
- *
- * The paper's figures are those of its one tablet server (section 7), and are
- * printed beside: machines of 2005, so that the ratio alone means little, and
- * that ratio between workloads more.
+ * any target, as several clients with several calls of one row each under way.
+ * The paper's figures, of its one tablet server (section 7) in 2005, are
+ * printed beside: their ratio between workloads tells more than the ratio
+ * alone.
  */
 #include "cli/bench_tables.h"
 
@@ -29,6 +21,13 @@
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/table_printer.h"
+
+/* R rows (values of 1,000 bytes if nothing else is said) under keys of their
+ * number. A call that is answered begins the next one. Sequential workloads
+ * give each client a range of its own; scans read such a range through the
+ * scanner. A write, of one row or of a batch of them, is acknowledged once it
+ * is on disk. A workload ends after its rows or its time, whichever is first.
+ */
 
 #define TABLE       "bench-tables"
 #define CLIENTS_MAX 256

@@ -1,5 +1,6 @@
-/* Lines of TSV, JSON and CSV into cells. A line with an error is reported by
- * file and line number; the bytes of text are those that printing escapes.
+/* Lines of TSV, JSON and CSV into cells; the first line tells the format.
+ * Errors name file and line. Escapes of TSV and base64 of JSON and CSV are
+ * decoded, so that what `quarry export` writes gives the same bytes.
  */
 #include "cli/cell_file.h"
 

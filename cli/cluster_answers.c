@@ -1,5 +1,6 @@
-/* Parsing of the text of a node's status. Values may be quoted; slices borrow
- * from the text.
+/* Parsing of the text of a node's status, and conclusions from the answers of
+ * all nodes: clocks that differ, services without a leader, the health of the
+ * files. Values may be quoted; slices borrow from the text.
  */
 #include "cli/cluster_answers.h"
 

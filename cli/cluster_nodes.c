@@ -1,6 +1,6 @@
 /* Directories, configuration and processes of a cluster on loopback. Ports are
- * chosen free and written down; a node's process is found by the lock on its
- * directory, so that no stale pid is ever signalled.
+ * chosen free and written down. A node's process is the one that holds the lock
+ * on its directory; pid files, which may be stale, are not read.
  */
 #define _GNU_SOURCE
 

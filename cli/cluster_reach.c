@@ -1,5 +1,6 @@
-/* Connects to the addresses of a cluster to tell which of them answer, see
- * cluster_reach.h. All at once, because a dead one answers only by its timeout.
+/* Tells whether anybody listens at the addresses of a cluster, see
+ * cluster_reach.h. It connects to all of them at once and stops at the first
+ * that accepts: a dead one answers only by a timeout.
  */
 #define _GNU_SOURCE
 

@@ -1,5 +1,5 @@
-/* The status of all roles of all nodes, as a table of one row each: the long
- * form of `quarry cluster status`.
+/* The long form of `quarry cluster status`: a row for each role of each node
+ * with all that it reports, and one for the file system.
  */
 #include "cli/cluster_answers.h"
 #include "cli/table_printer.h"

@@ -1,6 +1,6 @@
-/* Calls to the nodes of a cluster for their status, in parallel, each with a
- * short timeout: a status with a dead node must not take longer than one
- * without.
+/* Calls to the nodes of a cluster for their status, and to the namenode for
+ * that of the files. All run in parallel, each with a short timeout, so that
+ * several dead nodes cost no more time than one does.
  */
 #include "cli/cluster_status.h"
 

@@ -1,5 +1,5 @@
-/* The short form of `quarry cluster status`: a few lines from which a user sees
- * whether the cluster is well, and if not, what to do.
+/* The short form of `quarry cluster status`: a line for each node with its
+ * health, then one each for tables, jobs and files.
  */
 #include <stdio.h>
 

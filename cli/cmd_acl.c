@@ -1,6 +1,6 @@
-/* quarry acl show, grant, revoke, set: the rights to tables. The master keeps
- * them; with --path they are rights to files (acl_path.c), with --role the
- * members of roles (acl_role.c).
+/* quarry acl show, grant, revoke, set, role: the rights to tables, which the
+ * master keeps. With --path the first three are about files (acl_path.c); roles
+ * are in acl_role.c.
  */
 #include <stdio.h>
 #include <string.h>

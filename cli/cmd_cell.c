@@ -1,5 +1,6 @@
-/* quarry put, get, delete, incr, check-and-put: one row at a time. Each is one
- * call of the library, so that its atomicity is that of the table.
+/* quarry put, get, delete, incr, check-and-put: one row at a time, by one call
+ * of the library, so that its atomicity is that of the table. Only delete with
+ * --prefix, --start or --end is about many rows: a call for each range.
  */
 #include <errno.h>
 #include <stdio.h>

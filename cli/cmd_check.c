@@ -1,5 +1,7 @@
-/* quarry check: every SSTable, of snapshots too, the manifest, the records
- * of snapshots and the commit log. */
+/* quarry check: verifies a store that is not in use: every SSTable that the
+ * manifest or a snapshot names, the manifest, the records of snapshots and the
+ * commit log. It changes nothing, and continues behind a damaged file.
+ */
 #include "cli/cmd_check.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
-/* quarry cluster: a cluster of several processes on this machine, for trying
- * things out and for tests. Each node is a directory with a configuration, so
- * that its processes can also be started by hand.
+/* quarry cluster: start, stop, kill and restart the processes of a cluster on
+ * this machine, for trying things out and for tests; and the status of any
+ * cluster. Each node is a directory with a configuration, so that its process
+ * can also be started by hand.
  */
 #define _GNU_SOURCE
 

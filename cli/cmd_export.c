@@ -1,5 +1,5 @@
-/* quarry export: rows of a table into a file, in the formats that `quarry load`
- * and `quarry put --file` read back.
+/* quarry export: rows of a table into a file: JSON lines, CSV and TSV, which
+ * `quarry load` reads back, or a web archive, which `quarry import warc` does.
  */
 #include <errno.h>
 #include <stdio.h>

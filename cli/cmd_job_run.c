@@ -1,5 +1,6 @@
-/* quarry job run and resume: from options to a job, and from its report to what
- * people are told. */
+/* quarry job run and resume: makes a job from options, runs it here or gives it
+ * to the cell (job_cell.c), and prints its notes and its report.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* quarry load: sorted rows into a table as SSTables of their own (bulk load),
- * without passing through log and memtable.
+/* quarry load: sorted cells, from lines (cell_file.h) or record files, into a
+ * table as SSTables of their own (bulk load), without passing through log and
+ * memtable.
  */
 #include <inttypes.h>
 #include <stdio.h>

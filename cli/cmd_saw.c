@@ -1,5 +1,6 @@
 /* quarry saw: a Sawzall program over the lines of files, or over the rows of a
- * table inside the engine.
+ * table inside the engine; and saw check, dump and explain, which look at
+ * programs without running them.
  */
 #include <inttypes.h>
 #include <stdio.h>

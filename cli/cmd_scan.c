@@ -1,5 +1,6 @@
-/* quarry scan, count: many rows. Output stops with the reader (a closed pipe is
- * no error) and with Ctrl-C.
+/* quarry scan, count: many rows. A scan stops when standard output fails.
+ * Ctrl-C is looked for between rows by a count, and by a scan in the shell,
+ * which end with an error; elsewhere it ends the process.
  */
 #include <stdio.h>
 

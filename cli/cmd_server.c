@@ -1,4 +1,8 @@
-/* quarry server: one process with any set of roles. */
+/* quarry server: the process of a node: its directory, its log, its signals and
+ * its end. server_host.c runs the roles. SIGTERM stops it within bounds of
+ * time; when a role fails because it lost its place or others did not answer,
+ * it restarts itself (server_restart.c).
+ */
 #define _GNU_SOURCE
 
 #include <errno.h>

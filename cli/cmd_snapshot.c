@@ -1,5 +1,6 @@
-/* quarry snapshot …, table snapshot, table clone: what tables were, and tables
- * made of it. */
+/* quarry snapshot …, table snapshot, table clone: keeping the state of tables,
+ * and making tables of it.
+ */
 #include <stdio.h>
 
 #include "base/core/text.h"

@@ -1,5 +1,6 @@
-/* quarry table …: making, changing, describing and maintaining tables. The same
- * commands serve a directory and a cluster, by the library.
+/* quarry table …: making, changing, describing and maintaining tables. The
+ * library does it for a directory and for a cluster; moving tablets, rights and
+ * quotas are for clusters. `table tablets` is in table_tablets.c.
  */
 #include <stdio.h>
 #include <string.h>

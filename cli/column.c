@@ -1,5 +1,6 @@
-/* Parsing of "family:qualifier" and "family:qualifier=value". Escapes are
- * decoded, so that printed columns can be given as arguments.
+/* Parsing of "family:qualifier" and "family:qualifier=value". Escapes in
+ * qualifier and value are decoded, so that printed columns can be given as
+ * arguments.
  */
 #include "cli/column.h"
 

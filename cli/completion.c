@@ -1,5 +1,6 @@
-/* Completion of commands, options, tables and families. The help texts of
- * commands are the source: an argument called TABLE completes to tables.
+/* Completion of commands, options, tables, families and files. The help texts
+ * of commands are the source: an argument called TABLE completes to tables, one
+ * called FILE to files of this machine.
  */
 #include "cli/completion.h"
 

@@ -1,5 +1,5 @@
-/* The console: dispatch of pages, and queries to the cell's nodes. Pages are
- * plain HTML that works without scripts.
+/* The console: dispatch of pages, and queries to the cell's nodes. The first
+ * page is HTML that works without scripts; the others are plain text.
  */
 #include "cli/console.h"
 

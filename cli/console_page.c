@@ -1,8 +1,9 @@
 /* The console's page: a cell at a glance.
  *
- * One table of nodes, one section a node with a line for each role. Everything
- * is made from the texts "role: key=value …", so that a role that learns to
- * tell more shows more.
+ * A heading that counts the nodes that answer, then a section for each node,
+ * with a table that has a row for the process and one for each role. The rows
+ * are made from the texts "role: key=value …", so that a role that reports more
+ * shows more.
  */
 #include "base/core/buf.h"
 #include "base/core/macros.h"

@@ -1,5 +1,5 @@
-/* quarry dump of a record file, as jobs write and read it. Damaged blocks are
- * reported and skipped, as a job does.
+/* quarry dump of a record file, as jobs write and read it: its blocks, and with
+ * --entries the records. The first damaged block ends it with an error.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* quarry dump of what a member of a cell keeps: segments of its log, and
- * snapshots. */
+/* quarry dump of what a member of a cell keeps: segments of its log, the file
+ * that says how much of the log there is, and snapshots.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* quarry dump of the files that hold a store together: manifests and log
- * segments. It reads with the engine's own decoders, so that it shows what the
- * engine would see.
+ * segments. Edits and log records are decoded by the engine's functions, so
+ * that it shows what the engine would see; the framing of a manifest's records
+ * is read here.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* quarry dump of an SSTable: footer, index, filters and statistics, and with
- * --entries the cells in order.
+/* quarry dump of an SSTable: its properties (counts, bytes, sequence numbers,
+ * first and last row, bytes of families), and with --entries the cells in
+ * order.
  */
 #include <inttypes.h>
 #include <stdio.h>

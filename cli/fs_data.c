@@ -1,5 +1,7 @@
-/* quarry fs: bytes in and out (cat, head, tail, put, get). Copies go through a
- * buffer of fixed size and appear under their names when they are complete.
+/* quarry fs: bytes in and out (cat, tail, put, get), and the copy of a file for
+ * cp. Copies go through a buffer of fixed size. A file of this machine appears
+ * under its name when it is complete; one of the file system is removed again
+ * when its copy fails, unless it was appended to.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Modes of files, in letters and digits, as chmod(1) takes them. There are no
- * groups: "g" is refused with a hint to roles.
+/* Modes of files, in letters and digits, as chmod(1) takes them, but without
+ * groups: "g" is refused with a hint to roles, and the octal digit of the group
+ * must repeat the last one.
  */
 #include "cli/fs_mode.h"
 

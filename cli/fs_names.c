@@ -1,5 +1,6 @@
-/* quarry fs: names (ls, stat, mv, rm, mkdir, du, quota). A cluster counts
- * directories itself; a local directory is walked.
+/* quarry fs: names (ls, stat, mv, rm, mkdir, du, snapshot, setrep, quota). For
+ * du a cluster counts what is below a directory itself; a local directory is
+ * walked.
  */
 #include <stdio.h>
 #include <string.h>

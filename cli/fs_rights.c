@@ -1,5 +1,6 @@
-/* quarry fs: owners and modes. A change of a tree is one change for each name,
- * as far as the caller may make it.
+/* quarry fs: owners and modes (chmod, chown, ls -l). A change of a tree is one
+ * change for each name, what is below a directory first; the first one that is
+ * refused ends it, and those before it stay.
  */
 #include <string.h>
 

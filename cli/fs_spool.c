@@ -1,5 +1,5 @@
-/* Temporary local copies of files of the file system, for readers that need to
- * seek or to map a file. Removed when the command ends.
+/* Copies a file of the file system to a descriptor of this machine, for readers
+ * that need to seek or to map a file. The caller makes the file and removes it.
  */
 #include "cli/fs_spool.h"
 

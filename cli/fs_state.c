@@ -1,5 +1,6 @@
-/* quarry fs: the state of the cluster's file system (status, check, leave):
- * figures of the namenode, files with too few copies, and chunk servers.
+/* quarry fs: the state of the cluster's file system (df, fsck, leave): chunk
+ * servers with figures of the namenode, files with too few copies, and taking a
+ * chunk server out of service.
  */
 #include <stdio.h>
 

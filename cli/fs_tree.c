@@ -1,5 +1,6 @@
-/* quarry fs: whole trees in, out and across. Files are copied one after the
- * other; the first error ends the copy and names the file.
+/* quarry fs: whole trees in, out and across, and several names into one
+ * directory. Files are copied one after the other; the first error ends the
+ * copy.
  */
 #define _POSIX_C_SOURCE 200809L
 

@@ -1,5 +1,6 @@
-/* quarry dump, check: files as they are on the disk. The format is detected
- * from the first and last bytes, and each has a file of its own (dump_*.c).
+/* quarry dump, check: files as they are on the disk. The first or the last
+ * bytes tell the format, and dump_*.c print it; what has none of the known
+ * marks is read as a record file. cmd_check.c has the check.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
-/* The flag that Ctrl-C sets. Signals belong to the process, so this is one of
- * the few variables outside any struct. */
+/* The flag that SIGINT (Ctrl-C) and SIGTERM set; a second one ends the process
+ * at once. Signals belong to the process, so this is one of the few variables
+ * outside any struct.
+ */
 #include "cli/interrupt.h"
 
 #include <errno.h>

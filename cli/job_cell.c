@@ -1,5 +1,7 @@
-/* quarry job … on a cluster: what its job master is asked, and how its answers
- * become what the same commands say of local jobs. */
+/* quarry job … on a cluster: calls to its job master, and its answers in the
+ * form that the same commands have for local jobs. Files and programs of a job
+ * are uploaded first.
+ */
 #include <stdio.h>
 #include <string.h>
 

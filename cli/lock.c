@@ -1,5 +1,5 @@
-/* quarry lock …: the lock service from the command line: files, locks held
- * while a command runs, events, and access lists.
+/* quarry lock …: the lock service from the command line: its files and
+ * directories, locks held while a command runs, and events.
  */
 #include <inttypes.h>
 #include <stdio.h>

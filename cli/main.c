@@ -1,5 +1,6 @@
 /* quarry: finds the command, runs it, and turns its outcome into what the shell
- * sees: 0 done, 1 failed, 2 used wrongly.
+ * sees: 0 done, 1 failed, 2 used wrongly. A command that Ctrl-C ended ends by
+ * SIGINT. Output that could not be written is a failure.
  */
 #define _XOPEN_SOURCE 700
 

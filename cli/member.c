@@ -1,5 +1,6 @@
-/* quarry member: who belongs to the cells of a cluster, those of its lock
- * servers and of its namenodes. */
+/* quarry member ls, rm, lead, rescue: the members of the cells of a cluster,
+ * those of its lock servers and of its namenodes.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

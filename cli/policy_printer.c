@@ -1,5 +1,6 @@
-/* Rights and quotas as sheets, one row a principal and right, so that they can
- * be sorted and cut by other tools.
+/* Rights, quotas and rates as sheets: a row for each family and right with all
+ * its principals, for each quota, and for each principal with a rate. Rights
+ * and quotas also as JSON, for `quarry table describe`.
  */
 #include "cli/policy_printer.h"
 

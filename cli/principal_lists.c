@@ -1,5 +1,6 @@
-/* Lists of administrators and roles, queried from the master twice a second by
- * a fiber. Readers use the last answer and never wait.
+/* Lists of administrators and roles, queried from the master every half second
+ * by a fiber. Readers use the last answer and never wait; before the first one
+ * the lists are empty.
  */
 #include "cli/principal_lists.h"
 

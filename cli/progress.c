@@ -1,5 +1,6 @@
-/* Progress: bars on a terminal, lines in a log. The terminal is redrawn a few
- * times a second at most, and cleared before other output.
+/* Progress on standard error: a line with a bar on a terminal, redrawn a few
+ * times a second at most and erased at the end; elsewhere a line every ten
+ * seconds. The first second shows nothing.
  */
 #include "cli/progress.h"
 

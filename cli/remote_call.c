@@ -1,5 +1,6 @@
-/* Commands that talk to a cluster, see remote.h: the target's addresses, keys
- * and certificates, and a loop on which the command's calls run.
+/* Commands that talk to a cluster, see remote_call.h: the target's addresses,
+ * keys and certificates, a first connection that tells whether anybody is
+ * there, and a loop on which the command's calls run.
  */
 #include "cli/remote_call.h"
 

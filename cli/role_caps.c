@@ -1,5 +1,6 @@
-/* Capabilities that jobs may ask for, as the configuration of a worker or job
- * master allows them. Defaults are strict where principals are authenticated.
+/* Capabilities that jobs may ask for, as section [worker] allows them to a
+ * worker or job master. By default, where principals are authenticated, no job
+ * runs without a sandbox, and where sandboxes are weak none loads objects.
  */
 #include "cli/role_caps.h"
 

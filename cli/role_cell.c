@@ -1,5 +1,6 @@
 /* The cell of a server process, for roles on base/replica: members' addresses
- * from the configuration, the replica's directory and its keys.
+ * and times from the configuration, the replica's directory, its credentials;
+ * and the status of a replica as text.
  */
 #include "cli/role_cell.h"
 

@@ -1,5 +1,7 @@
-/* The role `jobs`: who of all processes with it holds the lock is the job
- * master, which runs jobs on the cell's workers. */
+/* The role `jobs`: of all processes that have it, the one that holds the lock
+ * is the job master, which runs jobs on the cell's workers. Translates the
+ * configuration into options; mapreduce/cluster does the rest.
+ */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"

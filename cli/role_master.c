@@ -1,5 +1,7 @@
-/* The role `master`: who of all processes with it holds the lock assigns
- * tablets to tablet servers. */
+/* The role `master`: of all processes that have it, the one that holds the lock
+ * assigns tablets to tablet servers. Translates the configuration into options;
+ * bigtable/master does the rest.
+ */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"

@@ -1,5 +1,6 @@
 /* The role `namenode`: a member of the cell that keeps the file system's names.
- * Names the trees that belong to the servers, and the boxes in them.
+ * Names the trees that belong to the servers, the directories in them that take
+ * files of users, and the files that are watched.
  */
 #include "base/core/buf.h"
 #include "base/core/conf.h"

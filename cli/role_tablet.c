@@ -1,5 +1,6 @@
-/* The role `tablet`: serves the tablets that the master assigns to it. Its
- * engine uses the cluster's file system, which it opens first.
+/* The role `tablet`: serves the tablets that the master assigns to it.
+ * Translates the configuration into options; the tablet server opens the
+ * cluster's file system, its keys and its client by the functions given here.
  */
 #include "base/core/buf.h"
 #include "base/core/conf.h"

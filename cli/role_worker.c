@@ -1,5 +1,6 @@
 /* The role `worker`: runs attempts of MapReduce jobs. Slots and capabilities
- * come from the configuration; mapreduce/cluster does the rest.
+ * come from the configuration; so do the words of the command that attempts are
+ * forked from (attempts.c). mapreduce/cluster does the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>

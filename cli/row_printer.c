@@ -1,5 +1,6 @@
-/* Rows as text blocks, JSON objects and CSV lines. Bytes that are not UTF-8 are
- * escaped in each, so that every output can be read back.
+/* Rows as text blocks, JSON objects, and CSV or TSV lines. JSON and CSV have
+ * bytes that are not UTF-8 in base64, TSV escapes them: these three can be read
+ * back. Text is for people: values are cut to the terminal.
  */
 #include "cli/row_printer.h"
 

@@ -1,5 +1,6 @@
-/* quarry saw fmt: programs laid out in the usual way. With --check it changes
- * nothing and reports files that differ.
+/* quarry saw fmt: prints programs laid out in the usual way, or writes them
+ * back with --write. With --check it changes nothing and reports files that
+ * differ.
  */
 #include "cli/saw_fmt.h"
 

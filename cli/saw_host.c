@@ -1,5 +1,6 @@
-/* Files and clock for the programs of commands; see saw_host.h. A program
- * reaches only files that the command line names or that lie beside it.
+/* Files, commands and clock for the programs of commands; see saw_host.h. A
+ * program may read and write any file that the user may, and write to commands
+ * that it starts; --restrict has the compiler refuse that.
  */
 #include "cli/saw_host.h"
 

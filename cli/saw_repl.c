@@ -1,5 +1,5 @@
 /* Lines typed in the saw mode; see saw_repl.h. Lines are collected until the
- * parser finds the input complete.
+ * parser finds the input complete, or an empty line ends it.
  */
 #include "cli/saw_repl.h"
 

@@ -1,5 +1,5 @@
 /* Scan options of the command line into read options of the library: ranges,
- * columns, filters, versions and times.
+ * columns, filters, versions, times and Sawzall programs.
  */
 #include "cli/scan_args.h"
 

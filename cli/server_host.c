@@ -1,4 +1,7 @@
-/* Hosting roles on one loop and one port. */
+/* Hosting roles on one loop and one port: opens, starts, reloads and stops
+ * them, asks for their health once a second, and answers calls and the console
+ * about the process.
+ */
 #include "cli/server_host.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Limits of a server process, and its cluster's members, from section [limits]
- * of the configuration: bounds of connections and memory for callers.
+/* Bounds of connections and memory for callers of a server process, from
+ * section [limits]; and which callers count as members of its cluster: those
+ * with a name or a host of the cluster, which have connections reserved.
  */
 #include "cli/server_limits.h"
 

@@ -1,5 +1,6 @@
-/* Restarting: arguments and the count of restarts, carried across execve() in
- * the environment, because nothing else survives it.
+/* Restarting by execve() with the arguments that the process was started with.
+ * The number of restarts in a row is carried in the environment; it decides how
+ * long the next start waits.
  */
 #define _GNU_SOURCE
 

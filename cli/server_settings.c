@@ -1,5 +1,6 @@
-/* Parsing of the options and the configuration of a server, into one struct
- * with defaults, checked before anything is opened.
+/* Parsing of the options of a server and of sections [server] and [encryption]
+ * of its configuration, into one struct with defaults. They are checked before
+ * anything is opened; roles check their own sections.
  */
 #include "cli/server_settings.h"
 

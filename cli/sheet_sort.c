@@ -1,5 +1,5 @@
-/* Rows sorted by one column: see sheet_sort.h. Numbers and sizes sort by value,
- * everything else by bytes; equal rows keep their order.
+/* Rows sorted by one column: see sheet_sort.h. Columns of text sort by bytes,
+ * all others by number, the largest first; equal rows keep their order.
  */
 #include "cli/sheet_sort.h"
 

@@ -1,5 +1,6 @@
 /* quarry shell: commands line by line over one open store, with history and
- * completion; or a script of commands on standard input.
+ * completion; or a script of commands on standard input, up to the first that
+ * fails.
  */
 #include <errno.h>
 #include <histedit.h>

@@ -1,5 +1,6 @@
-/* Ends the sessions that a killed process has left with the lock service, so
- * that its successor need not wait until they expire.
+/* Ends the sessions with the lock service that a killed process has left, by
+ * the numbers noted in its directory, so that its successor need not wait until
+ * they expire.
  */
 #include "cli/stale_sessions.h"
 

@@ -1,5 +1,5 @@
-/* Collects the candidates for a misspelt word and returns the nearest, by
- * base/core/text.h.
+/* Collects the candidates for a misspelt word and returns one that begins with
+ * it, or else the nearest by base/core/text.h.
  */
 #include "cli/suggest.h"
 

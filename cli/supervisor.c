@@ -1,7 +1,7 @@
 /* The process between a lock's holder and its command, see supervisor.h.
  *
- * It is forked from a process with threads, so it calls nothing but what may be
- * called in a signal handler.
+ * It is forked from a process with threads, which may hold any lock of the
+ * library: so it uses system calls and execvp(), and no stdio and no heap.
  */
 #define _GNU_SOURCE /* pipe2 */
 

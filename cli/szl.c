@@ -1,5 +1,6 @@
-/* Flags, defaults and line rules of the published Sawzall interpreter, so that
- * its scripts and test suites run unchanged.
+/* Flags, defaults and line rules of the published Sawzall interpreter, for its
+ * scripts and test suites. Flags that have no meaning here are accepted and
+ * ignored.
  */
 #include "cli/szl.h"
 

@@ -1,5 +1,5 @@
-/* A table, or a snapshot of one, as sheets: its families with their options,
- * and its size.
+/* A table, or a snapshot of one, as a sheet: its families with their groups and
+ * garbage collection, or its tablets with their sizes.
  */
 #include "cli/table_info_printer.h"
 

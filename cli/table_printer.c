@@ -1,5 +1,6 @@
-/* Sheets as aligned columns, JSON lines or CSV. Columns are as wide as their
- * widest cell, up to the terminal; JSON and CSV have all bytes.
+/* Sheets as aligned columns, JSON lines or CSV. Columns are as wide as the
+ * widest cell of the first page; those that the terminal has no room for stand
+ * below each row. JSON and CSV have whole values.
  */
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE /* struct winsize */

@@ -1,5 +1,5 @@
-/* quarry table tablets: the servers of tablets, and the tablets, load and files
- * of each server.
+/* quarry table tablets: the tablets of a table with their servers, bytes and
+ * load; or the servers, with the tablets, bytes and load of each.
  */
 #include "cli/table_tablets.h"
 

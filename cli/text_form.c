@@ -1,5 +1,6 @@
-/* Bytes as arguments, cut values, bytes in JSON. Escapes are the same in all of
- * them: \xNN for every byte that is not printable UTF-8.
+/* Forms of bytes: as arguments (\xNN, \n, \t, \r and \\ are decoded), as values
+ * cut to a width (the same escapes), and in JSON and CSV, where bytes that are
+ * not UTF-8 are in base64.
  */
 #include "cli/text_form.h"
 

@@ -1,5 +1,6 @@
-/* Parsing of times: dates, the digits of captures, ages ("2h") and microseconds
- * since 1970.
+/* Parsing of times: dates, the digits of captures, ages ("2h"), "now", @SECONDS
+ * and microseconds since 1970. A number that looks like seconds or milliseconds
+ * is refused.
  */
 #include "cli/time_form.h"
 

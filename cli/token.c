@@ -1,5 +1,5 @@
-/* quarry token new: tokens for the public API. The token is printed once;
- * servers store only its hash.
+/* quarry token new: tokens for the public API. The token is printed once; the
+ * file for servers has only its hash.
  */
 #include <errno.h>
 #include <fcntl.h>

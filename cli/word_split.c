@@ -1,5 +1,6 @@
-/* Words and quotes of a command line typed into the shell: quotes and
- * backslashes as in sh(1), without expansion.
+/* Words and quotes of a command line typed into the shell: less than sh(1) has.
+ * A backslash escapes blanks, quotes and "#", and in double quotes the quote;
+ * before other characters it stays. "#" begins a comment.
  */
 #include "cli/word_split.h"
 

@@ -1,5 +1,6 @@
-/* The functions of fs.h: each calls the implementation's, after the checks and
- * defaults that all of them share.
+/* The functions of fs.h: most call the implementation's, after the checks and
+ * defaults that all of them share; some are made of others, as fs_replace() and
+ * fs_read_all().
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
-/* Reading through a proxy: small reads by the proxy server, whose reader is
- * open already; larger ones by a reader of the client's own file system.
+/* Reading through a proxy: small reads, up to FS_PROXY_READ_BYTES_MAX in all,
+ * by the proxy server, which keeps readers open; larger and later ones by a
+ * reader of the client's own file system. A client without one reads everything
+ * through the proxy, a message at a time.
  */
 #include <string.h>
 
@@ -134,7 +136,8 @@ int fs_proxy__read_at(struct fs_reader *base,
     return rc;
 }
 
-/* A hint is not sent: large reads do not go through the proxy. */
+/* A hint is sent only if all reads go through the proxy: else the large ones do
+ * not. */
 void fs_proxy__prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
     const struct fs_proxy_reader *r = (const struct fs_proxy_reader *)base;

@@ -1,6 +1,7 @@
-/* The proxy server's readers: kept open for a while, because the attempts of a
- * job read the same files one after the other, and an open costs a call to the
- * namenode.
+/* The proxy server's readers: each is used again for a second after its open,
+ * because the attempts of a job read the same files one after the other, and an
+ * open costs a call to the namenode. It is closed when it is replaced by a
+ * newer one or pushed out by others.
  */
 #include "gfs-lite/fs_proxy_server.h"
 
@@ -12,7 +13,8 @@
 #include "gfs-lite/fs.h"
 #include "gfs-lite/fs_proxy.h"
 
-/* A reader stays open for this long, and at most this many do. */
+/* A reader is used again for this long after its open, and at most this many
+ * are kept. */
 #define KEEP_NS  UINT64_C(1000000000)
 #define KEEP_MAX 64
 
@@ -30,8 +32,8 @@ struct fs *fs_proxy_server_fs(const struct fs_proxy_server *l)
 
 /* --- readers ------------------------------------------------------------- */
 
-/* Unlist readers that are too old or too many, and return one without users, to
- * be closed without the lock. PRE: the lock is held. */
+/* Unlist @k, and return it if it has no users, to be closed without the lock.
+ * PRE: the lock is held. */
 static struct kept_reader *fs_proxy_unlist(struct fs_proxy_server *l,
                                            struct kept_reader *k)
 {

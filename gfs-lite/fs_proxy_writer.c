@@ -1,11 +1,11 @@
-/* Writing through a proxy: small files are sent whole, with their first sync; a
- * large one gets a writer of the client's own file system, or one of the proxy
- * server's.
+/* Writing through a proxy: a small file is kept here, and sent whole by each
+ * sync or flush that finds new bytes; a large or exclusive one gets a writer of
+ * the client's own file system, or one of the proxy server's.
  *
  * Invariants of a writer
  *     INV-1. Its bytes so far are in `bytes`, or with `own`, or with the proxy
  *            server's writer `handle`; never in two of them.
- *     INV-2. `put` is set while all of `bytes` is on the disks.
+ *     INV-2. `put` is set only while all of `bytes` is on the disks.
  */
 #include "base/core/buf.h"
 #include "base/core/coding.h"

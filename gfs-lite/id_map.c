@@ -1,6 +1,7 @@
-/* Open addressing by the mixed number, at most three quarters full. A table
- * that is full moves to a greater one little by little, with what is put: to
- * move a million at once would take a tenth of a second.
+/* Open addressing by the mixed number, at most three quarters full. A full
+ * table moves to a greater one little by little, with each item that is put: to
+ * move a million at once would take a tenth of a second. Only id_map_reserve()
+ * moves all at once.
  */
 #include "gfs-lite/id_map.h"
 

@@ -1,12 +1,14 @@
 /* A map from numbers to structs that begin with theirs: a pointer a slot, open
- * addressing, no tombstones.
+ * addressing; only the table that a growing map leaves has tombstones.
  *
  * Tables here hold millions of small structs; a slot that repeats key and hash
  * would cost more than they do. It grows a few slots at a time, so that no
- * single insert stalls the loop. One thread.
+ * single insert stalls the loop; id_map_reserve() moves all at once. One
+ * thread.
  *
- *     INV-1. Of the two tables that exist while it grows, an item is in one.
- *     INV-2. count items in all; never more than the load limit of `cap`.
+ *     INV-1. Of the two tables that exist while it grows, an item is in one;
+ *            the first `moved` slots of the old one have none.
+ *     INV-2. count items in both; at most three quarters of `cap`.
  */
 #ifndef GFS_LITE_ID_MAP_H
 #define GFS_LITE_ID_MAP_H

@@ -1,6 +1,6 @@
-/* A file system over one directory of the world: names, directories, locks.
- * Names become durable by syncing directories, which is remembered, so that a
- * directory of many files is synced once per change and not once per look.
+/* A file system over one directory of the world: names, directories, locks. A
+ * file's name becomes durable by a sync of its directory. That directory's own
+ * name needs a sync of the directory above, which is remembered and done once.
  */
 #include "gfs-lite/local.h"
 

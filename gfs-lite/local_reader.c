@@ -1,6 +1,6 @@
 /* Reading files: through the page cache, or past it for bytes that are read
  * once (a compaction's input), whose pages would only be allocated to be thrown
- * away.
+ * away. Of scans, bytes that the cache has and every fourth miss go through it.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Writing one file: streams by direct I/O through two aligned buffers, logs by
+/* Writing one file: streams by direct I/O through an aligned buffer, logs by
  * plain appends.
  *
  * A stream's bytes gather in a buffer that always starts at an aligned offset

@@ -1,5 +1,5 @@
 /* Commands and results as MessagePack arrays. Fields are only appended: logs of
- * older versions have fewer, and decoding fills in their meaning.
+ * older versions have fewer, and decoding leaves those that are missing empty.
  */
 #include "gfs-lite/namenode_command.h"
 

@@ -1,5 +1,6 @@
 /* Channels to the file system's processes, with short delays between attempts
- * to connect, so that servers that restart are found soon.
+ * to connect, so that servers that restart are found soon; and the search for
+ * the leading namenode.
  */
 #include "gfs-lite/peers.h"
 

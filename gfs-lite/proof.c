@@ -1,5 +1,5 @@
-/* Making and verifying proofs: a MAC over the chunk, the rights and the
- * principal. Verification compares in constant time and never asks the
+/* Making and verifying proofs: a MAC over the chunk, the rights, the length and
+ * the principal. Verification compares MACs in constant time and never asks the
  * namenode.
  */
 #include "gfs-lite/proof.h"

@@ -1,6 +1,7 @@
 /* Encoding and decoding of messages of chunk servers: to each other, to
- * clients, and reports. Reports are varints without field numbers, because a
- * server reports a million chunks at once.
+ * clients, and heartbeats with their reports and orders. Messages are
+ * MessagePack arrays; the replicas of a report are varints without a header for
+ * each, because there may be a million.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Chunk servers as layouts name them: addresses, distances, and the length of
- * an open chunk, which only its servers know.
+/* Chunk servers as layouts name them: queries for layouts, addresses,
+ * distances, and the length of an open chunk, which only its servers know.
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"

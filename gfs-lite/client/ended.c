@@ -1,15 +1,17 @@
 /* The chunk before the open one: it has ended, its servers sync it, and its
  * writer continues in the next one meanwhile. A sync of the file waits for it.
- * The sync begins when the next chunk takes bytes: the namenode's record of
- * that chunk would take ten times as long after a whole chunk in the disk's
- * queue.
- *
- * The namenode knows both (GFS_AHEAD). Once all servers have synced it, it is
- * sealed at the writer's length; if one fails, by a recovery, like any broken
- * chunk: all of it was acknowledged, so nothing is sent again.
+ * The sync begins with the second piece of the next chunk, or when it is waited
+ * for: the namenode's record of that chunk would take ten times as long after a
+ * whole chunk in the disk's queue.
  */
 #include "base/core/panic.h"
 #include "gfs-lite/client/file_writer.h"
+
+/* The namenode knows both chunks (GFS_AHEAD). Once all servers have synced the
+ * one that ended, it is sealed at the writer's length; if one fails, by a
+ * recovery, like any broken chunk: all of it was acknowledged, so nothing is
+ * sent again.
+ */
 
 /* A writer of the old chunk alone, with a piece that has no more bytes to send
  * and is to be synced. */

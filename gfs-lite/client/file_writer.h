@@ -1,10 +1,10 @@
 /* A file's writer, and the pieces it has sent. Private to gfs-lite/client.
  *
  *     INV-1. acknowledged <= offset <= chunk_bytes of the client.
- *     INV-2. `pieces` has the bytes of the open chunk from acknowledged on, in
- *            order; a piece under way is not freed.
- *     INV-3. At most one chunk is `ended`, and at most one of `ended` and
- *            `unsealed` is set.
+ *     INV-2. Until it failed, `pieces` has the bytes of the open chunk from
+ *            acknowledged on, in order; a piece under way is not freed.
+ *     INV-3. At most one chunk is `ended`. While there is one, no request for
+ *            a chunk seals `unsealed`: the ended one is settled first.
  */
 #ifndef GFS_LITE_CLIENT_FILE_WRITER_H
 #define GFS_LITE_CLIENT_FILE_WRITER_H
@@ -90,7 +90,7 @@ void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
 /* Forget the oldest piece. PRE: it is not under way. */
 void gfs__drop_oldest(struct gfs_writer *w);
 
-/* --- write.c ------------------------------------------------------------- */
+/* --- gfs_write.c --------------------------------------------------------- */
 
 /* Server @number failed: place chunks on others for a while. */
 void gfs__exclude(struct gfs_writer *w, uint16_t number);

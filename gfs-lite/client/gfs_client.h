@@ -1,11 +1,13 @@
 /* The cluster client's struct and the functions that its files share. Private
  * to gfs-lite/client.
  *
- * Threads: any; `mutex` guards the fields after it. Calls to servers run on
- * fibers of the loop (gfs__on_loop()).
+ * Threads: any; `mutex` guards the fields after it up to `unclosed`. Channels
+ * take their calls to the loop themselves; what else needs its fibers goes
+ * there by gfs__on_loop().
  *
- *     INV-1. With `own_loop` the loop is stopped by close; else it is the
- *            opener's.
+ *     INV-1. With `own_loop` the loop is stopped and freed by close; else it is
+ *            the opener's.
+ *     INV-2. While `session` is 0 the window has no commands.
  */
 #ifndef GFS_LITE_CLIENT_GFS_CLIENT_H
 #define GFS_LITE_CLIENT_GFS_CLIENT_H
@@ -59,7 +61,7 @@ struct gfs {
     bool short_circuit;
     enum gfs_write_way write_way;
 
-    struct mutex mutex; /* Guards the following fields. */
+    struct mutex mutex; /* Guards the fields up to `unclosed`. */
     struct cond changed;
     uint64_t session;             /* 0: none. */
     uint64_t renewed_ns;          /* When it was last known to live. */
@@ -95,7 +97,7 @@ void gfs__on_loop(struct gfs *g,
                   void (*fn)(void *),
                   void *arg);
 
-/* --- session.c ----------------------------------------------------------- */
+/* --- gfs_session.c ------------------------------------------------------- */
 
 /* Have @c executed, in the session unless it opens one. @reply holds the texts
  * of *@r. Parks. Errors: those of the command; ERR_UNAVAILABLE. */
@@ -156,7 +158,7 @@ int gfs__lock(struct fs *fs,
               struct err *err);
 void gfs__unlock(struct fs_lock *l);
 
-/* --- servers.c ----------------------------------------------------------- */
+/* --- chunkserver_list.c -------------------------------------------------- */
 
 /* Remember the servers that @l names. */
 void gfs__note_servers(struct gfs *g, const struct gfs_layout *l);
@@ -185,7 +187,7 @@ MUST_CHECK int gfs__open_length(struct gfs *g,
                                 uint64_t *length,
                                 struct err *err);
 
-/* --- write.c, take_over.c, read.c ---------------------------------------- */
+/* --- gfs_write.c, take_over.c, gfs_read.c -------------------------------- */
 
 /* Implementations of fs.h. They park. */
 int gfs__create(struct fs *fs,
@@ -228,7 +230,7 @@ size_t gfs__locality(struct fs_reader *r,
                      const char **machines,
                      size_t machines_max);
 
-/* --- remote.c: reading over the network ---------------------------------- */
+/* --- gfs_remote.c: reading over the network ------------------------------ */
 
 /* Read [@offset, @offset+@len) of chunk @c into @dst from its servers, near
  * ones first, and a second one if the first is slow. Parks. */

@@ -1,7 +1,7 @@
 /* Reading a file: the chunk that holds the bytes is found in the layout of the
  * open, then read by a descriptor of this machine's server (short_circuit.c),
- * else over the network (remote.c). If both fail the layout is asked for again:
- * copies move and proofs expire.
+ * else over the network (gfs_remote.c). If both fail the layout is queried
+ * again: copies move and proofs expire.
  */
 #include <string.h>
 

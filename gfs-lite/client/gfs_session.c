@@ -2,7 +2,7 @@
  * (base/session/window.h), so that one whose answer was lost is executed once.
  * The session ends when the client was silent for the namenode's bound; a fiber
  * renews it. A command of a session that has ended has an unknown outcome and
- * is not sent again in another one.
+ * is not sent again in another one; only the close of a file is.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"

@@ -3,8 +3,9 @@
  *
  * When a piece fails, the chunk ends: the namenode has it sealed at a length
  * that covers all acknowledged bytes, and the bytes beyond it are sent again,
- * into a new chunk on other servers. So a file whose servers failed has shorter
- * chunks; no acknowledged byte is ever moved or sent twice.
+ * into a new chunk, on other servers while there are enough. So a file whose
+ * servers failed has shorter chunks; no acknowledged byte is ever moved or sent
+ * twice.
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"

@@ -1,17 +1,8 @@
 /* Writing by grants: if all servers of the open chunk are on this machine, each
  * passes the descriptor of its file, and pieces are written there directly, as
  * sealed chunks are read (short_circuit.c). This saves copies, and three
- * wake-ups of processes for each piece.
- *
- * It is for logs whose pieces are flushed one by one. The first piece goes to
- * the servers as usual, and makes the chunk; then grants are requested. The
- * length is reported to the servers at intervals, so that they begin to write
- * back and notice unsynced bytes, and so that a dead server is noticed here;
- * syncs are made by the servers.
- *
- * A piece is written when all files have it and, after that, every grant was
- * still open: see chunk_format.h. Otherwise it has failed: the chunk is
- * recovered, and the writer continues in another, by calls.
+ * wake-ups of processes for each piece. It is for logs whose pieces are flushed
+ * one by one.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -22,6 +13,16 @@
 #include "gfs-lite/chunk_format.h"
 #include "gfs-lite/client/file_writer.h"
 #include "gfs-lite/client/gfs_client.h"
+
+/* The first piece goes to the servers as usual, and makes the chunk; then
+ * grants are requested. The length is reported to the servers at intervals, so
+ * that they begin to write back and notice unsynced bytes, and so that a dead
+ * server is noticed here; syncs are made by the servers.
+ *
+ * A piece is written when each file has it and, after that, its grant was still
+ * open: see chunk_format.h. Otherwise it has failed: the chunk is recovered,
+ * and the writer continues in others, by calls.
+ */
 
 /* Shorter pieces gain little. */
 #define PIECE_BYTES_MIN ((size_t)16 << 10)

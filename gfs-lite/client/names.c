@@ -1,6 +1,6 @@
-/* Operations on names: each is one command to the namenode, executed once
- * (session.c), or one query. Sizes of open files are completed by their chunk
- * servers.
+/* Operations on names: a change is one command to the namenode, executed once
+ * (gfs_session.c), a question one query; a listing is one for each page.
+ * fs_stat() adds the bytes of open chunks, which their servers know.
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* Pieces of a file on their way to a chunk's servers: along their chain (GFS
- * 3.2), or to each of them directly if all are on this machine: a chain saves
- * the network's bandwidth, and each of its steps costs two hand-overs between
- * processes.
+ * 3.2), or to each of them directly if all are on this machine or the options
+ * say so: a chain saves the network's bandwidth, and each of its steps costs
+ * two hand-overs between processes.
  *
- * Servers see no difference: each writes the bytes at their offset, and a piece
- * is acknowledged when all have answered.
+ * Either way each server writes the bytes at their offset. A piece is
+ * acknowledged when all have answered; one written by a grant (granted.c) needs
+ * no answers but for a sync.
  */
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
@@ -14,7 +15,8 @@
 #include "gfs-lite/client/file_writer.h"
 #include "gfs-lite/client/gfs_client.h"
 
-/* Of copies on one machine the first is read: see find_local() in read.c. */
+/* Of copies on one machine the first is read: see find_local() in
+ * gfs_read.c. */
 static uint32_t flags_of(const struct delivery *d)
 {
     const struct piece *p = d->piece;

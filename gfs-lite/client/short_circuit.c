@@ -1,10 +1,11 @@
 /* Short-circuit reads (HDFS): a chunk server of this machine passes the
  * descriptor of a sealed chunk's file over a Unix socket, and the reader reads
- * it without further calls, checksums included.
+ * it without further calls, checksums included. Grants get their descriptors
+ * here too.
  *
- * A block that was verified a moment ago is not verified again: its bytes came
- * from the page cache then and do so now, and a checksum costs half as much as
- * the read. No block is read that was not verified that recently.
+ * A block that was verified in the last CHECKED_S seconds is not verified
+ * again: the page cache most likely has it still, and a checksum costs half as
+ * much as the read. All others are verified before a byte is returned.
  */
 #include <stdatomic.h>
 #include <string.h>

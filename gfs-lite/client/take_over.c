@@ -1,6 +1,6 @@
 /* fs_recover(): the namenode takes the file from its writer, seals its last
- * chunk and closes it. Retried until the file's servers are known to be alive
- * or dead.
+ * chunk and closes it. While it cannot, because a server of the file may be
+ * alive or dead, the call is retried, for as long as the client's timeout.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
