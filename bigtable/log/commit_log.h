@@ -38,8 +38,10 @@
  * The log reaches the disk through the world and not through fs.h, whose files
  * can only grow.
  *
- * Threads: append and sync belong to one writer at a time (the leader of a
- * group commit); release and the figures are any thread's.
+ * Threads: append belongs to one writer at a time (the leader of a group
+ * commit); sync, release and the figures are any thread's: a flush syncs the
+ * log on its own task (store/tablet.c). Nobody else uses a log that is opened
+ * or closed.
  */
 #ifndef BIGTABLE_LOG_COMMIT_LOG_H
 #define BIGTABLE_LOG_COMMIT_LOG_H

@@ -2,18 +2,21 @@
  * syncs, log_append.c puts records into a segment, log_segments.h has the
  * files.
  *
- * Threads. One writer at a time appends and syncs; it alone changes `current`,
- * `block`, `cached`, `sealer` and `last_sequence`. Of a segment it changes what
- * others read (end, whole, last_sequence) under segments.lock. The atomics are
- * any thread's.
+ * Threads. One writer at a time appends; it alone changes `block`, `cached`,
+ * `sealer` and `last_sequence`, and makes a segment `current`. Any thread
+ * syncs. Of a segment the writer changes under segments.lock what others read
+ * (end, last_sequence). The atomics are any thread's.
  *
- * Invariants
- *     INV-1. synced <= position; both only rise, but for records that failed,
- *            which never counted.
+ * Invariants, between two appends
+ *     INV-1. synced <= position; both only rise. Records that failed never
+ *            count in position.
  *     INV-2. current->end == position while there is a current segment with a
  *            file.
- *     INV-3. block holds what the last page of the current file holds.
+ *     INV-3. block holds the bytes of the current file from the beginning of
+ *            its last page to its end.
  *     INV-4. Once broken is set, nothing is appended.
+ *     INV-5. All records before synced are on the disk, and all entries up to
+ *            synced_sequence are in them.
  */
 #ifndef BIGTABLE_LOG_COMMIT_LOG_PARTS_H
 #define BIGTABLE_LOG_COMMIT_LOG_PARTS_H

@@ -1,4 +1,12 @@
-/* Records into a segment of the commit log: through the page cache, or past it.
+/* Records into the current segment of the commit log. A group goes through the
+ * page cache, or past it and synced in one step: the second way is taken when
+ * all before it is on the disk, because then one write is all that its sync
+ * needs.
+ *
+ * A write past the page cache is of whole pages, as direct I/O demands: the
+ * block keeps the contents of the last page, and zeros fill the rest. Zeros go
+ * ahead of the end of a new file, so that most such writes do not change its
+ * map.
  */
 #include <string.h>
 

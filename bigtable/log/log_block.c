@@ -1,4 +1,8 @@
-/* Records on their way to a segment: see log_block.h. */
+/* Records on their way to a segment: one buffer that is aligned to pages, so
+ * that it may be written past the page cache. After a write only the part in
+ * the last page stays. A large buffer lies in large pages of memory, because
+ * the system looks up each page that the disk is to read.
+ */
 #define _GNU_SOURCE /* MADV_HUGEPAGE */
 
 #include "bigtable/log/log_block.h"

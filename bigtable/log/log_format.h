@@ -37,7 +37,8 @@ bool log_spare_number(const char *name, uint64_t *number);
 
 void log_put_segment_header(char p[LOG_SEGMENT_HEADER_BYTES],
                             const struct log_segment_header *h);
-/* False when @bytes do not begin with one. Errors (@err): ERR_UNSUPPORTED. */
+/* *@whole is false, and @h unset, when @bytes do not begin with one. Errors:
+ * ERR_UNSUPPORTED. */
 MUST_CHECK int log_get_segment_header(struct slice bytes,
                                       struct log_segment_header *h,
                                       bool *whole,
@@ -60,7 +61,8 @@ bool log_get_record(struct slice bytes,
                     uint64_t segment,
                     struct log_record_header *h,
                     struct slice *payload);
-/* Could a record begin here? Looks at the length alone: cheap. */
+/* Could a whole record begin here? Looks at its length, its count and its zero
+ * field, and not at the checksum: cheap. */
 bool log_may_be_record(struct slice bytes);
 
 #endif /* BIGTABLE_LOG_LOG_FORMAT_H */

@@ -3,6 +3,22 @@
  * A lane has a worker, a fiber or a task, that does one job after the other:
  * begin a segment if need be, write, sync. The caller that gives it a job waits
  * on the log's `done`.
+ *
+ * Threads. The log's lock guards all but the job and the segment of a busy
+ * lane, which are its worker's.
+ *
+ * Invariants
+ *     INV-1. A lane gets a job only when it is idle; it is idle again only
+ *            after the outcome was taken, or nobody waits for it any more.
+ *     INV-2. A segment takes records only after its header and its list are on
+ *            the disks, and after the lane's segment before it, unless that one
+ *            failed, has announced it.
+ *     INV-3. A number is given to one segment only.
+ *     INV-4. The file of a segment is removed only when tables have all its
+ *            entries, and a later segment whose list leaves it out is on the
+ *            disks.
+ *     INV-5. Tickets are retired in the order in which they were begun. So
+ *            written_sequence only rises, and synced_sequence never passes it.
  */
 #ifndef BIGTABLE_LOG_LOG_LANE_H
 #define BIGTABLE_LOG_LOG_LANE_H

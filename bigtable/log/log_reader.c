@@ -1,5 +1,11 @@
-/* Reading the commit log after a restart: see commit_log.h for what is damage
- * and what is the unfinished end. */
+/* Reading the commit log after a restart: segment by segment, record by record,
+ * up to the first record that is not whole. Then the rest is searched for a
+ * record that was written when more than that was known to be on the disk: it
+ * tells damage from the unfinished end (commit_log.h).
+ *
+ * Without repair the list in the manifest is checked too: a segment that is
+ * missing or shorter than recorded would otherwise look like a shorter log.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +89,10 @@ static int read_header(struct log_reader *r, struct segment *s, struct err *err)
 }
 
 /* Segments are released oldest first, but the changes of their names may reach
- * the disk in any order: what lies before a gap was released. (No gap comes
- * about otherwise: a log that is opened continues with the next number.) */
+ * the disk in any order. So files before the first segment recorded were
+ * released. Where nothing is recorded, files before a gap in the numbers were:
+ * no gap comes about otherwise, because a log that is opened continues with the
+ * next number. */
 static void skip_released(struct log_reader *r)
 {
     const struct log_extent *e = &r->opts->named;

@@ -1,4 +1,7 @@
-/* Encryption of the records of commit logs: see log_seal.h. */
+/* Encryption of the records of commit logs: the payload of a record is one
+ * sealed unit. Its segment, sequence number and count are authenticated with
+ * it, so that a record put in the place of another one does not open.
+ */
 #include "bigtable/log/log_seal.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
-/* Segments as files: see log_segments.h. */
+/* Segments as files: beginning one, growing it, releasing the oldest, spares.
+ * Each change of the list is recorded in the order that log_segments.h proves
+ * its claims from: a file is on the disk before it is recorded, and recorded as
+ * released before it gets another name.
+ *
+ * A released file is written again as a later segment. That saves allocating
+ * its blocks; the segment's number in each checksum tells old records from new
+ * ones.
+ */
 #include "bigtable/log/log_segments.h"
 
 #include <stdio.h>

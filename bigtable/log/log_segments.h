@@ -16,11 +16,12 @@
  * has another. `current` is the newest; its file is open if it was begun by
  * this process.
  *
- * Threads. begin(), grow() and finish() are the writer's; release() is any
- * thread's. `lock` guards the list, the spares, and of a segment all fields
- * that change; `name_lock` is held from a change of the list to its record, and
- * is taken before it; `release_lock` comes first. All are held over calls that
- * park.
+ * Threads. begin(), grow(), erase() and finish() are the writer's; release() is
+ * any thread's. `lock` guards the list, the spares, and of a segment the fields
+ * that others than the writer read: newer, references, end, last_sequence,
+ * file_bytes. `whole`, `is_new` and `direct` are the writer's alone.
+ * `name_lock` is held from a change of the list to its record, and is taken
+ * before `lock`; `release_lock` comes first. All are held over calls that park.
  *
  * Invariants
  *     INV-1. The name and the header of a segment are on the disk before it is

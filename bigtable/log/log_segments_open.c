@@ -1,4 +1,9 @@
-/* Taking the segments that an earlier process left: see log_segments.h. */
+/* Taking the segments that an earlier process left. Those up to the end that
+ * was read are kept until tables have their entries; files behind it, and files
+ * that were never recorded, are removed, because a later log would otherwise
+ * run into their records. Kept files are synced first: records that follow
+ * claim that all before them is on the disk.
+ */
 #include <stdio.h>
 
 #include "base/core/panic.h"

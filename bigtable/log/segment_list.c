@@ -1,4 +1,9 @@
-/* Lists of segments, and what is missing by them. */
+/* Lists of segments, and the check of a dead server's log by them. The newest
+ * segment that has a whole list says which segments there were; one that is not
+ * in the directory, or is shorter than it was, is reported as lost and not
+ * taken for a log with less in it. A file NUMBER.lost, which an operator makes,
+ * stands for a segment that was given up.
+ */
 #include "bigtable/log/segment_list.h"
 
 #include <stdio.h>

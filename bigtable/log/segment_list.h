@@ -37,7 +37,8 @@ bool segment_list_begin(struct slice payload, struct cursor *list);
 bool segment_list_next(struct cursor *list, uint64_t *number, uint64_t *bytes);
 
 /* Are all segments there of the log in @dir, which was taken from its writer?
- * Takes the newest segment. Errors: ERR_CORRUPT (which one is missing). */
+ * Takes the segments from the newest down to the first with a whole list.
+ * Errors: ERR_CORRUPT (which one is missing). */
 MUST_CHECK int
 segment_list_check(struct fs *fs, const char *dir, struct err *err);
 /* The same, and has segment @name, which was taken and has @bytes, all that it

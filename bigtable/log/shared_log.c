@@ -1,7 +1,11 @@
-/* Writing the commit log of a tablet server: the two lanes of the Bigtable
- * paper (section 6, "Speeding up tablet recovery" and its two log writing
- * threads). A write that its lane is slow with is given to the other lane too;
- * recovery counts a mutation once.
+/* Writing the commit log of a tablet server: the two log writing threads of the
+ * Bigtable paper (section 6, "Commit-log implementation"), here lanes. A write
+ * that is late on its lane is given to the other lane too, and is done when one
+ * of them has it; recovery counts a mutation once.
+ *
+ * Writes that overlap end in the order in which they began. When one fails, so
+ * do those that were under way with it: their numbers are higher, and a log
+ * with a hole would show a later change without an earlier one.
  */
 #include "bigtable/log/shared_log.h"
 
@@ -177,8 +181,8 @@ await_write(struct shared_log *l, struct write_ticket *t, struct err *err)
     return rc;
 }
 
-/* Sync the lanes that have something unsynced. PRE: the lock is held, and
- * nobody but the caller waits for a lane. */
+/* Sync the lanes that have something unsynced; one that is at a job is waited
+ * for. PRE: the lock is held. */
 static int sync_dirty(struct shared_log *l, struct err *err)
 {
     int rc = 0;

@@ -5,10 +5,11 @@
  *                                 `synced` count the bytes of one segment
  *
  * After section 6 of the Bigtable paper. There are two lanes, each with a
- * segment of its own that only grows; one is written to. When a write takes too
- * long the same records go to the other lane, which is used from then on, and
- * the write is done when either has it. So a record may be in two segments:
- * readers know it by its sequence number.
+ * segment of its own that only grows. A write goes to the active lane, or to
+ * the other one while that is at a job. When a write takes too long the same
+ * records go to the other lane, which is the active one from then on, and the
+ * write is done when either has it. So a record may be in two segments: readers
+ * know it by its sequence number.
  *
  * Fencing. When its server is declared dead, others take the segments from it
  * (fs_recover) before they read them, and from then on a write to one of them

@@ -1,4 +1,9 @@
-/* Reading a segment of a dead tablet server's commit log. */
+/* Reading a segment of a dead tablet server's commit log, which its caller has
+ * taken from the writer. Records without entries are not handed out: they
+ * announce the next segment, or list all. The first record that is not whole is
+ * the end, unless a later record shows that it was on the disks: then it is
+ * damage, and refused.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"

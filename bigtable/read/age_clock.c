@@ -1,4 +1,9 @@
-/* A clock for ages: see age_clock.h. */
+/* A clock for ages. It keeps its offset to the monotonic clock, and moves it to
+ * the machine's clock when the two are apart by more than half a second. When
+ * the machine's clock is far ahead, the offset stays and the moment is noted at
+ * which that was seen first. Both are atomics without a lock: a look between
+ * the two changes finds the old time or the new one.
+ */
 #include "bigtable/read/age_clock.h"
 
 #include "base/core/macros.h"

@@ -6,10 +6,16 @@
  * passes as that one says. So a clock that is ahead for a while makes nothing
  * old.
  *
- * A clock that was wrong from the start cannot be told from a right one. So a
- * compaction, which destroys, also requires age_clock_is_proven().
+ * A clock that was wrong from the start cannot be told from a right one. So in
+ * a tablet server a compaction, which destroys, also requires
+ * age_clock_is_proven(): see store_drop_age_us().
  *
- * INV-1: the time told is never ahead of the machine's clock.
+ * Invariants
+ *     INV-1. The time told is never ahead of the machine's clock.
+ *     INV-2. since_ns is 0 unless the last look found the machine's clock more
+ *            than two seconds ahead of the time told.
+ *     INV-3. The time told steps ahead by more than that only after all looks
+ *            for AGE_CLOCK_TRUST_US found the machine's clock ahead.
  *
  * Threads: any, without waiting.
  */
@@ -32,8 +38,7 @@ struct age_clock {
 /* The machine's clock says @wall_us, its monotonic one @mono_ns. */
 void age_clock_init(struct age_clock *c, int64_t wall_us, uint64_t mono_ns);
 int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns);
-/* Has it been looked at for AGE_CLOCK_TRUST_US, so that a step ahead before
- * that is over, or is to be believed? */
+/* Did the clock begin AGE_CLOCK_TRUST_US ago or earlier? */
 bool age_clock_is_proven(const struct age_clock *c, uint64_t mono_ns);
 
 #endif /* BIGTABLE_READ_AGE_CLOCK_H */

@@ -1,4 +1,8 @@
-/* Bytes of families. */
+/* Bytes of families. Files and memtables have the families of a whole locality
+ * group, so their bytes are divided in proportion: for a file by what its
+ * properties count before compression, for a memtable by a walk over its
+ * entries. In a group with files that a split left, each file counts as half.
+ */
 #include "bigtable/read/family_use.h"
 
 #include "base/core/panic.h"

@@ -1,10 +1,10 @@
 /* The lsm_filter of a table's groups: which entries a compaction drops.
  *
- * It applies the same rules as reading does (row/visibility.h). Deletions go
- * once nothing older is left below. Cells above the limit of versions also go
- * only then: in the middle, dropping the newer of two entries of one timestamp
- * could bring the older one back when a version above it is deleted. Age needs
- * no such precaution.
+ * It applies the same rules as reading does (row/visibility.h). Entries that a
+ * read would not show are dropped by any compaction: those that are deleted or
+ * overwritten, those that the GC rule collects, those of dropped families. A
+ * deletion is dropped once a newer, wider one covers it, or once nothing older
+ * is left below. Malformed entries stay.
  */
 #ifndef BIGTABLE_READ_GC_FILTER_H
 #define BIGTABLE_READ_GC_FILTER_H

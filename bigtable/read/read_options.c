@@ -1,5 +1,7 @@
-/* From the options of a read to a read_spec: families become ids, names become
- * encoded keys, so that the scan itself compares only bytes and numbers. */
+/* From the options of a read to a read_spec: families become ids, rows become
+ * encoded keys, so that the scan itself compares only bytes and numbers.
+ * Mistakes of the user are found here, before anything is read.
+ */
 #include "bigtable/read/read_options.h"
 
 #include "base/core/panic.h"

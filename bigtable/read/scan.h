@@ -1,6 +1,9 @@
-/* Reading: rows of a table in order, over all its tablets, as of one moment.
+/* Reading: rows of a table in order, over all its tablets. Every tablet is
+ * pinned when the scan begins, one after the other: each is read as of one
+ * moment, and each row whole, but two tablets may show different moments.
  *
- * Threads: one at a time. Everything parks.
+ * Threads: one at a time. Scans park, and so does read_cell(); the functions of
+ * a read_spec do not.
  */
 #ifndef BIGTABLE_READ_SCAN_H
 #define BIGTABLE_READ_SCAN_H
@@ -30,7 +33,7 @@ struct row_span {
 
 /* A specification of a read: built by its user, then not changed. */
 struct read_spec {
-    struct row_span *spans; /* Owned; ascending, disjoint (spans_sort). */
+    struct row_span *spans; /* Owned; ascending, disjoint once finished. */
     size_t span_count;
     struct quarry_filter *filter; /* Owned reference; NULL: none. */
     struct regex *column_regex;   /* Owned; NULL: none. */

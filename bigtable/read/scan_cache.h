@@ -23,6 +23,16 @@
  * Threads: any. Locks: each shard has its own, held for a few lines, because a
  * lookup must take its reference before an eviction can; a lookup of what is
  * not there mostly takes none.
+ *
+ * Invariants
+ *     INV-1. An entry is handed out only if its row's stamp is at most S and at
+ *            most R, and its generation is the reader's.
+ *     INV-2. An entry in the cache is in the chain of its bucket and in the
+ *            queue of its shard, and the cache has one reference to it.
+ *     INV-3. Of one tablet, group and key there is at most one entry.
+ *     INV-4. The entries of a shard have at most its share of the capacity,
+ *            except inside a put.
+ *     INV-5. The set of a bucket has the bits of all entries in its chain.
  */
 #ifndef BIGTABLE_READ_SCAN_CACHE_H
 #define BIGTABLE_READ_SCAN_CACHE_H
@@ -40,7 +50,7 @@ struct write_queue;
 
 /* The key of a lookup. */
 struct scan_key {
-    uint64_t tablet;
+    uint64_t tablet;     /* Its `life`: another one each time it is opened. */
     uint64_t generation; /* Of the schema; not part of the hash. */
     uint32_t group;      /* Index in the tablet. */
     struct slice bytes;  /* Encoded row, or encoded column. */
@@ -55,7 +65,8 @@ struct scan_pair {
     uint32_t value_len;
 };
 
-/* Shared by reference count, immutable while it is in the cache. */
+/* Shared by reference count. While it is in the cache its contents do not
+ * change; its links are under the shard's lock. */
 struct scan_entry {
     struct scan_entry *chain; /* Next in its bucket. */
     struct scan_entry *older; /* In order of arrival. */

@@ -1,4 +1,9 @@
-/* The bridge between rows of the store and rows of Sawzall. */
+/* The bridge between rows of the store and rows of Sawzall. A program sees the
+ * cells of a row where they are; a row that it keeps unchanged is handed out as
+ * it was read, and only a row that it made is copied, because that is the
+ * program's memory. A filter's program is compiled as restricted, may write
+ * nowhere, and has bounds of instructions and memory for each row.
+ */
 #include "bigtable/read/script.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Sawzall programs over rows: filters of scans, and parallel runs.
  *
- * Threads: a script_filter is one thread's; script_run_rows is any thread's.
+ * Threads: a script_filter is one thread's, and so is a saw_run; the rest is
+ * any thread's.
  */
 #ifndef BIGTABLE_READ_SCRIPT_H
 #define BIGTABLE_READ_SCRIPT_H

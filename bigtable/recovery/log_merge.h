@@ -3,8 +3,8 @@
  *
  * A segment may lie in a file (log_sort.h), in this process's memory, or in
  * another's, which hands it out in batches:
- *     batch = { sequence:varint mutation }     mutation as in
- * row/logged_mutation.h
+ *     batch = { sequence:varint mutation }
+ * with mutations as in row/logged_mutation.h.
  *
  * Threads: one at a time. Functions with an @err park.
  */
@@ -48,8 +48,7 @@ typedef int (*log_fetch_fn)(void *ctx,
                             struct err *err);
 /* Add a source whose batches @fetch brings; @ctx is borrowed until
  * log_merge_free(). Fetches the first batch: after an error nothing is added.
- * Errors: ERR_CORRUPT; those of
- * @fetch. */
+ * Errors: ERR_CORRUPT; those of @fetch. */
 MUST_CHECK int log_merge_add_remote(struct log_merge *m,
                                     log_fetch_fn fetch,
                                     void *ctx,

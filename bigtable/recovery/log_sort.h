@@ -4,13 +4,13 @@
  *     log/00000012/sorted/00000003.sst   of segment 3: an SSTable (sstable/)
  *     key   = that of a cell: row table:be64 row, family 1, no qualifier, time
  *             0, the sequence number of the mutation's first operation
- *     value = now:le64 count family:le16 × count, ops   (count:
- * row/logged_mutation.h)
+ *     value = now:le64 count family:le16 × count, ops
  *
- * so in order of table and row, and of each row the newest mutation first. A
- * segment without mutations becomes an empty file.
+ * with `count` as in row/logged_mutation.h; so in order of table and row, and
+ * of each row the newest mutation first. A segment without mutations becomes an
+ * empty file.
  *
- * Threads: any. Everything parks.
+ * Threads: any. log_sorted_exists() and log_sorted_write() park.
  */
 #ifndef BIGTABLE_RECOVERY_LOG_SORT_H
 #define BIGTABLE_RECOVERY_LOG_SORT_H

@@ -1,4 +1,7 @@
-/* Lists of rights: reading, deciding, changing. */
+/* Lists of rights: reading, deciding, changing. A list is short, and is
+ * searched line by line. A change is made in the text form, and the result has
+ * one line for each family and right.
+ */
 #include "bigtable/row/access.h"
 
 #include "base/core/arena.h"

@@ -14,8 +14,10 @@
  * hides: row before families, family before its columns, column (time
  * INT64_MAX) before its cells.
  *
- * This is the only module that knows the layout. It is documented with an
- * example in docs/formats.md.
+ * This module encodes and decodes keys. For speed some files look at the bytes
+ * themselves, and rely on the family's id and its marker following the row
+ * part: read_newest.c, visibility.c, sstable/sstable_writer.c and
+ * read/family_use.c. The layout has an example in docs/formats.md.
  */
 #ifndef BIGTABLE_ROW_CELL_KEY_H
 #define BIGTABLE_ROW_CELL_KEY_H

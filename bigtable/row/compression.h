@@ -1,6 +1,6 @@
 /* Compressions of a locality group, as its options name them and its schema
  * stores them. A new one is a line here, with a number that is only appended,
- * and its codecs in sstable/codec.h.
+ * and its codecs in sstable/sstable_codec.h.
  */
 #ifndef BIGTABLE_ROW_COMPRESSION_H
 #define BIGTABLE_ROW_COMPRESSION_H

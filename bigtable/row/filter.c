@@ -1,4 +1,8 @@
-/* Building and checking filter trees. */
+/* Building and checking filter trees. A constructor never fails: a mistake is
+ * kept in its node, and filter_check() reports the first one, so that callers
+ * build a whole tree before they look for errors. Depth and size are bounded
+ * here, which is what lets other files walk a tree by recursion.
+ */
 #include "bigtable/row/filter.h"
 
 #include "base/core/panic.h"

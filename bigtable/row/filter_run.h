@@ -28,7 +28,7 @@ enum filter_verdict {
     FILTER_DROP_ROW,    /* of its row. */
 };
 
-/* @f is borrowed until free. Errors: a mistake in the filter (ERR_INVALID,
+/* @f is referenced until free. Errors: a mistake in the filter (ERR_INVALID,
  * ERR_TOOBIG). */
 MUST_CHECK int filter_run_new(const struct quarry_filter *f,
                               struct filter_run **out,

@@ -1,4 +1,6 @@
-/* Rules as trees: building, judging, and the binary form. */
+/* Rules as trees: building, judging, and the binary form. The form comes from a
+ * disk or a client, so its depth and its width are bounded while it is read.
+ */
 #include "bigtable/row/gc_rule.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Options of a locality group: defaults, their text form and its reader. */
+/* Options of a locality group: defaults, their text form and its reader. A text
+ * changes only what it names, and changes nothing when any part of it is wrong.
+ */
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/row/option_text.h"

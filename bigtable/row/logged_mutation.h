@@ -11,8 +11,8 @@
  * Family ids are logged beside the operations, which carry names: a name may
  * mean another family by the time the log is read.
  *
- * Writers lay the form out by hand (write/writer.c), because they fill in
- * stamps later and leave large operations where they are; recovery reads it
+ * Writers lay the form out by hand (write/tablet_writer.c), because they fill
+ * in stamps later and leave large operations where they are; recovery reads it
  * here.
  */
 #ifndef BIGTABLE_ROW_LOGGED_MUTATION_H

@@ -1,4 +1,9 @@
-/* Building, checking and reading mutations. */
+/* Building, checking and reading mutations. Operations are encoded when they
+ * are added, in the form that the log keeps: a mutation is one buffer, which
+ * travels and is logged without being taken apart. Bytes from outside are
+ * checked once, by mutation_borrow(), against the bounds that the builders
+ * keep.
+ */
 #include "bigtable/row/mutation.h"
 
 #include "base/core/panic.h"

@@ -45,7 +45,7 @@ struct quarry_mutation {
     struct buf ops;    /* Encoded operations. */
     size_t count;      /* Operations in `ops`. */
     struct err *error; /* The first mistake; owned; NULL: none. */
-    /* Which change of a client it is (tablet/done_changes.h), and what it will
+    /* Which change of a client it is (write/done_changes.h), and what it will
      * be answered, borrowed; session 0: none that is asked for again. */
     uint64_t session;
     uint64_t sequence;
@@ -93,9 +93,8 @@ void mutation_end(struct quarry_mutation *m);
 /* Make the setting of a cell all that @m, which was just begun, does, and leave
  * @value where it is: what else there is to say is written right before it,
  * over what lies from @room on, which may be the names. Both are borrowed as
- * long as
- * @m is, to which nothing may be added. False, and nothing has changed: there
- * is no room, or mutation_set() has something to complain of. */
+ * long as @m is, to which nothing may be added. False, and nothing has changed:
+ * there is no room, or mutation_set() has something to complain of. */
 bool mutation_set_in_place(struct quarry_mutation *m,
                            struct slice family,
                            struct slice qualifier,

@@ -1,4 +1,7 @@
-/* Reading of "key=value" options, with messages that say what is allowed. */
+/* Reading of "key=value" options, with messages that say what is allowed: the
+ * range of a number, the names of a choice. Users type them, so spaces and
+ * empty pieces are skipped.
+ */
 #include "bigtable/row/option_text.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Quotas as text. */
+/* Quotas as text. A table of the kinds says of each its name, and whether it is
+ * of bytes and a rate; parsing and printing follow from it.
+ */
 #include "bigtable/row/quota.h"
 
 #include "base/core/buf.h"

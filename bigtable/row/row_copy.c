@@ -1,4 +1,6 @@
-/* Copies of rows. */
+/* Copies of rows, in one allocation: the row, its cells, then all of their
+ * bytes, so that a copy is freed by one call and its owner needs no arena.
+ */
 #include "bigtable/row/row_copy.h"
 
 #include <string.h>

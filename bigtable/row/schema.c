@@ -1,5 +1,8 @@
-/* Changing and searching a schema. Searches are linear: a table has tens of
- * families, and hot paths keep the pointer they found. */
+/* Changing and searching a schema. Searches by name are linear: a table has
+ * tens of families, and hot paths keep the pointer they found. Families are in
+ * order of their ids, by which reads search, so those are binary. A change that
+ * fails leaves the schema as it was.
+ */
 #include "bigtable/row/schema.h"
 
 #include <stdio.h>

@@ -88,7 +88,7 @@ struct schema *schema_copy(const struct schema *s);
 void schema_free(struct schema *s); /* NULL is allowed. */
 
 /* Each of these changes @s or, on error, leaves it as it was. Options are those
- * of struct quarry_family_spec and quarry_group_spec (client/quarry.h).
+ * of struct quarry_family_spec and quarry_group_spec (bigtable/quarry.h).
  * Errors: ERR_EXISTS, ERR_NOTFOUND (lists what there is), ERR_INVALID,
  * ERR_TOOBIG (too many). */
 MUST_CHECK int schema_add_family(struct schema *s,

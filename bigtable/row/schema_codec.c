@@ -1,4 +1,4 @@
-/* The binary form of a schema, as the manifest keeps it.
+/* The binary form of a schema, as the manifest and snapshots keep it.
  *
  *     schema = version:varint next_family:varint next_group:varint
  *              group_count:varint group… family_count:varint family…

@@ -2,11 +2,15 @@
  *
  *     block    = values keys restarts tail
  *     values   = the values, one after the other, in key order
- *     keys     = { shared varint, rest varint, value length varint, rest bytes
- * } a key is the first `shared` bytes of the one before it and the rest bytes
- *     restarts = { key offset le32 (from the start of keys), value offset le32
- * } of every entry that shares nothing, in order tail     = length of values
- * le32, entry count le32, restart count le32
+ *     keys     = { shared varint, rest varint, value length varint,
+ *                  rest bytes }
+ *     restarts = { key offset le32 (from the start of keys),
+ *                  value offset le32 }
+ *     tail     = length of values le32, entry count le32, restart count le32
+ *
+ * A key is the first `shared` bytes of the one before it and the rest bytes.
+ * The first entry, and each that follows it by a multiple of restart_every,
+ * shares nothing with the one before it, and has a restart.
  *
  * Keys lie apart from values so that a search touches a few cache lines that
  * are neighbours, whatever the values' size, and a compressor meets like bytes

@@ -133,8 +133,8 @@ uint64_t block_cache_new_file(struct block_cache *c)
 
 /* --- memory of blocks ---------------------------------------------------- */
 
-/* The shard whose spare list serves the calling moment: by size, so that equal
- * blocks meet, spread a little by address of the stack. */
+/* The shard whose spare list has blocks of this size, so that those of one size
+ * meet. */
 static struct shard *spare_shard(struct block_cache *c, size_t bytes)
 {
     return &c->shards[hash_mix(bytes / SPARE_SLACK_BYTES) >> 60];

@@ -13,7 +13,8 @@
  * the chunks of memtables (see decoder.h, chunk_pool.h).
  *
  * Threads: any. Locks: each shard has its own, held for a few lines; it exists
- * because a lookup must take its reference before an eviction can.
+ * because a lookup must take its reference before an eviction can. Those of
+ * loads are held while a block is read, so that many who miss it read it once.
  */
 #ifndef BIGTABLE_SSTABLE_BLOCK_CACHE_H
 #define BIGTABLE_SSTABLE_BLOCK_CACHE_H

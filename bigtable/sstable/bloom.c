@@ -1,4 +1,8 @@
-/* The blocked Bloom filter of bloom.h. */
+/* The blocked Bloom filter of bloom.h. Hashes are gathered first, because the
+ * number of lines follows from their number; equal neighbours count once. Some
+ * lines get more than their share of keys, so a few more absent keys pass than
+ * with a plain filter of that size: the price of one memory access a question.
+ */
 #include "bigtable/sstable/bloom.h"
 
 #include "base/core/coding.h"
@@ -25,7 +29,8 @@ void bloom_builder_add(struct bloom_builder *b, uint64_t hash)
     buf_put_le64(&b->hashes, hash);
 }
 
-/* 0.69 bits a key is optimal for a plain filter; in lines fewer are better. */
+/* A plain filter is best with 0.69 probes for each bit a key has; in lines
+ * fewer are better. */
 static uint32_t probes_for(uint32_t bits_per_key)
 {
     uint32_t probes = (bits_per_key * 6 + 5) / 10;

@@ -3,8 +3,8 @@
  * does.
  *
  * Three steps keep the price down where nothing is gained. A probe compresses
- * one block with another one as its dictionary; data whose blocks have nothing
- * in common (or are incompressible) stop there, after a millisecond. Then the
+ * three blocks, each with another one as its dictionary; data whose blocks have
+ * nothing in common (or are incompressible) stop there. Then the
  * dictionary is trained on most of the sample, and last it must win, its own
  * size counted, on blocks it has not seen.
  */

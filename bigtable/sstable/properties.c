@@ -1,4 +1,7 @@
-/* Properties: see properties.h. Tags are part of the file format. */
+/* Properties: counting them entry by entry, and their form in the file. Tags
+ * are part of the file format. Each value has its length before it, so that a
+ * reader skips a tag that a later version wrote.
+ */
 #include "bigtable/sstable/properties.h"
 
 #include "base/core/coding.h"

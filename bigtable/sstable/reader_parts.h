@@ -1,4 +1,5 @@
-/* Inside of a table reader, for reader.c and sstable_iter.c only. */
+/* Inside of a table reader, for sstable_reader.c, sstable_iter.c and verify.c
+ * only. */
 #ifndef BIGTABLE_SSTABLE_READER_PARTS_H
 #define BIGTABLE_SSTABLE_READER_PARTS_H
 

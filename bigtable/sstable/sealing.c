@@ -1,4 +1,9 @@
-/* Encryption of an SSTable: see sealing.h. */
+/* Encryption of an SSTable with a key of its own, which is derived from a data
+ * key and a salt in the file (base/crypt/keyring.h). The offset of a block is
+ * its nonce, so a block that is moved does not open. The tag of the sealing
+ * authenticates the footer, which says where top, properties and dictionary
+ * are.
+ */
 #include "bigtable/sstable/sealing.h"
 
 #include <string.h>

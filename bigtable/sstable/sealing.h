@@ -1,14 +1,15 @@
 /* Encryption of an SSTable.
  *
  *     sealed table = { block } sealing footer
- *     sealing      = data key id le64, lent (16 bytes), salt (16 bytes), crc
- * le32 of what is before it, tag (16 bytes)
+ *     sealing      = data key id le64, lent (16 bytes), salt (16 bytes),
+ *                    crc le32 of what is before it, tag (16 bytes)
  *
  * `lent` names the loan (base/crypt/keyring.h) with whose key it is sealed, as
  * files of bulk loads are; 0s: with the data key.
  *
- * A payload as it is stored is AES-256-GCM of the payload as format.h has it,
- * and a tag of 16 bytes behind it; its codec, a byte, is the associated data.
+ * A payload as it is stored is AES-256-GCM of the payload as sstable_format.h
+ * has it, and a tag of 16 bytes behind it; its codec, a byte, is the associated
+ * data.
  * The checksum covers the stored bytes: damage is visible without the key.
  * The tag of the sealing is that of an empty text with the sealing before it
  * and the footer as associated data.
@@ -45,10 +46,10 @@ struct sstable_sealing;
 MUST_CHECK int sstable_sealing_new(struct keyring *k,
                                    struct sstable_sealing **out,
                                    struct err *err);
-/* For the file that ends with the sealing and the footer at @p, TABLE_
- * SEALING_BYTES and SSTABLE_FOOTER_BYTES, the first of which is at @offset of
- * the file. Checks the tag. @k may be NULL. Parks. Errors: ERR_DENIED (there is
- * no key), ERR_CORRUPT (also: not this one). */
+/* For the file that ends with the sealing and the footer at @p, in
+ * SSTABLE_SEALING_BYTES and SSTABLE_FOOTER_BYTES, the first of which is at
+ * @offset of the file. Checks the tag. @k may be NULL. Parks. Errors:
+ * ERR_DENIED (there is no key), ERR_CORRUPT (also: not this one). */
 MUST_CHECK int sstable_sealing_open(struct keyring *k,
                                     const char *p,
                                     uint64_t offset,

@@ -1,5 +1,6 @@
-/* Encoding and decoding of the structures of format.h. Handles are checked
- * against the size of the file here, once, so that readers may trust them.
+/* Encoding and decoding of the structures of sstable_format.h. Handles are
+ * checked against the size of the file here, once, so that readers may trust
+ * them.
  */
 #include "bigtable/sstable/sstable_format.h"
 

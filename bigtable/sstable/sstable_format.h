@@ -2,7 +2,7 @@
  *
  *     table   = { block } footer
  *     block   = payload codec crc
- *     codec   = 1 byte, enum block_codec (codec.h)
+ *     codec   = 1 byte, enum block_codec (sstable_codec.h)
  *     crc     = CRC32C of payload and codec, little-endian
  *     footer  = top handle, properties handle, dictionary handle,
  *               reserved (8 zero bytes), version (le32),

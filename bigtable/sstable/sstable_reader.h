@@ -14,8 +14,9 @@
  *     published by atomics.
  *
  * Invariants
- *     I1. Keys delivered by an iterator strictly increase inside a block, and
- *         from block to block.
+ *     I1. Entries are delivered in the order in which they lie in the file.
+ *         The writer keeps their keys strictly increasing; a reader checks
+ *         those of partitions alone, and sstable_verify() all.
  *     I2. No byte of a block reaches a caller before its CRC was verified.
  */
 #ifndef BIGTABLE_SSTABLE_SSTABLE_READER_H
@@ -74,8 +75,8 @@ MUST_CHECK int sstable_reader_probe(struct sstable_reader *r,
                                     bool *maybe,
                                     struct err *err);
 
-/* Call fn(arg, separator, stored bytes) for every data block in order, from the
- * index alone. Parks. */
+/* Call fn(arg, separator, handle) for every data block in order, from the index
+ * alone. Parks. */
 typedef void (*sstable_block_fn)(void *arg,
                                  struct slice separator,
                                  const struct block_handle *handle);
@@ -120,8 +121,9 @@ void sstable_iter_open(struct sstable_iter *it,
                        struct sstable_reader *r,
                        enum sstable_read_mode mode);
 
-/* To the first entry >= @target; to the next. Park. When they fail, the error
- * names file, offset and reason, and the iterator is invalid. */
+/* To the first entry >= @target; to the first entry of the next block. Park.
+ * When they fail, the error names file, offset and reason, and the iterator is
+ * invalid. */
 MUST_CHECK int sstable_iter_seek(struct sstable_iter *it,
                                  struct slice target,
                                  struct err *err);

@@ -5,8 +5,10 @@
  * they have trained one; everything then goes out in order.
  *
  * Life cycle
- *     sstable_writer_open(), sstable_writer_add()…, sstable_writer_finish() or
- * not, sstable_writer_free(). A table that was not finished is removed.
+ *     sstable_writer_open()
+ *     sstable_writer_add()…
+ *     sstable_writer_finish()    or not
+ *     sstable_writer_free()      removes a table that was not finished
  *
  * Threads: one task at a time.
  */

@@ -1,4 +1,13 @@
-/* Adding files of a bulk load to the tablets of a table: see add_files.h. */
+/* Adding files of a bulk load to the tablets of a table. An lsm that is open
+ * gets files from its own flushes and compactions alone, so a tablet that takes
+ * files is replaced by one with the same id and more files, as in a split. The
+ * work is done in this order: the tablets are flushed, the files get their
+ * numbers, the table is closed to writers, flushed again, and one edit replaces
+ * all tablets.
+ *
+ * Files that overlap lie in runs of their own above all that the tablet has,
+ * each with a fresh sequence number, so that later files hide earlier ones.
+ */
 #include "bigtable/store/add_files.h"
 
 #include <stdlib.h>

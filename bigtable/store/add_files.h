@@ -59,8 +59,9 @@ MUST_CHECK int check_new_file(struct fs *fs,
 /* Add @files, the load number @load, to all tablets of @t whose rows they have,
  * at once; tablets that have taken it are left alone. Later ones in the array
  * are above earlier ones. In a tablet server a file may reach over the tablet.
- * Without files it only counts the tablets that have taken the load.
- * Parks. On error nothing is added. */
+ * Without files it only counts the tablets that have taken the load. Parks. On
+ * error nothing is added here; in a tablet server, after an error of the
+ * registry, who opens a tablet next may find the files. */
 MUST_CHECK int add_files(struct store *s,
                          struct table_part *t,
                          uint64_t load,

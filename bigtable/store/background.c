@@ -1,4 +1,10 @@
-/* Choosing and running background jobs. */
+/* Choosing and running background jobs. A worker looks at all tablets each time
+ * and takes the job that is worth the most bytes: flushes come before
+ * compactions (LevelDB, too, compacts its memtable first), because writers wait
+ * for memory, and these before splits. There is no queue of jobs that could be
+ * out of date; wake_count tells a worker that something changed while it
+ * looked.
+ */
 #include "bigtable/store/background.h"
 
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* Background work: flushes, compactions, splits, on tasks of their own.
  *
- * One task only flushes, so that a long compaction never makes writers wait for
- * memory; the others flush, compact where most is to be gained, and split.
+ * Of two tasks or more one only flushes, so that a long compaction never makes
+ * writers wait for memory; the others flush, compact where most is to be
+ * gained, and split.
  *
- * A failed flush is reported to writers once memory is full, and tried again
- * every second when the disk was full; after any other error the store takes no
- * more writes until it is opened again. Damage met by a compaction stops the
+ * A flush that failed is tried again within a second. When the disk was full,
+ * and in a tablet server after any error, writers learn of it once memory is
+ * full; after another error an embedded store takes no more writes until it is
+ * opened again. An error of a compaction, other than a full disk, stops the
  * compactions of that group alone.
  *
  * Threads: any.
@@ -40,7 +42,8 @@ struct background {
     bool stop;
     uint64_t wake_count; /* So that no call of background_wake is lost. */
     uint64_t wake_count_seen[BACKGROUND_TASKS_MAX];
-    struct err flush_error; /* Of the last flush that failed; 0: none since. */
+    struct err flush_error; /* Of the last flush that failed; 0: none, or it
+                               passed. */
     atomic_int flush_error_code; /* The same code, to be read without lock. */
     uint64_t failure_count;      /* Flushes that failed. */
     struct err compaction_error; /* The last one. */

@@ -1,4 +1,9 @@
-/* Capturing a table: see capture.h. */
+/* Capturing a table: the files that hold all writes up to one moment. The
+ * tablets are flushed beside writers, then the table is closed, flushed again
+ * and its files are listed before it is opened. In a directory each file gets
+ * one more user (file_refs.h), so that a compaction does not delete it; in a
+ * cluster it is the caller's to keep them.
+ */
 #include "bigtable/store/capture.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A sorted array does: files come with rising numbers, so adding is appending.
+/* Users of files, in an array sorted by number. Files come with rising numbers,
+ * so adding one mostly appends, and a search is binary.
  */
 #include "bigtable/store/file_refs.h"
 

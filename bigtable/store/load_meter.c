@@ -1,4 +1,7 @@
-/* Counts by slots of time: see load_meter.h. */
+/* Counts by slots of time. A slot has its count and the number of the period it
+ * is of in one atomic word, so that one exchange takes the slot over from a
+ * period that is a minute old, and a count is one addition without a lock.
+ */
 #include "bigtable/store/load_meter.h"
 
 #include "base/core/macros.h"

@@ -1,4 +1,8 @@
-/* Upkeep of tables on demand. */
+/* Upkeep of tables on demand: a minor compaction of one tablet, a major
+ * compaction of a table (Bigtable, section 5.4), and rows to cut a table at for
+ * parallel work. Points come from the indexes of the SSTables of each tablet's
+ * largest group; a tablet gets as many as its share of the table's bytes.
+ */
 #include "bigtable/store/maintain.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@ struct store;
 struct table_part;
 struct tablet;
 
-/* Flush @t and merge each group of each tablet into one run. */
+/* Flush the store and merge each group of each tablet of @t into one run. */
 MUST_CHECK int
 compact_table(struct store *s, struct table_part *t, struct err *err);
 

@@ -29,6 +29,13 @@
  * opening leaves it out.
  *
  * Threads: any; edits are ordered by a mutex inside.
+ *
+ * Invariants
+ *     INV-1. CURRENT names a manifest whose first record is on the disk.
+ *     INV-2. The state changes by an edit only after the edit is on the disk.
+ *     INV-3. Nothing is written behind bytes that are in doubt: after an error,
+ *            and after another process, the next edit begins a new file.
+ *     INV-4. A process gives no number to two manifests.
  */
 #ifndef BIGTABLE_STORE_MANIFEST_H
 #define BIGTABLE_STORE_MANIFEST_H

@@ -1,5 +1,6 @@
 /* Applying and encoding the edits of manifest_state.h. Bytes come from a disk,
- * so each operation is checked against the state before it changes it.
+ * so each operation is checked against the state; one that fails leaves the
+ * state partly changed, and its owner throws it away.
  */
 #include "bigtable/store/manifest_state.h"
 

@@ -16,15 +16,26 @@
  *           | 10 position, count, number…                        the commit log
  *           | 11 name:lslice                                     a snapshot
  *           | 12 name:lslice                                     drop it
- *           | 13 position, count, (number, bytes)…               as 10, with
- * the lengths of the files group = id, flushed sequence, file count, file… file
- * = number, bytes, entries, sequence min, sequence max, run, first key:lslice,
- * last key:lslice
+ *           | 13 position, count, (number, bytes)…               10 and lengths
+ *     group = id, flushed sequence, file count, file…
+ *     file  = number, bytes, entries, sequence min, sequence max, run,
+ *             first key:lslice, last key:lslice
  *
  * The same operations describe a change and, all in one edit, a whole state.
- * Applying is checked: an edit that refers to what is not there is corrupt.
+ * Applying is checked: an edit that refers to what is not there is corrupt,
+ * except that a snapshot may be put or dropped twice.
  *
  * Threads: the owner's.
+ *
+ * Invariants, after an edit was applied without an error
+ *     INV-1. A tablet's table is there; no two tables, and no two tablets, have
+ *            one id.
+ *     INV-2. next_number, next_table and next_tablet are above all numbers and
+ *            ids in the state, and never fall.
+ *     INV-3. sequence is at least the sequence_max of every file, and never
+ *            falls.
+ *     INV-4. log_segments ascend by their numbers, and snapshots have no name
+ *            twice.
  */
 #ifndef BIGTABLE_STORE_MANIFEST_STATE_H
 #define BIGTABLE_STORE_MANIFEST_STATE_H

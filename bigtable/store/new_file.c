@@ -1,4 +1,8 @@
-/* Checking an SSTable that somebody else wrote: see add_files.h. */
+/* Checking an SSTable that somebody else wrote, before a table takes it: reads
+ * go by its properties and its filters, so a wrong one would lose rows without
+ * an error. Every entry is read once and compared with what the file says of
+ * itself and with the schema.
+ */
 #include <inttypes.h>
 
 #include "base/core/buf.h"

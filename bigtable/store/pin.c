@@ -1,4 +1,8 @@
-/* Pins: a state of the store that stays readable for other processes. */
+/* Pins: a state of the store that stays readable for other processes. Its files
+ * get one more user each, and a copy of the manifest is left beside the
+ * manifest in force, so that the tasks of a job read the same rows while the
+ * store continues to be written.
+ */
 #include <string.h>
 
 #include "base/core/panic.h"

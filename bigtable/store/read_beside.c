@@ -1,4 +1,8 @@
-/* Reading a store beside its writer: see read_beside.h. */
+/* Reading a store beside its writer. Before and after all is read, the reader
+ * looks where the log begins and whether the manifest still describes the same
+ * rows; if not, it opens the store again, for some seconds. The writer is never
+ * asked and never waits.
+ */
 #include "bigtable/store/read_beside.h"
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* The registry of an embedded store: edits go to the manifest.
+/* The registry of an embedded store: edits of all tablets go to one manifest,
+ * which orders them. A tablet server has another registry, over the rows of
+ * METADATA.
  */
 #include "bigtable/store/registry.h"
 

@@ -1,4 +1,8 @@
-/* A store of a tablet server: see shared.h. */
+/* A store of a tablet server: opening it over what its server gives it, and
+ * serving, closing and giving up single tablets. A tablet that is given up is
+ * retired, so that no flush of ours changes its record any more; what it has in
+ * memory alone is left to the log, from which its next server reads it.
+ */
 #include "bigtable/store/shared.h"
 
 #include <string.h>

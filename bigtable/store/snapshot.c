@@ -1,4 +1,9 @@
-/* Snapshots of tables of a directory: see snapshot.h. */
+/* Snapshots of tables of a directory. A record is written first and then named
+ * in the manifest; it is taken out of the manifest first and then removed. So a
+ * record that the manifest names and that is not there was lost, which the next
+ * open reports. While the store is open, all records are in memory, and hold
+ * their files by file_refs.h.
+ */
 #include "bigtable/store/snapshot.h"
 
 #include <stdio.h>

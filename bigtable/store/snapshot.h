@@ -8,7 +8,9 @@
  * caller learns of it; its files are released after it is gone. A crash in
  * between leaves files that nobody names: the next open removes them.
  *
- * Threads: any; the catalog's lock is held by each function.
+ * Threads: any; each function takes the catalog's lock, except
+ * snapshots_open(), snapshots_files() and snapshots_close(), beside which
+ * nobody uses the store.
  */
 #ifndef BIGTABLE_STORE_SNAPSHOT_H
 #define BIGTABLE_STORE_SNAPSHOT_H

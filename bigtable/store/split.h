@@ -35,8 +35,8 @@ MUST_CHECK int split_at(struct store *s,
 MUST_CHECK int
 split_in_middle(struct store *s, struct tablet *t, bool *did, struct err *err);
 
-/* Delete all rows in [start, end): few by deletions of rows, many by replacing
- * their tablets by empty ones. Parks. */
+/* Delete all rows in [start, end): cut tablets at both ends, and replace those
+ * between by one empty tablet. Parks. */
 MUST_CHECK int drop_rows(struct store *s,
                          struct table_part *t,
                          struct slice start,

@@ -1,5 +1,7 @@
 /* Removing the files of bulk loads that ended without a commit: their process
- * is gone, and nothing refers to them. */
+ * is gone, and nothing refers to them. A load counts as ended when nothing was
+ * written to it for LOAD_STALE_US.
+ */
 #include "bigtable/store/stale_loads.h"
 
 #include "bigtable/wire/load_calls.h"

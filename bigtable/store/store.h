@@ -83,7 +83,8 @@ struct store_options {
     bool must_exist;
     struct master_keys *master_keys; /* Shared. NULL: none is given; else what
                                         is written is encrypted. */
-    bool repair; /* Accept a damaged commit log: it ends at the damage. */
+    bool repair; /* Give up what is damaged: the log from there on, the last
+                    edit of the manifest, snapshots. */
 };
 
 struct store {
@@ -114,7 +115,7 @@ struct store {
                                   snapshots. */
     uint64_t next_table;
     struct held_snapshots snapshots;
-    struct mutex lock;          /* Of what follows. */
+    struct mutex lock;          /* Of the next five. */
     struct table_part **tables; /* References. Embedded: by name. */
     size_t table_count;
     uint64_t *pinned; /* Files the pins hold. */
@@ -136,7 +137,7 @@ MUST_CHECK int store_open(struct world *world,
 /* PRE: no table is open, no read under way. NULL is allowed. Parks. */
 void store_close(struct store *s);
 
-/* --- tables (catalog.c) -------------------------------------------------- */
+/* --- tables (table_catalog.c) -------------------------------------------- */
 
 /* The table @name, referenced. Errors: ERR_NOTFOUND, naming those there are. */
 MUST_CHECK int store_find_table(struct store *s,
@@ -180,9 +181,9 @@ void store_unpin(struct store *s);
 /* The time that a read measures ages by: older cells than their rules allow are
  * hidden. */
 int64_t store_age_us(struct store *s);
-/* The same for a compaction, which drops them. In a tablet server that began a
- * while ago only, it makes nothing old: its clock may be wrong from the start.
- */
+/* The same for a compaction, which drops them. In a tablet server that has just
+ * begun (age_clock_is_proven()) nothing is old: its clock may be wrong from the
+ * start. */
 int64_t store_drop_age_us(struct store *s);
 /* ERR_DENIED for a store that was opened read-only. */
 MUST_CHECK int store_check_writable(const struct store *s, struct err *err);

@@ -1,4 +1,8 @@
-/* Which of a store's files are encrypted: see encryption.h. */
+/* Which of a store's files are encrypted, counted from their headers and
+ * footers. An SSTable has the id of its data key in the sealing before its
+ * footer; a segment of the log has only a version that says it is encrypted.
+ * Files that a compaction removes meanwhile are left out.
+ */
 #include "bigtable/store/store_encryption.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The tables of an embedded store: finding, creating, changing and dropping
- * them. A change is committed to the manifest first, with writers kept out, and
- * put in force afterwards.
+ * them. A change is committed to the registry first, with writers kept out, and
+ * put in force afterwards. Tablet servers put schemas in force here, too.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -160,7 +160,7 @@ void table_part_set_view(struct table_part *t, struct table_part_view *v)
 void table_part_close_writes(struct table_part *t)
 {
     mutex_lock(&t->lock);
-    t->closed = true; /* It may be: an unload closes it, then gives it up. */
+    t->closed = true; /* It may be closed already: INV-4. */
     mutex_unlock(&t->lock);
 }
 

@@ -12,8 +12,8 @@
  * be recorded in another table of the same store), and then puts the new view
  * in force under the turn.
  *
- * Threads: any. A view is immutable and shared by reference count. It is
- * replaced under the write turn.
+ * Threads: any. A view is immutable and shared by reference count. Once the
+ * part is served, its view is replaced under the write turn.
  *
  * Invariants
  *     INV-1  stamped_us never decreases, and is at least the stamp of every
@@ -22,8 +22,9 @@
  *            the next one starts. (table_part_view_new)
  *     INV-3  A part is freed only after its view was taken away, by a drop, an
  *            unload or the closing of the store. (table_part_unref)
- *     INV-4  A part that is closed to writers is opened again exactly once.
- *            (table_part_open_writes)
+ *     INV-4  A part is opened only when it is closed. It may be closed twice:
+ *            an unload closes it, and again when it gives it up; one opening
+ *            ends both. (table_part_open_writes)
  */
 #ifndef BIGTABLE_STORE_TABLE_PART_H
 #define BIGTABLE_STORE_TABLE_PART_H
@@ -115,8 +116,8 @@ bool table_part_view_is_current(const struct table_part *t,
                                 const struct table_part_view *v);
 /* Put @v (NULL: drop) in force; its reference moves in. Parks. */
 void table_part_set_view(struct table_part *t, struct table_part_view *v);
-/* Keep writers out from now on, and let them in again. PRE: the write turn is
- * held; the part is open (closed). */
+/* Keep writers out from now on; no-op when they are out already. Let them in
+ * again; PRE: they are out. PRE of both: the write turn is held. */
 void table_part_close_writes(struct table_part *t);
 void table_part_open_writes(struct table_part *t);
 /* Wait until writers are let in. Parks. */

@@ -5,14 +5,17 @@
  *
  * Threads
  *     References and snapshots: any thread. Entries are inserted and memtables
- *     frozen by the leader of the write queue alone (write_queue.h); flushes
- * and compactions are the background's (background.h).
+ *     frozen by the leader of the oldest group under way or by the holder of
+ *     the write turn, which exclude each other (write_queue.h). Flushes and
+ *     compactions are the background's (background.h), or of a caller who asks
+ *     for one (maintain.h).
  *
  * Invariants
  *     I1. groups[i] stores the families of the schema's group number i; groups
  *         are added, never removed.
  *     I2. A group is clean when last_sequence <= flushed_sequence; otherwise
- * all its entries that are in no table have numbers from low_sequence on.
+ *         all its entries that are in no table have numbers from low_sequence
+ *         on.
  */
 #ifndef BIGTABLE_STORE_TABLET_H
 #define BIGTABLE_STORE_TABLET_H
@@ -122,14 +125,14 @@ static inline bool tablet_group_is_clean(const struct tablet_group *g)
 }
 
 /* Put one entry into the memtable, in the course of @batch, or at once (NULL).
- * PRE: the write turn is held, until the batch ends. */
+ * PRE: nobody else inserts or freezes until the batch ends: see Threads. */
 void tablet_group_insert(struct tablet_group *g,
                          struct skip_batch *batch,
                          struct slice key,
                          struct slice value,
                          uint64_t sequence);
-/* Freeze its memtable, if it holds anything. PRE: the write turn is held, and
- * every entry so far has at most @sequence. */
+/* Freeze its memtable, if it holds anything. PRE: nobody else inserts or
+ * freezes (see Threads), and every entry so far has at most @sequence. */
 void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
 
 /* Bytes of its SSTables; one that a split left counts as half. */

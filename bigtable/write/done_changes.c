@@ -1,4 +1,11 @@
-/* Changes that were made: see done_changes.h. */
+/* Changes that were made, as bits: a client numbers its changes one after the
+ * other, so a word of 64 bits stands for as many of them, and runs of them are
+ * a few bytes when they are encoded. Of each change there is a bit for "made"
+ * and one for "begun", by which two tries of one change wait for each other.
+ *
+ * A client that leaves says nothing, so records are given up by age: when many
+ * new clients came, when memory is short, and when the records are encoded.
+ */
 #include "bigtable/write/done_changes.h"
 
 #include <string.h>

@@ -24,7 +24,13 @@
  *
  * Invariants
  *     INV-1  No change below the floor of its session is begun.
- *     INV-2  A change that is begun is not done, and nobody else has begun it.
+ *     INV-2  A change is begun only while it is not done and nobody else has
+ *            begun it. It counts as begun, also when it is done by then, until
+ *            done_changes_end().
+ *     INV-3  The floor of a session that is remembered never falls, and an
+ *            answer is kept only of a change that is done and not below it.
+ *     INV-4  The bytes counted are those of all clients, their words and their
+ *            answers.
  */
 #ifndef BIGTABLE_WRITE_DONE_CHANGES_H
 #define BIGTABLE_WRITE_DONE_CHANGES_H

@@ -1,4 +1,8 @@
-/* Checks and changes of one row: see row_changes.h. */
+/* Checks and changes of one row: both read the row, make a mutation of what
+ * they find, and write it by row_update(), which begins again when the row was
+ * written meanwhile. So a decision depends on the row alone, and may be made
+ * several times.
+ */
 #include "bigtable/write/row_changes.h"
 
 #include "base/core/coding.h"

@@ -1,4 +1,7 @@
-/* Deleting a range of rows, one by one. */
+/* Deleting a range of rows, one by one: a scan of the keys, and a synced batch
+ * of deletions for each thousand of them. The scan sees the tablets as they
+ * were when it began, so rows that first appear later stay.
+ */
 #include "bigtable/write/row_delete.h"
 
 #include "base/core/panic.h"

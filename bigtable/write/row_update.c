@@ -1,4 +1,8 @@
-/* Row transactions: see row_update.h. */
+/* Row transactions: a latch keeps those of one row apart, so that they do not
+ * make each other begin again; other writers take no latch, and are noticed by
+ * the row's stamp when the write is numbered. These are the single-row
+ * transactions of the Bigtable paper (section 3).
+ */
 #include "bigtable/write/row_update.h"
 
 #include "base/core/hash.h"

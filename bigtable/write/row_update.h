@@ -1,9 +1,9 @@
 /* Row transactions: read a row, decide, write it, as if nothing came between.
  *
  * The write is queued on condition that the row was not written since it was
- * read, and all is done again when it was. Transactions of one row take turns,
- * so that a hot counter does not burn its retries; after some, the write turn
- * is held over the read, which cannot fail.
+ * read, and all is done again when it was, as often as it takes. Transactions
+ * of one row take turns, so that those of a hot counter do not make each other
+ * begin again.
  *
  * Threads: any. Parks.
  */

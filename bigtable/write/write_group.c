@@ -1,5 +1,9 @@
-/* One group of the write queue: gathered, numbered, logged, inserted. See
- * write_queue.h. */
+/* One group of the write queue: gathered, numbered, logged, inserted. As in
+ * LevelDB the first of the writers that wait writes for all of them. The
+ * numbers and the stamps of rows are given before the log is written, so that
+ * the next group may begin meanwhile; entries become visible all at once, in
+ * the order of groups.
+ */
 #include "bigtable/write/write_group.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,8 @@
-/* Entries into memtables: see write_insert.h. */
+/* Entries into memtables: from an operation of a mutation to a key and a value
+ * in the memtable of its group. A deletion of the row goes to every group.
+ * Entries that a group has in tables already are left out, by their numbers:
+ * then a replay of the log may begin before what is needed.
+ */
 #include "bigtable/write/write_insert.h"
 
 #include "base/core/buf.h"

@@ -1,7 +1,7 @@
 /* Putting operations into the memtables of a tablet, for those who write and
  * for recovery.
  *
- * Threads: who holds the write turn.
+ * Threads: who may insert into the tablet (store/tablet.h).
  */
 #ifndef BIGTABLE_WRITE_WRITE_INSERT_H
 #define BIGTABLE_WRITE_WRITE_INSERT_H

@@ -1,5 +1,8 @@
 /* Putting the mutations of a log into memtables again. Entries that are in
- * tables already are skipped, so that a replay may be repeated. */
+ * tables already are skipped, so that a replay may be repeated. Families are
+ * found by their ids, not by names: a family of that name may be another one by
+ * now.
+ */
 #include "base/core/coding.h"
 #include "base/core/macros.h"
 #include "bigtable/lsm/skip_batch.h"
