@@ -34,7 +34,7 @@ static void setup(void)
     snprintf(dir, sizeof(dir), "%s/log", test_tmpdir());
 }
 
-/* What reading found: sequence numbers must rise without gaps. */
+/* The records that reading found: sequence numbers must rise without gaps. */
 struct found {
     uint64_t first;
     uint64_t last;
@@ -218,7 +218,7 @@ START_TEST(test_segments_are_recycled)
 END_TEST
 
 /* A record that is cut at the end was not finished: the log ends before it, and
- * goes on there. */
+ * continues there. */
 START_TEST(test_torn_tail)
 {
     for (int cut = 1; cut < 200; cut += 7) {

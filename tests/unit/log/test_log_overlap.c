@@ -19,7 +19,7 @@ enum {
     WRITES = 3,
 };
 
-/* What becomes of appends to a file. */
+/* How appends to a file end: after how long, and with which code. */
 struct fate {
     uint64_t us;
     int code;
@@ -306,7 +306,7 @@ static void switch_lanes(void *arg)
 }
 
 /* A lane gets stuck while both are at work: the other one takes over once it
- * has done its own, and goes on alone. */
+ * has done its own, and continues alone. */
 START_TEST(test_switch_in_the_middle)
 {
     run(switch_lanes);

@@ -220,7 +220,7 @@ static void judge(const struct run_state *r)
     for (uint64_t i = 1; i <= RECORDS; i++)
         ck_assert_msg(!r->seen[i] || r->acked[i] || r->unknown[i],
                       "a record that failed for sure is there");
-    /* What was written last only the segment itself knows. */
+    /* Only the segment itself knows the records that were written last. */
     ck_assert_msg(r->way == WAY_REMOVE_AND_GIVE_UP || r->refused || !loss ||
                       !r->is_full,
                   "seed %llu, way %d of %s: lost, and not refused",

@@ -290,8 +290,8 @@ static void write_and_sort(void *arg)
     fs_close(fs);
 }
 
-/* What was written is found once, by tables and rows, over many segments: in
- * files, in memory and from elsewhere. */
+/* Each mutation that was written is found once, by tables and rows, over many
+ * segments: in files, in memory and from elsewhere. */
 START_TEST(test_sorted_is_model)
 {
     uint64_t seed = test_seed();
@@ -412,8 +412,8 @@ static void fill_segments(void *arg)
     fs_close(fs);
 }
 
-/* A segment cache keeps what is asked for, lets go of the rest, and never holds
- * more than it may. */
+/* A segment cache keeps the segments that are asked for, releases the rest, and
+ * never holds more than it may. */
 START_TEST(test_segment_cache)
 {
     start(4);

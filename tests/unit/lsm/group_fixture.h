@@ -33,7 +33,7 @@ struct fixture {
     size_t table_count;
     uint64_t flushed_sequence;
     size_t unlinked;
-    int fail_commits; /* So many more fail. */
+    int fail_commits; /* How many of the next ones fail. */
 };
 
 #define OK(call)                                                               \

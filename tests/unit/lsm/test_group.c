@@ -537,8 +537,8 @@ static struct lsm_filter *odd_filter(void *ctx, struct lsm *lsm)
     return &filter;
 }
 
-/* What the owner's filter rejects does not reach the table, even if that leaves
- * nothing. */
+/* Entries that the owner's filter rejects do not reach the table, even if that
+ * leaves nothing. */
 START_TEST(test_filter_drops)
 {
     struct fixture *f = malloc(sizeof(*f));
@@ -572,8 +572,8 @@ static void note_flushed(void *ctx, uint64_t sequence)
     lsm_stats(f->lsm, &told_stats);
 }
 
-/* The owner hears of a flush when its tables are seen: what waits for the flush
- * finds them, and no memtable. */
+/* The owner is told that a flush ended once its tables are seen: a caller that
+ * waits for the flush finds them, and no memtable. */
 START_TEST(test_flush_is_told_when_it_is_seen)
 {
     struct fixture *f = malloc(sizeof(*f));

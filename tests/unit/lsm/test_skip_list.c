@@ -67,7 +67,7 @@ static void check_list(const struct skip_list *l, char *keys, size_t count)
 
 struct lists {
     struct skip_list list[LISTS];
-    char *keys[LISTS]; /* What was inserted. */
+    char *keys[LISTS]; /* Those that were inserted. */
     size_t count[LISTS];
     struct skip_batch *batch;
 };

@@ -1,4 +1,4 @@
-/* What time it is for ages. */
+/* Tests of the time by which ages are measured. */
 #include "bigtable/read/age_clock.h"
 #include "tests/lib/check_main.h"
 
@@ -61,7 +61,7 @@ START_TEST(test_drift)
 
 END_TEST
 
-/* What happened before the first look cannot be told, for a while. */
+/* Whether the clock was wrong from the start is not known until it is old. */
 START_TEST(test_proven)
 {
     begin();

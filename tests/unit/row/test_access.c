@@ -17,8 +17,8 @@ static struct access_list *must_parse(const char *text)
     return l;
 }
 
-/* What a list gives: lines for all families and for one, everybody and some;
- * own gives all; who is not named has nothing. */
+/* The rights that a list gives: lines for all families and for one, everybody
+ * and some; own gives all; a principal that is not named has none. */
 START_TEST(test_rights)
 {
     struct access_list *l = must_parse("# a comment\n"
@@ -195,7 +195,7 @@ START_TEST(test_drawn_changes)
 
 END_TEST
 
-/* What is no list is refused, with the number of its line. */
+/* A text that is no list is refused, with the number of the line. */
 START_TEST(test_malformed)
 {
     static const char *const bad[] = {

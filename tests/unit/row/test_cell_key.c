@@ -97,7 +97,8 @@ START_TEST(test_order_is_kept)
 
 END_TEST
 
-/* What is decoded is what was encoded; the parts' lengths and fields agree. */
+/* Decoding gives back the key that was encoded; the lengths and the fields of
+ * its parts agree. */
 START_TEST(test_decode_inverts_append)
 {
     struct buf bytes = BUF_INIT;

@@ -62,8 +62,8 @@ START_TEST(test_combined)
 
 END_TEST
 
-/* What tells of other cells before they are kept out reads them: a limit of
- * cells in a row, a sink, a condition. */
+/* A filter whose result depends on other cells before they are kept out reads
+ * them: a limit of cells in a row, a sink, a condition. */
 START_TEST(test_tell_tales)
 {
     struct quarry_filter *condition[3] = {family("b"), column("a"), NULL};

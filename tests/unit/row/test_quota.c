@@ -31,7 +31,7 @@ START_TEST(test_words)
 
 END_TEST
 
-/* What is no quota is refused and changes nothing. */
+/* A word that is no quota is refused and changes nothing. */
 START_TEST(test_malformed)
 {
     static const char *const bad[] = {

@@ -38,7 +38,7 @@ static struct schema *make_schema(void)
     return s;
 }
 
-/* What is in the model, by row, family, column and time: the number of the
+/* The cells of the model, by row, family, column and time: the number of the
  * operation that put it, or 0. */
 struct model {
     uint64_t cells[ROWS][FAMILIES + 1][COLUMNS][TIMES];
@@ -164,7 +164,7 @@ static void expect(const struct model *m, struct buf *out)
             }
 }
 
-/* What the machine shows of the entries. */
+/* Append the entries that the machine shows. */
 static void show(const struct schema *schema, struct buf *out)
 {
     struct visibility v;

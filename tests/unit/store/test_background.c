@@ -53,7 +53,7 @@ static void write_row(void)
     mutation_close(&m);
 }
 
-/* What merging would read, of all groups. */
+/* The bytes that merging would read, of all groups. */
 static uint64_t compaction_debt(void)
 {
     struct table_part_view *v = table_part_get_view(table);
@@ -82,7 +82,7 @@ static void flush_until_a_merge_is_due(void *arg)
 }
 
 /* The flush that makes a merge due may be made by the task that only flushes:
- * the other one hears of it, though nobody writes any more. */
+ * the other one learns of it, though nobody writes any more. */
 START_TEST(test_a_merge_that_the_last_flush_made_due_is_made)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {

@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(test_past)
 {
-    /* What is over is forgotten within a minute and a slot, and not before. */
+    /* A load that ended is forgotten within a minute and a slot, not before. */
     struct load_rates r;
     begin();
     load_meter_add(&meter, LOAD_WRITES, 600, 60, BEGIN + 100 * S);

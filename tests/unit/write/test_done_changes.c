@@ -1,4 +1,5 @@
-/* What a tablet remembers of changes that clients may ask for again. */
+/* Tests of the changes that a tablet remembers, because clients may ask for
+ * them again. */
 #include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
@@ -38,8 +39,8 @@ static void make(struct done_changes *d, uint64_t floor, uint64_t sequence)
     done_changes_end(d, SESSION, &sequence, 1);
 }
 
-/* What was made is known until the floor is above it; what was begun and not
- * made may be begun again. */
+/* A change that was made is known until the floor is above it; one that was
+ * begun and not made may be begun again. */
 START_TEST(test_a_change_is_known_up_to_the_floor)
 {
     struct done_changes *d;
