@@ -1,4 +1,8 @@
-/* The list of jobs, by name. Adding one is a file and a line here. */
+/* The list of jobs, by name. Adding one is a file and a line here.
+ *
+ * An entry has either a job, which mr_run() runs, or a driver, which runs
+ * several after each other. The jobs of a driver are found by their names too,
+ * because a worker looks up the job that an attempt belongs to. */
 #include "jobs/jobs.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
-/* How often each word occurs. Words are runs of bytes above the space. */
+/* How often each word occurs. Words are runs of bytes above the space.
+ *
+ * Built with SSE2, 64 bytes at a time become a mask of those in words, and only
+ * the places where it changes are looked at; otherwise, and in texts shorter
+ * than a vector, each byte is. */
 #include "jobs/jobs.h"
 
 #if defined(__SSE2__)

@@ -1,6 +1,6 @@
 /* Bulk loads: beginning, committing and abandoning them, by tickets. A ticket
  * carries all that another process needs, so writers of a load can run
- * anywhere; the targets do the work (bulk.c of each).
+ * anywhere; the targets do the work (embedded_bulk.c, cluster_bulk.c).
  */
 #include "bigtable/client/bulk_load.h"
 

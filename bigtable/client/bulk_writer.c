@@ -1,5 +1,8 @@
-/* Writers of bulk loads: rows in order to SSTables, one for each locality
- * group and range of tablets. See bulk_load.h. */
+/* Writers of bulk loads: rows in order into SSTables, one at a time for each
+ * locality group. A file ends where a tablet began when the load did, so that a
+ * commit gives most files to one tablet, and when it has FILE_BYTES. See
+ * bulk_load.h.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

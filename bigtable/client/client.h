@@ -31,8 +31,8 @@ struct quarry {
     bool owns_world;
     struct store *store;      /* Of a directory; otherwise NULL. */
     struct cluster *cluster;  /* Of a cluster; otherwise NULL. */
-    struct async_pool *async; /* Started by the first asynchronous call. */
-    bool is_view; /* Of quarry_as(): all else belongs to the original. */
+    struct async_pool *async; /* Its tasks start with the first calls. */
+    bool is_view; /* Of quarry_as(): all but `cluster` is the original's. */
 };
 
 struct quarry_table {

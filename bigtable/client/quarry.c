@@ -1,8 +1,8 @@
 /* quarry.h: opens targets, and passes each call to the operation of its target.
  *
- * `t->ops->apply` is embedded_apply() (embedded/write.c) for a directory and
- * cluster_apply() (cluster/write.c) for a cluster, and so for every other name:
- * target_ops.def lists them with their files.
+ * `t->ops->apply` is embedded_apply() (embedded/embedded_write.c) for a
+ * directory and cluster_apply() (cluster/cluster_write.c) for a cluster, and so
+ * for every other name: target_ops.def lists them with their files.
  */
 #include <string.h>
 

@@ -3,9 +3,10 @@
  * registry that says what the API adds: where it came from and when it expires.
  *
  * Nothing runs in the background: an expired one is removed by the next request
- * about any backup of its instance. The message in the registry also holds, in
- * a field that is not the API's, the part of the table's schema that the store
- * does not know, so that a table restored from it has the same schema.
+ * about any of its kind in its instance. The message in the registry also
+ * holds, in a field that is not the API's, the part of the table's schema that
+ * the store does not know, so that a table restored from it has the same
+ * schema.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -172,8 +173,7 @@ static int backup_expire(struct gateway *g,
 /* --- making -------------------------------------------------------------- */
 
 /* Take the snapshot and keep @message about it, with the schema of @source
- * (NULL:
- * @message has it already). */
+ * (NULL: @message has it already). */
 static int backup_make(struct gateway *g,
                        const struct backup_kind *k,
                        const struct backup_name *b,

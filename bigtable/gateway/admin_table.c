@@ -1,6 +1,6 @@
 /* The table admin API: tables. A table of the API is a table of the store under
- * the name of its instance and itself (names.h), and an entry of the registry
- * for what the store has no place for (table_message.h).
+ * the name of its instance and itself (resource_names.h), and an entry of the
+ * registry for what the store has no place for (table_message.h).
  */
 #include <string.h>
 

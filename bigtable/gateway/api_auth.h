@@ -50,9 +50,8 @@ void api_auth_close(struct api_auth *a); /* NULL is allowed. */
 MUST_CHECK int api_auth_reload(struct api_auth *a, struct err *err);
 
 /* Authenticate a caller: @certificate is the name in the client's ("": it has
- * none),
- * @authorization the header of the call ("": it has none), which counts more.
- * Does not park. ERR_DENIED: unknown. */
+ * none), @authorization the header of the call ("": it has none). The header,
+ * if there is one, decides alone. Does not park. ERR_DENIED: unknown. */
 MUST_CHECK int api_auth_check(const struct api_auth *a,
                               struct slice certificate,
                               struct slice authorization,

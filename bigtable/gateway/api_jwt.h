@@ -14,8 +14,8 @@ struct api_jwt_rules {
     uint64_t now_s;       /* Since 1970. */
 };
 
-/* Is @key a public key that tokens can be verified with? ERR_INVALID;
- * ERR_UNSUPPORTED: built without libjwt. */
+/* Does @key begin as a public key in PEM? Whether it verifies anything shows
+ * with the first token. ERR_INVALID; ERR_UNSUPPORTED: built without libjwt. */
 MUST_CHECK int api_jwt_check_key(struct slice key, struct err *err);
 /* The subject (`sub`) of @token. ERR_DENIED says why not. */
 MUST_CHECK int api_jwt_check(const struct api_jwt_rules *rules,

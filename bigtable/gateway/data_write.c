@@ -1,7 +1,6 @@
 /* MutateRow and MutateRows. Every row is in the log and synced before its
  * answer is sent. The rows of a MutateRows are independent: each has an outcome
- * of its own (row_outcome.h), and those that are in order are written as one
- * batch.
+ * of its own (row_outcome.h), and the valid ones are written as one batch.
  */
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_fields.h"
@@ -70,7 +69,7 @@ struct rows_request {
     struct slice profile;
     size_t entry_count;
     size_t mutation_count;        /* Of the entries parsed so far. */
-    struct row_batch *batch;      /* The rows that are in order, */
+    struct row_batch *batch;      /* The rows that are valid, */
     size_t *indexes;              /* and the entries they come from. Owned. */
     struct row_outcome *outcomes; /* One an entry, owned; NULL: none failed. */
     int rc;
@@ -158,8 +157,7 @@ static int build_row(struct rows_request *r,
 }
 
 /* Build entry @index. An error of this entry alone becomes its outcome, by way
- * of
- * @own, which is empty before and after; errors returned are of the whole
+ * of @own, which is empty before and after; errors returned are of the whole
  * request. */
 static int build_entry(struct rows_request *r,
                        size_t index,

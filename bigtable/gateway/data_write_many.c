@@ -1,6 +1,6 @@
-/* MutateRow, for several calls that arrived together: their rows are written as
- * one batch, which costs little more than one of them. Each call has its own
- * outcome.
+/* MutateRow, for several calls that arrived together: the rows of neighbours
+ * that are of one table are written as one batch, which costs little more than
+ * one of them. Each call has its own outcome.
  */
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_service.h"
@@ -9,7 +9,7 @@
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
 
-/* Calls whose requests are in order, and their rows. */
+/* Calls whose requests are valid, and their rows. */
 struct row_writes {
     struct gateway *gateway;
     int64_t now_us;

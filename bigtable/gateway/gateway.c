@@ -1,6 +1,6 @@
-/* Opens and closes the gateway, and has the table of its methods: a method is
- * one line there, and tests/unit/gateway/test_methods.c holds the table against
- * the .proto files.
+/* Opens and closes the gateway, says who calls and with whose rights, and has
+ * the table of the methods: a method is one line there, and
+ * tests/unit/gateway/test_methods.c holds the table against the .proto files.
  */
 #include "bigtable/gateway/gateway.h"
 

@@ -38,11 +38,11 @@ struct gateway_options {
     unsigned workers;    /* Threads for long calls, at most; 0: 16. */
     const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
     bool certificates;             /* Clients' certificates say who calls. */
-    const char *tokens;       /* File of tokens (api_auth.h), read again when it
-                                 changes; NULL: none. */
-    const char *jwt_key;      /* File of a public key for JWTs; NULL: none. */
-    const char *jwt_issuer;   /* NULL: any. */
-    const char *jwt_audience; /* NULL: any. */
+    const char *tokens;        /* File of tokens (api_auth.h), read again every
+                                  five seconds; NULL: none. */
+    const char *jwt_key;       /* File of a public key for JWTs; NULL: none. */
+    const char *jwt_issuer;    /* NULL: any. */
+    const char *jwt_audience;  /* NULL: any. */
     size_t buffered_bytes_max; /* Of requests and replies; 0: 1 GiB. */
 };
 
@@ -57,7 +57,8 @@ MUST_CHECK int gateway_open(struct world *w,
                             struct err *err);
 /* With the port that was chosen. Borrowed. */
 const char *gateway_address(const struct gateway *g);
-/* "connections=2 calls=5": without the line's end. Any thread. */
+/* Append "bigtable-api=HOST:PORT connections=2 calls=5", without a line's end.
+ * Any thread. */
 void gateway_status(const struct gateway *g, struct buf *out);
 /* Running calls end or are cancelled. Parks. NULL is allowed. */
 void gateway_close(struct gateway *g);

@@ -1,10 +1,10 @@
 /* One connection of HTTP/2, on nghttp2.
  *
  * Two fibers: the one of the connection reads bytes and feeds the session,
- * whose callbacks (grpc_session.c) make calls and start a fiber for each that
- * is complete; the writer takes what the session wants to send and writes it.
- * Nothing parks inside the session, so that fibers of the loop may all touch
- * it.
+ * whose callbacks (grpc_session.c) make calls and start fibers for those that
+ * are complete (grpc_run.c); the writer takes what the session wants to send
+ * and writes it. Nothing parks inside the session, so that fibers of the loop
+ * may all touch it.
  *
  * The end, in this order: no more is read, the writer ends, running calls are
  * cancelled and awaited, what the session still has to say is written, the

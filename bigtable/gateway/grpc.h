@@ -2,8 +2,10 @@
  *
  * A method takes one message and answers with one or many. Its handler reads
  * the request, sends messages as it makes them and returns 0 or an error, which
- * becomes the call's status. HTTP/2 is spoken from the first byte, with TLS or
- * without (h2c with prior knowledge), as the clients of an emulator do.
+ * becomes the call's status. A method without a handler takes a stream of
+ * messages, each of which is answered as it comes. HTTP/2 is spoken from the
+ * first byte, with TLS or without (h2c with prior knowledge), as the clients of
+ * an emulator do.
  *
  * Hostile peers: messages, header lists, streams of a connection, connections
  * of an address, bytes buffered by a connection and in all are bounded; what is

@@ -37,7 +37,7 @@ static int queue_answer(struct grpc_call *call, struct err *err)
     return 0;
 }
 
-/* Where the message under way ends among the first bytes of @bytes. */
+/* The bytes that the prefix under way lacks, or behind it the message. */
 static size_t grpc_each_missing(const struct grpc_call *call)
 {
     return call->prefix_len < GRPC_PREFIX_BYTES

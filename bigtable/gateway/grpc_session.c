@@ -1,5 +1,6 @@
-/* The callbacks of the HTTP/2 session of a connection, and its set-up: the only
- * file that nghttp2 calls.
+/* The callbacks of the HTTP/2 session of a connection, and its set-up. nghttp2
+ * calls this file, grpc_reply.c for the bytes of replies, and session_memory.c
+ * for memory, and no other.
  *
  * The session points to a call from the headers of its stream on: as the
  * stream's data, and as the source of the reply's frames. It holds the call for

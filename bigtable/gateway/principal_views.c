@@ -1,5 +1,7 @@
 /* Views of the store for callers: a copy of the gateway for each principal,
- * made when it first calls, kept for a while and bounded in number.
+ * made when it first calls and kept until another principal needs its place. A
+ * list in the order of use, searched from the front: callers that call often
+ * are found soon.
  */
 #include "bigtable/gateway/principal_views.h"
 

@@ -1,6 +1,7 @@
 /* Deletion protection, which clients of the API set on tables, for who drops
  * tables in another way. It is kept under the API's names of tables
- * (registry.h); a table of the store is protected if it is under any of these.
+ * (resource_registry.h); a table of the store is protected if it is under any
+ * of these.
  *
  * Threads: any. Everything parks.
  */

@@ -28,8 +28,7 @@ enum {
 #define NESTED_MAX 8
 
 /* Remove @name and a dot from the beginning of *@symbol. True also if *@symbol
- * is
- * @name, and becomes empty. */
+ * is @name, and becomes empty. */
 static bool take_name(struct slice *symbol, struct slice name)
 {
     if (!slice_starts_with(*symbol, name))

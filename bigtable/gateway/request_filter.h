@@ -8,8 +8,9 @@
 
 struct quarry_filter;
 
-/* The filter of the message RowFilter in @bytes; owned. Errors: ERR_INVALID,
- * ERR_TOOBIG, ERR_UNSUPPORTED. */
+/* The filter of the message RowFilter in @bytes; owned. Errors: ERR_INVALID
+ * (malformed, or above the API's bound), ERR_TOOBIG (too many parts),
+ * ERR_UNSUPPORTED. */
 MUST_CHECK int
 request_filter(struct slice bytes, struct quarry_filter **out, struct err *err);
 

@@ -1,8 +1,10 @@
-/* The registry: resources of the API that are not tables or rows (instances,
- * clusters, app profiles), and the extras of tables. They are kept in the
- * store's table GATEWAY_TABLE, a row each: key → message of protocol buffers.
+/* The registry: what the API has and the store has no place for (instances,
+ * clusters, app profiles, backups, policies, operations), and the extras of
+ * tables. It is the store's table GATEWAY_TABLE, a row each: key → message of
+ * protocol buffers.
  *
- * Keys are resource names without the project: "instances/I/clusters/C".
+ * Keys are resource names without the project: "instances/I/clusters/C"; those
+ * of policies begin with "policies/", those of operations with "operations/".
  *
  * Threads: any. Everything parks.
  */

@@ -2,8 +2,8 @@
  *
  * The rows are cut into windows at the store's own split points; windows are
  * read from the last to the first, each into memory. A window that turns out
- * too large is cut again, at keys found by a scan without values, so that
- * memory is bounded unless one row is larger.
+ * too large is cut in two at the row where it became so, and read again in
+ * parts, so that memory is bounded unless one row is larger.
  *
  * Threads: one at a time. Parks.
  */

@@ -1,6 +1,6 @@
 /* The outcome of a row of MutateRows, and its entry in the response: a code, a
  * sentence, and a google.rpc.RetryInfo where the row may be written later,
- * because a rate is reached or no server has room for it now.
+ * because a rate is reached or its server is not available.
  *
  * Threads: one at a time.
  */

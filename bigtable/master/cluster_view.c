@@ -2,9 +2,9 @@
  * tablets by id.
  *
  * A tablet's stage follows from its record and from the last report of the
- * server that the record names; orders change it in between (place.c, move.c).
- * A report that was asked for before the last change says nothing about it:
- * is_confirmed() compares times. */
+ * server that the record names; orders change it in between
+ * (tablet_placement.c, move.c). A report that was asked for before the last
+ * change says nothing about it: is_confirmed() compares times. */
 #include "bigtable/master/cluster_view.h"
 
 #include <stdlib.h>

@@ -10,11 +10,13 @@
  * Invariants, kept by cluster_view.c
  *     INV-1. Tablets are in the order of their keys, which are different.
  *     INV-2. A tablet that is `busy` stays: the fiber that made it busy may
- * keep a pointer to it over parking calls. A server stays for ever. INV-3. A
- * tablet is in one place: a stage other than STAGE_UNASSIGNED has exactly one
- * server, in `server`. INV-4. A tablet becomes served only after it was
- * ordered, or because its record and its server say so. INV-5. The epoch of a
- * tablet never decreases. INV-6. Only the row of an unassigned tablet is fresh.
+ *            keep a pointer to it over parking calls. A server stays for ever.
+ *     INV-3. A tablet is in one place: a stage other than STAGE_UNASSIGNED has
+ *            exactly one server, in `server`.
+ *     INV-4. A tablet becomes served only after it was ordered, or because its
+ *            record and its server say so.
+ *     INV-5. The epoch of a tablet never decreases.
+ *     INV-6. Only the row of an unassigned tablet is fresh.
  */
 #ifndef BIGTABLE_MASTER_CLUSTER_VIEW_H
 #define BIGTABLE_MASTER_CLUSTER_VIEW_H

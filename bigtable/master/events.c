@@ -1,4 +1,7 @@
-/* Events of a master, logged and counted: one table has the names of all. */
+/* Events of a master, logged and counted.
+ *
+ * One table has, for each event, its name in the log and the name of its
+ * counter, so that neither exists without the other. */
 #include "bigtable/master/events.h"
 
 #include <stdarg.h>

@@ -12,9 +12,10 @@
  *            that they may keep pointers to it and to its servers. (master.c)
  *     INV-2. `known` and `ready` are set once, in this order: then all of
  *            METADATA was read, and interrupted work was finished.
- * (discovery.c, master.c) INV-3. `ending` is set once. Nothing is ordered or
- * recorded after it but by calls that are conditional on the lock.
- * (master_term.c) INV-4. `moving` counts the moves in progress. (move.c) */
+ *            (discovery.c, master.c)
+ *     INV-3. `ending` is set once. Nothing is ordered or recorded after it but
+ *            by calls that are conditional on the lock. (master_term.c)
+ *     INV-4. `moving` counts the moves in progress. (move.c) */
 #ifndef BIGTABLE_MASTER_MASTER_TERM_H
 #define BIGTABLE_MASTER_MASTER_TERM_H
 
@@ -168,7 +169,7 @@ MUST_CHECK int master_term_read_tablet(struct master_term *r,
                                        bool *found,
                                        struct err *err);
 
-/* --- servers (servers.c) ------------------------------------------------- */
+/* --- servers (server_list.c) --------------------------------------------- */
 
 /* Read the directory, and watch every server that is new. Parks. */
 MUST_CHECK int servers_refresh(struct master_term *r, struct err *err);
@@ -215,7 +216,7 @@ void server_suspect(struct master_term *r, struct known_server *s);
 /* Free the servers' channels. */
 void servers_close(struct master_term *r);
 
-/* --- placing (place.c, move.c) ------------------------------------------- */
+/* --- placing (tablet_placement.c, move.c) -------------------------------- */
 
 /* Start placing all tablets that are unassigned, or ordered and not confirmed,
  * as far as their levels and their servers' room allow. */
@@ -253,7 +254,7 @@ uint64_t recover_count(const struct master_term *r);
 /* PRE: the term's fibers have ended. */
 void recover_close(struct master_term *r);
 
-/* --- housekeeping (housekeeping.c, merge.c, sweep.c) --------------------- */
+/* --- housekeeping (housekeeping.c, tablet_merge.c, sweep.c) -------------- */
 
 /* Start the housekeeping that is due: balancing, merging, reading METADATA
  * again, sweeping. */
@@ -273,7 +274,7 @@ MUST_CHECK int sweep_mark(struct master_term *r,
                           const struct metadata_row *row,
                           struct err *err);
 
-/* --- tables (tables.c) --------------------------------------------------- */
+/* --- tables (table_list.c) ----------------------------------------------- */
 
 /* Finish what an earlier master began: tables without tablets get one, those
  * being dropped are dropped. Parks. */
@@ -355,7 +356,7 @@ MUST_CHECK int tables_order(struct master_term *r,
 /* Tables of users that have tablets. */
 uint64_t tables_count(struct master_term *r);
 
-/* --- calls (service.c) --------------------------------------------------- */
+/* --- calls (master_service.c) -------------------------------------------- */
 
 /* Add the methods of wire/methods.h to the master's rpc_server. */
 void service_add(struct master *m);

@@ -1,9 +1,9 @@
 /* Rights of those who give the master orders, and changes of rights.
  *
- * An order passes the gate of its method (service.c) here. A change of a policy
- * reads the file, changes its list or quota, and writes it on condition that
- * nobody else has, trying again until that succeeds. Lists are checked so that
- * nobody shuts himself out by mistake. */
+ * An order passes the gate of its method (master_service.c) here. A change of a
+ * policy reads the file, changes its list or quota, and writes it on condition
+ * that nobody else has, trying again until that succeeds. Lists are checked so
+ * that nobody shuts himself out by mistake. */
 #include "bigtable/master/policies.h"
 
 #include <stdio.h>

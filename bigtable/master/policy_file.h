@@ -8,7 +8,7 @@
  *     INV-1. A generation of 0 means that the file does not exist: it is then
  *            made, and otherwise replaced on condition. (policy_file.c)
  *     INV-2. A watched table is one whose file had quotas, or rates, when it
- * was last read or written. (policy_watch.c) */
+ *            was last read or written. (policy_watch.c) */
 #ifndef BIGTABLE_MASTER_POLICY_FILE_H
 #define BIGTABLE_MASTER_POLICY_FILE_H
 

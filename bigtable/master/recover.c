@@ -1,6 +1,6 @@
-/* Logs of dead servers (section 6 of the Bigtable paper, "speeding up tablet
- * recovery"): the survivors sort them, segment by segment, so that a server
- * that loads a tablet reads its entries in one sweep.
+/* Logs of dead servers (section 6 of the Bigtable paper, "Commit-log
+ * implementation"): the survivors sort them, segment by segment, so that a
+ * server that loads a tablet reads its entries in one sweep.
  *
  * Each survivor keeps its sorted segments in memory while tablets are loaded,
  * and each order to load a tablet names the holders. When a holder dies, or

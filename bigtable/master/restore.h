@@ -1,4 +1,4 @@
-/* Tables made of the state of others: see snapshots.h.
+/* Tables made of the state of others: see table_snapshots.h.
  *
  * Threads: the term's loop. */
 #ifndef BIGTABLE_MASTER_RESTORE_H

@@ -1,4 +1,8 @@
-/* Shares of rates: a tenth by tablets, the rest by use. */
+/* Shares of rates: a tenth by tablets, the rest by use.
+ *
+ * The tenth is what a server without requests keeps, so that the first ones it
+ * gets are not refused until the next choice. Where no server has requests, all
+ * is shared by tablets. Changes below a twentieth are not worth a write. */
 #include "bigtable/master/shares.h"
 
 #include "base/core/buf.h"

@@ -2,7 +2,7 @@
  * read from the merge of the task's sorted runs as the job asks for them.
  *
  * Nothing is kept of a value that was given out, so that a group may be larger
- * than memory (MapReduce, OSDI 2004, section 2.1).
+ * than memory (MapReduce, OSDI 2004, section 2).
  *
  * Invariants
  *     INV-1. key is of the group: its grouped part equals `group`.

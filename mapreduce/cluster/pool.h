@@ -2,7 +2,7 @@
  * runs there, and which job gets the next slot.
  *
  * A worker keeps a file in /mapreduce/workers and the file's lock as long as
- * its session lives (wire.h). The pool calls each worker: one call hands it
+ * its session lives (job_wire.h). The pool calls each worker: one call hands it
  * orders, another waits for its news. A worker that is silent gets
  * no new attempts; one whose lock is free, or whose process refuses
  * connections for a while, is gone, and that is reported to every job.

@@ -5,9 +5,9 @@
  *
  * Invariants
  *
- *      INV-1. peer->busy is the length of peer->attempts (pool_peer.c).
+ *     INV-1. peer->busy is the length of peer->attempts (pool_peer.c).
  *     INV-2. An attempt whose host is NULL was given up by it: its end frees
- * the slot on the worker and nothing else (cell_host.c).
+ *            the slot on the worker and nothing else (cell_host.c).
  *
  */
 #ifndef MAPREDUCE_CLUSTER_POOL_STATE_H

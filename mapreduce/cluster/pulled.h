@@ -11,8 +11,8 @@
  * Invariants
  *
  * INV-1. Room in use never exceeds its bounds, and never goes below zero
- * (pull_room_take(), pulled_free()). INV-2. bytes is the sum of the segments'
- * bytes (pulled_add()).
+ *        (pull_room_take(), pulled_free()).
+ * INV-2. bytes is the sum of the segments' bytes (pulled_add()).
  *
  * One thread, or a lock.
  */

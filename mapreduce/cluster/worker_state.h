@@ -7,10 +7,10 @@
  * Invariants
  *
  *      INV-1. An attempt is in the list of its job until its news are queued,
- * and never after: it has one end (worker_attempt.c). INV-2. A job's host is
- * used by the job's own thread alone, except for status() and wake(), under the
- * lock (worker_job.c). INV-3. Bytes and spills in pull_room are within their
- * bounds (pulled.c).
+ *             and never after: it has one end (worker_attempt.c).
+ *      INV-2. A job's host is used by the job's own thread alone, except for
+ *             status() and wake(), under the lock (worker_job.c).
+ *      INV-3. Bytes and spills in pull_room are within their bounds (pulled.c).
  *
  */
 #ifndef MAPREDUCE_CLUSTER_WORKER_STATE_H

@@ -5,8 +5,8 @@
  * that neither a command that answers late nor one that answers at length can
  * block. Counters and notes come through a third pipe.
  *
- * Invariant INV-1: once deaf, `in` is closed and input is dropped (command.c
- * keeps it).
+ * Invariant INV-1: once deaf, `in` is closed and input is dropped
+ * (command_engine.c keeps it).
  *
  * One thread; functions that move lines block.
  */

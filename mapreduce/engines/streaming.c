@@ -2,7 +2,7 @@
  *
  * The mapper reads one line a record and writes lines "key\tvalue"; the reducer
  * reads such lines, sorted by key, and writes lines of output. A command is run
- * by the shell once an attempt (command.h).
+ * by the shell once an attempt (command_engine.h).
  */
 #include <errno.h>
 #include <signal.h>

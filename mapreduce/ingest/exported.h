@@ -1,6 +1,6 @@
 /* Fields of an exported record beyond WARC/1.1, so that importing it gives the
  * cells it was made of. They are named Quarry-…; other readers ignore them, as
- * ISO 28500, section 4, requires of unknown fields.
+ * ISO 28500, section 5, requires of unknown fields.
  *
  *     Quarry-Record: 1             the fields below tell; absent ones are none
  *     Quarry-Source: FILE:OFFSET   meta:source

@@ -2,7 +2,7 @@
  * the batches in which rows reach the table. Shared by all kinds of input.
  *
  * Invariant INV-1: everything after `lock` is read and written under it
- * (run.c).
+ * (ingest_run.c).
  *
  * Threads: run_* may be called by all tasks of the run; an input and a batch
  * belong to one task.

@@ -5,8 +5,9 @@
  * metadata is scanned whole; anchors are many and small.
  *
  * Blocks of 256 KiB are the largest there are, and bound what is decoded beside
- * a page (sstable/writer.c). Level 2 and no dictionary: blocks of that size
- * hold their own context, and training would cost more than it gives.
+ * a page (bigtable/sstable/sstable_writer.c). Level 2 and no dictionary: blocks
+ * of that size hold their own context, and training would cost more than it
+ * gives.
  */
 #include "mapreduce/ingest/webtable.h"
 

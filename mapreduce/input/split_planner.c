@@ -1,6 +1,6 @@
-/* Planning splits of files: find the machines that have their
- * bytes, so that tasks run beside them (MapReduce, OSDI 2004, section 3.4), and
- * join small neighbours, so that a cheap map does not pay for a task each. */
+/* Planning splits of files: find the machines that have their bytes, so that
+ * tasks run beside them (MapReduce, OSDI 2004, section 3.4), and join small
+ * neighbours, so that a cheap map does not pay for a task each. */
 #include "base/core/panic.h"
 #include "mapreduce/input/input.h"
 

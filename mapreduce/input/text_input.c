@@ -6,8 +6,9 @@
  *
  * Invariants of struct text_reader:
  *
- * INV-1. begin <= filled <= cap. INV-2. offset is the place in the text of
- * buf[begin]. Both kept by text_fill() and the functions that take lines.
+ * INV-1. begin <= filled <= cap.
+ * INV-2. offset is the place in the text of buf[begin]. Both kept by
+ *        text_fill() and the functions that take lines.
  */
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * Invariants, kept by replay_read():
  *
- * INV-1. end <= bytes.len. INV-2. plan is set only if planned, cuts only if
- * cut.
+ * INV-1. end <= bytes.len.
+ * INV-2. plan is set only if planned, cuts only if cut.
  *
  * One thread. Nothing here parks.
  */

@@ -4,9 +4,10 @@
  * Invariants
  *
  * INV-1. The journal records a task's end only after its files have their names
- * (attempt_end.c), and a commit only after all tasks are done (finish.c).
- * INV-2. skips_left <= skips_max (task_table.c). INV-3. tasks_done <=
- * tasks_total in progress (job_report.c).
+ *        (attempt_end.c), and a commit only after all tasks are done
+ *        (finish.c).
+ * INV-2. skips_left <= skips_max (task_table.c).
+ * INV-3. tasks_done <= tasks_total in progress (job_report.c).
  *
  * One thread.
  */

@@ -26,8 +26,8 @@
  * Invariants
  *     INV-1. Records are in the order of journal_add(); offset is the end of
  *            those that were flushed (journal.c keeps it).
- *     INV-2. The first record is a begin (prepare.c writes it; replay.c checks
- *            it as input).
+ *     INV-2. The first record is a begin (prepare.c writes it; job_replay.c
+ *            checks it as input).
  *
  * One thread; everything parks.
  */

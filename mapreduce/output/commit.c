@@ -1,6 +1,10 @@
-/* Publishing outputs by renames, in an order that leaves either the old output
- * or the new one at the path after a crash at any point (MapReduce, OSDI 2004,
- * section 3.3: atomic renames make failures invisible). */
+/* Publishing outputs by renames, in an order that leaves the old output or the
+ * new one whole after a crash at any point. Between the two renames of an
+ * overwrite there is nothing at the path, and the old output is in the staging
+ * directory: a resumed job continues, an abandoned one puts it back.
+ *
+ * Attempts that run twice are made harmless as in MapReduce (OSDI 2004, section
+ * 3.3), by renames that are atomic. */
 #include "mapreduce/output/commit.h"
 
 #include <string.h>

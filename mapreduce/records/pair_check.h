@@ -3,7 +3,7 @@
  * merged later.
  *
  * Invariant INV-1: header_bytes <= BLOCK_HEADER_BYTES, and left is 0 while the
- * header is incomplete (pair_check_add() keeps it).
+ * header is incomplete (pair_check_feed() keeps it).
  *
  * One thread. Nothing here parks.
  */

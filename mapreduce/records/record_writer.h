@@ -3,11 +3,10 @@
  *     file   = magic:u64 block* index footer
  *     index  = (bytes:varint entries:varint)*     one pair a block, in order
  *     footer = index_offset:u64 block_count:u32 crc:u32 record_count:u64
- * magic:u64
+ *              magic:u64
  *
- * Blocks are those of shuffle/pair_block.h; crc is CRC32C of the index, the
- * index offset and the block count. Documented in docs/formats.md, "Record
- * files".
+ * Blocks are those of pair_block.h; crc is CRC32C of the index, the index
+ * offset and the block count. Documented in docs/formats.md, "Record files".
  *
  * One thread. Errors are kept for record_writer_finish(), which parks.
  */

@@ -8,9 +8,10 @@
  *
  * Invariants
  *
- * INV-1. pairs_out <= pairs_in: combining only joins pairs. INV-2. code, once
- * set, stays. INV-3. A run has its pairs by (partition, key). All kept by
- * collector.c; spill.c asserts INV-3 as it writes.
+ * INV-1. pairs_out <= pairs_in: combining only joins pairs.
+ * INV-2. code, once set, stays.
+ * INV-3. A run has its pairs by (partition, key). All kept by collector.c;
+ *        spill.c asserts INV-3 as it writes.
  *
  * One thread. add() parks when it spills.
  */

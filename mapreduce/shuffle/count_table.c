@@ -6,9 +6,10 @@
  * are moved together at the beginning, which leaves room for two references to
  * each (INV-1).
  *
- * INV-1. 64 bytes for each key and a slack are below the floor. INV-2. No key
- * is DISPLACED_MAX slots or more after its home. Doubling keeps that: the keys
- * whose homes were in n slots have theirs in 2 n afterwards.
+ * INV-1. 64 bytes for each key and a slack are below the floor.
+ * INV-2. No key is DISPLACED_MAX slots or more after its home. Doubling keeps
+ *        that: the keys whose homes were in n slots have theirs in 2 n
+ *        afterwards.
  */
 #include "mapreduce/shuffle/count_table.h"
 

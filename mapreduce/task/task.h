@@ -3,12 +3,12 @@
  *
  * The attempt (attempt/attempt.c) owns it and what it points to. Its functions
  * that need no more than what is here are in task.c; those that emit, write and
- * read values are in attempt/emit.c and attempt/values.c, since they need the
- * shuffle and the outputs.
+ * read values are in attempt/attempt_emit.c and attempt/values.c, since they
+ * need the shuffle and the outputs.
  *
  * Invariants
  *     INV-1. At most one of collector and sample is set, both in maps only
- *            (attempt.c sets them, emit.c checks).
+ *            (attempt.c sets them, attempt_emit.c checks).
  *     INV-2. code, once not 0, stays: the first misuse is reported.
  *
  * One thread.

@@ -1,7 +1,7 @@
 /* Heads of records: the header block of a WARC record (ISO 28500, section 4),
  * the line of an ARC record.
  *
- * Only reader.c and the head_*.c files include this. Nothing waits.
+ * Only archive_reader.c and the head_*.c files include this. Nothing waits.
  */
 #ifndef MAPREDUCE_WARC_HEAD_H
 #define MAPREDUCE_WARC_HEAD_H

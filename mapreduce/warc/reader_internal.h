@@ -1,6 +1,6 @@
-/* Shared by the files of the reader: reader.c gives out records, record_start.c
- * finds where they start, record_layout.c where they end, with record_judge.c
- * to tell whether a block is whole.
+/* Shared by the files of the reader: archive_reader.c gives out records,
+ * record_start.c finds where they start, record_layout.c where they end, with
+ * record_judge.c to tell whether a block is whole.
  *
  * A record is first laid out over the bytes in the buffer (struct layout:
  * offsets from its first byte), because reading more of them moves the buffer;
@@ -9,8 +9,9 @@
  * Invariants
  *
  * INV-1. left and hold refer to the record given out last; hold <= bytes in the
- * buffer (reader.c). INV-2. told_until and the position never go back
- * (reader.c, record_start.c).
+ *        buffer (archive_reader.c).
+ * INV-2. told_until and the position never go back (archive_reader.c,
+ *        record_start.c).
  *
  * Only these files include this.
  */

@@ -1,5 +1,5 @@
 /* The compression of an archive file undone: a stream of plain bytes with a map
- * back to the file, for reader.c.
+ * back to the file, for archive_reader.c.
  *
  * Bytes are made on demand into one buffer, whole gzip members or frames of
  * zstd or lz4 at a time while they are small, so that a record that fills its
@@ -13,8 +13,8 @@
  * Damage of the compression is reported here, through report(); after it the
  * next member is sought whose first bytes unpack to something like a record.
  *
- * One thread. Waits only where the input's read does. Only reader.c and the
- * unpack_*.c files include this.
+ * One thread. Waits only where the input's read does. Only archive_reader.c and
+ * the unpack_*.c files include this.
  */
 #ifndef MAPREDUCE_WARC_UNPACK_H
 #define MAPREDUCE_WARC_UNPACK_H
@@ -169,8 +169,8 @@ bool unpack__is_record(struct slice s);
 /* Advance in_begin to the next good member; *@found: there is one. */
 typedef int (*unpack_seek_fn)(struct unpack *u, bool *found, struct err *err);
 
-/* How much of a bad member is in the buffer. Unless it is nothing, reader.c
- * reports its lost records. */
+/* How much of a bad member is in the buffer. Unless it is nothing,
+ * archive_reader.c reports its lost records. */
 enum unpack_out {
     UNPACK_OUT_NOTHING,
     UNPACK_OUT_PART,

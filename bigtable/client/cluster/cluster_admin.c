@@ -1,6 +1,7 @@
-/* Changes of tables, which the master makes: each is one call, tried again
+/* Calls of the master, most of them changes of tables: each is tried again
  * while there is no master, with the same idempotency key in every try. A try
- * whose answer was lost may have taken effect; *unsure tells the caller.
+ * whose answer was lost may have taken effect: `unsure` says so, and an answer
+ * that the table exists (or does not) then counts as success.
  */
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"

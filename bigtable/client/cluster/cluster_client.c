@@ -1,4 +1,11 @@
-/* A cluster as a target: its life, its loop, and its table of operations. */
+/* A cluster as a target: opening and closing it and its views, calls on its
+ * loop, calls of tablet servers, and its table of operations.
+ *
+ * Every caller shares the rule here for trying again: at once the first time
+ * that a tablet has moved, above a rate after the time that the server told,
+ * else after pauses that double and are partly random, so that the clients of a
+ * server that died do not come back together.
+ */
 #include "bigtable/client/cluster/cluster_client.h"
 
 #include <stdio.h>

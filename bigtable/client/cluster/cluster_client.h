@@ -39,8 +39,8 @@ MUST_CHECK int cluster_target_open(struct quarry *q,
                                    struct err *err);
 
 struct cluster_counts {
-    uint64_t calls;      /* To tablet servers, for users. */
-    uint64_t retries;    /* Of them. */
+    uint64_t calls;      /* To tablet servers. */
+    uint64_t retries;    /* Pauses before another try, of any call. */
     uint64_t bytes_sent; /* Bodies and attachments. */
     uint64_t bytes_received;
     uint64_t master_calls;
@@ -117,7 +117,7 @@ struct retry {
     char why[200];     /* The last failure, for the error when time runs out. */
 };
 
-/* Was @rc, of a call to a tablet server, an answer that may change? */
+/* Was @rc, of a call to a tablet server or the master, one that may change? */
 bool retry_is_of_use(int rc, const struct err *err);
 /* Was it refused because the table is asked for more than its rates? It is
  * tried again after the time that is told. */
@@ -147,7 +147,7 @@ MUST_CHECK int tablet_call(struct cluster *c,
 extern const struct shared_kind cluster_read_kind;
 extern const struct shared_kind cluster_write_kind;
 
-/* --- tables (tables.c) --------------------------------------------------- */
+/* --- tables (cluster_tables.c) ------------------------------------------- */
 
 /* Its id, generation and schema as they are now. Errors: ERR_NOTFOUND: it was
  * dropped. Parks unless nothing has changed. */
@@ -166,9 +166,9 @@ void cluster_tables_close(struct cluster *c);
 
 /* --- operations ---------------------------------------------------------- */
 
-/* Call the master (admin.c) and append its answer to @reply (may be NULL).
- * *@unsure (may be NULL): an attempt whose answer was lost may have taken
- * effect. Parks.
+/* Call the master (cluster_admin.c) and append its answer to @reply (may be
+ * NULL). *@unsure (may be NULL): an attempt whose answer was lost may have
+ * taken effect. Parks.
  */
 MUST_CHECK int cluster_call_master(struct cluster *c,
                                    uint32_t method,

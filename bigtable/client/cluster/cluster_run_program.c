@@ -3,7 +3,8 @@
  * back are merged here, in the order of rows.
  *
  * Programs that only this process can run (those that write, include others, or
- * use files) run here, over a scan.
+ * use files), and all whose read is ordered or has a row limit, run here, over
+ * a scan.
  */
 #include <stdatomic.h>
 #include <string.h>

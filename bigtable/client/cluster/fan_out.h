@@ -13,8 +13,8 @@
 
 struct loop;
 
-/* One turn of a worker: false when there is nothing left to do. An error ends
- * the work of all. */
+/* One turn of a worker; sets *@more to false when there is nothing left to do.
+ * An error ends the work of all. */
 typedef int (*fan_fn)(void *ctx, bool *more, struct err *err);
 
 /* Call fn(ctx) from @workers fibers of @loop, which have the caller's deadline,

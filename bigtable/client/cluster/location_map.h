@@ -1,8 +1,9 @@
 /* Where tablets are, as far as it is known: ranges of rows of tables, disjoint,
  * each with the server that was last seen to serve it.
  *
- * A later location is truer: it replaces all that it overlaps. The map is
- * bounded; locations that were not used for long are removed first.
+ * A later location is truer: it replaces all that it overlaps, unless one of
+ * the same tablet has a higher epoch. The map is bounded; locations that were
+ * not used for long are removed first.
  *
  * Threads: one.
  */
@@ -21,7 +22,7 @@ struct location {
     bool used; /* Found since the hand passed last. */
     uint64_t table;
     uint64_t tablet;
-    uint64_t server; /* Number of its life, */
+    uint64_t server; /* Number of its incarnation, */
     uint64_t epoch;  /* and of the assignment. */
     struct slice start;
     struct slice end; /* Empty: no bound. */

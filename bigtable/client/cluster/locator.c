@@ -1,7 +1,7 @@
 /* Finding tablets: from the root tablet's file in the lock service over
  * METADATA to the table's tablet, each level cached (Bigtable paper, 5.1). A
- * stale location is forgotten when a server says that it no longer has the
- * tablet.
+ * location is forgotten when its server does not answer, or says that it no
+ * longer has the tablet.
  */
 #include "bigtable/client/cluster/locator.h"
 

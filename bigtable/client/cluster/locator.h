@@ -3,7 +3,7 @@
  *
  * The lock service names the root tablet, the root tablet those of METADATA,
  * these the tablets of users: three calls when nothing is known. Each answer
- * includes the neighbours. A caller that finds a location stale forgets it
+ * includes the tablets behind. A caller that finds a location stale forgets it
  * (locator_forget()), one level at a time.
  *
  * Fibers that look for neighbouring rows share calls.
@@ -26,7 +26,7 @@ struct locator;
 
 /* Locations kept, unless the options say otherwise. */
 #define LOCATIONS_MAX ((size_t)65536)
-/* Neighbours asked for beside the tablet that is looked for. */
+/* Tablets that one look-up asks for: the one looked for and those behind it. */
 #define LOCATIONS_PREFETCHED 32
 
 struct locator_counts {
@@ -42,8 +42,9 @@ struct locator *locator_new(struct cluster *c, size_t max);
 void locator_free(struct locator *l); /* NULL is allowed. */
 
 /* The tablet of @row of @table and its server. *@out is a reference. Parks
- * unless it is known. Errors: ERR_UNAVAILABLE (it may be known later),
- * ERR_NOTFOUND (the table has no tablets), ERR_DEADLINE, ERR_CANCELLED. */
+ * unless it is known. Errors: ERR_UNAVAILABLE (it may be known later, also
+ * where METADATA has no tablet for the row), those of tablet_call() to the
+ * tablets of METADATA, ERR_DEADLINE, ERR_CANCELLED. */
 MUST_CHECK int locator_find(struct locator *l,
                             uint64_t table,
                             struct slice row,
@@ -53,9 +54,8 @@ MUST_CHECK int locator_find(struct locator *l,
 void locator_forget(struct locator *l, const struct location *where);
 void locator_forget_table(struct locator *l, uint64_t table);
 
-/* Everything METADATA says of the tablets of @table whose key is @from or
- * behind: calls fn() with each row, in order, until it returns nonzero. For
- * those who look at a whole table. Parks; tries again what may succeed. */
+/* Everything METADATA says of the tablets of @table: calls fn() with each row,
+ * in order, until it returns nonzero. Parks; tries again what may succeed. */
 struct tablet_bounds;
 struct tablet_location;
 struct tablet_state;

@@ -5,7 +5,8 @@
  * The names of the master and of the root tablet's server are kept until an
  * event says that they changed, which may be a moment later.
  *
- * Threads: one loop. Everything parks, and heeds the fiber's deadline.
+ * Threads: one loop. Opening, closing, freeing, reading and listing park;
+ * reading and listing heed the fiber's deadline.
  */
 #ifndef BIGTABLE_CLIENT_CLUSTER_LOCK_FILES_H
 #define BIGTABLE_CLIENT_CLUSTER_LOCK_FILES_H

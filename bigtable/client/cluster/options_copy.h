@@ -7,7 +7,7 @@
 
 struct options_copy {
     struct quarry_read_options options; /* Without ranges and keys. */
-    struct arena arena;                 /* Holds all that they point to. */
+    struct arena arena;                 /* Holds their texts. */
     struct quarry_filter *filter;       /* Reference; NULL: none. */
 };
 

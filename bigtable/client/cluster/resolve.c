@@ -1,6 +1,6 @@
 /* Mutations on their way to a tablet server. Families are checked against the
  * schema that the client knows, which is read again before one is refused: a
- * mistake costs no call, and a new family is not missed.
+ * mistake costs no call of a tablet server, and a new family is not missed.
  */
 #include "bigtable/client/cluster/resolve.h"
 

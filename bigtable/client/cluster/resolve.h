@@ -1,4 +1,5 @@
-/* Mutations on their way to a tablet server: families looked at, times chosen.
+/* Mutations on their way to a tablet server: their families are checked, and
+ * they are encoded with the numbers of their tablet and change.
  */
 #ifndef BIGTABLE_CLIENT_CLUSTER_RESOLVE_H
 #define BIGTABLE_CLIENT_CLUSTER_RESOLVE_H

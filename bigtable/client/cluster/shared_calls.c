@@ -1,11 +1,12 @@
 /* Shared calls. For each server with calls in flight there is a line. A parcel
  * that finds as many calls in flight as allowed queues up; the end of a call
  * wakes the first in the queue, which leads the next call and takes along all
- * parcels after it that fit. If an item of a shared call fails, its parcels are
- * sent again alone, since an answer explains its first failure only.
+ * parcels after it that fit. If an item of a shared call fails, the parcel that
+ * it is in is sent again alone, since an answer explains its first failure
+ * only.
  *
- * A call has one principal, whose rights count, so parcels of different
- * principals go in different lines.
+ * A call has one principal, whose rights count, and one flavor, so parcels that
+ * differ in either go in different lines.
  *
  * A leader lets the other fibers of the loop run once before it calls, so that
  * parcels about to be ready go along: answers wake many fibers at once.

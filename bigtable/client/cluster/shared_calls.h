@@ -1,7 +1,8 @@
 /* Shared calls of tablet servers: requests of many users to one server that
- * come while calls to it are in flight go together in the next call, because a
- * call costs client and server more than most requests do. A request that is
- * alone never waits.
+ * come while as many calls to it are in flight as may be
+ * (shared_kind.calls_max) go together in the next call, because a call costs
+ * client and server more than most requests do. A request that is alone never
+ * waits.
  *
  * Threads: one loop.
  */

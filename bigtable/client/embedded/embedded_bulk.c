@@ -1,6 +1,7 @@
-/* Bulk loads into the tables of a directory. Files are written beside the
- * store, and a commit adds them to the tables' manifests in one step each; a
- * load that was interrupted is found by its directory and continues.
+/* Bulk loads into the tables of a directory. Files are written into a directory
+ * of the load inside the store's, and a commit moves them among the store's
+ * SSTables and adds them to all tablets of the table at once. A load that was
+ * interrupted is found by its directory and continues.
  */
 #include <inttypes.h>
 #include <stdio.h>

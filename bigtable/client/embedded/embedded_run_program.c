@@ -3,7 +3,8 @@
  *
  * Pieces are more than tasks, so that a task that is done early takes another.
  * Their results are merged in the order of rows, which keeps what depends on it
- * (collections) the same in every run.
+ * (collections) the same in every run. A program that writes, and a read that
+ * is ordered or has a row limit, runs over all rows on the caller's thread.
  */
 #include <stdatomic.h>
 

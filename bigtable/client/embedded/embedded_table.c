@@ -1,5 +1,6 @@
 /* Tables of a directory: creating, changing, opening, maintaining. Each
- * function checks names and calls the store.
+ * function finds the table and calls the store; what only a cluster can do
+ * (copies of a table's files, moving a tablet) is refused.
  */
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/schema.h"
