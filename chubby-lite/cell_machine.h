@@ -16,10 +16,12 @@
  *
  * Invariants
  *     INV-1. now_us, instance_count and handle_count never decrease, so that
- *            instances and handles are never used again (cell.c, cell_node.c).
+ *            instances and handles are never used again (cell_machine.c,
+ *            cell_node.c).
  *     INV-2. node_count and contents_bytes are those of the tree
  *            (cell_node.c, cell_image.c).
- *     INV-3. Each command has one answer, also a malformed one (cell.c).
+ *     INV-3. Each command has one answer, also a malformed one
+ *            (cell_machine.c).
  */
 #ifndef CHUBBY_LITE_CELL_MACHINE_H
 #define CHUBBY_LITE_CELL_MACHINE_H
@@ -52,8 +54,8 @@ struct cell *cell_new(cell_event_cb on_event, void *ctx);
 /* NULL is allowed. */
 void cell_free(struct cell *c);
 
-/* Execute @command and append the answer (command.h) to @answer. A malformed
- * command is answered with ERR_CORRUPT and changes nothing. */
+/* Execute @command and append the answer (lock_command.h) to @answer. A
+ * malformed command is answered with ERR_CORRUPT and changes nothing. */
 void cell_apply(struct cell *c, struct slice command, struct buf *answer);
 
 /* --- reading ------------------------------------------------------------- */

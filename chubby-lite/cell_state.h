@@ -1,5 +1,6 @@
-/* The state machine's parts. Private to chubby-lite's cell_*.c and acl.c; the
- * invariants are in cell.h, node.h and session.h.
+/* The state machine's parts. Private to chubby-lite's cell_*.c and
+ * chubby_acl.c; the invariants are in cell_machine.h, node.h and
+ * lock_session.h.
  */
 #ifndef CHUBBY_LITE_CELL_STATE_H
 #define CHUBBY_LITE_CELL_STATE_H
@@ -34,8 +35,8 @@ void cell__notify(struct cell *c, struct node *n, enum chubby_event event);
  * written. */
 void cell__notify_children(struct cell *c, struct node *n);
 
-/* Execute one operation (command.h). Each returns 0 or the error of the answer,
- * and changes nothing on error. */
+/* Execute one operation (lock_command.h). Each returns 0 or the error of the
+ * answer, and changes nothing on error. */
 int cell__open(struct execution *x);
 int cell__close(struct execution *x);
 int cell__write(struct execution *x);
@@ -55,7 +56,7 @@ void cell__unlock(struct cell *c, struct handle *h, bool failed);
 /* Free the lock of @h and close it; remove ephemeral nodes without handles. */
 void cell__close_handle(struct cell *c, struct handle *h, bool failed);
 
-/* --- acl.c --------------------------------------------------------------- */
+/* --- chubby_acl.c -------------------------------------------------------- */
 
 /* Does the list named @acl allow @principal? Errors: ERR_DENIED: it does not.
  */

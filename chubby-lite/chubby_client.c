@@ -2,7 +2,7 @@
  *
  * One fiber sends keep-alives, one after the other. The lease counts from the
  * moment that a keep-alive was sent, less the drift of two clocks, so it ends
- * no later than the leader believes (client.h).
+ * no later than the leader believes (chubby_client.h).
  */
 #include "chubby-lite/chubby_client.h"
 

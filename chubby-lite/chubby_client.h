@@ -115,7 +115,7 @@ MUST_CHECK int client__execute(struct chubby *c,
 MUST_CHECK int
 client__answer(struct slice bytes, struct chubby_answer *a, struct err *err);
 
-/* --- client.c ------------------------------------------------------------ */
+/* --- chubby_client.c ----------------------------------------------------- */
 
 /* May the cache be used now? */
 bool client__may_use_cache(const struct chubby *c);

@@ -1,5 +1,5 @@
 /* A client's cache of files and directories, by the instance of the node. The
- * session decides what may be in it, and until when (client.h).
+ * session decides what may be in it, and until when (chubby_client.h).
  *
  * One loop.
  *

@@ -1,6 +1,6 @@
-/* How a client's calls reach the leader, see client.h. A call waits while the
- * session is in jeopardy (Chubby, OSDI 2006, section 2.8): its answer could
- * come from a leader that has ended the session.
+/* How a client's calls reach the leader, see chubby_client.h. A call waits
+ * while the session is in jeopardy (Chubby, OSDI 2006, section 2.8): its answer
+ * could come from a leader that has ended the session.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"

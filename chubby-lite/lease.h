@@ -13,11 +13,12 @@
  *            has heard that it is to be dropped, or the session is not
  *            `confirmed` (lease.c, server.c).
  *     INV-3. A keep-alive that waits here (`waiting` > 0) keeps its session
- * from being probed: its connection stands (server_probe.c). INV-4. `ending`
- * implies `expired`; `expired` and `gone` are never taken back, so that a fiber
- * that waits for the session may stop at the first of them (server_session.c,
- * lease.c). INV-5. heard <= news_number; news that are not heard are in `news`,
- * in the order of their numbers (lease.c).
+ *            from being probed: its connection stands (server_probe.c).
+ *     INV-4. `ending` implies `expired`; `expired` and `gone` are never taken
+ *            back, so that a fiber that waits for the session may stop at the
+ *            first of them (server_session.c, lease.c).
+ *     INV-5. heard <= news_number; news that are not heard are in `news`, in
+ *            the order of their numbers (lease.c).
  */
 #ifndef CHUBBY_LITE_LEASE_H
 #define CHUBBY_LITE_LEASE_H

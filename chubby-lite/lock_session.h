@@ -1,12 +1,13 @@
-/* Sessions and their handles. Part of the machine (cell.h): replicated, so that
- * a new leader knows them (in the paper, section 2.9, clients show them to it).
+/* Sessions and their handles. Part of the machine (cell_machine.h): replicated,
+ * so that a new leader knows them (in the paper, section 2.9, it knows the
+ * sessions, and makes a handle again when its client uses it).
  *
  * A session keeps the answers that its client has not acknowledged
  * (base/session/answers.h), so that a command is executed once.
  *
  * One thread.
  *
- * Invariants, kept by session.c
+ * Invariants, kept by lock_session.c
  *     INV-1. A handle is in the table and in its session's list, and while its
  *            node exists in the node's; handle_count is the list's length.
  *     INV-2. A handle without a node holds no lock.

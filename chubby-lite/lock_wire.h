@@ -1,5 +1,5 @@
 /* Calls to a server of the cell: methods and messages beside the commands of
- * command.h. docs/protocols.md has the same grammar.
+ * lock_command.h. docs/protocols.md has the same grammar.
  *
  * Pure. Threads: any.
  */
@@ -42,7 +42,7 @@ struct chubby_query {
     enum chubby_read_kind kind;
 };
 
-/* [answer (command.h), bytes, cacheable] */
+/* [answer (lock_command.h), bytes, cacheable] */
 struct chubby_view {
     struct chubby_stat stat;
     struct slice bytes; /* Borrowed. */

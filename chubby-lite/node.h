@@ -1,5 +1,5 @@
 /* The tree of directories and files, each with its lock. Part of the machine
- * (cell.h): no clock, no I/O, the same on every server.
+ * (cell_machine.h): no clock, no I/O, the same on every server.
  *
  * One thread.
  *

@@ -1,4 +1,4 @@
-/* Showing which files are encrypted: see encryption.c. */
+/* Showing which files are encrypted: see cmd_encryption.c. */
 #ifndef CLI_CMD_ENCRYPTION_H
 #define CLI_CMD_ENCRYPTION_H
 

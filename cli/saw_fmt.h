@@ -1,4 +1,4 @@
-/* quarry saw fmt; see saw.c for the command. */
+/* quarry saw fmt; see cmd_saw.c for the command. */
 #ifndef CLI_SAW_FMT_H
 #define CLI_SAW_FMT_H
 

@@ -1,4 +1,4 @@
-/* quarry szl: the front of the published interpreter; see saw.c for the
+/* quarry szl: the front of the published interpreter; see cmd_saw.c for the
  * command. */
 #ifndef CLI_SZL_H
 #define CLI_SZL_H

@@ -1,5 +1,5 @@
 /* Fields that several messages of the file system share, beyond
- * base/rpc/rpc_message.h. Private to wire_*.c and command.c.
+ * base/rpc/rpc_message.h. Private to wire_*.c and namenode_command.c.
  */
 #ifndef GFS_LITE_WIRE_CODEC_H
 #define GFS_LITE_WIRE_CODEC_H

@@ -3,9 +3,9 @@
  * It answers only GET and HEAD, keeps no state between requests and knows no
  * users: opening it to other machines is a decision of the administrator. Idle
  * connections make room for others (guests.h), requests under a foreign name
- * are refused (host.h), and every answer forbids browsers to load anything from
- * elsewhere or to show it in a frame. libmicrohttpd implements the protocol;
- * all calls of it are in http.c.
+ * are refused (http_host.h), and every answer forbids browsers to load anything
+ * from elsewhere or to show it in a frame. libmicrohttpd implements the
+ * protocol; all calls of it are in http.c.
  *
  * Threads: requests arrive on a thread of the library, one at a time, and are
  * answered on a fiber of the loop that opened the server. Only in the real

@@ -34,8 +34,7 @@ MUST_CHECK int log_file_create(struct log_file *f,
                                uint64_t size,
                                struct err *err);
 /* Open the file at @path to continue at @offset, which is within it, and make
- * it
- * @size bytes long if it is shorter. [@begin, @offset), which the page cache
+ * it @size bytes long if it is shorter. [@begin, @offset), which the page cache
  * may have alone, and the first block are written again. Parks. Errors: ERR_IO,
  * ERR_FULL, ERR_NOMEM; @f is closed then. */
 MUST_CHECK int log_file_open(struct log_file *f,

@@ -3,7 +3,7 @@
  * Invariants, asserted by replica_log__check() when a segment begins and when a
  * batch is on the disk
  *     INV-1. Segments are numbered without gaps and their bases do not
- *            decrease; the last one is written (log_segments.c).
+ *            decrease; the last one is written (replica_log_segments.c).
  *     INV-2. base of the last segment <= synced <= position (log_write.c).
  *     INV-3. `ends` is `flushed` and the records of the batch: a batch that
  *            fails is dropped and leaves the log as it was (log_write.c).

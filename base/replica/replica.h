@@ -4,9 +4,8 @@
  * A cell has one to five voting members; one is legal and the default of a
  * machine alone. Its heart is Raft (Ongaro & Ousterhout, "In Search of an
  * Understandable Consensus Algorithm", USENIX ATC 2014, and Ongaro's
- * dissertation) as
- * a pure step function, raft.h; this module gives it a disk (log.h,
- * snapshot.h), peers (base/rpc) and a clock.
+ * dissertation) as a pure step function, raft.h; this module gives it a disk
+ * (replica_log.h, replica_snapshot.h), peers (base/rpc) and a clock.
  *
  *     replica_open(w, server, &machine, &opts, &r, &err)
  *     replica_propose(r, command, &reply, &err)     on the leader

@@ -1,5 +1,5 @@
 /* A member's log on its disk: term and vote, and the entries since its
- * snapshot, in segments with checksums (log_format.h).
+ * snapshot, in segments with checksums (replica_log_format.h).
  *
  * Nothing is overwritten: an entry at an index that is taken voids the entries
  * from that index on. Many operations are written together and made durable by

@@ -2,8 +2,10 @@
  *
  *     LOCK              held by the process that has it open
  *     member            its owner: "QRMEMBER" version:le32 crc:le32 of the
- * rest, id:le64, the cell's name joining           empty: the member is to be a
- * voter and never was one snapshot-INDEX    snapshot.h log/              log.h
+ *                       rest, id:le64, the cell's name
+ *     joining           empty: the member is to be a voter and never was one
+ *     snapshot-INDEX    replica_snapshot.h
+ *     log/              replica_log.h
  *
  * `member` is written last: without it, the rest is an attempt that did not
  * finish, has no entry and no vote, and is made again. A directory with entries

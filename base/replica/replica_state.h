@@ -134,7 +134,7 @@ struct replica {
     bool spare_making;       /* Its fiber runs. */
     bool spare_made;         /* For the disk's fiber to take. */
     uint64_t spare_again_us; /* Not before, after one failed. */
-    struct mutex files;      /* One call of snapshot.h at a time. */
+    struct mutex files;      /* One call of replica_snapshot.h at a time. */
     /* Machine */
     uint64_t applied;
     struct fiber *applier;

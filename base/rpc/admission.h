@@ -15,9 +15,10 @@
  *
  * Invariants
  *     INV-1. A guest is in the list of unauthenticated connections exactly
- * while its state is ADMISSION_UNAUTHENTICATED, the oldest first. INV-2.
- * unauthenticated_count <= unauthenticated_max, peer_count <= peers_max, and
- *            peers without privilege are at most peers_max - peers_reserved.
+ *            while its state is ADMISSION_UNAUTHENTICATED, the oldest first.
+ *     INV-2. unauthenticated_count <= unauthenticated_max, peer_count <=
+ *            peers_max, and peers without privilege are at most
+ *            peers_max - peers_reserved.
  *     INV-3. holder_count <= peers_reserved / 2, which leaves members the rest.
  */
 #ifndef BASE_RPC_ADMISSION_H

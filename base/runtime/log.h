@@ -1,7 +1,7 @@
 /* The log of a process: one line per event, for people and for grep.
  *
  *     2026-01-31T09:00:00.123456Z WARN rpc refused peer=10.0.0.7 why="wrong
- * cluster"
+ *     cluster"
  *
  * A logger belongs to a world, because there are no globals and many simulated
  * machines share a process. A world without one keeps nothing; a simulated

@@ -18,6 +18,7 @@
  * The disk. Durable after
  *     file_sync       the file's bytes and size, whatever directory it is in
  *     world_sync_dir  the names in that directory: created, renamed, removed
+ *
  * and nothing else: a synced file whose name was not synced is lost. At power
  * loss each unsynced write is kept, dropped, or torn into sectors that reached
  * the disk and sectors that did not; each unsynced change of a name is kept or

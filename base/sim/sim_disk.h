@@ -91,8 +91,7 @@ void sim_node_unref(struct sim_disk *d, struct sim_node *n);
 /* The node at @path, borrowed; NULL with *errnum ENOENT or ENOTDIR. */
 struct sim_node *sim_find(struct sim_disk *d, const char *path, int *errnum);
 /* The directory that holds @path's last name, which goes to *name (borrowed
- * from
- * @path). NULL as above. */
+ * from @path). NULL as above. */
 struct sim_node *sim_find_parent(struct sim_disk *d,
                                  const char *path,
                                  struct slice *name,

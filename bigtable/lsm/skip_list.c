@@ -222,8 +222,7 @@ static void insert_at_finger(struct skip_list *l, struct skip_node *n)
 
 /* Link @n, which is on level 0, in on level 1 as well: its predecessor there is
  * mostly a few nodes back. If the finger is past @n on level 0, it must point
- * at
- * @n on level 1. */
+ * at @n on level 1. */
 static void link_on_level_1(struct skip_list *l, struct skip_node *n)
 {
     struct skip_node *before = n->prev;

@@ -1,5 +1,5 @@
 /* One change of a table's schema, as a caller asks for it: to the embedded
- * engine directly, or to a master by the wire (wire/alter.h). Part of the
+ * engine directly, or to a master by the wire (alter_put()). Part of the
  * public C library: quarry.h includes it.
  */
 #ifndef BIGTABLE_ROW_ALTERATION_H

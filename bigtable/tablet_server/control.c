@@ -1,7 +1,7 @@
 /* The orders of the master that concern tablets, schemas and the server's
  * state.
  *
- * An order reaches a handler after its gate (methods.c) has checked the
+ * An order reaches a handler after its gate (tablet_methods.c) has checked the
  * sequencer and the server's number. Loads and unloads are in load.c and
  * unload.c; splits, compactions, flushes and drops of rows are jobs on one
  * tablet, each on a thread, because they wait for files and may wait for

@@ -6,8 +6,8 @@
  *
  * Invariants, kept by loop_task.c
  *     INV-1. A task is in `running` from before its function begins until after
- * it has returned. INV-2. After `ended` no function begins without being
- * cancelled. */
+ *            it has returned.
+ *     INV-2. After `ended` no function begins without being cancelled. */
 #ifndef BIGTABLE_TABLET_SERVER_LOOP_TASK_H
 #define BIGTABLE_TABLET_SERVER_LOOP_TASK_H
 

@@ -7,7 +7,7 @@
  * Invariants, kept by principal_buckets.c
  *     INV-1. A principal has both buckets, or none and is unbounded.
  *     INV-2. A bucket's rate is the principal's times this server's share,
- * which is above 0 and at most 1.
+ *            which is above 0 and at most 1.
  */
 #ifndef BIGTABLE_TABLET_SERVER_PRINCIPAL_BUCKETS_H
 #define BIGTABLE_TABLET_SERVER_PRINCIPAL_BUCKETS_H

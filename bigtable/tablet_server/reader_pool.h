@@ -8,7 +8,7 @@
  * Invariants, kept by reader_pool.c under its lock
  *     INV-1. At most `max` threads; those that are idle are among them.
  *     INV-2. `tail` points to the end of the queue, `head` itself when it is
- * empty.
+ *            empty.
  */
 #ifndef BIGTABLE_TABLET_SERVER_READER_POOL_H
 #define BIGTABLE_TABLET_SERVER_READER_POOL_H

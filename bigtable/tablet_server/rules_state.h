@@ -1,5 +1,5 @@
-/* The rules of one table, as they are kept. Private to rules.c, rights.c and
- * quotas.c.
+/* The rules of one table, as they are kept. Private to rules.c, table_rights.c
+ * and quotas.c.
  *
  * Invariants, kept by rules.c
  *     INV-1. A book has one table_rules for each table; that of number 0 is the

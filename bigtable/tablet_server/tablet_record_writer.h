@@ -7,10 +7,10 @@
  *
  * Threads: any; a place is used by one at a time. Everything parks.
  *
- * Invariants of a place, kept by record_writer.c
+ * Invariants of a place, kept by tablet_record_writer.c
  *     INV-1. The key never changes.
  *     INV-2. Location, state and version are those of the last read or write of
- * the record that is known to have happened.
+ *            the record that is known to have happened.
  */
 #ifndef BIGTABLE_TABLET_SERVER_TABLET_RECORD_WRITER_H
 #define BIGTABLE_TABLET_SERVER_TABLET_RECORD_WRITER_H

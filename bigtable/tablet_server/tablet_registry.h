@@ -18,10 +18,12 @@
  * Invariants, kept by tablet_registry.c
  *     INV-1. An entry has exactly one tablet in its state, the one of its id.
  *     INV-2. An entry that is not loading has its state in its record, as of
- * the last change; `place` is where. INV-3. An entry that is gone is in no map
- * and never comes back. INV-4. There is room for our log in t:state: at most
- * TABLET_LOGS_MAX - 1 logs of others. INV-5. Both halves of a split are entries
- * before a record names them, so that an order to load one finds it here. */
+ *            the last change; `place` is where.
+ *     INV-3. An entry that is gone is in no map and never comes back.
+ *     INV-4. There is room for our log in t:state: at most TABLET_LOGS_MAX - 1
+ *            logs of others.
+ *     INV-5. Both halves of a split are entries before a record names them, so
+ *            that an order to load one finds it here. */
 #ifndef BIGTABLE_TABLET_SERVER_TABLET_REGISTRY_H
 #define BIGTABLE_TABLET_SERVER_TABLET_REGISTRY_H
 

@@ -4,7 +4,7 @@
  *
  * Threads: one loop. Functions that park say so.
  *
- * Invariants, kept by session.c
+ * Invariants, kept by tablet_server_session.c
  *     INV-1. The number is one that no server or master had before; it does not
  *            change.
  *     INV-2. `lost` is never taken back; the callback runs once. */

@@ -258,7 +258,7 @@ admit_request(struct tablet_server *s, size_t bytes, struct err *err);
 void release_request(struct tablet_server *s, size_t bytes);
 
 /* Add the methods of wire/methods.h to the server's rpc_server; each passes its
- * gate before its handler runs (methods.c). */
+ * gate before its handler runs (tablet_methods.c). */
 void methods_add(struct tablet_server *s);
 
 /* Is the server of @number meant, and not an earlier incarnation? ERR_CLOSED.

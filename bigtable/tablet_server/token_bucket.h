@@ -11,7 +11,7 @@
  * Invariants, kept by token_bucket.c
  *     INV-1. The rate is not negative.
  *     INV-2. A bucket with a rate holds at most one second of it, and at most
- * one token if that is less. */
+ *            one token if that is less. */
 #ifndef BIGTABLE_TABLET_SERVER_TOKEN_BUCKET_H
 #define BIGTABLE_TABLET_SERVER_TOKEN_BUCKET_H
 

@@ -6,8 +6,8 @@
  * is one line for a method. It gives the number its name here (METHOD_NUMBER),
  * and at the server the handler's prototype, the counters and the audit's name,
  * and the check that runs before the handler. Numbers are part of the protocol:
- * only append. Gates are explained in tablet_server/methods.c and
- * master/service.c; methods.h has the tables of all headers.
+ * only append. Gates are explained in tablet_server/tablet_methods.c and
+ * master/master_service.c; methods.h has the tables of all headers.
  *
  *     MESSAGE(type, FIELDS, "what it is called in errors")
  *
@@ -26,8 +26,7 @@
 #define METHOD_NUMBER(NAME, number, name, handler, gate) NAME = (number),
 
 /* TYPE_put() appends to @out. The slices that TYPE_get() gives are borrowed
- * from
- * @bytes; errors are ERR_CORRUPT. */
+ * from @bytes; errors are ERR_CORRUPT. */
 #define MESSAGE_PROTOTYPES(type, FIELDS, what)                                 \
     void type##_put(const struct type *m, struct buf *out);                    \
     MUST_CHECK int type##_get(struct slice bytes, struct type *m,              \

@@ -45,7 +45,7 @@ struct stored_chunk {
     bool listed;       /* In store.changed. */
     int failed;        /* A write failed with this: no more are taken. */
     uint32_t found;    /* Its version when it was found, not sealed, at
-                          the start; 0: made since. See write.c. */
+                          the start; 0: made since. See chunk_write.c. */
     unsigned pins;     /* Users. */
     uint64_t dirty_us; /* When the first unsynced bytes came; 0: none. */
     uint32_t reserved; /* Records have been assigned offsets up to here. */

@@ -1,5 +1,5 @@
 /* A chunk server: stores chunks, writes them along chains, serves readers, and
- * reports to the namenode (GFS 2.3, 3.1).
+ * reports to the namenode (GFS 2.3, 3.2).
  *
  *     chunkserver_open(w, server, &opts, &cs, &err)     adds its methods
  *     … rpc_listen(server, …) …

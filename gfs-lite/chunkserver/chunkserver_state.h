@@ -33,7 +33,7 @@ struct copy_order {
 
 /* Invariants
  *     INV-1. A chunk in `unmade`, or below make_from and absent, is never
- *            made here (write.c).
+ *            made here (chunk_write.c).
  *     INV-2. copy_count orders wait in `copies`, at most COPY_QUEUE_MAX;
  *            `copying` fibers copy, at most COPIES_MAX (copy.c).
  *     INV-3. A key without an id is unused; the newest is first. */
@@ -55,7 +55,7 @@ struct chunkserver {
     bool stopping;
     bool is_connected;
     bool send_full;
-    uint64_t make_from; /* Chunks below are not made any more: see write.c. */
+    uint64_t make_from; /* Chunks below are not made: see chunk_write.c. */
     /* Absent chunks that were to be fenced: a ring. */
     uint64_t unmade[UNMADE_MAX];
     size_t unmade_count; /* Ever. */
@@ -81,7 +81,7 @@ struct chunkserver {
     uint64_t key_named_ns[PROOF_KEYS_KEPT]; /* By a namenode, the last time. */
 };
 
-/* write.c */
+/* chunk_write.c */
 /* Handlers of the methods; they park. Errors go to the caller. */
 int chunkserver_handle_write(void *ctx, struct rpc_call *call, struct err *err);
 int chunkserver_handle_append(void *ctx,
@@ -125,7 +125,7 @@ MUST_CHECK int chunkserver_seal(struct chunkserver *cs,
                                 uint32_t length,
                                 struct err *err);
 
-/* read.c */
+/* chunk_read.c */
 /* Handlers of the methods; they park. Errors go to the caller. */
 int chunkserver_handle_read(void *ctx, struct rpc_call *call, struct err *err);
 int chunkserver_handle_open(void *ctx, struct rpc_call *call, struct err *err);
@@ -179,7 +179,7 @@ uint64_t chunkserver_socket_token(const struct chunkserver *cs,
                                   uint64_t handle,
                                   uint8_t rights);
 
-/* proofs.c */
+/* chunk_proofs.c */
 /* Has the caller of @rpc the @rights to the chunk of @call? *@has: all its
  * rights. @seals: the call gives the length, which the proof must name too.
  * ERR_DENIED. */

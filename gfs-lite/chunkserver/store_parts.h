@@ -1,4 +1,5 @@
-/* Shared by the files that implement store.h. Private to store*.c. */
+/* Shared by the files that implement chunk_store.h. Private to chunk_store.c
+ * and store_*.c. */
 #ifndef GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 #define GFS_LITE_CHUNKSERVER_STORE_PARTS_H
 
@@ -11,7 +12,7 @@
 /* The end of the name of a chunk's file. */
 #define CHUNK_SUFFIX ".chunk"
 
-/* --- store.c ------------------------------------------------------------- */
+/* --- chunk_store.c ------------------------------------------------------- */
 
 /* Add the chunk that @id describes to the table; not pinned. */
 struct stored_chunk *chunk_store__add(struct chunk_store *s,

@@ -17,7 +17,7 @@ static struct stored_chunk *find_behind(struct chunkserver *cs)
     for (size_t i = 0; i < count; i++) {
         size_t at = (cs->write_back_at + i) % count;
         struct stored_chunk *c = cs->store->open[at];
-        INVARIANT(c->file); /* INV-2 of store.h */
+        INVARIANT(c->file); /* INV-2 of chunk_store.h */
         if (!c->failed && !c->damaged && chunk_file_is_behind(c->file)) {
             cs->write_back_at = at + 1;
             return c;

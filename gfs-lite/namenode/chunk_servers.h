@@ -1,11 +1,11 @@
 /* The chunk servers as the leader knows them from their heartbeats: which are
- * alive, which have room, and the orders that wait for them (GFS 2.4:
+ * alive, which have room, and the orders that wait for them (GFS 2.3:
  * "HeartBeat messages to give it instructions and collect its state"). Not
  * replicated: a new leader begins with nothing.
  *
  *     INV-1. delete_count <= delete_cap, order_count <= order_cap.
  *     INV-2. There is an entry for each server that the catalog has, once
- * chunk_servers_follow() has run.
+ *            chunk_servers_follow() has run.
  *
  * One loop.
  */

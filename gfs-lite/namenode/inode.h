@@ -8,7 +8,7 @@
  *     INV-1. In a treap names are ordered and no child outranks its parent.
  *     INV-2. Only the last chunk of a file may be unsealed.
  *     INV-3. A file's array of two or more chunks has room for the next power
- * of two.
+ *            of two.
  *
  * One thread.
  */

@@ -1,7 +1,8 @@
-/* Work that a leader starts by itself, a few times a second (GFS 4: garbage
- * collection, re-replication, lease expiry): it declares servers and clients
- * dead, seals or closes files they left open, repairs, and empties the trash.
- * Each kind is bounded per turn, so that none starves another.
+/* Work that a leader starts by itself, a few times a second (GFS 3.1, 4.3
+ * and 4.4: lease expiry, re-replication, garbage collection): it declares
+ * servers and clients dead, seals or closes files they left open, repairs, and
+ * empties the trash. Each kind is bounded per turn, so that none starves
+ * another.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"

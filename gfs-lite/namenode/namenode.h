@@ -1,5 +1,5 @@
 /* A namenode: the file system's names and chunks, replicated over the cell, and
- * on its leader the upkeep of the chunk servers (GFS 2.4, "the master").
+ * on its leader the upkeep of the chunk servers (GFS 2.4, the single master).
  *
  *     namenode_open(w, server, &opts, &nn, &err)     adds its methods
  *     … rpc_listen(server, …) …
@@ -35,7 +35,7 @@ struct namenode_options {
     uint64_t full_report_us;  /* Between full reports; default 10 min. */
     uint64_t shared_idle_us;  /* A file of record appends is closed when unused
                                  for this long; default 10 min. */
-    struct rights_rules rights; /* Of paths: rights.h. */
+    struct rights_rules rights; /* Of paths: path_rights.h. */
     uint32_t mask;              /* Bits of enum gfs_mode that new files and
                                    directories do not get. */
     uint64_t proof_turn_us; /* A key of proofs (proof.h) signs for this long;

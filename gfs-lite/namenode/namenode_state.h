@@ -86,9 +86,9 @@ struct namenode {
     struct fiber *maintenance;
     size_t helpers;       /* Fibers beside the maintenance fiber. */
     struct fiber *closer; /* Waits for them. */
-    struct proof_key keys[PROOF_KEYS_MAX];    /* proofs.c */
+    struct proof_key keys[PROOF_KEYS_MAX];    /* namenode_proofs.c */
     uint64_t key_turned_ns;                   /* 0: there are none. */
-    struct noted_read noted[NOTED_READS_MAX]; /* audit.c */
+    struct noted_read noted[NOTED_READS_MAX]; /* namenode_audit.c */
 };
 
 /* --- namenode.c ---------------------------------------------------------- */
@@ -171,7 +171,7 @@ MUST_CHECK int namenode_check_tree(struct namenode *nn,
                                    const struct gfs_command *c,
                                    struct err *err);
 
-/* --- proofs.c ------------------------------------------------------------ */
+/* --- namenode_proofs.c --------------------------------------------------- */
 
 /* Forget the keys: this member has just become leader. */
 void namenode_begin_keys(struct namenode *nn);
@@ -187,7 +187,7 @@ void namenode_prove(struct namenode *nn,
                     uint32_t length,
                     struct gfs_proof *out);
 
-/* --- audit.c ------------------------------------------------------------- */
+/* --- namenode_audit.c ---------------------------------------------------- */
 
 /* Audit a read that was allowed only because the caller is an administrator.
  * Does not park. */

@@ -312,7 +312,7 @@ int permission_check_command(const struct names *ns,
     case GFS_OP_SET_MODE:
     case GFS_OP_SET_OWNER:
     case GFS_OP_GRANT: return check_found(ns, &who, c, err);
-    default: return 0; /* Commands of open files: rights.h. */
+    default: return 0; /* Commands of open files: path_rights.h. */
     }
 }
 

@@ -6,9 +6,10 @@
  *     make a name        write the directory that it is made in; if directories
  *                        are missing, the last existing one above
  *     remove, rename     write the directory that the name is in (both); if
- * that is sticky, own the file or the directory remove a tree      for good:
- * all of its directories that are not empty set a mode, an owner, grants    own
- * it
+ *                        that is sticky, own the file or the directory
+ *     remove a tree      for good: all of its directories that are not empty
+ *     set a mode, an owner, grants
+ *                        own it
  *
  * A grant of a path holds whatever the modes of directories above say.
  *

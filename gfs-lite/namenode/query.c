@@ -96,7 +96,7 @@ static bool is_being_written(const struct namenode *nn, const struct inode *n)
 }
 
 /* Is the file @n open, and its session the caller's? A writer that lost its
- * rights since may continue (rights.h). */
+ * rights since may continue (path_rights.h). */
 static bool is_writer(const struct namenode *nn,
                       const struct rpc_call *call,
                       const struct inode *n)

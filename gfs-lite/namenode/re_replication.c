@@ -89,7 +89,7 @@ void namenode_forget_copies(struct namenode *nn, uint16_t server)
 static void order_copy(struct namenode *nn, struct chunk *c, uint16_t target)
 {
     struct copy_task *t = mem_zalloc(1, sizeof(*t));
-    PRE(c->sealed && !c->busy); /* INV-2 of state.h */
+    PRE(c->sealed && !c->busy); /* INV-2 of namenode_state.h */
     PRE(!chunk_has_replica(c, target));
     uint64_t now = world_mono_ns(nn->world);
     t->handle = c->handle;

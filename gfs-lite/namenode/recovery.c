@@ -4,10 +4,11 @@
  *     1. A command raises its version; a later recovery has a greater one.
  *     2. The servers that can be reached are fenced: they take the new version
  *        and accept nothing of the old one from then on; each reports its
- * length. If only one answers, it first verifies all its bytes: undetected
- * damage must not become the file while other copies may return.
+ *        length. If only one answers, it first verifies all its bytes:
+ *        undetected damage must not become the file while other copies may
+ *        return.
  *     3. The length is chosen (see below); copies that have as much are cut to
- * it and sealed.
+ *        it and sealed.
  *     4. A command records it. Replicas of an older version are stale then.
  *
  * Every acknowledged byte is on all servers of the chain, so all that are

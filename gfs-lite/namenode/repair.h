@@ -1,6 +1,6 @@
 /* How urgently a chunk needs another replica, or one fewer, and the queue in
- * that order (GFS 4.3: "chunks are prioritized by how far they are from their
- * replication goal").
+ * that order (GFS 4.3: the first factor of a chunk's priority is how far it
+ * is from its replication goal).
  *
  * Pure: a view of one chunk in, a level out. Replicas on servers that are to
  * leave serve as sources and do not count as copies.

@@ -1,7 +1,7 @@
 /* The leader's part of operations on whole trees, which take several commands.
  * Snapshots: the open chunks are sealed first, then the copy is made
- * (snapshot.c), while commands that would change the source wait. Replication:
- * a step a command until all files have it.
+ * (tree_snapshot.c), while commands that would change the source wait.
+ * Replication: a step a command until all files have it.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"

@@ -1,6 +1,6 @@
 /* Shared by the files of the checker:
  *
- *     check.c          the whole, scopes, predeclared names
+ *     check_program.c  the whole, scopes, predeclared names
  *     check_stmt.c     statements and declarations
  *     check_type.c     types as written to types
  *     check_tuple.c    tuple types and proto tuples

@@ -1,5 +1,5 @@
 /* The checker as a whole: scopes, the predeclared names, and the order of the
- * stages; see check.h.
+ * stages; see check_program.h.
  *
  * Intrinsics are declared on first use, so the universe costs nothing for the
  * names that a program does not mention. Constants are folded by running the

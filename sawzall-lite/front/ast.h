@@ -5,10 +5,12 @@
  *
  * Invariants
  *   INV-1. The tree is at most SAW_NESTING_MAX levels deep, except along the
- * left operands of binary operators, which every walk follows in a loop; so a
- *          walk may recurse otherwise. Kept by the parser (parser_enter).
+ *          left operands of binary operators, which every walk follows in a
+ *          loop; so a walk may recurse otherwise. Kept by the parser
+ *          (parser_enter).
  *   INV-2. `type` is never NULL: saw_type_bad before checking and after an
- * error. INV-3. A tree with an error is never compiled. Kept by program.c.
+ *          error.
+ *   INV-3. A tree with an error is never compiled. Kept by program.c.
  */
 #ifndef SAWZALL_LITE_FRONT_AST_H
 #define SAWZALL_LITE_FRONT_AST_H

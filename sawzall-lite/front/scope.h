@@ -2,8 +2,9 @@
  *
  * Invariants
  *   INV-1. A scope declares a name once. Kept by the callers of
- * saw_scope_add(), which report the second. INV-2. With an index, every
- * declaration is in it and at least half of its slots are free.
+ *          saw_scope_add(), which report the second.
+ *   INV-2. With an index, every declaration is in it and at least half of its
+ *          slots are free.
  */
 #ifndef SAWZALL_LITE_FRONT_SCOPE_H
 #define SAWZALL_LITE_FRONT_SCOPE_H

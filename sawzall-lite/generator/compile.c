@@ -248,7 +248,8 @@ bool saw_compile_unit(struct arena *a,
                             .plain = opts->plain_code};
     size_t i;
 
-    PRE(u->functions.count > 0 && u->main->index == 0); /* INV-2 of check.h */
+    /* INV-2 of check_program.h. */
+    PRE(u->functions.count > 0 && u->main->index == 0);
     *out = (struct saw_code_pool){0};
     out->code_count = (uint32_t)u->functions.count;
     out->codes = arena_zalloc(a, out->code_count * sizeof(struct saw_code *));

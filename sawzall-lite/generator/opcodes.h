@@ -17,7 +17,8 @@
  * Invariants of a function's code, kept by compile_finish()
  *   INV-1. Registers and jump targets are inside the function.
  *   INV-2. A handler's range and target are inside it; inner handlers come
- * first. INV-3. `pos` has an entry for every instruction.
+ *          first.
+ *   INV-3. `pos` has an entry for every instruction.
  */
 #ifndef SAWZALL_LITE_GENERATOR_OPCODES_H
 #define SAWZALL_LITE_GENERATOR_OPCODES_H

@@ -7,12 +7,13 @@
  *
  * Invariants
  *   INV-1. frame_count <= frame_cap; a frame's registers [base, base +
- * reg_count) are inside the stack, and bases do not descend from caller to
- * callee. INV-2. Fuel is never negative but for the slice of the loop, which
- * may be overdrawn by one operation; the next slice pays it. INV-3. Serial
- * numbers of frames are unique within a record, so a closure can tell whether
- * the frame it holds is still there. INV-4. The record arena is empty between
- * records.
+ *          reg_count) are inside the stack, and bases do not descend from
+ *          caller to callee.
+ *   INV-2. Fuel is never negative but for the slice of the loop, which may be
+ *          overdrawn by one operation; the next slice pays it.
+ *   INV-3. Serial numbers of frames are unique within a record, so a closure
+ *          can tell whether the frame it holds is still there.
+ *   INV-4. The record arena is empty between records.
  */
 #ifndef SAWZALL_LITE_MACHINE_VM_H
 #define SAWZALL_LITE_MACHINE_VM_H

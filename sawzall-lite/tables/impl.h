@@ -1,11 +1,12 @@
-/* Shared by the kinds of tables: the operations a kind provides to table.c and
- * the helpers table.c provides to them. Private to tables/.
+/* Shared by the kinds of tables: the operations a kind provides to saw_table.c
+ * and the helpers saw_table.c provides to them. Private to tables/.
  *
  * Invariants
  *   INV-1. The memory of a state is allocated by saw_table__resize(), so the
- * budget counts every byte; after close() of all states nothing is left. INV-2.
- * A state of zeroed bytes is a valid empty state. INV-3. add() and merge()
- * leave a valid state also when they fail.
+ *          budget counts every byte; after close() of all states nothing is
+ *          left.
+ *   INV-2. A state of zeroed bytes is a valid empty state.
+ *   INV-3. add() and merge() leave a valid state also when they fail.
  */
 #ifndef SAWZALL_LITE_TABLES_IMPL_H
 #define SAWZALL_LITE_TABLES_IMPL_H

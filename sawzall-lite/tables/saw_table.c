@@ -22,7 +22,8 @@
 
 void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes)
 {
-    INVARIANT(t->owned_bytes >= old); /* INV-1 of impl.h, INV-2 of state.h */
+    /* INV-1 of impl.h, INV-2 of table_state.h. */
+    INVARIANT(t->owned_bytes >= old);
     INVARIANT(t->budget->bytes >= old);
     t->budget->bytes = t->budget->bytes - old + bytes;
     t->owned_bytes = t->owned_bytes - old + bytes;
@@ -342,7 +343,7 @@ int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)
     return rc;
 }
 
-/* --- walking, for results.c ---------------------------------------------- */
+/* --- walking, for table_results.c ---------------------------------------- */
 
 void saw_table__walk(struct saw_table *t, struct saw_walk *walk)
 {

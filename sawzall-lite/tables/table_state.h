@@ -1,4 +1,4 @@
-/* The inside of a table, for table.c and results.c alone.
+/* The inside of a table, for saw_table.c and table_results.c alone.
  *
  * Invariants
  *   INV-1. `slots` is NULL or has a power of two of slot_count slots, at least

@@ -24,11 +24,12 @@
  *
  * Invariants
  *   INV-1. `shared` is never cleared, and an object with it set is never
- * changed. Kept by the machine: it owns (saw_*_own) before it changes. INV-2.
- * Objects of the static arena are shared. INV-3. In a string, chars <= len;
- * they are equal if and only if it is ASCII. In bytes, chars == len. INV-4. In
- * an array, len <= cap; in a map, count <= cap, and with an index at least half
- * of its slots are free, so every search ends.
+ *          changed. Kept by the machine: it owns (saw_*_own) before it changes.
+ *   INV-2. Objects of the static arena are shared.
+ *   INV-3. In a string, chars <= len; they are equal if and only if it is
+ *          ASCII. In bytes, chars == len.
+ *   INV-4. In an array, len <= cap; in a map, count <= cap, and with an index
+ *          at least half of its slots are free, so every search ends.
  */
 #ifndef SAWZALL_LITE_VALUES_VALUE_H
 #define SAWZALL_LITE_VALUES_VALUE_H
