@@ -270,11 +270,19 @@ int log_segments_begin(struct log_segments *s,
 
 /* --- room ---------------------------------------------------------------- */
 
-bool log_segments_has_room(const struct log_segments *s, uint64_t bytes)
+bool log_segments_has_room(struct log_segments *s, uint64_t bytes)
 {
-    const struct segment *c = s->current;
-    return c && c->file &&
-           (c->end == c->base || c->end - c->base + bytes <= s->segment_bytes);
+    const struct segment *c;
+    bool has_room;
+    /* A release on another thread may free the current segment while it is an
+     * old one without a file; with a file only the appender replaces it. */
+    mutex_lock(&s->lock);
+    c = s->current;
+    has_room =
+        c && c->file &&
+        (c->end == c->base || c->end - c->base + bytes <= s->segment_bytes);
+    mutex_unlock(&s->lock);
+    return has_room;
 }
 
 bool log_segments_must_grow(const struct log_segments *s, uint64_t bytes)

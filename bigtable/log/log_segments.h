@@ -121,7 +121,7 @@ void log_segments_close(struct log_segments *s);
 
 /* Has the current segment room for @bytes of records, or is another to be
  * begun? The writer's. */
-bool log_segments_has_room(const struct log_segments *s, uint64_t bytes);
+bool log_segments_has_room(struct log_segments *s, uint64_t bytes);
 /* Must its file grow before it takes them? PRE: it has room. */
 bool log_segments_must_grow(const struct log_segments *s, uint64_t bytes);
 

@@ -503,10 +503,12 @@ remove_file(struct manifest_group *g, uint64_t number, struct cursor *c)
 }
 
 /* The group with @id of @t, made when it is not there yet. */
+/* The group @id of @t, made if it is not there; NULL: @t has as many as it may.
+ */
 static struct manifest_group *need_group(struct manifest_tablet *t, uint32_t id)
 {
     struct manifest_group *g = manifest_tablet_group(t, id);
-    if (g)
+    if (g || t->group_count == GROUP_COUNT_MAX)
         return g;
     t->groups =
         mem_realloc(t->groups, (t->group_count + 1) * sizeof(*t->groups));
@@ -520,13 +522,14 @@ static void apply_change_group(struct manifest_state *s, struct cursor *c)
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
     uint64_t id = cursor_varint(c);
     uint64_t flushed = cursor_varint(c);
-    struct manifest_group *g;
+    struct manifest_group *g = NULL;
     size_t removed;
-    if (c->bad || !t || id > UINT32_MAX || t->group_count > GROUP_COUNT_MAX) {
+    if (!c->bad && t && id <= UINT32_MAX)
+        g = need_group(t, (uint32_t)id);
+    if (!g) {
         c->bad = true;
         return;
     }
-    g = need_group(t, (uint32_t)id);
     removed = cursor_count(c, 1);
     for (size_t i = 0; i < removed && !c->bad; i++)
         remove_file(g, cursor_varint(c), c);

@@ -328,7 +328,36 @@ START_TEST(test_rows_unchanged)
 
 END_TEST
 
+/* A tablet has at most GROUP_COUNT_MAX groups, also if an edit of one group
+ * after the other adds them. */
+START_TEST(test_groups_are_bounded)
+{
+    static const struct lsm_edit nothing;
+    struct manifest_state s;
+    struct buf edit = BUF_INIT;
+    setup();
+    manifest_state_init(&s);
+    table_edit(&edit, 1);
+    OK(manifest_state_apply(&s, buf_slice(&edit), &err));
+    for (uint32_t id = 0; id <= GROUP_COUNT_MAX; id++) {
+        buf_clear(&edit);
+        edit_change_group(&edit, next_id - 1, id, &nothing);
+        ck_assert_int_eq(manifest_state_apply(&s, buf_slice(&edit), &err),
+                         id < GROUP_COUNT_MAX ? 0 : ERR_CORRUPT);
+    }
+    /* A group that is there may change. */
+    buf_clear(&edit);
+    edit_change_group(&edit, next_id - 1, 3, &nothing);
+    OK(manifest_state_apply(&s, buf_slice(&edit), &err));
+    manifest_state_close(&s);
+    buf_close(&edit);
+    teardown();
+}
+
+END_TEST
+
 TEST_MAIN("manifest",
+          test_groups_are_bounded,
           test_edits_are_kept,
           test_cut_record_is_left_out,
           test_lost_sector_is_left_out,
