@@ -256,6 +256,4 @@ void server__clock(void *server)
         if (s->term)
             look_for_expired(s, now);
     }
-    while (s->busy_count > 0)
-        wait_queue_park(&s->idle);
 }

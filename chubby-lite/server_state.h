@@ -6,7 +6,7 @@
  *     INV-2. `changing` counts, for each node, the commands under way that
  *            change it; no session may cache such a node (server_change.c).
  *     INV-3. Each fiber counted by busy_count ends before the server is freed
- *            (server__clock() waits for them).
+ *            (chubby_server_close() waits for them).
  *     INV-4. wait_count is the length of `waits` (server_wait.c).
  */
 #ifndef CHUBBY_LITE_SERVER_STATE_H

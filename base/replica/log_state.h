@@ -73,6 +73,7 @@ void replica_log__check(const struct replica_log *l);
 /* How much of the log there is now. */
 static inline struct log_reach replica_log__reach(const struct replica_log *l)
 {
+    INVARIANT(l->count > 0 && l->segments[l->count - 1].number > 0);
     return (struct log_reach){l->segments[l->count - 1].number, l->synced,
                               l->file_bytes};
 }

@@ -129,7 +129,7 @@ write_slot(struct log_synced *s, const struct log_reach *r, struct err *err)
 {
     char bytes[SLOT_BYTES];
     struct slice part = slice_make(bytes, sizeof(bytes));
-    PRE(s->file && r->segment > 0); /* INV-1 */
+    PRE(s->file);
     s->slot = (s->slot + 1) % LOG_SYNCED_SLOTS;
     memcpy(bytes, MAGIC, MAGIC_BYTES);
     put_le32(bytes + 8, VERSION);
