@@ -83,7 +83,7 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(update_backup)                                                           \
     X(delete_backup)                                                           \
     X(copy_backup)                                                             \
-    X(retable_part)                                                            \
+    X(restore_table)                                                           \
     X(snapshot_table)                                                          \
     X(get_snapshot)                                                            \
     X(list_snapshots)                                                          \

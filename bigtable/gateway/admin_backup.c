@@ -673,7 +673,7 @@ int admin_delete_backup(void *ctx, struct grpc_call *call, struct err *err)
     return backup_drop(ctx, &backup_kind_backup, call, err);
 }
 
-int admin_retable_part(void *ctx, struct grpc_call *call, struct err *err)
+int admin_restore_table(void *ctx, struct grpc_call *call, struct err *err)
 {
     return backup_restore(ctx, &backup_kind_backup, call,
                           "RestoreTableMetadata", err);

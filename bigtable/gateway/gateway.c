@@ -72,7 +72,7 @@ static const struct grpc_method methods[] = {
     {TABLES "ListSnapshots", admin_list_snapshots},
     {TABLES "ListTables", admin_list_tables},
     {TABLES "ModifyColumnFamilies", admin_modify_column_families},
-    {TABLES "RestoreTable", admin_retable_part},
+    {TABLES "RestoreTable", admin_restore_table},
     {TABLES "SetIamPolicy", admin_set_iam_policy},
     {TABLES "SnapshotTable", admin_snapshot_table},
     {TABLES "TestIamPermissions", admin_test_iam_permissions},

@@ -53,11 +53,11 @@ static int wait_served(struct master_term *r, uint64_t table, struct err *err)
     return 0;
 }
 
-int retable_part(struct master_term *r,
-                 struct slice name,
-                 struct slice creator,
-                 const struct snapshot_record *s,
-                 struct err *err)
+int restore_table(struct master_term *r,
+                  struct slice name,
+                  struct slice creator,
+                  const struct snapshot_record *s,
+                  struct err *err)
 {
     struct schema *schema = NULL;
     uint64_t id = 0;

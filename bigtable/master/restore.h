@@ -15,10 +15,10 @@ struct snapshot_record;
  * files stay meanwhile, and wait for a moment until they are served. Parks.
  * Errors: ERR_EXISTS, ERR_INVALID, ERR_CORRUPT; after another error nothing of
  * the table is left, or the next master removes it. */
-MUST_CHECK int retable_part(struct master_term *r,
-                            struct slice name,
-                            struct slice creator,
-                            const struct snapshot_record *s,
-                            struct err *err);
+MUST_CHECK int restore_table(struct master_term *r,
+                             struct slice name,
+                             struct slice creator,
+                             const struct snapshot_record *s,
+                             struct err *err);
 
 #endif /* BIGTABLE_MASTER_RESTORE_H */

@@ -260,7 +260,7 @@ int snapshots_restore(struct master_term *r,
     if (rc == 0)
         rc = add_list(r, &f.record, &list, err);
     if (rc == 0)
-        rc = retable_part(r, o->table, principal, &f.record, err);
+        rc = restore_table(r, o->table, principal, &f.record, err);
     master_snapshots_end(r);
     close_file(&f);
     buf_close(&list);
@@ -287,7 +287,7 @@ int snapshots_clone(struct master_term *r,
                                          .tablets = t.tablets};
         rc = add_list(r, &record, &list, err);
         if (rc == 0)
-            rc = retable_part(r, o->table, principal, &record, err);
+            rc = restore_table(r, o->table, principal, &record, err);
     }
     master_snapshots_end(r);
     table_state_close(&t);

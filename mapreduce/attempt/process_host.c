@@ -1,7 +1,8 @@
-/* Attempts in processes: the side of the job master.
+/* Attempts in processes: the side of the job master, or of a worker.
  *
- * The zygote (zygote.c), forked here while this process is still small, forks
- * an attempt for each start message and reports how it ended. The status pages
+ * The zygote (zygote.c) is forked here while this process is still small, or
+ * executed (exec.c) where it has threads. It forks an attempt for each start
+ * message and reports how it ended. The status pages
  * are a shared mapping. Output of attempts comes through one pipe per slot, of
  * which the last part is kept. Files of a cell are proxied to attempts:
  * connections of their own would be most of what a small attempt costs, and

@@ -1,5 +1,6 @@
 /* Calls that follow the job master: its address is the content of the lock's
- * file, read again whenever a call fails in a way that another master may not.
+ * file, read before each try. A call is tried again where the master is not
+ * available, because another one may be by then.
  */
 #include "mapreduce/cluster/job_client.h"
 

@@ -1,6 +1,6 @@
 /* Packages of jobs on a worker of the pool: one fiber for each that is on its
  * way, to the worker or off it. A job's package goes to a worker once, before
- * its first order. */
+ * its first order, and again where the worker has lost the job. */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"

@@ -1,6 +1,7 @@
-/* Sharing slots: each goes to the job that has the fewest for its weight, which
- * is max-min fairness in whole slots. A thousand slots and jobs are still a few
- * microseconds. */
+/* Sharing slots: each goes, among the jobs of the highest priority that want
+ * one, to the job that has the fewest for its weight, which is max-min fairness
+ * in whole slots. All jobs are compared for each slot, so a thousand slots and
+ * jobs are a million comparisons. */
 #include "mapreduce/cluster/share.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Calls to another worker for pieces of its spills. Answers are checked before
- * memory is taken for them; a worker that does not answer costs a few tries and
- * then its spills count as missing. */
+ * memory is taken for them. A worker that cannot be reached costs a few tries,
+ * one that keeps silent a single call; its spills count as missing then. */
 #include "mapreduce/cluster/spill_peer.h"
 
 #include "base/core/coding.h"

@@ -1,5 +1,6 @@
 /* Records of archives turned into rows. docs/crawl.md describes each column and
- * the reason for it; this file and anchors.c, captures.c are the only writers.
+ * the reason for it; this file and anchors.c, captures.c and revisits.c are the
+ * only writers.
  */
 #include "mapreduce/ingest/pages.h"
 

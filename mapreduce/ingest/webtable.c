@@ -4,10 +4,10 @@
  * hold many versions of one page so that these compress against each other;
  * metadata is scanned whole; anchors are many and small.
  *
- * Blocks of 256 KiB are the largest there are, and bound what is decoded beside
- * a page (bigtable/sstable/sstable_writer.c). Level 2 and no dictionary: blocks
- * of that size hold their own context, and training would cost more than it
- * gives.
+ * Blocks of 256 KiB are the largest that the writer aims at, whatever a group
+ * asks for, and bound what is decoded beside a page (BLOCK_TARGET_BYTES_MAX in
+ * bigtable/sstable/sstable_writer.c). Level 2 and no dictionary: blocks of that
+ * size hold their own context, and training would cost more than it gives.
  */
 #include "mapreduce/ingest/webtable.h"
 

@@ -1,6 +1,6 @@
 /* Homes for partitions, and orders for workers that pull. Kept incremental:
- * each look costs the new ends and the changed workers, not maps times
- * partitions. */
+ * each look reads each map and each partition once, and costs the new ends and
+ * the changed workers, not maps times partitions. */
 #include "mapreduce/master/early_pull.h"
 
 #include <string.h>

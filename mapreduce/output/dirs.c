@@ -1,5 +1,6 @@
-/* Trees of directories, removed and probed through the job's files: neither the
- * world nor a cell's file system removes a tree by itself. */
+/* Trees of directories, made, removed and probed through the job's files: a
+ * cell's file system makes and removes a tree in one call, of the world's files
+ * it is done here, directory by directory and to a bounded depth. */
 #include "mapreduce/output/dirs.h"
 
 #include <string.h>

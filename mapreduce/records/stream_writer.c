@@ -1,5 +1,6 @@
 /* Direct sequential writes in whole buffers. Direct I/O takes aligned lengths
- * only: the tail is padded, and the file truncated to its length at the end. */
+ * only: the tail is padded, and the file truncated to its length at the end. On
+ * a cell's file system the buffers are appended to a stream instead. */
 #include "mapreduce/records/stream_writer.h"
 
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  *
  * A value that outgrows its room moves to the end as a new pair; the old one
  * stays as a hole (key_bytes == HOLE), which a walk skips by its sizes. Room
- * doubles with every move, so that holes take at most as much memory as pairs.
+ * doubles with every move, so that the holes of a value have together about as
+ * much room for it as the pair.
  */
 #include "mapreduce/shuffle/pair_store.h"
 

@@ -1,5 +1,6 @@
-/* Writing WARC/1.1 (ISO 28500). Record ids are derived from the record's
- * content, so that the same export gives the same bytes. */
+/* Writing WARC/1.1 (ISO 28500). A record that comes without an id gets one
+ * that is derived from its content, so that the same export gives the same
+ * bytes. */
 #include "mapreduce/warc/archive_writer.h"
 
 #include <libdeflate.h>

@@ -1,5 +1,7 @@
 /* Evidence whether a block is the one that its record was written with: its
- * digests or, without any, the length that its HTTP head declares. */
+ * block digest, or, without one that can be checked, the length that the HTTP
+ * head of a response declares, or the payload digest. The last two can confirm
+ * a block and never refute it. */
 #include "base/core/macros.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/reader_internal.h"
