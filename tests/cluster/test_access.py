@@ -287,7 +287,7 @@ class AccessTest(CertifiedTest):
         # A burst is owed afterwards: 16 seconds' worth.
         self.become("writer")
         self.ok(*load)
-        self.env["QUARRY_TIMEOUT"] = "200ms"
+        self.env["QUARRY_TIMEOUT"] = "2s"
         self.assertIn('"writer" is over its rate of 10 ops a second',
                       self.fails(1, *load))
         self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
