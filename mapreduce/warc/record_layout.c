@@ -379,6 +379,16 @@ static int record_layout_settle(struct warc_reader *r,
     return record_layout_mend(r, l, err);
 }
 
+/* Does the record fill its member? Then what starts inside is part of it. */
+static bool fills_member(const struct warc_reader *r, const struct layout *l)
+{
+    if (!r->starts_member)
+        return false;
+    return reader__is_member_start(r, l->end) ||
+           (r->u.kind != UNPACK_PLAIN && l->end == unpack_avail(&r->u) &&
+            reader__ends_member(r));
+}
+
 /* A record follows, but others start inside the block: the digest decides
  * whether they are part of it or the length is wrong. */
 static int
@@ -388,8 +398,7 @@ check_inside(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
     const struct layout declared = *l;
     bool found;
     int rc;
-    if (!reader__has_digest(r) ||
-        (r->starts_member && reader__is_member_start(r, l->end)) ||
+    if (!reader__has_digest(r) || fills_member(r, l) ||
         reader__find_start(r, all, l->head, true) >= q ||
         reader__judge(r, slice_sub(all, l->head, q)) == DIGEST_SAME)
         return 0;

@@ -3,6 +3,10 @@
  * before it): "WARC/1.0" also occurs in the text of pages. */
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "base/core/macros.h"
 #include "mapreduce/warc/reader_internal.h"
 
@@ -50,6 +54,47 @@ static bool starts_at(struct warc_reader *r, struct slice all, size_t at)
     return r->format != FORMAT_WARC && reader__arc_starts(r, s);
 }
 
+#if defined(__SSE2__)
+/* Which of the 16 bytes at @p are @letter in any case? */
+static __m128i is_letter_at(const char *p, char letter)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm_cmpeq_epi8(_mm_or_si128(v, _mm_set1_epi8(0x20)),
+                          _mm_set1_epi8(letter));
+}
+
+/* Skip from @i to the next "war" in any case, as long as 18 bytes are left to
+ * look at. */
+static size_t skip_to_war(struct slice s, size_t i)
+{
+    for (; i + 18 <= s.len; i += 16) {
+        __m128i w = is_letter_at(s.data + i, 'w');
+        unsigned mask;
+        w = _mm_and_si128(w, is_letter_at(s.data + i + 1, 'a'));
+        w = _mm_and_si128(w, is_letter_at(s.data + i + 2, 'r'));
+        mask = (unsigned)_mm_movemask_epi8(w);
+        if (mask)
+            return i + (size_t)__builtin_ctz(mask);
+    }
+    return i;
+}
+#else
+static size_t skip_to_war(struct slice s, size_t i)
+{
+    (void)s;
+    return i;
+}
+#endif
+
+/* The next place from @i on that may be the "WARC/" of a record's start. */
+static size_t skip_to_w(struct slice s, size_t i)
+{
+    i = skip_to_war(s, i);
+    while (i < s.len && (s.data[i] | 0x20) != 'w')
+        i++;
+    return i;
+}
+
 size_t reader__find_start(struct warc_reader *r,
                           struct slice all,
                           size_t from,
@@ -57,9 +102,8 @@ size_t reader__find_start(struct warc_reader *r,
 {
     size_t i = from;
     while (i < all.len) {
-        while (r->format == FORMAT_WARC && i < all.len &&
-               (all.data[i] | 0x20) != 'w')
-            i++;
+        if (r->format == FORMAT_WARC)
+            i = skip_to_w(all, i);
         if (i == all.len)
             return all.len;
         if (i > 0 && reader__is_separator(all.data[i - 1]) &&
