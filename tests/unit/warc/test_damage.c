@@ -404,6 +404,87 @@ START_TEST(test_length_over_the_limit)
 
 END_TEST
 
+/* A record with @block, whose digest is of the first @digested bytes of it, and
+ * which claims @more bytes behind it. */
+static void add_claim(struct buf *out,
+                      int i,
+                      struct slice block,
+                      size_t digested,
+                      size_t more)
+{
+    buf_printf(out,
+               "WARC/1.0\r\nWARC-Type: resource\r\n"
+               "WARC-Target-URI: http://h%d.example/\r\n",
+               i);
+    add_digest(out, "WARC-Block-Digest", slice_sub(block, 0, digested));
+    buf_printf(out, "Content-Length: %zu\r\n\r\n", block.len + more);
+    buf_append_slice(out, block);
+    buf_append_str(out, "\r\n\r\n");
+}
+
+/* A length that reaches exactly to the end of the next record: that one is
+ * found wherever it starts, whatever part of a start lies before it. */
+START_TEST(test_swallowed_neighbour)
+{
+    static const char *const before[] = {"w", "wa", "WAR", "\r\n\r\nWARC/",
+                                         "warwarwar"};
+    for (size_t n = 0; n < 3 * 16 * ARRAY_LEN(before); n++) {
+        struct sample s;
+        struct buf block = BUF_INIT;
+        struct buf next = BUF_INIT;
+        struct buf file = BUF_INIT;
+        struct outcome o;
+        sample_make(&s, DRESS_DIGESTS);
+        buf_append_fill(&block, 'x', n / ARRAY_LEN(before));
+        buf_append_str(&block, before[n % ARRAY_LEN(before)]);
+        add_claim(&next, 1, s.blocks[1], s.blocks[1].len, 0);
+        add_claim(&file, 0, buf_slice(&block), block.len, next.len);
+        buf_append_slice(&file, buf_slice(&next));
+        add_claim(&file, 2, s.blocks[2], s.blocks[2].len, 0);
+        read_sample(&s, buf_slice(&file), false, 0, &o);
+        ck_assert_msg(o.delivered[1] == 1 && o.delivered[2] == 1 &&
+                          o.altered == 1 && o.lost == 0,
+                      "block of %zu bytes: %s", block.len, o.reason);
+        buf_close(&file);
+        buf_close(&next);
+        buf_close(&block);
+        buf_close(&s.text);
+    }
+}
+
+END_TEST
+
+/* A record's start inside a record that fills its member is part of its block,
+ * whatever the digest is of: in the last member as in the others. */
+START_TEST(test_member_filled)
+{
+    for (size_t way = 0; way < PACKINGS; way++) {
+        struct sample s;
+        struct buf file = BUF_INIT;
+        struct outcome o;
+        sample_make(&s, DRESS_DIGESTS);
+        for (int i = 0; i < RECORDS; i++) {
+            struct buf block = BUF_INIT;
+            struct buf rec = BUF_INIT;
+            buf_append_str(&block, "part\r\n\r\n");
+            add_claim(&block, i, s.blocks[i], s.blocks[i].len, 0);
+            add_claim(&rec, i, buf_slice(&block), strlen("part"), 0);
+            packings[way].add(&file, buf_slice(&rec));
+            buf_close(&rec);
+            buf_close(&block);
+        }
+        read_sample(&s, buf_slice(&file), false, 0, &o);
+        ck_assert_msg(o.altered == RECORDS && total(&o) == RECORDS &&
+                          o.lost == 0 && o.notes == 0,
+                      "%s: %zu records: %s", packings[way].name, total(&o),
+                      o.reason);
+        buf_close(&file);
+        buf_close(&s.text);
+    }
+}
+
+END_TEST
+
 TEST_MAIN("warc damage",
           test_unpacked,
           test_verified,
@@ -411,4 +492,6 @@ TEST_MAIN("warc damage",
           test_member_by_record,
           test_one_member_changed_inside,
           test_garbage_between,
-          test_length_over_the_limit)
+          test_length_over_the_limit,
+          test_swallowed_neighbour,
+          test_member_filled)
