@@ -40,7 +40,7 @@
  *
  * Threads: append belongs to one writer at a time (the leader of a group
  * commit); sync, release and the figures are any thread's: a flush syncs the
- * log on its own task (store/tablet.c). Nobody else uses a log that is opened
+ * log on its own task (open_tablet.c). Nobody else uses a log that is opened
  * or closed.
  */
 #ifndef BIGTABLE_LOG_COMMIT_LOG_H

@@ -12,7 +12,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/sstable_reader.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 #define NO_FAMILY SIZE_MAX
 

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/visibility.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 
 struct gc_filter {
     struct lsm_filter base;

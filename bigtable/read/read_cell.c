@@ -14,16 +14,16 @@
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/read_row.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 
 /* Keys of this size are encoded on the stack. */
 #define KEY_BYTES_STACK 512
 
 /* One read. */
 struct cell_read {
-    struct store *store;
+    struct tablet_env *env;
     struct table_part_view *view;
     struct tablet *tablet;
     size_t group; /* Index. */
@@ -49,8 +49,8 @@ static int read_by_entries(const struct cell_read *r,
     const struct lsm_read_options opts = {.sequence_max = r->sequence,
                                           .probe_row = r->row};
     const struct row_place place = {
-        r->store, r->tablet, r->group,    r->view->generation,
-        r->name,  r->row,    r->snapshot, r->complete};
+        r->env,  r->tablet, r->group,    r->view->generation,
+        r->name, r->row,    r->snapshot, r->complete};
     struct buf target = BUF_INIT;
     struct entry_source entries;
     struct visibility view;
@@ -89,7 +89,7 @@ static void offer_cell(const struct cell_read *r,
                        struct slice value,
                        int64_t timestamp_us)
 {
-    struct scan_cache *cache = r->store->scan_cache;
+    struct scan_cache *cache = r->env->scan_cache;
     struct scan_entry *e;
     if (value.len > scan_cache_entry_max(cache) || !scan_cache_wants(cache, k))
         return;
@@ -97,7 +97,7 @@ static void offer_cell(const struct cell_read *r,
     e->timestamp_us = timestamp_us;
     if (value.len)
         memcpy(scan_entry_bytes(e), value.data, value.len);
-    scan_cache_put(cache, e, &r->store->queue, r->name, r->complete);
+    scan_cache_put(cache, e, &r->env->stamps, r->name, r->complete);
     scan_entry_unref(e);
 }
 
@@ -141,9 +141,9 @@ static int read_below(struct cell_read *r,
                       struct err *err)
 {
     int rc;
-    r->complete = atomic_load(&r->store->visible);
+    r->complete = atomic_load(&r->env->visible);
     r->snapshot = lsm_snapshot_new(r->tablet->groups[r->group]->lsm);
-    r->sequence = atomic_load(&r->store->visible);
+    r->sequence = atomic_load(&r->env->visible);
     rc = read_pinned(r, k, value, timestamp_us, found, err);
     lsm_snapshot_free(r->snapshot);
     return rc;
@@ -157,12 +157,12 @@ static int read_encoded(struct cell_read *r,
 {
     struct scan_entry *e;
     struct scan_key k;
-    if (!r->store->scan_cache)
+    if (!r->env->scan_cache)
         return read_below(r, NULL, value, timestamp_us, found, err);
     k = scan_key_make(r->tablet->life, r->view->generation, (uint32_t)r->group,
                       r->column, r->column_hash);
-    e = scan_cache_get(r->store->scan_cache, &k, &r->store->queue, r->name,
-                       atomic_load(&r->store->visible));
+    e = scan_cache_get(r->env->scan_cache, &k, &r->env->stamps, r->name,
+                       atomic_load(&r->env->visible));
     if (!e)
         return read_below(r, &k, value, timestamp_us, found, err);
     buf_append(value, scan_entry_bytes(e), e->bytes_len);
@@ -184,6 +184,7 @@ static int read_in_view(struct cell_read *r,
     bool large = r->name.len + r->qualifier.len > KEY_BYTES_STACK / 2 - 16;
     int rc;
     r->tablet = table_part_view_find(r->view, r->name, NULL);
+    r->env = r->tablet->env;
     r->group = table_part_view_group(r->view, r->family->group);
     if (large)
         key = BUF_INIT;
@@ -193,11 +194,11 @@ static int read_in_view(struct cell_read *r,
     r->row.data = key.data;
     r->column = buf_slice(&key);
     r->column_hash = hash64_slice(r->column);
-    r->now_us = r->family->gc ? store_age_us(r->store) : 0;
+    r->now_us = r->family->gc ? tablet_env_age_us(r->env) : 0;
     rc = read_encoded(r, value, timestamp_us, found, err);
     load_meter_add(&r->tablet->load, LOAD_READS, 1,
                    r->name.len + value->len - value_at,
-                   world_mono_ns(r->store->world));
+                   world_mono_ns(r->env->world));
     if (large)
         buf_close(&key);
     return rc;
@@ -212,10 +213,8 @@ int read_cell(struct table_part *t,
               bool *found,
               struct err *err)
 {
-    struct cell_read r = {.store = t->store,
-                          .view = table_part_get_view(t),
-                          .name = row,
-                          .qualifier = qualifier};
+    struct cell_read r = {
+        .view = table_part_get_view(t), .name = row, .qualifier = qualifier};
     int rc;
     *found = false;
     if (!r.view)

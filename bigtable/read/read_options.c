@@ -9,7 +9,7 @@
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_request.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 
 static int take_families(struct read_spec *out,
                          const struct schema *schema,

@@ -9,8 +9,8 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/read/scan_cache.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 
 /* --- iterators ----------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ static int keep_row(struct row_source *s,
                     const struct scan_key *k,
                     struct err *err)
 {
-    struct scan_cache *cache = p->store->scan_cache;
+    struct scan_cache *cache = p->env->scan_cache;
     struct gathered g = {BUF_INIT, BUF_INIT};
     struct scan_entry *e;
     bool whole;
@@ -173,7 +173,7 @@ static int keep_row(struct row_source *s,
         }
         e = new_row(k, &g);
         e->oversized = !whole;
-        scan_cache_put(cache, e, &p->store->queue, p->row, p->complete);
+        scan_cache_put(cache, e, &p->env->stamps, p->row, p->complete);
         if (whole) {
             lsm_iter_free(s->iter);
             s->iter = NULL;
@@ -203,7 +203,7 @@ int row_source_open_row(struct row_source *s,
                         const struct lsm_read_options *opts,
                         struct err *err)
 {
-    struct scan_cache *cache = place->store->scan_cache;
+    struct scan_cache *cache = place->env->scan_cache;
     struct lsm_read_options whole = *opts;
     bool oversized = false;
     struct scan_key k;
@@ -214,7 +214,7 @@ int row_source_open_row(struct row_source *s,
     k = scan_key_make(place->tablet->life, place->generation,
                       (uint32_t)place->group, place->encoded,
                       hash64_slice(place->encoded));
-    s->cached = scan_cache_get(cache, &k, &place->store->queue, place->row,
+    s->cached = scan_cache_get(cache, &k, &place->env->stamps, place->row,
                                opts->sequence_max);
     if (s->cached && !s->cached->oversized)
         return 0;

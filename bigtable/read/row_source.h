@@ -16,12 +16,12 @@
 #include "bigtable/row/read_row.h" /* struct entry_source */
 
 struct scan_entry;
-struct store;
+struct tablet_env;
 struct tablet;
 
 /* The row to read, and where it is. */
 struct row_place {
-    struct store *store;
+    struct tablet_env *env;
     const struct tablet *tablet;
     size_t group; /* Index. */
     uint64_t generation;

@@ -10,9 +10,9 @@
 #include "bigtable/row/filter_run.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/read_row.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 
 /* --- scans --------------------------------------------------------------- */
 
@@ -103,7 +103,7 @@ static void scan_meter_rows(struct scan *s)
         return;
     t = s->snapshots[s->tablet].tablet;
     load_meter_add(&t->load, LOAD_READS, s->unmetered_rows, s->unmetered_bytes,
-                   world_mono_ns(t->store->world));
+                   world_mono_ns(t->env->world));
     s->unmetered_rows = s->unmetered_bytes = 0;
     s->metered = true;
 }
@@ -133,7 +133,7 @@ static int open_source(struct scan *s,
     const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
     struct row_source *source = &s->opened_sources[s->source_count];
     const struct row_place place = {
-        .store = snapshot->tablet->store,
+        .env = snapshot->tablet->env,
         .tablet = snapshot->tablet,
         .group = i,
         .generation = s->view->generation,

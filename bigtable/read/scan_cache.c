@@ -13,7 +13,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
-#include "bigtable/write/write_queue.h"
+#include "bigtable/tablet/row_stamps.h"
 
 #define SHARD_COUNT ((size_t)16)
 #define HITS_MAX    3
@@ -402,7 +402,7 @@ static struct scan_entry *scan_cache_use(struct shard *s,
 
 struct scan_entry *scan_cache_get(struct scan_cache *c,
                                   const struct scan_key *k,
-                                  const struct write_queue *writes,
+                                  const struct row_stamps *stamps,
                                   struct slice row,
                                   uint64_t sequence)
 {
@@ -419,7 +419,7 @@ struct scan_entry *scan_cache_get(struct scan_cache *c,
         if (e)
             e = scan_cache_use(
                 s, bucket, e,
-                standing_of(e, k, write_stamp(writes, row), sequence),
+                standing_of(e, k, row_stamps_slot(stamps, row), sequence),
                 &outdated);
         mutex_unlock(&s->mutex);
     }
@@ -445,7 +445,7 @@ scan_cache_insert(struct shard *s, struct bucket *bucket, struct scan_entry *e)
 
 void scan_cache_put(struct scan_cache *c,
                     struct scan_entry *e,
-                    const struct write_queue *writes,
+                    const struct row_stamps *stamps,
                     struct slice row,
                     uint64_t sequence)
 {
@@ -457,8 +457,8 @@ void scan_cache_put(struct scan_cache *c,
     struct scan_entry *old;
     e->sequence = sequence;
     if (charge_of(e) > c->capacity ||
-        atomic_load_explicit(write_stamp(writes, row), memory_order_acquire) >
-            sequence)
+        atomic_load_explicit(row_stamps_slot(stamps, row),
+                             memory_order_acquire) > sequence)
         return;
     mutex_lock(&s->mutex);
     old = scan_cache_find(first_of(bucket), &k);

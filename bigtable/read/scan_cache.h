@@ -9,7 +9,7 @@
  * ones, and entries of the old ones are evicted in time.
  *
  * Validity. An entry tells the sequence number S up to which it has everything.
- * Each write stamps the slot its row hashes to (write_queue.h) before anybody
+ * Each write stamps the slot its row hashes to (row_stamps.h) before anybody
  * can see it. For a reader who sees numbers up to R the entry is what he would
  * read himself if nothing was written to the row behind the lower of the two:
  * stamp <= min(S, R). Nothing has to be looked for when rows are written.
@@ -46,7 +46,7 @@
 #include "base/core/slice.h"
 
 struct scan_cache;
-struct write_queue;
+struct row_stamps;
 
 /* The key of a lookup. */
 struct scan_key {
@@ -118,7 +118,7 @@ struct scan_key scan_key_make(uint64_t tablet,
  * plain name) was written since. */
 struct scan_entry *scan_cache_get(struct scan_cache *c,
                                   const struct scan_key *k,
-                                  const struct write_queue *writes,
+                                  const struct row_stamps *stamps,
                                   struct slice row,
                                   uint64_t sequence);
 
@@ -135,7 +135,7 @@ scan_entry_new(const struct scan_key *k, size_t pair_count, size_t bytes_len);
  */
 void scan_cache_put(struct scan_cache *c,
                     struct scan_entry *e,
-                    const struct write_queue *writes,
+                    const struct row_stamps *stamps,
                     struct slice row,
                     uint64_t sequence);
 

@@ -28,7 +28,7 @@
 struct buf;
 
 /* Set in the count of a mutation when the client's change that it belongs to
- * follows (write/done_changes.h). Counts are smaller. */
+ * follows (tablet/done_changes.h). Counts are smaller. */
 #define LOGGED_WITH_CHANGE (UINT64_C(1) << 17)
 
 /* One mutation; slices are borrowed from the log's bytes. */

@@ -45,7 +45,7 @@ struct quarry_mutation {
     struct buf ops;    /* Encoded operations. */
     size_t count;      /* Operations in `ops`. */
     struct err *error; /* The first mistake; owned; NULL: none. */
-    /* Which change of a client it is (write/done_changes.h), and what it will
+    /* Which change of a client it is (tablet/done_changes.h), and what it will
      * be answered, borrowed; session 0: none that is asked for again. */
     uint64_t session;
     uint64_t sequence;

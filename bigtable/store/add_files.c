@@ -17,9 +17,10 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/manifest_state.h"
+#include "bigtable/store/open_tablet.h"
 #include "bigtable/store/registry.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 /* A tablet that takes files. */
 struct taker {
@@ -275,7 +276,7 @@ static int add_files_commit(struct adding *a, struct err *err)
     if (rc)
         return rc;
     /* Transactions that have read what is about to change begin again. */
-    a->sequence = write_turn_stamp_many(a->store, a->run_count);
+    a->sequence = write_turn_stamp_many(&a->store->env, a->run_count);
     registry_look(a->store->registry, id, build_edits, a);
     rc = open_takers(a, err);
     if (rc)
@@ -325,11 +326,11 @@ static int add_files_change(struct adding *a,
         return rc;
     rc = place_files(a, mover, &placed, files, err);
     if (rc == 0) {
-        write_turn_close_table(a->store, a->table);
+        write_turn_close_table(&a->store->env, a->table);
         rc = add_files_commit(a, err);
         if (rc == 0)
             view = new_view(a);
-        write_turn_open_table(a->store, a->table, rc == 0, view);
+        write_turn_open_table(&a->store->env, a->table, rc == 0, view);
     }
     /* METADATA may name the files, whatever the answer was: the master sweeps
      * those that it does not. */
@@ -374,7 +375,7 @@ int add_files(struct store *s,
 {
     struct adding a = {
         .store = s, .table = t, .load = load, .files = files, .count = count};
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     *counts = (struct add_counts){.tablets = 0};
     if (rc)
         return rc;

@@ -15,7 +15,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 /* Between two tries of what failed for want of space. */
 #define RETRY_US UINT64_C(1000000)
@@ -161,7 +161,7 @@ uint64_t background_count_memory(struct store *s)
             }
         }
     store_views_free(views, count);
-    atomic_store(&s->memory_bytes, active + frozen);
+    atomic_store(&s->env.memory_bytes, active + frozen);
     return frozen;
 }
 
@@ -372,7 +372,7 @@ static void freeze_largest(struct store *s)
     struct writer *turn;
     struct table_part_view **views;
     struct tablet_group *g;
-    write_turn_take(s, &turn);
+    write_turn_take(&s->env, &turn);
     if (background_count_memory(s) == 0) {
         views = store_views(s, &count);
         g = largest_active(views, count);
@@ -380,13 +380,13 @@ static void freeze_largest(struct store *s)
             tablet_group_freeze(g, atomic_load(&g->last_sequence));
         store_views_free(views, count);
     }
-    write_turn_give(s, turn);
+    write_turn_give(&s->env, turn);
     background_wake(s);
 }
 
 static bool has_room(const struct store *s)
 {
-    return atomic_load_explicit(&s->memory_bytes, memory_order_relaxed) <
+    return atomic_load_explicit(&s->env.memory_bytes, memory_order_relaxed) <
            s->options.memtable_bytes;
 }
 

@@ -14,7 +14,7 @@
 #include "bigtable/store/manifest_state.h"
 #include "bigtable/store/registry.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 /* --- taking it down ------------------------------------------------------ */
 
@@ -90,11 +90,11 @@ static int table_capture_view(struct store *s,
     int rc = flush_all(s, v, err);
     if (rc)
         return rc;
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     rc = flush_all(s, v, err);
     if (rc == 0)
         registry_look(s->registry, v->tablets[0]->id, table_capture_take, &k);
-    write_turn_open_table(s, t, false, NULL);
+    write_turn_open_table(&s->env, t, false, NULL);
     if (rc == 0 && out->tablet_count != v->tablet_count)
         rc = err_set(err, ERR_CANCELLED, "a tablet is not here any more");
     return rc;
@@ -106,7 +106,7 @@ int table_capture(struct store *s,
                   struct err *err)
 {
     struct table_part_view *v;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     *out = (struct capture){.tablets = NULL};
     if (rc)
         return rc;

@@ -13,18 +13,18 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 
 int flush_tablet(struct store *s, struct tablet *t, struct err *err)
 {
     struct writer *turn;
     int rc = 0;
-    write_turn_take(s, &turn);
+    write_turn_take(&s->env, &turn);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
             tablet_group_freeze(t->groups[i], s->queue.last_sequence);
-    write_turn_give(s, turn);
+    write_turn_give(&s->env, turn);
     for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
         rc = lsm_flush(t->groups[i]->lsm, err);
     return rc;

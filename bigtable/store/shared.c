@@ -9,7 +9,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/store/maintain.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 int store_open_shared(struct world *world,
                       const struct store_options *opts,
@@ -21,10 +21,10 @@ int store_open_shared(struct world *world,
     (void)err; /* Nothing is read yet. */
     s->sharing = mem_zalloc(1, sizeof(*s->sharing));
     *s->sharing = *sharing;
-    s->dir = mem_strdup("");
+    s->env.dir = s->dir = mem_strdup("");
     s->fs = sharing->fs;
     s->registry = sharing->registry;
-    s->log = sharing->log;
+    s->env.log = sharing->log;
     file_numbers_begin_at(&s->numbers, sharing->first_id);
     atomic_store(&s->next_tablet, sharing->first_id);
     write_queue_init(&s->queue, 0);
@@ -75,14 +75,14 @@ void store_give_up(struct store *s, struct table_part *t)
         return;
     tablet = v->tablets[0];
     atomic_store(&tablet->lost, true);
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     tablet_retire(tablet);
     background_pause(s, tablet);
     if (!is_clean(tablet))
         atomic_store(&s->log_kept, true);
     table_part_view_unref(v);
     store_remove_table(s, t);
-    write_turn_open_table(s, t, true, NULL);
+    write_turn_open_table(&s->env, t, true, NULL);
     background_count_memory(s);
     store_release_log(s);
 }
@@ -106,7 +106,7 @@ int store_close_table(struct store *s, struct table_part *t, struct err *err)
     int rc;
     if (!v)
         return table_part_gone(t, err);
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     rc = flush_tablet(s, v->tablets[0], err);
     table_part_view_unref(v);
     if (rc)
@@ -116,5 +116,5 @@ int store_close_table(struct store *s, struct table_part *t, struct err *err)
 
 void store_reopen_table(struct store *s, struct table_part *t)
 {
-    write_turn_open_table(s, t, false, NULL);
+    write_turn_open_table(&s->env, t, false, NULL);
 }

@@ -324,7 +324,7 @@ int store_snapshot(struct store *s,
     struct capture c;
     bool may_be_there = false;
     bool found;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc == 0)
         rc = snapshot_check_name(slice_str(name), err);
     if (rc)
@@ -402,7 +402,7 @@ int store_snapshot_drop(struct store *s, const char *name, struct err *err)
 {
     bool found;
     size_t i;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
     mutex_lock(&s->catalog_lock);
@@ -438,7 +438,7 @@ int store_snapshot_restore(struct store *s,
     struct arena a;
     bool found;
     size_t i;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
     snapshots_expire(s);
@@ -464,7 +464,7 @@ int store_clone_table(struct store *s,
 {
     struct snapshot_record r;
     struct capture c;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
     mutex_lock(&s->catalog_lock);

@@ -12,11 +12,12 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/manifest_state.h"
+#include "bigtable/store/open_tablet.h"
 #include "bigtable/store/registry.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/tablet.h"
 
 /* A tablet to be: its rows, and whether it starts with those it has now. */
 struct piece {
@@ -193,9 +194,10 @@ static struct table_part_view *new_view(const struct replacement *r,
 static void make_owners(struct replacement *r)
 {
     for (size_t i = 0; i < r->piece_count; i++)
-        r->owners[i] = come_apart(r) ? table_part_new(r->store, r->table->id,
-                                                      r->table->name)
-                                     : table_part_ref(r->table);
+        r->owners[i] = come_apart(r)
+                           ? table_part_new(r->table->id, r->table->name,
+                                            done_changes_new(r->store->world))
+                           : table_part_ref(r->table);
 }
 
 /* Each half's table beside the others, and the one that was split away. */
@@ -245,7 +247,7 @@ static int split_replace(struct replacement *r, struct err *err)
         put_apart(r, pieces);
     else if (rc == 0)
         view = new_view(r, pieces);
-    write_turn_open_table(r->store, r->table, rc == 0, view);
+    write_turn_open_table(&r->store->env, r->table, rc == 0, view);
     for (size_t i = 0; i < r->piece_count; i++)
         table_part_unref(r->owners[i]);
     buf_close(&r->fresh);
@@ -287,11 +289,11 @@ static int split_now(struct store *s,
                             .pieces = halves,
                             .piece_count = 2};
     int rc;
-    r.sequence = write_turn_close_table(s, t->table);
+    r.sequence = write_turn_close_table(&s->env, t->table);
     rc = flush_tablet(s, t, err);
     if (rc == 0)
         return split_replace(&r, err);
-    write_turn_open_table(s, t->table, false, NULL);
+    write_turn_open_table(&s->env, t->table, false, NULL);
     return rc;
 }
 
@@ -345,7 +347,7 @@ int split_at(struct store *s,
              struct slice row,
              struct err *err)
 {
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc == 0)
         rc = row_name_check(row, err);
     if (rc)
@@ -438,9 +440,9 @@ static int drop_now(struct store *s,
     find_range(r.view, empty->start, empty->end, &r.first, &r.end);
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     /* Transactions that have read such rows begin again. */
-    r.sequence = write_turn_stamp_all(s);
+    r.sequence = write_turn_stamp_all(&s->env);
     rc = split_replace(&r, err);
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
@@ -455,7 +457,7 @@ int drop_rows(struct store *s,
               struct err *err)
 {
     const struct piece empty = {start, end, true};
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc == 0 && end.len && slice_cmp(start, end) >= 0)
         rc = err_set(err, ERR_INVALID, "the range of rows is empty");
     if (rc == 0 && start.len)

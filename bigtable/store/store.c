@@ -15,11 +15,13 @@
 #include "bigtable/read/scan_cache.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/store/manifest.h"
+#include "bigtable/store/open_tablet.h"
 #include "bigtable/store/read_beside.h"
 #include "bigtable/store/registry.h"
+#include "bigtable/store/replay.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/store/stale_loads.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "gfs-lite/fs.h"
 
 #define LOCK_NAME "LOCK"
@@ -30,25 +32,13 @@
  */
 #define CLOSE_FLUSH_SEGMENTS 16
 
-int64_t store_age_us(struct store *s)
-{
-    return age_clock_now(&s->ages, (int64_t)world_now_us(s->world),
-                         world_mono_ns(s->world));
-}
-
 int64_t store_drop_age_us(struct store *s)
 {
-    int64_t now_us = store_age_us(s);
-    return s->sharing && !age_clock_is_proven(&s->ages, world_mono_ns(s->world))
+    int64_t now_us = tablet_env_age_us(&s->env);
+    return s->sharing &&
+                   !age_clock_is_proven(&s->env.ages, world_mono_ns(s->world))
                ? 0
                : now_us;
-}
-
-int store_check_writable(const struct store *s, struct err *err)
-{
-    if (!s->options.read_only)
-        return 0;
-    return err_set(err, ERR_DENIED, "%s was opened read-only", s->dir);
 }
 
 int store_commit(struct store *s,
@@ -57,7 +47,7 @@ int store_commit(struct store *s,
                  struct err *err)
 {
     edit_put_counters(edit, file_numbers_next(&s->numbers), 0, 0,
-                      atomic_load(&s->visible));
+                      atomic_load(&s->env.visible));
     return registry_commit(s->registry, tablet, buf_slice(edit), err);
 }
 
@@ -96,6 +86,17 @@ void store_views_free(struct table_part_view **views, size_t count)
     mem_free(views);
 }
 
+void store_freeze(struct store *s)
+{
+    size_t count;
+    struct table_part_view **views = store_views(s, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < views[i]->tablet_count; k++)
+            write_turn_freeze(&s->env, views[i]->tablets[k]);
+    store_views_free(views, count);
+    background_wake(s);
+}
+
 /* The lowest sequence number that only the log has, and the group that has it
  * (@oldest, which may be NULL; borrowed from @views). */
 static uint64_t lowest_needed(struct table_part_view **views,
@@ -125,13 +126,13 @@ static uint64_t lowest_needed(struct table_part_view **views,
  * so nothing up to the number read first is missed. */
 void store_release_log(struct store *s)
 {
-    uint64_t visible = atomic_load(&s->visible);
+    uint64_t visible = atomic_load(&s->env.visible);
     size_t count;
     struct table_part_view **views = store_views(s, &count);
     uint64_t low = lowest_needed(views, count, NULL);
     store_views_free(views, count);
-    if (s->log && !atomic_load(&s->log_kept))
-        write_log_release(s->log, MIN_OF(visible, low - 1));
+    if (s->env.log && !atomic_load(&s->log_kept))
+        write_log_release(s->env.log, MIN_OF(visible, low - 1));
 }
 
 /* The flush releases a segment sooner or later; then the next one is searched
@@ -143,14 +144,14 @@ void store_limit_log(struct store *s)
     struct writer *turn;
     size_t count;
     if (!s->sharing || atomic_load(&s->log_kept) ||
-        write_log_bytes(s->log) <= s->sharing->log_bytes_max)
+        write_log_bytes(s->env.log) <= s->sharing->log_bytes_max)
         return;
     views = store_views(s, &count);
     lowest_needed(views, count, &oldest);
     if (oldest) {
-        write_turn_take(s, &turn);
+        write_turn_take(&s->env, &turn);
         tablet_group_freeze(oldest, atomic_load(&oldest->last_sequence));
-        write_turn_give(s, turn);
+        write_turn_give(&s->env, turn);
     }
     store_views_free(views, count);
     background_wake(s);
@@ -205,7 +206,7 @@ static int open_table(struct store *s,
                       const struct manifest_table *from,
                       struct err *err)
 {
-    struct table_part *t = table_part_new(s, from->id, from->name);
+    struct table_part *t = table_part_new(from->id, from->name, NULL);
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     size_t count = 0;
@@ -252,7 +253,7 @@ static int store_replay_mutation(void *ctx,
                                  struct slice payload,
                                  struct err *err)
 {
-    return write_replay(ctx, sequence, count, payload, err);
+    return store_replay(ctx, sequence, count, payload, err);
 }
 
 /* Segments much larger than memtables would keep what is flushed already. */
@@ -297,12 +298,11 @@ static int open_log(struct store *s, struct err *err)
     opts.dir = buf_cstr(&dir);
     rc =
         log_read(&opts, s->options.repair, store_replay_mutation, s, &end, err);
-    write_replay_end(s);
-    atomic_store(&s->visible, s->queue.last_sequence);
+    store_replay_end(s);
     if (rc == 0 && !s->options.read_only) {
         rc = commit_log_open(&opts, &end, &log, err);
         if (rc == 0)
-            s->log = commit_log_writer(log);
+            s->env.log = commit_log_writer(log);
     }
     buf_close(&dir);
     if (rc == 0)
@@ -314,7 +314,7 @@ static void take_counters(struct store *s)
 {
     const struct manifest_state *state = manifest_state(s->manifest);
     file_numbers_begin_at(&s->numbers, state->next_number);
-    atomic_store(&s->visible, state->sequence);
+    atomic_store(&s->env.visible, state->sequence);
     s->next_table = state->next_table;
     atomic_store(&s->next_tablet, state->next_tablet);
     write_queue_init(&s->queue, state->sequence);
@@ -410,20 +410,30 @@ static void apply_defaults(struct store_options *o)
         o->split_bytes = STORE_SPLIT_BYTES;
 }
 
+static int store_wait_for_room(struct tablet_env *env, struct err *err)
+{
+    return background_wait_for_room(store_of_env(env), err);
+}
+
+static void store_has_frozen(struct tablet_env *env)
+{
+    background_wake(store_of_env(env));
+}
+
+static const struct tablet_env_ops store_ops = {
+    store_wait_for_room, store_has_frozen, tablet_close_group};
+
 struct store *store__new(struct world *world, const struct store_options *opts)
 {
     struct store *s = mem_zalloc(1, sizeof(*s));
     s->world = world;
-    age_clock_init(&s->ages, (int64_t)world_now_us(world),
-                   world_mono_ns(world));
     s->options = *opts;
     apply_defaults(&s->options);
+    tablet_env_init(&s->env, world, &store_ops);
+    s->env.read_only = opts->read_only;
+    s->env.queue = &s->queue;
     mutex_init(&s->catalog_lock);
     mutex_init(&s->lock);
-    for (size_t i = 0; i < STORE_ROW_LATCHES; i++) {
-        mutex_init(&s->row_latches[0][i]);
-        mutex_init(&s->row_latches[1][i]);
-    }
     file_refs_init(&s->files);
     file_numbers_init(&s->numbers, 0);
     background_init(&s->background, task_count(s));
@@ -435,7 +445,7 @@ void store__make_caches(struct store *s)
     s->cache =
         block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
     if (!s->options.scan_cache_off)
-        s->scan_cache = scan_cache_new(s->options.scan_cache_bytes);
+        s->env.scan_cache = scan_cache_new(s->options.scan_cache_bytes);
 }
 
 static int try_to_open(struct world *world,
@@ -446,7 +456,7 @@ static int try_to_open(struct world *world,
 {
     struct store *s = store__new(world, opts);
     int rc;
-    s->dir = mem_strdup(dir);
+    s->env.dir = s->dir = mem_strdup(dir);
     rc = open_directory(s, err);
     if (rc) {
         s->closing = true;
@@ -508,7 +518,7 @@ static void freeze_all(struct store *s, struct buf *list)
 {
     size_t count;
     struct table_part_view **views = store_views(s, &count);
-    write_turn_freeze(s, NULL);
+    store_freeze(s);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
@@ -529,13 +539,13 @@ int store_flush(struct store *s, struct err *err)
     struct buf list = BUF_INIT;
     const struct awaited *awaited;
     struct writer *turn;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
-    write_turn_take(s, &turn);
-    atomic_store(&s->deferred, false);
+    write_turn_take(&s->env, &turn);
+    atomic_store(&s->env.deferred, false);
     freeze_all(s, &list);
-    write_turn_give(s, turn);
+    write_turn_give(&s->env, turn);
     awaited = (const struct awaited *)(const void *)list.data;
     for (size_t i = 0; i < list.len / sizeof(*awaited); i++) {
         if (rc == 0)
@@ -545,7 +555,7 @@ int store_flush(struct store *s, struct err *err)
     }
     buf_close(&list);
     if (rc) {
-        atomic_store(&s->deferred, true);
+        atomic_store(&s->env.deferred, true);
         err_wrap(err, "flush");
     }
     return rc;
@@ -566,24 +576,24 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    if (s->log && !s->sharing &&
-        (atomic_load(&s->deferred) ||
-         atomic_load(&s->memory_bytes) > CLOSE_FLUSH_BYTES ||
-         write_log_segment_count(s->log) > CLOSE_FLUSH_SEGMENTS) &&
+    if (s->env.log && !s->sharing &&
+        (atomic_load(&s->env.deferred) ||
+         atomic_load(&s->env.memory_bytes) > CLOSE_FLUSH_BYTES ||
+         write_log_segment_count(s->env.log) > CLOSE_FLUSH_SEGMENTS) &&
         store_flush(s, NULL) != 0) {
         /* Logged writes are safe; deferred ones promised nothing. */
     }
     background_stop(s);
     s->closing = true;
     free_tables(s);
-    write_log_close(s->log);
+    write_log_close(s->env.log);
     if (s->pin_count)
         manifest_remove_pin(s->manifest);
     snapshots_close(s);
     mem_free(s->pinned);
-    if (s->queue.stamps)
+    if (s->queue.batch)
         write_queue_close(&s->queue);
-    scan_cache_free(s->scan_cache);
+    scan_cache_free(s->env.scan_cache);
     block_cache_free(s->cache);
     registry_free(s->registry);
     manifest_close(s->manifest);
@@ -592,10 +602,7 @@ void store_close(struct store *s)
         fs_close(s->fs);
     background_close(&s->background);
     file_refs_close(&s->files);
-    for (size_t i = 0; i < STORE_ROW_LATCHES; i++) {
-        mutex_close(&s->row_latches[0][i]);
-        mutex_close(&s->row_latches[1][i]);
-    }
+    tablet_env_close(&s->env);
     mutex_close(&s->lock);
     mutex_close(&s->catalog_lock);
     file_numbers_close(&s->numbers);

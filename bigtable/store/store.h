@@ -34,13 +34,14 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
-#include "bigtable/read/age_clock.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/background.h"
 #include "bigtable/store/file_numbers.h"
 #include "bigtable/store/file_refs.h"
 #include "bigtable/store/snapshot.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/write_queue.h"
 
 struct block_cache;
@@ -67,10 +68,6 @@ struct world;
 #define STORE_SCAN_CACHE_SHARE     8
 #define STORE_SCAN_CACHE_BYTES_MAX ((uint64_t)64 << 20)
 
-/* Latches of row transactions, by hash of the row; those of system tables are
- * others, because the holder of one of ours may wait for such a table. */
-#define STORE_ROW_LATCHES ((size_t)64)
-
 struct store_options {
     uint64_t cache_bytes;      /* Of both caches; 0: STORE_CACHE_BYTES. */
     uint64_t scan_cache_bytes; /* Of those; 0: a share, see above. */
@@ -88,27 +85,20 @@ struct store_options {
 };
 
 struct store {
-    struct world *world; /* Borrowed. */
-    struct age_clock ages;
+    struct world *world;       /* Borrowed. */
+    struct tablet_env env;     /* Shared by its tablets. */
     struct fs *fs;             /* Owned, unless shared. */
     struct fs_lock *file_lock; /* NULL: read-only. */
     char *dir;
     struct store_options options;
     struct block_cache *cache;
-    struct scan_cache *scan_cache; /* NULL: off. */
     struct manifest *manifest;     /* NULL: shared. */
     struct registry *registry;     /* Owned. */
-    struct write_log *log;         /* Owned. NULL: read-only. */
     struct store_sharing *sharing; /* Owned. NULL: embedded. */
     struct file_refs files;
     struct file_numbers numbers; /* Of SSTables. */
     atomic_ullong next_tablet;
-    atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
-    atomic_ullong visible;      /* Readers see entries up to this number. */
-    atomic_ullong freeze_epoch; /* Odd while memtables are being frozen. */
-    atomic_ullong memory_bytes; /* About: in all memtables. */
     bool closing;         /* Files stay: releasing one does not delete it. */
-    atomic_bool deferred; /* Something is in memory that is in no log. */
     atomic_bool log_kept; /* A tablet was given up that needs the log. */
 
     struct mutex catalog_lock; /* Over the making and dropping of tables, and of
@@ -122,7 +112,6 @@ struct store {
     size_t pinned_count;
     unsigned pin_count;
 
-    struct mutex row_latches[2][STORE_ROW_LATCHES]; /* [is_system] */
     struct write_queue queue;
     struct background background;
 };
@@ -178,15 +167,22 @@ void store_unpin(struct store *s);
 
 /* --- pieces the files of this directory share ---------------------------- */
 
-/* The time that a read measures ages by: older cells than their rules allow are
- * hidden. */
-int64_t store_age_us(struct store *s);
-/* The same for a compaction, which drops them. In a tablet server that has just
- * begun (age_clock_is_proven()) nothing is old: its clock may be wrong from the
+/* The store that has @env, or @t. Borrowed. */
+static inline struct store *store_of_env(struct tablet_env *env)
+{
+    return CONTAINER_OF(env, struct store, env);
+}
+
+static inline struct store *store_of(const struct tablet *t)
+{
+    return store_of_env(t->env);
+}
+
+/* The time that a compaction measures ages by (tablet_env_age_us() is a
+ * read's), which drops what is too old. In a tablet server that has just begun
+ * (age_clock_is_proven()) nothing is old: its clock may be wrong from the
  * start. */
 int64_t store_drop_age_us(struct store *s);
-/* ERR_DENIED for a store that was opened read-only. */
-MUST_CHECK int store_check_writable(const struct store *s, struct err *err);
 /* Make @edit of @tablet (0: of none) durable, with the counters added. Parks.
  * PRE: the write turn is not held. Errors: those of registry_commit(). */
 MUST_CHECK int store_commit(struct store *s,
@@ -211,6 +207,8 @@ void store_release_log(struct store *s);
 /* If a shared log is longer than it should be, freeze the memtable that has
  * waited longest. PRE: the write turn is not held. Parks. */
 void store_limit_log(struct store *s);
+/* Freeze every memtable. PRE: the write turn is held. */
+void store_freeze(struct store *s);
 /* All views, referenced, in an owned array. */
 struct table_part_view **store_views(struct store *s, size_t *count);
 void store_views_free(struct table_part_view **views, size_t count);

@@ -8,9 +8,10 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/store/manifest.h"
+#include "bigtable/store/open_tablet.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/wire/snapshot_record.h"
 
 /* Index of table @name, or of where it belongs. PRE: the lock is held. */
@@ -106,7 +107,7 @@ static int store_catalog_create(struct store *s,
                                 const struct schema *schema,
                                 struct err *err)
 {
-    struct table_part *t = table_part_new(s, s->next_table, name);
+    struct table_part *t = table_part_new(s->next_table, name, NULL);
     uint64_t id = atomic_fetch_add(&s->next_tablet, 1);
     struct buf edit = BUF_INIT;
     struct tablet *tablet;
@@ -145,7 +146,7 @@ int store_create_table(struct store *s,
                        const struct schema *schema,
                        struct err *err)
 {
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc == 0)
         rc = schema_check_table_name(slice_str(name), err);
     if (rc)
@@ -206,7 +207,7 @@ static int put_table(struct store *s,
                      struct buf *edit,
                      struct err *err)
 {
-    struct table_part *t = table_part_new(s, state->tables[0].id, name);
+    struct table_part *t = table_part_new(state->tables[0].id, name, NULL);
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     int rc = open_tablets(s, t, state, tablets, err);
@@ -290,13 +291,13 @@ static int store_catalog_drop(struct store *s,
 {
     int rc;
     mutex_lock(&t->change_lock);
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     rc = commit_drop(s, t, err);
     if (rc == 0) {
         retire_tablets(s, t);
         table_part_unref(remove_table(s, name));
     }
-    write_turn_open_table(s, t, rc == 0, NULL);
+    write_turn_open_table(&s->env, t, rc == 0, NULL);
     mutex_unlock(&t->change_lock);
     return rc;
 }
@@ -304,7 +305,7 @@ static int store_catalog_drop(struct store *s,
 int store_drop_table(struct store *s, const char *name, struct err *err)
 {
     struct table_part *t;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
     mutex_lock(&s->catalog_lock);
@@ -328,7 +329,7 @@ int store_put_schema(struct store *s,
         mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
     struct buf edit = BUF_INIT;
     int rc = 0;
-    write_turn_close_table(s, t);
+    write_turn_close_table(&s->env, t);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = tablet_add_groups(v->tablets[i], schema, err);
     if (rc == 0) {
@@ -340,7 +341,7 @@ int store_put_schema(struct store *s,
         tablet_set_options(tablets[i], schema);
     }
     write_turn_open_table(
-        s, t, rc == 0,
+        &s->env, t, rc == 0,
         rc ? NULL
            : table_part_view_new(schema, generation, tablets, v->tablet_count));
     mem_free(tablets);
@@ -356,7 +357,7 @@ int store_alter_table(struct store *s,
 {
     struct table_part_view *v;
     struct schema *schema;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(&s->env, err);
     if (rc)
         return rc;
     mutex_lock(&t->change_lock);

@@ -17,7 +17,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/store/split.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/log_replay.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/write/row_delete.h"
@@ -89,7 +89,7 @@ static int drop_rows_of(struct job *j, struct tablet *t, struct err *err)
 {
     if (control_covers(j->order, t))
         return drop_tablet_rows(j->server->store, j->table, err);
-    return delete_rows(j->server->store, j->table, j->order->row,
+    return delete_rows(&j->server->store->env, j->table, j->order->row,
                        j->order->row_end, err);
 }
 
@@ -317,9 +317,9 @@ static void put_status(struct tablet_server *s,
     struct served **list = served_list(&s->served, &count);
 
     PRE(s->number != 0);
-    status.memory_bytes = atomic_load(&s->store->memory_bytes);
+    status.memory_bytes = atomic_load(&s->store->env.memory_bytes);
     status.memory_max = s->store->options.memtable_bytes;
-    status.log_bytes = write_log_bytes(s->store->log);
+    status.log_bytes = write_log_bytes(s->store->env.log);
     status.files_decided = file_numbers_decided(&s->store->numbers);
     status.tablet_total = count;
     status.tablets =

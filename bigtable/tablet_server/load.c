@@ -14,12 +14,13 @@
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/store/background.h"
 #include "bigtable/store/manifest_state.h"
+#include "bigtable/store/open_tablet.h"
 #include "bigtable/store/shared.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/log_replay.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/metadata.h"
-#include "bigtable/write/done_changes.h"
 
 /* Replayed rows are written to SSTables when they exceed this. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
@@ -167,7 +168,7 @@ static int open_tablet(struct load *l, struct err *err)
     if (l->rc)
         return err_copy(err, &l->err);
     POST(l->tablet && l->tablet->id == l->origin.id);
-    write_queue_raise(s->store, MAX_OF(l->origin.sequence, l->sequence));
+    write_queue_raise(&s->store->env, MAX_OF(l->origin.sequence, l->sequence));
     return tablet_registry_publish(s->registry, l->origin.id, l->bytes > 0,
                                    err);
 }
@@ -276,7 +277,7 @@ static int load_row(struct tablet_server *s,
         rc = schemas_find(s, b.table, &schema, err);
     if (rc)
         return rc;
-    l.table = table_part_new(s->store, b.table, schema.name);
+    l.table = table_part_new(b.table, schema.name, done_changes_new(s->world));
     l.table->is_system = b.table == METADATA_TABLE_ID;
     l.view = table_part_view_new(schema.schema, schema.generation, NULL, 0);
     rc = tablet_registry_add(s->registry, o->key, row, schema.name,

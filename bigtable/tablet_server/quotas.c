@@ -11,7 +11,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/read/family_use.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"

@@ -11,7 +11,7 @@
 #include "base/rpc/roles.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/tablet_server_state.h"

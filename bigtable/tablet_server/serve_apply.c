@@ -3,7 +3,7 @@
  *
  * The changes are sorted into one part for each tablet. A part drops what its
  * tablet does not have, what the caller may not change, and changes that were
- * made before (write/done_changes.h). The rest is written in rounds: a request
+ * made before (tablet/done_changes.h). The rest is written in rounds: a request
  * of the store ends at the first mistake in a change, and the next round
  * continues after it. Each change has an outcome of its own. */
 #include "base/core/arena.h"
@@ -12,11 +12,11 @@
 #include "base/runtime/world.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/serving.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
-#include "bigtable/write/done_changes.h"
 
 /* The code of a change whose outcome is open. */
 #define OPEN INT32_MAX
@@ -269,7 +269,7 @@ static bool is_gone(struct table_part *t)
  * on. A mistake in one change ends the request there; the changes after it stay
  * open. */
 static void
-take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
+take_outcome(struct apply *a, struct part *p, struct write_request *r)
 {
     size_t good = r->rc ? r->failed_index : r->count;
     PRE(good <= p->count - p->done);
@@ -290,7 +290,7 @@ take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
 /* One round: write the open changes of all parts. False: there were none. */
 static bool apply_open(struct apply *a, int64_t now_us)
 {
-    struct store_write_request *requests =
+    struct write_request *requests =
         mem_zalloc(a->part_count + 1, sizeof(*requests));
     struct part **parts = mem_zalloc(a->part_count + 1, sizeof(struct part *));
     size_t n = 0;
@@ -298,14 +298,14 @@ static bool apply_open(struct apply *a, int64_t now_us)
         struct part *p = &a->parts[i];
         if (p->done == p->count)
             continue;
-        requests[n] =
-            (struct store_write_request){.table = p->served->table,
-                                         .mutations = p->list + p->done,
-                                         .count = p->count - p->done};
+        requests[n] = (struct write_request){.table = p->served->table,
+                                             .mutations = p->list + p->done,
+                                             .count = p->count - p->done};
         parts[n++] = p;
     }
     if (n > 0)
-        store_write_all(a->server->store, requests, n, a->durability, now_us);
+        write_apply_all(&a->server->store->env, requests, n, a->durability,
+                        now_us);
     for (size_t i = 0; i < n; i++)
         take_outcome(a, parts[i], &requests[i]);
     mem_free(requests);

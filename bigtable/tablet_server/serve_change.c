@@ -1,7 +1,7 @@
 /* Transactions of one row: check and mutate; read, modify and write.
  *
  * Each is begun under its session and number, so that a try of a change that
- * was made before gets the answer that was given then (write/done_changes.h).
+ * was made before gets the answer that was given then (tablet/done_changes.h).
  * The answer is logged with the mutation: a check's before it is known which
  * branch is taken, so both answers are handed in. */
 #include "base/core/arena.h"
@@ -9,12 +9,13 @@
 #include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/store/store.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/serving.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
-#include "bigtable/write/done_changes.h"
 #include "bigtable/write/row_changes.h"
 
 static enum write_durability durability_of(uint8_t d)
@@ -158,9 +159,9 @@ static int do_check(struct tablet_server *s,
     PRE(v->served && v->view); /* begun */
     rules_pay(s, v->served, call->principal, RATE_WRITES, 1,
               call->attachment.len);
-    rc = store_check_and_mutate(
-        s->store, v->served->table, r->row, filter, branches[0], branches[1],
-        durability_of(r->durability), &reply.matched, err);
+    rc = row_check_and_mutate(
+        &s->store->env, v->served->table, r->row, filter, branches[0],
+        branches[1], durability_of(r->durability), &reply.matched, err);
     rc = serve_change_settle(v, r->tablet, rc, err);
     end_change(v, &r->origin, r->sequence);
     if (rc == 0)
@@ -257,8 +258,8 @@ static int serve_change_modify(struct tablet_server *s,
                           call->reply_attachment, err);
     if (rc == 0 && !done) {
         rules_pay(s, v.served, call->principal, RATE_WRITES, 1, call->body.len);
-        rc = store_read_modify_write(
-            s->store, v.served->table, r->row, r->rules, r->rule_count,
+        rc = row_read_modify_write(
+            &s->store->env, v.served->table, r->row, r->rules, r->rule_count,
             durability_of(r->durability), &id, &row, err);
         rc = serve_change_settle(&v, r->tablet, rc, err);
         end_change(&v, &r->origin, r->sequence);

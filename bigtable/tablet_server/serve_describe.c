@@ -8,8 +8,8 @@
 #include "bigtable/read/family_use.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/serving.h"
@@ -114,7 +114,7 @@ static void serve_describe_families(const struct serving *v,
 {
     const struct tablet *t = v->view->tablets[0];
     struct load_rates rates =
-        load_meter_rates(&t->load, world_mono_ns(t->store->world));
+        load_meter_rates(&t->load, world_mono_ns(t->env->world));
     struct describe_reply r = {
         .bytes = tablet_table_bytes(t),
         .milli_reads_per_s = serve_describe_milli(rates.reads),

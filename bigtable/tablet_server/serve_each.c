@@ -15,8 +15,8 @@
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/serving.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
@@ -234,7 +234,8 @@ static int read_rows(struct batch *b, struct serving *v, struct err *err)
     if (rc == 0)
         rc = serving_may_read(s, v, b->each->principal, err);
     if (rc == 0)
-        rc = scan_new(v->view, &v->spec, store_age_us(s->store), &scan, err);
+        rc = scan_new(v->view, &v->spec, tablet_env_age_us(&s->store->env),
+                      &scan, err);
     if (rc)
         return rc;
     rc = take_rows(b, scan, &done, err);

@@ -9,7 +9,7 @@
 #include "bigtable/read/read_options.h"
 #include "bigtable/read/script.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
@@ -93,7 +93,7 @@ static int read_rows(struct read_job *j, struct err *err)
     const struct quarry_row *row;
     struct scan *scan;
     int rc = scan_new(j->serving.view, &j->serving.spec,
-                      store_age_us(j->server->store), &scan, err);
+                      tablet_env_age_us(&j->server->store->env), &scan, err);
 
     PRE(j->serving.view);
     if (rc)

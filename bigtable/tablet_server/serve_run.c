@@ -87,7 +87,7 @@ static int run_rows(struct run_job *j, struct err *err)
     const struct quarry_row *row;
     struct scan *scan;
     int rc = scan_new(j->serving.view, &j->serving.spec,
-                      store_age_us(j->server->store), &scan, err);
+                      tablet_env_age_us(&j->server->store->env), &scan, err);
 
     PRE(j->run && j->serving.view);
     if (rc)

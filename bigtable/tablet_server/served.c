@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 
 /* The phases that may follow each. */

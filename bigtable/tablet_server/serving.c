@@ -9,8 +9,8 @@
 #include "base/runtime/audit.h"
 #include "bigtable/quarry.h"
 #include "bigtable/read/read_options.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 

@@ -556,7 +556,7 @@ void tablet_server_get_stats(struct tablet_server *s,
                                         .tablets = count,
                                         .lost = atomic_load(&s->lost_count)};
     if (out->is_ready) {
-        out->memory_bytes = atomic_load(&s->store->memory_bytes);
+        out->memory_bytes = atomic_load(&s->store->env.memory_bytes);
         out->log_bytes = write_log_bytes(s->log);
     }
     for (size_t i = 0; i < count; i++) {

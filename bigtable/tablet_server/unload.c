@@ -10,7 +10,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/store/shared.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 
 /* The parts of an unload that run on a thread. */

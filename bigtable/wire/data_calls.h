@@ -154,7 +154,7 @@ cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
 /* --- what to write ------------------------------------------------------- */
 
 /* The identity of a change, the same in each of its tries: so it is made once
- * (write/done_changes.h). A client tries for CHANGE_RETRY_US at most; servers
+ * (tablet/done_changes.h). A client tries for CHANGE_RETRY_US at most; servers
  * remember a change for twice that time after the last call of its session. */
 #define CHANGE_RETRY_US (UINT64_C(300) * 1000000)
 

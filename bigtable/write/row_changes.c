@@ -13,9 +13,9 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
 #include "bigtable/row/row_request.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/row_update.h"
 
 /* --- check and mutate ---------------------------------------------------- */
@@ -51,7 +51,7 @@ check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
 }
 
 /* One with a row, checked: see row_update(). */
-static int update_row(struct store *s,
+static int update_row(struct tablet_env *env,
                       struct table_part *t,
                       struct slice row,
                       const struct quarry_read_options *read,
@@ -69,20 +69,20 @@ static int update_row(struct store *s,
     table_part_view_unref(view);
     if (rc)
         return rc;
-    rc = row_update(s, t, &spec, row, decide_row, ctx, durability, err);
+    rc = row_update(env, t, &spec, row, decide_row, ctx, durability, err);
     read_spec_close(&spec);
     return rc;
 }
 
-int store_check_and_mutate(struct store *s,
-                           struct table_part *t,
-                           struct slice row,
-                           const struct quarry_filter *predicate,
-                           const struct quarry_mutation *if_true,
-                           const struct quarry_mutation *if_false,
-                           enum write_durability durability,
-                           bool *matched,
-                           struct err *err)
+int row_check_and_mutate(struct tablet_env *env,
+                         struct table_part *t,
+                         struct slice row,
+                         const struct quarry_filter *predicate,
+                         const struct quarry_mutation *if_true,
+                         const struct quarry_mutation *if_false,
+                         enum write_durability durability,
+                         bool *matched,
+                         struct err *err)
 {
     const struct quarry_read_options read = {.filter = predicate};
     struct check c = {{if_false, if_true}, false};
@@ -95,7 +95,7 @@ int store_check_and_mutate(struct store *s,
         rc = err_set(err, ERR_INVALID,
                      "check and mutate: there is nothing to apply");
     if (rc == 0)
-        rc = update_row(s, t, row, &read, row_changes_decide, &c, durability,
+        rc = update_row(env, t, row, &read, row_changes_decide, &c, durability,
                         err);
     if (rc == 0 && matched)
         *matched = c.matched;
@@ -232,15 +232,15 @@ static int row_changes_modify(void *ctx,
     return 0;
 }
 
-int store_read_modify_write(struct store *s,
-                            struct table_part *t,
-                            struct slice row,
-                            const struct quarry_rmw_rule *rules,
-                            size_t rule_count,
-                            enum write_durability durability,
-                            const struct row_change_id *id,
-                            struct quarry_row **out,
-                            struct err *err)
+int row_read_modify_write(struct tablet_env *env,
+                          struct table_part *t,
+                          struct slice row,
+                          const struct quarry_rmw_rule *rules,
+                          size_t rule_count,
+                          enum write_durability durability,
+                          const struct row_change_id *id,
+                          struct quarry_row **out,
+                          struct err *err)
 {
     const struct quarry_read_options read = {.versions = 1};
     struct modify m = {.rules = rules, .rule_count = rule_count, .id = id};
@@ -251,7 +251,7 @@ int store_read_modify_write(struct store *s,
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
     if (rc == 0)
-        rc = update_row(s, t, row, &read, row_changes_modify, &m, durability,
+        rc = update_row(env, t, row, &read, row_changes_modify, &m, durability,
                         err);
     if (rc == 0 && out)
         *out =

@@ -18,19 +18,19 @@ struct quarry_filter;
 struct quarry_mutation;
 struct quarry_rmw_rule;
 struct quarry_row;
-struct store;
+struct tablet_env;
 struct table_part;
 
 /* As quarry_check_and_mutate(). @matched may be NULL. */
-MUST_CHECK int store_check_and_mutate(struct store *s,
-                                      struct table_part *t,
-                                      struct slice row,
-                                      const struct quarry_filter *predicate,
-                                      const struct quarry_mutation *if_true,
-                                      const struct quarry_mutation *if_false,
-                                      enum write_durability durability,
-                                      bool *matched,
-                                      struct err *err);
+MUST_CHECK int row_check_and_mutate(struct tablet_env *env,
+                                    struct table_part *t,
+                                    struct slice row,
+                                    const struct quarry_filter *predicate,
+                                    const struct quarry_mutation *if_true,
+                                    const struct quarry_mutation *if_false,
+                                    enum write_durability durability,
+                                    bool *matched,
+                                    struct err *err);
 
 /* Which change of a client a modification is, and how the row that it makes is
  * answered (struct quarry_mutation). */
@@ -42,14 +42,14 @@ struct row_change_id {
 
 /* As quarry_read_modify_write(). @id may be NULL. *@out (@out may be NULL) is
  * owned, one allocation: mem_free(). */
-MUST_CHECK int store_read_modify_write(struct store *s,
-                                       struct table_part *t,
-                                       struct slice row,
-                                       const struct quarry_rmw_rule *rules,
-                                       size_t rule_count,
-                                       enum write_durability durability,
-                                       const struct row_change_id *id,
-                                       struct quarry_row **out,
-                                       struct err *err);
+MUST_CHECK int row_read_modify_write(struct tablet_env *env,
+                                     struct table_part *t,
+                                     struct slice row,
+                                     const struct quarry_rmw_rule *rules,
+                                     size_t rule_count,
+                                     enum write_durability durability,
+                                     const struct row_change_id *id,
+                                     struct quarry_row **out,
+                                     struct err *err);
 
 #endif /* BIGTABLE_WRITE_ROW_CHANGES_H */

@@ -8,8 +8,8 @@
 #include "base/runtime/world.h"
 #include "bigtable/read/scan.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/write_queue.h"
 
 #define BATCH_ROWS 1024
@@ -20,18 +20,18 @@ struct deletion {
     size_t count;
 };
 
-static int write_batch(struct store *s,
+static int write_batch(struct tablet_env *env,
                        struct table_part *t,
                        struct deletion *d,
                        struct err *err)
 {
-    int rc = store_write(s, t, d->list, d->count, WRITE_SYNCED,
-                         (int64_t)world_now_us(s->world), NULL, NULL, err);
+    int rc = write_apply(env, t, d->list, d->count, WRITE_SYNCED,
+                         (int64_t)world_now_us(env->world), NULL, NULL, err);
     d->count = 0;
     return rc;
 }
 
-static int delete_found(struct store *s,
+static int delete_found(struct tablet_env *env,
                         struct table_part *t,
                         struct scan *scan,
                         struct deletion *d,
@@ -45,15 +45,15 @@ static int delete_found(struct store *s,
         mutation_delete_row(m);
         d->list[d->count++] = m;
         if (d->count == BATCH_ROWS) {
-            rc = write_batch(s, t, d, err);
+            rc = write_batch(env, t, d, err);
             if (rc)
                 return rc;
         }
     }
-    return rc == 0 && d->count ? write_batch(s, t, d, err) : rc;
+    return rc == 0 && d->count ? write_batch(env, t, d, err) : rc;
 }
 
-int delete_rows(struct store *s,
+int delete_rows(struct tablet_env *env,
                 struct table_part *t,
                 struct slice start,
                 struct slice end,
@@ -68,10 +68,10 @@ int delete_rows(struct store *s,
         return table_part_gone(t, err);
     read_spec_add_range(&spec, start, end);
     read_spec_finish(&spec);
-    rc = scan_new(v, &spec, store_age_us(s), &scan, err);
+    rc = scan_new(v, &spec, tablet_env_age_us(env), &scan, err);
     if (rc == 0) {
         d = mem_zalloc(1, sizeof(*d));
-        rc = delete_found(s, t, scan, d, err);
+        rc = delete_found(env, t, scan, d, err);
         for (size_t i = 0; i < BATCH_ROWS; i++)
             mutation_close(&d->rows[i]);
         mem_free(d);

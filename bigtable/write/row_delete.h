@@ -9,12 +9,12 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-struct store;
+struct tablet_env;
 struct table_part;
 
 /* Delete the rows [start, end) that there are (an empty @end: no bound); those
  * written meanwhile may stay. */
-MUST_CHECK int delete_rows(struct store *s,
+MUST_CHECK int delete_rows(struct tablet_env *env,
                            struct table_part *t,
                            struct slice start,
                            struct slice end,

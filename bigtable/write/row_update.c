@@ -9,8 +9,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/read/scan.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet_env.h"
 
 /* Is @view not in force any more? What was written since may be in tablets it
  * does not know, with numbers that a snapshot taken through it covers. */
@@ -24,7 +24,7 @@ static bool is_outdated(struct table_part *t,
 }
 
 /* Once through: read, decide, write if the row is still the same. */
-static int try_once(struct store *s,
+static int try_once(struct tablet_env *env,
                     struct table_part *t,
                     const struct read_spec *spec,
                     struct slice row,
@@ -37,12 +37,12 @@ static int try_once(struct store *s,
     struct table_part_view *view = table_part_get_view(t);
     const struct quarry_mutation *m = NULL;
     const struct quarry_row *found;
-    int64_t now_us = table_part_stamp_us(t, (int64_t)world_now_us(s->world));
+    int64_t now_us = table_part_stamp_us(t, (int64_t)world_now_us(env->world));
     struct scan *scan;
     int rc;
     if (!view)
         return table_part_gone(t, err);
-    rc = scan_new(view, spec, store_age_us(s), &scan, err);
+    rc = scan_new(view, spec, tablet_env_age_us(env), &scan, err);
     if (rc) {
         table_part_view_unref(view);
         return rc;
@@ -56,12 +56,12 @@ static int try_once(struct store *s,
         rc = decide(ctx, found, now_us, &m, err);
     scan_free(scan);
     if (rc == 0 && m)
-        rc =
-            store_write(s, t, &m, 1, durability, now_us, &condition, NULL, err);
+        rc = write_apply(env, t, &m, 1, durability, now_us, &condition, NULL,
+                         err);
     return rc;
 }
 
-int row_update(struct store *s,
+int row_update(struct tablet_env *env,
                struct table_part *t,
                struct read_spec *spec,
                struct slice row,
@@ -71,14 +71,14 @@ int row_update(struct store *s,
                struct err *err)
 {
     struct mutex *latch =
-        &s->row_latches[t->is_system][hash64_slice(row) % STORE_ROW_LATCHES];
-    int rc = store_check_writable(s, err);
+        &env->row_latches[t->is_system][hash64_slice(row) % ROW_LATCH_COUNT];
+    int rc = tablet_env_check_writable(env, err);
     if (rc)
         return rc;
     read_spec_set_row(spec, row);
     mutex_lock(latch);
     do {
-        rc = try_once(s, t, spec, row, decide, ctx, durability, err);
+        rc = try_once(env, t, spec, row, decide, ctx, durability, err);
     } while (rc == ERR_ABORTED);
     mutex_unlock(latch);
     return rc;

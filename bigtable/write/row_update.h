@@ -18,7 +18,7 @@
 struct quarry_mutation;
 struct quarry_row;
 struct read_spec;
-struct store;
+struct tablet_env;
 struct table_part;
 
 /* Decide by @row (NULL: nothing is there) what to write: *@m is borrowed until
@@ -31,7 +31,7 @@ typedef int (*row_decide_fn)(void *ctx,
                              struct err *err);
 
 /* @spec says how the row is read; its rows are replaced by @row. */
-MUST_CHECK int row_update(struct store *s,
+MUST_CHECK int row_update(struct tablet_env *env,
                           struct table_part *t,
                           struct read_spec *spec,
                           struct slice row,

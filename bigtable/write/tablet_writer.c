@@ -8,7 +8,7 @@
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 
 /* Operations from this size on are written from where they are. */
 #define SCATTER_BYTES_MIN ((size_t)512)

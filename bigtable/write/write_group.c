@@ -13,9 +13,10 @@
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/lsm/skip_list.h" /* SKIP_LINE_BYTES */
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
 #include "bigtable/write/write_queue.h"
@@ -82,7 +83,7 @@ static struct writer *next_in(const struct write_group *g,
 }
 
 /* May @w still be applied? Its table may have changed, or its row. */
-static int check_writer(struct store *s, struct writer *w)
+static int check_writer(struct tablet_env *env, struct writer *w)
 {
     if (w->table->closed) {
         w->stale = true;
@@ -101,18 +102,18 @@ static int check_writer(struct store *s, struct writer *w)
         w->view = v;
     }
     if (w->condition &&
-        atomic_load(write_queue__stamp(&s->queue, w->condition->row)) >
+        atomic_load(row_stamps_slot(&env->stamps, w->condition->row)) >
             w->condition->sequence)
         return err_set(&w->err, ERR_ABORTED, "the row was written meanwhile");
     return 0;
 }
 
 /* Give numbers to all entries of the group, and stamps to its rows. */
-static void number_group(struct store *s, struct write_group *g)
+static void number_group(struct tablet_env *env, struct write_group *g)
 {
-    struct write_queue *q = &s->queue;
+    struct write_queue *q = env->queue;
     for (struct writer *w = g->first; w; w = next_in(g, w)) {
-        w->rc = check_writer(s, w);
+        w->rc = check_writer(env, w);
         if (w->rc)
             continue;
         writer_stamp(w);
@@ -120,11 +121,11 @@ static void number_group(struct store *s, struct write_group *g)
         q->last_sequence += w->op_count;
         for (size_t i = 0; i < w->count; i++)
             atomic_store_explicit(
-                write_queue__stamp(q, buf_slice(&w->mutations[i]->row)),
+                row_stamps_slot(&env->stamps, buf_slice(&w->mutations[i]->row)),
                 q->last_sequence, memory_order_relaxed);
     }
     g->last_sequence = q->last_sequence;
-    POST(g->last_sequence >= atomic_load(&s->visible));
+    POST(g->last_sequence >= atomic_load(&env->visible));
 }
 
 /* The records of @g for the log. */
@@ -152,27 +153,28 @@ static void hand_over(struct write_queue *q, const struct write_group *g)
 }
 
 /* Write @g, which leaves the queue when it overlaps. */
-static int log_group(struct store *s, struct write_group *g, struct err *err)
+static int
+log_group(struct tablet_env *env, struct write_group *g, struct err *err)
 {
     struct log_record records[GROUP_COUNT_WRITERS_MAX];
     struct write_ticket t = {
         .records = records, .count = make_records(g, records), .sync = g->sync};
-    uint64_t start_ns = g->sync ? world_mono_ns(s->world) : 0;
+    uint64_t start_ns = g->sync ? world_mono_ns(env->world) : 0;
     int rc = 0;
     if (t.count == 0 || !g->overlaps) {
         if (t.count)
-            rc = write_log_write(s->log, records, t.count, g->sync, err);
+            rc = write_log_write(env->log, records, t.count, g->sync, err);
         if (g->overlaps)
-            hand_over(&s->queue, g);
+            hand_over(env->queue, g);
     } else {
-        rc = write_log_begin(s->log, &t, err);
-        hand_over(&s->queue, g);
+        rc = write_log_begin(env->log, &t, err);
+        hand_over(env->queue, g);
         if (rc == 0)
-            rc = write_log_end(s->log, &t, err);
+            rc = write_log_end(env->log, &t, err);
     }
     if (g->sync && t.count)
-        write_queue__count_wait(s, start_ns, &s->queue.sync_count,
-                                &s->queue.sync_us);
+        write_queue__count_wait(env, start_ns, &env->queue->sync_count,
+                                &env->queue->sync_us);
     /* The log was taken away; not that a row changed, which is tried again. */
     if (rc == ERR_ABORTED && err)
         rc = err->code = ERR_CLOSED;
@@ -180,7 +182,7 @@ static int log_group(struct store *s, struct write_group *g, struct err *err)
 }
 
 /* Put one mutation into the memtables of its tablet. Returns the bytes. */
-static uint64_t insert_mutation(struct store *s,
+static uint64_t insert_mutation(struct write_queue *q,
                                 const struct tablet *t,
                                 struct slice row,
                                 struct slice ops,
@@ -192,12 +194,12 @@ static uint64_t insert_mutation(struct store *s,
     struct mutation_op op;
     uint64_t bytes = 0;
     size_t row_length;
-    buf_clear(&s->queue.key);
-    cell_key_append_row(&s->queue.key, row);
-    row_length = s->queue.key.len;
+    buf_clear(&q->key);
+    cell_key_append_row(&q->key, row);
+    row_length = q->key.len;
     while (mutation_next(&c, &op))
-        bytes += write_insert_op(s->queue.batch, &s->queue.key, t, row_length,
-                                 &op, resolved++, now_us, (*sequence)++);
+        bytes += write_insert_op(q->batch, &q->key, t, row_length, &op,
+                                 resolved++, now_us, (*sequence)++);
     return bytes;
 }
 
@@ -226,10 +228,10 @@ static void write_group_meter_rows(const struct written *in)
                        in->now_ns);
 }
 
-static void insert_writer(struct store *s, const struct writer *w)
+static void insert_writer(struct tablet_env *env, const struct writer *w)
 {
     const struct resolved *resolved = (const void *)w->resolved.data;
-    struct written in = {.now_ns = world_mono_ns(s->world)};
+    struct written in = {.now_ns = world_mono_ns(env->world)};
     uint64_t sequence = w->sequence;
     uint64_t bytes = 0;
     for (size_t i = 0; i < w->count; i++) {
@@ -241,7 +243,7 @@ static void insert_writer(struct store *s, const struct writer *w)
             in.tablet = table_part_view_find(w->view, row, NULL);
             in.rows = in.bytes = 0;
         }
-        bytes += insert_mutation(s, in.tablet, row, buf_slice(&m->ops),
+        bytes += insert_mutation(env->queue, in.tablet, row, buf_slice(&m->ops),
                                  resolved, w->now_us, &sequence);
         in.rows++;
         in.bytes += row.len + m->ops.len;
@@ -251,15 +253,15 @@ static void insert_writer(struct store *s, const struct writer *w)
     write_group_meter_rows(&in);
     if (w->table->done)
         done_changes_note(w->table->done, w->mutations, w->count);
-    atomic_fetch_add(&s->memory_bytes, bytes);
+    atomic_fetch_add(&env->memory_bytes, bytes);
     if (w->durability == WRITE_DEFERRED)
-        atomic_store(&s->deferred, true);
+        atomic_store(&env->deferred, true);
 }
 
 /* Freeze what @w filled. Only once its entries are visible: a flush drops what
  * newer entries hide, and a reader who does not see those yet would find
  * neither. */
-static void freeze_filled(struct store *s, const struct writer *w)
+static void freeze_filled(struct tablet_env *env, const struct writer *w)
 {
     const struct tablet *t = NULL;
     for (size_t i = 0; i < w->count; i++) {
@@ -267,7 +269,7 @@ static void freeze_filled(struct store *s, const struct writer *w)
         if (t && tablet_contains(t, row))
             continue;
         t = table_part_view_find(w->view, row, NULL);
-        write_freeze_full(s, t);
+        write_freeze_full(env, t);
     }
 }
 
@@ -293,10 +295,11 @@ static void let_others_join(struct write_queue *q, const struct writer *self)
 }
 
 /* May a group led by @w, the head, begin? PRE: the queue's lock is held. */
-static bool
-may_begin(const struct store *s, const struct writer *w, unsigned writes_max)
+static bool may_begin(const struct tablet_env *env,
+                      const struct writer *w,
+                      unsigned writes_max)
 {
-    const struct write_queue *q = &s->queue;
+    const struct write_queue *q = env->queue;
     if (!q->groups)
         return true;
     return w->durability == WRITE_SYNCED && !w->condition &&
@@ -305,13 +308,13 @@ may_begin(const struct store *s, const struct writer *w, unsigned writes_max)
 
 /* Begin the group of the writers that wait. PRE: the queue's lock is held. */
 static void
-begin_group(struct store *s, struct writer *self, struct write_group *g)
+begin_group(struct tablet_env *env, struct writer *self, struct write_group *g)
 {
-    struct write_queue *q = &s->queue;
-    unsigned writes_max = s->log ? write_log_writes_max(s->log) : 1;
+    struct write_queue *q = env->queue;
+    unsigned writes_max = env->log ? write_log_writes_max(env->log) : 1;
     *g = (struct write_group){.next = NULL};
     let_others_join(q, self);
-    while (!may_begin(s, self, writes_max))
+    while (!may_begin(env, self, writes_max))
         cond_wait(&q->ended, &q->lock);
     INVARIANT(q->head == self); /* The head leads. */
     write_group_gather(q, writes_max, g);
@@ -323,19 +326,19 @@ begin_group(struct store *s, struct writer *self, struct write_group *g)
 
 /* Put what was written of @g, before which all has ended, into the memtables,
  * and make it visible. */
-static void insert_group(struct store *s, const struct write_group *g)
+static void insert_group(struct tablet_env *env, const struct write_group *g)
 {
-    INVARIANT(atomic_load(&s->visible) <= g->last_sequence);
+    INVARIANT(atomic_load(&env->visible) <= g->last_sequence);
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0)
-            insert_writer(s, w);
-    skip_batch_end(s->queue.batch);
-    atomic_store(&s->visible, g->last_sequence);
+            insert_writer(env, w);
+    skip_batch_end(env->queue->batch);
+    atomic_store(&env->visible, g->last_sequence);
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0)
-            freeze_filled(s, w);
-    atomic_fetch_add(&s->queue.group_count, 1);
-    atomic_fetch_add(&s->queue.write_count, g->count);
+            freeze_filled(env, w);
+    atomic_fetch_add(&env->queue->group_count, 1);
+    atomic_fetch_add(&env->queue->write_count, g->count);
 }
 
 /* Its writers are done. PRE: the queue's lock is held, and no group is before
@@ -363,22 +366,22 @@ end_group(struct write_queue *q, struct write_group *g, struct writer *self)
     cond_broadcast(&q->ended);
 }
 
-void write_group__lead(struct store *s, struct writer *self)
+void write_group__lead(struct tablet_env *env, struct writer *self)
 {
-    struct write_queue *q = &s->queue;
+    struct write_queue *q = env->queue;
     struct write_group g;
-    begin_group(s, self, &g);
+    begin_group(env, self, &g);
     mutex_unlock(&q->lock);
-    number_group(s, &g);
+    number_group(env, &g);
     if (g.log)
-        g.rc = log_group(s, &g, &g.err);
+        g.rc = log_group(env, &g, &g.err);
     if (g.rc)
         fail_group(&g, g.rc, &g.err);
     mutex_lock(&q->lock);
     while (q->groups != &g)
         cond_wait(&q->ended, &q->lock);
     mutex_unlock(&q->lock);
-    insert_group(s, &g);
+    insert_group(env, &g);
     mutex_lock(&q->lock);
     end_group(q, &g, self);
     mutex_unlock(&q->lock);

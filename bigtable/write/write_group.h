@@ -9,22 +9,19 @@
 
 #include "base/core/slice.h"
 
-struct store;
+struct tablet_env;
 struct write_queue;
 struct writer;
 
 /* Lead: write for the group that waits, @self first. Parks. PRE: the queue's
  * lock is held, by the head; it is not afterwards. */
-void write_group__lead(struct store *s, struct writer *self);
+void write_group__lead(struct tablet_env *env, struct writer *self);
 
 /* Take the writers from the head to @last out of the queue, and wake the next
  * leader. PRE: the lock is held. */
 void write_queue__leave(struct write_queue *q, struct writer *last);
-/* The slot of write_stamp(). */
-atomic_ullong *write_queue__stamp(const struct write_queue *q,
-                                  struct slice row);
 /* Somebody waited since @start_ns. */
-void write_queue__count_wait(struct store *s,
+void write_queue__count_wait(struct tablet_env *env,
                              uint64_t start_ns,
                              atomic_ullong *count,
                              atomic_ullong *us);

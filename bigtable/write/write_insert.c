@@ -10,8 +10,8 @@
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 
 uint64_t write_insert_op(struct skip_batch *batch,
@@ -44,17 +44,17 @@ uint64_t write_insert_op(struct skip_batch *batch,
     return (bytes->len + value.len + 48) * (end - first);
 }
 
-void write_freeze_full(struct store *s, const struct tablet *t)
+void write_freeze_full(struct tablet_env *env, const struct tablet *t)
 {
     bool any = false;
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
             continue;
-        skip_batch_end(s->queue.batch); /* A replay's continues. */
+        skip_batch_end(env->queue->batch); /* A replay's continues. */
         tablet_group_freeze(g, atomic_load(&g->last_sequence));
         any = true;
     }
     if (any)
-        background_wake(s);
+        env->ops->frozen(env);
 }

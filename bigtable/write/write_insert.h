@@ -1,7 +1,7 @@
 /* Putting operations into the memtables of a tablet, for those who write and
  * for recovery.
  *
- * Threads: who may insert into the tablet (store/tablet.h).
+ * Threads: who may insert into the tablet (tablet.h).
  */
 #ifndef BIGTABLE_WRITE_WRITE_INSERT_H
 #define BIGTABLE_WRITE_WRITE_INSERT_H
@@ -13,7 +13,7 @@ struct buf;
 struct mutation_op;
 struct resolved;
 struct skip_batch;
-struct store;
+struct tablet_env;
 struct tablet;
 
 /* Put @op into the groups it concerns, but for those that have it in tables:
@@ -30,6 +30,6 @@ uint64_t write_insert_op(struct skip_batch *batch,
                          uint64_t sequence);
 
 /* Freeze what has grown over its size. */
-void write_freeze_full(struct store *s, const struct tablet *t);
+void write_freeze_full(struct tablet_env *env, const struct tablet *t);
 
 #endif /* BIGTABLE_WRITE_WRITE_INSERT_H */

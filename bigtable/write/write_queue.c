@@ -3,13 +3,13 @@
  */
 #include "bigtable/write/write_queue.h"
 
-#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_group.h"
 
@@ -20,7 +20,6 @@ void write_queue_init(struct write_queue *q, uint64_t last_sequence)
     cond_init(&q->ended);
     q->last_group = &q->groups;
     q->batch = skip_batch_new();
-    q->stamps = mem_zalloc(WRITE_STAMP_COUNT, sizeof(*q->stamps));
 }
 
 void write_queue_close(struct write_queue *q)
@@ -31,7 +30,6 @@ void write_queue_close(struct write_queue *q)
         q->spare = w->next;
         writer_free(w);
     }
-    mem_free(q->stamps);
     buf_close(&q->key);
     skip_batch_free(q->batch);
     cond_close(&q->ended);
@@ -114,85 +112,75 @@ static void await_groups(struct write_queue *q)
         cond_wait(&q->ended, &q->lock);
 }
 
-void write_turn_take(struct store *s, struct writer **turn)
+void write_turn_take(struct tablet_env *env, struct writer **turn)
 {
-    struct writer *w = take_writer(&s->queue);
+    struct writer *w = take_writer(env->queue);
     w->exclusive = true;
-    if (!wait_for_turn(&s->queue, w))
+    if (!wait_for_turn(env->queue, w))
         PANIC("an exclusive writer was written for");
-    await_groups(&s->queue);
-    INVARIANT(s->queue.head == w);
-    mutex_unlock(&s->queue.lock);
-    s->queue.turn_began_ns = world_mono_ns(s->world);
+    await_groups(env->queue);
+    INVARIANT(env->queue->head == w);
+    mutex_unlock(&env->queue->lock);
+    env->queue->turn_began_ns = world_mono_ns(env->world);
     *turn = w;
 }
 
-uint64_t write_turn_close_table(struct store *s, struct table_part *t)
+uint64_t write_turn_close_table(struct tablet_env *env, struct table_part *t)
 {
     struct writer *turn;
     uint64_t sequence;
-    write_turn_take(s, &turn);
+    write_turn_take(env, &turn);
     table_part_close_writes(t);
-    sequence = s->queue.last_sequence;
-    write_turn_give(s, turn);
+    sequence = env->queue->last_sequence;
+    write_turn_give(env, turn);
     return sequence;
 }
 
-void write_turn_open_table(struct store *s,
+void write_turn_open_table(struct tablet_env *env,
                            struct table_part *t,
                            bool replace,
                            struct table_part_view *view)
 {
     struct writer *turn;
-    write_turn_take(s, &turn);
+    write_turn_take(env, &turn);
     if (replace)
         table_part_set_view(t, view);
     table_part_open_writes(t);
-    write_turn_give(s, turn);
+    write_turn_give(env, turn);
 }
 
 /* Somebody waited since @start_ns. */
-void write_queue__count_wait(struct store *s,
+void write_queue__count_wait(struct tablet_env *env,
                              uint64_t start_ns,
                              atomic_ullong *count,
                              atomic_ullong *us)
 {
     atomic_fetch_add(count, 1);
-    atomic_fetch_add(us, (world_mono_ns(s->world) - start_ns) / 1000);
+    atomic_fetch_add(us, (world_mono_ns(env->world) - start_ns) / 1000);
 }
 
-void write_turn_give(struct store *s, struct writer *turn)
+void write_turn_give(struct tablet_env *env, struct writer *turn)
 {
-    write_queue__count_wait(s, s->queue.turn_began_ns, &s->queue.turn_count,
-                            &s->queue.turn_us);
-    mutex_lock(&s->queue.lock);
-    INVARIANT(s->queue.head == turn);
-    write_queue__leave(&s->queue, turn);
-    mutex_unlock(&s->queue.lock);
+    write_queue__count_wait(env, env->queue->turn_began_ns,
+                            &env->queue->turn_count, &env->queue->turn_us);
+    mutex_lock(&env->queue->lock);
+    INVARIANT(env->queue->head == turn);
+    write_queue__leave(env->queue, turn);
+    mutex_unlock(&env->queue->lock);
     turn->exclusive = false;
-    give_writer(&s->queue, turn);
-}
-
-atomic_ullong *write_queue__stamp(const struct write_queue *q, struct slice row)
-{
-    return &q->stamps[hash64_slice(row) % WRITE_STAMP_COUNT];
-}
-
-const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
-{
-    return write_queue__stamp(q, row);
+    give_writer(env->queue, turn);
 }
 
 /* --- writing ------------------------------------------------------------- */
 
 /* Memory first, and whether it is let in at all. */
 static int
-wait_for_entry(struct store *s, struct table_part *t, struct err *err)
+wait_for_entry(struct tablet_env *env, struct table_part *t, struct err *err)
 {
-    return t->is_system ? 0 : background_wait_for_room(s, err);
+    return t->is_system ? 0 : env->ops->wait_for_room(env, err);
 }
 
-static int write_once(struct store *s,
+static int write_once(struct tablet_env *env,
                       struct writer *w,
                       size_t *failed_index,
                       struct err *err)
@@ -202,13 +190,13 @@ static int write_once(struct store *s,
     int rc = 0;
     w->stale = false;
     if (w->count > 0) {
-        rc = wait_for_entry(s, w->table, err);
+        rc = wait_for_entry(env, w->table, err);
         if (rc) {
             *failed_index = 0;
             return rc;
         }
-        if (wait_for_turn(&s->queue, w))
-            write_group__lead(s, w);
+        if (wait_for_turn(env->queue, w))
+            write_group__lead(env, w);
         rc = w->rc;
         if (rc) {
             err_copy(err, &w->err);
@@ -222,7 +210,7 @@ static int write_once(struct store *s,
     return rc;
 }
 
-int store_write(struct store *s,
+int write_apply(struct tablet_env *env,
                 struct table_part *t,
                 const struct quarry_mutation *const *mutations,
                 size_t count,
@@ -234,16 +222,16 @@ int store_write(struct store *s,
 {
     size_t ignored;
     struct writer *w;
-    int rc = store_check_writable(s, err);
+    int rc = tablet_env_check_writable(env, err);
     if (!failed_index)
         failed_index = &ignored;
     *failed_index = 0;
     if (rc || count == 0)
         return rc;
-    w = take_writer(&s->queue);
+    w = take_writer(env->queue);
     for (;;) {
         writer_start(w, t, mutations, count, durability, now_us, condition);
-        rc = w->view ? write_once(s, w, failed_index, err)
+        rc = w->view ? write_once(env, w, failed_index, err)
                      : table_part_gone(t, err);
         table_part_view_unref(w->view);
         w->view = NULL;
@@ -251,37 +239,38 @@ int store_write(struct store *s,
             break;
         table_part_wait_open(t);
     }
-    give_writer(&s->queue, w);
+    give_writer(env->queue, w);
     return rc;
 }
 
 /* --- several at once ----------------------------------------------------- */
 
 /* Prepare @r. NULL when it is decided already: r->rc. */
-static struct writer *prepare_request(struct store *s,
-                                      struct store_write_request *r,
+static struct writer *prepare_request(struct tablet_env *env,
+                                      struct write_request *r,
                                       enum write_durability durability,
                                       int64_t now_us)
 {
-    struct writer *w = take_writer(&s->queue);
+    struct writer *w = take_writer(env->queue);
     writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
     w->stale = false;
     r->rc = w->view ? writer_prepare(w, &r->err)
                     : table_part_gone(r->table, &r->err);
-    if (w->view && w->count > 0 && wait_for_entry(s, r->table, &w->err) == 0)
+    if (w->view && w->count > 0 && wait_for_entry(env, r->table, &w->err) == 0)
         return w;
     if (w->view && w->count > 0)
         r->rc = err_copy(&r->err, &w->err);
     r->failed_index = 0;
     table_part_view_unref(w->view);
     w->view = NULL;
-    give_writer(&s->queue, w);
+    give_writer(env->queue, w);
     return NULL;
 }
 
 /* @w was written: what became of @r. True when it is to be tried again. */
-static bool
-finish_request(struct store *s, struct store_write_request *r, struct writer *w)
+static bool finish_request(struct tablet_env *env,
+                           struct write_request *r,
+                           struct writer *w)
 {
     bool again = w->rc == ERR_ABORTED && w->stale;
     if (w->rc) {
@@ -292,20 +281,20 @@ finish_request(struct store *s, struct store_write_request *r, struct writer *w)
     }
     table_part_view_unref(w->view);
     w->view = NULL;
-    give_writer(&s->queue, w);
+    give_writer(env->queue, w);
     return again;
 }
 
-void store_write_all(struct store *s,
-                     struct store_write_request *requests,
+void write_apply_all(struct tablet_env *env,
+                     struct write_request *requests,
                      size_t count,
                      enum write_durability durability,
                      int64_t now_us)
 {
-    struct write_queue *q = &s->queue;
+    struct write_queue *q = env->queue;
     struct writer **writers = mem_zalloc(count + 1, sizeof(struct writer *));
     for (size_t i = 0; i < count; i++)
-        writers[i] = prepare_request(s, &requests[i], durability, now_us);
+        writers[i] = prepare_request(env, &requests[i], durability, now_us);
     mutex_lock(&q->lock);
     for (size_t i = 0; i < count; i++)
         if (writers[i])
@@ -316,69 +305,55 @@ void store_write_all(struct store *s,
             continue;
         mutex_lock(&q->lock);
         if (wait_queued(q, writers[i]))
-            write_group__lead(s, writers[i]);
+            write_group__lead(env, writers[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        struct store_write_request *r = &requests[i];
-        if (!writers[i] || !finish_request(s, r, writers[i]))
+        struct write_request *r = &requests[i];
+        if (!writers[i] || !finish_request(env, r, writers[i]))
             continue;
         table_part_wait_open(r->table);
-        r->rc = store_write(s, r->table, r->mutations, r->count, durability,
+        r->rc = write_apply(env, r->table, r->mutations, r->count, durability,
                             now_us, NULL, &r->failed_index, &r->err);
     }
     mem_free(writers);
 }
 
-void write_queue_raise(struct store *s, uint64_t sequence)
+void write_queue_raise(struct tablet_env *env, uint64_t sequence)
 {
     struct writer *turn;
-    write_turn_take(s, &turn);
-    INVARIANT(atomic_load(&s->visible) <= s->queue.last_sequence);
-    if (sequence > s->queue.last_sequence) {
-        s->queue.last_sequence = sequence;
-        atomic_store(&s->visible, sequence);
+    write_turn_take(env, &turn);
+    INVARIANT(atomic_load(&env->visible) <= env->queue->last_sequence);
+    if (sequence > env->queue->last_sequence) {
+        env->queue->last_sequence = sequence;
+        atomic_store(&env->visible, sequence);
     }
-    write_turn_give(s, turn);
+    write_turn_give(env, turn);
 }
 
 /* The number is one that no entry has, and is visible at once. */
-uint64_t write_turn_stamp_all(struct store *s)
+uint64_t write_turn_stamp_all(struct tablet_env *env)
 {
-    return write_turn_stamp_many(s, 1);
+    return write_turn_stamp_many(env, 1);
 }
 
-uint64_t write_turn_stamp_many(struct store *s, uint64_t count)
+uint64_t write_turn_stamp_many(struct tablet_env *env, uint64_t count)
 {
     struct writer *turn;
     uint64_t first;
     uint64_t sequence;
     PRE(count > 0);
-    write_turn_take(s, &turn);
-    first = s->queue.last_sequence + 1;
-    sequence = s->queue.last_sequence += count;
-    for (size_t i = 0; i < WRITE_STAMP_COUNT; i++)
-        atomic_store_explicit(&s->queue.stamps[i], sequence,
-                              memory_order_relaxed);
-    atomic_store(&s->visible, sequence);
-    write_turn_give(s, turn);
+    write_turn_take(env, &turn);
+    first = env->queue->last_sequence + 1;
+    sequence = env->queue->last_sequence += count;
+    row_stamps_set_all(&env->stamps, sequence);
+    atomic_store(&env->visible, sequence);
+    write_turn_give(env, turn);
     return first;
 }
 
-static void freeze_tablet(struct store *s, const struct tablet *t)
+void write_turn_freeze(struct tablet_env *env, const struct tablet *t)
 {
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
-            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
-}
-
-void write_turn_freeze(struct store *s, struct table_part *t)
-{
-    size_t count;
-    struct table_part_view **views = store_views(s, &count);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < views[i]->tablet_count; k++)
-            if (!t || views[i]->tablets[k]->table == t)
-                freeze_tablet(s, views[i]->tablets[k]);
-    store_views_free(views, count);
-    background_wake(s);
+            tablet_group_freeze(t->groups[i], env->queue->last_sequence);
 }

@@ -19,7 +19,7 @@
  *
  * Row transactions are optimistic: one reads the row, decides, and queues its
  * writes on condition that the row was not written since. Each write stamps the
- * slot its row hashes to; the leader compares.
+ * slot its row hashes to (row_stamps.h); the leader compares.
  */
 #ifndef BIGTABLE_WRITE_WRITE_QUEUE_H
 #define BIGTABLE_WRITE_WRITE_QUEUE_H
@@ -35,18 +35,15 @@
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
 
+struct logged_mutation;
 struct quarry_mutation;
 struct skip_batch;
-struct store;
+struct tablet;
+struct tablet_env;
 struct table_part;
 struct table_part_view;
 struct write_group;
 struct writer;
-
-/* Slots for stamps. Two rows of one slot conflict without need, and outdate
- * each other's entries in the scan cache: at 100,000 writes a second one second
- * after they were made, on the average. */
-#define WRITE_STAMP_COUNT ((size_t)131072)
 
 enum write_durability {
     WRITE_SYNCED,
@@ -64,7 +61,6 @@ struct write_queue {
     struct write_group **last_group;
     unsigned group_under_way; /* Their number. */
     struct cond ended;        /* One has ended. */
-    atomic_ullong *stamps;    /* Last sequence written, by hash of the row. */
     struct buf key;           /* Scratch of the group that ends, */
     struct skip_batch *batch; /* and what it inserts. */
     /* The causes of writers' waits, how often and how long in all: */
@@ -96,7 +92,7 @@ struct write_condition {
  * means that it did not hold. On error *@failed_index (may be NULL) is the
  * first that was not applied.
  */
-MUST_CHECK int store_write(struct store *s,
+MUST_CHECK int write_apply(struct tablet_env *env,
                            struct table_part *t,
                            const struct quarry_mutation *const *mutations,
                            size_t count,
@@ -107,67 +103,46 @@ MUST_CHECK int store_write(struct store *s,
                            struct err *err);
 
 /* One of several writes made together. */
-struct store_write_request {
+struct write_request {
     struct table_part *table; /* Borrowed. */
     const struct quarry_mutation *const *mutations;
     size_t count;
-    size_t failed_index; /* As of store_write(). */
+    size_t failed_index; /* As of write_apply(). */
     int rc;
     struct err err;
 };
 
-/* Each as store_write() without condition, on tables of its own, but queued
+/* Each as write_apply() without condition, on tables of its own, but queued
  * together: they share what the log costs. Parks. */
-void store_write_all(struct store *s,
-                     struct store_write_request *requests,
+void write_apply_all(struct tablet_env *env,
+                     struct write_request *requests,
                      size_t count,
                      enum write_durability durability,
                      int64_t now_us);
 
 /* Give no number up to @sequence any more. Parks. */
-void write_queue_raise(struct store *s, uint64_t sequence);
-
-/* The slot that writes to @row (a plain name) stamp: the number of the last
- * one's last entry, or of a later one that shares the slot. A reader that sees
- * numbers up to N finds it no lower than that of any write up to N. Any thread.
- */
-const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row);
+void write_queue_raise(struct tablet_env *env, uint64_t sequence);
 
 /* From now on, every row counts as just written. Returns the number they got,
  * which no entry has. Parks. */
-uint64_t write_turn_stamp_all(struct store *s);
+uint64_t write_turn_stamp_all(struct tablet_env *env);
 /* The same with @count numbers, of which the first is returned. */
-uint64_t write_turn_stamp_many(struct store *s, uint64_t count);
+uint64_t write_turn_stamp_many(struct tablet_env *env, uint64_t count);
 
 /* Take and give back the write turn. Parks. */
-void write_turn_take(struct store *s, struct writer **turn);
-void write_turn_give(struct store *s, struct writer *turn);
+void write_turn_take(struct tablet_env *env, struct writer **turn);
+void write_turn_give(struct tablet_env *env, struct writer *turn);
 
 /* Close @t to writers. Returns the number of the last entry there is. */
-uint64_t write_turn_close_table(struct store *s, struct table_part *t);
+uint64_t write_turn_close_table(struct tablet_env *env, struct table_part *t);
 /* Open it again, with @view (moved in; NULL: dropped) in force if @replace. */
-void write_turn_open_table(struct store *s,
+void write_turn_open_table(struct tablet_env *env,
                            struct table_part *t,
                            bool replace,
                            struct table_part_view *view);
 
-/* Freeze every memtable of @t, or of the whole store (NULL). PRE: the write
- * turn is held. */
-void write_turn_freeze(struct store *s, struct table_part *t);
-
-/* Put one record of the log into the memtables, where it is not in tables
- * already, by write_replay_end() at the latest. For recovery, before anybody
- * writes. */
-MUST_CHECK int write_replay(struct store *s,
-                            uint64_t sequence,
-                            uint32_t count,
-                            struct slice payload,
-                            struct err *err);
-/* All records are in the memtables. */
-void write_replay_end(struct store *s);
-
-struct logged_mutation;
-struct tablet;
+/* Freeze the memtables of @t. PRE: the write turn is held. */
+void write_turn_freeze(struct tablet_env *env, const struct tablet *t);
 
 /* Put the operations of @m, a mutation of @t that a log holds, numbered from
  * @sequence on, into the memtables of those groups that do not have them in

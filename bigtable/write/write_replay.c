@@ -10,9 +10,10 @@
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
 #include "bigtable/write/write_queue.h"
@@ -48,51 +49,4 @@ uint64_t write_replay_mutation(const struct table_part_view *v,
                                  m->now_us, sequence + i);
     }
     return bytes;
-}
-
-static int replay_mutation(struct store *s,
-                           const struct logged_mutation *m,
-                           uint64_t sequence)
-{
-    for (size_t i = 0; i < s->table_count; i++) {
-        struct table_part_view *v;
-        const struct tablet *t;
-        if (s->tables[i]->id != m->table)
-            continue;
-        v = table_part_get_view(s->tables[i]);
-        t = table_part_view_find(v, m->row, NULL);
-        atomic_fetch_add(&s->memory_bytes,
-                         write_replay_mutation(v, t, m, sequence,
-                                               s->queue.batch, &s->queue.key));
-        write_freeze_full(s, t);
-        table_part_view_unref(v);
-        break; /* Not found: the table was dropped. */
-    }
-    return 0;
-}
-
-void write_replay_end(struct store *s)
-{
-    skip_batch_end(s->queue.batch);
-}
-
-int write_replay(struct store *s,
-                 uint64_t sequence,
-                 uint32_t count,
-                 struct slice payload,
-                 struct err *err)
-{
-    struct cursor c = cursor_make(payload);
-    struct logged_mutation m;
-    uint64_t end = sequence + count;
-    while (logged_mutation_read(&c, &m)) {
-        int rc = replay_mutation(s, &m, sequence);
-        if (rc)
-            return rc;
-        sequence += m.count;
-    }
-    if (c.bad || sequence != end)
-        return err_set(err, ERR_CORRUPT, "a record is not made of mutations");
-    s->queue.last_sequence = MAX_OF(s->queue.last_sequence, end - 1);
-    return 0;
 }

@@ -7,8 +7,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 #include "tests/sim/storm.h"
 

@@ -5,18 +5,17 @@ import re
 
 import tree
 
-# The engine of tablets, lowest first. The log knows no tablet; reading and
-# writing see a tablet, the table part that it belongs to and the store's state,
-# and nothing else of store/, which puts all of them together.
-ENGINE = ["bigtable/log/", "bigtable/recovery/", "bigtable/write/",
-          "bigtable/read/", "bigtable/store/"]
+# The engine of tablets, lowest first. The log knows no tablet; a tablet knows
+# its memtables and files; reading and writing see tablets and the environment
+# that these share (tablet_env.h), and nothing of store/, which puts all of them
+# together.
+ENGINE = ["bigtable/log/", "bigtable/recovery/", "bigtable/tablet/",
+          "bigtable/read/", "bigtable/write/", "bigtable/store/"]
 DUMP = ENGINE + ["base/", "gfs-lite/fs.h", "cli/", "bigtable/row/cell_key.h",
                  "bigtable/sstable/", "mapreduce/input/", "mapreduce/records/",
                  "gfs-lite/chunk_format.h", "gfs-lite/namenode/catalog.h"]
 
 LOG_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/log/"]
-ENGINE_STATE = ["bigtable/store/store.h", "bigtable/store/table_part.h",
-                "bigtable/store/tablet.h"]
 LSM_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/sstable/",
            "bigtable/lsm/"]
 
@@ -90,14 +89,15 @@ ALLOWED = {
     "bigtable/log": LOG_MAY,
     "bigtable/recovery": LOG_MAY + ["bigtable/sstable/",
                                     "bigtable/recovery/"],
-    "bigtable/read": LSM_MAY + ENGINE_STATE + [
-        "bigtable/write/write_queue.h", "sawzall-lite/sawzall.h",
-        "bigtable/read/"],
-    "bigtable/write": LSM_MAY + ENGINE_STATE + [
-        "bigtable/log/write_log.h", "bigtable/read/", "bigtable/write/"],
+    "bigtable/tablet": LSM_MAY + ["bigtable/tablet/"],
+    "bigtable/read": LSM_MAY + ["bigtable/tablet/", "sawzall-lite/sawzall.h",
+                                "bigtable/read/"],
+    "bigtable/write": LSM_MAY + [
+        "bigtable/tablet/", "bigtable/log/write_log.h", "bigtable/read/",
+        "bigtable/write/"],
     "bigtable/store": LSM_MAY + [
-        "bigtable/log/", "bigtable/read/", "bigtable/write/",
-        "bigtable/wire/load_calls.h", "bigtable/wire/snapshot_record.h",
+        "bigtable/log/", "bigtable/tablet/", "bigtable/read/",
+        "bigtable/write/", "bigtable/wire/load_calls.h", "bigtable/wire/snapshot_record.h",
         "bigtable/wire/tablet_files.h", "bigtable/store/"],
     "bigtable/quarry": ["base/core/", "bigtable/row/", "bigtable/quarry.h"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/wire/"],

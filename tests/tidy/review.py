@@ -15,7 +15,8 @@ COMPONENTS = [
     "base/http", "base/replica", "base/session", "chubby-lite",
     "gfs-lite/namenode", "gfs-lite/chunkserver", "gfs-lite",
     "bigtable/row", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
-    "bigtable/write", "bigtable/read", "bigtable/store", "bigtable/wire",
+    "bigtable/tablet", "bigtable/write", "bigtable/read", "bigtable/store",
+    "bigtable/wire",
     "bigtable/tablet_server", "bigtable/master", "bigtable/client",
     "bigtable/gateway", "sawzall-lite", "mapreduce", "jobs", "cli",
 ]

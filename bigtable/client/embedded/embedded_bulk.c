@@ -16,7 +16,7 @@
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/registry.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
 
@@ -116,7 +116,7 @@ int embedded_bulk_begin(struct quarry *q,
     char dir[LOAD_PATH_BYTES];
     struct table_part_view *v;
     struct table_part *t;
-    int rc = store_check_writable(q->store, err);
+    int rc = tablet_env_check_writable(&q->store->env, err);
     if (rc == 0)
         rc = store_find_table(q->store, table, &t, err);
     if (rc)
@@ -231,7 +231,7 @@ int embedded_bulk_commit(struct quarry *q,
     char name[TABLE_NAME_BYTES_MAX + 1];
     struct add_counts counts;
     struct table_part *t;
-    int rc = store_check_writable(q->store, err);
+    int rc = tablet_env_check_writable(&q->store->env, err);
     if (rc)
         return rc;
     snprintf(name, sizeof(name), "%.*s", SLICE_ARG(ticket->table));

@@ -8,7 +8,7 @@
 #include "bigtable/read/scan_cache.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 
 struct list {
     struct quarry_counter *at;
@@ -29,8 +29,8 @@ static void add_caches(struct list *l, struct store *s)
     struct scan_cache_stats rows = {.hits = 0};
     struct block_cache_stats blocks;
     block_cache_stats(s->cache, &blocks);
-    if (s->scan_cache)
-        scan_cache_stats(s->scan_cache, &rows);
+    if (s->env.scan_cache)
+        scan_cache_stats(s->env.scan_cache, &rows);
     embedded_counters_add(l, "scan_cache_hits", rows.hits,
                           "rows and cells found in memory");
     embedded_counters_add(l, "scan_cache_misses", rows.misses,
@@ -72,7 +72,8 @@ static void add_writes(struct list *l, struct store *s)
         "splits, schema changes and flushes that kept writers out");
     embedded_counters_add(l, "wait_turn_us", atomic_load(&q->turn_us),
                           "how long");
-    embedded_counters_add(l, "log_bytes", s->log ? write_log_bytes(s->log) : 0,
+    embedded_counters_add(l, "log_bytes",
+                          s->env.log ? write_log_bytes(s->env.log) : 0,
                           "in the commit log, not yet released");
 }
 

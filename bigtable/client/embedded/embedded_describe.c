@@ -7,8 +7,8 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/family_use.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 
 static void add_stats(struct quarry_group_info *g, const struct lsm *l)
 {
@@ -44,7 +44,7 @@ static void describe_families(struct owned_info *o,
 static void add_rates(struct quarry_tablet_info *out, const struct tablet *t)
 {
     struct load_rates rates =
-        load_meter_rates(&t->load, world_mono_ns(t->store->world));
+        load_meter_rates(&t->load, world_mono_ns(t->env->world));
     out->reads_per_s = rates.reads;
     out->writes_per_s = rates.writes;
     out->bytes_per_s = rates.bytes;

@@ -7,7 +7,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 
 void prepared_read_init(struct prepared_read *r,
                         struct quarry_table *t,
@@ -46,8 +46,8 @@ int prepared_read_row(struct prepared_read *r,
     if (rc)
         return rc;
     read_spec_set_row(&r->spec, row);
-    rc = scan_new(r->view, &r->spec, store_age_us(r->table->quarry->store),
-                  &scan, err);
+    rc = scan_new(r->view, &r->spec,
+                  tablet_env_age_us(&r->table->quarry->store->env), &scan, err);
     if (rc)
         return rc;
     rc = scan_next(scan, &found, err);

@@ -15,7 +15,7 @@
 #include "bigtable/read/script.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 #include "sawzall-lite/sawzall.h"
 
 #define PIECES_PER_TASK 4
@@ -57,8 +57,9 @@ static int run_rows(struct saw_run *run,
 {
     const struct quarry_row *row;
     struct scan *scan;
-    int rc = scan_new(r->view, &r->spec, store_age_us(r->table->quarry->store),
-                      &scan, err);
+    int rc =
+        scan_new(r->view, &r->spec,
+                 tablet_env_age_us(&r->table->quarry->store->env), &scan, err);
     if (rc)
         return rc;
     for (;;) {

@@ -40,7 +40,7 @@ int embedded_scan(struct quarry_table *t,
     rc = s->read.view ? open_script(s, opts, err) : err_copy(err, &s->read.err);
     if (rc == 0)
         rc = scan_new(s->read.view, &s->read.spec,
-                      store_age_us(t->quarry->store), &s->scan, err);
+                      tablet_env_age_us(&t->quarry->store->env), &s->scan, err);
     if (rc) {
         embedded_scanner_close(&s->base);
         return rc;

@@ -7,7 +7,7 @@
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 #include "bigtable/wire/data_calls.h"
 
 /* --- creating and changing ----------------------------------------------- */

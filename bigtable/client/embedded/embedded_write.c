@@ -14,7 +14,7 @@ int embedded_apply_batch(struct quarry_table *t,
                          size_t *failed_index,
                          struct err *err)
 {
-    return store_write(t->quarry->store, t->table,
+    return write_apply(&t->quarry->store->env, t->table,
                        (const struct quarry_mutation *const *)mutations, count,
                        durability_of(opts),
                        (int64_t)world_now_us(t->quarry->world), NULL,
@@ -26,9 +26,9 @@ int embedded_apply(struct quarry_table *t,
                    const struct quarry_write_options *opts,
                    struct err *err)
 {
-    return store_write(t->quarry->store, t->table, &m, 1, durability_of(opts),
-                       (int64_t)world_now_us(t->quarry->world), NULL, NULL,
-                       err);
+    return write_apply(
+        &t->quarry->store->env, t->table, &m, 1, durability_of(opts),
+        (int64_t)world_now_us(t->quarry->world), NULL, NULL, err);
 }
 
 /* The store stops at the first failure: continue after it. */
@@ -68,9 +68,9 @@ int embedded_check_and_mutate(struct quarry_table *t,
                               bool *matched,
                               struct err *err)
 {
-    return store_check_and_mutate(t->quarry->store, t->table, row, predicate,
-                                  if_true, if_false, durability_of(opts),
-                                  matched, err);
+    return row_check_and_mutate(&t->quarry->store->env, t->table, row,
+                                predicate, if_true, if_false,
+                                durability_of(opts), matched, err);
 }
 
 int embedded_read_modify_write(struct quarry_table *t,
@@ -81,7 +81,7 @@ int embedded_read_modify_write(struct quarry_table *t,
                                struct quarry_row **out,
                                struct err *err)
 {
-    return store_read_modify_write(t->quarry->store, t->table, row, rules,
-                                   rule_count, durability_of(opts), NULL, out,
-                                   err);
+    return row_read_modify_write(&t->quarry->store->env, t->table, row, rules,
+                                 rule_count, durability_of(opts), NULL, out,
+                                 err);
 }

@@ -5,7 +5,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------- */
@@ -49,7 +49,8 @@ static void write_row(void)
     mutation_init(&m, SLICE_LIT("row"));
     mutation_set(&m, SLICE_LIT("f"), SLICE_LIT("q"), 1, SLICE_LIT("value"));
     list[0] = &m;
-    OK(store_write(store, table, list, 1, WRITE_LOGGED, 1, NULL, NULL, &err));
+    OK(write_apply(&store->env, table, list, 1, WRITE_LOGGED, 1, NULL, NULL,
+                   &err));
     mutation_close(&m);
 }
 

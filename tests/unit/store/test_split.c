@@ -13,7 +13,7 @@
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
+#include "bigtable/tablet/tablet.h"
 #include "tests/lib/check_main.h"
 
 /* --- Fixture ------------------------------------------------------------- */
@@ -76,7 +76,8 @@ static void write_row(size_t row, unsigned n)
     mutation_init(&m, name_of(name, row));
     mutation_set(&m, SLICE_LIT("f"), SLICE_LIT("q"), 1, slice_str(value));
     list[0] = &m;
-    OK(store_write(store, table, list, 1, WRITE_LOGGED, 1, NULL, NULL, &err));
+    OK(write_apply(&store->env, table, list, 1, WRITE_LOGGED, 1, NULL, NULL,
+                   &err));
     mutation_close(&m);
     model[row] = n;
 }

@@ -32,8 +32,8 @@
  *     INV-4  The bytes counted are those of all clients, their words and their
  *            answers.
  */
-#ifndef BIGTABLE_WRITE_DONE_CHANGES_H
-#define BIGTABLE_WRITE_DONE_CHANGES_H
+#ifndef BIGTABLE_TABLET_DONE_CHANGES_H
+#define BIGTABLE_TABLET_DONE_CHANGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,4 +111,4 @@ done_changes_decode(struct done_changes *d, struct slice in, struct err *err);
 /* Add all that @from has to @to. */
 void done_changes_copy(struct done_changes *to, struct done_changes *from);
 
-#endif /* BIGTABLE_WRITE_DONE_CHANGES_H */
+#endif /* BIGTABLE_TABLET_DONE_CHANGES_H */

@@ -4,7 +4,7 @@
  * which that was seen first. Both are atomics without a lock: a look between
  * the two changes finds the old time or the new one.
  */
-#include "bigtable/read/age_clock.h"
+#include "bigtable/tablet/age_clock.h"
 
 #include "base/core/macros.h"
 

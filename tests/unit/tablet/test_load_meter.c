@@ -1,7 +1,7 @@
 /* Rates over the last minute, by the clock of the test. */
 #include <stdbool.h>
 
-#include "bigtable/store/load_meter.h"
+#include "bigtable/tablet/load_meter.h"
 #include "tests/lib/check_main.h"
 
 #define S UINT64_C(1000000000)

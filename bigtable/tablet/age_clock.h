@@ -8,7 +8,7 @@
  *
  * A clock that was wrong from the start cannot be told from a right one. So in
  * a tablet server a compaction, which destroys, also requires
- * age_clock_is_proven(): see store_drop_age_us().
+ * age_clock_is_proven(): see store_drop_age_us() of store.h.
  *
  * Invariants
  *     INV-1. The time told is never ahead of the machine's clock.
@@ -19,8 +19,8 @@
  *
  * Threads: any, without waiting.
  */
-#ifndef BIGTABLE_READ_AGE_CLOCK_H
-#define BIGTABLE_READ_AGE_CLOCK_H
+#ifndef BIGTABLE_TABLET_AGE_CLOCK_H
+#define BIGTABLE_TABLET_AGE_CLOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,4 +41,4 @@ int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns);
 /* Did the clock begin AGE_CLOCK_TRUST_US ago or earlier? */
 bool age_clock_is_proven(const struct age_clock *c, uint64_t mono_ns);
 
-#endif /* BIGTABLE_READ_AGE_CLOCK_H */
+#endif /* BIGTABLE_TABLET_AGE_CLOCK_H */

@@ -26,8 +26,8 @@
  *            an unload closes it, and again when it gives it up; one opening
  *            ends both. (table_part_open_writes)
  */
-#ifndef BIGTABLE_STORE_TABLE_PART_H
-#define BIGTABLE_STORE_TABLE_PART_H
+#ifndef BIGTABLE_TABLET_TABLE_PART_H
+#define BIGTABLE_TABLET_TABLE_PART_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,10 +37,8 @@
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/manifest_state.h" /* TABLE_NAME_BYTES_MAX */
 
 struct done_changes;
-struct store;
 struct tablet;
 
 struct table_part_view {
@@ -53,7 +51,6 @@ struct table_part_view {
 
 struct table_part {
     atomic_uint references;
-    struct store *store; /* Borrowed. */
     uint64_t id;
     char name[TABLE_NAME_BYTES_MAX + 1];
     bool is_system;           /* Other writes depend on writes to it, so
@@ -99,10 +96,10 @@ int64_t table_part_stamp_us(const struct table_part *t, int64_t wall_us);
 /* Record that @us was given as a stamp. Any thread. */
 void table_part_note_stamp(struct table_part *t, int64_t us);
 
-/* A part without a view, of table @id, @name. @store is borrowed. One
- * reference, the caller's. */
+/* A part without a view, of table @id, @name. @done moves in; NULL: clients do
+ * not repeat changes. One reference, the caller's. */
 struct table_part *
-table_part_new(struct store *store, uint64_t id, const char *name);
+table_part_new(uint64_t id, const char *name, struct done_changes *done);
 /* One more reference. Returns @t. */
 struct table_part *table_part_ref(struct table_part *t);
 /* PRE of the last one: the part has no view. NULL is allowed. */
@@ -125,4 +122,4 @@ void table_part_wait_open(struct table_part *t);
 /* Set the message for a dropped table. Returns ERR_NOTFOUND. */
 int table_part_gone(const struct table_part *t, struct err *err);
 
-#endif /* BIGTABLE_STORE_TABLE_PART_H */
+#endif /* BIGTABLE_TABLET_TABLE_PART_H */

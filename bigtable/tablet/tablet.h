@@ -17,8 +17,8 @@
  *         all its entries that are in no table have numbers from low_sequence
  *         on.
  */
-#ifndef BIGTABLE_STORE_TABLET_H
-#define BIGTABLE_STORE_TABLET_H
+#ifndef BIGTABLE_TABLET_TABLET_H
+#define BIGTABLE_TABLET_TABLET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,12 +32,11 @@
 #include "base/runtime/sync.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/store/load_meter.h"
+#include "bigtable/tablet/load_meter.h"
 
-struct manifest_group;
 struct skip_batch;
-struct store;
 struct table_part;
+struct tablet_env;
 
 struct tablet_file {
     uint64_t number;
@@ -65,7 +64,7 @@ struct tablet_group {
 
 struct tablet {
     atomic_uint references;
-    struct store *store;      /* Borrowed. */
+    struct tablet_env *env;   /* Borrowed. */
     struct table_part *table; /* Referenced. */
     uint64_t id;
     uint64_t life;    /* Another for each time that it is opened. */
@@ -83,27 +82,9 @@ struct tablet {
     bool split_failed; /* A split was tried: it stays one tablet. */
 };
 
-/* Open the groups of @schema with the files of @groups (those of the manifest;
- * a group it does not name is empty). Parks. One reference, the caller's. */
-MUST_CHECK int tablet_open(struct store *store,
-                           struct table_part *table,
-                           uint64_t id,
-                           struct slice start,
-                           struct slice end,
-                           const struct schema *schema,
-                           const struct manifest_group *groups,
-                           size_t group_count,
-                           struct tablet **out,
-                           struct err *err);
 struct tablet *tablet_ref(struct tablet *t);
-/* The last one closes it. Parks. NULL is allowed. */
+/* The last one closes it and its groups. Parks. NULL is allowed. */
 void tablet_unref(struct tablet *t);
-
-/* Open the groups @schema has beyond those of @t. PRE: its table is closed to
- * writers. Parks. */
-MUST_CHECK int tablet_add_groups(struct tablet *t,
-                                 const struct schema *schema,
-                                 struct err *err);
 
 /* Let the groups take over the options of @schema: for files they begin from
  * now on. PRE: its table is closed to writers. */
@@ -152,4 +133,4 @@ struct tablet_snapshot {
 void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s);
 void tablet_snapshot_drop(struct tablet_snapshot *s);
 
-#endif /* BIGTABLE_STORE_TABLET_H */
+#endif /* BIGTABLE_TABLET_TABLET_H */

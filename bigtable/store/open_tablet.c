@@ -1,8 +1,8 @@
-/* Tablets: opening, retiring, snapshots, and the hooks their lsm calls back. A
- * hook turns a change of a group's files into an edit of the registry, and
- * counts references to files that tablets share.
+/* Opening tablets, and the hooks their lsm calls back. A hook turns a change of
+ * a group's files into an edit of the registry, and counts references to files
+ * that tablets share.
  */
-#include "bigtable/store/tablet.h"
+#include "bigtable/store/open_tablet.h"
 
 #include <string.h>
 
@@ -13,20 +13,20 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/store.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
 
 /* --- hooks --------------------------------------------------------------- */
 
 static uint64_t hook_new_number(void *ctx)
 {
     struct tablet_group *g = ctx;
-    return file_numbers_take(&g->tablet->store->numbers);
+    return file_numbers_take(&store_of(g->tablet)->numbers);
 }
 
 static void hook_decided(void *ctx, uint64_t number)
 {
     struct tablet_group *g = ctx;
-    file_numbers_decide(&g->tablet->store->numbers, number);
+    file_numbers_decide(&store_of(g->tablet)->numbers, number);
 }
 
 static void forget_file(struct tablet_group *g, uint64_t number)
@@ -54,7 +54,7 @@ static void remember_file(struct tablet_group *g, const struct lsm_table *f)
     g->files = mem_realloc(g->files, (g->file_count + 1) * sizeof(*g->files));
     g->files[g->file_count++] = (struct tablet_file){f->number, crossing};
     atomic_fetch_add(&g->crossing_count, crossing);
-    file_refs_add(&g->tablet->store->files, f->number);
+    file_refs_add(&store_of(g->tablet)->files, f->number);
 }
 
 /* A row may have been written to several groups. When one of them becomes
@@ -62,11 +62,11 @@ static void remember_file(struct tablet_group *g, const struct lsm_table *f)
 static int
 secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
 {
-    struct store *s = g->tablet->store;
+    struct store *s = store_of(g->tablet);
     if (atomic_load(&g->tablet->group_count) == 1 ||
-        write_log_synced_sequence(s->log) >= sequence)
+        write_log_synced_sequence(s->env.log) >= sequence)
         return 0;
-    return write_log_sync(s->log, err);
+    return write_log_sync(s->env.log, err);
 }
 
 /* The done changes and the newest stamp, which the log will not keep for
@@ -86,7 +86,7 @@ static int commit_edit(struct tablet_group *g,
                        const struct lsm_edit *edit,
                        struct err *err)
 {
-    struct store *s = g->tablet->store;
+    struct store *s = store_of(g->tablet);
     struct buf bytes = BUF_INIT;
     int rc = 0;
     if (atomic_load(&g->retired))
@@ -137,14 +137,15 @@ static void hook_flushed(void *ctx, uint64_t sequence)
 static void hook_unlink(void *ctx, uint64_t number)
 {
     struct tablet_group *g = ctx;
-    store_drop_file(g->tablet->store, number);
+    store_drop_file(store_of(g->tablet), number);
 }
 
 static struct lsm_filter *hook_new_filter(void *ctx, struct lsm *lsm)
 {
     struct tablet_group *g = ctx;
     (void)lsm;
-    return gc_filter_new(g->tablet->table, store_drop_age_us(g->tablet->store));
+    return gc_filter_new(g->tablet->table,
+                         store_drop_age_us(store_of(g->tablet)));
 }
 
 static void hook_free_filter(void *ctx, struct lsm_filter *f)
@@ -163,15 +164,15 @@ static int open_group(struct tablet *t,
     struct tablet_group *g = mem_zalloc(1, sizeof(*g));
     size_t index = atomic_load(&t->group_count);
     struct lsm_options opts = {
-        .fs = t->store->fs,
+        .fs = store_of(t)->fs,
         .dir = STORE_TABLES_DIR,
-        .cache = t->store->cache,
+        .cache = store_of(t)->cache,
         .group = group->options,
         .hooks = {g, hook_new_number, hook_decided, hook_commit, hook_flushed,
                   hook_unlink, hook_new_filter, hook_free_filter},
         .lower = buf_slice(&t->start_key),
         .upper = buf_slice(&t->end_key),
-        .commits_are_shared = t->store->sharing != NULL,
+        .commits_are_shared = store_of(t)->sharing != NULL,
     };
     int rc;
     g->tablet = t;
@@ -195,8 +196,9 @@ static int open_group(struct tablet *t,
     return 0;
 }
 
-static void close_group(struct store *s, struct tablet_group *g)
+void tablet_close_group(struct tablet_group *g)
 {
+    struct store *s = store_of(g->tablet);
     lsm_close(g->lsm);
     for (size_t i = 0; i < g->file_count; i++)
         store_drop_file(s, g->files[i].number);
@@ -238,10 +240,10 @@ int tablet_open(struct store *store,
     struct tablet *t = mem_zalloc(1, sizeof(*t));
     int rc = 0;
     atomic_init(&t->references, 1);
-    t->store = store;
+    t->env = &store->env;
     t->table = table_part_ref(table);
     t->id = id;
-    t->life = atomic_fetch_add(&store->next_life, 1) + 1;
+    t->life = atomic_fetch_add(&store->env.next_life, 1) + 1;
     set_bounds(t, start, end);
     load_meter_init(&t->load, world_mono_ns(store->world));
     for (size_t i = 0; i < schema->group_count && rc == 0; i++)
@@ -265,144 +267,4 @@ int tablet_add_groups(struct tablet *t,
          i < schema->group_count && rc == 0; i++)
         rc = open_group(t, &schema->groups[i], NULL, err);
     return rc;
-}
-
-void tablet_set_options(struct tablet *t, const struct schema *schema)
-{
-    for (size_t i = 0; i < schema->group_count; i++) {
-        const struct group_options *o = &schema->groups[i].options;
-        t->groups[i]->memtable_bytes = o->memtable_bytes;
-        lsm_set_options(t->groups[i]->lsm, o);
-    }
-}
-
-struct tablet *tablet_ref(struct tablet *t)
-{
-    unsigned before = atomic_fetch_add(&t->references, 1);
-    PRE(before > 0);
-    return t;
-}
-
-void tablet_unref(struct tablet *t)
-{
-    unsigned before = t ? atomic_fetch_sub(&t->references, 1) : 0;
-    if (!t || before > 1)
-        return;
-    INVARIANT(before == 1);
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        close_group(t->store, t->groups[i]);
-    table_part_unref(t->table);
-    buf_close(&t->start);
-    buf_close(&t->end);
-    buf_close(&t->start_key);
-    buf_close(&t->end_key);
-    mem_free(t);
-}
-
-void tablet_retire(struct tablet *t)
-{
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
-        struct tablet_group *g = t->groups[i];
-        lsm_cancel(g->lsm);
-        mutex_lock(&g->edit_lock);
-        atomic_store(&g->retired, true);
-        mutex_unlock(&g->edit_lock);
-    }
-}
-
-void tablet_hold_edits(struct tablet *t)
-{
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        mutex_lock(&t->groups[i]->edit_lock);
-}
-
-void tablet_release_edits(struct tablet *t, bool retired)
-{
-    for (size_t i = atomic_load(&t->group_count); i-- > 0;) {
-        if (retired)
-            atomic_store(&t->groups[i]->retired, true);
-        mutex_unlock(&t->groups[i]->edit_lock);
-    }
-}
-
-bool tablet_contains(const struct tablet *t, struct slice row)
-{
-    return slice_cmp(buf_slice(&t->start), row) <= 0 &&
-           (t->end.len == 0 || slice_cmp(row, buf_slice(&t->end)) < 0);
-}
-
-uint64_t tablet_table_bytes(const struct tablet *t)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
-        struct lsm_stats stats;
-        lsm_stats(t->groups[i]->lsm, &stats);
-        bytes += atomic_load(&t->groups[i]->crossing_count)
-                     ? stats.table_bytes / 2
-                     : stats.table_bytes;
-    }
-    return bytes;
-}
-
-bool tablet_has_crossing_files(const struct tablet *t)
-{
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        if (atomic_load(&t->groups[i]->crossing_count) > 0)
-            return true;
-    return false;
-}
-
-/* --- memtables ----------------------------------------------------------- */
-
-void tablet_group_insert(struct tablet_group *g,
-                         struct skip_batch *batch,
-                         struct slice key,
-                         struct slice value,
-                         uint64_t sequence)
-{
-    if (UNLIKELY(tablet_group_is_clean(g)))
-        atomic_store(&g->low_sequence, sequence);
-    if (batch)
-        lsm_insert_with(g->lsm, batch, key, value);
-    else
-        lsm_insert(g->lsm, key, value);
-    atomic_store_explicit(&g->last_sequence, sequence, memory_order_release);
-}
-
-void tablet_group_freeze(struct tablet_group *g, uint64_t sequence)
-{
-    struct store *s = g->tablet->store;
-    atomic_fetch_add(&s->freeze_epoch, 1);
-    lsm_freeze(g->lsm, sequence);
-    atomic_fetch_add(&s->freeze_epoch, 1);
-}
-
-/* The order matters. A snapshot pins what is stored; entries written later than
- * the sequence number read afterwards are hidden by it, so that all groups show
- * the same moment, unless a memtable was frozen in between: its successor would
- * be missing. Then it is all done again. */
-void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s)
-{
-    struct store *store = t->store;
-    uint64_t epoch;
-    s->tablet = tablet_ref(t);
-    for (;;) {
-        epoch = atomic_load(&store->freeze_epoch);
-        s->group_count = atomic_load(&t->group_count);
-        for (size_t i = 0; i < s->group_count; i++)
-            s->groups[i] = lsm_snapshot_new(t->groups[i]->lsm);
-        s->sequence = atomic_load(&store->visible);
-        if (LIKELY(epoch % 2 == 0 &&
-                   epoch == atomic_load(&store->freeze_epoch)))
-            return;
-        for (size_t i = 0; i < s->group_count; i++)
-            lsm_snapshot_free(s->groups[i]);
-    }
-}
-
-void tablet_snapshot_drop(struct tablet_snapshot *s)
-{
-    for (size_t i = 0; i < s->group_count; i++)
-        lsm_snapshot_free(s->groups[i]);
-    tablet_unref(s->tablet);
 }

@@ -12,8 +12,8 @@
  *
  * Threads: any, without waiting.
  */
-#ifndef BIGTABLE_STORE_LOAD_METER_H
-#define BIGTABLE_STORE_LOAD_METER_H
+#ifndef BIGTABLE_TABLET_LOAD_METER_H
+#define BIGTABLE_TABLET_LOAD_METER_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -52,4 +52,4 @@ void load_meter_add(struct load_meter *m,
                     uint64_t now_ns);
 struct load_rates load_meter_rates(const struct load_meter *m, uint64_t now_ns);
 
-#endif /* BIGTABLE_STORE_LOAD_METER_H */
+#endif /* BIGTABLE_TABLET_LOAD_METER_H */

@@ -1,5 +1,5 @@
 /* Tests of the time by which ages are measured. */
-#include "bigtable/read/age_clock.h"
+#include "bigtable/tablet/age_clock.h"
 #include "tests/lib/check_main.h"
 
 #define SECOND_US INT64_C(1000000)

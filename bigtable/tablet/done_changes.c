@@ -6,7 +6,7 @@
  * A client that leaves says nothing, so records are given up by age: when many
  * new clients came, when memory is short, and when the records are encoded.
  */
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
 
 #include <string.h>
 

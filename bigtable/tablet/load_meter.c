@@ -2,7 +2,7 @@
  * is of in one atomic word, so that one exchange takes the slot over from a
  * period that is a minute old, and a count is one addition without a lock.
  */
-#include "bigtable/store/load_meter.h"
+#include "bigtable/tablet/load_meter.h"
 
 #include "base/core/macros.h"
 

@@ -5,15 +5,14 @@
  * counting. Writers compare pointers instead (table_part_view_is_current),
  * since the turn they hold keeps the view in place.
  */
-#include "bigtable/store/table_part.h"
+#include "bigtable/tablet/table_part.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/store/store.h"
-#include "bigtable/store/tablet.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/tablet.h"
 
 /* INV-2. An empty end has no bound: only the last tablet may have it. */
 static void table_part_view_check(const struct table_part_view *v)
@@ -93,19 +92,17 @@ void table_part_note_stamp(struct table_part *t, int64_t us)
 }
 
 struct table_part *
-table_part_new(struct store *store, uint64_t id, const char *name)
+table_part_new(uint64_t id, const char *name, struct done_changes *done)
 {
     struct table_part *t = mem_zalloc(1, sizeof(*t));
     PRE(strlen(name) <= TABLE_NAME_BYTES_MAX);
     atomic_init(&t->references, 1);
-    t->store = store;
     t->id = id;
     snprintf(t->name, sizeof(t->name), "%s", name);
     mutex_init(&t->change_lock);
     mutex_init(&t->lock);
     cond_init(&t->opened);
-    if (store && store->sharing)
-        t->done = done_changes_new(store->world);
+    t->done = done;
     return t;
 }
 

@@ -3,7 +3,7 @@
 #include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
-#include "bigtable/write/done_changes.h"
+#include "bigtable/tablet/done_changes.h"
 #include "tests/lib/check_main.h"
 
 enum {

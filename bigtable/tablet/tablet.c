@@ -1,0 +1,147 @@
+/* Tablets in memory: references, entries and snapshots. Opening one, and what
+ * its lsm calls back, is the store's (open_tablet.c).
+ */
+#include "bigtable/tablet/tablet.h"
+
+#include "base/core/panic.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet_env.h"
+
+void tablet_set_options(struct tablet *t, const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->group_count; i++) {
+        const struct group_options *o = &schema->groups[i].options;
+        t->groups[i]->memtable_bytes = o->memtable_bytes;
+        lsm_set_options(t->groups[i]->lsm, o);
+    }
+}
+
+struct tablet *tablet_ref(struct tablet *t)
+{
+    unsigned before = atomic_fetch_add(&t->references, 1);
+    PRE(before > 0);
+    return t;
+}
+
+void tablet_unref(struct tablet *t)
+{
+    unsigned before = t ? atomic_fetch_sub(&t->references, 1) : 0;
+    if (!t || before > 1)
+        return;
+    INVARIANT(before == 1);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        t->env->ops->close_group(t->groups[i]);
+    table_part_unref(t->table);
+    buf_close(&t->start);
+    buf_close(&t->end);
+    buf_close(&t->start_key);
+    buf_close(&t->end_key);
+    mem_free(t);
+}
+
+void tablet_retire(struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct tablet_group *g = t->groups[i];
+        lsm_cancel(g->lsm);
+        mutex_lock(&g->edit_lock);
+        atomic_store(&g->retired, true);
+        mutex_unlock(&g->edit_lock);
+    }
+}
+
+void tablet_hold_edits(struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        mutex_lock(&t->groups[i]->edit_lock);
+}
+
+void tablet_release_edits(struct tablet *t, bool retired)
+{
+    for (size_t i = atomic_load(&t->group_count); i-- > 0;) {
+        if (retired)
+            atomic_store(&t->groups[i]->retired, true);
+        mutex_unlock(&t->groups[i]->edit_lock);
+    }
+}
+
+bool tablet_contains(const struct tablet *t, struct slice row)
+{
+    return slice_cmp(buf_slice(&t->start), row) <= 0 &&
+           (t->end.len == 0 || slice_cmp(row, buf_slice(&t->end)) < 0);
+}
+
+uint64_t tablet_table_bytes(const struct tablet *t)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct lsm_stats stats;
+        lsm_stats(t->groups[i]->lsm, &stats);
+        bytes += atomic_load(&t->groups[i]->crossing_count)
+                     ? stats.table_bytes / 2
+                     : stats.table_bytes;
+    }
+    return bytes;
+}
+
+bool tablet_has_crossing_files(const struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (atomic_load(&t->groups[i]->crossing_count) > 0)
+            return true;
+    return false;
+}
+
+/* --- memtables ----------------------------------------------------------- */
+
+void tablet_group_insert(struct tablet_group *g,
+                         struct skip_batch *batch,
+                         struct slice key,
+                         struct slice value,
+                         uint64_t sequence)
+{
+    if (UNLIKELY(tablet_group_is_clean(g)))
+        atomic_store(&g->low_sequence, sequence);
+    if (batch)
+        lsm_insert_with(g->lsm, batch, key, value);
+    else
+        lsm_insert(g->lsm, key, value);
+    atomic_store_explicit(&g->last_sequence, sequence, memory_order_release);
+}
+
+void tablet_group_freeze(struct tablet_group *g, uint64_t sequence)
+{
+    struct tablet_env *env = g->tablet->env;
+    atomic_fetch_add(&env->freeze_epoch, 1);
+    lsm_freeze(g->lsm, sequence);
+    atomic_fetch_add(&env->freeze_epoch, 1);
+}
+
+/* The order matters. A snapshot pins what is stored; entries written later than
+ * the sequence number read afterwards are hidden by it, so that all groups show
+ * the same moment, unless a memtable was frozen in between: its successor would
+ * be missing. Then it is all done again. */
+void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s)
+{
+    const struct tablet_env *env = t->env;
+    uint64_t epoch;
+    s->tablet = tablet_ref(t);
+    for (;;) {
+        epoch = atomic_load(&env->freeze_epoch);
+        s->group_count = atomic_load(&t->group_count);
+        for (size_t i = 0; i < s->group_count; i++)
+            s->groups[i] = lsm_snapshot_new(t->groups[i]->lsm);
+        s->sequence = atomic_load(&env->visible);
+        if (LIKELY(epoch % 2 == 0 && epoch == atomic_load(&env->freeze_epoch)))
+            return;
+        for (size_t i = 0; i < s->group_count; i++)
+            lsm_snapshot_free(s->groups[i]);
+    }
+}
+
+void tablet_snapshot_drop(struct tablet_snapshot *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        lsm_snapshot_free(s->groups[i]);
+    tablet_unref(s->tablet);
+}
