@@ -268,6 +268,8 @@ struct chunk_call {
     struct slice chain[GFS_REPLICAS_MAX]; /* Addresses, this server's not. */
     size_t chain_count;
     struct gfs_proof proof;
+    uint64_t own_id; /* FENCE, SEAL: of the chunk server that is meant; another
+                        one may have its address by now. 0: any. */
 };
 
 struct chunk_answer {

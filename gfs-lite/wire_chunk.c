@@ -11,7 +11,8 @@
 #include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/wire_codec.h"
 
-#define CALL_FIELDS       8
+#define CALL_FIELDS       9
+#define CALL_FIELDS_PROOF 8
 #define CALL_FIELDS_OLD   7
 #define ANSWER_FIELDS     11
 #define HEARTBEAT_FIELDS  10
@@ -55,6 +56,7 @@ void chunk_call_put(const struct chunk_call *c, struct buf *out)
     codec_put_u64(out, c->flags);
     put_texts(c->chain, c->chain_count, out);
     wire_put_proof(&c->proof, out);
+    codec_put_u64(out, c->own_id);
 }
 
 int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
@@ -68,9 +70,14 @@ int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
     c->flags = message_u32(&m.r);
     c->chain_count = get_texts(&m.r, c->chain);
     c->proof.there = false;
+    c->own_id = 0;
+    if (m.count >= CALL_FIELDS_PROOF) {
+        m.known = CALL_FIELDS_PROOF;
+        wire_get_proof(&m.r, &c->proof);
+    }
     if (m.count >= CALL_FIELDS) {
         m.known = CALL_FIELDS;
-        wire_get_proof(&m.r, &c->proof);
+        c->own_id = codec_get_u64(&m.r);
     }
     m.r.bad |= c->offset > GFS_CHUNK_BYTES || c->length > GFS_CHUNK_BYTES;
     return message_end(&m, "call for a chunk", err);

@@ -39,6 +39,21 @@ static int fence_locked(struct chunkserver *cs,
     return rc;
 }
 
+/* Is this the server that @call means? One that lost its disk and has its
+ * address must not answer for it: "not here" would say that the chunk never had
+ * bytes. */
+static int check_is_meant(const struct chunkserver *cs,
+                          const struct chunk_call *call,
+                          struct err *err)
+{
+    if (call->own_id == 0 || call->own_id == cs->store->own_id)
+        return 0;
+    return err_set(err, ERR_ABORTED,
+                   "chunk %llu: the server that had this address, and its "
+                   "disk, are gone",
+                   (unsigned long long)call->handle);
+}
+
 /* Decode @rpc and pin the chunk that it names. */
 static int find_chunk(struct chunkserver *cs,
                       const struct rpc_call *rpc,
@@ -47,6 +62,8 @@ static int find_chunk(struct chunkserver *cs,
                       struct err *err)
 {
     int rc = chunk_call_get(rpc->body, call, err);
+    if (rc == 0)
+        rc = check_is_meant(cs, call, err);
     if (rc)
         return rc;
     *out = chunk_store_get(cs->store, call->handle);

@@ -63,10 +63,12 @@ static int call_member(struct chain_member *m,
                        struct slice data,
                        struct chunk_answer *answer)
 {
+    struct chunk_call mine = *call;
     struct buf body = BUF_INIT;
     bool sent = false;
     int rc;
-    chunk_call_put(call, &body);
+    mine.own_id = m->nn->catalog.servers[m->server].own_id;
+    chunk_call_put(&mine, &body);
     rc = call_once(m, method, buf_slice(&body), data, &sent);
     if (rc == ERR_UNAVAILABLE && sent)
         rc = call_once(m, method, buf_slice(&body), data, &sent);

@@ -13,8 +13,8 @@
 
 #define TURN_US  UINT64_C(200000)
 #define TRASH_US UINT64_C(60000000)
-/* Between seals of chunks that only one server has. */
-#define THIN_NS UINT64_C(2000000000)
+/* Age at which an open chunk that only one server has is sealed. */
+#define ALONE_NS UINT64_C(2000000000)
 /* Steps of emptying the trash, of freeing removed inodes, and of a snapshot
  * whose client is gone, in one turn. */
 #define STEPS_MAX 64
@@ -55,13 +55,14 @@ bool namenode_is_quiet(const struct namenode *nn, uint16_t number)
 
 /* --- open files ---------------------------------------------------------- */
 
-static bool is_chain_whole(const struct namenode *nn, const struct open_file *o)
+unsigned namenode_chain_alive(const struct namenode *nn,
+                              const struct gfs_server_set *chain)
 {
-    PRE(o->chain.count <= GFS_REPLICAS_MAX);
-    for (unsigned i = 0; i < o->chain.count; i++)
-        if (!chunk_server_is_alive(&nn->servers, o->chain.numbers[i]))
-            return false;
-    return true;
+    unsigned alive = 0;
+    PRE(chain->count <= GFS_REPLICAS_MAX);
+    for (unsigned i = 0; i < chain->count; i++)
+        alive += chunk_server_is_alive(&nn->servers, chain->numbers[i]);
+    return alive;
 }
 
 /* May servers that it waits for not have reported yet? */
@@ -71,27 +72,38 @@ static bool is_early(struct namenode *nn)
            nn->options.server_dead_us * 1000;
 }
 
-/* Is the chunk on one server only, though there are others by now? True only
- * every THIN_NS: its writer may have a reason. */
-static bool is_thin(struct namenode *nn, const struct open_file *o)
+/* Is chunk @c, the last of @file, on fewer servers than it could be? Not while
+ * it is young: its writer may avoid servers that failed it a moment ago. */
+static bool is_thin(const struct namenode *nn,
+                    const struct open_file *o,
+                    const struct inode *file,
+                    const struct chunk *c)
 {
-    const struct inode *file = names_by_id(&nn->catalog.names, o->id);
-    uint64_t now = world_mono_ns(nn->world);
+    const struct chunk_age *age =
+        o->chain.count == 1 ? &nn->alone_age : &nn->thin_age;
     unsigned alive = 0;
-    PRE(file);
-    if (o->chain.count != 1 || file->replication < 2 || now < nn->thin_due_ns)
+    if (o->chain.count >= file->replication || c->handle >= age->older)
         return false;
     for (size_t i = 0; i < nn->servers.count; i++)
         alive += nn->servers.servers[i].alive;
-    if (alive < 2)
-        return false;
-    nn->thin_due_ns = now + THIN_NS;
-    return true;
+    return o->chain.count < alive;
+}
+
+static void turn_age(struct namenode *nn, struct chunk_age *age, uint64_t ns)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    if (now < age->due_ns)
+        return;
+    INVARIANT(age->older <= age->newer); /* INV-6 of namenode_state.h */
+    age->older = age->newer;
+    age->newer = nn->catalog.names.chunks.next_handle;
+    age->due_ns = now + ns;
 }
 
 enum wish {
     LEAVE,
-    SEAL,  /* Its chain broke: the writer continues in another chunk. */
+    SEAL,  /* Its chain broke or is short: the writer continues in another
+              chunk. */
     CLOSE, /* Its writer is gone. */
 };
 
@@ -107,10 +119,11 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     if (o->shared &&
         namenode_silent_us(nn, &nn->shared, o->id) > nn->options.shared_idle_us)
         return CLOSE;
-    if (last && !last->sealed && !is_early(nn) &&
-        (!is_chain_whole(nn, o) || is_thin(nn, o)))
-        return SEAL;
-    return LEAVE;
+    if (!last || last->sealed)
+        return LEAVE;
+    if (namenode_chain_alive(nn, &o->chain) < o->chain.count)
+        return is_early(nn) ? LEAVE : SEAL;
+    return is_thin(nn, o, file, last) ? SEAL : LEAVE;
 }
 
 /* A file that a helper fiber seals or closes. */
@@ -254,6 +267,8 @@ static void maintenance_turn(struct namenode *nn)
     PRE(nn->leading_since_ns != 0); /* INV-1 */
     find_dead_servers(nn);
     expire_sessions(nn);
+    turn_age(nn, &nn->alone_age, ALONE_NS);
+    turn_age(nn, &nn->thin_age, nn->options.server_dead_us * 2000);
     maintain_open_files(nn);
     empty_trash(nn);
     maintenance_reap(nn);

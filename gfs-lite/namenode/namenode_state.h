@@ -45,6 +45,14 @@ struct noted_read {
 
 #define NOTED_READS_MAX 64
 
+/* Which chunks are older than an age: handles below `older` existed at the turn
+ * before the last one, those below `newer` at the last one. */
+struct chunk_age {
+    uint64_t older;
+    uint64_t newer;
+    uint64_t due_ns; /* Of the next turn. */
+};
+
 /* Invariants
  *     INV-1. leading_since_ns is 0 unless this member leads; only then do
  *            servers, copies, repairs and keys mean anything.
@@ -54,7 +62,8 @@ struct noted_read {
  *            (namenode_await_recovery()).
  *     INV-4. `helpers` fibers run beside the maintenance fiber; close waits
  *            until there are none.
- *     INV-5. `term` never decreases. */
+ *     INV-5. `term` never decreases.
+ *     INV-6. older <= newer in each chunk_age. */
 struct namenode {
     struct world *world;
     struct namenode_options options;
@@ -73,10 +82,11 @@ struct namenode {
     struct repair_queue repairs;
     uint64_t scan_due_ns;
     uint64_t trash_due_ns;
-    uint64_t thin_due_ns;
-    uint64_t alone_since_ns;   /* Chunks could have had one server only, */
-    uint64_t alone_ns;         /* the last time that this was so. */
-    uint64_t leading_since_ns; /* 0: another leads. */
+    struct chunk_age alone_age; /* Of open chunks with one copy, */
+    struct chunk_age thin_age;  /* and with more, but fewer than wanted. */
+    uint64_t alone_since_ns;    /* Chunks could have had one server only, */
+    uint64_t alone_ns;          /* the last time that this was so. */
+    uint64_t leading_since_ns;  /* 0: another leads. */
     uint64_t term;
     uint64_t under_count; /* Chunks with too few copies, at the last scan. */
     unsigned reports;     /* Full reports being applied: the known replicas are
@@ -290,5 +300,8 @@ bool namenode_forget_server(struct namenode *nn, uint16_t server);
 
 /* The maintenance fiber; @arg is the namenode. Ends when it stops. */
 void namenode_run_maintenance(void *arg);
+/* How many servers of @chain are alive? */
+unsigned namenode_chain_alive(const struct namenode *nn,
+                              const struct gfs_server_set *chain);
 
 #endif /* GFS_LITE_NAMENODE_NAMENODE_STATE_H */

@@ -470,15 +470,28 @@ static struct slice path_of(struct checker *k, const struct inode *n)
     return path;
 }
 
+/* Copies of @c on servers that are alive; of a chunk that is being written the
+ * servers that take its bytes. */
+static unsigned count_copies(const struct checker *k,
+                             const struct chunk *c,
+                             const struct open_file *open)
+{
+    struct repair_view v;
+    if (!c->sealed && open)
+        return namenode_chain_alive(k->nn, c == open->next ? &open->next_chain
+                                                           : &open->chain);
+    v = namenode_view_chunk(k->nn, k->view, c);
+    return v.staying + v.leaving;
+}
+
 static void check_chunk(struct checker *k,
                         const struct inode *n,
                         const struct chunk *c,
-                        bool is_open)
+                        const struct open_file *open)
 {
-    struct repair_view v = namenode_view_chunk(k->nn, k->view, c);
     struct gfs_findings *f = &k->found;
-    unsigned copies = v.staying + v.leaving;
-    if (!c->sealed || copies >= v.wanted || f->count == GFS_FINDINGS_MAX)
+    unsigned copies = count_copies(k, c, open);
+    if (copies >= c->replication || f->count == GFS_FINDINGS_MAX)
         return;
     if (f->count == k->cap) {
         k->cap = k->cap ? k->cap * 2 : 64;
@@ -487,17 +500,20 @@ static void check_chunk(struct checker *k,
     INVARIANT(f->count < k->cap);
     f->findings[f->count++] = (struct gfs_finding){.path = path_of(k, n),
                                                    .chunk = c->handle,
-                                                   .wanted = v.wanted,
+                                                   .wanted = c->replication,
                                                    .copies = copies,
-                                                   .is_open = is_open};
+                                                   .is_open = open != NULL};
 }
 
 static void check_file(struct checker *k, const struct inode *n)
 {
-    bool is_open = id_map_get(&k->nn->catalog.names.open_files, n->id);
+    const struct open_file *open =
+        id_map_get(&k->nn->catalog.names.open_files, n->id);
     k->found.files_checked++;
     for (uint32_t i = 0; i < n->chunk_count; i++)
-        check_chunk(k, n, inode_chunk(n, i), is_open);
+        check_chunk(k, n, inode_chunk(n, i), open);
+    if (open && open->next)
+        check_chunk(k, n, open->next, open);
 }
 
 int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)

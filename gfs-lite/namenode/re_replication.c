@@ -238,10 +238,29 @@ void namenode_scan(struct namenode *nn)
         nn->under_count = s.under;
 }
 
+/* Chunks that are being written have the copies that their chains have. */
+static void count_open(struct scan *s)
+{
+    const struct names *ns = &s->nn->catalog.names;
+    const struct open_file *o;
+    size_t at = 0;
+    while ((o = id_map_next(&ns->open_files, &at))) {
+        const struct inode *file = names_by_id(ns, o->id);
+        const struct chunk *last = file ? inode_last_chunk(file) : NULL;
+        unsigned alive = namenode_chain_alive(s->nn, &o->chain);
+        if (!last || last->sealed)
+            continue;
+        s->lost += alive == 0;
+        s->under += alive > 0 && alive < last->replication;
+    }
+}
+
 bool namenode_count(struct namenode *nn, uint64_t *lost, uint64_t *under)
 {
     struct scan s = {.nn = nn};
     bool leads = scan_all(&s);
+    if (leads)
+        count_open(&s);
     *lost = s.lost;
     *under = s.under;
     return leads;

@@ -40,7 +40,8 @@ struct cell_node {
     struct namenode *namenode;       /* While it runs. */
     struct chunkserver *chunkserver; /* Likewise. */
     struct rpc_server *server;       /* A chunk server's, likewise. */
-    bool failed; /* Its program could not open what it serves. */
+    unsigned disks_lost; /* A chunk server's: each has a directory. */
+    bool failed;         /* Its program could not open what it serves. */
 };
 
 struct cell {
@@ -116,7 +117,10 @@ static inline void cell_run_chunkserver(void *arg)
     struct chunkserver_options opts = c->chunk_options;
     struct rpc_listener *listener = NULL;
     struct err err = ERR_INIT;
-    opts.dir = "/chunkserver";
+    char dir[32];
+    snprintf(dir, sizeof(dir),
+             n->disks_lost ? "/chunkserver%u" : "/chunkserver", n->disks_lost);
+    opts.dir = dir;
     opts.namenodes = c->addresses;
     opts.machine = n->name;
     opts.rack = n->rack;
@@ -144,7 +148,8 @@ static inline void cell_add_node(struct cell *c,
     n->cell = c;
     n->index = index;
     snprintf(n->name, sizeof(n->name), "%s%u", kind, index % 100);
-    snprintf(n->address, sizeof(n->address), "%s:%s", n->name, CELL_PORT);
+    snprintf(n->address, sizeof(n->address), "%s%u:%s", kind, index % 100,
+             CELL_PORT);
     snprintf(n->rack, sizeof(n->rack), "rack%u", index % 2);
     n->world = sim_machine_new(c->sim, n->name, &c->machine_options);
 }
