@@ -22,6 +22,10 @@
 struct buf;
 struct job_files;
 
+/* Jobs that a history in a directory keeps: each new job removes the oldest of
+ * more. */
+#define JOB_HISTORY_JOBS_MAX 1000
+
 enum job_state {
     JOB_RUNNING,
     JOB_SUCCEEDED,
@@ -80,7 +84,8 @@ MUST_CHECK int job_history_list(const struct job_files *files,
                                 struct job_summary **jobs,
                                 size_t *count,
                                 struct err *err);
-/* One job; @id may be a unique prefix, or "last". ERR_NOTFOUND, ERR_INVALID
+/* One job; @id may be a unique prefix, or "last". Reads only the jobs that
+ * match. ERR_NOTFOUND, ERR_INVALID
  * (several match). Owned: job_summaries_free(job, 1). */
 MUST_CHECK int job_history_get(const struct job_files *files,
                                const char *history_dir,

@@ -14,6 +14,8 @@
 #include "mapreduce/records/files.h"
 
 #define JOB_JSON_BYTES_MAX ((uint64_t)16 << 20)
+/* "20261121-030500" of an id. */
+#define ID_SECOND_BYTES 15
 
 static const char *const state_names[] = {
     [JOB_RUNNING] = "running", [JOB_SUCCEEDED] = "succeeded",
@@ -321,58 +323,85 @@ static int by_start(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
+/* Read the jobs of @names that begin with @prefix, oldest first. Owned. */
+static void load_matching(const struct job_files *files,
+                          const char *history_dir,
+                          char *const *names,
+                          size_t name_count,
+                          struct slice prefix,
+                          struct job_summary **jobs,
+                          size_t *count)
+{
+    *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
+    *count = 0;
+    for (size_t i = 0; i < name_count; i++) {
+        struct job_summary *s = &(*jobs)[*count];
+        if (!slice_starts_with(slice_str(names[i]), prefix))
+            continue;
+        if (history_load(files, history_dir, names[i], s, NULL) == 0)
+            ++*count;
+        else
+            summary_close(s);
+    }
+    if (*count > 1)
+        qsort(*jobs, *count, sizeof(**jobs), by_start);
+}
+
+/* The names in a history; none if there is no such directory. */
+static int history_names(const struct job_files *files,
+                         const char *history_dir,
+                         char ***names,
+                         size_t *count,
+                         struct err *err)
+{
+    struct files_info info;
+    *names = NULL;
+    *count = 0;
+    if (files_stat(files, history_dir, &info, NULL))
+        return 0;
+    return files_list(files, history_dir, names, count, err);
+}
+
 int job_history_list(const struct job_files *files,
                      const char *history_dir,
                      struct job_summary **jobs,
                      size_t *count,
                      struct err *err)
 {
-    char **names = NULL;
-    size_t name_count = 0;
-    struct files_info info;
-    int rc;
+    char **names;
+    size_t name_count;
+    int rc = history_names(files, history_dir, &names, &name_count, err);
     *jobs = NULL;
     *count = 0;
-    if (files_stat(files, history_dir, &info, NULL))
-        return 0;
-    rc = files_list(files, history_dir, &names, &name_count, err);
     if (rc)
         return rc;
-    *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
-    for (size_t i = 0; i < name_count; i++) {
-        struct job_summary *s = &(*jobs)[*count];
-        if (history_load(files, history_dir, names[i], s, NULL) == 0)
-            ++*count;
-        else
-            summary_close(s);
-    }
+    load_matching(files, history_dir, names, name_count, SLICE_EMPTY, jobs,
+                  count);
     files_names_free(names, name_count);
-    if (*count > 1)
-        qsort(*jobs, *count, sizeof(**jobs), by_start);
     return 0;
 }
 
-static int history_choose(const struct job_summary *jobs,
-                          size_t count,
-                          const char *id,
-                          size_t *found,
-                          struct err *err)
+/* Jobs of one second are in no order when several machines made their ids:
+ * load all of the newest second that has any. */
+static void load_newest(const struct job_files *files,
+                        const char *history_dir,
+                        char *const *names,
+                        size_t name_count,
+                        struct job_summary **jobs,
+                        size_t *count)
 {
-    size_t matches = 0;
-    if (count > 0 && strcmp(id, "last") == 0) {
-        *found = count - 1;
-        return 0;
+    struct slice second = SLICE_EMPTY;
+    *jobs = NULL;
+    *count = 0;
+    for (size_t i = name_count; i-- > 0 && *count == 0;) {
+        struct slice s = slice_sub(slice_str(names[i]), 0, ID_SECOND_BYTES);
+        if (second.len && slice_eq(s, second))
+            continue;
+        second = s;
+        job_summaries_free(*jobs, *count);
+        load_matching(files, history_dir, names, name_count, second, jobs,
+                      count);
     }
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(jobs[i].id, id, strlen(id)) == 0) {
-            *found = i;
-            matches++;
-        }
-    if (matches == 0)
-        return err_set(err, ERR_NOTFOUND, "there is no job %s", id);
-    if (matches > 1)
-        return err_set(err, ERR_INVALID, "%zu jobs begin with %s", matches, id);
-    return 0;
 }
 
 int job_history_get(const struct job_files *files,
@@ -382,18 +411,29 @@ int job_history_get(const struct job_files *files,
                     struct err *err)
 {
     struct job_summary *jobs = NULL;
+    char **names;
+    size_t name_count;
     size_t count = 0;
-    size_t found = 0;
-    int rc = job_history_list(files, history_dir, &jobs, &count, err);
+    bool is_last = strcmp(id, "last") == 0;
+    int rc = history_names(files, history_dir, &names, &name_count, err);
     *job = NULL;
-    if (rc == 0)
-        rc = history_choose(jobs, count, id, &found, err);
-    if (rc == 0) {
+    if (rc)
+        return rc;
+    if (is_last)
+        load_newest(files, history_dir, names, name_count, &jobs, &count);
+    else
+        load_matching(files, history_dir, names, name_count, slice_str(id),
+                      &jobs, &count);
+    if (count == 0) {
+        rc = err_set(err, ERR_NOTFOUND, "there is no job %s", id);
+    } else if (count > 1 && !is_last) {
+        rc = err_set(err, ERR_INVALID, "%zu jobs begin with %s", count, id);
+    } else {
         *job = mem_alloc(sizeof(**job));
-        **job = jobs[found];
-        jobs[found] = (struct job_summary){.id = NULL};
+        **job = jobs[--count];
     }
     job_summaries_free(jobs, count);
+    files_names_free(names, name_count);
     return rc;
 }
 

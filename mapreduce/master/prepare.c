@@ -442,7 +442,7 @@ static void remove_leftovers(struct job_run *r)
                                      &removed);
     if (!r->dir_is_temporary)
         leftovers_remove_work(&r->setup.files, r->opts->history_dir,
-                              is_unwanted, r, &removed);
+                              is_unwanted, r, JOB_HISTORY_JOBS_MAX, &removed);
     rest = buf_slice(&removed);
     while (rest.len > 0) {
         size_t n = slice_find_byte(rest, '\n');

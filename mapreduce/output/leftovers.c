@@ -153,10 +153,49 @@ void leftovers_remove_staging(const struct job_files *files,
     mem_free(dir);
 }
 
+static bool has_owner(const struct job_files *files, const char *path)
+{
+    char *owner = leftovers_join(path, ".owner", "");
+    struct files_info info;
+    bool is_there = files_stat(files, owner, &info, NULL) == 0;
+    mem_free(owner);
+    return is_there;
+}
+
+/* Remove the oldest of the jobs @names, which are in order of time, if there
+ * are more than @jobs_max. One with a work directory runs, may be resumed, or
+ * was kept on purpose. */
+static void trim_history(const struct job_files *files,
+                         const char *history_dir,
+                         char *const *names,
+                         size_t count,
+                         size_t jobs_max)
+{
+    size_t jobs = 0;
+    for (size_t i = 0; i < count; i++)
+        jobs += is_job_id(slice_str(names[i]));
+    for (size_t i = 0; i < count && jobs > jobs_max; i++) {
+        struct files_info info;
+        char *dir;
+        char *work;
+        if (!is_job_id(slice_str(names[i])))
+            continue;
+        dir = leftovers_join(history_dir, names[i], "");
+        work = leftovers_join(dir, "work", "");
+        jobs--;
+        if (files_stat(files, work, &info, NULL) == ERR_NOTFOUND &&
+            dirs_remove(files, dir, NULL))
+            jobs = 0; /* The others cannot be removed either. */
+        mem_free(work);
+        mem_free(dir);
+    }
+}
+
 void leftovers_remove_work(const struct job_files *files,
                            const char *history_dir,
                            bool (*unwanted)(void *ctx, const char *job_id),
                            void *ctx,
+                           size_t jobs_max,
                            struct buf *removed)
 {
     char **names = NULL;
@@ -165,11 +204,14 @@ void leftovers_remove_work(const struct job_files *files,
         count = 0;
     for (size_t i = 0; i < count; i++) {
         char *found;
-        if (!is_job_id(slice_str(names[i])) || !unwanted(ctx, names[i]))
+        if (!is_job_id(slice_str(names[i])))
             continue;
         found = leftovers_join(history_dir, names[i], "/work");
-        remove_if_dead(files, found, NULL, removed);
+        /* Few jobs have any: what costs more is asked of those alone. */
+        if (has_owner(files, found) && unwanted(ctx, names[i]))
+            remove_if_dead(files, found, NULL, removed);
         mem_free(found);
     }
+    trim_history(files, history_dir, names, count, jobs_max);
     files_names_free(names, count);
 }

@@ -46,11 +46,14 @@ void leftovers_remove_staging(const struct job_files *files,
                               const char *path,
                               struct buf *removed);
 /* The same for the work directories of dead jobs in @history_dir for which
- * @unwanted is true: nobody will resume them. */
+ * @unwanted is true: nobody will resume them. It is asked only about jobs that
+ * left such a directory. Then the oldest of more than @jobs_max jobs are
+ * removed, unless they have one. */
 void leftovers_remove_work(const struct job_files *files,
                            const char *history_dir,
                            bool (*unwanted)(void *ctx, const char *job_id),
                            void *ctx,
+                           size_t jobs_max,
                            struct buf *removed);
 
 #endif /* MAPREDUCE_OUTPUT_LEFTOVERS_H */

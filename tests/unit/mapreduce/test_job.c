@@ -760,6 +760,94 @@ START_TEST(test_kill_and_history)
 
 END_TEST
 
+#define PAST_US UINT64_C(1577836800000000)
+
+/* A directory of the history as a job leaves it that ended @second seconds into
+ * 2020: with job.json alone, or with a work directory, too. */
+static void add_past_job(unsigned second, bool works)
+{
+    struct job_summary s = {
+        .name = (char *)(uintptr_t) "past",
+        .state = JOB_SUCCEEDED,
+        .started_us = PAST_US + (uint64_t)second * 1000000,
+    };
+    struct buf text = BUF_INIT;
+    char id[32];
+    char path[500];
+    FILE *f;
+    snprintf(id, sizeof(id), "20200101-%06u-0a0b", second);
+    s.id = id;
+    job_summary_encode(&s, &text);
+    snprintf(path, sizeof(path), "%s/%s", history, id);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    if (works) {
+        snprintf(path, sizeof(path), "%s/%s/work", history, id);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+    snprintf(path, sizeof(path), "%s/%s/job.json", history, id);
+    f = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(text.data, 1, text.len, f), text.len);
+    fclose(f);
+    buf_close(&text);
+}
+
+static bool has_past_job(unsigned second)
+{
+    const struct job_files files = {.world = world};
+    struct job_summary *found = NULL;
+    char id[32];
+    int rc;
+    snprintf(id, sizeof(id), "20200101-%06u-", second);
+    rc = job_history_get(&files, history, id, &found, NULL);
+    ck_assert(rc == 0 || rc == ERR_NOTFOUND);
+    if (rc == 0)
+        ck_assert_uint_eq(found->started_us, PAST_US + second * 1000000);
+    if (found)
+        job_summaries_free(found, 1);
+    return rc == 0;
+}
+
+/* A history keeps a bounded number of jobs: the oldest go, but for those that
+ * have a work directory. A job reads none of the others. */
+START_TEST(test_history_is_bounded)
+{
+    enum {
+        MORE = 20
+    };
+
+    setup();
+    struct mr_job job = line_count();
+    struct mr_options o = options(&job);
+    struct job_summary *found = NULL;
+    snprintf(history, sizeof(history), "%s/history", dir);
+    ck_assert_int_eq(mkdir(history, 0700), 0);
+    for (unsigned i = 0; i < JOB_HISTORY_JOBS_MAX + MORE; i++)
+        add_past_job(i, i == 3);
+    o.history_dir = history;
+    o.overwrite = true;
+    write_letters(1000);
+    ck_assert_int_eq(mr_run(&o, NULL, NULL), 0);
+    /* And the new one. */
+    ck_assert_uint_eq(count_names(history), JOB_HISTORY_JOBS_MAX + 2);
+    ck_assert(has_past_job(3));
+    ck_assert(!has_past_job(0));
+    ck_assert(!has_past_job(MORE - 1));
+    ck_assert(has_past_job(MORE));
+    ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                     history, "20200101-0000", &found, NULL),
+                     ERR_INVALID);
+    ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                     history, "2019", &found, NULL),
+                     ERR_NOTFOUND);
+    ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                     history, "last", &found, NULL),
+                     0);
+    ck_assert_str_eq(found->name, "line_count");
+    job_summaries_free(found, 1);
+}
+
+END_TEST
+
 TEST_MAIN("job",
           test_counts,
           test_empty_input,
@@ -778,4 +866,5 @@ TEST_MAIN("job",
           test_misused_calls,
           test_several_outputs,
           test_cancel,
-          test_kill_and_history)
+          test_kill_and_history,
+          test_history_is_bounded)
