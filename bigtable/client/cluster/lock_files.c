@@ -13,6 +13,7 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/wire/metadata.h"
+#include "bigtable/wire/snapshot_calls.h"
 #include "chubby-lite/chubby.h"
 
 #define SERVERS_MAX 64
@@ -210,14 +211,17 @@ void lock_file_forget(struct lock_file *f)
         f->fresh = false;
 }
 
-/* Is @path the file that names the master, or the one that locates the root
- * tablet? Slightly old contents will do: they are written when servers have
- * died, and the writer must not wait for the lease of a client that died with
- * them. */
+/* Is @path the file that names the master, the one that locates the root
+ * tablet, or the record of a table that a job made for itself? Slightly old
+ * contents will do: they are written when servers have died, or removed when
+ * attempts of the job were killed, and the writer must not wait for the lease
+ * of a client that died with them. */
 static bool is_hint(const char *path)
 {
+    static const char own[] = BIGTABLE_LOCK_TABLES "/" TABLE_OF_JOB_PREFIX;
     return strcmp(path, BIGTABLE_LOCK_MASTER) == 0 ||
-           strcmp(path, BIGTABLE_LOCK_ROOT_TAB) == 0;
+           strcmp(path, BIGTABLE_LOCK_ROOT_TAB) == 0 ||
+           strncmp(path, own, sizeof(own) - 1) == 0;
 }
 
 struct lock_file *lock_file_new(struct lock_files *l, const char *path)

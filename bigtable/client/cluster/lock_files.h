@@ -2,8 +2,9 @@
  * valid while its cache holds them, which ends before a writer of the file gets
  * its answer; a session that is lost is started again.
  *
- * The names of the master and of the root tablet's server are kept until an
- * event says that they changed, which may be a moment later.
+ * The names of the master and of the root tablet's server, and the records of
+ * tables that a job made for itself, are kept until an event says that they
+ * changed, which may be a moment later.
  *
  * Threads: one loop. Opening, closing, freeing, reading and listing park;
  * reading and listing heed the fiber's deadline.

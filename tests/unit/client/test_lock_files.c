@@ -18,6 +18,8 @@ enum {
 };
 
 static const char path[] = BIGTABLE_LOCK_TABLES "/t";
+/* Of a clone that a job made for itself. */
+static const char own_path[] = BIGTABLE_LOCK_TABLES "/.job-1-0";
 static const char *const servers[] = {LOCK_CELL_ADDRESS};
 static struct sim_cluster *cluster;
 static struct rpc_security *security;
@@ -31,6 +33,7 @@ static struct chubby *session; /* The writer's. */
 
 static struct lock_files *files;
 static struct lock_file *file;
+static struct lock_file *own_file;
 
 static void reader_main(void *arg)
 {
@@ -39,12 +42,15 @@ static void reader_main(void *arg)
     (void)arg;
     OK(lock_files_open(reader, &o, &files, NULL));
     file = lock_file_new(files, path);
+    own_file = lock_file_new(files, own_path);
     serve_until_cancelled();
     lock_file_free(file);
+    lock_file_free(own_file);
     lock_files_close(files);
 }
 
 struct reading {
+    struct lock_file *of;
     int rc;
     char text[32];
     bool done;
@@ -54,19 +60,24 @@ static void read_it(void *arg)
 {
     struct reading *r = arg;
     struct slice bytes = SLICE_EMPTY;
-    r->rc = lock_file_read(file, &bytes, NULL, NULL);
+    r->rc = lock_file_read(r->of, &bytes, NULL, NULL);
     snprintf(r->text, sizeof(r->text), "%.*s", SLICE_ARG(bytes));
     r->done = true;
 }
 
-static void expect(const char *text)
+static void expect_of(struct lock_file *of, const char *text)
 {
-    struct reading r = {.rc = 0};
+    struct reading r = {.of = of};
     sim_spawn(reader, "read", read_it, &r);
     while (!r.done)
         world_sleep_us(sim_director(cluster), 10);
     ck_assert_int_eq(r.rc, text ? 0 : ERR_NOTFOUND);
     ck_assert_str_eq(r.text, text ? text : "");
+}
+
+static void expect(const char *text)
+{
+    expect_of(file, text);
 }
 
 /* --- the writer ---------------------------------------------------------- */
@@ -91,14 +102,14 @@ static void begin(void)
         open_node(BIGTABLE_LOCK_TABLES, CHUBBY_CREATE | CHUBBY_DIRECTORY));
     sim_set_link(cluster, cell.machine, reader, &late);
     sim_boot(reader, reader_main, NULL);
-    while (!file)
+    while (!own_file)
         world_sleep_us(sim_director(cluster), 1000);
 }
 
 static void end(void)
 {
     sim_stop(reader);
-    file = NULL;
+    file = own_file = NULL;
     chubby_disconnect(session);
     sim_stop(cell.machine);
 }
@@ -170,4 +181,42 @@ START_TEST(test_made_and_deleted)
 
 END_TEST
 
-TEST_MAIN("lock_files", test_written, test_made_and_deleted)
+/* How long it takes to delete @name once its reader has died. */
+static uint64_t deletion_us(const char *name, struct lock_file **of)
+{
+    struct world *here = sim_director(cluster);
+    struct chubby_handle *h;
+    uint64_t before;
+    begin();
+    h = open_node(name, CHUBBY_CREATE | CHUBBY_NEW);
+    OK(chubby_write(h, SLICE_LIT("it is"), 0, NULL));
+    expect_of(*of, "it is");
+    sim_crash(reader, SIM_CRASH_KILL);
+    sim_await_end(reader);
+    file = own_file = NULL;
+    before = world_mono_ns(here);
+    OK(chubby_delete(h, NULL));
+    before = (world_mono_ns(here) - before) / 1000;
+    chubby_close(h);
+    chubby_disconnect(session);
+    sim_stop(cell.machine);
+    return before;
+}
+
+/* Dropping a job's own table waits for no attempt that was killed. Of other
+ * tables no client may have the record once they are gone. */
+static void reader_killed(void *arg)
+{
+    (void)arg;
+    ck_assert_uint_gt(deletion_us(path, &file), 5000000);
+    ck_assert_uint_lt(deletion_us(own_path, &own_file), 1000000);
+}
+
+START_TEST(test_reader_killed)
+{
+    in_cell(reader_killed);
+}
+
+END_TEST
+
+TEST_MAIN("lock_files", test_written, test_made_and_deleted, test_reader_killed)
