@@ -3,7 +3,6 @@
  * section 2.3).
  */
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "chubby-lite/cell_state.h"
 
 /* Does a line of @list name @principal, or everybody? */

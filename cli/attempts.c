@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/core/err.h"
-#include "base/core/text.h"
 #include "base/rpc/security.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"

@@ -16,7 +16,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/interrupt.h"
 #include "cli/remote_call.h"

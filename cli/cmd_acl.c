@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "bigtable/quarry.h"
 #include "bigtable/quarry_access.h"
 #include "cli/acl_path.h"
 #include "cli/acl_role.h"

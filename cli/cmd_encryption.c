@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/text.h"
 #include "base/crypt/keyring.h"
-#include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
 #include "bigtable/store/store_encryption.h"
 #include "cli/cli.h"

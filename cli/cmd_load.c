@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/quarry.h"

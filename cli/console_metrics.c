@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
-#include "base/core/macros.h"
-#include "base/core/text.h"
 #include "cli/console.h"
 #include "cli/console_text.h"
 

@@ -6,7 +6,6 @@
  * shows more.
  */
 #include "base/core/buf.h"
-#include "base/core/macros.h"
 #include "cli/console.h"
 #include "cli/console_text.h"
 

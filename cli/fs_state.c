@@ -6,7 +6,6 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/core/text.h"
 #include "cli/cmd_fs.h"
 #include "cli/table_printer.h"
 

@@ -15,7 +15,6 @@
 #include "cli/command.h"
 #include "cli/dump.h"
 #include "cli/remote_call.h"
-#include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 
 /* Enough to tell the kinds of files apart, at either end. */

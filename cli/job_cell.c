@@ -7,7 +7,6 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/replica/cell_call.h"
 #include "base/runtime/world.h"
 #include "chubby-lite/server.h"

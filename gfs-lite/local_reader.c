@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "gfs-lite/local.h"
 

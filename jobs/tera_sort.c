@@ -1,7 +1,6 @@
 /* Sort lines by their first bytes: parts in order, lines in order in each, ties
  * in order of the input. The borders of the parts come from a sample, as in the
  * sort of MapReduce (OSDI 2004, section 5.3). */
-#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "jobs/jobs.h"
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 
 /* Longest number text_parse_double() looks at: longer than any sensible one. */
 #define NUMBER_BYTES_MAX 128

@@ -7,7 +7,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
-#include "base/core/macros.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/fiber.h"

@@ -8,7 +8,6 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/shared_memory.h"
-#include "base/runtime/stream.h"
 
 /* The ring begins on a page of its own. */
 #define HEAD_BYTES    ((size_t)4096)

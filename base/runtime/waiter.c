@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/macros.h"
 #include "base/core/panic.h"
 #include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber_loop.h"

@@ -12,7 +12,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/core/panic.h"
 #include "base/runtime/fiber_loop.h"
 #include "base/runtime/world_uv.h"
 

@@ -5,7 +5,6 @@
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
-#include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
 

@@ -13,7 +13,6 @@
 #include "base/core/panic.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/tls.h"

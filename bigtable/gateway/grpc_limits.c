@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"

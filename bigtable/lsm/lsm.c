@@ -16,7 +16,6 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/sstable_reader.h"
-#include "gfs-lite/fs.h"
 
 void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
 {

@@ -5,7 +5,6 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
-#include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/policy_file.h"

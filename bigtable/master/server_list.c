@@ -14,7 +14,6 @@
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
-#include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
 
 #define SERVER_FILE_BYTES                                                      \

@@ -8,7 +8,6 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/row_source.h"
 #include "bigtable/row/filter_run.h"
-#include "bigtable/row/gc_rule.h"
 #include "bigtable/row/read_row.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet.h"

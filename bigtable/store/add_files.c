@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/row/cell_key.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/manifest_state.h"
 #include "bigtable/store/open_tablet.h"

@@ -1,7 +1,6 @@
 /* Descriptions of a tablet: its size and rates, by locality group and family,
  * and the rows at which it can be cut into pieces of like size. Computed on a
  * reader thread, because memtables are walked entry by entry. */
-#include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"

@@ -6,7 +6,6 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
-#include "bigtable/read/read_options.h"
 #include "bigtable/read/script.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"

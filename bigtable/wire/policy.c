@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/core/coding.h"
-#include "base/core/text.h"
 #include "bigtable/row/access.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/body.h"

@@ -10,7 +10,6 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"

@@ -4,7 +4,6 @@
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
-#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/client/gfs_client.h"
 

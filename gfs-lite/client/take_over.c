@@ -2,8 +2,6 @@
  * chunk and closes it. While it cannot, because a server of the file may be
  * alive or dead, the call is retried, for as long as the client's timeout.
  */
-#include "base/core/panic.h"
-#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/client/gfs_client.h"
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/path.h"
 

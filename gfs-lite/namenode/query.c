@@ -7,7 +7,6 @@
 #include "base/replica/replica.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/namenode_state.h"
-#include "gfs-lite/namenode/path.h"
 #include "gfs-lite/namenode/permission.h"
 
 static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)

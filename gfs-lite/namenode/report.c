@@ -6,7 +6,6 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
-#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/namenode_state.h"
 

@@ -19,7 +19,6 @@
 #include "mapreduce/attempt/values.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/output/output.h"
-#include "mapreduce/records/block_codec.h"
 #include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/shuffle/collector.h"
 

@@ -26,7 +26,6 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"

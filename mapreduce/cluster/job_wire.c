@@ -6,7 +6,6 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/rpc/rpc_message.h"
 #include "mapreduce/task/status.h"
 

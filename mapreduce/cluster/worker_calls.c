@@ -7,7 +7,6 @@
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
-#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "chubby-lite/chubby.h"
 #include "mapreduce/cluster/worker_state.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"

@@ -10,7 +10,6 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "mapreduce/warc/charset.h"
-#include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
 /* --- life ---------------------------------------------------------------- */

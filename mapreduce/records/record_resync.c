@@ -7,7 +7,6 @@
 #include "base/core/panic.h"
 #include "mapreduce/records/files.h"
 #include "mapreduce/records/record_reader.h"
-#include "mapreduce/records/record_writer.h"
 
 /* Searched at a time. */
 #define WINDOW_BYTES ((size_t)1 << 20)

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/macros.h"
 #include "base/core/panic.h"
 
 /* Read a small file of /proc; "" if it is gone. */

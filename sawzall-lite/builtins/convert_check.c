@@ -2,7 +2,6 @@
  * as convert.c runs by, without values. */
 #include <stdio.h>
 
-#include "base/core/panic.h"
 #include "sawzall-lite/builtins/convert_internal.h"
 #include "sawzall-lite/builtins/private.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/core/macros.h"
 #include "sawzall-lite/builtins/time.h"
 
 #define FIELD_COUNT_MAX 6

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/core/hash.h"
-#include "base/core/panic.h"
 #include "sawzall-lite/tables/impl.h"
 
 struct bootstrap {

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/core/hash.h"
-#include "base/core/panic.h"
 #include "sawzall-lite/values/value.h"
 
 static bool equal_at(const struct saw_type *t,

@@ -22,7 +22,6 @@
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/client/cluster/shared_calls.h"
-#include "bigtable/wire/policy.h"
 
 #define TIMEOUT_US_DEFAULT UINT64_C(60000000)
 #define CONNECT_US_MAX     UINT64_C(15000000)

@@ -1,6 +1,5 @@
 /* Changes of a row that depend on what is in it: every try carries the same
  * numbers, under which the tablet remembers what it answered. */
-#include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/cluster/cluster_client.h"

@@ -8,18 +8,15 @@
  */
 #include <stdlib.h>
 
-#include "base/core/coding.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/locator.h"
-#include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/client/cluster/resolve.h"
 #include "bigtable/client/cluster/shared_calls.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/row/schema.h"
 
 /* Of one call: more goes into the next. */
 #define CALL_BYTES   ((size_t)8 << 20)

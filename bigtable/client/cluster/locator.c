@@ -5,7 +5,6 @@
  */
 #include "bigtable/client/cluster/locator.h"
 
-#include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"

@@ -7,7 +7,6 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/client/cluster/cluster_client.h"
-#include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 

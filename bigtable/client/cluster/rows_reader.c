@@ -6,7 +6,6 @@
 
 #include "base/core/panic.h"
 #include "bigtable/client/cluster/locator.h"
-#include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/read/read_options.h"
 #include "bigtable/read/script.h"
 #include "bigtable/row/mutation.h"
