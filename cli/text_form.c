@@ -5,18 +5,8 @@
 #include "cli/text_form.h"
 
 #include "base/core/buf.h"
+#include "base/core/hex.h"
 #include "base/core/text.h"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 /* The byte that the escape at @s (behind a backslash) stands for, and how many
  * characters it takes; 0 when it is none. */
@@ -27,9 +17,9 @@ static size_t read_escape(struct slice s, char *byte)
     const char *p;
     if (s.len == 0 || s.data[0] == '\0')
         return 0;
-    if (s.data[0] == 'x' && s.len >= 3 && hex_digit(s.data[1]) >= 0 &&
-        hex_digit(s.data[2]) >= 0) {
-        *byte = (char)(hex_digit(s.data[1]) * 16 + hex_digit(s.data[2]));
+    if (s.data[0] == 'x' && s.len >= 3 && hex_value(s.data[1]) >= 0 &&
+        hex_value(s.data[2]) >= 0) {
+        *byte = (char)(hex_value(s.data[1]) * 16 + hex_value(s.data[2]));
         return 3;
     }
     p = strchr(letters, s.data[0]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/hex.h"
 #include "base/core/text.h"
 
 /* --- C escapes ----------------------------------------------------------- */
@@ -45,14 +46,6 @@ void text_put_escaped(struct buf *b, struct slice s, char quote)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Parse @count hexadecimal digits at @p; false when they are missing. */
 static bool get_hex(const char *p, const char *end, size_t count, uint32_t *out)
 {
@@ -60,7 +53,7 @@ static bool get_hex(const char *p, const char *end, size_t count, uint32_t *out)
     if ((size_t)(end - p) < count)
         return false;
     for (size_t i = 0; i < count; i++) {
-        int d = hex_digit(p[i]);
+        int d = hex_value(p[i]);
         if (d < 0)
             return false;
         v = v << 4 | (uint32_t)d;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/core/hex.h"
 #include "base/core/panic.h"
 #include "base/crypt/master_command.h"
 #include "base/crypt/secret.h"
@@ -43,27 +44,10 @@ struct master_keys {
 
 /* --- text ---------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool parse_hex_key(struct slice text, unsigned char *out)
 {
-    if (text.len != 2 * AEAD_KEY_BYTES)
-        return false;
-    for (size_t i = 0; i < AEAD_KEY_BYTES; i++) {
-        int high = hex_digit(text.data[2 * i]);
-        int low = hex_digit(text.data[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
+    return text.len == 2 * AEAD_KEY_BYTES &&
+           hex_decode(text.data, AEAD_KEY_BYTES, out);
 }
 
 /* 44 digits, of which the last is padding, and may be missing. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/hex.h"
 #include "base/core/panic.h"
 #include "mapreduce/ingest/log_line.h"
 #include "mapreduce/ingest/table_rows.h"
@@ -30,14 +31,6 @@ struct access_log {
     uint64_t number; /* Of the current line. */
 };
 
-static int access_log_hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Undo \" \\ and \xhh. */
 static struct slice access_log_unescape(struct access_log *a, struct slice s)
 {
@@ -48,11 +41,10 @@ static struct slice access_log_unescape(struct access_log *a, struct slice s)
         char c = s.data[i];
         if (c == '\\' && i + 1 < s.len) {
             c = s.data[++i];
-            if (c == 'x' && i + 2 < s.len &&
-                access_log_hex(s.data[i + 1]) >= 0 &&
-                access_log_hex(s.data[i + 2]) >= 0) {
-                c = (char)(access_log_hex(s.data[i + 1]) << 4 |
-                           access_log_hex(s.data[i + 2]));
+            if (c == 'x' && i + 2 < s.len && hex_value(s.data[i + 1]) >= 0 &&
+                hex_value(s.data[i + 2]) >= 0) {
+                c = (char)(hex_value(s.data[i + 1]) << 4 |
+                           hex_value(s.data[i + 2]));
                 i += 2;
             }
         }

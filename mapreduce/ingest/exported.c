@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/core/hex.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 #include "mapreduce/warc/archived_http.h"
@@ -39,14 +40,6 @@ static const struct {
     {"warc-refers-to", offsetof(struct warc_record, refers_to)},
     {"content-type", offsetof(struct warc_record, content_type)},
 };
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Append @s with its %XX undone; others stay. */
 static void exported_unescape(struct slice s, struct buf *out)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/hex.h"
 #include "base/core/key_range.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -18,14 +19,6 @@
 
 /* A Sawzall program is a page or two; its file is read whole. */
 #define PROGRAM_BYTES_MAX ((uint64_t)4 << 20)
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* A copy of [p, p + len) with %XX made bytes. Owned. False: bad escape. */
 static bool spec_unescape(const char *p, size_t len, struct slice *out)
@@ -38,9 +31,9 @@ static bool spec_unescape(const char *p, size_t len, struct slice *out)
             copy[n++] = p[i];
             continue;
         }
-        if (i + 2 >= len || hex_digit(p[i + 1]) < 0 || hex_digit(p[i + 2]) < 0)
+        if (i + 2 >= len || hex_value(p[i + 1]) < 0 || hex_value(p[i + 2]) < 0)
             return false;
-        copy[n++] = (char)(hex_digit(p[i + 1]) * 16 + hex_digit(p[i + 2]));
+        copy[n++] = (char)(hex_value(p[i + 1]) * 16 + hex_value(p[i + 2]));
         i += 2;
     }
     copy[n] = '\0';

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/core/hex.h"
 #include "base/core/panic.h"
 
 static const struct {
@@ -30,32 +31,12 @@ static const EVP_MD *digest_algorithm(enum digest_kind kind)
     return NULL;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int base32_value(char c)
 {
     if (c >= '2' && c <= '7')
         return c - '2' + 26;
     c = (char)(c | 0x20);
     return c >= 'a' && c <= 'z' ? c - 'a' : -1;
-}
-
-static bool from_hex(struct slice s, struct digest *d)
-{
-    for (size_t i = 0; i < d->len; i++) {
-        int hi = hex_value(s.data[2 * i]);
-        int lo = hex_value(s.data[2 * i + 1]);
-        if (hi < 0 || lo < 0)
-            return false;
-        d->bytes[i] = (unsigned char)(hi << 4 | lo);
-    }
-    return true;
 }
 
 static bool from_base32(struct slice s, struct digest *d)
@@ -120,7 +101,7 @@ bool digest_parse(struct slice label, struct digest *d)
     while (s.len && s.data[s.len - 1] == '=')
         s = slice_sub(s, 0, s.len - 1);
     if (s.len == d->len * 2)
-        return from_hex(s, d);
+        return hex_decode(s.data, d->len, d->bytes);
     return s.len == (d->len * 8 + 4) / 5 && from_base32(s, d);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/hex.h"
 #include "base/core/panic.h"
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/url.h"
@@ -12,14 +13,6 @@
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static int surt_hex(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* --- escapes ------------------------------------------------------------- */
@@ -35,10 +28,10 @@ static void surt_unescape(struct buf *b, size_t from)
         /* A '%' may just have become complete, by the byte it was decoded to.
          */
         while (to >= from + 3 && b->data[to - 3] == '%' &&
-               surt_hex(b->data[to - 2]) >= 0 &&
-               surt_hex(b->data[to - 1]) >= 0) {
-            b->data[to - 3] = (char)(surt_hex(b->data[to - 2]) << 4 |
-                                     surt_hex(b->data[to - 1]));
+               hex_value(b->data[to - 2]) >= 0 &&
+               hex_value(b->data[to - 1]) >= 0) {
+            b->data[to - 3] = (char)(hex_value(b->data[to - 2]) << 4 |
+                                     hex_value(b->data[to - 1]));
             to -= 2;
         }
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/core/hex.h"
 #include "sawzall-lite/builtins/convert_internal.h"
 #include "sawzall-lite/builtins/private.h"
 
@@ -59,17 +60,6 @@ to_latin1(struct saw_ctx *ctx, const struct saw_str *s, union saw_slot *result)
     return saw_give_text(saw_bytes_of(ctx, slice_make(out, n)), result);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static enum saw_status
 from_hex(struct saw_ctx *ctx, const struct saw_str *s, union saw_slot *result)
 {
@@ -80,14 +70,8 @@ from_hex(struct saw_ctx *ctx, const struct saw_str *s, union saw_slot *result)
     out = saw_alloc(ctx, n);
     if (!out)
         return SAW_FAIL;
-    for (size_t i = 0; i < n; i++) {
-        int high = hex_value(s->data[2 * i]);
-        int low = hex_value(s->data[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return saw_undef(ctx,
-                             "illegal hex value converting string to bytes");
-        out[i] = (char)(high * 16 + low);
-    }
+    if (!hex_decode(s->data, n, (unsigned char *)out))
+        return saw_undef(ctx, "illegal hex value converting string to bytes");
     return saw_give_text(saw_bytes_of(ctx, slice_make(out, n)), result);
 }
 
