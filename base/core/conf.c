@@ -248,16 +248,26 @@ static int conf_wrap_error(const struct conf *c,
     return rc;
 }
 
+/* The value of @key by @parse, a parser of text.h. */
+static int conf_get_number(struct conf *c,
+                           const char *section,
+                           const char *key,
+                           int (*parse)(struct slice, uint64_t *, struct err *),
+                           uint64_t *out,
+                           struct err *err)
+{
+    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
+    return e ? conf_wrap_error(c, e, parse(slice_str(e->value), out, err), err)
+             : 0;
+}
+
 int conf_get_u64(struct conf *c,
                  const char *section,
                  const char *key,
                  uint64_t *out,
                  struct err *err)
 {
-    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
-    return e ? conf_wrap_error(
-                   c, e, text_parse_u64(slice_str(e->value), out, err), err)
-             : 0;
+    return conf_get_number(c, section, key, text_parse_u64, out, err);
 }
 
 int conf_get_bytes(struct conf *c,
@@ -266,10 +276,7 @@ int conf_get_bytes(struct conf *c,
                    uint64_t *out,
                    struct err *err)
 {
-    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
-    return e ? conf_wrap_error(
-                   c, e, text_parse_bytes(slice_str(e->value), out, err), err)
-             : 0;
+    return conf_get_number(c, section, key, text_parse_bytes, out, err);
 }
 
 int conf_get_duration(struct conf *c,
@@ -278,10 +285,7 @@ int conf_get_duration(struct conf *c,
                       uint64_t *us,
                       struct err *err)
 {
-    struct entry *e = conf_find_entry(c, section, key, SIZE_MAX);
-    return e ? conf_wrap_error(
-                   c, e, text_parse_duration(slice_str(e->value), us, err), err)
-             : 0;
+    return conf_get_number(c, section, key, text_parse_duration, us, err);
 }
 
 int conf_get_bool(struct conf *c,
