@@ -199,6 +199,42 @@ console_names(struct conf *conf, const char *console, const char *address)
     return buf_take(&b);
 }
 
+/* The settings that are texts, where they are kept and what they are when
+ * nobody sets them. */
+static const struct {
+    const char *name;
+    size_t at;
+    const char *when_missing;
+} texts[] = {
+    {"data", offsetof(struct server_settings, data), "quarry-server"},
+    {"listen", offsetof(struct server_settings, listen), "127.0.0.1:7400"},
+    {"address", offsetof(struct server_settings, address), ""},
+    {"name", offsetof(struct server_settings, name), ""},
+    {"cluster", offsetof(struct server_settings, cluster), "quarry"},
+    {"rack", offsetof(struct server_settings, rack), ""},
+    {"cell", offsetof(struct server_settings, cell), ""},
+    {"key", offsetof(struct server_settings, key), ""},
+    {"certificate", offsetof(struct server_settings, certificate), ""},
+    {"certificate-key", offsetof(struct server_settings, certificate_key), ""},
+    {"authority", offsetof(struct server_settings, authority), ""},
+    {"log", offsetof(struct server_settings, log), ""},
+    {"audit-log", offsetof(struct server_settings, audit_log), ""},
+    {"pid-file", offsetof(struct server_settings, pid_file), ""},
+    {"bigtable-api", offsetof(struct server_settings, bigtable_api), ""},
+    {"console", offsetof(struct server_settings, console), ""},
+    {"api-certificate", offsetof(struct server_settings, api_certificate), ""},
+    {"api-certificate-key",
+     offsetof(struct server_settings, api_certificate_key), ""},
+    {"api-authority", offsetof(struct server_settings, api_authority), ""},
+    {"api-tokens", offsetof(struct server_settings, api_tokens), ""},
+    {"api-jwt-key", offsetof(struct server_settings, api_jwt_key), ""},
+};
+
+static char **setting_text(struct server_settings *s, size_t i)
+{
+    return (char **)(void *)((char *)s + texts[i].at);
+}
+
 static int
 take_texts(struct server_settings *s, const struct args *args, struct err *err)
 {
@@ -207,30 +243,9 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     char *level = server_settings_setting(args, c, "log-level", "info");
     char *busy_poll = server_settings_setting(args, c, "busy-poll", "");
     int rc = 0;
-    s->data = server_settings_setting(args, c, "data", "quarry-server");
-    s->listen = server_settings_setting(args, c, "listen", "127.0.0.1:7400");
-    s->address = server_settings_setting(args, c, "address", "");
-    s->name = server_settings_setting(args, c, "name", "");
-    s->cluster = server_settings_setting(args, c, "cluster", "quarry");
-    s->rack = server_settings_setting(args, c, "rack", "");
-    s->cell = server_settings_setting(args, c, "cell", "");
-    s->key = server_settings_setting(args, c, "key", "");
-    s->certificate = server_settings_setting(args, c, "certificate", "");
-    s->certificate_key =
-        server_settings_setting(args, c, "certificate-key", "");
-    s->authority = server_settings_setting(args, c, "authority", "");
-    s->log = server_settings_setting(args, c, "log", "");
-    s->audit_log = server_settings_setting(args, c, "audit-log", "");
-    s->pid_file = server_settings_setting(args, c, "pid-file", "");
-    s->bigtable_api = server_settings_setting(args, c, "bigtable-api", "");
-    s->console = server_settings_setting(args, c, "console", "");
-    s->api_certificate =
-        server_settings_setting(args, c, "api-certificate", "");
-    s->api_certificate_key =
-        server_settings_setting(args, c, "api-certificate-key", "");
-    s->api_authority = server_settings_setting(args, c, "api-authority", "");
-    s->api_tokens = server_settings_setting(args, c, "api-tokens", "");
-    s->api_jwt_key = server_settings_setting(args, c, "api-jwt-key", "");
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        *setting_text(s, i) = server_settings_setting(args, c, texts[i].name,
+                                                      texts[i].when_missing);
     s->console_names = console_names(c, s->console, s->address);
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
@@ -309,30 +324,9 @@ int server_settings_reload_keys(struct world *w,
 
 void server_settings_close(struct server_settings *s)
 {
-    char *const texts[] = {s->data,
-                           s->name,
-                           s->listen,
-                           s->address,
-                           s->cluster,
-                           s->rack,
-                           s->cell,
-                           s->key,
-                           s->certificate,
-                           s->log,
-                           s->pid_file,
-                           s->authority,
-                           s->certificate_key,
-                           s->bigtable_api,
-                           s->api_certificate,
-                           s->api_certificate_key,
-                           s->api_authority,
-                           s->api_tokens,
-                           s->api_jwt_key,
-                           s->audit_log,
-                           s->console,
-                           s->console_names};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        mem_free(texts[i]);
+        mem_free(*setting_text(s, i));
+    mem_free(s->console_names);
     for (size_t i = 0; i < s->cell_count; i++)
         mem_free(s->cell_members[i]);
     conf_free(s->conf);
