@@ -79,6 +79,18 @@ int fs_run_get(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_tail(struct cli *cli, const struct args *args, struct err *err);
 
 /* fs_names.c */
+/* Print what @list adds to @sheet for each path that the words name, for the
+ * root if there are none. Opens and closes @sheet. Parks. */
+typedef int (*fs_list_fn)(void *ctx, const char *path, struct err *err);
+struct sheet;
+struct sheet_column;
+MUST_CHECK int fs_print_paths(const struct fs_command *c,
+                              const struct sheet_column *columns,
+                              size_t column_count,
+                              struct sheet *sheet,
+                              fs_list_fn list,
+                              void *ctx,
+                              struct err *err);
 int fs_run_ls(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_rm(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_mv(struct cli *cli, const struct args *args, struct err *err);
@@ -95,7 +107,6 @@ int fs_run_chown(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_ls_long(struct cli *cli, const struct args *args, struct err *err);
 
 /* The state of @path, to @out, and its owner and mode to @s. */
-struct sheet;
 MUST_CHECK int fs_put_rights(const struct fs_command *c,
                              const char *path,
                              struct sheet *s,

@@ -55,8 +55,9 @@ static int visit_ls(void *ctx, const struct fs_entry *e, struct err *err)
 }
 
 /* A file itself, what is in a directory. */
-static int list_path(struct ls *l, const char *path, struct err *err)
+static int list_path(void *ctx, const char *path, struct err *err)
 {
+    struct ls *l = ctx;
     struct gfs_stat stat;
     struct fs_entry e;
     int rc = fs_entry_of(l->command->fs, path, &stat, &e, err);
@@ -68,6 +69,29 @@ static int list_path(struct ls *l, const char *path, struct err *err)
     return 0;
 }
 
+int fs_print_paths(const struct fs_command *c,
+                   const struct sheet_column *columns,
+                   size_t column_count,
+                   struct sheet *sheet,
+                   fs_list_fn list,
+                   void *ctx,
+                   struct err *err)
+{
+    size_t words = MAX_OF(c->args->word_count, (size_t)1);
+    struct fs_paths paths;
+    int rc = fs_paths_of_words(c, 0, words, &paths, err);
+    if (rc)
+        return rc;
+    sheet_init(sheet, columns, column_count);
+    for (size_t i = 0; i < paths.count && !rc; i++)
+        rc = list(ctx, paths.list[i], err);
+    if (!rc)
+        sheet_print(sheet, c->cli->format);
+    sheet_close(sheet);
+    fs_paths_close(&paths);
+    return rc;
+}
+
 static int fs_names_ls(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"kind", SHEET_TEXT},
@@ -76,19 +100,8 @@ static int fs_names_ls(const struct fs_command *c, struct err *err)
                                                   {"modified", SHEET_TIME},
                                                   {"path", SHEET_TEXT}};
     struct ls l = {.command = c, .recursive = args_flag(c->args, "recursive")};
-    size_t words = MAX_OF(c->args->word_count, (size_t)1);
-    struct fs_paths paths;
-    int rc = fs_paths_of_words(c, 0, words, &paths, err);
-    if (rc)
-        return rc;
-    sheet_init(&l.sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !rc; i++)
-        rc = list_path(&l, paths.list[i], err);
-    if (!rc)
-        sheet_print(&l.sheet, c->cli->format);
-    sheet_close(&l.sheet);
-    fs_paths_close(&paths);
-    return rc;
+    return fs_print_paths(c, columns, ARRAY_LEN(columns), &l.sheet, list_path,
+                          &l, err);
 }
 
 int fs_run_ls(struct cli *cli, const struct args *args, struct err *err)
@@ -159,8 +172,9 @@ static int visit_du(void *ctx, const struct fs_entry *e, struct err *err)
     return 0;
 }
 
-static int du_path(struct du *d, const char *path, struct err *err)
+static int du_path(void *ctx, const char *path, struct err *err)
 {
+    struct du *d = ctx;
     struct gfs_stat stat;
     struct fs_entry e;
     int rc = fs_entry_of(d->fs, path, &stat, &e, err);
@@ -176,19 +190,8 @@ static int fs_names_du(const struct fs_command *c, struct err *err)
                                                   {"directories", SHEET_NUMBER},
                                                   {"path", SHEET_TEXT}};
     struct du d = {.fs = c->fs};
-    size_t words = MAX_OF(c->args->word_count, (size_t)1);
-    struct fs_paths paths;
-    int rc = fs_paths_of_words(c, 0, words, &paths, err);
-    if (rc)
-        return rc;
-    sheet_init(&d.sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !rc; i++)
-        rc = du_path(&d, paths.list[i], err);
-    if (!rc)
-        sheet_print(&d.sheet, c->cli->format);
-    sheet_close(&d.sheet);
-    fs_paths_close(&paths);
-    return rc;
+    return fs_print_paths(c, columns, ARRAY_LEN(columns), &d.sheet, du_path, &d,
+                          err);
 }
 
 int fs_run_du(struct cli *cli, const struct args *args, struct err *err)

@@ -231,9 +231,9 @@ static int visit_long(void *ctx,
 }
 
 /* The entries of a directory, or the file itself. */
-static int
-list_path(const struct tree_walk *w, const char *path, struct err *err)
+static int list_path(void *ctx, const char *path, struct err *err)
 {
+    const struct tree_walk *w = ctx;
     struct gfs_stat s;
     struct arena a;
     int rc;
@@ -253,26 +253,15 @@ static int list_long(const struct fs_command *c, struct err *err)
         {"mode", SHEET_TEXT},     {"owner", SHEET_TEXT},
         {"copies", SHEET_NUMBER}, {"bytes", SHEET_BYTES},
         {"modified", SHEET_TIME}, {"path", SHEET_TEXT}};
-    size_t words = MAX_OF(c->args->word_count, (size_t)1);
-    struct fs_paths paths;
     struct sheet sheet;
     struct tree_walk w = {.fs = c->fs,
                           .visit = visit_long,
                           .ctx = &sheet,
                           .recursive = args_flag(c->args, "recursive")};
     int rc = fs_command_needs_cluster(c, err);
-    if (rc == 0)
-        rc = fs_paths_of_words(c, 0, words, &paths, err);
-    if (rc)
-        return rc;
-    sheet_init(&sheet, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < paths.count && !rc; i++)
-        rc = list_path(&w, paths.list[i], err);
-    if (!rc)
-        sheet_print(&sheet, c->cli->format);
-    sheet_close(&sheet);
-    fs_paths_close(&paths);
-    return rc;
+    return rc ? rc
+              : fs_print_paths(c, columns, ARRAY_LEN(columns), &sheet,
+                               list_path, &w, err);
 }
 
 int fs_run_ls_long(struct cli *cli, const struct args *args, struct err *err)
