@@ -145,7 +145,6 @@ void grpc_call_take_header(struct grpc_call *call,
                            struct slice value)
 {
     if (slice_eq_str(name, ":path")) {
-        call->has_path = true;
         call->method = find_method(call->server, value);
         if (!call->method) /* Told to the client later. */
             buf_append_slice(&call->text, slice_sub(value, 0, 256));

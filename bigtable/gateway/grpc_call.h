@@ -66,7 +66,6 @@ struct grpc_call {
     /* From the headers. */
     bool is_post;
     bool is_grpc;
-    bool has_path;
     bool gzip;                /* Of the request, and so of the reply. */
     uint64_t timeout_ns;      /* 0: none. */
     struct buf authorization; /* Empty: it said nothing. */

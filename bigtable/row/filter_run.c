@@ -40,7 +40,6 @@ struct filter_run {
     size_t stream_count;
     const struct quarry_filter **rest; /* The links of the chain behind. */
     size_t rest_count;
-    bool row_good;        /* Row conditions of `stream` hold. */
     struct buf qualifier; /* Of the last streamed cell. */
     const char *family;
     uint64_t column;    /* Counts the columns of a row. */

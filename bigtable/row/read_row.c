@@ -271,7 +271,6 @@ static int take_entry(struct row_reader *r, struct err *err)
     struct slice value = r->current->ops->value(r->current->it);
     enum fate fate = visibility_feed(&r->view, source_key(r->current), value);
     enum move move = MOVE_STEP;
-    r->entries_seen++;
     if (r->view.newer <= 1 && fate == FATE_SHOWN)
         r->shown = 0;
     switch (fate) {

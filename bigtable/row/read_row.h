@@ -73,7 +73,6 @@ struct row_reader {
     size_t cell_count;
     size_t cell_cap;
     uint64_t shown;        /* Of the current column, within the time range. */
-    uint64_t entries_seen; /* Since init: what the read cost. */
     struct quarry_row row; /* The row that row_reader_next returns. */
 };
 

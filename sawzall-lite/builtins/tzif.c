@@ -87,7 +87,6 @@ read_types(struct cursor *c, const struct header *h, struct saw_zone *z)
     }
     names = cursor_bytes(c, h->char_count);
     z->names = mem_strndup(names.data, names.len);
-    z->names_bytes = names.len;
 }
 
 /* "\nPST8PDT,M3.2.0,M11.1.0\n" after the second block. */

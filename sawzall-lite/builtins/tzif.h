@@ -22,8 +22,7 @@ struct saw_zone {
     size_t change_count;
     struct saw_zone_type *types; /* Owned. */
     size_t type_count;
-    char *names; /* Owned; NUL-terminated strings. */
-    size_t names_bytes;
+    char *names;               /* Owned; NUL-terminated strings. */
     struct saw_zone_rule rule; /* After the last change. */
     bool has_rule;
 };

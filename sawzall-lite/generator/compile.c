@@ -129,8 +129,6 @@ compile_generate(struct gen_unit *u, struct saw_function *f, bool far)
                                 .uses_env = f->context_level > 0};
         code->param_count = (uint32_t)f->params.count;
         code->fuel = g.count;
-        code->has_value =
-            f->type->kind == SAW_FUNCTION && f->type->elem->kind != SAW_VOID;
         u->pool->codes[f->index] = compile_finish(&g, code);
     }
     gen_close(&g);

@@ -95,8 +95,7 @@ struct gen {
     struct gen_loop *loop;
     struct saw_expr *statexpr;
     gen_label statexpr_exit;
-    bool far;     /* Conditional jumps need 32 bits. */
-    bool too_far; /* One of 16 bits did not reach: try again with far. */
+    bool far; /* Conditional jumps need 32 bits. */
 };
 
 /* --- gen.c --------------------------------------------------------------- */

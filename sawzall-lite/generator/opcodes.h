@@ -255,7 +255,6 @@ struct saw_code {
     uint32_t param_count;
     uint32_t fuel; /* Of a call: as much as a loop of that length burns. */
     /* With callee.uses_env, register param_count holds the frame around it. */
-    bool has_value; /* Calls leave a value. */
 };
 
 /* The table is a parameter of the function around the emit. */
