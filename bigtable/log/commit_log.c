@@ -29,6 +29,7 @@ int commit_log_open(const struct commit_log_options *opts,
     struct commit_log *l = mem_zalloc(1, sizeof(*l));
     uint64_t bytes;
     int rc;
+    PRE(opts->world && opts->dir);
     l->base.ops = &base_ops;
     l->keyring = opts->keyring;
     atomic_init(&l->position, end->position);
@@ -78,6 +79,18 @@ uint64_t commit_log_bytes(const struct commit_log *l)
     return atomic_load(&l->bytes);
 }
 
+/* For the writer, between two appends. */
+static void commit_log_check(const struct commit_log *l)
+{
+    const struct segment *s = l->segments.current;
+    uint64_t synced = atomic_load(&l->synced);
+    uint64_t position = atomic_load(&l->position);
+
+    INVARIANT(synced <= position);                                   /* INV-1 */
+    INVARIANT(s->end == position);                                   /* INV-2 */
+    INVARIANT(l->block.len == segment_file_end(s) % LOG_PAGE_BYTES); /* INV-3 */
+}
+
 /* --- appending ----------------------------------------------------------- */
 
 /* A sealer for a new segment, where records are encrypted: with the key of now,
@@ -106,16 +119,20 @@ static int begin_segment(struct commit_log *l, size_t bytes, struct err *err)
                                 h.is_sealed, bytes, err);
     if (rc)
         return rc;
+    INVARIANT(!l->keyring == !l->sealer);
     h.number = l->segments.current->number;
     l->block.len = 0;
     log_put_segment_header(
         log_block_extend(&l->block, LOG_SEGMENT_HEADER_BYTES), &h);
     l->cached = true;
     return 0;
+    INVARIANT(segment_file_end(l->segments.current) ==
+              LOG_SEGMENT_HEADER_BYTES);
 }
 
 static int make_room(struct commit_log *l, size_t bytes, struct err *err)
 {
+    PRE(bytes > 0);
     if (!log_segments_has_room(&l->segments, bytes))
         return begin_segment(l, bytes, err);
     if (!log_segments_must_grow(&l->segments, bytes))
@@ -130,6 +147,7 @@ static int
 note_failure(struct commit_log *l, int rc, bool goes_on, struct err *err)
 {
     struct err here = ERR_INIT;
+    PRE(rc != 0);
     if (err)
         here = *err;
     else
@@ -156,6 +174,8 @@ static void commit_log_advance(struct commit_log *l,
 {
     struct segment *s = l->segments.current;
     uint64_t pages;
+    PRE(bytes >= LOG_RECORD_HEADER_BYTES);
+    PRE(s->file);
     mutex_lock(&l->segments.lock);
     s->end += bytes;
     pages = (segment_file_end(s) + LOG_PAGE_BYTES - 1) / LOG_PAGE_BYTES;
@@ -171,6 +191,7 @@ static void commit_log_advance(struct commit_log *l,
 static int
 take_back(struct commit_log *l, size_t bytes, int rc, struct err *err)
 {
+    PRE(rc != 0);
     if (log_segments_erase(&l->segments, bytes, NULL)) {
         err_wrap(err, "the write failed, and so did taking it back");
         if (err)
@@ -191,9 +212,11 @@ static int commit_log_append_records(struct commit_log *l,
 {
     int rc = direct ? commit_log__write_direct(l, records, count, err)
                     : commit_log__write(l, records, count, bytes, err);
+    PRE(count > 0);
     if (rc)
         return take_back(l, bytes, rc, err);
     commit_log_advance(l, &records[count - 1], bytes);
+    commit_log_check(l);
     return 0;
 }
 
@@ -236,12 +259,14 @@ static void collect_work(struct commit_log *l, struct sync_work *w)
          s = s->newer) {
         if (!s->file || s->end <= synced)
             continue;
+        INVARIANT(s->references > 0);
         s->references++;
         w->segments[w->count++] = s;
     }
     if (w->count == UNSYNCED_MAX) { /* The rest waits for the next round. */
         w->position = w->segments[w->count - 1]->end;
         w->sequence = w->segments[w->count - 1]->last_sequence;
+        INVARIANT(w->position > synced);
     }
     if (l->segments.named < l->segments.next_number)
         w->names = l->segments.next_number;
@@ -252,10 +277,12 @@ static void commit_log_raise(atomic_ullong *value, uint64_t to)
     unsigned long long old = atomic_load(value);
     while (old < to && !atomic_compare_exchange_weak(value, &old, to))
         ;
+    POST(atomic_load(value) >= to);
 }
 
 static void finish_work(struct commit_log *l, struct sync_work *w, bool good)
 {
+    PRE(w->count <= UNSYNCED_MAX);
     mutex_lock(&l->segments.lock);
     if (good && w->names > l->segments.named)
         l->segments.named = w->names;
@@ -300,6 +327,7 @@ static bool is_next_to_sync(struct commit_log *l, size_t bytes)
         return false;
     mutex_lock(&l->segments.lock);
     named = l->segments.named == l->segments.next_number;
+    INVARIANT(l->segments.named <= l->segments.next_number);
     mutex_unlock(&l->segments.lock);
     return named;
 }
@@ -338,6 +366,7 @@ uint64_t commit_log_synced_sequence(const struct commit_log *l)
 
 static struct commit_log *of_base(struct write_log *l)
 {
+    PRE(l->ops == &base_ops);
     return (struct commit_log *)l;
 }
 
@@ -378,6 +407,7 @@ static size_t base_segment_count(struct write_log *l)
 
 static void base_close(struct write_log *l)
 {
+    PRE(l->ops == &base_ops);
     commit_log_close(of_base(l));
 }
 

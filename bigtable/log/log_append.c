@@ -59,6 +59,7 @@ size_t commit_log__bytes(const struct commit_log *l,
 static struct log_record_header header_of(const struct commit_log *l,
                                           const struct log_record *r)
 {
+    PRE(stored_bytes(l, r) <= UINT32_MAX);
     return (struct log_record_header){(uint32_t)stored_bytes(l, r), r->count,
                                       r->sequence, atomic_load(&l->synced)};
 }
@@ -76,6 +77,7 @@ static void log_append_gather(struct commit_log *l,
                               const struct log_record *records,
                               size_t count)
 {
+    PRE(count > 0);
     for (size_t i = 0; i < count; i++) {
         struct log_record_header h = header_of(l, &records[i]);
         char *to =
@@ -113,6 +115,7 @@ static int write_gathered(struct commit_log *l,
     }
     l->cached = true;
     log_block_keep_tail(&l->block);
+    POST(l->block.len < LOG_PAGE_BYTES); /* INV-3 */
     return 0;
 }
 
@@ -128,9 +131,11 @@ static size_t put_zeros(const struct commit_log *l,
         l->segments.segment_bytes > end ? l->segments.segment_bytes - end : 0;
     uint64_t ahead = MIN_OF(MIN_OF(s->whole, room), AHEAD_BYTES_MAX);
     size_t count = 0;
+    PRE(bytes % PAGE_BYTES == 0);
     if (!s->is_new || end <= s->whole || bytes > AHEAD_BYTES_MAX / 4)
         return 0;
     for (ahead -= ahead % PAGE_BYTES; ahead > 0;) {
+        INVARIANT(count < AHEAD_PARTS_MAX);
         size_t n = MIN_OF((size_t)ahead, sizeof(zeros));
         v[count++] = slice_make(zeros, n);
         ahead -= n;
@@ -142,6 +147,7 @@ static int open_direct(struct commit_log *l, struct err *err)
 {
     struct segment *s = l->segments.current;
     char path[LOG_PATH_BYTES];
+    PRE(s->file);
     if (s->direct)
         return 0;
     log_segment_path(path, l->segments.dir, s->number);
@@ -165,6 +171,7 @@ int commit_log__write_direct(struct commit_log *l,
     if (rc)
         return rc;
     log_append_gather(l, records, count);
+    INVARIANT(l->block.len <= LOG_DIRECT_BYTES_MAX + LOG_PAGE_BYTES);
     parts[0] = log_block_padded(&l->block, 0);
     end = offset - tail + parts[0].len;
     zeros = put_zeros(l, parts[0].len, end, parts + 1);
@@ -178,6 +185,7 @@ int commit_log__write_direct(struct commit_log *l,
     s->whole = MAX_OF(s->whole, offset - tail);
     l->cached = false;
     log_block_keep_tail(&l->block);
+    POST(l->block.len < LOG_PAGE_BYTES); /* INV-3 */
     return 0;
 }
 
@@ -193,6 +201,7 @@ static int write_scattered(struct commit_log *l,
     struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
     size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
     int rc;
+    PRE(!l->sealer);
     log_put_record_header(header, l->segments.current->number, &h, r->parts,
                           r->part_count);
     parts[0] = slice_make(header, sizeof(header));

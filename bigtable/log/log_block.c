@@ -25,6 +25,7 @@
 
 void log_block_close(struct log_block *b)
 {
+    INVARIANT(b->len <= b->cap); /* INV-1 */
     free(b->data);
     *b = (struct log_block){.data = NULL};
 }
@@ -36,6 +37,7 @@ static void log_block_resize(struct log_block *b, size_t bytes)
     size_t page = large ? LARGE_PAGE_BYTES : LOG_PAGE_BYTES;
     size_t cap = (bytes + page - 1) / page * page;
     char *data = aligned_alloc(page, cap);
+    PRE(bytes >= b->len);
     if (!data)
         PANIC("no memory to write the log");
     if (large)
@@ -45,6 +47,7 @@ static void log_block_resize(struct log_block *b, size_t bytes)
     free(b->data);
     b->data = data;
     b->cap = cap;
+    POST(b->cap % LOG_PAGE_BYTES == 0); /* INV-2 */
 }
 
 char *log_block_extend(struct log_block *b, size_t bytes)
@@ -55,6 +58,7 @@ char *log_block_extend(struct log_block *b, size_t bytes)
             b, MAX_OF(MAX_OF(b->cap * 2, FIRST_BYTES), b->len + bytes));
     p = b->data + b->len;
     b->len += bytes;
+    POST(b->len <= b->cap); /* INV-1 */
     return p;
 }
 
@@ -71,6 +75,7 @@ struct slice log_block_padded(struct log_block *b, size_t from)
     if (pad)
         memset(log_block_extend(b, pad), 0, pad);
     b->len -= pad;
+    POST(b->len + pad <= b->cap); /* INV-1 */
     return slice_make(b->data + from, b->len + pad - from);
 }
 
@@ -87,6 +92,7 @@ void log_block_keep_tail(struct log_block *b)
 void log_block_pass(struct log_block *b, struct slice s)
 {
     size_t tail;
+    PRE(b->len < LOG_PAGE_BYTES);
     if (s.len < LOG_PAGE_BYTES) {
         log_block_append(b, s);
         log_block_keep_tail(b);

@@ -2,6 +2,10 @@
  * page of the segment holds already, so that whole pages can be written.
  *
  * Threads: one at a time.
+ *
+ * Invariants
+ *     INV-1. Bytes lie within the memory: len <= cap.
+ *     INV-2. The memory begins at a page, and is of whole pages.
  */
 #ifndef BIGTABLE_LOG_LOG_BLOCK_H
 #define BIGTABLE_LOG_LOG_BLOCK_H

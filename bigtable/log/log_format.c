@@ -37,7 +37,8 @@ bool log_segment_number(const char *name, uint64_t *number)
     if (name[0] < '0' || name[0] > '9')
         return false;
     *number = strtoull(name, &end, 10);
-    return strcmp(end, NAME_SUFFIX) == 0;
+    return strcmp(end, NAME_SUFFIX) == 0 && *number > 0 &&
+           *number <= LOG_NUMBER_MAX;
 }
 
 bool log_spare_number(const char *name, uint64_t *number)
@@ -46,12 +47,13 @@ bool log_spare_number(const char *name, uint64_t *number)
     if (strncmp(name, SPARE_PREFIX, strlen(SPARE_PREFIX)) != 0)
         return false;
     *number = strtoull(name + strlen(SPARE_PREFIX), &end, 10);
-    return *end == '\0';
+    return *end == '\0' && *number <= LOG_NUMBER_MAX;
 }
 
 void log_put_segment_header(char p[LOG_SEGMENT_HEADER_BYTES],
                             const struct log_segment_header *h)
 {
+    PRE(h->number > 0);
     memcpy(p, MAGIC, 8);
     put_le32(p + 8, h->is_sealed ? LOG_FORMAT_SEALED : LOG_FORMAT_VERSION);
     put_le64(p + 16, h->number);
@@ -81,7 +83,7 @@ int log_get_segment_header(struct slice bytes,
     h->number = get_le64(p + 16);
     h->base = get_le64(p + 24);
     h->is_sealed = version == LOG_FORMAT_SEALED;
-    *whole = true;
+    *whole = h->base <= LOG_POSITION_MAX;
     return 0;
 }
 
@@ -98,6 +100,7 @@ static uint32_t put_header(char p[LOG_RECORD_HEADER_BYTES],
                            uint64_t segment,
                            const struct log_record_header *h)
 {
+    PRE(h->count > 0);
     put_le32(p + 4, h->length);
     put_le64(p + 8, h->sequence);
     put_le64(p + 16, h->synced);

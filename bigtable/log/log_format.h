@@ -13,6 +13,11 @@
 #define LOG_FORMAT_VERSION 1
 #define LOG_FORMAT_SEALED  2 /* Payloads are encrypted: log_seal.h. */
 #define LOG_PATH_BYTES     1024
+/* A file named with a higher number, or with 0, is not one of a log, and a
+ * header with a higher base is damaged: what is counted from them on does not
+ * overflow. */
+#define LOG_NUMBER_MAX   (UINT64_C(1) << 62)
+#define LOG_POSITION_MAX (UINT64_C(1) << 62)
 
 struct log_segment_header {
     uint64_t number;

@@ -25,6 +25,8 @@ static int log_lane_announce(struct lane *n, uint64_t next, struct err *err)
     char bytes[LOG_RECORD_HEADER_BYTES + 8];
     struct slice payload = slice_make(bytes + LOG_RECORD_HEADER_BYTES, 8);
     struct log_record_header h = {8, 1, 0, n->synced};
+    PRE(next > n->old);
+    PRE(n->file);
     put_le64(bytes + LOG_RECORD_HEADER_BYTES, next);
     log_put_record_header(bytes, n->old, &h, &payload, 1);
     return fs_writer_append_sync(n->file, bytes, sizeof(bytes), err);
@@ -37,6 +39,7 @@ static void note_begun(struct lane *n)
     struct shared_log *l = n->log;
     struct full_segment *f = n->old ? mem_zalloc(1, sizeof(*f)) : NULL;
     mutex_lock(&l->lock);
+    INVARIANT(n->number < l->next_number); /* INV-3 */
     if (f) {
         f->number = n->old;
         f->bytes = n->offset;
@@ -71,6 +74,7 @@ int log_lane__take_sealer(struct shared_log *l, struct lane *n, struct err *err)
 static void make_list(struct lane *n)
 {
     struct shared_log *l = n->log;
+    PRE(n->number > n->old);
     buf_clear(&n->list);
     buf_put_le64(&n->list, 0);
     for (struct full_segment *f = l->full; f; f = f->next) {
@@ -92,6 +96,7 @@ static void put_head(const struct lane *n, struct buf *out)
                                    .is_sealed = n->sealer != NULL};
     struct log_record_header r = {(uint32_t)n->list.len, 1, 0, 0};
     struct slice payload = buf_slice(&n->list);
+    PRE(n->list.len >= 8); /* INV-2 */
     log_put_segment_header(buf_extend(out, LOG_SEGMENT_HEADER_BYTES), &h);
     log_put_record(buf_extend(out, LOG_RECORD_HEADER_BYTES + payload.len),
                    n->number, &r, &payload, 1);
@@ -107,6 +112,7 @@ static int begin_segment(struct lane *n, struct err *err)
     struct fs_writer *file;
     size_t bytes;
     int rc;
+    PRE(n->number > n->old); /* INV-3 */
     log_segment_path(path, n->log->dir, n->number);
     rc = fs_create(n->log->options.fs, path, &opts, &file, err);
     if (rc)
@@ -137,6 +143,7 @@ static int write_bytes(struct lane *n, struct err *err)
     struct fs_writer *f = n->file;
     bool bug = fault_hit("tablet.skip_log_sync");
     int rc;
+    PRE(f); /* INV-2 */
     if (bug)
         rc = fs_writer_append(f, n->bytes.data, n->bytes.len, err);
     else if (n->bytes.len == 0)
@@ -160,6 +167,7 @@ static int write_bytes(struct lane *n, struct err *err)
 static int run_job(struct lane *n, bool *tried, struct err *err)
 {
     int rc = 0;
+    PRE(n->rotate || n->file);
     if (n->rotate)
         rc = begin_segment(n, err);
     *tried = rc == 0;
@@ -187,6 +195,7 @@ static void break_log(struct shared_log *l, const struct err *why)
 static void finish_job(struct lane *n, int rc, const struct err *err)
 {
     struct shared_log *l = n->log;
+    PRE(n->state == LANE_BUSY); /* INV-1 */
     n->rc = rc;
     n->err = *err;
     n->listed = n->old;
@@ -195,6 +204,7 @@ static void finish_job(struct lane *n, int rc, const struct err *err)
         n->dirty = !n->sync;
     if (rc == ERR_ABORTED)
         break_log(l, err);
+    INVARIANT(n->listed_bytes <= n->offset);
     n->state = n->orphan ? LANE_IDLE : LANE_DONE;
     cond_broadcast(&l->done);
 }
@@ -229,6 +239,7 @@ static void put_record(struct lane *n, const struct log_record *r)
     struct unit_sealer *sealer = r->sequence ? n->sealer : NULL;
     struct log_record_header h = {0, r->count, r->sequence, n->synced};
     char *to;
+    PRE(r->count > 0);
     for (size_t i = 0; i < r->part_count; i++)
         h.length += (uint32_t)r->parts[i].len;
     if (sealer)
@@ -262,6 +273,7 @@ void log_lane__submit(struct lane *n,
     }
     n->sync = sync;
     n->orphan = false;
+    INVARIANT(n->number < l->next_number); /* INV-3 */
     n->state = LANE_BUSY;
     cond_signal(&n->work);
 }
@@ -270,6 +282,8 @@ void log_lane__submit(struct lane *n,
 
 void log_lane__start(struct shared_log *l, struct lane *n)
 {
+    PRE(!n->fiber);
+    PRE(!n->task);
     n->log = l;
     cond_init(&n->work);
     if (loop_self())
@@ -280,6 +294,7 @@ void log_lane__start(struct shared_log *l, struct lane *n)
 
 void log_lane__join(struct lane *n)
 {
+    PRE(!n->fiber || !n->task);
     if (n->fiber)
         fiber_join(n->fiber);
     if (n->task)

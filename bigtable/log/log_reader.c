@@ -103,6 +103,7 @@ static void skip_released(struct log_reader *r)
     for (size_t i = 1; i < r->count && !named; i++)
         if (r->segments[i].number != r->segments[i - 1].number + 1)
             first = i;
+    INVARIANT(first <= r->count);
     r->count -= first;
     memmove(r->segments, r->segments + first, r->count * sizeof(*r->segments));
 }
@@ -206,6 +207,7 @@ static size_t begin_of_zeros(struct slice bytes)
     while (end > sizeof(zeros) &&
            memcmp(bytes.data + end - sizeof(zeros), zeros, sizeof(zeros)) == 0)
         end -= sizeof(zeros);
+    POST(end <= bytes.len);
     return end;
 }
 
@@ -242,6 +244,7 @@ static int judge_first(struct log_reader *r, size_t i, struct err *err)
     struct slice payload;
     uint64_t first_synced = UINT64_MAX;
     int rc = read_file(r, r->segments[i].number, UINT64_MAX, err);
+    PRE(i < r->count);
     if (rc)
         return rc;
     for (size_t at = LOG_SEGMENT_HEADER_BYTES; at < r->bytes.len; at++) {
@@ -270,6 +273,7 @@ static int judge_end(struct log_reader *r,
                      struct err *err)
 {
     bool damaged = proves_damage(r, r->segments[i].number, offset, position);
+    PRE(i < r->count);
     for (size_t k = i + 1; k < r->count && !damaged; k++) {
         int rc = read_file(r, r->segments[k].number, UINT64_MAX, err);
         if (rc)
@@ -303,6 +307,7 @@ static int read_records(struct log_reader *r,
     struct slice all = buf_slice(&r->bytes);
     struct log_record_header h;
     struct slice payload;
+    PRE(r->segments[i].whole);
     *offset = LOG_SEGMENT_HEADER_BYTES;
     while (*position < limit &&
            log_get_record(slice_sub(all, *offset, all.len),
@@ -332,6 +337,7 @@ static int read_records(struct log_reader *r,
  */
 static uint64_t limit_of(const struct log_reader *r, size_t i)
 {
+    PRE(i < r->count);
     for (size_t k = i + 1; k < r->count; k++)
         if (r->segments[k].whole)
             return r->segments[k].base;
@@ -426,6 +432,8 @@ int log_read(const struct commit_log_options *opts,
                    opts->named.segments[opts->named.count - 1].number + 1);
     /* A number is never given again while a file holds records of it. */
     end->next_segment = MAX_OF(end->next_segment, r.spare_max + 1);
+    POST(end->next_segment > end->segment);
+    POST(end->next_segment > r.spare_max);
     end->last_sequence = r.last_sequence;
     unit_opener_free(r.opener);
     buf_close(&r.bytes);

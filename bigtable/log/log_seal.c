@@ -26,6 +26,7 @@ static struct slice log_record_aad(uint64_t segment,
                                    const struct log_record_header *h,
                                    char aad[LOG_AAD_BYTES])
 {
+    PRE(segment > 0);
     put_le64(aad, segment);
     put_le64(aad + 8, h->sequence);
     put_le32(aad + 16, h->count);
@@ -39,6 +40,8 @@ void log_put_sealed_record(char *p,
                            const struct slice *parts,
                            size_t part_count)
 {
+    PRE(h->length >= LOG_SEAL_BYTES);
+
     char *unit = p + LOG_RECORD_HEADER_BYTES;
     char *to = unit + UNIT_HEAD_BYTES;
     char aad[LOG_AAD_BYTES];

@@ -23,6 +23,15 @@
 /* Looked at at once to be erased. */
 #define ERASE_BYTES ((size_t)64 << 10)
 
+/* s->lock is held. */
+static void log_segments_check(const struct log_segments *s)
+{
+    INVARIANT(!s->current == !s->oldest); /* INV-6 */
+    INVARIANT(!s->current || !s->current->newer);
+    INVARIANT(!s->current || s->current->number < s->next_number); /* INV-5 */
+    INVARIANT(s->named <= s->next_number);
+}
+
 /* --- spares -------------------------------------------------------------- */
 
 void log_segments__add_spare(struct log_segments *s, const char *path)
@@ -32,6 +41,7 @@ void log_segments__add_spare(struct log_segments *s, const char *path)
     else if (world_remove(s->world, path, NULL) != 0) {
         /* It is found again, and reused, at the next open. */
     }
+    INVARIANT(s->spare_count <= LOG_SPARES_MAX); /* INV-7 */
 }
 
 /* Give the file of segment @number a spare's name: written to @spare. */
@@ -68,6 +78,8 @@ int log_segments__record(struct log_segments *s,
                          uint64_t position,
                          struct err *err)
 {
+    PRE(list->len % sizeof(struct log_named_segment) == 0);
+
     const struct log_extent e = {log_segments__listed(list),
                                  log_segments__listed_count(list), position};
     int rc = s->name ? s->name(s->name_ctx, &e, err) : 0;
@@ -97,6 +109,7 @@ static uint64_t whole_pages(uint64_t bytes)
 /* How long the file of a full segment is, which has @need at least. */
 static uint64_t full_file_bytes(const struct log_segments *s, uint64_t need)
 {
+    PRE(s->segment_bytes > 0);
     return whole_pages(
         MAX_OF(LOG_SEGMENT_HEADER_BYTES + s->segment_bytes, need));
 }
@@ -104,6 +117,7 @@ static uint64_t full_file_bytes(const struct log_segments *s, uint64_t need)
 static uint64_t first_file_bytes(const struct log_segments *s, uint64_t need)
 {
     uint64_t full = full_file_bytes(s, need);
+    PRE(need >= LOG_SEGMENT_HEADER_BYTES);
     return fills_segments(s) || need > FIRST_FILE_BYTES
                ? full
                : MIN_OF(full, FIRST_FILE_BYTES);
@@ -118,6 +132,7 @@ static int open_segment_file(struct log_segments *s,
 {
     char path[LOG_PATH_BYTES];
     int rc;
+    PRE(number == s->next_number); /* INV-5 */
     *is_new = false;
     log_segment_path(path, s->dir, number);
     while (s->spare_count > 0) {
@@ -156,10 +171,12 @@ static int name_segment(struct log_segments *s,
 {
     struct buf list = BUF_INIT;
     int rc = file_sync(f, err);
+    PRE(s->name);
     if (rc == 0)
         rc = world_sync_dir(s->world, s->dir, err);
     if (rc)
         return rc;
+    INVARIANT(number < s->next_number); /* INV-5 */
     s->named = number + 1;
     log_segments__list(s->oldest, &list);
     log_segments__list_add(&list, number, file_bytes);
@@ -177,6 +194,9 @@ static int sync_names(struct log_segments *s, struct err *err)
 
 void log_segments__add(struct log_segments *s, struct segment *segment)
 {
+    PRE(!segment->newer);
+    PRE(segment->number < s->next_number); /* INV-5 */
+    INVARIANT(!s->current == !s->oldest);  /* INV-6 */
     segment->references = 1;
     if (s->current)
         s->current->newer = segment;
@@ -198,6 +218,7 @@ static int make_file(struct log_segments *s,
     char spare[SPARE_PATH_BYTES];
     struct slice part = slice_make(bytes, sizeof(bytes));
     int rc = open_segment_file(s, h->number, out, is_new, err);
+    PRE(file_bytes >= LOG_SEGMENT_HEADER_BYTES);
     if (rc)
         return rc;
     log_put_segment_header(bytes, h);
@@ -223,6 +244,7 @@ static int start_segment(struct log_segments *s,
     struct file *f;
     bool is_new;
     int rc = make_file(s, h, file_bytes, &f, &is_new, err);
+    PRE(h->number == s->next_number); /* INV-5 */
     if (rc)
         return rc;
     s->next_number++;
@@ -238,7 +260,9 @@ static int start_segment(struct log_segments *s,
     segment->file = f;
     segment->is_new = is_new;
     segment->file_bytes = s->name ? file_bytes : 0;
+    INVARIANT(!s->current || s->current->number < h->number); /* INV-5 */
     log_segments__add(s, segment);
+    log_segments_check(s);
     return 0;
 }
 
@@ -287,6 +311,7 @@ bool log_segments_has_room(struct log_segments *s, uint64_t bytes)
 
 bool log_segments_must_grow(const struct log_segments *s, uint64_t bytes)
 {
+    PRE(s->current && s->current->file);
     return s->name &&
            segment_file_end(s->current) + bytes > s->current->file_bytes;
 }
@@ -301,12 +326,14 @@ int log_segments_grow(struct log_segments *s,
     struct buf list = BUF_INIT;
     uint64_t to = full_file_bytes(s, segment_file_end(c) + bytes);
     int rc = extend_file(c->file, to, err);
+    PRE(to >= before); /* INV-2 */
     if (rc == 0)
         rc = file_sync(c->file, err);
     if (rc)
         return rc;
     mutex_lock(&s->name_lock);
     mutex_lock(&s->lock);
+    log_segments_check(s);
     c->file_bytes = to;
     log_segments__list(s->oldest, &list);
     rc = log_segments__record(s, &list, synced, err);
@@ -333,6 +360,7 @@ static int erase_part(struct file *f,
     struct slice part = slice_make(room, 0);
     size_t got = 0;
     int rc = file_read_at(f, offset, room, len, &got, err);
+    PRE(len <= ERASE_BYTES);
     if (rc || is_zero(room, got))
         return rc;
     memset(room, 0, got);
@@ -355,6 +383,7 @@ int log_segments_erase(struct log_segments *s, uint64_t bytes, struct err *err)
     if (rc)
         return rc;
     mutex_lock(&s->lock);
+    PRE(c->file);
     c->whole = MIN_OF(c->whole, end - end % LOG_PAGE_BYTES);
     c->is_new = true;
     mutex_unlock(&s->lock);
@@ -365,6 +394,7 @@ int log_segments_erase(struct log_segments *s, uint64_t bytes, struct err *err)
 
 void log_segments_unref(struct segment *s)
 {
+    PRE(s->references > 0);
     if (--s->references > 0)
         return;
     file_close(s->direct);
@@ -384,6 +414,7 @@ static bool
 can_release(const struct log_segments *s, uint64_t sequence, struct buf *rest)
 {
     const struct segment *first = s->oldest;
+    PRE(rest->len == 0);
     while (is_full(s, first) && first->last_sequence <= sequence)
         first = first == s->current ? NULL : first->newer;
     if (first == s->oldest)
@@ -407,6 +438,7 @@ static struct segment *take_released(struct log_segments *s, uint64_t sequence)
     if (!last)
         return NULL;
     last->newer = NULL;
+    log_segments_check(s);
     return first;
 }
 
@@ -440,6 +472,7 @@ end_release(struct log_segments *s, struct segment *released, uint64_t named)
 {
     struct buf spares = BUF_INIT; /* char[SPARE_PATH_BYTES] each. */
     bool good;
+    PRE(released);
     for (const struct segment *r = released; r; r = r->newer) {
         char *spare = buf_extend(&spares, SPARE_PATH_BYTES);
         if (rename_to_spare(s, r->number, spare, SPARE_PATH_BYTES) != 0)
@@ -495,6 +528,7 @@ size_t log_segments_count(struct log_segments *s)
     mutex_lock(&s->lock);
     for (const struct segment *i = s->oldest; i; i = i->newer)
         count++;
+    log_segments_check(s);
     mutex_unlock(&s->lock);
     return count;
 }
@@ -522,6 +556,7 @@ void log_segments_finish(struct log_segments *s, uint64_t end)
         if (log_segments__record(s, &list, end, NULL) != 0)
             return; /* The last record still holds: INV-2. */
     }
+    INVARIANT(end <= c->end || !c->file);
     log_segments_trim(c);
 }
 
@@ -538,4 +573,5 @@ void log_segments_close(struct log_segments *s)
     mutex_close(&s->lock);
     mutex_close(&s->name_lock);
     mutex_close(&s->release_lock);
+    INVARIANT(!s->oldest);
 }

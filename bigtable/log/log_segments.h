@@ -33,7 +33,10 @@
  *     INV-4. A segment is released in the record before its file gets another
  *            name, and that name is on the disk before the file is written
  *            again: one that came back half overwritten would look like damage.
- *     INV-5. A number is given to one segment only.
+ *     INV-5. A number is given to one segment only, and numbers only rise.
+ *     INV-6. The list is empty, or goes from `oldest` to `current`, which has
+ *            no newer one.
+ *     INV-7. No more than LOG_SPARES_MAX spares are kept.
  *
  * So every cut that takes records from a segment (INV-3) makes its file shorter
  * than recorded (INV-2), in a store that was closed, killed, or lost power; and

@@ -42,6 +42,7 @@ static int keep_segment(struct log_segments *s,
     struct file *f;
     uint64_t size = 0;
     int rc;
+    PRE(number <= end->segment);
     log_segment_path(path, s->dir, number);
     rc = file_open(s->world, path, FILE_READ | FILE_WRITE, &f, err);
     if (rc)
@@ -108,6 +109,7 @@ static bool list_kept(struct log_segments *s, uint64_t last, struct buf *list)
 {
     const struct log_named_segment *n = log_segments__listed(&s->recorded);
     bool same = true;
+    PRE(list->len == 0);
     for (size_t i = 0; i < log_segments__listed_count(&s->recorded); i++) {
         char path[LOG_PATH_BYTES];
         struct file_info info;
@@ -131,6 +133,7 @@ static int take_segments(struct log_segments *s,
     bool same = list_kept(s, end->segment, &list);
     int rc = 0;
     /* Recorded first: take_directory() removes what is behind the end. */
+    PRE(!s->oldest);
     if (!same || position != s->recorded_to)
         rc = log_segments__record(s, &list, position, err);
     else
@@ -154,6 +157,7 @@ int log_segments_open(struct log_segments *s,
                       struct err *err)
 {
     int rc;
+    PRE(end->next_segment > end->segment); /* INV-5 */
     s->world = opts->world;
     s->segment_bytes =
         opts->segment_bytes ? opts->segment_bytes : LOG_SEGMENT_BYTES;

@@ -33,6 +33,7 @@ struct log_look {
 
 void segment_list_put(struct buf *out, uint64_t number, uint64_t bytes)
 {
+    PRE(number > 0);
     buf_put_varint(out, number);
     buf_put_varint(out, bytes);
 }

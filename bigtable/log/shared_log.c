@@ -23,8 +23,19 @@
 /* A lane that was slow is not chosen for this long. */
 #define AVOID_US UINT64_C(1000000)
 
+static const struct write_log_ops shared_ops;
+
+/* @l is locked. */
+static void shared_log_check(const struct shared_log *l)
+{
+    INVARIANT(!l->tickets == (l->last_ticket == &l->tickets));
+    INVARIANT(atomic_load(&l->synced_sequence) <= l->written_sequence);
+    INVARIANT(l->active < LANES);
+}
+
 static struct shared_log *of_base(struct write_log *l)
 {
+    PRE(l->ops == &shared_ops);
     return (struct shared_log *)l;
 }
 
@@ -55,6 +66,7 @@ static struct lane *wait_for_lane(struct shared_log *l)
             if (n->state != LANE_IDLE ||
                 (n->avoid_ns > now && is_at_work(other_lane(n))))
                 continue;
+            INVARIANT(l->active < LANES);
             l->active = (l->active + i) % LANES;
             return n;
         }
@@ -65,6 +77,7 @@ static struct lane *wait_for_lane(struct shared_log *l)
 /* Take the outcome of @n's job. PRE: the lock is held. */
 static int take_outcome(struct lane *n, struct err *err)
 {
+    PRE(n->state == LANE_DONE); /* INV-1 */
     n->state = LANE_IDLE;
     cond_broadcast(&n->log->done);
     return n->rc ? err_copy(err, &n->err) : 0;
@@ -74,6 +87,7 @@ static int take_outcome(struct lane *n, struct err *err)
  * held. */
 static struct lane *find_winner(const struct write_ticket *t, bool *failed)
 {
+    PRE(t->lane_count > 0);
     *failed = true;
     for (size_t i = 0; i < t->lane_count; i++) {
         struct lane *n = t->lanes[i];
@@ -99,6 +113,8 @@ static void leave_lanes(struct shared_log *l, const struct write_ticket *t)
 
 static void give_to_lane(struct write_ticket *t, struct lane *n)
 {
+    PRE(t->lane_count < LANES);
+    PRE(t->count > 0);
     t->lanes[t->lane_count++] = n;
     log_lane__submit(n, t->records, t->count, t->sync);
 }
@@ -108,6 +124,8 @@ static void
 switch_lanes(struct shared_log *l, struct write_ticket *t, struct lane *other)
 {
     struct lane *slow = t->lanes[0];
+    PRE(t->lane_count == 1);
+    PRE(other != slow);
     slow->avoid_ns = world_mono_ns(l->options.world) + AVOID_US * 1000;
     give_to_lane(t, other);
     l->active = (size_t)(other - l->lanes);
@@ -131,6 +149,7 @@ static void wait_for_change(struct shared_log *l, const struct write_ticket *t)
  * promise nothing; others would say that nothing is there. */
 static int in_doubt(int rc, struct err *err)
 {
+    PRE(rc != 0);
     if (rc == ERR_ABORTED || rc == ERR_UNAVAILABLE || rc == ERR_CLOSED ||
         rc == ERR_DEADLINE || rc == ERR_CANCELLED)
         return rc;
@@ -145,6 +164,7 @@ static int in_doubt(int rc, struct err *err)
 static bool was_tried(const struct write_ticket *t)
 {
     bool tried = false;
+    PRE(t->lane_count > 0);
     for (size_t i = 0; i < t->lane_count; i++) {
         const struct lane *n = t->lanes[i];
         tried |= n->state != LANE_DONE || n->tried;
@@ -162,6 +182,7 @@ await_write(struct shared_log *l, struct write_ticket *t, struct err *err)
     struct lane *other = other_lane(first);
     bool failed;
     int rc = 0;
+    PRE(t->lane_count == 1);
     while (!find_winner(t, &failed)) {
         bool more = t->lane_count < LANES && !l->broken;
         bool late = world_mono_ns(l->options.world) >= t->late_ns;
@@ -200,6 +221,7 @@ static int sync_dirty(struct shared_log *l, struct err *err)
         log_lane__submit(n, NULL, 0, true);
         while (n->state != LANE_DONE)
             cond_wait(&l->done, &l->lock);
+        INVARIANT(!n->orphan);
         rc = take_outcome(n, err);
     }
     return rc;
@@ -226,6 +248,7 @@ shared_begin(struct write_log *base, struct write_ticket *t, struct err *err)
     } else {
         t->late_ns =
             world_mono_ns(l->options.world) + l->options.slow_us * 1000;
+        INVARIANT(!*l->last_ticket);
         *l->last_ticket = t;
         l->last_ticket = &t->next;
         give_to_lane(t, n);
@@ -248,7 +271,9 @@ static void shared_log_retire(struct shared_log *l, struct write_ticket *t)
             r->doom = t->rc;
         return;
     }
+    INVARIANT(l->written_sequence <= t->records[t->count - 1].last); /* INV-5 */
     l->written_sequence = t->records[t->count - 1].last;
+    shared_log_check(l);
     if (t->sync)
         atomic_store(&l->synced_sequence, l->written_sequence);
 }
@@ -257,6 +282,7 @@ static int
 shared_end(struct write_log *base, struct write_ticket *t, struct err *err)
 {
     struct shared_log *l = of_base(base);
+    PRE(t->lane_count > 0);
     mutex_lock(&l->lock);
     t->rc = await_write(l, t, err);
     if (t->rc == 0 && t->sync && is_dirty(l)) {
@@ -295,6 +321,7 @@ static int shared_sync(struct write_log *base, struct err *err)
     rc = l->broken ? err_copy(err, &l->error) : sync_dirty(l, err);
     if (rc == 0 && sequence > atomic_load(&l->synced_sequence))
         atomic_store(&l->synced_sequence, sequence);
+    shared_log_check(l);
     mutex_unlock(&l->lock);
     return rc;
 }
@@ -324,6 +351,7 @@ static struct full_segment *take_released(struct shared_log *l,
             at = &f->next;
             continue;
         }
+        INVARIANT(f->released); /* INV-4 */
         *at = f->next;
         f->next = taken;
         taken = f;
@@ -391,6 +419,7 @@ static void shared_close(struct write_log *base)
 {
     struct shared_log *l = of_base(base);
     stop_lanes(l);
+    PRE(!l->tickets);
     for (size_t i = 0; i < LANES; i++) {
         fs_writer_close(l->lanes[i].file);
         buf_close(&l->lanes[i].bytes);
@@ -446,6 +475,7 @@ static int begin_lanes(struct shared_log *l, struct err *err)
     for (size_t i = 0; i < LANES && rc == 0; i++)
         rc = write_on_lane(&l->lanes[i], NULL, 0, err);
     put_le64(next, l->lanes[LANES - 1].number);
+    INVARIANT(rc || l->next_number == LANES + 1); /* INV-3 */
     if (rc == 0)
         rc = write_on_lane(&l->lanes[0], &announcement, 1, err);
     mutex_unlock(&l->lock);
@@ -458,6 +488,7 @@ int shared_log_open(const struct shared_log_options *opts,
 {
     struct shared_log *l = mem_zalloc(1, sizeof(*l));
     int rc;
+    PRE(opts->world && opts->fs && opts->dir);
     l->base.ops = &shared_ops;
     l->options = *opts;
     if (l->options.segment_bytes == 0)

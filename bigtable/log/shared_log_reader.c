@@ -60,6 +60,7 @@ static int hand_out(struct unit_opener *opener,
 {
     struct slice payload = slice_make(p, h->length);
     int rc = opener ? log_open_payload(opener, number, h, p, &payload, err) : 0;
+    PRE(h->sequence > 0);
     return rc ? rc : fn(ctx, h->sequence, h->count, payload, err);
 }
 

@@ -401,7 +401,40 @@ START_TEST(test_whole_pages_are_written)
 
 END_TEST
 
+/* Files with numbers that no segment can have are not part of the log: neither
+ * do they hide its segments, nor does the next number overflow. */
+START_TEST(test_impossible_numbers_are_no_segments)
+{
+    struct commit_log *l;
+    struct log_end end;
+    struct found f;
+    uint64_t number;
+    ck_assert(!log_segment_number("00000000.log", &number));
+    ck_assert(!log_segment_number("18446744073709551615.log", &number));
+    ck_assert(!log_spare_number("spare-18446744073709551615", &number));
+    setup();
+    l = open_log();
+    append(l, 1, 100);
+    commit_log_close(l);
+    fill_file("00000000.log", 0, 100);
+    fill_file("18446744073709551615.log", 0, 100);
+    fill_file("spare-18446744073709551615", 0, 100);
+    OK(read_all(&f, &end, false));
+    ck_assert_uint_eq(f.last, 1);
+    ck_assert_uint_eq(end.next_segment, 2);
+    l = open_log();
+    append(l, 2, 100);
+    commit_log_close(l);
+    OK(read_all(&f, &end, false));
+    ck_assert_uint_eq(f.first, 1);
+    ck_assert_uint_eq(f.last, 2);
+    world_free(world);
+}
+
+END_TEST
+
 TEST_MAIN("commit_log",
+          test_impossible_numbers_are_no_segments,
           test_whole_pages_are_written,
           test_read_back,
           test_both_ways_of_writing,
