@@ -124,8 +124,10 @@ static void forget_old(struct done_changes *d)
     }
     for (size_t i = 0; i < old.len / sizeof(struct client *); i++) {
         struct client *c = ((struct client **)(void *)old.data)[i];
+        size_t bytes = client_bytes(c);
         (void)hash_map_remove(&d->clients, hash_key_u64(&c->session), NULL);
-        d->bytes -= client_bytes(c);
+        INVARIANT(d->bytes >= bytes); /* INV-4 */
+        d->bytes -= bytes;
         client_free(c);
     }
     buf_close(&old);
@@ -148,6 +150,7 @@ static struct client *need_client(struct done_changes *d, uint64_t session)
         hash_map_put(&d->clients, hash_key_u64(&c->session), NULL)->pointer = c;
         d->bytes += client_bytes(c);
     }
+    INVARIANT(c->session == session);
     c->used_ns = world_mono_ns(d->world);
     return c;
 }
@@ -161,6 +164,7 @@ drop_answers(struct done_changes *d, struct client *c, uint64_t floor)
             i++;
             continue;
         }
+        INVARIANT(d->bytes >= sizeof(*c->answers) + c->answers[i].bytes.len);
         d->bytes -= sizeof(*c->answers) + c->answers[i].bytes.len;
         buf_close(&c->answers[i].bytes);
         c->answers[i] = c->answers[--c->answer_count];
@@ -183,11 +187,23 @@ raise_floor(struct done_changes *d, struct client *c, uint64_t floor)
         (size_t)MIN_OF((floor - c->first) / WORD_BITS, (uint64_t)c->word_count);
     if (words == 0 || words < c->word_count / 2)
         return;
+    INVARIANT(d->bytes >= words * sizeof(*c->words)); /* INV-4 */
     memmove(c->words, c->words + words,
             (c->word_count - words) * sizeof(*c->words));
     c->first += words * WORD_BITS;
     c->word_count -= words;
+    INVARIANT(c->first % WORD_BITS == 0);
     d->bytes -= words * sizeof(*c->words);
+}
+
+/* Is @sequence so far below those that are known that its client must have
+ * given it up? A log and an encoding say nothing of some floors, so a client
+ * that skips numbers would else have words for all between. */
+static bool is_below_window(const struct client *c, uint64_t sequence)
+{
+    uint64_t end = c->first + c->word_count * WORD_BITS;
+    return c->word_count && sequence < c->first &&
+           end - sequence > DONE_WINDOW + WORD_BITS;
 }
 
 /* The word of @sequence, which is at or above the floor, and not beyond the
@@ -198,12 +214,15 @@ need_word(struct done_changes *d, struct client *c, uint64_t sequence)
     uint64_t first = sequence / WORD_BITS * WORD_BITS;
     size_t before = 0;
     size_t count;
+    PRE(sequence >= c->floor); /* INV-1 */
+    PRE(!is_below_window(c, sequence));
     if (c->word_count == 0)
         c->first = first;
     if (first < c->first)
         before = (size_t)((c->first - first) / WORD_BITS);
     count = before ? before + c->word_count
                    : (size_t)((first - c->first) / WORD_BITS) + 1;
+    INVARIANT(count <= 2 * DONE_WINDOW / WORD_BITS + 2);
     if (count > c->word_count) {
         size_t more = count - c->word_count;
         c->words = mem_realloc(c->words, count * sizeof(*c->words));
@@ -216,6 +235,7 @@ need_word(struct done_changes *d, struct client *c, uint64_t sequence)
         c->word_count = count;
         d->bytes += more * sizeof(*c->words);
     }
+    POST((first - c->first) / WORD_BITS < c->word_count);
     return &c->words[(first - c->first) / WORD_BITS];
 }
 
@@ -273,7 +293,7 @@ begin_one(struct done_changes *d, struct client *c, uint64_t sequence)
     struct word *w;
     if (fault_hit("tablet.forget_done"))
         return CHANGE_BEGUN;
-    if (sequence < c->floor)
+    if (sequence < c->floor || is_below_window(c, sequence))
         return CHANGE_OVER;
     w = need_word(d, c, sequence);
     if (w->done & bit_of(sequence))
@@ -351,6 +371,12 @@ bool done_changes_answer(struct done_changes *d,
     return found;
 }
 
+static bool is_done(const struct client *c, uint64_t sequence)
+{
+    const struct word *w = find_word(c, sequence);
+    return w && w->done & bit_of(sequence);
+}
+
 /* --- noting -------------------------------------------------------------- */
 
 static void keep_answer(struct done_changes *d,
@@ -359,6 +385,8 @@ static void keep_answer(struct done_changes *d,
                         struct slice bytes)
 {
     struct answer *a;
+    PRE(sequence >= c->floor); /* INV-3 */
+    PRE(is_done(c, sequence));
     if (bytes.len == 0 || bytes.len > DONE_ANSWER_BYTES_MAX ||
         find_answer(c, sequence))
         return;
@@ -378,7 +406,7 @@ static void done_changes_note_client(struct done_changes *d,
     /* One so far above all others says that their client knows of these. */
     if (sequence >= c->first + DONE_WINDOW && c->word_count)
         raise_floor(d, c, sequence - DONE_WINDOW + 1);
-    if (sequence < c->floor)
+    if (sequence < c->floor || is_below_window(c, sequence))
         return;
     need_word(d, c, sequence)->done |= bit_of(sequence);
     keep_answer(d, c, sequence, answer);
@@ -413,18 +441,13 @@ void done_changes_note(struct done_changes *d,
 
 /* --- encoding ------------------------------------------------------------ */
 
-static bool is_done(const struct client *c, uint64_t sequence)
-{
-    const struct word *w = find_word(c, sequence);
-    return w && w->done & bit_of(sequence);
-}
-
 /* The first change at or behind @at that was made, or was not; @end if none. */
 static uint64_t
 find_change(const struct client *c, uint64_t at, uint64_t end, bool done)
 {
     while (at < end && is_done(c, at) != done) {
         const struct word *w = find_word(c, at);
+        INVARIANT(w);
         bool whole = at % WORD_BITS == 0 && w->done == (done ? 0 : UINT64_MAX);
         at += whole ? WORD_BITS : 1;
     }
@@ -441,6 +464,7 @@ static void encode_runs(const struct client *c, struct buf *out)
     while (at < end) {
         uint64_t begin = find_change(c, at, end, true);
         uint64_t stop = find_change(c, begin, end, false);
+        INVARIANT(stop >= begin);
         if (stop > begin) {
             buf_put_varint(&runs, begin - at);
             buf_put_varint(&runs, stop - begin);
@@ -455,6 +479,7 @@ static void encode_runs(const struct client *c, struct buf *out)
 
 static void encode_client(const struct client *c, struct buf *out)
 {
+    PRE(c->session != 0);
     buf_put_le64(out, c->session);
     buf_put_varint(out, c->floor);
     encode_runs(c, out);
@@ -509,7 +534,7 @@ static void decode_client(struct done_changes *d, struct cursor *in)
     for (size_t i = 0; i < count && !in->bad; i++) {
         uint64_t sequence = cursor_varint(in);
         struct slice bytes = cursor_lslice(in);
-        if (!in->bad && is_done(c, sequence))
+        if (!in->bad && sequence >= c->floor && is_done(c, sequence))
             keep_answer(d, c, sequence, bytes);
     }
 }
@@ -531,6 +556,7 @@ int done_changes_decode(struct done_changes *d,
 void done_changes_copy(struct done_changes *to, struct done_changes *from)
 {
     struct buf all = BUF_INIT;
+    PRE(to != from);
     done_changes_encode(from, &all);
     if (done_changes_decode(to, buf_slice(&all), NULL) != 0)
         PANIC("changes of our own cannot be read");

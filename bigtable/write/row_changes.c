@@ -63,6 +63,7 @@ static int update_row(struct tablet_env *env,
     struct table_part_view *view = table_part_get_view(t);
     struct read_spec spec;
     int rc;
+    PRE(row.len > 0);
     if (!view)
         return table_part_gone(t, err);
     rc = read_spec_build(&spec, view, read, err);
@@ -120,6 +121,7 @@ struct modify {
 
 static struct quarry_cell *cell_at(const struct modify *m, size_t i)
 {
+    PRE(i < m->cells.len / sizeof(struct quarry_cell));
     return (struct quarry_cell *)(void *)m->cells.data + i;
 }
 
@@ -150,6 +152,7 @@ static size_t find_new(struct modify *m,
             return i;
     if (old && old->timestamp_us > cell.timestamp_us)
         cell.timestamp_us = old->timestamp_us;
+    INVARIANT(m->cell_count < m->rule_count);
     buf_append(&m->cells, &cell, sizeof(cell));
     if (old)
         buf_append_slice(&m->values[m->cell_count], old->value);
@@ -171,6 +174,7 @@ static int row_changes_increment(struct buf *value,
         n = get_be64(value->data);
     buf_clear(value);
     buf_put_be64(value, n + (uint64_t)rule->increment);
+    POST(value->len == COUNTER_BYTES);
     return 0;
 }
 
@@ -189,6 +193,7 @@ static void row_changes_identify(struct modify *m)
                                    m->cell_count};
     if (!m->id || m->id->session == 0)
         return;
+    PRE(m->id->encode);
     buf_clear(&m->answer);
     m->id->encode(&row, &m->answer);
     m->mutation.session = m->id->session;
@@ -205,6 +210,7 @@ static int row_changes_modify(void *ctx,
                               struct err *err)
 {
     struct modify *m = ctx;
+    PRE(m->rule_count > 0);
     row_changes_forget(m);
     m->now_us = now_us / TABLE_COARSE_US * TABLE_COARSE_US;
     for (size_t i = 0; i < m->rule_count; i++) {

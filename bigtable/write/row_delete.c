@@ -27,6 +27,8 @@ static int write_batch(struct tablet_env *env,
 {
     int rc = write_apply(env, t, d->list, d->count, WRITE_SYNCED,
                          (int64_t)world_now_us(env->world), NULL, NULL, err);
+    PRE(d->count > 0);
+    PRE(d->count <= BATCH_ROWS);
     d->count = 0;
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/read/scan.h"
+#include "bigtable/row/mutation.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet_env.h"
 
@@ -55,6 +56,7 @@ static int try_once(struct tablet_env *env,
     if (rc == 0)
         rc = decide(ctx, found, now_us, &m, err);
     scan_free(scan);
+    INVARIANT(rc || !m || slice_eq(buf_slice(&m->row), row));
     if (rc == 0 && m)
         rc = write_apply(env, t, &m, 1, durability, now_us, &condition, NULL,
                          err);
@@ -73,6 +75,7 @@ int row_update(struct tablet_env *env,
     struct mutex *latch =
         &env->row_latches[t->is_system][hash64_slice(row) % ROW_LATCH_COUNT];
     int rc = tablet_env_check_writable(env, err);
+    PRE(spec && decide);
     if (rc)
         return rc;
     read_spec_set_row(spec, row);

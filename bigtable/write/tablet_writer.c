@@ -30,6 +30,7 @@ struct writer *writer_new(void)
 
 void writer_free(struct writer *w)
 {
+    PRE(!w->view);
     buf_close(&w->resolved);
     buf_close(&w->payload);
     buf_close(&w->parts);
@@ -54,6 +55,8 @@ void writer_start(struct writer *w,
                   int64_t now_us,
                   const struct write_condition *condition)
 {
+    PRE(!w->view);
+    PRE(count > 0);
     w->table = t;
     w->view = table_part_get_view(t);
     w->mutations = mutations;
@@ -134,6 +137,8 @@ writer_encode(struct writer *w, const struct quarry_mutation *m, bool stamps)
         buf_reserve(&w->payload, 6 * VARINT64_BYTES_MAX + 16 + m->row.len +
                                      2 * m->count + m->answer.len);
     char *start = p;
+    PRE(w->resolved.len / sizeof(*r) >= m->count);
+    PRE(m->row.len > 0);
     p = put_varint(p, w->table->id);
     if (stamps) {
         size_t at = (size_t)(p - w->payload.data);
@@ -166,6 +171,7 @@ static void lay_out(struct writer *w)
     size_t at = 0;
     for (size_t i = 0; i <= cut_count; i++) {
         size_t end = i < cut_count ? cuts[i].at : w->payload.len;
+        INVARIANT(end >= at);
         struct slice part = slice_make(w->payload.data + at, end - at);
         if (part.len)
             buf_append(&w->parts, &part, sizeof(part));
@@ -211,11 +217,14 @@ int writer_prepare(struct writer *w, struct err *err)
 {
     size_t count = w->count;
     int rc = 0;
+    PRE(w->view);
     for (w->count = 0; w->count < count; w->count++) {
         rc = prepare_one(w, w->mutations[w->count], err);
         if (rc)
             break;
     }
     lay_out(w);
+    POST(rc == 0 ? w->count == count : w->count < count);
+    POST(rc || w->resolved.len / sizeof(struct resolved) == w->op_count);
     return rc;
 }

@@ -64,6 +64,8 @@ static void write_group_gather(struct write_queue *q,
     size_t limit = group_limit(w, writes_max);
     size_t bytes = 0;
     bool alone = q->groups == NULL;
+    PRE(w);
+    PRE(g->count == 0);
     g->first = w;
     do {
         bytes += w->bytes;
@@ -74,6 +76,8 @@ static void write_group_gather(struct write_queue *q,
         w = w->next;
     } while (w && !w->exclusive && (alone || !w->condition) &&
              bytes + w->bytes <= limit && g->count < GROUP_COUNT_WRITERS_MAX);
+    POST(g->count <= GROUP_COUNT_WRITERS_MAX);
+    POST(!g->sync || g->log);
 }
 
 static struct writer *next_in(const struct write_group *g,
@@ -117,6 +121,7 @@ static void number_group(struct tablet_env *env, struct write_group *g)
         if (w->rc)
             continue;
         writer_stamp(w);
+        INVARIANT(w->op_count > 0);
         w->sequence = q->last_sequence + 1;
         q->last_sequence += w->op_count;
         for (size_t i = 0; i < w->count; i++)
@@ -136,6 +141,9 @@ static size_t make_records(const struct write_group *g,
     for (const struct writer *w = g->first; w; w = next_in(g, w)) {
         if (w->rc || w->durability == WRITE_DEFERRED)
             continue;
+        INVARIANT(count < GROUP_COUNT_WRITERS_MAX);
+        INVARIANT(w->op_count > 0);
+        INVARIANT(w->op_count <= UINT32_MAX);
         records[count++] = (struct log_record){
             w->sequence, w->sequence + w->op_count - 1, (uint32_t)w->op_count,
             (const struct slice *)(const void *)w->parts.data,
@@ -147,6 +155,7 @@ static size_t make_records(const struct write_group *g,
 /* The log has begun on @g, which overlaps: let the next leader begin. */
 static void hand_over(struct write_queue *q, const struct write_group *g)
 {
+    PRE(g->overlaps);
     mutex_lock(&q->lock);
     write_queue__leave(q, g->last);
     mutex_unlock(&q->lock);
@@ -161,6 +170,7 @@ log_group(struct tablet_env *env, struct write_group *g, struct err *err)
         .records = records, .count = make_records(g, records), .sync = g->sync};
     uint64_t start_ns = g->sync ? world_mono_ns(env->world) : 0;
     int rc = 0;
+    PRE(g->log);
     if (t.count == 0 || !g->overlaps) {
         if (t.count)
             rc = write_log_write(env->log, records, t.count, g->sync, err);
@@ -243,6 +253,7 @@ static void insert_writer(struct tablet_env *env, const struct writer *w)
             in.tablet = table_part_view_find(w->view, row, NULL);
             in.rows = in.bytes = 0;
         }
+        INVARIANT(in.tablet);
         bytes += insert_mutation(env->queue, in.tablet, row, buf_slice(&m->ops),
                                  resolved, w->now_us, &sequence);
         in.rows++;
@@ -276,6 +287,7 @@ static void freeze_filled(struct tablet_env *env, const struct writer *w)
 static void
 fail_group(const struct write_group *g, int rc, const struct err *err)
 {
+    PRE(rc != 0);
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0) {
             w->rc = rc;
@@ -319,6 +331,8 @@ begin_group(struct tablet_env *env, struct writer *self, struct write_group *g)
     INVARIANT(q->head == self); /* The head leads. */
     write_group_gather(q, writes_max, g);
     g->overlaps = g->sync && writes_max > 1;
+    INVARIANT(g->first == self);
+    INVARIANT(!*q->last_group);
     *q->last_group = g;
     q->last_group = &g->next;
     q->group_under_way++;

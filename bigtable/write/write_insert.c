@@ -6,6 +6,7 @@
 #include "bigtable/write/write_insert.h"
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
@@ -28,6 +29,8 @@ uint64_t write_insert_op(struct skip_batch *batch,
     char range[16];
     size_t first = r->group;
     size_t end = first + 1;
+    PRE(row_length > 0);
+    PRE(bytes->len >= row_length);
     mutation_entry(op, r->family, now_us, &key, &value, range);
     buf_truncate(bytes, row_length);
     cell_key_append_rest(bytes, &key);
@@ -47,6 +50,7 @@ uint64_t write_insert_op(struct skip_batch *batch,
 void write_freeze_full(struct tablet_env *env, const struct tablet *t)
 {
     bool any = false;
+    PRE(t);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (lsm_active_bytes(g->lsm) < g->memtable_bytes)

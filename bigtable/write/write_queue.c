@@ -48,6 +48,7 @@ static struct writer *take_writer(struct write_queue *q)
     mutex_unlock(&q->lock);
     if (!w)
         w = writer_new();
+    POST(!w->view);
     return w;
 }
 
@@ -78,6 +79,7 @@ static void write_queue_enqueue(struct write_queue *q, struct writer *w)
  * held afterwards. */
 static bool wait_queued(struct write_queue *q, struct writer *w)
 {
+    INVARIANT(w->done || q->head); /* INV-1 */
     while (!w->done && q->head != w)
         cond_wait(&w->woken, &q->lock);
     if (!w->done)
@@ -103,6 +105,7 @@ void write_queue__leave(struct write_queue *q, struct writer *last)
         cond_signal(&q->head->woken);
     else
         q->tail = NULL;
+    POST((q->head == NULL) == (q->tail == NULL));
 }
 
 /* Groups are under way no more. PRE: the lock is held, by the head. */
@@ -165,6 +168,8 @@ void write_turn_give(struct tablet_env *env, struct writer *turn)
                             &env->queue->turn_count, &env->queue->turn_us);
     mutex_lock(&env->queue->lock);
     INVARIANT(env->queue->head == turn);
+    PRE(turn->exclusive);
+    INVARIANT(!env->queue->groups);
     write_queue__leave(env->queue, turn);
     mutex_unlock(&env->queue->lock);
     turn->exclusive = false;
@@ -197,6 +202,7 @@ static int write_once(struct tablet_env *env,
         }
         if (wait_for_turn(env->queue, w))
             write_group__lead(env, w);
+        INVARIANT(w->done);
         rc = w->rc;
         if (rc) {
             err_copy(err, &w->err);
@@ -273,6 +279,7 @@ static bool finish_request(struct tablet_env *env,
                            struct writer *w)
 {
     bool again = w->rc == ERR_ABORTED && w->stale;
+    PRE(w->done);
     if (w->rc) {
         r->rc = err_copy(&r->err, &w->err);
         r->failed_index = 0;

@@ -20,6 +20,14 @@
  * Row transactions are optimistic: one reads the row, decides, and queues its
  * writes on condition that the row was not written since. Each write stamps the
  * slot its row hashes to (row_stamps.h); the leader compares.
+ *
+ * Invariants
+ *     INV-1. The queue is empty, or has a head and a tail; only its head leads.
+ *     INV-2. Groups end in the order of their numbers: the first under way has
+ *            the lowest, and what is visible has no holes.
+ *     INV-3. visible <= last_sequence; both only rise.
+ *     INV-4. A writer is in the queue, or kept as a spare, and then it has no
+ *            view.
  */
 #ifndef BIGTABLE_WRITE_WRITE_QUEUE_H
 #define BIGTABLE_WRITE_WRITE_QUEUE_H

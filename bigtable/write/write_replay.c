@@ -5,6 +5,7 @@
  */
 #include "base/core/coding.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/logged_mutation.h"
@@ -30,6 +31,7 @@ uint64_t write_replay_mutation(const struct table_part_view *v,
     struct mutation_op op;
     uint64_t bytes = 0;
     size_t row_length;
+    PRE(v && t);
     table_part_note_stamp(t->table, m->now_us);
     if (m->session && t->table->done)
         done_changes_note_one(t->table->done, m->session, m->sequence,

@@ -132,7 +132,29 @@ START_TEST(test_what_was_made_is_kept)
 
 END_TEST
 
+/* A client that skips numbers costs memory for none of them: the floor that it
+ * said is not in the log, so after a recovery a change far below is taken as
+ * one that it knows of. */
+START_TEST(test_numbers_that_are_skipped_cost_nothing)
+{
+    struct done_changes *d;
+    uint64_t far = UINT64_C(1) << 50;
+    begin();
+    d = done_changes_new(world);
+    done_changes_note_one(d, SESSION, far, SLICE_LIT("answer"));
+    done_changes_note_one(d, SESSION, 1, SLICE_LIT("answer"));
+    ck_assert_int_eq(begin_one(d, 0, 2), CHANGE_OVER);
+    ck_assert_int_eq(begin_one(d, 0, 1), CHANGE_OVER);
+    ck_assert_int_eq(begin_one(d, far - DONE_WINDOW / 2, far), CHANGE_DONE);
+    make(d, far - DONE_WINDOW / 2, far - DONE_WINDOW / 2);
+    done_changes_free(d);
+    end();
+}
+
+END_TEST
+
 TEST_MAIN("done changes",
           test_a_change_is_known_up_to_the_floor,
+          test_numbers_that_are_skipped_cost_nothing,
           test_the_window_is_bounded,
           test_what_was_made_is_kept)
