@@ -13,6 +13,7 @@
 
 void block_builder_init(struct block_builder *b, uint32_t restart_every)
 {
+    PRE(restart_every > 0);
     *b = (struct block_builder){.restart_every = restart_every};
 }
 
@@ -22,6 +23,14 @@ void block_builder_close(struct block_builder *b)
     buf_close(&b->keys);
     buf_close(&b->restarts);
     buf_close(&b->last_key);
+}
+
+static void block_builder_check(const struct block_builder *b)
+{
+    INVARIANT(b->since_restart <= b->restart_every); /* INV-1 */
+    INVARIANT(b->restarts.len / BLOCK_RESTART_BYTES ==
+              ((size_t)b->entry_count + b->restart_every - 1) /
+                  b->restart_every);
 }
 
 size_t key_shared_bytes(struct slice a, struct slice b)
@@ -53,6 +62,8 @@ void block_builder_add(struct block_builder *b,
         b->since_restart = 0;
         shared = 0;
     }
+    PRE(shared <= key.len);
+    PRE(shared <= b->last_key.len); /* INV-2 */
     b->since_restart++;
     b->entry_count++;
     p = buf_reserve(&b->keys, 3 * VARINT32_BYTES_MAX + key.len - shared);
@@ -76,6 +87,7 @@ struct slice block_builder_finish(struct block_builder *b)
     uint32_t values_bytes = (uint32_t)b->out.len;
 
     PRE(block_builder_bytes(b) <= UINT32_MAX);
+    block_builder_check(b);
     buf_append_slice(&b->out, buf_slice(&b->keys));
     buf_append_slice(&b->out, buf_slice(&b->restarts));
     buf_put_le32(&b->out, values_bytes);
@@ -134,6 +146,8 @@ int block_iter_open(struct block_iter *it, struct slice block, struct err *err)
     it->keys = block.data + get_le32(tail);
     it->keys_end = tail - restarts_bytes;
     it->next = it->keys_end;
+    POST(it->values <= it->keys); /* INV-3 */
+    POST(it->keys <= it->keys_end);
     return 0;
 }
 
@@ -167,6 +181,8 @@ static inline const char *get_length(const char *p, const char *end, size_t *v)
 
 static void grow_key(struct block_iter *it, size_t need)
 {
+    PRE(need > it->key_cap);
+
     char *p = mem_alloc(need * 2);
 
     memcpy(p, it->key, it->key_len);
@@ -281,6 +297,7 @@ find_restart(struct block_iter *it, struct slice target, bool equal)
     uint32_t low = 0;
     uint32_t high = it->restart_count;
 
+    PRE(it->restart_count > 0);
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         struct slice key;
@@ -327,6 +344,9 @@ uint32_t block_iter_index(const struct block_iter *it)
     uint32_t high = it->restart_count;
     size_t next_at = (size_t)(it->next - it->keys);
 
+    PRE(it->valid);
+    PRE(it->restart_count == it->entry_count);
+    PRE(it->next > it->keys);
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         const char *p = it->keys_end + (size_t)middle * BLOCK_RESTART_BYTES;

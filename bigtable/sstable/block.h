@@ -17,6 +17,13 @@
  * together.
  *
  * Neither part is thread-safe; any number of iterators may share a block.
+ *
+ * Invariants
+ *     INV-1. A builder has one restart for every restart_every entries begun,
+ *            and at most that many entries since the newest.
+ *     INV-2. An entry shares no more than the whole key before it.
+ *     INV-3. An iterator's parts lie in the block in the order values, keys,
+ *            restarts, whatever the block's tail says.
  */
 #ifndef BIGTABLE_SSTABLE_BLOCK_H
 #define BIGTABLE_SSTABLE_BLOCK_H

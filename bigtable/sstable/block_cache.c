@@ -106,8 +106,10 @@ static void free_shard(struct shard *s)
     }
     while ((b = s->spare)) {
         s->spare = b->chain;
+        s->spare_bytes -= b->capacity;
         mem_free(b);
     }
+    INVARIANT(s->spare_bytes == 0);
     mem_free(s->buckets);
     mem_free(s->ghosts);
     mutex_close(&s->mutex);
@@ -154,6 +156,7 @@ struct cached_block *block_cache_alloc(struct block_cache *c, size_t bytes)
         s->spare->capacity <= rounded + SPARE_SLACK_BYTES) {
         b = s->spare;
         s->spare = b->chain;
+        INVARIANT(s->spare_bytes >= b->capacity); /* INV-3 */
         s->spare_bytes -= b->capacity;
     }
     mutex_unlock(&s->mutex);
@@ -172,10 +175,21 @@ struct cached_block *block_cache_alloc(struct block_cache *c, size_t bytes)
     return b;
 }
 
+/* @s is locked. */
+static void shard_check(const struct shard *s)
+{
+    INVARIANT(s->small.bytes + s->main.bytes <= s->capacity); /* INV-1 */
+    INVARIANT(s->small.oldest || s->small.bytes == 0);        /* INV-2 */
+    INVARIANT(s->main.oldest || s->main.bytes == 0);
+    INVARIANT(s->spare_bytes <= SHARD_SPARE_BYTES); /* INV-3 */
+    INVARIANT(s->block_count <= s->bucket_count);
+}
+
 static void block_cache_recycle(struct cached_block *b)
 {
     struct shard *s = spare_shard(b->cache, b->capacity);
 
+    PRE(atomic_load_explicit(&b->refs, memory_order_relaxed) == 0);
     if (b->capacity <= SHARD_SPARE_BYTES / 2) {
         mutex_lock(&s->mutex);
         if (s->spare_bytes + b->capacity <= SHARD_SPARE_BYTES) {
@@ -191,7 +205,13 @@ static void block_cache_recycle(struct cached_block *b)
 
 void cached_block_unref(struct cached_block *b)
 {
-    if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
+    unsigned before;
+
+    if (!b)
+        return;
+    before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
+    INVARIANT(before > 0);
+    if (before == 1)
         block_cache_recycle(b);
 }
 
@@ -199,6 +219,7 @@ void cached_block_unref(struct cached_block *b)
 
 static void queue_push(struct block_queue *q, struct cached_block *b)
 {
+    INVARIANT(!q->oldest == !q->newest); /* INV-2 */
     b->newer = NULL;
     if (q->newest)
         q->newest->newer = b;
@@ -217,7 +238,9 @@ static struct cached_block *queue_pop(struct block_queue *q)
     q->oldest = b->newer;
     if (!q->oldest)
         q->newest = NULL;
+    INVARIANT(q->bytes >= block_charge(b));
     q->bytes -= block_charge(b);
+    POST(q->oldest || q->bytes == 0); /* INV-2 */
     return b;
 }
 
@@ -238,6 +261,7 @@ static void grow_buckets(struct shard *s)
     size_t count = s->bucket_count * 2;
     struct cached_block **to = mem_zalloc(count, sizeof(struct cached_block *));
 
+    INVARIANT((s->bucket_count & (s->bucket_count - 1)) == 0);
     for (size_t i = 0; i < s->bucket_count; i++) {
         struct cached_block *b = s->buckets[i];
         while (b) {
@@ -278,6 +302,7 @@ static void block_cache_evict(struct shard *s,
     struct cached_block **slot = find_slot(s, hash, b->file, b->offset);
 
     INVARIANT(*slot == b);
+    INVARIANT(s->block_count > 0);
     *slot = b->chain;
     s->block_count--;
     if (remember)
@@ -290,6 +315,7 @@ static void shrink_small(struct shard *s, struct cached_block **evicted)
 {
     struct cached_block *b = queue_pop(&s->small);
 
+    INVARIANT(b);
     if (atomic_load_explicit(&b->hits, memory_order_relaxed) > 0) {
         atomic_store_explicit(&b->hits, 0, memory_order_relaxed);
         queue_push(&s->main, b);
@@ -303,6 +329,7 @@ static void shrink_main(struct shard *s, struct cached_block **evicted)
     struct cached_block *b = queue_pop(&s->main);
     unsigned char hits = atomic_load_explicit(&b->hits, memory_order_relaxed);
 
+    INVARIANT(hits <= HITS_MAX);
     if (hits > 0) {
         atomic_store_explicit(&b->hits, (unsigned char)(hits - 1),
                               memory_order_relaxed);
@@ -395,6 +422,8 @@ struct cached_block *block_cache_put(struct block_cache *c,
     struct cached_block *evicted = NULL;
     struct cached_block **slot;
 
+    PRE(b->cache == c);
+    PRE(b->len <= b->capacity);
     if (block_charge(b) > s->capacity)
         return b; /* It would only push out everything else. */
     mutex_lock(&s->mutex);
@@ -412,6 +441,7 @@ struct cached_block *block_cache_put(struct block_cache *c,
         if (++s->block_count > s->bucket_count)
             grow_buckets(s);
         block_cache_shrink(s, &evicted);
+        shard_check(s);
     }
     mutex_unlock(&s->mutex);
     while (evicted) {
@@ -436,7 +466,9 @@ bool block_cache_reserve(struct block_cache *c, size_t bytes)
 
 void block_cache_unreserve(struct block_cache *c, size_t bytes)
 {
-    atomic_fetch_sub(&c->pinned_bytes, bytes);
+    size_t before = atomic_fetch_sub(&c->pinned_bytes, bytes);
+
+    INVARIANT(before >= bytes);
 }
 
 void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)

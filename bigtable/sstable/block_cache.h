@@ -15,6 +15,15 @@
  * Threads: any. Locks: each shard has its own, held for a few lines; it exists
  * because a lookup must take its reference before an eviction can. Those of
  * loads are held while a block is read, so that many who miss it read it once.
+ *
+ * Invariants, of each shard, while its lock is free
+ *     INV-1. Its queues charge no more than its share of the capacity.
+ *     INV-2. A queue without a block charges nothing, and has neither an
+ *            oldest nor a newest.
+ *     INV-3. Freed blocks kept for reuse have no reference, and no more than
+ *            SHARD_SPARE_BYTES together.
+ *     INV-4. A block of the hash table is in one queue, and the cache has one
+ *            reference to it.
  */
 #ifndef BIGTABLE_SSTABLE_BLOCK_CACHE_H
 #define BIGTABLE_SSTABLE_BLOCK_CACHE_H

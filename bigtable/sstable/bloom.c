@@ -51,6 +51,9 @@ void bloom_builder_finish(struct bloom_builder *b,
     uint32_t probes = probes_for(bits_per_key);
     char *bits;
 
+    INVARIANT(b->hashes.len % sizeof(uint64_t) == 0);
+    INVARIANT(probes >= 1);
+    INVARIANT(probes <= BLOOM_PROBES_MAX);
     if (lines == 0)
         lines = 1;
     bits = buf_extend(out, lines * BLOOM_LINE_BYTES);

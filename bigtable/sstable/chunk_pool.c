@@ -64,6 +64,8 @@ static void put_idle(struct chunk_pool *p, struct slab *s, void *chunk)
     s->idle = c;
     s->idle_count++;
     p->idle_count++;
+    INVARIANT(s->idle_count <= s->count);
+    INVARIANT(p->idle_count >= s->idle_count);
 }
 
 static struct slab *add_slab(struct chunk_pool *p)

@@ -27,6 +27,8 @@ static size_t zstd_compress(void *encoder,
                             char *to,
                             size_t room)
 {
+    PRE(!dictionary || dictionary->encode);
+
     size_t n =
         dictionary
             ? ZSTD_compress_usingCDict(encoder, to, room, raw.data, raw.len,
@@ -55,6 +57,8 @@ static int zstd_expand(void *decoder,
                        size_t raw_bytes,
                        struct err *err)
 {
+    PRE(!dictionary || dictionary->decode);
+
     size_t n = dictionary ? ZSTD_decompress_usingDDict(decoder, to, raw_bytes,
                                                        stored.data, stored.len,
                                                        dictionary->decode)

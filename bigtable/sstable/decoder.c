@@ -23,7 +23,8 @@ struct decoder {
 struct decoder_pool {
     struct mutex mutex; /* Of the list; decoders are taken by any thread. */
     struct decoder *idle;
-    size_t idle_count;
+    size_t idle_count; /* INV-1: at most DECODER_IDLE_MAX. */
+    size_t out_count;  /* INV-2: those taken and not given back. */
 };
 
 struct decoder_pool *decoder_pool_new(void)
@@ -45,6 +46,7 @@ static void decoder_free(struct decoder *d)
 
 void decoder_pool_free(struct decoder_pool *p)
 {
+    PRE(p->out_count == 0); /* INV-2 */
     while (p->idle) {
         struct decoder *d = p->idle;
         p->idle = d->next;
@@ -60,10 +62,12 @@ struct decoder *decoder_take(struct decoder_pool *p)
 
     mutex_lock(&p->mutex);
     d = p->idle;
+    INVARIANT(!d == (p->idle_count == 0));
     if (d) {
         p->idle = d->next;
         p->idle_count--;
     }
+    p->out_count++;
     mutex_unlock(&p->mutex);
     return d ? d : mem_zalloc(1, sizeof(*d));
 }
@@ -77,12 +81,15 @@ void decoder_give(struct decoder_pool *p, struct decoder *d)
         d->room_bytes = 0;
     }
     mutex_lock(&p->mutex);
+    PRE(p->out_count > 0); /* INV-2 */
+    p->out_count--;
     if (p->idle_count < DECODER_IDLE_MAX) {
         d->next = p->idle;
         p->idle = d;
         p->idle_count++;
         d = NULL;
     }
+    INVARIANT(p->idle_count <= DECODER_IDLE_MAX); /* INV-1 */
     mutex_unlock(&p->mutex);
     if (d)
         decoder_free(d);

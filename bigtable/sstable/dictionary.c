@@ -29,9 +29,17 @@
 #define GAIN_PERCENT_MIN 4
 #define BLOCKS_MIN       16
 
+static void dictionary_check(const struct dictionary *d)
+{
+    INVARIANT(!d->encode == (d->decode != NULL)); /* INV-1 */
+    INVARIANT(!d->encode == (d->bytes.len == 0));
+}
+
 static struct dictionary *
 dictionary_of(const void *bytes, size_t len, int level)
 {
+    PRE(len > 0 && len <= DICTIONARY_BYTES_MAX);
+
     struct dictionary *d = mem_zalloc(1, sizeof(*d));
     char *copy = mem_alloc(len);
 
@@ -40,6 +48,7 @@ dictionary_of(const void *bytes, size_t len, int level)
     d->encode = ZSTD_createCDict(copy, len, level);
     if (!d->encode)
         PANIC("no memory for a compression dictionary");
+    dictionary_check(d);
     return d;
 }
 
@@ -77,6 +86,7 @@ static bool dictionary_probe(ZSTD_CCtx *zstd,
     size_t with = 0;
     size_t without = 0;
 
+    PRE(count >= 4); /* Quarters of it differ. */
     for (size_t i = 1; i <= 3; i++) {
         struct slice from = blocks[count * i / 4 - 1];
         struct slice to =
@@ -102,12 +112,14 @@ dictionary_train_level(const struct slice *blocks, size_t count, int level)
     char *bytes;
     size_t n;
 
+    PRE(count >= BLOCKS_MIN);
     for (size_t i = 0; i < count; i++) {
         if (i % HOLD_OUT_EVERY == 0)
             continue;
         buf_append_slice(&samples, blocks[i]);
         sizes[used++] = blocks[i].len;
     }
+    INVARIANT(used < count);
     capacity = MIN_OF(DICTIONARY_BYTES_MAX, samples.len / 16);
     bytes = mem_alloc(capacity);
     params.zParams.compressionLevel = level;
@@ -132,6 +144,7 @@ static bool dictionary_pays(ZSTD_CCtx *zstd,
     size_t with = 0;
     size_t without = 0;
 
+    PRE(d->encode);
     for (size_t i = 0; i < count; i += HOLD_OUT_EVERY) {
         with += compressed_bytes(zstd, blocks[i], d, level, room);
         without += compressed_bytes(zstd, blocks[i], NULL, level, room);
@@ -176,6 +189,7 @@ int dictionary_open(struct slice bytes,
         mem_free(d);
         return err_set(err, ERR_NOMEM, "dictionary of %zu bytes", bytes.len);
     }
+    dictionary_check(d);
     *out = d;
     return 0;
 }
@@ -184,6 +198,7 @@ void dictionary_free(struct dictionary *d)
 {
     if (!d)
         return;
+    dictionary_check(d);
     if (d->encode) {
         char *bytes;
         memcpy(&bytes, &d->bytes.data, sizeof(bytes)); /* Drop the const. */

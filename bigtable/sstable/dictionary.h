@@ -2,6 +2,10 @@
  * that a block that is read alone still knows what its neighbours repeat.
  *
  * Threads: immutable once made.
+ *
+ * Invariants
+ *     INV-1. It is for one direction: a writer's has `encode` and its bytes, a
+ *            reader's has `decode` and no bytes of its own.
  */
 #ifndef BIGTABLE_SSTABLE_DICTIONARY_H
 #define BIGTABLE_SSTABLE_DICTIONARY_H

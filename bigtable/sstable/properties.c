@@ -69,6 +69,7 @@ void sstable_properties_count(struct sstable_properties *p,
     enum entry_kind kind = cell_key_kind(key);
     uint64_t sequence = cell_key_sequence(key);
 
+    PRE(key.len > sizeof(sequence));
     p->entry_count++;
     p->key_bytes += key.len;
     p->value_bytes += value_len;
@@ -99,9 +100,21 @@ static void append_bytes(struct buf *out, uint64_t tag, struct slice bytes)
     buf_put_lslice(out, bytes);
 }
 
+static void properties_check(const struct sstable_properties *p)
+{
+    INVARIANT(p->entry_count > 0); /* INV-1 */
+    INVARIANT(p->first_key.len > 0);
+    INVARIANT(p->last_key.len > 0);
+    INVARIANT(p->scope_count <= p->tombstone_count); /* INV-2 */
+    INVARIANT(p->tombstone_count <= p->entry_count);
+    INVARIANT(p->block_count <= p->entry_count);
+    INVARIANT(p->sequence_min <= p->sequence_max); /* INV-3 */
+}
+
 void sstable_properties_append(struct buf *out,
                                const struct sstable_properties *p)
 {
+    properties_check(p);
 #define X(tag, field) append_number(out, tag, p->field);
     NUMBER_TAGS(X)
 #undef X

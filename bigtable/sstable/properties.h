@@ -2,6 +2,12 @@
  *
  * Stored as { tag varint, length varint, bytes }; a reader skips unknown tags,
  * so that later writers can add more.
+ *
+ * Invariants, of those of a table that is written
+ *     INV-1. There is an entry, and a first and a last key.
+ *     INV-2. Deletions of rows and families are tombstones, and tombstones are
+ *            entries; each block has an entry.
+ *     INV-3. sequence_min <= sequence_max.
  */
 #ifndef BIGTABLE_SSTABLE_PROPERTIES_H
 #define BIGTABLE_SSTABLE_PROPERTIES_H

@@ -33,7 +33,6 @@ struct sstable_reader {
     struct partition *partitions;
     uint32_t partition_count;
     struct cached_block **resident; /* In-memory groups: all data blocks. */
-    atomic_size_t pinned_bytes;     /* Reserved in the cache. */
     size_t reserved_bytes;
     bool pins; /* The cache granted room for index and filters. */
 };

@@ -57,6 +57,7 @@ static int sstable_sealing_make(struct keyring *k,
         sstable_sealing_free(s);
         s = NULL;
     }
+    POST(rc || s->key);
     *out = s;
     return rc;
 }
@@ -98,7 +99,9 @@ void sstable_sealing_seal(const struct sstable_sealing *s,
     unsigned char nonce[AEAD_NONCE_BYTES];
     char aad = (char)codec;
 
+    PRE(s->key);
     sealing_nonce(offset, nonce);
+    PRE(codec == BLOCK_RAW || block_codec_ops(codec));
     aead_seal(s->key, nonce, slice_make(&aad, 1), payload,
               buf_extend(out, payload.len + BLOCK_SEAL_BYTES));
 }
@@ -113,6 +116,7 @@ int sstable_sealing_unseal(const struct sstable_sealing *s,
     unsigned char nonce[AEAD_NONCE_BYTES];
     char aad = (char)codec;
 
+    PRE(s->key);
     sealing_nonce(offset, nonce);
     return aead_open(s->key, nonce, slice_make(&aad, 1), stored, to, err);
 }
@@ -138,6 +142,7 @@ void sstable_sealing_append(const struct sstable_sealing *s,
     char aad[SEALING_TAG_AT + SSTABLE_FOOTER_BYTES];
     char sealing[SSTABLE_SEALING_BYTES] = {0};
 
+    PRE(offset > 0); /* INV-1: it is no block's. */
     PRE(footer.len == SSTABLE_FOOTER_BYTES);
     put_le64(sealing + SEALING_KEY_AT, s->key_id);
     memcpy(sealing + SEALING_LENT_AT, s->lent, sizeof(s->lent));
@@ -160,6 +165,7 @@ static int check_sealing_tag(const struct sstable_sealing *s,
     char none;
     int rc;
 
+    PRE(s->key);
     sealing_nonce(offset, nonce);
     rc =
         aead_open(s->key, nonce, sealing_aad(p, p + SSTABLE_SEALING_BYTES, aad),

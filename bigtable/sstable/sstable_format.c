@@ -48,6 +48,7 @@ void block_handle_get(struct cursor *c,
 
 void block_trailer_put(char *p, enum block_codec codec, uint32_t payload_crc)
 {
+    PRE(codec == BLOCK_RAW || block_codec_ops(codec));
     p[0] = (char)codec;
     put_le32(p + 1, crc32c_extend(payload_crc, p, 1));
 }
@@ -93,6 +94,9 @@ static int footer_handle_get(const char *p,
 
 void sstable_footer_append(struct buf *out, const struct sstable_footer *f)
 {
+    PRE(f->top.stored_bytes > 0);
+    PRE(f->properties.stored_bytes > 0);
+
     char *p = buf_extend(out, SSTABLE_FOOTER_BYTES);
 
     footer_handle_put(p + FOOTER_TOP_AT, &f->top);
@@ -146,11 +150,15 @@ int sstable_footer_parse(const char *p,
 
 void partition_entry_append(struct buf *out, const struct partition_entry *e)
 {
+    PRE(e->index.stored_bytes > 0);
+    PRE(e->block_count > 0);
+
     char room[2 * BLOCK_HANDLE_BYTES_MAX + VARINT64_BYTES_MAX];
     char *p = block_handle_put(room, &e->index);
 
     p = block_handle_put(p, &e->filter);
     p = put_varint(p, e->block_count);
+    POST((size_t)(p - room) <= sizeof(room));
     buf_append(out, room, (size_t)(p - room));
 }
 

@@ -41,6 +41,7 @@ static void drop_blocks(struct sstable_iter *it)
 
 static void drop_window(struct sstable_iter *it)
 {
+    INVARIANT(!it->cache || it->window); /* A chunk goes back. */
     if (it->cache)
         chunk_pool_give(block_cache_chunks(it->cache), it->window);
     else
@@ -64,6 +65,7 @@ void sstable_iter_open(struct sstable_iter *it,
                        struct sstable_reader *r,
                        enum sstable_read_mode mode)
 {
+    PRE(r);
     drop_blocks(it);
     if (it->mode != mode)
         drop_window(it);
@@ -86,8 +88,15 @@ static bool in_window(const struct sstable_iter *it,
            end <= it->window_offset + it->window_len;
 }
 
+/* Bytes allocated at `window`. */
+static size_t window_room(const struct sstable_iter *it)
+{
+    return it->mode == SSTABLE_READ_ONCE ? WINDOW_BYTES_ONCE : CHUNK_BYTES;
+}
+
 static int take_window(struct sstable_iter *it, struct err *err)
 {
+    PRE(!it->window);
     if (it->mode == SSTABLE_READ_ONCE) {
         it->window = aligned_alloc(CHUNK_ALIGN, WINDOW_BYTES_ONCE);
         return it->window ? 0 : err_set(err, ERR_NOMEM, "no room for a window");
@@ -115,6 +124,7 @@ static int fill_window(struct sstable_iter *it,
     if (want < end - start)
         want =
             (size_t)(end - start + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
+    INVARIANT(want <= window_room(it)); /* INV-5 */
     if (it->mode == SSTABLE_READ_ONCE) {
         rc = fs_read_once_at(r->file, start, it->window, want, &it->window_len,
                              err);
@@ -124,6 +134,7 @@ static int fill_window(struct sstable_iter *it,
     } else {
         rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
     }
+    INVARIANT(it->window_len <= want);
     if (it->mode == SSTABLE_READ_SCAN)
         it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
     if (!rc && !in_window(it, h))
@@ -142,6 +153,7 @@ static int sstable_iter_unseal(struct sstable_iter *it,
     char *room = decoder_room(d, stored->len);
     int rc;
 
+    PRE(it->reader->sealing);
     if (!room)
         return err_set(err, ERR_NOMEM, "no room for %zu bytes", stored->len);
     rc = sstable_sealing_unseal(it->reader->sealing, h->offset, codec, *stored,
@@ -201,6 +213,7 @@ static int unseal_raw(struct sstable_iter *it,
 {
     int rc = make_room(it, h, err);
 
+    PRE(it->reader->sealing);
     if (!rc)
         rc = sstable_sealing_unseal(it->reader->sealing, h->offset, BLOCK_RAW,
                                     *bytes, it->expanded, err);
@@ -218,8 +231,10 @@ static int scan_block(struct sstable_iter *it,
     const char *p;
     int rc = in_window(it, h) ? 0 : fill_window(it, h, err);
 
+    PRE(h->stored_bytes > 0);
     if (rc)
         return rc;
+    INVARIANT(in_window(it, h));
     p = it->window + (h->offset - it->window_offset);
     rc = block_trailer_check(p, h->stored_bytes, &codec, err);
     if (rc)
@@ -245,6 +260,7 @@ static int fetch_block(struct sstable_iter *it,
         h->stored_bytes + BLOCK_TRAILER_BYTES + CHUNK_ALIGN <= CHUNK_BYTES;
     int rc;
 
+    PRE(!it->data_block);
     if (r->resident) {
         uint32_t number = r->partitions[it->partition].first_block +
                           block_iter_index(&it->index);
@@ -280,6 +296,7 @@ static int open_block(struct sstable_iter *it, struct err *err)
     struct slice bytes;
     int rc;
 
+    PRE(it->index.valid);
     cached_block_unref(it->data_block);
     it->data_block = NULL;
     block_handle_get(&c, r->file_bytes, &h);
@@ -301,6 +318,7 @@ static int open_partition(struct sstable_iter *it, uint32_t i, struct err *err)
     struct slice bytes;
     int rc;
 
+    PRE(i < r->partition_count);
     cached_block_unref(it->index_block);
     it->index_block = NULL;
     it->partition = i;
@@ -321,6 +339,7 @@ static int bad_block(struct sstable_iter *it, bool index, struct err *err)
     const struct sstable_reader *r = it->reader;
     int rc;
 
+    PRE(it->partition < r->partition_count);
     it->valid = false;
     rc = err_set(err, ERR_CORRUPT,
                  index ? "index: malformed entry" : "malformed entry");
@@ -333,6 +352,8 @@ int sstable_iter_next_block(struct sstable_iter *it, struct err *err)
 {
     int rc;
 
+    PRE(!it->data.valid);
+    PRE(it->partition < it->reader->partition_count); /* INV-4 */
     it->valid = false;
     if (it->data.bad)
         return bad_block(it, false, err);
@@ -363,6 +384,8 @@ int sstable_iter_seek(struct sstable_iter *it,
                       struct slice target,
                       struct err *err)
 {
+    PRE(it->reader);
+
     uint32_t i = sstable_reader__partition(it->reader, target);
     int rc;
 

@@ -26,6 +26,7 @@ int sstable_reader__fail(const struct sstable_reader *r,
                          int code,
                          struct err *err)
 {
+    PRE(code < 0);
     err_wrap(err, "table %s: block at %" PRIu64, r->path, offset);
     if (code == ERR_CORRUPT)
         err_set_detail(err, ERR_DETAIL_TABLE_FILE, "");
@@ -45,6 +46,7 @@ static int read_stored(struct sstable_reader *r,
     size_t got;
     int rc = fs_read_at(r->file, h->offset, to, want, &got, err);
 
+    PRE(h->stored_bytes > 0); /* INV-2 begins here. */
     if (rc)
         return rc;
     if (got < want)
@@ -115,6 +117,7 @@ int sstable_reader__load(struct sstable_reader *r,
         cached_block_unref(b);
         return sstable_reader__fail(r, h->offset, rc, err);
     }
+    INVARIANT(h->raw_bytes <= b->capacity);
     b->len = h->raw_bytes;
     *out = b;
     return 0;
@@ -178,6 +181,7 @@ static int pinned_block(struct sstable_reader *r,
             b = none;
         }
     }
+    INVARIANT(b);
     *bytes = slice_make(b->data, b->len);
     return rc;
 }
@@ -188,6 +192,8 @@ int sstable_reader__index(struct sstable_reader *r,
                           struct cached_block **held,
                           struct err *err)
 {
+    PRE(i < r->partition_count);
+
     struct partition *p = &r->partitions[i];
     return pinned_block(r, &p->entry.index, &p->index, bytes, held, err);
 }
@@ -202,6 +208,7 @@ read_sealing(struct sstable_reader *r, struct keyring *keys, struct err *err)
     size_t got;
     int rc;
 
+    PRE(!r->sealing);
     if (!r->footer.is_sealed)
         return 0;
     rc = fs_read_at(r->file, offset, tail, sizeof(tail), &got, err);
@@ -270,6 +277,7 @@ add_partition(struct sstable_reader *r, struct block_iter *it, struct err *err)
     /* Restarts hold whole keys, so this one lies in the block itself: just
      * before the encoded entry that follows. */
     at = (size_t)(it->next - it->values) - it->key_len;
+    INVARIANT(at + it->key_len <= r->top->len);
     p->last_key = slice_make(r->top->data + at, it->key_len);
     if (r->partition_count > 0) {
         const struct partition *before = p - 1;
@@ -333,6 +341,7 @@ static int make_resident(struct sstable_reader *r, struct err *err)
     struct resident_load l = {.reader = r, .err = err};
     int rc;
 
+    PRE(!r->resident);
     r->resident = mem_zalloc(r->properties.block_count, sizeof(*r->resident));
     rc = sstable_reader_each_block(r, load_resident, &l, err);
     if (!rc)
@@ -360,6 +369,7 @@ static int open_parts(struct sstable_reader *r,
         rc = read_top(r, err);
     if (rc)
         return rc;
+    INVARIANT(r->partition_count > 0); /* INV-3 */
     last = &r->partitions[r->partition_count - 1];
     if (last->first_block + last->entry.block_count !=
         r->properties.block_count)
@@ -395,6 +405,8 @@ int sstable_reader_open(struct fs *fs,
                         struct sstable_reader **out,
                         struct err *err)
 {
+    PRE(opts->cache);
+
     struct sstable_reader *r = mem_zalloc(1, sizeof(*r));
     int rc;
 
@@ -423,7 +435,13 @@ int sstable_reader_open(struct fs *fs,
 
 void sstable_reader_unref(struct sstable_reader *r)
 {
-    if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+    unsigned before;
+
+    if (!r)
+        return;
+    before = atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel);
+    INVARIANT(before > 0);
+    if (before == 1)
         reader_free(r);
 }
 
@@ -463,6 +481,7 @@ uint32_t sstable_reader__partition(const struct sstable_reader *r,
         else
             high = middle;
     }
+    POST(low <= r->partition_count);
     return low;
 }
 
@@ -478,6 +497,7 @@ int sstable_reader_probe(struct sstable_reader *r,
     struct slice filter;
     int rc;
 
+    PRE(probe->prefix.len > 0);
     *maybe = false;
     if (i == r->partition_count)
         return 0;
@@ -501,6 +521,8 @@ static int each_block_of(struct sstable_reader *r,
                          void *arg,
                          struct err *err)
 {
+    PRE(i < r->partition_count);
+
     uint64_t offset = r->partitions[i].entry.index.offset;
     struct cached_block *held;
     struct block_iter it;

@@ -14,10 +14,16 @@
  *     published by atomics.
  *
  * Invariants
- *     I1. Entries are delivered in the order in which they lie in the file.
+ *     INV-1. Entries are delivered in the order in which they lie in the file.
  *         The writer keeps their keys strictly increasing; a reader checks
  *         those of partitions alone, and sstable_verify() all.
- *     I2. No byte of a block reaches a caller before its CRC was verified.
+ *     INV-2. No byte of a block reaches a caller before its CRC was verified.
+ *     INV-3. An open reader has at least one partition; their numbers of blocks
+ *            add up to that of the properties.
+ *     INV-4. A valid iterator stands in a partition of its table, at an entry
+ *            of a block that it holds, or that the reader keeps.
+ *     INV-5. A window never holds more than was allocated for it: a chunk, or
+ *            what is read once.
  */
 #ifndef BIGTABLE_SSTABLE_SSTABLE_READER_H
 #define BIGTABLE_SSTABLE_SSTABLE_READER_H

@@ -217,6 +217,14 @@ void sstable_writer_free(struct sstable_writer *w)
     mem_free(w);
 }
 
+static void writer_check(const struct sstable_writer *w)
+{
+    INVARIANT(!w->first == (w->last == &w->first));
+    INVARIANT(!w->first == (w->queued_bytes == 0));
+    INVARIANT(!w->first || w->sampling); /* INV-2 */
+    INVARIANT(w->queued_bytes < DICTIONARY_SAMPLE_BYTES);
+}
+
 /* --- blocks to the file -------------------------------------------------- */
 
 /* Append @payload with its trailer; *@h says where it went. */
@@ -231,6 +239,8 @@ static int write_payload(struct sstable_writer *w,
     uint64_t offset = fs_writer_offset(w->file);
     int rc;
 
+    PRE(payload.len <= UINT32_MAX);
+    PRE(raw_bytes <= UINT32_MAX);
     if (w->sealing) {
         buf_clear(&w->sealed);
         sstable_sealing_seal(w->sealing, offset, codec, payload, &w->sealed);
@@ -252,6 +262,8 @@ static bool sstable_writer_compress(struct sstable_writer *w,
                                     struct slice raw,
                                     bool with_dictionary)
 {
+    PRE(w->codec);
+
     size_t bound = w->codec->bound(raw.len);
     size_t n;
     char *to;
@@ -262,6 +274,7 @@ static bool sstable_writer_compress(struct sstable_writer *w,
                            with_dictionary ? w->dictionary : NULL, to, bound);
     if (n == 0 || (double)n > (double)raw.len * (1.0 - w->saved_part))
         return false;
+    INVARIANT(n <= bound);
     w->compressed.len = n;
     return true;
 }
@@ -303,6 +316,7 @@ static int cut_partition(struct sstable_writer *w, struct err *err)
 
     if (w->partition_blocks == 0)
         return 0;
+    INVARIANT(w->index.entry_count == w->partition_blocks); /* INV-3 */
     if (bloom_builder_count(&w->filter) > 0) {
         buf_clear(&w->scratch);
         bloom_builder_finish(&w->filter, w->group.bloom_bits, &w->scratch);
@@ -332,6 +346,8 @@ static int write_sealed(struct sstable_writer *w,
     char *end;
     int rc = write_block(w, buf_slice(&b->bytes), true, &h, err);
 
+    PRE(b->last_key.len > 0);
+    PRE(slice_cmp(buf_slice(&b->last_key), buf_slice(&b->separator)) < 0);
     if (rc)
         return rc;
     end = block_handle_put(room, &h);
@@ -362,6 +378,7 @@ static int write_queue(struct sstable_writer *w, struct err *err)
     }
     w->last = &w->first;
     w->queued_bytes = 0;
+    writer_check(w);
     return 0;
 }
 
@@ -372,6 +389,8 @@ static void end_sampling(struct sstable_writer *w)
     struct slice *blocks;
     struct raw_block *b;
 
+    PRE(w->sampling);
+    PRE(!w->dictionary);
     w->sampling = false;
     if (w->queued_bytes < DICTIONARY_SAMPLE_BYTES_MIN)
         return;
@@ -414,6 +433,7 @@ static int sstable_writer_seal(struct sstable_writer *w,
     struct buf swap = b->bytes;
     struct bloom_builder swap_hashes = b->hashes;
 
+    PRE(!block_builder_empty(&w->data));
     buf_append_slice(&b->last_key, buf_slice(&w->data.last_key));
     if (next.len > 0) {
         buf_append(&b->separator, next.data, shared + 1);
@@ -516,6 +536,7 @@ int sstable_writer_add(struct sstable_writer *w,
 
 uint64_t sstable_writer_bytes(const struct sstable_writer *w)
 {
+    PRE(!w->finished);
     return fs_writer_offset(w->file) + w->queued_bytes +
            block_builder_bytes(&w->data) + block_builder_bytes(&w->index);
 }
@@ -527,6 +548,9 @@ static int write_tail(struct sstable_writer *w, struct err *err)
     struct sstable_footer footer = {0};
     int rc = 0;
 
+    PRE(!w->first);
+    PRE(w->partition_blocks == 0);
+    PRE(w->top.entry_count > 0);
     if (w->dictionary)
         rc = write_payload(w, w->dictionary->bytes, BLOCK_RAW,
                            w->dictionary->bytes.len, &footer.dictionary, err);

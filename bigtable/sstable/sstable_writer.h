@@ -11,6 +11,13 @@
  *     sstable_writer_free()      removes a table that was not finished
  *
  * Threads: one task at a time.
+ *
+ * Invariants
+ *     INV-1. Keys strictly increase.
+ *     INV-2. Closed blocks wait only while a dictionary is sampled, for fewer
+ *            bytes than the sample.
+ *     INV-3. The index of the current partition has an entry for each of its
+ *            blocks, whose separator is greater than the block's last key.
  */
 #ifndef BIGTABLE_SSTABLE_SSTABLE_WRITER_H
 #define BIGTABLE_SSTABLE_SSTABLE_WRITER_H

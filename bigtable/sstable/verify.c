@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hash.h"
+#include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/reader_parts.h"
@@ -117,6 +118,7 @@ int sstable_verify(struct sstable_reader *reader,
     struct check c = {.reader = reader, .scratch = BUF_INIT};
     int rc;
 
+    PRE(reader);
     sstable_properties_init(&c.seen);
     rc = check_all(&c, err);
     *entry_count = c.seen.entry_count;
