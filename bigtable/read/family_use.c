@@ -61,6 +61,8 @@ family_use_divide(struct group_use *g, uint64_t bytes, bool stored, bool memory)
 
 static void add_file(struct group_use *g, const struct sstable_file *f)
 {
+    PRE(f->reader);
+
     const struct sstable_properties *p = sstable_reader_properties(f->reader);
     bool crossing = atomic_load(&g->group->crossing_count) > 0;
     for (size_t i = 0; i < p->family_count; i++) {
@@ -83,6 +85,7 @@ static size_t only_family(const struct group_use *g)
             return NO_FAMILY;
         found = i;
     }
+    POST(found == NO_FAMILY || found < g->schema->family_count);
     return found;
 }
 
@@ -117,6 +120,7 @@ void family_use_add(const struct tablet *t,
                     struct family_use *uses)
 {
     uint64_t *part = mem_zalloc(schema->family_count + 1, sizeof(*part));
+    PRE(uses || schema->family_count == 0);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct group_use g = {.group = t->groups[i],
                               .schema = schema,

@@ -18,6 +18,7 @@ struct gc_filter {
 static void filter_begin(void *ctx, bool to_bottom)
 {
     struct gc_filter *f = ctx;
+    PRE(f->view);
     f->to_bottom = to_bottom;
     visibility_restart(&f->visibility);
 }
@@ -58,6 +59,7 @@ struct lsm_filter *gc_filter_new(struct table_part *t, int64_t now_us)
 void gc_filter_free(struct lsm_filter *base)
 {
     struct gc_filter *f = CONTAINER_OF(base, struct gc_filter, base);
+    PRE(f->view);
     visibility_close(&f->visibility);
     table_part_view_unref(f->view);
     mem_free(f);

@@ -57,6 +57,8 @@ static int read_by_entries(const struct cell_read *r,
     struct row_source source;
     struct slice bytes;
     int rc = row_source_open_row(&source, &place, &opts, err);
+    PRE(r->snapshot);
+    PRE(r->complete <= r->sequence); /* INV-1 */
     if (rc)
         return rc;
     entries = row_source_entries(&source);
@@ -78,6 +80,7 @@ static void read_cell_judge(const struct cell_read *r,
                             int64_t timestamp_us,
                             bool *found)
 {
+    PRE(value_at <= value->len);
     *found = !gc_rule_collects(r->family->gc, 0, timestamp_us, r->now_us);
     if (!*found)
         buf_truncate(value, value_at);
@@ -91,6 +94,7 @@ static void offer_cell(const struct cell_read *r,
 {
     struct scan_cache *cache = r->env->scan_cache;
     struct scan_entry *e;
+    PRE(r->complete <= r->sequence); /* INV-1 */
     if (value.len > scan_cache_entry_max(cache) || !scan_cache_wants(cache, k))
         return;
     e = scan_entry_new(k, 0, value.len);
@@ -113,6 +117,8 @@ static int read_pinned(const struct cell_read *r,
     size_t len = value->len;
     int rc = lsm_get_newest(r->snapshot, r->row, r->column, r->column_hash,
                             r->sequence, &outcome, value, timestamp_us, err);
+    PRE(r->snapshot);
+    PRE(r->column.len > r->row.len);
     *found = false;
     if (rc)
         return rc;
@@ -165,6 +171,7 @@ static int read_encoded(struct cell_read *r,
                        atomic_load(&r->env->visible));
     if (!e)
         return read_below(r, &k, value, timestamp_us, found, err);
+    INVARIANT(e->pair_count == 0);
     buf_append(value, scan_entry_bytes(e), e->bytes_len);
     *timestamp_us = e->timestamp_us;
     read_cell_judge(r, value, value->len - e->bytes_len, *timestamp_us, found);

@@ -9,8 +9,16 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/filter.h"
 
+static void row_span_check(const struct row_span *s)
+{
+    INVARIANT(s->lower.len > 0 || !s->single); /* INV-1 of scan.h */
+    INVARIANT(s->upper.len == 0 ||
+              slice_cmp(buf_slice(&s->lower), buf_slice(&s->upper)) < 0);
+}
+
 static void drop_spans(struct read_spec *spec)
 {
+    PRE(spec->span_count == 0 || spec->spans);
     for (size_t i = 0; i < spec->span_count; i++) {
         buf_close(&spec->spans[i].lower);
         buf_close(&spec->spans[i].upper);
@@ -64,6 +72,7 @@ void read_spec_add_row(struct read_spec *spec, struct slice row)
     if (!cell_key_prefix_successor(&s->upper, 0))
         PANIC("an encoded row has a successor");
     s->single = true;
+    row_span_check(s);
 }
 
 void read_spec_set_row(struct read_spec *spec, struct slice row)
@@ -71,6 +80,7 @@ void read_spec_set_row(struct read_spec *spec, struct slice row)
     drop_spans(spec);
     spec->none = false;
     read_spec_add_row(spec, row);
+    POST(spec->span_count == 1);
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -97,6 +107,8 @@ static bool row_span_meets(const struct row_span *a, const struct row_span *b)
 /* Let @a cover @b, too, and free @b. */
 static void row_span_swallow(struct row_span *a, struct row_span *b)
 {
+    PRE(row_span_meets(a, b));
+    PRE(compare_spans(a, b) <= 0);
     a->single = a->single && b->single;
     if (ends_before(a, b)) {
         buf_close(&a->upper);
@@ -119,6 +131,8 @@ void read_spec_finish(struct read_spec *spec)
         else
             spec->spans[n++] = spec->spans[i];
     }
+    POST(n <= spec->span_count);
+    POST(n > 0 || spec->span_count == 0);
     spec->span_count = n;
 }
 
@@ -126,6 +140,8 @@ void read_spec_finish(struct read_spec *spec)
 static bool
 clip_span(struct row_span *s, const struct buf *lower, const struct buf *upper)
 {
+    PRE(s->upper.len == 0 ||
+        slice_cmp(buf_slice(&s->lower), buf_slice(&s->upper)) < 0);
     if (slice_cmp(buf_slice(&s->lower), buf_slice(lower)) < 0) {
         buf_clear(&s->lower);
         buf_append_slice(&s->lower, buf_slice(lower));
@@ -160,8 +176,10 @@ void read_spec_clip(struct read_spec *spec,
             buf_close(&spec->spans[i].upper);
         }
     }
+    POST(n <= spec->span_count);
     spec->span_count = n;
     spec->none |= n == 0;
     buf_close(&lower);
     buf_close(&upper);
+    POST(spec->span_count > 0 || spec->none);
 }

@@ -12,6 +12,13 @@
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/tablet_env.h"
 
+static void row_source_check(const struct row_source *s)
+{
+    INVARIANT(!s->iter == (s->cached != NULL)); /* INV-1 */
+    INVARIANT(!s->cached || !s->cached->oversized);
+    INVARIANT(!s->cached || s->at <= s->cached->pair_count);
+}
+
 /* --- iterators ----------------------------------------------------------- */
 
 static int iter_seek(void *it, struct slice key, struct err *err)
@@ -47,6 +54,7 @@ static const struct entry_source_ops iter_ops = {
 static struct slice key_at(const struct row_source *s, size_t i)
 {
     const struct scan_pair *p = scan_entry_pair(s->cached, i);
+    INVARIANT(p->key_at + p->key_len <= s->cached->bytes_len);
     return slice_make(scan_entry_bytes(s->cached) + p->key_at, p->key_len);
 }
 
@@ -63,6 +71,7 @@ static int cached_seek(void *it, struct slice key, struct err *err)
         else
             high = middle;
     }
+    POST(low <= s->cached->pair_count);
     s->at = low;
     return 0;
 }
@@ -71,6 +80,7 @@ static int cached_next(void *it, struct err *err)
 {
     struct row_source *s = it;
     (void)err;
+    PRE(s->at < s->cached->pair_count);
     s->at++;
     return 0;
 }
@@ -84,6 +94,7 @@ static bool cached_valid(const void *it)
 static struct slice cached_key(const void *it)
 {
     const struct row_source *s = it;
+    PRE(s->at < s->cached->pair_count);
     return key_at(s, s->at);
 }
 
@@ -91,6 +102,8 @@ static struct slice cached_value(const void *it)
 {
     const struct row_source *s = it;
     const struct scan_pair *p = scan_entry_pair(s->cached, s->at);
+    PRE(s->at < s->cached->pair_count);
+    INVARIANT(p->value_at + p->value_len <= s->cached->bytes_len);
     return slice_make(scan_entry_bytes(s->cached) + p->value_at, p->value_len);
 }
 
@@ -111,6 +124,7 @@ row_source_gather(struct gathered *g, struct slice key, struct slice value)
     struct scan_pair p = {(uint32_t)g->bytes.len, (uint32_t)key.len,
                           (uint32_t)(g->bytes.len + key.len),
                           (uint32_t)value.len};
+    PRE(g->bytes.len + key.len + value.len <= UINT32_MAX);
     buf_append(&g->pairs, &p, sizeof(p));
     buf_append_slice(&g->bytes, key);
     buf_append_slice(&g->bytes, value);
@@ -147,6 +161,7 @@ static struct scan_entry *new_row(const struct scan_key *k,
 {
     size_t count = g->pairs.len / sizeof(struct scan_pair);
     struct scan_entry *e = scan_entry_new(k, count, g->bytes.len);
+    PRE(g->pairs.len % sizeof(struct scan_pair) == 0);
     if (count) {
         memcpy(e->data, g->pairs.data, g->pairs.len);
         memcpy(scan_entry_bytes(e), g->bytes.data, g->bytes.len);
@@ -166,6 +181,8 @@ static int keep_row(struct row_source *s,
     bool whole;
     int rc = gather_row(&g, s->iter, p->encoded, scan_cache_entry_max(cache),
                         &whole, err);
+    PRE(s->iter);
+    PRE(!s->cached);
     if (rc == 0) {
         if (!whole) { /* Remember only that. */
             buf_clear(&g.pairs);
@@ -194,6 +211,7 @@ int row_source_open(struct row_source *s,
                     const struct lsm_read_options *opts,
                     struct err *err)
 {
+    PRE(snapshot);
     *s = (struct row_source){.iter = NULL};
     return lsm_iter_new(snapshot, opts, &s->iter, err);
 }
@@ -208,6 +226,8 @@ int row_source_open_row(struct row_source *s,
     bool oversized = false;
     struct scan_key k;
     int rc;
+    PRE(place->encoded.len > 0);
+    PRE(place->complete <= opts->sequence_max);
     if (!cache)
         return row_source_open(s, place->snapshot, opts, err);
     *s = (struct row_source){.iter = NULL};
@@ -240,5 +260,6 @@ void row_source_close(struct row_source *s)
 
 struct entry_source row_source_entries(struct row_source *s)
 {
+    row_source_check(s);
     return (struct entry_source){s, s->iter ? &iter_ops : &cached_ops};
 }

@@ -2,6 +2,11 @@
  * where the row is in it, else merged from memtables and tables.
  *
  * Threads: one at a time.
+ *
+ * Invariants
+ *     INV-1. An open source has an iterator or a row of the cache, and not
+ *            both.
+ *     INV-2. The pairs of a row of the cache lie in its bytes.
  */
 #ifndef BIGTABLE_READ_ROW_SOURCE_H
 #define BIGTABLE_READ_ROW_SOURCE_H

@@ -43,14 +43,23 @@ struct scan {
 
 static const struct row_span everything = {.single = false};
 
-static const struct row_span *span_at(const struct scan *s, size_t i)
-{
-    return s->spec->span_count ? &s->spec->spans[i] : &everything;
-}
-
 static size_t span_count(const struct scan *s)
 {
     return s->spec->span_count ? s->spec->span_count : 1;
+}
+
+static const struct row_span *span_at(const struct scan *s, size_t i)
+{
+    PRE(i < span_count(s));
+    return s->spec->span_count ? &s->spec->spans[i] : &everything;
+}
+
+static void scan_check(const struct scan *s)
+{
+    INVARIANT(s->tablet <= s->snapshot_count);
+    INVARIANT(!s->positioned || s->tablet < s->snapshot_count); /* INV-2 */
+    INVARIANT(!s->positioned || s->span < span_count(s));
+    INVARIANT(s->source_count <= GROUP_COUNT_MAX); /* INV-3 */
 }
 
 /* Does @span end at or before the tablet's first row? */
@@ -80,6 +89,7 @@ static void take_snapshots(struct scan *s)
         if (k < spans && !is_behind(span_at(s, k), t))
             tablet_snapshot_take(t, &s->snapshots[s->snapshot_count++]);
     }
+    POST(s->snapshot_count <= s->view->tablet_count);
 }
 
 static bool group_is_wanted(const struct scan *s, uint32_t id)
@@ -113,6 +123,7 @@ static void meter_row(struct scan *s, const struct quarry_row *row)
     s->unmetered_bytes += row->key.len + s->reader.bytes.len;
     if (s->unmetered_rows >= METER_ROWS)
         scan_meter_rows(s);
+    POST(s->unmetered_rows < METER_ROWS);
 }
 
 static void close_sources(struct scan *s)
@@ -146,6 +157,8 @@ static int open_source(struct scan *s,
     int rc = opts->probe_row.len
                  ? row_source_open_row(source, &place, opts, err)
                  : row_source_open(source, place.snapshot, opts, err);
+    PRE(i < snapshot->group_count);
+    PRE(s->source_count < GROUP_COUNT_MAX);
     if (rc == 0)
         s->sources[s->source_count++] = row_source_entries(source);
     return rc;
@@ -164,6 +177,7 @@ static int open_sources(struct scan *s, struct slice probe, struct err *err)
         .scan = probe.len == 0 && s->spec->read_ahead,
     };
     int rc = 0;
+    PRE(s->tablet < s->snapshot_count);
     close_sources(s);
     for (size_t i = 0; i < snapshot->group_count && rc == 0; i++)
         if (group_is_wanted(s, snapshot->tablet->groups[i]->id))
@@ -179,6 +193,8 @@ static int enter_span(struct scan *s, struct err *err)
     const struct row_span *span = span_at(s, s->span);
     struct slice lower = buf_slice(&span->lower);
     int rc = 0;
+    PRE(!s->positioned);
+    PRE(s->tablet < s->snapshot_count);
     if (span->single)
         rc = open_sources(s, lower, err);
     else if (!s->opened)
@@ -186,11 +202,13 @@ static int enter_span(struct scan *s, struct err *err)
     if (rc == 0)
         rc = row_reader_seek(&s->reader, lower, buf_slice(&span->upper), err);
     s->positioned = rc == 0;
+    scan_check(s);
     return rc;
 }
 
 static void leave_tablet(struct scan *s)
 {
+    PRE(s->tablet < s->snapshot_count);
     scan_meter_rows(s);
     s->tablet++;
     close_sources(s);
@@ -247,6 +265,7 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
         }
         if (!scan_advance(s))
             return 0;
+        scan_check(s);
         rc = enter_span(s, err);
         if (rc)
             return rc;
@@ -281,6 +300,7 @@ int scan_new(struct table_part_view *view,
         .progress_rows = spec->progress_rows,
     };
     int rc = 0;
+    PRE(view->tablet_count > 0);
     atomic_fetch_add(&view->references, 1);
     s->view = view;
     s->spec = spec;
@@ -305,6 +325,7 @@ void scan_free(struct scan *s)
     /* To find nothing is a read as well. */
     s->unmetered_rows += !s->metered && s->unmetered_rows == 0;
     s->tablet = s->tablet < s->snapshot_count ? s->tablet : 0;
+    INVARIANT(!s->spec->row_limit || s->rows <= s->spec->row_limit);
     scan_meter_rows(s);
     close_sources(s);
     for (size_t i = 0; i < s->snapshot_count; i++)

@@ -2,6 +2,14 @@
  * pinned when the scan begins, one after the other: each is read as of one
  * moment, and each row whole, but two tablets may show different moments.
  *
+ * Invariants
+ *     INV-1. The spans of a finished specification ascend and do not overlap;
+ *            none is empty, and a single row's is that of one encoded key.
+ *     INV-2. A scan that is positioned stands in a span of its specification
+ *            and in a tablet that it has pinned.
+ *     INV-3. It has at most one source for each group of that tablet.
+ *     INV-4. It hands out no more rows than the specification's limit.
+ *
  * Threads: one at a time. Scans park, and so does read_cell(); the functions of
  * a read_spec do not.
  */

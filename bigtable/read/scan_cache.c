@@ -72,6 +72,7 @@ static size_t power_of_two(size_t n)
     size_t p = BUCKETS_MIN;
     while (p < n)
         p *= 2;
+    POST((p & (p - 1)) == 0);
     return p;
 }
 
@@ -157,7 +158,12 @@ scan_entry_new(const struct scan_key *k, size_t pair_count, size_t bytes_len)
 
 void scan_entry_unref(struct scan_entry *e)
 {
-    if (e && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1)
+    unsigned before;
+    if (!e)
+        return;
+    before = atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel);
+    INVARIANT(before > 0);
+    if (before == 1)
         mem_free(e);
 }
 
@@ -217,6 +223,7 @@ static struct scan_entry *scan_cache_find(struct scan_entry *e,
 
 static void scan_cache_enqueue(struct shard *s, struct scan_entry *e)
 {
+    INVARIANT(!s->oldest == !s->newest);
     e->newer = NULL;
     e->older = s->newest;
     if (s->newest)
@@ -228,6 +235,7 @@ static void scan_cache_enqueue(struct shard *s, struct scan_entry *e)
 
 static void scan_cache_dequeue(struct shard *s, struct scan_entry *e)
 {
+    PRE(s->oldest && s->newest);
     if (e->older)
         e->older->newer = e->newer;
     else
@@ -245,6 +253,8 @@ static void take_out(struct shard *s,
                      struct scan_entry **dropped)
 {
     struct scan_entry *before = first_of(bucket);
+    PRE(may_hold(bucket, e->hash)); /* INV-5 */
+    PRE(before);                    /* INV-2 */
     if (before == e) {
         set_first(bucket, e->chain);
     } else {
@@ -255,6 +265,8 @@ static void take_out(struct shard *s,
         set_first(bucket, first);
     }
     scan_cache_dequeue(s, e);
+    INVARIANT(s->bytes >= charge_of(e));
+    INVARIANT(s->entries > 0);
     s->bytes -= charge_of(e);
     s->entries--;
     e->chain = *dropped;
@@ -288,6 +300,15 @@ static void unref_chain(struct scan_entry *e)
         scan_entry_unref(e);
         e = next;
     }
+}
+
+/* @s is locked. */
+static void scan_shard_check(const struct scan_cache *c, const struct shard *s)
+{
+    INVARIANT(s->bytes <= c->capacity); /* INV-4 */
+    INVARIANT(!s->oldest == !s->newest);
+    INVARIANT(!s->oldest == (s->entries == 0)); /* INV-2 */
+    INVARIANT(!s->oldest == (s->bytes == 0));
 }
 
 /* --- admission ----------------------------------------------------------- */
@@ -374,6 +395,7 @@ static enum standing standing_of(const struct scan_entry *e,
 static void note_hit(struct shard *s, struct scan_entry *e)
 {
     unsigned char hits = atomic_load_explicit(&e->hits, memory_order_relaxed);
+    INVARIANT(hits <= HITS_MAX);
     if (hits < HITS_MAX)
         atomic_store_explicit(&e->hits, (unsigned char)(hits + 1),
                               memory_order_relaxed);
@@ -423,6 +445,7 @@ struct scan_entry *scan_cache_get(struct scan_cache *c,
                 &outdated);
         mutex_unlock(&s->mutex);
     }
+    INVARIANT(!outdated || !outdated->chain);
     lookups =
         1 + atomic_fetch_add_explicit(&s->lookups, 1, memory_order_relaxed);
     if (UNLIKELY(lookups % SAMPLE_LOOKUPS == 0) && s == &c->shards[0])
@@ -441,6 +464,7 @@ scan_cache_insert(struct shard *s, struct bucket *bucket, struct scan_entry *e)
     s->bytes += charge_of(e);
     s->entries++;
     s->admitted++;
+    POST(may_hold(bucket, e->hash)); /* INV-5 */
 }
 
 void scan_cache_put(struct scan_cache *c,
@@ -467,6 +491,7 @@ void scan_cache_put(struct scan_cache *c,
             take_out(s, bucket, old, &dropped);
         scan_cache_insert(s, bucket, e);
         scan_cache_shrink(c, s, &dropped);
+        scan_shard_check(c, s);
     }
     mutex_unlock(&s->mutex);
     unref_chain(dropped);

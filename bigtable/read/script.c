@@ -51,6 +51,7 @@ static int run_whole(struct saw_run *run,
     struct saw_cell *cells = few;
     struct saw_row r = {row->key, NULL, row->cell_count};
     int rc;
+    PRE(run);
     if (row->cell_count > CELLS_ON_STACK)
         cells = mem_alloc(row->cell_count * sizeof(*cells));
     for (size_t i = 0; i < row->cell_count; i++)
@@ -104,6 +105,8 @@ int script_run_row(struct saw_run *run,
 static void
 copy_row(struct script_filter *f, const struct saw_row *row, struct kept_row *k)
 {
+    PRE(row != f->as_read);
+
     struct quarry_cell *cells =
         arena_alloc(&f->arena, (row->cell_count + 1) * sizeof(*cells));
     for (size_t i = 0; i < row->cell_count; i++) {
@@ -125,6 +128,8 @@ static int script_keep(void *ctx, const struct saw_row *row, struct err *err)
 {
     struct script_filter *f = ctx;
     struct kept_row *k = arena_alloc(&f->arena, sizeof(*k));
+    PRE(f->row);
+    PRE(!*f->last);
     (void)err;
     if (row == f->as_read)
         k->row = f->row;
@@ -153,6 +158,7 @@ script_compile(struct script_filter *f, struct slice source, struct err *err)
     const struct saw_compile_options opts = {.restricted = true};
     struct buf diagnostics = BUF_INIT;
     int rc = saw_compile(&opts, source, "program", &f->own, &diagnostics);
+    PRE(!f->own);
     if (rc)
         err_set(err, rc, "the program does not compile:\n%.*s",
                 SLICE_ARG(slice_trim(buf_slice(&diagnostics))));
@@ -188,6 +194,7 @@ static int open_run(struct script_filter *f,
         .keep = script_keep,
         .keep_ctx = f,
     };
+    PRE(!f->run);
     if (!saw_program_wants_rows(p))
         return err_set(err, ERR_INVALID,
                        "the program does not read rows (r: Row = input;)");
@@ -245,6 +252,7 @@ int script_filter_run(struct script_filter *f,
                       struct err *err)
 {
     int rc;
+    PRE(f->run);
     arena_reset(&f->arena);
     f->first = NULL;
     f->last = &f->first;
@@ -274,6 +282,7 @@ void script_narrow(const struct saw_program *p,
     size_t count = saw_program_columns(p, &columns, &all);
     if (all || saw_program_keeps_rows(p) || !saw_program_wants_rows(p))
         return;
+    PRE(!spec->valued);
     spec->valued = mem_zalloc(UINT16_MAX + 1, 1);
     for (size_t i = 0; i < count; i++) {
         struct slice name =

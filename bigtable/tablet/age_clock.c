@@ -7,6 +7,7 @@
 #include "bigtable/tablet/age_clock.h"
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 /* A step of less is none, and a clock that is corrected by less is followed. */
 #define STEP_US INT64_C(2000000)
@@ -38,6 +39,7 @@ static int64_t age_clock_doubt(struct age_clock *c,
                                uint64_t mono_ns)
 {
     unsigned long long since_ns = 0;
+    PRE(wall_us > expected_us);
     if (atomic_compare_exchange_strong(&c->since_ns, &since_ns,
                                        MAX_OF(mono_ns, UINT64_C(1))) ||
         mono_ns < since_ns || mono_ns - since_ns < AGE_CLOCK_TRUST_US * 1000)
@@ -61,5 +63,6 @@ int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
 
 bool age_clock_is_proven(const struct age_clock *c, uint64_t mono_ns)
 {
+    PRE(mono_ns >= c->begun_ns);
     return mono_ns - c->begun_ns >= AGE_CLOCK_TRUST_US * 1000;
 }

@@ -24,7 +24,8 @@ COMPONENTS = [
 # Where state is kept, asserts are dense.
 STATEFUL = {
     "base/replica", "base/session", "chubby-lite", "gfs-lite/namenode",
-    "gfs-lite/chunkserver", "bigtable/lsm", "bigtable/tablet_server",
+    "gfs-lite/chunkserver", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
+    "bigtable/write", "bigtable/read", "bigtable/tablet_server",
     "bigtable/master",
 }
 ASSERTS_MIN = 0.5
