@@ -147,6 +147,7 @@ static int read_below(struct cell_read *r,
                       struct err *err)
 {
     int rc;
+    PRE(r->group < atomic_load(&r->tablet->group_count));
     r->complete = atomic_load(&r->env->visible);
     r->snapshot = lsm_snapshot_new(r->tablet->groups[r->group]->lsm);
     r->sequence = atomic_load(&r->env->visible);
@@ -163,6 +164,7 @@ static int read_encoded(struct cell_read *r,
 {
     struct scan_entry *e;
     struct scan_key k;
+    PRE(r->family);
     if (!r->env->scan_cache)
         return read_below(r, NULL, value, timestamp_us, found, err);
     k = scan_key_make(r->tablet->life, r->view->generation, (uint32_t)r->group,

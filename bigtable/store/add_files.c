@@ -79,6 +79,7 @@ static void choose_runs(struct adding *a)
     for (size_t i = 0; i < a->count; i++)
         a->files[i].run = apart ? 0 : (uint32_t)i;
     a->run_count = apart ? 1 : (uint32_t)a->count;
+    POST(a->run_count > 0 || a->count == 0);
 }
 
 /* --- the edits ----------------------------------------------------------- */
@@ -109,6 +110,7 @@ static void fill_group(const struct adding *a,
     const struct manifest_group *g = manifest_tablet_group(old, id);
     uint32_t base = highest_run(g) + 1;
     size_t n = g ? g->file_count : 0;
+    PRE(a->sequence > 0);
     *out = (struct manifest_group){.id = id};
     out->flushed_sequence = g ? g->flushed_sequence : 0;
     out->files = mem_alloc((n + a->count + 1) * sizeof(*out->files));
@@ -128,6 +130,7 @@ static void fill_group(const struct adding *a,
                                .first_key = f->first_key,
                                .last_key = f->last_key};
     }
+    POST(out->file_count <= n + a->count);
 }
 
 static void put_loads(struct adding *a, const struct manifest_tablet *old)
@@ -135,8 +138,10 @@ static void put_loads(struct adding *a, const struct manifest_tablet *old)
     uint64_t loads[TABLET_LOADS_MAX];
     size_t skip = old->load_count == TABLET_LOADS_MAX;
     size_t n = old->load_count - skip;
+    PRE(old->load_count <= TABLET_LOADS_MAX);
     memcpy(loads, old->loads + skip, n * sizeof(*loads));
     loads[n++] = a->load;
+    INVARIANT(n <= TABLET_LOADS_MAX);
     edit_put_loads(&a->fresh, old->id, loads, n);
     edit_put_stamp(&a->fresh, old->id, old->stamped_us);
     edit_put_done(&a->fresh, old->id, buf_slice(&old->done), true);
@@ -148,6 +153,7 @@ static void put_taker(struct adding *a,
 {
     const struct schema *schema = a->view->schema;
     struct manifest_group groups[GROUP_COUNT_MAX];
+    PRE(k->old->id == old->id);
     for (size_t i = 0; i < schema->group_count; i++)
         fill_group(a, k->old, old, schema->groups[i].id, &groups[i]);
     edit_put_tablet(&a->fresh, old->id, old->table, buf_slice(&old->start),
@@ -161,6 +167,8 @@ static void build_edits(void *ctx, const struct manifest_state *state)
 {
     struct adding *a = ctx;
     size_t head;
+    PRE(a->taker_count > 0);
+    PRE(a->edit.len == 0);
     edit_put_table(&a->fresh, a->table->id, a->table->name, a->view->schema);
     head = a->fresh.len;
     for (size_t i = 0; i < a->taker_count; i++) {
@@ -189,6 +197,8 @@ choose_taker(struct adding *a, const struct manifest_state *state, size_t index)
 {
     struct tablet *t = a->view->tablets[index];
     bool wanted = a->count == 0;
+    PRE(a->taker_count <= index);
+    PRE(index < a->view->tablet_count);
     for (size_t i = 0; i < a->count && !wanted; i++)
         wanted = is_in(&a->files[i], t);
     if (!wanted)
@@ -232,6 +242,7 @@ static int open_takers(struct adding *a, struct err *err)
                          t->group_count, &a->takers[opened].fresh, err);
         opened += rc == 0;
     }
+    INVARIANT(rc || opened == a->taker_count);
     manifest_state_close(&state);
     while (rc && opened > 0)
         tablet_unref(a->takers[--opened].fresh);
@@ -243,6 +254,7 @@ static struct table_part_view *new_view(const struct adding *a)
     size_t count = a->view->tablet_count;
     struct tablet **tablets = mem_alloc((count + 1) * sizeof(struct tablet *));
     struct table_part_view *v;
+    PRE(a->committed);
     for (size_t i = 0; i < count; i++)
         tablets[i] = a->view->tablets[i];
     for (size_t i = 0; i < a->taker_count; i++)
@@ -272,6 +284,7 @@ static int add_files_commit(struct adding *a, struct err *err)
 {
     uint64_t id = a->takers[0].old->id;
     int rc = flush_takers(a, err);
+    PRE(!a->committed);
     if (rc)
         return rc;
     /* Transactions that have read what is about to change begin again. */
@@ -309,6 +322,7 @@ static int place_files(struct adding *a,
             break;
         ++*count;
     }
+    POST(*placed <= a->count);
     return rc;
 }
 
@@ -321,6 +335,7 @@ static int add_files_change(struct adding *a,
     struct table_part_view *view = NULL;
     size_t placed = 0;
     int rc = flush_takers(a, err);
+    PRE(a->taker_count > 0);
     if (rc)
         return rc;
     rc = place_files(a, mover, &placed, files, err);
@@ -348,6 +363,8 @@ static int add_files_run(struct adding *a,
                          struct err *err)
 {
     int rc = 0;
+    PRE(!a->takers);
+    PRE(a->view->tablet_count > 0);
     a->takers = mem_alloc((a->view->tablet_count + 1) * sizeof(*a->takers));
     registry_look(a->store->registry, a->view->tablets[0]->id, choose_takers,
                   a);

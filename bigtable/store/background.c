@@ -7,6 +7,7 @@
  */
 #include "bigtable/store/background.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/core/panic.h"
@@ -47,6 +48,7 @@ void background_init(struct background *b, unsigned task_max)
     cond_init(&b->work);
     cond_init(&b->progress);
     b->workers = mem_zalloc(b->task_max + 1, sizeof(*b->workers));
+    POST(b->task_max <= BACKGROUND_TASKS_MAX);
 }
 
 void background_close(struct background *b)
@@ -66,6 +68,7 @@ static void background_propose(struct job *best,
                                struct tablet_group *g,
                                uint64_t worth)
 {
+    PRE(kind != JOB_NONE);
     if (worth > best->worth)
         *best = (struct job){kind, t, g, worth};
 }
@@ -122,6 +125,9 @@ static struct job background_choose(struct store *s,
             }
     if (best.kind != JOB_NONE)
         tablet_ref(best.tablet);
+    INVARIANT(best.kind != JOB_FLUSH || !best.group->flushing); /* INV-1 */
+    INVARIANT(best.kind != JOB_COMPACT || !best.group->compacting);
+    INVARIANT(best.kind != JOB_SPLIT || !best.group);
     if (best.kind == JOB_FLUSH)
         best.group->flushing = true;
     if (best.kind == JOB_COMPACT)
@@ -179,6 +185,7 @@ static void run_flush(struct store *s, struct tablet_group *g)
     struct err err = ERR_INIT;
     int rc = lsm_flush(g->lsm, &err);
     mutex_lock(&b->lock);
+    PRE(g->flushing); /* INV-1 */
     g->flushing = false;
     if (rc == 0) {
         b->flush_count++;
@@ -206,6 +213,7 @@ static void run_compaction(struct store *s, struct tablet_group *g)
     bool did = false;
     int rc = lsm_compact(g->lsm, &did, &err);
     mutex_lock(&b->lock);
+    PRE(g->compacting); /* INV-1 */
     g->compacting = false;
     if (rc == 0) {
         b->compaction_count += did;
@@ -229,6 +237,7 @@ static void run_split(struct store *s, struct tablet *t)
 
 static void run_job(struct store *s, struct job *job)
 {
+    PRE(job->kind == JOB_NONE || job->tablet);
     switch (job->kind) {
     case JOB_NONE: return;
     case JOB_FLUSH: run_flush(s, job->group); break;
@@ -257,6 +266,7 @@ static void background_work(void *arg)
     struct store *s = w->store;
     struct background *b = &s->background;
     bool stop = false;
+    PRE((size_t)(w - b->workers) < b->task_max);
     while (!stop) {
         uint64_t failures;
         struct job job;
@@ -286,6 +296,7 @@ static void background_work(void *arg)
 static void start_tasks(struct store *s)
 {
     struct background *b = &s->background;
+    PRE(b->started && !b->stop);
     while (b->task_count < b->task_max) {
         struct background_worker *w = &b->workers[b->task_count];
         w->store = s;
@@ -293,6 +304,7 @@ static void start_tasks(struct store *s)
         b->tasks[b->task_count++] =
             task_start(s->world, "quarry-engine", background_work, w);
     }
+    POST(b->task_count == b->task_max);
 }
 
 void background_wake(struct store *s)
@@ -309,6 +321,7 @@ void background_wake(struct store *s)
 void background_start(struct store *s)
 {
     mutex_lock(&s->background.lock);
+    PRE(!s->background.started);
     s->background.started = true;
     mutex_unlock(&s->background.lock);
 }
@@ -331,6 +344,7 @@ void background_stop(struct store *s)
     struct background *b = &s->background;
     unsigned count;
     mutex_lock(&b->lock);
+    INVARIANT(b->task_count <= b->task_max);
     b->stop = true;
     count = b->task_count;
     cond_broadcast(&b->work);
@@ -407,6 +421,7 @@ static int fatal_error(struct store *s, struct err *err)
 static int no_room(const struct err *why, struct err *err)
 {
     int rc = err_copy(err, why);
+    PRE(why->code != 0);
     err_wrap(err, "memory is full and cannot be flushed");
     if (rc != ERR_ABORTED)
         return rc;
@@ -471,6 +486,7 @@ int background_wait_flushed(struct store *s,
     struct background *b = &s->background;
     uint64_t failures;
     int rc = 0;
+    PRE(store_of(g->tablet) == s);
     mutex_lock(&b->lock);
     failures = b->failure_count;
     while (atomic_load(&g->flushed_sequence) < sequence &&
@@ -497,6 +513,7 @@ void background_pause(struct store *s, struct tablet *t)
 {
     struct background *b = &s->background;
     mutex_lock(&b->lock);
+    INVARIANT(t->paused < UINT_MAX); /* INV-2 */
     t->paused++;
     cond_broadcast(&b->progress); /* It may be retired. */
     while (is_busy(t))
@@ -508,6 +525,7 @@ void background_resume(struct store *s, struct tablet *t)
 {
     struct background *b = &s->background;
     mutex_lock(&b->lock);
+    PRE(t->paused > 0); /* INV-2 */
     t->paused--;
     cond_broadcast(&b->progress); /* It was flushed, or retired. */
     mutex_unlock(&b->lock);
@@ -531,6 +549,7 @@ int background_compact_major(struct store *s,
     mutex_unlock(&b->lock);
     rc = lsm_compact_major(g->lsm, err);
     mutex_lock(&b->lock);
+    INVARIANT(g->compacting); /* INV-1 */
     g->compacting = false;
     cond_broadcast(&b->progress);
     mutex_unlock(&b->lock);

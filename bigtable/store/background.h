@@ -11,6 +11,13 @@
  * compactions of that group alone.
  *
  * Threads: any.
+ *
+ * Invariants
+ *     INV-1. At most one task flushes a group, and at most one compacts it.
+ *     INV-2. A tablet that is paused gets no new job, as long as there were
+ *            more calls of background_pause() than of background_resume().
+ *     INV-3. No task runs before background_start(), and none after
+ *            background_stop().
  */
 #ifndef BIGTABLE_STORE_BACKGROUND_H
 #define BIGTABLE_STORE_BACKGROUND_H

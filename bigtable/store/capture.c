@@ -39,6 +39,7 @@ static void take_tablet(struct taking *k,
 {
     struct capture *c = k->out;
     struct captured_tablet *to;
+    PRE(t->table == k->table);
     c->tablets =
         mem_realloc(c->tablets, (c->tablet_count + 1) * sizeof(*c->tablets));
     to = &c->tablets[c->tablet_count++];
@@ -88,6 +89,7 @@ static int table_capture_view(struct store *s,
 {
     struct taking k = {s, t->id, out};
     int rc = flush_all(s, v, err);
+    PRE(v->tablet_count > 0);
     if (rc)
         return rc;
     write_turn_close_table(&s->env, t);
@@ -138,6 +140,8 @@ void capture_release(struct store *s, struct capture *c)
     for (size_t i = 0; i < c->file_count && !s->sharing; i++)
         store_drop_file(s, c->files[i]);
     capture_keep(c);
+    POST(c->file_count == 0);
+    POST(!c->files);
 }
 
 void capture_keep(struct capture *c)

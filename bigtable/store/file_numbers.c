@@ -18,10 +18,18 @@ void file_numbers_close(struct file_numbers *f)
     mem_free(f->undecided);
 }
 
+/* @f is locked. */
+static void file_numbers_check(const struct file_numbers *f)
+{
+    INVARIANT(f->count <= f->cap);
+    INVARIANT(!f->undecided == (f->cap == 0));
+}
+
 void file_numbers_begin_at(struct file_numbers *f, uint64_t first)
 {
     mutex_lock(&f->lock);
     f->next = MAX_OF(f->next, first);
+    file_numbers_check(f);
     mutex_unlock(&f->lock);
 }
 
@@ -35,6 +43,7 @@ uint64_t file_numbers_take(struct file_numbers *f)
         f->undecided = mem_realloc(f->undecided, f->cap * sizeof(uint64_t));
     }
     f->undecided[f->count++] = number;
+    file_numbers_check(f);
     mutex_unlock(&f->lock);
     return number;
 }
@@ -47,6 +56,7 @@ void file_numbers_decide(struct file_numbers *f, uint64_t number)
         i++;
     if (i < f->count)
         f->undecided[i] = f->undecided[--f->count];
+    file_numbers_check(f);
     mutex_unlock(&f->lock);
 }
 
@@ -66,6 +76,7 @@ uint64_t file_numbers_decided(struct file_numbers *f)
     low = f->next;
     for (size_t i = 0; i < f->count; i++)
         low = MIN_OF(low, f->undecided[i]);
+    POST(low <= f->next);
     mutex_unlock(&f->lock);
     return low;
 }

@@ -3,6 +3,10 @@
  * strays leaves those alone.
  *
  * Threads: any. Nothing parks but for a moment.
+ *
+ * Invariants
+ *     INV-1. A number is given out once; numbers only rise.
+ *     INV-2. Undecided numbers were given out: they are below the next one.
  */
 #ifndef BIGTABLE_STORE_FILE_NUMBERS_H
 #define BIGTABLE_STORE_FILE_NUMBERS_H

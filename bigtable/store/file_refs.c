@@ -53,6 +53,7 @@ void file_refs_add(struct file_refs *r, uint64_t number)
     }
     INVARIANT(i == 0 || r->refs[i - 1].number < number);
     INVARIANT(i + 1 == r->count || r->refs[i + 1].number > number);
+    INVARIANT(r->count <= r->cap);
     mutex_unlock(&r->lock);
 }
 

@@ -20,6 +20,7 @@ int flush_tablet(struct store *s, struct tablet *t, struct err *err)
 {
     struct writer *turn;
     int rc = 0;
+    PRE(store_of(t) == s);
     write_turn_take(&s->env, &turn);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
@@ -69,6 +70,7 @@ struct points {
 
 static void add_point(struct points *p, struct slice row)
 {
+    PRE(row.len > 0);
     buf_append_slice(&p->bytes, row);
     buf_append(&p->lengths, &row.len, sizeof(row.len));
     p->count++;
@@ -87,6 +89,7 @@ static struct tablet_group *largest_group(const struct tablet *t)
             best = t->groups[i];
         }
     }
+    POST(!best == (bytes == 0));
     return best;
 }
 
@@ -145,12 +148,14 @@ static struct slice *lay_out(const struct points *p)
     const size_t *lengths = (const size_t *)(const void *)p->lengths.data;
     struct slice *keys = mem_alloc(p->count * sizeof(*keys) + p->bytes.len + 1);
     char *at = (char *)(keys + p->count);
+    PRE(p->lengths.len == p->count * sizeof(size_t));
     if (p->bytes.len)
         memcpy(at, p->bytes.data, p->bytes.len);
     for (size_t i = 0; i < p->count; i++) {
         keys[i] = slice_make(at, lengths[i]);
         at += lengths[i];
     }
+    POST(at == (char *)(keys + p->count) + p->bytes.len);
     return keys;
 }
 

@@ -25,6 +25,8 @@
 #define PINNED_NAME   "PINNED"
 #define NAME_PREFIX   "manifest-"
 #define NAME_BYTES    64
+/* The next one is one more, and none overflows. */
+#define NUMBER_MAX (UINT64_MAX / 2)
 /* The unit in which a disk writes, and a number of zeros at the end of a record
  * that no edit has there. */
 #define SECTOR_BYTES ((size_t)512)
@@ -80,6 +82,7 @@ static int check_header(struct slice bytes, const char *name, struct err *err)
 static bool read_record(struct slice bytes, size_t at, struct slice *edit)
 {
     uint32_t len;
+    PRE(at <= bytes.len);
     if (bytes.len - at < RECORD_HEADER)
         return false;
     len = get_le32(bytes.data + at + 4);
@@ -116,6 +119,7 @@ static bool is_zero(struct slice bytes)
  */
 static bool has_lost_sector(struct slice bytes, size_t at, size_t end)
 {
+    PRE(at <= end && end <= bytes.len);
     for (size_t from = at; from < end;) {
         size_t to = MIN_OF((from / SECTOR_BYTES + 1) * SECTOR_BYTES, end);
         if ((from == at || to - from >= ZEROS_MIN) &&
@@ -133,6 +137,7 @@ static bool is_whole_but_length(struct slice bytes, size_t at)
     char length[4];
     size_t len = bytes.len - at - RECORD_HEADER;
     uint32_t crc;
+    PRE(bytes.len - at >= RECORD_HEADER);
     put_le32(length, (uint32_t)len);
     crc = crc32c(length, sizeof(length));
     crc = crc32c_extend(crc, bytes.data + at + RECORD_HEADER, len);
@@ -146,6 +151,7 @@ static bool is_torn(struct slice bytes, size_t at)
 {
     size_t left = bytes.len - at;
     size_t len;
+    PRE(at < bytes.len);
     if (left < RECORD_HEADER || has_lost_sector(bytes, at, bytes.len))
         return true;
     len = get_le32(bytes.data + at + 4);
@@ -183,6 +189,8 @@ static int judge_bad_record(struct slice bytes,
                             const char *name,
                             struct err *err)
 {
+    PRE(at >= HEADER_BYTES);
+    PRE(at < bytes.len);
     if (at == HEADER_BYTES || record_follows(bytes, at)) {
         err_set(err, ERR_CORRUPT, "%s: offset %zu: bad record", name, at);
         err_hint(err, "restore the store from a copy");
@@ -218,6 +226,7 @@ int manifest_open_record(struct unit_opener *o,
                          struct err *err)
 {
     char aad[8];
+    PRE(o);
     buf_clear(plain);
     if (unit.len < UNIT_BYTES_MORE)
         return err_set(err, ERR_CORRUPT, "a sealed record of %zu bytes",
@@ -240,6 +249,7 @@ static int apply_records(struct manifest *m,
         bool whole = read_record(bytes, at, &edit);
         size_t end = at + RECORD_HEADER + (whole ? edit.len : 0);
         int rc = 0;
+        INVARIANT(!whole || end <= bytes.len);
         if (!whole)
             return judge_bad_record(bytes, at, m->repair, name, err);
         if (opener) {
@@ -294,10 +304,13 @@ read_current(struct manifest *m, char name[NAME_BYTES], struct err *err)
     if (rc == 0) {
         struct slice s = slice_trim(buf_slice(&text));
         snprintf(name, NAME_BYTES, "%.*s", SLICE_ARG(s));
-        if (!slice_starts_with(s, SLICE_LIT(NAME_PREFIX)))
+        if (slice_starts_with(s, SLICE_LIT(NAME_PREFIX)))
+            m->number = strtoull(name + strlen(NAME_PREFIX), NULL, 10);
+        else
+            m->number = 0;
+        if (m->number == 0 || m->number > NUMBER_MAX)
             rc = err_set(err, ERR_CORRUPT,
                          CURRENT_NAME ": \"%s\" is not a manifest", name);
-        m->number = strtoull(name + strlen(NAME_PREFIX), NULL, 10);
     }
     buf_close(&text);
     return rc;
@@ -401,6 +414,7 @@ static bool records_keep_rows(struct manifest *m, struct slice bytes, size_t at)
     struct buf plain = BUF_INIT;
     struct slice edit;
     bool same = true;
+    PRE(at <= bytes.len);
     while (same && at < bytes.len && read_record(bytes, at, &edit)) {
         size_t end = at + RECORD_HEADER + edit.len;
         if (opener) {
@@ -455,6 +469,7 @@ const struct manifest_state *manifest_state(const struct manifest *m)
 void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx)
 {
     mutex_lock(&m->lock);
+    PRE(fn);
     fn(ctx, &m->state);
     mutex_unlock(&m->lock);
 }
@@ -477,6 +492,7 @@ static void append_record(struct buf *out,
         unit_seal(sealer, record_aad(offset, aad), edit, buf_extend(out, len));
     else
         buf_append_slice(out, edit);
+    INVARIANT(out->len == at + RECORD_HEADER + len);
     put_le32(out->data + at, crc32c(out->data + at + 4, len + 4));
 }
 
@@ -496,10 +512,12 @@ static void whole_manifest(const struct manifest *m,
                            struct buf *out)
 {
     struct buf edit = BUF_INIT;
+    PRE(out->len == 0);
     manifest_state_encode(&m->state, &edit);
     buf_append(out, MAGIC, MAGIC_BYTES);
     buf_put_le32(out, sealer ? STORE_FORMAT_SEALED : STORE_FORMAT_VERSION);
     buf_put_le32(out, crc32c(out->data, out->len));
+    INVARIANT(out->len == HEADER_BYTES);
     append_record(out, sealer, HEADER_BYTES, buf_slice(&edit));
     buf_close(&edit);
 }
@@ -510,6 +528,15 @@ static void drop_file(struct manifest *m)
     m->file = NULL;
     unit_sealer_free(m->sealer);
     m->sealer = NULL;
+    POST(!m->file && !m->sealer);
+}
+
+/* @m is locked. */
+static void manifest_check(const struct manifest *m)
+{
+    INVARIANT(!m->file || m->number == m->last_number); /* INV-3 */
+    INVARIANT(!m->file || m->snapshot_bytes > HEADER_BYTES);
+    INVARIANT(m->file || !m->sealer);
 }
 
 static int write_new_file(struct manifest *m, const char *name, struct err *err)
@@ -534,6 +561,8 @@ static int write_new_file(struct manifest *m, const char *name, struct err *err)
 static void remove_file(struct manifest *m, uint64_t number)
 {
     char name[NAME_BYTES];
+    PRE(number > 0);
+    PRE(number != m->number); /* INV-1 */
     manifest_name(name, number);
     if (fs_remove(m->fs, name, NULL) != 0) {
         /* The next open removes it. */
@@ -549,7 +578,10 @@ static int start_file(struct manifest *m, struct err *err)
     char current[NAME_BYTES + 1];
     uint64_t old = m->number;
     int rc;
+    PRE(!m->file); /* INV-3 */
+    PRE(!m->sealer);
     m->last_number = MAX_OF(m->last_number, m->number) + 1;
+    INVARIANT(m->last_number > old); /* INV-4 */
     manifest_name(name, m->last_number);
     snprintf(current, sizeof(current), "%s\n", name);
     rc = write_new_file(m, name, err);
@@ -578,6 +610,7 @@ static int append_edit(struct manifest *m,
 {
     struct buf record = BUF_INIT;
     int rc;
+    PRE(m->file);
     append_record(&record, m->sealer, fs_writer_offset(m->file), edit);
     rc = fs_writer_append(m->file, record.data, record.len, err);
     *in_doubt = rc != ERR_FULL;
@@ -591,6 +624,7 @@ static int append_edit(struct manifest *m,
  * its place. Where that fails, too, nobody knows. */
 static int take_back(struct manifest *m, int rc, struct err *err)
 {
+    PRE(rc != 0);
     drop_file(m);
     if (start_file(m, NULL) == 0)
         return rc;
@@ -603,6 +637,8 @@ static int take_back(struct manifest *m, int rc, struct err *err)
 
 static bool is_due_for_rotation(const struct manifest *m)
 {
+    PRE(m->file);
+
     uint64_t bytes = fs_writer_offset(m->file);
     return bytes > ROTATE_BYTES_MIN &&
            bytes > ROTATE_FACTOR * m->snapshot_bytes;
@@ -612,6 +648,7 @@ int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
 {
     bool in_doubt = false;
     int rc = 0;
+    PRE(edit.len > 0);
     mutex_lock(&m->lock);
     if (m->file && is_due_for_rotation(m))
         drop_file(m);
@@ -628,6 +665,7 @@ int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
     } else if (manifest_state_apply(&m->state, edit, NULL) != 0) {
         PANIC("an edit of our own does not fit the manifest");
     }
+    manifest_check(m);
     mutex_unlock(&m->lock);
     return rc;
 }
@@ -733,6 +771,7 @@ int manifest_remove_orphans(struct manifest *m,
                             struct err *err)
 {
     int rc = remove_orphan_tables(m, kept, kept_count, err);
+    PRE(kept_count == 0 || kept);
     manifest_remove_pin(m);
     if (rc == 0)
         rc = remove_old_manifests(m, err);

@@ -26,6 +26,9 @@ enum op {
     OP_PUT_LOG_FILES = 13,
 };
 
+/* Those of files, tables and tablets: the next one does not overflow. */
+#define ID_MAX (UINT64_MAX / 2)
+
 #define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
 #define GROUP_ENCODED_MIN 3 /* and group. */
 
@@ -70,6 +73,7 @@ void manifest_state_close(struct manifest_state *s)
     mem_free(s->tables);
     mem_free(s->tablets);
     manifest_state_init(s);
+    POST(s->tablet_count == 0 && s->table_count == 0);
 }
 
 struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
@@ -88,6 +92,15 @@ struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
         if (t->groups[i].id == id)
             return &t->groups[i];
     return NULL;
+}
+
+static void manifest_state_check(const struct manifest_state *s)
+{
+    INVARIANT(s->next_number > 0); /* INV-2 */
+    INVARIANT(s->next_table > 0);
+    INVARIANT(s->next_tablet > 0);
+    INVARIANT(s->table_count == 0 || s->tables);
+    INVARIANT(s->tablet_count == 0 || s->table_count > 0); /* INV-1 */
 }
 
 /* --- building ------------------------------------------------------------ */
@@ -111,6 +124,7 @@ void edit_put_table(struct buf *edit,
                     const struct schema *schema)
 {
     struct buf body = BUF_INIT;
+    PRE(name[0] != '\0');
     buf_put_u8(edit, OP_PUT_TABLE);
     buf_put_varint(edit, id);
     buf_put_lslice(edit, slice_str(name));
@@ -128,6 +142,7 @@ void edit_drop_table(struct buf *edit, uint64_t id)
 static void
 put_files(struct buf *edit, const struct lsm_table *files, size_t count)
 {
+    PRE(count == 0 || files);
     buf_put_varint(edit, count);
     for (size_t i = 0; i < count; i++) {
         const struct lsm_table *f = &files[i];
@@ -146,6 +161,7 @@ void edit_put_groups(struct buf *out,
                      const struct manifest_group *groups,
                      size_t group_count)
 {
+    PRE(group_count <= GROUP_COUNT_MAX);
     buf_put_varint(out, group_count);
     for (size_t i = 0; i < group_count; i++) {
         buf_put_varint(out, groups[i].id);
@@ -198,6 +214,7 @@ void edit_put_loads(struct buf *edit,
                     const uint64_t *loads,
                     size_t count)
 {
+    PRE(count <= TABLET_LOADS_MAX);
     if (count == 0)
         return;
     buf_put_u8(edit, OP_PUT_LOADS);
@@ -221,6 +238,7 @@ void edit_put_done(struct buf *edit,
                    struct slice done,
                    bool fresh)
 {
+    PRE(tablet > 0);
     if (fresh && done.len == 0)
         return;
     buf_put_u8(edit, OP_PUT_DONE);
@@ -239,6 +257,8 @@ void edit_change_group(struct buf *edit,
                        uint32_t group,
                        const struct lsm_edit *change)
 {
+    PRE(change->added_count == 0 || change->added);
+    PRE(change->removed_count == 0 || change->removed);
     buf_put_u8(edit, OP_CHANGE_GROUP);
     buf_put_varint(edit, tablet);
     buf_put_varint(edit, group);
@@ -254,6 +274,7 @@ void edit_put_log(struct buf *edit,
                   size_t count,
                   uint64_t position)
 {
+    PRE(count == 0 || segments);
     buf_put_u8(edit, OP_PUT_LOG_FILES);
     buf_put_varint(edit, position);
     buf_put_varint(edit, count);
@@ -265,18 +286,21 @@ void edit_put_log(struct buf *edit,
 
 void edit_put_snapshot(struct buf *edit, const char *name)
 {
+    PRE(name[0] != '\0');
     buf_put_u8(edit, OP_PUT_SNAPSHOT);
     buf_put_lslice(edit, slice_str(name));
 }
 
 void edit_drop_snapshot(struct buf *edit, const char *name)
 {
+    PRE(name[0] != '\0');
     buf_put_u8(edit, OP_DROP_SNAPSHOT);
     buf_put_lslice(edit, slice_str(name));
 }
 
 void manifest_state_encode(const struct manifest_state *s, struct buf *out)
 {
+    manifest_state_check(s);
     edit_put_counters(out, s->next_number, s->next_table, s->next_tablet,
                       s->sequence);
     for (size_t i = 0; i < s->table_count; i++)
@@ -313,6 +337,7 @@ static void read_file(struct cursor *c, struct lsm_table *f)
     f->sequence_max = cursor_varint(c);
     run = cursor_varint(c);
     c->bad |= run > UINT32_MAX;
+    c->bad |= f->number > ID_MAX;
     f->run = (uint32_t)run;
     first = cursor_lslice(c);
     last = cursor_lslice(c);
@@ -323,6 +348,7 @@ static void read_file(struct cursor *c, struct lsm_table *f)
         memcpy(keys + first.len, last.data, last.len);
     f->first_key = slice_make(keys, first.len);
     f->last_key = slice_make(keys + first.len, last.len);
+    POST(f->last_key.data == f->first_key.data + f->first_key.len);
 }
 
 static void note_file(struct manifest_state *s, const struct lsm_table *f)
@@ -331,6 +357,8 @@ static void note_file(struct manifest_state *s, const struct lsm_table *f)
         s->next_number = f->number + 1;
     if (f->sequence_max > s->sequence)
         s->sequence = f->sequence_max;
+    POST(s->next_number > f->number);     /* INV-2 */
+    POST(s->sequence >= f->sequence_max); /* INV-3 */
 }
 
 static void
@@ -343,7 +371,8 @@ read_files(struct manifest_state *s, struct cursor *c, struct manifest_group *g)
         mem_realloc(g->files, (g->file_count + count) * sizeof(*g->files));
     for (size_t i = 0; i < count && !c->bad; i++) {
         read_file(c, &g->files[g->file_count]);
-        note_file(s, &g->files[g->file_count]);
+        if (!c->bad)
+            note_file(s, &g->files[g->file_count]);
         g->file_count++;
     }
 }
@@ -365,7 +394,7 @@ apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
     struct manifest_table *t = find_table(s, id);
     struct schema *schema;
     int rc;
-    if (c->bad || schema_check_table_name(name, NULL) != 0) {
+    if (c->bad || id > ID_MAX || schema_check_table_name(name, NULL) != 0) {
         c->bad = true;
         return 0;
     }
@@ -389,6 +418,7 @@ apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
 
 static void remove_tablet(struct manifest_state *s, size_t i)
 {
+    PRE(i < s->tablet_count);
     tablet_close(&s->tablets[i]);
     s->tablets[i] = s->tablets[--s->tablet_count];
 }
@@ -425,6 +455,7 @@ static void read_groups(struct manifest_state *s,
         g->flushed_sequence = cursor_varint(c);
         read_files(s, c, g);
     }
+    POST(t->group_count <= GROUP_COUNT_MAX);
 }
 
 static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
@@ -433,7 +464,8 @@ static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
     struct manifest_tablet t = {.id = id, .table = cursor_varint(c)};
     buf_append_slice(&t.start, cursor_lslice(c));
     buf_append_slice(&t.end, cursor_lslice(c));
-    c->bad |= !find_table(s, t.table) || manifest_state_tablet(s, id) != NULL;
+    c->bad |= id > ID_MAX || !find_table(s, t.table) ||
+              manifest_state_tablet(s, id) != NULL;
     read_groups(s, c, &t);
     if (c->bad) {
         tablet_close(&t);
@@ -444,6 +476,7 @@ static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
     s->tablets[s->tablet_count++] = t;
     if (id >= s->next_tablet)
         s->next_tablet = id + 1;
+    POST(s->next_tablet > id); /* INV-2 */
 }
 
 static void apply_put_loads(struct manifest_state *s, struct cursor *c)
@@ -456,6 +489,7 @@ static void apply_put_loads(struct manifest_state *s, struct cursor *c)
     for (size_t i = 0; i < count; i++)
         t->loads[i] = cursor_varint(c);
     t->load_count = count;
+    POST(t->load_count <= TABLET_LOADS_MAX);
 }
 
 static void apply_put_stamp(struct manifest_state *s, struct cursor *c)
@@ -494,6 +528,7 @@ remove_file(struct manifest_group *g, uint64_t number, struct cursor *c)
         if (g->files[i].number != number)
             continue;
         file_close(&g->files[i]);
+        INVARIANT(g->file_count > i);
         g->file_count--;
         memmove(&g->files[i], &g->files[i + 1],
                 (g->file_count - i) * sizeof(*g->files));
@@ -502,7 +537,6 @@ remove_file(struct manifest_group *g, uint64_t number, struct cursor *c)
     c->bad = true;
 }
 
-/* The group with @id of @t, made when it is not there yet. */
 /* The group @id of @t, made if it is not there; NULL: @t has as many as it may.
  */
 static struct manifest_group *need_group(struct manifest_tablet *t, uint32_t id)
@@ -573,6 +607,7 @@ static size_t find_snapshot(const struct manifest_state *s, struct slice name)
     size_t i = 0;
     while (i < s->snapshot_count && !slice_eq_str(name, s->snapshots[i]))
         i++;
+    POST(i <= s->snapshot_count);
     return i;
 }
 
@@ -592,6 +627,7 @@ static void apply_drop_snapshot(struct manifest_state *s, struct cursor *c)
     size_t i = find_snapshot(s, cursor_lslice(c));
     if (c->bad || i == s->snapshot_count)
         return;
+    INVARIANT(i < s->snapshot_count);
     mem_free(s->snapshots[i]);
     s->snapshots[i] = s->snapshots[--s->snapshot_count];
 }
@@ -624,6 +660,7 @@ int manifest_state_apply(struct manifest_state *s,
     if (rc == 0 && c.bad)
         rc = err_set(err, ERR_CORRUPT,
                      "an edit does not fit what came before it");
+    manifest_state_check(s);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hash.h"
+#include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block_cache.h"
@@ -67,6 +68,7 @@ static int check_filter(struct check *c,
     struct sstable_probe probe = {.prefix = row, .row_hash = hash64_slice(row)};
     bool maybe = true;
     int rc;
+    PRE(key.len > 0);
     probe.hash = probe.row_hash;
     rc = sstable_reader_probe(r, &probe, &maybe, err);
     if (rc == 0 && maybe) {
@@ -153,6 +155,7 @@ int check_new_file(struct fs *fs,
                  ? sstable_reader_open(fs, f->path, &opts, &r, err)
                  : err_set(err, ERR_CORRUPT, "%s: no locality group %u",
                            f->path, f->group);
+    PRE(f->path && f->first_key.len > 0);
     if (rc == 0)
         rc = check_sealing(fs, f, r, err);
     if (rc == 0)

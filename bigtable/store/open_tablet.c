@@ -31,11 +31,13 @@ static void hook_decided(void *ctx, uint64_t number)
 
 static void forget_file(struct tablet_group *g, uint64_t number)
 {
+    size_t crossing = 0;
     for (size_t i = 0; i < g->file_count; i++) {
         if (g->files[i].number != number)
             continue;
         if (g->files[i].crossing)
-            atomic_fetch_sub(&g->crossing_count, 1);
+            crossing = atomic_fetch_sub(&g->crossing_count, 1);
+        INVARIANT(!g->files[i].crossing || crossing > 0); /* INV-3 */
         g->files[i] = g->files[--g->file_count];
         return;
     }
@@ -55,6 +57,7 @@ static void remember_file(struct tablet_group *g, const struct lsm_table *f)
     g->files[g->file_count++] = (struct tablet_file){f->number, crossing};
     atomic_fetch_add(&g->crossing_count, crossing);
     file_refs_add(&store_of(g->tablet)->files, f->number);
+    INVARIANT(atomic_load(&g->crossing_count) <= g->file_count);
 }
 
 /* A row may have been written to several groups. When one of them becomes
@@ -63,6 +66,7 @@ static int
 secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
 {
     struct store *s = store_of(g->tablet);
+    PRE(s->env.log);
     if (atomic_load(&g->tablet->group_count) == 1 ||
         write_log_synced_sequence(s->env.log) >= sequence)
         return 0;
@@ -89,6 +93,7 @@ static int commit_edit(struct tablet_group *g,
     struct store *s = store_of(g->tablet);
     struct buf bytes = BUF_INIT;
     int rc = 0;
+    PRE(edit->added_count == 0 || edit->added);
     if (atomic_load(&g->retired))
         return err_set(err, ERR_CANCELLED, "the tablet is in use no more");
     if (edit->flushed_sequence)
@@ -175,6 +180,7 @@ static int open_group(struct tablet *t,
         .commits_are_shared = store_of(t)->sharing != NULL,
     };
     int rc;
+    PRE(index < GROUP_COUNT_MAX);
     g->tablet = t;
     g->id = group->id;
     g->memtable_bytes = group->options.memtable_bytes;
@@ -199,6 +205,8 @@ static int open_group(struct tablet *t,
 void tablet_close_group(struct tablet_group *g)
 {
     struct store *s = store_of(g->tablet);
+    PRE(!g->flushing);
+    PRE(!g->compacting);
     lsm_close(g->lsm);
     for (size_t i = 0; i < g->file_count; i++)
         store_drop_file(s, g->files[i].number);
@@ -218,6 +226,7 @@ find_group(const struct manifest_group *list, size_t count, uint32_t id)
 
 static void set_bounds(struct tablet *t, struct slice start, struct slice end)
 {
+    PRE(t->start.len == 0 && t->end.len == 0);
     buf_append_slice(&t->start, start);
     buf_append_slice(&t->end, end);
     if (start.len)
@@ -239,6 +248,7 @@ int tablet_open(struct store *store,
 {
     struct tablet *t = mem_zalloc(1, sizeof(*t));
     int rc = 0;
+    PRE(schema->group_count > 0);
     atomic_init(&t->references, 1);
     t->env = &store->env;
     t->table = table_part_ref(table);
@@ -266,5 +276,6 @@ int tablet_add_groups(struct tablet *t,
     for (size_t i = atomic_load(&t->group_count);
          i < schema->group_count && rc == 0; i++)
         rc = open_group(t, &schema->groups[i], NULL, err);
+    POST(rc || atomic_load(&t->group_count) >= schema->group_count);
     return rc;
 }

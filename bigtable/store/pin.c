@@ -13,6 +13,7 @@
 static void hold_files(void *ctx, const struct manifest_state *state)
 {
     struct store *s = ctx;
+    PRE(s->manifest);
     for (size_t i = 0; i < state->tablet_count; i++)
         for (size_t g = 0; g < state->tablets[i].group_count; g++) {
             const struct manifest_group *group = &state->tablets[i].groups[g];
@@ -29,6 +30,7 @@ static void hold_files(void *ctx, const struct manifest_state *state)
 /* PRE: the lock is held. */
 static void release_files(struct store *s)
 {
+    PRE(s->pin_count == 0);
     for (size_t i = 0; i < s->pinned_count; i++)
         store_drop_file(s, s->pinned[i]);
     mem_free(s->pinned);
@@ -41,6 +43,7 @@ static void release_files(struct store *s)
 int store_pin(struct store *s, struct err *err)
 {
     int rc = store_flush(s, err);
+    PRE(s->manifest);
     if (rc)
         return rc;
     mutex_lock(&s->lock);

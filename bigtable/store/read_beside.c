@@ -6,6 +6,7 @@
 #include "bigtable/store/read_beside.h"
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/commit_log.h"
 #include "bigtable/store/manifest.h"
@@ -44,6 +45,7 @@ static bool is_one_state(struct store *s, const struct read_beside *r)
     struct buf dir = BUF_INIT;
     uint64_t oldest = 0;
     int rc;
+    PRE(s->manifest);
     buf_printf(&dir, "%s/log", s->dir);
     rc = log_oldest_segment(s->world, buf_cstr(&dir), &oldest, NULL);
     buf_close(&dir);
@@ -59,6 +61,7 @@ int read_beside_end(struct store *s,
     bool good = !is_read_beside(s) || !s->manifest || is_one_state(s, r);
     dir_unlock(r->log);
     r->log = NULL;
+    POST(!is_read_beside(s) || !s->env.log); /* INV-1: it writes nothing. */
     if (good)
         return rc;
     return err_set(err, ERR_BUSY,
@@ -70,6 +73,8 @@ bool read_beside_again(struct world *w,
                        uint64_t begin_ns,
                        unsigned *tries)
 {
+    PRE(rc != 0);
+
     bool may_pass = rc == ERR_BUSY ? world_mono_ns(w) - begin_ns < TRY_NS
                                    : rc == ERR_CORRUPT && *tries < DAMAGE_TRIES;
     if (!may_pass)

@@ -22,6 +22,7 @@ static int store_registry_commit(struct registry *r,
                                  struct slice edit,
                                  struct err *err)
 {
+    PRE(edit.len > 0);
     (void)tablet;
     return manifest_commit(manifest_of(r), edit, err);
 }
@@ -31,6 +32,7 @@ static void store_registry_look(struct registry *r,
                                 registry_look_fn fn,
                                 void *ctx)
 {
+    PRE(fn);
     (void)tablet;
     manifest_look(manifest_of(r), fn, ctx);
 }
@@ -45,6 +47,7 @@ struct registry *registry_of_manifest(struct manifest *m)
     static const struct registry_ops ops = {store_registry_commit,
                                             store_registry_look, free_registry};
     struct manifest_registry *r = mem_zalloc(1, sizeof(*r));
+    PRE(m);
     r->base.ops = &ops;
     r->manifest = m;
     return &r->base;

@@ -17,6 +17,8 @@ int store_open_shared(struct world *world,
                       struct store **out,
                       struct err *err)
 {
+    PRE(sharing->fs && sharing->registry && sharing->log);
+
     struct store *s = store__new(world, opts);
     (void)err; /* Nothing is read yet. */
     s->sharing = mem_zalloc(1, sizeof(*s->sharing));
@@ -37,6 +39,7 @@ int store_open_shared(struct world *world,
 
 void store_add_table(struct store *s, struct table_part *t)
 {
+    PRE(s->sharing);
     mutex_lock(&s->lock);
     s->tables = mem_realloc(s->tables,
                             (s->table_count + 2) * sizeof(struct table_part *));
@@ -71,8 +74,10 @@ void store_give_up(struct store *s, struct table_part *t)
 {
     struct table_part_view *v = table_part_get_view(t);
     struct tablet *tablet;
+    PRE(s->sharing);
     if (!v)
         return;
+    INVARIANT(v->tablet_count == 1);
     tablet = v->tablets[0];
     atomic_store(&tablet->lost, true);
     write_turn_close_table(&s->env, t);
@@ -93,6 +98,7 @@ int store_flush_table(struct store *s, struct table_part *t, struct err *err)
     int rc;
     if (!v)
         return table_part_gone(t, err);
+    INVARIANT(v->tablet_count == 1);
     rc = flush_tablet(s, v->tablets[0], err);
     table_part_view_unref(v);
     if (rc == 0)
@@ -106,6 +112,7 @@ int store_close_table(struct store *s, struct table_part *t, struct err *err)
     int rc;
     if (!v)
         return table_part_gone(t, err);
+    INVARIANT(v->tablet_count == 1);
     write_turn_close_table(&s->env, t);
     rc = flush_tablet(s, v->tablets[0], err);
     table_part_view_unref(v);

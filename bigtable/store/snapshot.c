@@ -38,6 +38,7 @@ static size_t held_snapshots_find(const struct held_snapshots *h,
     while (i < h->count && strcmp(h->list[i].name, name) < 0)
         i++;
     *found = i < h->count && strcmp(h->list[i].name, name) == 0;
+    POST(i <= h->count);
     return i;
 }
 
@@ -49,6 +50,8 @@ static void held_snapshots_insert(struct held_snapshots *h,
 {
     bool found;
     size_t i = held_snapshots_find(h, name, &found);
+    PRE(!found); /* INV-2 */
+    PRE(bytes->len > 0);
     h->list = mem_realloc(h->list, (h->count + 1) * sizeof(*h->list));
     memmove(&h->list[i + 1], &h->list[i], (h->count - i) * sizeof(*h->list));
     h->list[i] = (struct held_snapshot){mem_strdup(name), *bytes, expires_us};
@@ -58,6 +61,7 @@ static void held_snapshots_insert(struct held_snapshots *h,
 
 static void take_out(struct held_snapshots *h, size_t i)
 {
+    PRE(i < h->count);
     mem_free(h->list[i].name);
     buf_close(&h->list[i].bytes);
     h->count--;
@@ -185,6 +189,7 @@ name_in_manifest(struct store *s, const char *name, bool there, struct err *err)
 {
     struct buf edit = BUF_INIT;
     int rc;
+    PRE(name[0] != '\0');
     if (!s->manifest)
         return 0;
     if (there)
@@ -201,6 +206,7 @@ int snapshots_open(struct store *s, struct err *err)
     char **names = NULL;
     size_t count = 0;
     int rc = fs_list(s->fs, SNAPSHOTS_DIR, &names, &count, err);
+    PRE(s->snapshots.count == 0);
     if (rc && rc != ERR_NOTFOUND)
         return rc;
     rc = 0;
@@ -228,6 +234,7 @@ static void make_record(struct store *s,
                         struct snapshot_record *out)
 {
     uint64_t now_us = world_now_us(s->world);
+    PRE(c->tablet_count > 0);
     *out = (struct snapshot_record){
         .name = slice_str(name),
         .table = slice_str(table),
@@ -251,6 +258,7 @@ static int capture_named(struct store *s,
 {
     struct table_part *t;
     int rc = store_find_table(s, name, &t, err);
+    PRE(name);
     if (rc)
         return rc;
     rc = table_capture(s, t, c, err);
@@ -270,6 +278,7 @@ static bool take_back(struct store *s, const char *path)
 
 static int outcome_unknown(const char *name, struct err *err)
 {
+    PRE(name[0] != '\0');
     err_wrap(err, "snapshot %s is there now, and may not be after a crash",
              name);
     err_hint(err, "drop it and take it again when the disk works");
@@ -292,6 +301,7 @@ static int write_record(struct store *s,
     struct snapshot_record r;
     struct buf bytes = BUF_INIT;
     int rc;
+    PRE(!*may_be_there);
     make_record(s, c, table, name, ttl_us, &r);
     snapshot_record_put(&r, &bytes);
     path_of(path, name);
@@ -310,6 +320,7 @@ static int write_record(struct store *s,
         held_snapshots_insert(&s->snapshots, name, &bytes, r.expires_us);
     if (*may_be_there)
         rc = outcome_unknown(name, err);
+    POST(!*may_be_there || rc == ERR_UNKNOWN_OUTCOME);
     mem_free(r.tablets);
     buf_close(&bytes);
     return rc;
@@ -381,6 +392,7 @@ static int drop_at(struct store *s, size_t i, struct err *err)
     char path[PATH_BYTES];
     struct buf bytes;
     int rc;
+    PRE(i < s->snapshots.count);
     path_of(path, s->snapshots.list[i].name);
     rc = name_in_manifest(s, s->snapshots.list[i].name, false, err);
     if (rc)
@@ -439,6 +451,7 @@ int store_snapshot_restore(struct store *s,
     bool found;
     size_t i;
     int rc = tablet_env_check_writable(&s->env, err);
+    PRE(!s->sharing);
     if (rc)
         return rc;
     snapshots_expire(s);
@@ -465,6 +478,7 @@ int store_clone_table(struct store *s,
     struct snapshot_record r;
     struct capture c;
     int rc = tablet_env_check_writable(&s->env, err);
+    PRE(!s->sharing);
     if (rc)
         return rc;
     mutex_lock(&s->catalog_lock);

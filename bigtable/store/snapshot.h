@@ -11,6 +11,10 @@
  * Threads: any; each function takes the catalog's lock, except
  * snapshots_open(), snapshots_files() and snapshots_close(), beside which
  * nobody uses the store.
+ *
+ * Invariants
+ *     INV-1. All files of a record in the list are held.
+ *     INV-2. The list is in order of names, and has none twice.
  */
 #ifndef BIGTABLE_STORE_SNAPSHOT_H
 #define BIGTABLE_STORE_SNAPSHOT_H

@@ -73,6 +73,7 @@ static void cut_group(const struct manifest_group *g,
     for (size_t i = 0; i < g->file_count; i++)
         if (split_overlaps(&g->files[i], range))
             out->files[out->file_count++] = g->files[i];
+    POST(out->file_count <= g->file_count);
 }
 
 static void put_filled_piece(struct replacement *r,
@@ -83,6 +84,8 @@ static void put_filled_piece(struct replacement *r,
     struct manifest_group groups[GROUP_COUNT_MAX] = {{.id = 0}};
     struct key_range range = {BUF_INIT, BUF_INIT};
     size_t count = old ? old->group_count : 0;
+    PRE(!p->empty);
+    PRE(count <= GROUP_COUNT_MAX);
     if (p->start.len)
         cell_key_append_row(&range.lower, p->start);
     if (p->end.len)
@@ -105,6 +108,8 @@ put_empty_piece(struct replacement *r, const struct piece *p, uint64_t id)
 {
     struct manifest_group groups[GROUP_COUNT_MAX];
     const struct schema *schema = r->view->schema;
+    PRE(p->empty);
+    PRE(schema->group_count <= GROUP_COUNT_MAX);
     for (size_t i = 0; i < schema->group_count; i++)
         groups[i] = (struct manifest_group){.id = schema->groups[i].id,
                                             .flushed_sequence = r->sequence};
@@ -118,6 +123,9 @@ static void build_edit(void *ctx, const struct manifest_state *state)
     size_t head;
     int64_t stamped_us = (int64_t)atomic_load(&r->table->stamped_us);
     struct buf done = BUF_INIT;
+    PRE(r->fresh.len == 0 && r->edit.len == 0);
+    PRE(r->first < r->end);
+    PRE(r->first_id > 0);
     edit_put_table(&r->fresh, r->table->id, r->table->name, r->view->schema);
     head = r->fresh.len;
     if (r->table->done)
@@ -156,6 +164,7 @@ open_pieces(struct replacement *r, struct tablet **out, struct err *err)
     int rc;
     manifest_state_init(&state);
     rc = manifest_state_apply(&state, buf_slice(&r->fresh), err);
+    INVARIANT(rc || state.tablet_count == r->piece_count);
     while (rc == 0 && opened < r->piece_count) {
         const struct manifest_tablet *t = &state.tablets[opened];
         rc = tablet_open(r->store, r->owners[opened], t->id,
@@ -193,6 +202,7 @@ static struct table_part_view *new_view(const struct replacement *r,
 
 static void make_owners(struct replacement *r)
 {
+    PRE(r->piece_count <= PIECES_MAX);
     for (size_t i = 0; i < r->piece_count; i++)
         r->owners[i] = come_apart(r)
                            ? table_part_new(r->table->id, r->table->name,
@@ -204,6 +214,7 @@ static void make_owners(struct replacement *r)
 static void put_apart(struct replacement *r, struct tablet *const *pieces)
 {
     const struct store_sharing *sharing = r->store->sharing;
+    PRE(come_apart(r));
     for (size_t i = 0; i < r->piece_count; i++) {
         r->owners[i]->is_system = r->table->is_system;
         done_changes_copy(r->owners[i]->done, r->table->done);
@@ -228,6 +239,8 @@ static int split_replace(struct replacement *r, struct err *err)
     struct tablet *pieces[PIECES_MAX];
     uint64_t old = r->view->tablets[r->first]->id;
     int rc;
+    PRE(r->end <= r->view->tablet_count);
+    PRE(r->piece_count > 0);
     PRE(r->piece_count <= PIECES_MAX);
     r->first_id =
         r->store->sharing && r->piece_count == 1
@@ -289,6 +302,9 @@ static int split_now(struct store *s,
                             .pieces = halves,
                             .piece_count = 2};
     int rc;
+    PRE(index < view->tablet_count);
+    PRE(tablet_contains(t, row));
+    PRE(!slice_eq(buf_slice(&t->start), row));
     r.sequence = write_turn_close_table(&s->env, t->table);
     rc = flush_tablet(s, t, err);
     if (rc == 0)
@@ -368,6 +384,7 @@ static int middle_row(struct tablet *t, struct buf *row, struct err *err)
     struct buf scratch = BUF_INIT;
     size_t count = 0;
     int rc = 0;
+    PRE(row->len == 0);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct lsm_stats stats;
         lsm_stats(t->groups[i]->lsm, &stats);
@@ -423,6 +440,8 @@ static void find_range(const struct table_part_view *v,
         if (!slice_eq(buf_slice(&t->start), end))
             ++*behind; /* The view, of one tablet, ends there. */
     }
+    POST(*first < *behind);
+    POST(*behind <= v->tablet_count);
 }
 
 /* PRE: the table's change_lock is held, there are cuts at both ends. */
@@ -434,6 +453,7 @@ static int drop_now(struct store *s,
     struct replacement r = {
         .store = s, .table = t, .pieces = empty, .piece_count = 1};
     int rc;
+    PRE(empty->empty);
     r.view = table_part_get_view(t);
     if (!r.view)
         return table_part_gone(t, err);

@@ -46,6 +46,7 @@ int store_commit(struct store *s,
                  struct buf *edit,
                  struct err *err)
 {
+    PRE(s->registry);
     edit_put_counters(edit, file_numbers_next(&s->numbers), 0, 0,
                       atomic_load(&s->env.visible));
     return registry_commit(s->registry, tablet, buf_slice(edit), err);
@@ -74,6 +75,7 @@ struct table_part_view **store_views(struct store *s, size_t *count)
         views[n] = table_part_get_view(s->tables[i]);
         n += views[n] != NULL;
     }
+    POST(n <= s->table_count);
     mutex_unlock(&s->lock);
     *count = n;
     return views;
@@ -81,6 +83,7 @@ struct table_part_view **store_views(struct store *s, size_t *count)
 
 void store_views_free(struct table_part_view **views, size_t count)
 {
+    PRE(count == 0 || views);
     for (size_t i = 0; i < count; i++)
         table_part_view_unref(views[i]);
     mem_free(views);
@@ -119,6 +122,7 @@ static uint64_t lowest_needed(struct table_part_view **views,
                     *oldest = group;
             }
         }
+    POST(!oldest || !*oldest == (low == UINT64_MAX));
     return low;
 }
 
@@ -211,6 +215,7 @@ static int open_table(struct store *s,
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     size_t count = 0;
     int rc = 0;
+    PRE(s->table_count < state->table_count);
     for (size_t i = 0; i < state->tablet_count && rc == 0; i++) {
         struct tablet *tablet;
         if (state->tablets[i].table != from->id)
@@ -221,8 +226,13 @@ static int open_table(struct store *s,
     }
     if (rc == 0)
         rc = check_cover(tablets, count, from->name, err);
-    table_part_set_view(t,
-                        table_part_view_new(from->schema, 1, tablets, count));
+    if (rc == 0)
+        table_part_set_view(
+            t, table_part_view_new(from->schema, 1, tablets, count));
+    /* They make no view: some are missing, or they do not fit together. */
+    s->closing |= rc != 0;
+    for (size_t i = 0; rc && i < count; i++)
+        tablet_unref(tablets[i]);
     mem_free(tablets);
     s->tables[s->table_count++] = t; /* Also on error: closed with the rest. */
     return rc;
@@ -238,6 +248,7 @@ static int open_tables(struct store *s, struct err *err)
 {
     const struct manifest_state *state = manifest_state(s->manifest);
     int rc = 0;
+    PRE(s->table_count == 0);
     s->tables =
         mem_alloc((state->table_count + 1) * sizeof(struct table_part *));
     for (size_t i = 0; i < state->table_count && rc == 0; i++)
@@ -269,6 +280,7 @@ static int name_log(void *ctx, const struct log_extent *e, struct err *err)
     struct store *s = ctx;
     struct buf edit = BUF_INIT;
     int rc;
+    PRE(e->count == 0 || e->segments);
     edit_put_log(&edit, e->segments, e->count, e->position);
     rc = manifest_commit(s->manifest, buf_slice(&edit), err);
     buf_close(&edit);
@@ -294,6 +306,7 @@ static int open_log(struct store *s, struct err *err)
     struct commit_log *log;
     struct log_end end;
     int rc;
+    PRE(!s->env.log);
     buf_printf(&dir, "%s/log", s->dir);
     opts.dir = buf_cstr(&dir);
     rc =
@@ -313,6 +326,7 @@ static int open_log(struct store *s, struct err *err)
 static void take_counters(struct store *s)
 {
     const struct manifest_state *state = manifest_state(s->manifest);
+    PRE(s->manifest);
     file_numbers_begin_at(&s->numbers, state->next_number);
     atomic_store(&s->env.visible, state->sequence);
     s->next_table = state->next_table;
@@ -325,6 +339,7 @@ static int take_directory(struct store *s, struct err *err)
 {
     struct file_info info;
     int rc;
+    PRE(!s->fs && !s->file_lock);
     if (s->options.read_only || s->options.must_exist) {
         rc = world_stat(s->world, s->dir, &info, err);
         if (rc == ERR_NOTFOUND)
@@ -356,6 +371,8 @@ static int open_parts(struct store *s, struct err *err)
 {
     bool fresh = false;
     int rc;
+    PRE(!s->manifest);
+    PRE(s->fs);
     rc = manifest_open(s->fs, s->options.pinned, s->options.repair,
                        &s->manifest, &fresh, err);
     if (rc)
@@ -408,6 +425,9 @@ static void apply_defaults(struct store_options *o)
         o->memtable_bytes = STORE_MEMTABLE_BYTES;
     if (o->split_bytes == 0)
         o->split_bytes = STORE_SPLIT_BYTES;
+    POST(o->scan_cache_bytes <= o->cache_bytes);
+    POST(o->memtable_bytes > 0);
+    POST(o->split_bytes > 0);
 }
 
 static int store_wait_for_room(struct tablet_env *env, struct err *err)
@@ -442,6 +462,8 @@ struct store *store__new(struct world *world, const struct store_options *opts)
 
 void store__make_caches(struct store *s)
 {
+    PRE(!s->cache && !s->env.scan_cache);
+    PRE(s->options.scan_cache_bytes <= s->options.cache_bytes);
     s->cache =
         block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
     if (!s->options.scan_cache_off)
@@ -470,6 +492,7 @@ static int try_to_open(struct world *world,
 /* Background work writes: a reader has none. */
 static void start_work(struct store *s)
 {
+    PRE(!s->closing);
     if (s->options.read_only)
         return;
     background_start(s);
@@ -518,6 +541,7 @@ static void freeze_all(struct store *s, struct buf *list)
 {
     size_t count;
     struct table_part_view **views = store_views(s, &count);
+    PRE(list->len == 0);
     store_freeze(s);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
@@ -546,6 +570,7 @@ int store_flush(struct store *s, struct err *err)
     atomic_store(&s->env.deferred, false);
     freeze_all(s, &list);
     write_turn_give(&s->env, turn);
+    INVARIANT(list.len % sizeof(*awaited) == 0);
     awaited = (const struct awaited *)(const void *)list.data;
     for (size_t i = 0; i < list.len / sizeof(*awaited); i++) {
         if (rc == 0)
@@ -565,6 +590,7 @@ int store_flush(struct store *s, struct err *err)
 
 static void free_tables(struct store *s)
 {
+    PRE(s->closing);
     for (size_t i = 0; i < s->table_count; i++) {
         table_part_set_view(s->tables[i], NULL);
         table_part_unref(s->tables[i]);
@@ -584,6 +610,7 @@ void store_close(struct store *s)
         /* Logged writes are safe; deferred ones promised nothing. */
     }
     background_stop(s);
+    INVARIANT(s->background.task_count == 0);
     s->closing = true;
     free_tables(s);
     write_log_close(s->env.log);

@@ -22,6 +22,7 @@ store_catalog_find(const struct store *s, const char *name, bool *found)
     while (i < s->table_count && strcmp(s->tables[i]->name, name) < 0)
         i++;
     *found = i < s->table_count && strcmp(s->tables[i]->name, name) == 0;
+    POST(i <= s->table_count);
     return i;
 }
 
@@ -80,6 +81,7 @@ static void insert_table(struct store *s, struct table_part *t)
             (s->table_count - i) * sizeof(struct table_part *));
     s->tables[i] = t;
     s->table_count++;
+    INVARIANT(i < s->table_count);
     mutex_unlock(&s->lock);
 }
 
@@ -113,6 +115,8 @@ static int store_catalog_create(struct store *s,
     struct tablet *tablet;
     int rc = tablet_open(s, t, id, SLICE_EMPTY, SLICE_EMPTY, schema, NULL, 0,
                          &tablet, err);
+    PRE(s->manifest);
+    PRE(s->next_table > 0);
     if (rc == 0) {
         edit_put_table(&edit, t->id, name, schema);
         edit_put_tablet(&edit, tablet->id, t->id, SLICE_EMPTY, SLICE_EMPTY,
@@ -197,6 +201,7 @@ static int open_tablets(struct store *s,
     }
     while (rc && opened > 0)
         tablet_unref(out[--opened]);
+    POST(rc || opened == state->tablet_count);
     return rc;
 }
 
@@ -211,6 +216,7 @@ static int put_table(struct store *s,
     struct tablet **tablets =
         mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
     int rc = open_tablets(s, t, state, tablets, err);
+    PRE(state->table_count > 0);
     if (rc == 0) {
         rc = store_commit(s, 0, edit, err);
         for (size_t i = 0; rc && i < state->tablet_count; i++)
@@ -258,6 +264,7 @@ int store__make_table(struct store *s,
 static void retire_tablets(struct store *s, struct table_part *t)
 {
     struct table_part_view *v = table_part_get_view(t);
+    PRE(v);
     for (size_t i = 0; i < v->tablet_count; i++) {
         tablet_retire(v->tablets[i]);
         background_pause(s, v->tablets[i]);
@@ -272,6 +279,7 @@ static int commit_drop(struct store *s, struct table_part *t, struct err *err)
     struct table_part_view *v = table_part_get_view(t);
     struct buf edit = BUF_INIT;
     int rc;
+    PRE(v);
     edit_drop_table(&edit, t->id);
     for (size_t i = 0; i < v->tablet_count; i++)
         tablet_hold_edits(v->tablets[i]);
@@ -329,6 +337,7 @@ int store_put_schema(struct store *s,
         mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
     struct buf edit = BUF_INIT;
     int rc = 0;
+    PRE(v->schema->group_count <= schema->group_count); /* INV-1 of tablet.h */
     write_turn_close_table(&s->env, t);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = tablet_add_groups(v->tablets[i], schema, err);

@@ -5,6 +5,7 @@
 #include "bigtable/tablet/load_meter.h"
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 /* A slot holds at most a terabyte: 256 GB/s. */
 #define LOAD_COUNT_BITS 40
@@ -36,6 +37,7 @@ static void load_meter_count(struct load_meter *m,
 {
     atomic_ullong *at = &m->slots[kind][slot % LOAD_SLOT_COUNT];
     unsigned long long held = atomic_load_explicit(at, memory_order_relaxed);
+    PRE(slot <= LOAD_SLOT_MAX);
     while (held >> LOAD_COUNT_BITS != slot)
         if (atomic_compare_exchange_weak(at, &held, slot << LOAD_COUNT_BITS))
             break;
@@ -50,6 +52,7 @@ void load_meter_add(struct load_meter *m,
                     uint64_t now_ns)
 {
     uint64_t slot = slot_at(now_ns);
+    PRE(kind != LOAD_BYTES);
     load_meter_count(m, kind, slot, rows);
     load_meter_count(m, LOAD_BYTES, slot, bytes);
 }
@@ -59,6 +62,7 @@ static uint64_t
 load_meter_sum(const struct load_meter *m, enum load_kind kind, uint64_t slot)
 {
     uint64_t total = 0;
+    PRE(slot <= LOAD_SLOT_MAX);
     for (size_t i = 0; i < LOAD_SLOT_COUNT; i++) {
         uint64_t held =
             atomic_load_explicit(&m->slots[kind][i], memory_order_relaxed);

@@ -89,6 +89,7 @@ void table_part_note_stamp(struct table_part *t, int64_t us)
     long long old = atomic_load_explicit(&t->stamped_us, memory_order_relaxed);
     while (old < us && !atomic_compare_exchange_weak(&t->stamped_us, &old, us))
         continue;
+    POST(atomic_load(&t->stamped_us) >= us); /* INV-1 */
 }
 
 struct table_part *
@@ -149,6 +150,7 @@ void table_part_set_view(struct table_part *t, struct table_part_view *v)
     struct table_part_view *old;
     mutex_lock(&t->lock);
     old = t->view;
+    PRE(!v || v != old);
     t->view = v;
     mutex_unlock(&t->lock);
     table_part_view_unref(old);

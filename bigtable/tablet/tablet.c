@@ -9,8 +9,10 @@
 
 void tablet_set_options(struct tablet *t, const struct schema *schema)
 {
+    PRE(schema->group_count <= atomic_load(&t->group_count));
     for (size_t i = 0; i < schema->group_count; i++) {
         const struct group_options *o = &schema->groups[i].options;
+        INVARIANT(t->groups[i]->id == schema->groups[i].id); /* INV-1 */
         t->groups[i]->memtable_bytes = o->memtable_bytes;
         lsm_set_options(t->groups[i]->lsm, o);
     }
@@ -111,10 +113,11 @@ void tablet_group_insert(struct tablet_group *g,
 
 void tablet_group_freeze(struct tablet_group *g, uint64_t sequence)
 {
-    struct tablet_env *env = g->tablet->env;
-    atomic_fetch_add(&env->freeze_epoch, 1);
+    struct tablet *t = g->tablet;
+    uint64_t before = atomic_fetch_add(&t->freeze_epoch, 1);
+    INVARIANT(before % 2 == 0); /* INV-4 */
     lsm_freeze(g->lsm, sequence);
-    atomic_fetch_add(&env->freeze_epoch, 1);
+    atomic_fetch_add(&t->freeze_epoch, 1);
 }
 
 /* The order matters. A snapshot pins what is stored; entries written later than
@@ -127,12 +130,13 @@ void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s)
     uint64_t epoch;
     s->tablet = tablet_ref(t);
     for (;;) {
-        epoch = atomic_load(&env->freeze_epoch);
+        epoch = atomic_load(&t->freeze_epoch);
         s->group_count = atomic_load(&t->group_count);
+        INVARIANT(s->group_count <= GROUP_COUNT_MAX);
         for (size_t i = 0; i < s->group_count; i++)
             s->groups[i] = lsm_snapshot_new(t->groups[i]->lsm);
         s->sequence = atomic_load(&env->visible);
-        if (LIKELY(epoch % 2 == 0 && epoch == atomic_load(&env->freeze_epoch)))
+        if (LIKELY(epoch % 2 == 0 && epoch == atomic_load(&t->freeze_epoch)))
             return;
         for (size_t i = 0; i < s->group_count; i++)
             lsm_snapshot_free(s->groups[i]);
@@ -141,6 +145,7 @@ void tablet_snapshot_take(struct tablet *t, struct tablet_snapshot *s)
 
 void tablet_snapshot_drop(struct tablet_snapshot *s)
 {
+    PRE(s->tablet);
     for (size_t i = 0; i < s->group_count; i++)
         lsm_snapshot_free(s->groups[i]);
     tablet_unref(s->tablet);

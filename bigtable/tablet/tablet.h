@@ -11,11 +11,17 @@
  *     for one (maintain.h).
  *
  * Invariants
- *     I1. groups[i] stores the families of the schema's group number i; groups
- *         are added, never removed.
- *     I2. A group is clean when last_sequence <= flushed_sequence; otherwise
- *         all its entries that are in no table have numbers from low_sequence
- *         on.
+ *     INV-1. groups[i] stores the families of the schema's group number i;
+ *            groups are added, never removed.
+ *     INV-2. A group is clean when last_sequence <= flushed_sequence;
+ *            otherwise all its entries that are in no table have numbers from
+ *            low_sequence on.
+ *     INV-3. crossing_count is the number of the files that are crossing.
+ *     INV-4. One memtable of a tablet is frozen at a time, and freeze_epoch is
+ *            odd exactly then. (Other tablets may be frozen meanwhile: one
+ *            that is being loaded needs no write turn.)
+ *     INV-5. A tablet is closed when no job works on a group of it: each job
+ *            has a reference.
  */
 #ifndef BIGTABLE_TABLET_TABLET_H
 #define BIGTABLE_TABLET_TABLET_H
@@ -49,7 +55,7 @@ struct tablet_group {
     struct lsm *lsm;
     uint64_t memtable_bytes;        /* Freeze at this size. */
     atomic_ullong flushed_sequence; /* At or below: in tables of `lsm`. */
-    atomic_ullong low_sequence;     /* See I2. */
+    atomic_ullong low_sequence;     /* See INV-2. */
     atomic_ullong last_sequence;    /* Newest entry inserted. */
     struct mutex edit_lock;         /* Of the three below; over a commit. */
     struct tablet_file *files;      /* It refers to. Owned. */
@@ -72,6 +78,7 @@ struct tablet {
     struct buf end;
     struct buf start_key; /* The same as encoded keys; empty: no bound. */
     struct buf end_key;
+    atomic_ullong freeze_epoch; /* Odd while a memtable is being frozen. */
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
     struct load_meter load;

@@ -3,12 +3,14 @@
  */
 #include "bigtable/tablet/tablet_env.h"
 
+#include "base/core/panic.h"
 #include "base/runtime/world.h"
 
 void tablet_env_init(struct tablet_env *env,
                      struct world *world,
                      const struct tablet_env_ops *ops)
 {
+    PRE(ops->wait_for_room && ops->frozen && ops->close_group);
     *env = (struct tablet_env){.ops = ops, .world = world};
     age_clock_init(&env->ages, (int64_t)world_now_us(world),
                    world_mono_ns(world));
@@ -21,6 +23,7 @@ void tablet_env_init(struct tablet_env *env,
 
 void tablet_env_close(struct tablet_env *env)
 {
+    PRE(env->stamps.slots);
     for (size_t i = 0; i < ROW_LATCH_COUNT; i++) {
         mutex_close(&env->row_latches[0][i]);
         mutex_close(&env->row_latches[1][i]);
@@ -36,6 +39,7 @@ int64_t tablet_env_age_us(struct tablet_env *env)
 
 int tablet_env_check_writable(const struct tablet_env *env, struct err *err)
 {
+    PRE(env->ops);
     if (!env->read_only)
         return 0;
     return err_set(err, ERR_DENIED, "%s was opened read-only", env->dir);

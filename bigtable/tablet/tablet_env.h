@@ -11,8 +11,6 @@
  * Invariants
  *     INV-1  visible never decreases, and is at most the last number that the
  *            write queue gave. (write_group.c)
- *     INV-2  freeze_epoch is odd exactly while a memtable is being frozen.
- *            (tablet_group_freeze)
  */
 #ifndef BIGTABLE_TABLET_TABLET_ENV_H
 #define BIGTABLE_TABLET_TABLET_ENV_H
@@ -62,7 +60,6 @@ struct tablet_env {
     struct row_stamps stamps;
     atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
     atomic_ullong visible;      /* Readers see entries up to this number. */
-    atomic_ullong freeze_epoch; /* Odd while memtables are being frozen. */
     atomic_ullong memory_bytes; /* About: in all memtables. */
     atomic_bool deferred;       /* Something is in memory that is in no log. */
     struct mutex row_latches[2][ROW_LATCH_COUNT]; /* [is_system] */

@@ -25,8 +25,8 @@ COMPONENTS = [
 STATEFUL = {
     "base/replica", "base/session", "chubby-lite", "gfs-lite/namenode",
     "gfs-lite/chunkserver", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
-    "bigtable/write", "bigtable/read", "bigtable/tablet_server",
-    "bigtable/master",
+    "bigtable/tablet", "bigtable/write", "bigtable/read", "bigtable/store",
+    "bigtable/tablet_server", "bigtable/master",
 }
 ASSERTS_MIN = 0.5
 DOCUMENTED_MIN = 0.9

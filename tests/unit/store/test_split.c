@@ -234,4 +234,64 @@ START_TEST(test_mistakes)
 
 END_TEST
 
-TEST_MAIN("split", test_random_splits, test_split_twice, test_mistakes)
+/* Names of the files in @tables. */
+static size_t list_tables(const char *tables, char ***names)
+{
+    size_t count = 0;
+    OK(world_list(world, tables, names, &count, &err));
+    return count;
+}
+
+static int try_to_open(void)
+{
+    const struct store_options opts = {.memtable_bytes = 4 << 20,
+                                       .cache_bytes = 4 << 20};
+    int rc = store_open(world, dir, &opts, &store, &err);
+    if (rc == 0)
+        store_close(store);
+    return rc;
+}
+
+/* A tablet that cannot be opened is an error, whichever it is and whatever
+ * others there are, and the files of those stay. */
+START_TEST(test_a_tablet_that_is_lost_is_an_error)
+{
+    char tables[320];
+    char away[640];
+    char path[640];
+    char name[16];
+    char **names = NULL;
+    size_t count;
+    setup();
+    OK(split_at(store, table, name_of(name, 100), &err));
+    OK(split_at(store, table, name_of(name, 50), &err));
+    OK(split_at(store, table, name_of(name, 150), &err));
+    for (size_t row = 10; row < ROWS; row += 50)
+        write_row(row, 1);
+    OK(store_flush(store, &err));
+    close_all();
+    snprintf(tables, sizeof(tables), "%s/tables", dir);
+    count = list_tables(tables, &names);
+    ck_assert_uint_eq(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(path, sizeof(path), "%s/%s", tables, names[i]);
+        snprintf(away, sizeof(away), "%s/%s.away", test_tmpdir(), names[i]);
+        OK(world_rename(world, path, away, &err));
+        ck_assert_int_ne(try_to_open(), 0);
+        OK(world_rename(world, away, path, &err));
+    }
+    world_names_free(names, count);
+    open_all();
+    OK(store_find_table(store, "t", &table, &err));
+    check_rows();
+    close_all();
+    world_free(world);
+}
+
+END_TEST
+
+TEST_MAIN("split",
+          test_random_splits,
+          test_split_twice,
+          test_mistakes,
+          test_a_tablet_that_is_lost_is_an_error)
