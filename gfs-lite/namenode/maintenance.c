@@ -13,6 +13,8 @@
 
 #define TURN_US  UINT64_C(200000)
 #define TRASH_US UINT64_C(60000000)
+/* Between tries to seal or close a file of which no copy was found. */
+#define BLOCKED_US UINT64_C(5000000)
 /* Age at which an open chunk that only one server has is sealed. */
 #define ALONE_NS UINT64_C(2000000000)
 /* Steps of emptying the trash, of freeing removed inodes, and of a snapshot
@@ -82,6 +84,7 @@ static bool is_thin(const struct namenode *nn,
     const struct chunk_age *age =
         o->chain.count == 1 ? &nn->alone_age : &nn->thin_age;
     unsigned alive = 0;
+    PRE(!c->sealed);
     if (o->chain.count >= file->replication || c->handle >= age->older)
         return false;
     for (size_t i = 0; i < nn->servers.count; i++)
@@ -126,6 +129,26 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     return is_thin(nn, o, file, last) ? SEAL : LEAVE;
 }
 
+/* Was file @id tried a moment ago, and no copy found? It waits longer than
+ * callers do: nobody waits for this. */
+static bool is_blocked(struct namenode *nn, uint64_t id)
+{
+    return id_map_get(&nn->blocked, id) &&
+           namenode_silent_us(nn, &nn->blocked, id) < BLOCKED_US;
+}
+
+/* Files that were removed, or closed by others, have no entry for ever. */
+static void forget_blocked(struct namenode *nn)
+{
+    struct id_map_walk walk = {0};
+    struct last_use *u;
+    while ((u = id_map_walk(&nn->blocked, &walk)))
+        if (namenode_silent_us(nn, &nn->blocked, u->id) > 2 * BLOCKED_US) {
+            id_map_remove(&nn->blocked, u->id);
+            mem_free(u);
+        }
+}
+
 /* A file that a helper fiber seals or closes. */
 struct closing {
     struct namenode *nn;
@@ -165,7 +188,8 @@ static bool maintain_open_file(struct namenode *nn, const struct open_file *o)
 {
     enum wish wish = wish_for(nn, o);
     struct closing *k;
-    if (wish == LEAVE || id_map_get(&nn->recoveries, o->id))
+    if (wish == LEAVE || is_blocked(nn, o->id) ||
+        id_map_get(&nn->recoveries, o->id))
         return false;
     k = mem_zalloc(1, sizeof(*k));
     k->nn = nn;
@@ -270,6 +294,7 @@ static void maintenance_turn(struct namenode *nn)
     turn_age(nn, &nn->alone_age, ALONE_NS);
     turn_age(nn, &nn->thin_age, nn->options.server_dead_us * 2000);
     maintain_open_files(nn);
+    forget_blocked(nn);
     empty_trash(nn);
     maintenance_reap(nn);
     namenode_continue_copy(nn, STEPS_MAX);

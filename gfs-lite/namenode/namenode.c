@@ -127,6 +127,7 @@ static void namenode_reset(struct namenode *nn)
     }
     id_map_close_all(&nn->sessions);
     id_map_close_all(&nn->shared);
+    id_map_close_all(&nn->blocked);
     id_map_close_all(&nn->copies);
     repair_queue_close(&nn->repairs);
     repair_queue_init(&nn->repairs);
@@ -394,6 +395,7 @@ void namenode_close(struct namenode *nn)
     nn->leading_since_ns = 0;
     id_map_close_all(&nn->sessions);
     id_map_close_all(&nn->shared);
+    id_map_close_all(&nn->blocked);
     id_map_close_all(&nn->copies);
     id_map_close(&nn->recoveries);
     repair_queue_close(&nn->repairs);

@@ -73,6 +73,8 @@ struct namenode {
     struct chunk_servers servers;
     struct id_map sessions;   /* struct last_use, owned. */
     struct id_map shared;     /* struct last_use of shared open files. */
+    struct id_map blocked;    /* struct last_use of open files: when a recovery
+                                 without their writer last found no copy. */
     struct id_map copies;     /* struct copy_task, owned. */
     struct id_map recoveries; /* struct recovery, on their fibers' stacks. */
     struct id_map_walk

@@ -250,6 +250,7 @@ static void count_open(struct scan *s)
         unsigned alive = namenode_chain_alive(s->nn, &o->chain);
         if (!last || last->sealed)
             continue;
+        INVARIANT(alive <= o->chain.count);
         s->lost += alive == 0;
         s->under += alive > 0 && alive < last->replication;
     }

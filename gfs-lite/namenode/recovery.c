@@ -229,6 +229,42 @@ log_outcome(const struct step *s, const struct chain_members *all, int rc)
     buf_close(&b);
 }
 
+/* Between two tries to recover a file without its writer, if the first found no
+ * copy: each raises the chunk's version by a command, and callers try again at
+ * once. */
+#define BLOCKED_US UINT64_C(300000)
+
+static int check_not_blocked(struct namenode *nn,
+                             uint64_t id,
+                             uint64_t handle,
+                             const struct writer_view *writer,
+                             struct err *err)
+{
+    if (writer->present || !id_map_get(&nn->blocked, id) ||
+        namenode_silent_us(nn, &nn->blocked, id) >= BLOCKED_US)
+        return 0;
+    return err_set(err, ERR_BUSY,
+                   "chunk %llu: no server that has it could be reached a "
+                   "moment ago",
+                   (unsigned long long)handle);
+}
+
+/* @rc is the outcome of a recovery of file @id. */
+static void note_outcome(struct namenode *nn,
+                         uint64_t id,
+                         const struct writer_view *writer,
+                         int rc)
+{
+    struct last_use *u = id_map_get(&nn->blocked, id);
+    PRE(id_map_get(&nn->recoveries, id)); /* INV-3 */
+    if (rc == ERR_BUSY && !writer->present) {
+        namenode_touch(nn, &nn->blocked, id);
+    } else if (rc == 0 && u) {
+        id_map_remove(&nn->blocked, id);
+        mem_free(u);
+    }
+}
+
 void namenode_await_recovery(struct namenode *nn, uint64_t id)
 {
     mutex_lock(&nn->lock);
@@ -260,11 +296,15 @@ int namenode_recover(struct namenode *nn,
     c = file && !file->is_directory ? inode_last_chunk(file) : NULL;
     if (!c || c->handle != handle || c->sealed || !o)
         return err_set(err, ERR_ABORTED, "the chunk was sealed meanwhile");
+    rc = check_not_blocked(nn, id, handle, writer, err);
+    if (rc)
+        return rc;
     id_map_put(&nn->recoveries, &self);
     all = chain_members_new();
     rc = recovery_recover_chunk(&s, o, c, writer, all, err);
     *length = s.length;
     log_outcome(&s, all, rc);
+    note_outcome(nn, id, writer, rc);
     chain_members_free(all);
     mutex_lock(&nn->lock);
     id_map_remove(&nn->recoveries, id);

@@ -280,6 +280,7 @@ class Storm:
 
     def wipe_disk_of(self, name):
         self.await_members({})
+        self.await_copies()
         old = self.members()
         self.cluster.kill(name)
         self.cluster.wipe(name)

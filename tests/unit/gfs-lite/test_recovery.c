@@ -106,6 +106,23 @@ static size_t count_findings(struct fs *fs)
     return count;
 }
 
+/* Each try to recover "log" is a command that is synced: they must not follow
+ * each other at once, however often clients ask. */
+#define SYNCS_PER_SECOND_MAX 8
+
+static void check_few_tries(struct cell *c, struct fs *taker)
+{
+    uint64_t syncs = sim_sync_count(c->namenodes[0].world);
+    uint64_t begin_ns = world_mono_ns(sim_director(c->sim));
+    struct err why = ERR_INIT;
+    uint64_t length;
+    ck_assert_int_ne(fs_recover(taker, "log", &length, &why), 0);
+    syncs = sim_sync_count(c->namenodes[0].world) - syncs;
+    ck_assert_uint_lt(syncs * 1000000000 /
+                          (world_mono_ns(sim_director(c->sim)) - begin_ns),
+                      SYNCS_PER_SECOND_MAX);
+}
+
 static void lose_only_disk(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "test");
@@ -122,6 +139,7 @@ static void lose_only_disk(struct cell *c)
     ck_assert_int_ne(fs_recover(taker, "log", &length, &why), 0);
     ck_assert_msg(strstr(why.text, "no server that has it"), "%s", why.text);
     ck_assert_uint_gt(count_findings(fs), 0);
+    check_few_tries(c, taker);
     fs_close(taker);
     fs_writer_close(w);
     fs_close(fs);
