@@ -386,5 +386,6 @@ void chubby_server_get_stats(const struct chubby_server *s,
         .handle_count = t->handles.count,
         .node_count = s->cell->node_count,
         .waiting_count = s->wait_count,
+        .lease_count = s->leases.leases.count,
     };
 }

@@ -67,7 +67,8 @@ struct chubby_server_stats {
     uint64_t session_count;
     uint64_t handle_count;
     uint64_t node_count;
-    uint64_t waiting_count; /* Calls that wait for a lock; on the leader. */
+    uint64_t waiting_count; /* Calls that wait for a lock, */
+    uint64_t lease_count;   /* and leases of sessions; on the leader. */
 };
 
 /* Fill *@out. Does not park. */

@@ -14,6 +14,8 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+#define QUARRY_VERSION "0.1.0"
+
 struct fs;
 struct fs_lock;
 struct master_keys;

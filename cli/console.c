@@ -83,15 +83,16 @@ static void put_page(struct console *c, struct buf *out)
 
 /* --- pages --------------------------------------------------------------- */
 
-static void put_metrics(const struct console_source *s, struct buf *out)
+static void put_metrics(const struct console_source *s,
+                        const char *accept,
+                        struct http_reply *reply)
 {
-    struct buf vars = BUF_INIT;
-    struct buf status = BUF_INIT;
-    s->text(s->ctx, SERVER_VARS, &vars);
-    s->text(s->ctx, SERVER_STATUS, &status);
-    console_metrics(buf_slice(&vars), buf_slice(&status), out);
-    buf_close(&vars);
-    buf_close(&status);
+    enum metric_text form = console_metrics_form(accept);
+    reply->content_type =
+        form == METRIC_TEXT_OPENMETRICS
+            ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+            : "text/plain; version=0.0.4; charset=utf-8";
+    s->metrics(s->ctx, form, &reply->body);
 }
 
 static void put_health(const struct console_source *s, struct http_reply *reply)
@@ -147,8 +148,7 @@ static void console_answer(void *ctx,
         reply->content_type = "text/html; charset=utf-8";
         put_page(c, &reply->body);
     } else if (strcmp(path, "/metrics") == 0) {
-        reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
-        put_metrics(&c->source, &reply->body);
+        put_metrics(&c->source, http_request_header(request, "Accept"), reply);
     } else if (strcmp(path, "/health") == 0) {
         put_health(&c->source, reply);
     } else if (!put_text(&c->source, path, &reply->body)) {

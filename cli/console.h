@@ -2,7 +2,7 @@
  *
  *     /            the cell at a glance: nodes, their roles and figures
  *     /status      this node as text, as `quarry cluster status` prints it
- *     /metrics     its counters and figures for Prometheus
+ *     /metrics     its metrics, in OpenMetrics or the text format of Prometheus
  *     /vars /fibers /peers /calls     what the methods of server_host.h tell
  *     /health      200, or 503 with why: for load balancers
  *
@@ -20,6 +20,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/metrics/metrics.h"
 #include "cli/server_host.h"
 
 struct buf;
@@ -32,6 +33,8 @@ struct console_source {
     void *ctx;
     /* Append the text of @what. Does not park. */
     void (*text)(void *ctx, enum server_method what, struct buf *out);
+    /* Append its metrics. Does not park. */
+    void (*metrics)(void *ctx, enum metric_text form, struct buf *out);
     /* 0, or why the process is not well. Does not park. */
     int (*health)(void *ctx, struct err *err);
     const char *names; /* The console's own, with commas. */
@@ -66,8 +69,8 @@ void console_page(const struct console_source *s,
                   const struct console_node *nodes,
                   size_t count,
                   struct buf *out);
-/* The page `/metrics`: counters (lines "name value"), the numbers of a status
- * text, and those of the process itself. */
-void console_metrics(struct slice vars, struct slice status, struct buf *out);
+/* The form of the page `/metrics` for a client that sends @accept as its header
+ * of that name (NULL: none): OpenMetrics where it asks for that. */
+enum metric_text console_metrics_form(const char *accept);
 
 #endif /* CLI_CONSOLE_H */

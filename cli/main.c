@@ -23,8 +23,6 @@
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
 
-#define QUARRY_VERSION "0.1.0"
-
 #define COMMAND_NAME_BYTES_MAX 64
 #define WAIT_SECONDS_MAX       (7 * 24 * 3600)
 

@@ -28,7 +28,8 @@ struct conf;
 struct master_keys;
 struct rpc_security;
 struct rpc_server;
-struct vars;
+struct metric_set;
+struct metrics;
 struct world;
 
 /* The environment of a role. Borrowed for the life of the process. */
@@ -44,7 +45,7 @@ struct role_env {
     const char *certificate;
     const char *certificate_key;
     const char *authority;
-    struct vars *vars;
+    struct metrics *metrics;
     struct call_trace *trace;
     struct conf *conf;   /* The configuration file; section "[ROLE]" is
                             the role's. Never NULL, maybe empty. */
@@ -79,6 +80,8 @@ struct role {
     /* Append "key=value …" about its state, on one line without its end. Does
      * not park. NULL: nothing. */
     void (*status)(void *role, struct buf *out);
+    /* Add the same and more as metrics. Does not park. NULL: nothing. */
+    void (*gather)(void *role, struct metric_set *out);
     /* Does @principal hold something here without which the cluster would lose
      * something (a lock)? Then it finds a place when connections are many. Does
      * not park. NULL: nobody does. */

@@ -6,6 +6,7 @@
 
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 
 void role_directory(const struct role_env *env,
                     const char *role,
@@ -79,6 +80,49 @@ void role_cell_close(struct role_cell *c)
 {
     buf_close(&c->name);
     buf_close(&c->directory);
+}
+
+/* By how much the slowest member that has a part in it is behind. */
+static uint64_t follower_lag(const struct replica_status *s)
+{
+    uint64_t lag = 0;
+    for (size_t i = 0; i < s->member_count; i++)
+        if (s->members[i].id != s->id &&
+            s->members[i].match_index < s->last_index)
+            lag = MAX_OF(lag, s->last_index - s->members[i].match_index);
+    return lag;
+}
+
+static void gather_leader(const struct replica_status *s,
+                          const char *const *labels,
+                          struct metric_set *out)
+{
+    size_t silent = 0;
+    for (size_t i = 0; i < s->member_count; i++)
+        silent += s->members[i].id != s->id && !s->members[i].reachable;
+    metric_put(out, METRIC_cell_unreachable_members, labels, (double)silent);
+    metric_put(out, METRIC_cell_follower_lag, labels, (double)follower_lag(s));
+}
+
+void role_cell_gather(const struct replica_status *s,
+                      const char *cell,
+                      struct metric_set *out)
+{
+    const char *const *labels = METRIC_LABELS(cell);
+    bool leads = s->role == REPLICA_LEADER;
+    metric_put(out, METRIC_cell_leader, labels, leads);
+    metric_put(out, METRIC_cell_term, labels, (double)s->term);
+    metric_put(out, METRIC_cell_elections, labels, (double)s->terms_seen);
+    metric_put(out, METRIC_cell_members, labels, (double)s->member_count);
+    metric_put(out, METRIC_cell_last_index, labels, (double)s->last_index);
+    metric_put(out, METRIC_cell_commit_index, labels, (double)s->commit_index);
+    metric_put(out, METRIC_cell_applied_index, labels,
+               (double)s->applied_index);
+    metric_put(
+        out, METRIC_cell_apply_lag, labels,
+        (double)(s->commit_index - MIN_OF(s->applied_index, s->commit_index)));
+    if (leads)
+        gather_leader(s, labels, out);
 }
 
 void role_cell_status(const struct replica_status *s, struct buf *out)

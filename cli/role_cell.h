@@ -29,6 +29,11 @@ void role_cell_close(struct role_cell *c);
 /* "leader=… term=… …" about a member. */
 void role_cell_status(const struct replica_status *s, struct buf *out);
 
+/* The same as metrics; @cell is its label. */
+void role_cell_gather(const struct replica_status *s,
+                      const char *cell,
+                      struct metric_set *out);
+
 /* data/ROLE, for a role's files: appended to @out. */
 void role_directory(const struct role_env *env,
                     const char *role,

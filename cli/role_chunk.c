@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "cli/role.h"
 #include "cli/role_cell.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
@@ -80,6 +81,23 @@ static void chunk_status(void *role, struct buf *out)
         (unsigned long long)s.copied_chunks);
 }
 
+static void chunk_gather(void *role, struct metric_set *out)
+{
+    const struct chunk *k = role;
+    struct chunkserver_stats s;
+    chunkserver_get_stats(k->server, &s);
+    metric_put(out, METRIC_chunk_connected, NULL, s.is_connected);
+    metric_put(out, METRIC_chunk_chunks, NULL, (double)s.chunks);
+    metric_put(out, METRIC_chunk_stored_bytes, NULL, (double)s.bytes);
+    metric_put(out, METRIC_chunk_capacity_bytes, NULL,
+               (double)s.capacity_bytes);
+    metric_put(out, METRIC_chunk_free_bytes, NULL, (double)s.free_bytes);
+    metric_put(out, METRIC_chunk_damaged_chunks, NULL, (double)s.found_damage);
+    metric_put(out, METRIC_chunk_scrubbed_bytes, NULL,
+               (double)s.scrubbed_bytes);
+    metric_put(out, METRIC_chunk_copied_chunks, NULL, (double)s.copied_chunks);
+}
+
 static int chunk_health(void *role, struct err *err)
 {
     const struct chunk *k = role;
@@ -100,6 +118,7 @@ const struct role chunk_role = {
     .open = chunk_open,
     .started = chunk_started,
     .status = chunk_status,
+    .gather = chunk_gather,
     .health = chunk_health,
     .close = chunk_close,
 };

@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -271,7 +272,7 @@ gateway_role_open(const struct role_env *env, void **out, struct err *err)
         .together = is_directory(h->target),
         .address = env->bigtable_api,
         .home = conf_get(env->conf, SECTION, "home"),
-        .vars = env->vars,
+        .metrics = env->metrics,
     };
     rc = choose_principal(h, env, err);
     if (rc == 0)
@@ -320,6 +321,14 @@ static void gateway_role_status(void *role, struct buf *out)
         buf_append_str(out, h->loop ? "waiting" : "off");
 }
 
+static void gateway_role_gather(void *role, struct metric_set *out)
+{
+    struct gateway_host *h = role;
+    const struct gateway *g = h->gateway;
+    if (g)
+        gateway_gather(g, out);
+}
+
 const struct role gateway_role = {
     .name = "gateway",
     .help = "the public Bigtable API, if --bigtable-api says where",
@@ -328,6 +337,7 @@ const struct role gateway_role = {
     .health = gateway_role_health,
     .reload = gateway_role_reload,
     .status = gateway_role_status,
+    .gather = gateway_role_gather,
     .stopping = gateway_role_stopping,
     .close = gateway_role_close,
 };

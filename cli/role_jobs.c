@@ -5,6 +5,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/roles.h"
 #include "bigtable/quarry.h"
 #include "bigtable/quarry_access.h"
@@ -97,6 +98,7 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                       .security = env->security};
     struct job_master_options o = {.address = env->address,
                                    .cell = env->cell_members,
+                                   .metrics = env->metrics,
                                    .cell_count = env->cell_count,
                                    .security = env->security,
                                    .store_options = &h->store,
@@ -160,6 +162,22 @@ static void jobs_role_status(void *role, struct buf *out)
     job_master_put_jobs(h->master, out);
 }
 
+static void jobs_role_gather(void *role, struct metric_set *out)
+{
+    const struct jobs_host *h = role;
+    struct job_master_status s;
+    job_master_get_status(h->master, &s);
+    metric_put(out, METRIC_jobs_active, NULL, s.is_master);
+    if (!s.is_master)
+        return;
+    metric_put(out, METRIC_jobs_running, NULL, s.running);
+    metric_put(out, METRIC_jobs_waiting, NULL, s.waiting);
+    metric_put(out, METRIC_jobs_workers, NULL, s.workers);
+    metric_put(out, METRIC_jobs_slots, METRIC_LABELS("busy"), s.busy);
+    metric_put(out, METRIC_jobs_slots, METRIC_LABELS("idle"),
+               s.slots - MIN_OF(s.busy, s.slots));
+}
+
 static void jobs_role_stopping(void *role)
 {
     struct jobs_host *h = role;
@@ -178,6 +196,7 @@ const struct role jobs_role = {
     .open = jobs_role_open,
     .started = jobs_role_started,
     .status = jobs_role_status,
+    .gather = jobs_role_gather,
     .stopping = jobs_role_stopping,
     .close = jobs_role_close,
 };

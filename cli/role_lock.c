@@ -3,6 +3,7 @@
  */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
+#include "base/metrics/metrics.h"
 #include "chubby-lite/server.h"
 #include "cli/role.h"
 #include "cli/role_cell.h"
@@ -41,6 +42,20 @@ static void lock_status(void *role, struct buf *out)
                (unsigned long long)stats.waiting_count);
 }
 
+static void lock_gather(void *role, struct metric_set *out)
+{
+    struct replica_status s;
+    struct chubby_server_stats stats;
+    replica_get_status(chubby_server_replica(role), &s);
+    chubby_server_get_stats(role, &stats);
+    role_cell_gather(&s, lock_role.name, out);
+    metric_put(out, METRIC_lock_sessions, NULL, (double)stats.session_count);
+    metric_put(out, METRIC_lock_handles, NULL, (double)stats.handle_count);
+    metric_put(out, METRIC_lock_nodes, NULL, (double)stats.node_count);
+    metric_put(out, METRIC_lock_waiting, NULL, (double)stats.waiting_count);
+    metric_put(out, METRIC_lock_leases, NULL, (double)stats.lease_count);
+}
+
 static bool lock_has_holder(void *role, const char *principal)
 {
     return chubby_server_has_holder(role, slice_str(principal));
@@ -66,6 +81,7 @@ const struct role lock_role = {
     .help = "a lock server of the cell",
     .open = lock_open,
     .status = lock_status,
+    .gather = lock_gather,
     .has_holder = lock_has_holder,
     .health = lock_health,
     .reload = lock_reload,

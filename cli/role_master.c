@@ -5,6 +5,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
@@ -97,7 +98,7 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
                                .cell = env->cell_members,
                                .cell_count = env->cell_count,
                                .security = env->security,
-                               .vars = env->vars,
+                               .metrics = env->metrics,
                                .open_client = open_client,
                                .ctx = h};
     int rc = read_options(env->conf, &o, err);
@@ -161,6 +162,31 @@ static void master_role_status(void *role, struct buf *out)
     }
 }
 
+static void master_role_gather(void *role, struct metric_set *out)
+{
+    const struct master_host *h = role;
+    struct master_status s;
+    uint64_t quotas, over;
+    bool is_master = master_get_status(h->master, &s);
+    metric_put(out, METRIC_master_active, NULL, is_master);
+    if (!is_master)
+        return;
+    master_count_quotas(h->master, &quotas, &over);
+    metric_put(out, METRIC_master_ready, NULL, s.ready);
+    metric_put(out, METRIC_master_servers, NULL, (double)s.servers);
+    metric_put(out, METRIC_master_tables, NULL, (double)s.tables);
+    metric_put(out, METRIC_master_tablets, NULL, (double)s.tablets);
+    metric_put(out, METRIC_master_metadata_tablets, NULL,
+               (double)master_count_metadata(h->master));
+    metric_put(out, METRIC_master_unassigned_tablets, NULL,
+               (double)s.unassigned);
+    metric_put(out, METRIC_master_moving_tablets, NULL, (double)s.moving);
+    metric_put(out, METRIC_master_recovering_logs, NULL,
+               (double)s.recovering_logs);
+    metric_put(out, METRIC_master_quota_tables, NULL, (double)quotas);
+    metric_put(out, METRIC_master_over_quota_tables, NULL, (double)over);
+}
+
 static uint64_t set_deadline(const struct master_host *h, uint64_t us)
 {
     return fiber_set_deadline(world_mono_ns(h->world) + us * 1000);
@@ -188,6 +214,7 @@ const struct role master_role = {
     .open = master_role_open,
     .started = master_role_started,
     .status = master_role_status,
+    .gather = master_role_gather,
     .stopping = master_role_stopping,
     .close = master_role_close,
 };

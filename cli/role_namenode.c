@@ -5,6 +5,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/roles.h"
 #include "cli/fs_mode.h"
 #include "cli/principal_lists.h"
@@ -134,6 +135,15 @@ static void namenode_status(void *role, struct buf *out)
     role_cell_status(&s, out);
 }
 
+static void namenode_role_gather(void *role, struct metric_set *out)
+{
+    const struct namenode_host *h = role;
+    struct replica_status s;
+    namenode_get_status(h->namenode, &s);
+    role_cell_gather(&s, namenode_role.name, out);
+    namenode_gather(h->namenode, out);
+}
+
 static int namenode_role_health(void *role, struct err *err)
 {
     const struct namenode_host *h = role;
@@ -157,6 +167,7 @@ const struct role namenode_role = {
     .open = namenode_role_open,
     .started = namenode_role_started,
     .status = namenode_status,
+    .gather = namenode_role_gather,
     .health = namenode_role_health,
     .reload = namenode_role_reload,
     .stopping = namenode_role_stopping,

@@ -5,6 +5,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
@@ -120,6 +121,7 @@ tablet_role_open(const struct role_env *env, void **out, struct err *err)
     h->master_keys = env->master_keys;
     h->roles = cluster_roles_new(env->security, env->trusted);
     o.roles = h->roles;
+    o.metrics = env->metrics;
     h->cell = mem_strdup(env->cell);
     h->address = mem_strdup(env->address);
     h->memo = role_memo(env, "tablet");
@@ -156,6 +158,12 @@ static void tablet_role_status(void *role, struct buf *out)
                (unsigned long long)s.memory_bytes,
                (unsigned long long)s.log_bytes, (unsigned long long)s.reads,
                (unsigned long long)s.writes, (unsigned long long)s.lost);
+}
+
+static void tablet_role_gather(void *role, struct metric_set *out)
+{
+    const struct tablet_host *h = role;
+    tablet_server_gather(h->server, out);
 }
 
 static int tablet_role_health(void *role, struct err *err)
@@ -198,6 +206,7 @@ const struct role tablet_role = {
     .open = tablet_role_open,
     .started = tablet_role_started,
     .status = tablet_role_status,
+    .gather = tablet_role_gather,
     .health = tablet_role_health,
     .stopping = tablet_role_stopping,
     .leaving = tablet_role_leaving,

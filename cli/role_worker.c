@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
@@ -179,6 +180,21 @@ static void worker_role_status(void *role, struct buf *out)
         (unsigned long long)s.early_bytes, (unsigned long long)s.served_bytes);
 }
 
+static void worker_role_gather(void *role, struct metric_set *out)
+{
+    const struct worker_role_state *h = role;
+    struct worker_stats s;
+    worker_get_stats(h->worker, &s);
+    metric_put(out, METRIC_worker_slots, METRIC_LABELS("busy"), s.busy);
+    metric_put(out, METRIC_worker_slots, METRIC_LABELS("idle"),
+               s.slots - MIN_OF(s.busy, s.slots));
+    metric_put(out, METRIC_worker_jobs, NULL, s.jobs);
+    metric_put(out, METRIC_worker_attempts, NULL, (double)s.started);
+    metric_put(out, METRIC_worker_fetched_bytes, NULL, (double)s.fetched_bytes);
+    metric_put(out, METRIC_worker_early_bytes, NULL, (double)s.early_bytes);
+    metric_put(out, METRIC_worker_served_bytes, NULL, (double)s.served_bytes);
+}
+
 static int worker_role_health(void *role, struct err *err)
 {
     const struct worker_role_state *h = role;
@@ -205,6 +221,7 @@ const struct role worker_role = {
     .open = worker_role_open,
     .started = worker_role_started,
     .status = worker_role_status,
+    .gather = worker_role_gather,
     .health = worker_role_health,
     .stopping = worker_role_stopping,
     .close = worker_role_close,

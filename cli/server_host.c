@@ -13,19 +13,21 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "cli/cli.h"
 #include "cli/console.h"
+#include "cli/process_metrics.h"
 #include "cli/role.h"
 #include "cli/server_limits.h"
 #include "cli/server_settings.h"
@@ -54,7 +56,7 @@ struct server_host {
     struct cluster_roles *cluster;
     struct rpc_server *server;
     struct rpc_listener *listener;
-    struct vars *vars;
+    struct metrics *metrics;
     struct call_trace *trace;
     char *name;
     char *address;
@@ -121,16 +123,49 @@ static void make_printable(struct buf *out, size_t from)
     }
 }
 
+static void gather_names(const struct server_host *h, struct metric_set *out)
+{
+    metric_put(out, METRIC_build_info, METRIC_LABELS(QUARRY_VERSION), 1);
+    metric_put(out, METRIC_node_info,
+               METRIC_LABELS(h->name, h->env.cluster,
+                             rpc_security_kind_name(h->security)),
+               1);
+}
+
+/* All that this process measures. */
+static struct metric_set *server_host_gather(struct server_host *h)
+{
+    struct metric_set *out = metric_set_new(h->metrics);
+    gather_names(h, out);
+    process_metrics_gather(out);
+    metrics_gather(h->metrics, out);
+    rpc_server_gather(h->server, out);
+    if (h->listener)
+        rpc_listener_gather(h->listener, out);
+    for (size_t i = 0; i < h->role_count; i++) {
+        const struct running_role *r = &h->roles[i];
+        metric_put(out, METRIC_role_health, METRIC_LABELS(r->role->name),
+                   r->health.code == 0);
+        if (r->role->gather)
+            r->role->gather(r->self, out);
+    }
+    return out;
+}
+
+static void put_metrics(void *ctx, enum metric_text form, struct buf *out)
+{
+    struct metric_set *set = server_host_gather(ctx);
+    metric_set_print(set, form, out);
+    metric_set_free(set);
+}
+
 static void put_text(void *ctx, enum server_method what, struct buf *out)
 {
     struct server_host *h = ctx;
     size_t from = out->len;
     switch (what) {
     case SERVER_STATUS: put_status(h, out); break;
-    case SERVER_VARS:
-        vars_print(h->vars, out);
-        rpc_server_print(h->server, out);
-        break;
+    case SERVER_VARS: put_metrics(h, METRIC_TEXT_PLAIN, out); break;
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
@@ -294,7 +329,7 @@ static int listen_on(struct server_host *h, struct err *err)
 {
     struct rpc_listen_options o = h->limits;
     o.security = h->security;
-    o.vars = h->vars;
+    o.metrics = h->metrics;
     o.trace = h->trace;
     o.is_member = is_member;
     o.is_holder = is_holder;
@@ -350,7 +385,7 @@ static void fill_env(struct server_host *h, struct world *w)
         .certificate = s->certificate,
         .certificate_key = s->certificate_key,
         .authority = s->authority,
-        .vars = h->vars,
+        .metrics = h->metrics,
         .trace = h->trace,
         .conf = s->conf,
         .data = s->data,
@@ -395,6 +430,7 @@ static int open_console(struct server_host *h, struct err *err)
 {
     const struct console_source source = {.ctx = h,
                                           .text = put_text,
+                                          .metrics = put_metrics,
                                           .health = report_health,
                                           .names = h->settings->console_names,
                                           .name = h->name,
@@ -455,7 +491,7 @@ int server_host_open(struct world *w,
     h->loop = loop_self();
     h->start_ns = world_mono_ns(w);
     h->server = rpc_server_new(w);
-    h->vars = vars_new();
+    h->metrics = metrics_new();
     h->trace = call_trace_new(w, TRACE_SPANS, TRACE_ONE_IN);
     fill_env(h, w);
     add_methods(h);
@@ -572,7 +608,7 @@ void server_host_close(struct server_host *h)
     rpc_server_free(h->server);
     cluster_roles_free(h->cluster);
     call_trace_free(h->trace);
-    vars_free(h->vars);
+    metrics_free(h->metrics);
     rpc_security_free(h->security);
     master_keys_unref(h->master_keys);
     mem_free(h->name);

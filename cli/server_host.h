@@ -18,7 +18,7 @@ enum server_method {
     SERVER_STATUS = 0x101, /* "key=value …", first the process, then a line
                               "ROLE: …" for each role. The process ends with
                               "left=yes" once its roles have left. */
-    SERVER_VARS = 0x102,   /* Counters, "name value" lines. */
+    SERVER_VARS = 0x102,   /* Metrics, "name{labels} value" lines. */
     SERVER_FIBERS = 0x103, /* The fibers that run. */
     SERVER_PEERS = 0x104,  /* Connections. */
     SERVER_CALLS = 0x105,  /* Spans of sampled calls. */

@@ -53,6 +53,11 @@ const char *http_path(const struct http_request *r)
     return r->path;
 }
 
+const char *http_request_header(const struct http_request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
 /* --- connections, on the library's thread -------------------------------- */
 
 static uint64_t now_s(const struct http_server *s)
@@ -155,9 +160,7 @@ static void refuse_host(struct http_reply *reply)
 
 static bool is_called_right(const struct http_request *r)
 {
-    return http_host_is_ours(
-        MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host"),
-        r->server->names);
+    return http_host_is_ours(http_request_header(r, "Host"), r->server->names);
 }
 
 static void http_answer(struct http_request *r)

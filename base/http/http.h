@@ -43,6 +43,8 @@ typedef void (*http_handler)(void *ctx,
 const char *http_peer(const struct http_request *r);
 /* The path without the query: "/vars". */
 const char *http_path(const struct http_request *r);
+/* The value of the header @name of the request; NULL: it has none. Borrowed. */
+const char *http_request_header(const struct http_request *r, const char *name);
 
 /* Listen on @address ("127.0.0.1:7480", "[::1]:0") and answer with @handler
  * on fibers of this loop. @names (separated by commas, copied; may be NULL):

@@ -65,9 +65,21 @@ static void stop_leading(struct replica *r)
     POST(!r->entered.first && !r->barriers.first); /* INV-3 */
 }
 
+static void count_term(struct replica *r)
+{
+    uint64_t term = raft_term(r->raft);
+    PRE(term >= r->term_seen || r->outside);
+    if (term == r->term_seen)
+        return;
+    if (r->term_seen && !r->outside)
+        r->terms_seen += term - r->term_seen;
+    r->term_seen = term;
+}
+
 static void follow_role(struct replica *r)
 {
     bool leads = raft_role(r->raft) == RAFT_LEADER;
+    count_term(r);
     if (r->leading_term && (!leads || raft_term(r->raft) != r->leading_term))
         stop_leading(r);
     if (leads && !r->leading_term) {
@@ -400,6 +412,7 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
         out->role = REPLICA_OUTSIDE;
     out->id = r->id;
     out->term = raft_term(r->raft);
+    out->terms_seen = r->terms_seen;
     out->leader_id = raft_leader(r->raft);
     out->last_index = raft_log_last(raft_entries(r->raft));
     out->commit_index = raft_commit(r->raft);

@@ -225,6 +225,7 @@ struct replica_status {
     enum replica_role role;
     uint64_t id;
     uint64_t term;
+    uint64_t terms_seen;      /* Those that began while it was open. */
     uint64_t leader_id;       /* 0: not known. */
     char leader_address[256]; /* "" when not known. */
     uint64_t last_index;      /* Of the log. */

@@ -117,6 +117,8 @@ struct replica {
     struct replica_waits entered;  /* By index. */
     struct replica_waits barriers; /* By round. */
     uint64_t leading_term; /* The core leads since this term; 0: it does not. */
+    uint64_t term_seen;    /* The last one; 0: none yet. */
+    uint64_t terms_seen;   /* Those after the first. */
     bool announced;        /* machine.lead(true) was called. */
     struct fiber *clock;
     uint64_t clock_due_us; /* It sleeps until then. */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/nearby.h"
 #include "base/rpc/rpc_server.h"
 #include "base/rpc/security_internal.h"
 #include "base/rpc/serve.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -25,11 +25,12 @@
 #define HANDSHAKE_US_DEFAULT  UINT64_C(5000000)
 #define COMPLAIN_US           UINT64_C(60000000)
 
-void serve_count(struct var *v, uint64_t by)
-{
-    if (v)
-        var_add(v, by);
-}
+/* Values of the label principal_class. */
+static const char *const caller_class_names[CALLER_CLASS_COUNT] = {
+    [CALLER_CLUSTER] = "cluster",
+    [CALLER_USER] = "user",
+    [CALLER_DELEGATE] = "delegate",
+};
 
 void serve_complain(struct rpc_listener *l,
                     const char *what,
@@ -107,28 +108,27 @@ static void set_defaults(struct rpc_listen_options *o)
         &o->admission, descriptors_for_connections(descriptors_limit()));
 }
 
-static void open_vars(struct serve_vars *out, struct vars *v)
+static void open_counters(struct serve_counters *out, struct metrics *m)
 {
-    if (!v)
-        return;
-    *out = (struct serve_vars){
-        .connections = vars_get(v, "rpc.server.connections"),
-        .too_many = vars_get(v, "rpc.server.turned_away"),
-        .evicted = vars_get(v, "rpc.server.evicted"),
-        .slow = vars_get(v, "rpc.server.slow"),
-        .calls = vars_get(v, "rpc.server.calls"),
-        .failed = vars_get(v, "rpc.server.failed"),
-        .unknown = vars_get(v, "rpc.server.unknown_methods"),
-        .bad_frames = vars_get(v, "rpc.server.bad_frames"),
-        .bytes_in = vars_get(v, "rpc.server.bytes_in"),
-        .bytes_out = vars_get(v, "rpc.server.bytes_out"),
+    *out = (struct serve_counters){
+        .connections =
+            metrics_counter(m, METRIC_rpc_accepted_connections, NULL),
+        .too_many =
+            metrics_counter(m, METRIC_rpc_turned_away_connections, NULL),
+        .evicted = metrics_counter(m, METRIC_rpc_evicted_connections, NULL),
+        .slow = metrics_counter(m, METRIC_rpc_slow_connections, NULL),
+        .unknown = metrics_counter(m, METRIC_rpc_unknown_methods, NULL),
+        .bad_frames = metrics_counter(m, METRIC_rpc_bad_frames, NULL),
+        .bytes_in = metrics_counter(m, METRIC_rpc_received_bytes, NULL),
+        .bytes_out = metrics_counter(m, METRIC_rpc_sent_bytes, NULL),
     };
-    for (int i = 0; i < HANDSHAKE_REFUSAL_COUNT; i++) {
-        char name[64];
-        snprintf(name, sizeof(name), "rpc.server.refused.%s",
-                 handshake_refusal_name((enum handshake_refusal)i));
-        out->refused[i] = vars_get(v, name);
-    }
+    for (size_t i = 0; i < CALLER_CLASS_COUNT; i++)
+        out->calls[i] = metrics_counter(m, METRIC_rpc_calls,
+                                        METRIC_LABELS(caller_class_names[i]));
+    for (int i = 0; i < HANDSHAKE_REFUSAL_COUNT; i++)
+        out->refused[i] = metrics_counter(
+            m, METRIC_rpc_refused_connections,
+            METRIC_LABELS(handshake_refusal_name((enum handshake_refusal)i)));
 }
 
 /* Without security only local addresses are allowed. */
@@ -170,7 +170,7 @@ int rpc_listen(struct rpc_server *server,
         l->options = *opts;
     set_defaults(&l->options);
     admission_init(&l->admission, &l->options.admission);
-    open_vars(&l->vars, l->options.vars);
+    open_counters(&l->counters, l->options.metrics);
     l->limit = log_limiter_new(rpc_server_world(server), COMPLAIN_US);
     l->accepting = fiber_start(loop_self(), "rpc accept", run_accepting, l);
     l->sweeping = fiber_start(loop_self(), "rpc sweep", run_sweeping, l);
@@ -200,6 +200,20 @@ void rpc_listener_status(const struct rpc_listener *l, struct buf *out)
                a->limits.unauthenticated_max, l->in_bytes,
                l->options.in_all_bytes_max, l->out_bytes,
                l->options.out_all_bytes_max);
+}
+
+void rpc_listener_gather(const struct rpc_listener *l, struct metric_set *out)
+{
+    const struct admission *a = &l->admission;
+    metric_put(out, METRIC_rpc_connections, NULL, (double)a->peer_count);
+    metric_put(out, METRIC_rpc_connections_limit, NULL,
+               (double)a->limits.peers_max);
+    metric_put(out, METRIC_rpc_unauthenticated, NULL,
+               (double)a->unauthenticated_count);
+    metric_put(out, METRIC_memory_bytes, METRIC_LABELS("requests"),
+               (double)l->in_bytes);
+    metric_put(out, METRIC_memory_bytes, METRIC_LABELS("answers"),
+               (double)l->out_bytes);
 }
 
 void rpc_listener_close(struct rpc_listener *l)

@@ -25,7 +25,8 @@
 struct call_trace;
 struct rpc_listener;
 struct rpc_security;
-struct vars;
+struct metric_set;
+struct metrics;
 
 /* Zeros give the defaults. All pointers are borrowed for the channel's life. */
 struct rpc_channel_options {
@@ -44,7 +45,7 @@ struct rpc_channel_options {
                                     2.5 s. */
     uint64_t backoff_min_us;     /* Pause after a failure; default 20 ms. */
     uint64_t backoff_max_us;     /* It doubles up to here; default 2 s. */
-    struct vars *vars;        /* Counters "rpc.client.ADDRESS.*"; NULL: none. */
+    struct metrics *metrics;     /* Counters "rpc_client_*"; NULL: none. */
     struct call_trace *trace; /* Of sampled calls (call_trace.h); NULL: none. */
 };
 
@@ -95,8 +96,8 @@ struct rpc_listen_options {
                               this time is disconnected; default 30 s. */
     uint64_t handshake_us; /* Time a client has to authenticate; default 5 s. */
     const struct rpc_security *security; /* NULL: none, of no cluster. */
-    struct vars *vars;        /* Counters "rpc.server.*"; NULL: none. */
-    struct call_trace *trace; /* Of sampled calls; NULL: none. */
+    struct metrics *metrics;             /* Counters "rpc_*"; NULL: none. */
+    struct call_trace *trace;            /* Of sampled calls; NULL: none. */
 };
 
 /* Serve @s (borrowed) at @address on the running fiber's loop: each call runs
@@ -113,6 +114,8 @@ MUST_CHECK int rpc_listen(struct rpc_server *s,
 void rpc_listener_print(const struct rpc_listener *l, struct buf *out);
 /* Connections and bytes, and their limits, as "key=value" pairs. */
 void rpc_listener_status(const struct rpc_listener *l, struct buf *out);
+/* Add the same as metrics. */
+void rpc_listener_gather(const struct rpc_listener *l, struct metric_set *out);
 /* The address, with the port that was chosen. Borrowed. */
 const char *rpc_listener_address(const struct rpc_listener *l);
 /* Accept no more connections, cancel the running calls and wait for their

@@ -22,6 +22,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 
+struct metric_set;
 struct rpc_channel;
 struct rpc_server;
 struct world;
@@ -135,9 +136,8 @@ MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
                                    struct rpc_call *call,
                                    struct err *err);
 
-/* Append "rpc.method.NAME.calls 12", and likewise `failed` and `us` (time in
- * the handler, summed), for each method that was called. Any thread. */
-void rpc_server_print(const struct rpc_server *s, struct buf *out);
+/* Add the times and failures of each method that was called. Any thread. */
+void rpc_server_gather(const struct rpc_server *s, struct metric_set *out);
 
 /* --- calling ------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/handshake.h"
@@ -17,7 +18,6 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/rpc.h"
 #include "base/rpc/security.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -40,14 +40,14 @@ struct hopeful {
     struct fiber *fiber;
 };
 
-struct client_vars {
-    struct var *calls;
-    struct var *failed;
-    struct var *connects;
-    struct var *connect_failures;
-    struct var *lost;
-    struct var *bytes_in;
-    struct var *bytes_out;
+struct client_counters {
+    struct metric_counter *calls;
+    struct metric_counter *failed;
+    struct metric_counter *connects;
+    struct metric_counter *connect_failures;
+    struct metric_counter *lost;
+    struct metric_counter *bytes_in;
+    struct metric_counter *bytes_out;
 };
 
 struct rpc_channel {
@@ -66,18 +66,12 @@ struct rpc_channel {
     uint64_t last_call_id;
     size_t caller_count;  /* Fibers inside call_here(). */
     struct fiber *closer; /* Waits for all of these to end. */
-    struct client_vars vars;
+    struct client_counters counters;
 };
 
 static struct world *world_of(const struct rpc_channel *c)
 {
     return loop_world(c->loop);
-}
-
-static void client_add_to_var(struct var *v, uint64_t by)
-{
-    if (v)
-        var_add(v, by);
 }
 
 static void wake_closer(struct rpc_channel *c)
@@ -93,14 +87,14 @@ static void on_lost(void *ctx, const struct err *why)
     struct rpc_channel *c = ctx;
     (void)why;
     c->link = NULL;
-    client_add_to_var(c->vars.lost, 1);
+    metric_add(c->counters.lost, 1);
 }
 
 static void on_gone(void *ctx, uint64_t bytes_in, uint64_t bytes_out)
 {
     struct rpc_channel *c = ctx;
-    client_add_to_var(c->vars.bytes_in, bytes_in);
-    client_add_to_var(c->vars.bytes_out, bytes_out);
+    metric_add(c->counters.bytes_in, bytes_in);
+    metric_add(c->counters.bytes_out, bytes_out);
     c->link_count--;
     wake_closer(c);
 }
@@ -174,7 +168,7 @@ static void back_off(struct rpc_channel *c, int rc, const struct err *err)
                 c->address);
     else if (rc == ERR_CLOSED || rc == ERR_IO || rc == ERR_CANCELLED)
         c->failure.code = ERR_UNAVAILABLE;
-    client_add_to_var(c->vars.connect_failures, 1);
+    metric_add(c->counters.connect_failures, 1);
 }
 
 static void client_keep_stream(struct rpc_channel *c,
@@ -192,7 +186,7 @@ static void client_keep_stream(struct rpc_channel *c,
     c->failure.code = 0;
     c->failure_count = 0;
     c->retry_ns = 0;
-    client_add_to_var(c->vars.connects, 1);
+    metric_add(c->counters.connects, 1);
 }
 
 static void run_connecting(void *arg)
@@ -342,8 +336,8 @@ static void call_here(void *arg)
     if (k->rc == 0)
         k->rc = call_linked(c, k);
     c->caller_count--;
-    client_add_to_var(c->vars.calls, 1);
-    client_add_to_var(c->vars.failed, k->rc ? 1 : 0);
+    metric_add(c->counters.calls, 1);
+    metric_add(c->counters.failed, k->rc ? 1 : 0);
     fiber_set_deadline(outer);
     if (c->caller_count == 0)
         wake_closer(c);
@@ -491,27 +485,22 @@ static void set_defaults(struct rpc_channel_options *o)
         o->backoff_max_us = BACKOFF_MAX_US_DEFAULT;
 }
 
-static struct var *
-peer_var(struct vars *v, const char *address, const char *what)
+static struct metric_counter *peer_counter(const struct rpc_channel *c,
+                                           enum metric_id id)
 {
-    char name[300];
-    snprintf(name, sizeof(name), "rpc.client.%s.%s", address, what);
-    return vars_get(v, name);
+    return metrics_counter(c->options.metrics, id, METRIC_LABELS(c->address));
 }
 
-static void open_vars(struct rpc_channel *c)
+static void open_counters(struct rpc_channel *c)
 {
-    struct vars *v = c->options.vars;
-    if (!v)
-        return;
-    c->vars = (struct client_vars){
-        .calls = peer_var(v, c->address, "calls"),
-        .failed = peer_var(v, c->address, "failed"),
-        .connects = peer_var(v, c->address, "connects"),
-        .connect_failures = peer_var(v, c->address, "connect_failures"),
-        .lost = peer_var(v, c->address, "lost"),
-        .bytes_in = peer_var(v, c->address, "bytes_in"),
-        .bytes_out = peer_var(v, c->address, "bytes_out"),
+    c->counters = (struct client_counters){
+        .calls = peer_counter(c, METRIC_rpc_client_calls),
+        .failed = peer_counter(c, METRIC_rpc_client_failures),
+        .connects = peer_counter(c, METRIC_rpc_client_connects),
+        .connect_failures = peer_counter(c, METRIC_rpc_client_connect_failures),
+        .lost = peer_counter(c, METRIC_rpc_client_lost_connections),
+        .bytes_in = peer_counter(c, METRIC_rpc_client_received_bytes),
+        .bytes_out = peer_counter(c, METRIC_rpc_client_sent_bytes),
     };
 }
 
@@ -525,7 +514,7 @@ struct rpc_channel *rpc_channel_new(const char *address,
     if (opts)
         c->options = *opts;
     set_defaults(&c->options);
-    open_vars(c);
+    open_counters(c);
     return c;
 }
 

@@ -8,22 +8,24 @@
  */
 #include "base/rpc/rpc_server.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/call_audit.h"
 #include "base/rpc/reply_file.h"
 #include "base/runtime/world.h"
+
+/* Of the name of a role that has methods, its NUL included. */
+#define RPC_ROLE_BYTES_MAX 32
 
 struct entry {
     struct rpc_method method;
     void *ctx;
     bool is_audited;
-    atomic_uint_fast64_t call_count;
-    atomic_uint_fast64_t failed_count;
-    atomic_uint_fast64_t total_us; /* In the handler. */
+    struct metric_counter failures;
+    struct metric_histogram seconds; /* In the handler. */
 };
 
 struct rpc_server {
@@ -162,12 +164,6 @@ static int check_caller(const struct rpc_server *s,
                    SLICE_ARG(call->principal), e->method.name);
 }
 
-static void rpc_server_add_to_counter(atomic_uint_fast64_t *counter,
-                                      uint64_t by)
-{
-    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
-}
-
 int rpc_server_dispatch(struct rpc_server *s,
                         struct rpc_call *call,
                         struct err *err)
@@ -187,30 +183,32 @@ int rpc_server_dispatch(struct rpc_server *s,
     if (e->is_audited || call->is_audited ||
         (rc == ERR_DENIED && call->principal.len))
         call_audit(s->world, e->method.name, call, rc, err);
-    rpc_server_add_to_counter(&e->call_count, 1);
-    rpc_server_add_to_counter(&e->failed_count, rc ? 1 : 0);
-    rpc_server_add_to_counter(&e->total_us,
-                              (world_mono_ns(s->world) - start_ns) / 1000);
+    if (UNLIKELY(rc))
+        metric_add(&e->failures, 1);
+    metric_observe(&e->seconds, world_mono_ns(s->world) - start_ns);
     return rc;
 }
 
-static void put_counter(const struct entry *e,
-                        const char *what,
-                        const atomic_uint_fast64_t *value,
-                        struct buf *out)
+/* The part of a method's name before its first point. */
+static void rpc_server_role_of(const char *method,
+                               char role[RPC_ROLE_BYTES_MAX])
 {
-    buf_printf(out, "rpc.method.%s.%s %llu\n", e->method.name, what,
-               (unsigned long long)atomic_load(value));
+    size_t n = MIN_OF(strcspn(method, "."), (size_t)RPC_ROLE_BYTES_MAX - 1);
+    memcpy(role, method, n);
+    role[n] = '\0';
 }
 
-void rpc_server_print(const struct rpc_server *s, struct buf *out)
+void rpc_server_gather(const struct rpc_server *s, struct metric_set *out)
 {
     for (size_t i = 0; i < s->count; i++) {
         const struct entry *e = s->entries[i];
-        if (!atomic_load(&e->call_count))
+        char role[RPC_ROLE_BYTES_MAX];
+        if (metric_histogram_count(&e->seconds) == 0)
             continue;
-        put_counter(e, "calls", &e->call_count, out);
-        put_counter(e, "failed", &e->failed_count, out);
-        put_counter(e, "us", &e->total_us, out);
+        rpc_server_role_of(e->method.name, role);
+        metric_put_histogram(out, METRIC_rpc_call_seconds,
+                             METRIC_LABELS(e->method.name, role), &e->seconds);
+        metric_put_counter(out, METRIC_rpc_call_failures,
+                           METRIC_LABELS(e->method.name, role), &e->failures);
     }
 }

@@ -12,6 +12,7 @@
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/serve_internal.h"
 #include "base/rpc/shared_ring.h"
 #include "base/runtime/audit.h"
@@ -187,7 +188,7 @@ static void note_end(struct connection *c, int rc, const struct err *err)
     }
     if (rc != ERR_CORRUPT && rc != ERR_TOOBIG && rc != ERR_UNSUPPORTED)
         return;
-    serve_count(c->listener->vars.bad_frames, 1);
+    metric_add(c->listener->counters.bad_frames, 1);
     serve_complain(c->listener, "bad frame", stream_peer(c->stream), err->text);
 }
 
@@ -229,8 +230,8 @@ static void serve_frames(struct connection *c)
         fiber_park();
     stream_close(c->stream);
     frame_writer_stop(&c->writer);
-    serve_count(l->vars.bytes_in, c->reader.bytes_in);
-    serve_count(l->vars.bytes_out, c->writer.bytes_out);
+    metric_add(l->counters.bytes_in, c->reader.bytes_in);
+    metric_add(l->counters.bytes_out, c->writer.bytes_out);
     frame_reader_close(&c->reader);
     shared_ring_free(c->ring);
     while (c->spare_count)
@@ -256,7 +257,7 @@ static void note_refusal(const struct connection *c,
 static void
 turn_away(struct rpc_listener *l, const char *peer, enum admission_verdict v)
 {
-    serve_count(l->vars.too_many, 1);
+    metric_add(l->counters.too_many, 1);
     serve_complain(l, "turned away", peer, admission_verdict_text(v));
 }
 
@@ -275,8 +276,9 @@ static bool admit_peer(struct connection *c, const char *peer)
     if (v != ADMISSION_GRANTED && !c->guest.is_privileged && o->is_holder &&
         o->is_holder(o->ctx, c->principal))
         v = admission_readmit(&l->admission, &c->guest);
+    c->is_member = is_member;
     if (v == ADMISSION_GRANTED) {
-        serve_count(l->vars.connections, 1);
+        metric_add(l->counters.connections, 1);
         return true;
     }
     turn_away(l, peer, v);
@@ -308,7 +310,7 @@ static bool serve_admit(struct connection *c)
         return admit_peer(c, peer);
     if (rc == ERR_CANCELLED) /* The listener closes, or it was evicted. */
         return false;
-    serve_count(l->vars.refused[why], 1);
+    metric_add(l->counters.refused[why], 1);
     serve_complain(l, "refused", peer, err.text);
     note_refusal(c, peer, why, &err);
     return false;
@@ -343,7 +345,7 @@ static void serve_evict(struct rpc_listener *l, struct admission_guest *g)
     if (!g)
         return;
     c = CONTAINER_OF(g, struct connection, guest);
-    serve_count(l->vars.evicted, 1);
+    metric_add(l->counters.evicted, 1);
     fiber_cancel(c->fiber);
 }
 
@@ -377,7 +379,7 @@ void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby)
 void serve__end_slow(struct connection *c, const char *why)
 {
     c->is_ending = true;
-    serve_count(c->listener->vars.slow, 1);
+    metric_add(c->listener->counters.slow, 1);
     serve_complain(c->listener, "closed", stream_peer(c->stream), why);
     fiber_cancel(c->fiber);
 }

@@ -11,20 +11,30 @@ struct connection;
 struct log_limiter;
 struct stream;
 struct stream_listener;
-struct var;
+struct metric_counter;
 
-struct serve_vars {
-    struct var *connections; /* Accepted. */
-    struct var *refused[HANDSHAKE_REFUSAL_COUNT];
-    struct var *too_many; /* Connections refused for lack of a place. */
-    struct var *evicted;  /* Unauthenticated connections closed to make room. */
-    struct var *slow;     /* Connections closed because they were slow. */
-    struct var *calls;
-    struct var *failed;
-    struct var *unknown; /* Methods. */
-    struct var *bad_frames;
-    struct var *bytes_in;
-    struct var *bytes_out;
+/* The kinds of callers. */
+enum caller_class {
+    CALLER_CLUSTER,  /* A member of the cluster, for itself. */
+    CALLER_USER,     /* Anybody else. */
+    CALLER_DELEGATE, /* A member of the cluster, for a user. */
+    CALLER_CLASS_COUNT
+};
+
+struct serve_counters {
+    struct metric_counter *connections; /* Accepted. */
+    struct metric_counter *refused[HANDSHAKE_REFUSAL_COUNT];
+    struct metric_counter
+        *too_many; /* Connections refused for lack of a place. */
+    struct metric_counter
+        *evicted; /* Unauthenticated connections closed to make room. */
+    struct metric_counter
+        *slow; /* Connections closed because they were slow. */
+    struct metric_counter *calls[CALLER_CLASS_COUNT];
+    struct metric_counter *unknown; /* Methods. */
+    struct metric_counter *bad_frames;
+    struct metric_counter *bytes_in;
+    struct metric_counter *bytes_out;
 };
 
 struct rpc_listener {
@@ -41,7 +51,7 @@ struct rpc_listener {
     size_t out_bytes;          /* Of answers that wait or are being written. */
     struct fiber *closer;      /* Waits for the last connection to end. */
     struct log_limiter *limit; /* One line per peer and reason a minute. */
-    struct serve_vars vars;    /* NULL ones: not counted. */
+    struct serve_counters counters; /* NULL ones: not counted. */
 };
 
 /* Serve the new connection @s in fibers of its own, or refuse it.
@@ -63,6 +73,5 @@ void serve_complain(struct rpc_listener *l,
                     const char *what,
                     const char *peer,
                     const char *why);
-void serve_count(struct var *v, uint64_t by); /* NULL is allowed. */
 
 #endif /* BASE_RPC_SERVE_H */

@@ -3,6 +3,7 @@
  * are counted over all connections; beyond the limit the connection with
  * most of them is closed, so that slow readers cannot take all memory. */
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/error_reply.h"
 #include "base/rpc/reply_file.h"
@@ -199,13 +200,21 @@ static int serve_call_handle(struct connection *c,
     return rc;
 }
 
-static void note_outcome(struct connection *c, uint32_t method, int rc)
+static enum caller_class caller_class(const struct connection *c,
+                                      const struct job *k)
 {
+    if (k->request.act_as.len)
+        return CALLER_DELEGATE;
+    return c->is_member ? CALLER_CLUSTER : CALLER_USER;
+}
+
+static void note_outcome(struct connection *c, const struct job *k, int rc)
+{
+    uint32_t method = k->request.method;
     struct rpc_listener *l = c->listener;
-    serve_count(l->vars.calls, 1);
-    serve_count(l->vars.failed, rc ? 1 : 0);
+    metric_add(l->counters.calls[caller_class(c, k)], 1);
     if (rc == ERR_UNSUPPORTED && !rpc_server_method(l->server, method)) {
-        serve_count(l->vars.unknown, 1);
+        metric_add(l->counters.unknown, 1);
         serve_complain(l, "unknown method", stream_peer(c->stream),
                        c->principal);
     }
@@ -238,7 +247,7 @@ static void run_job(void *arg)
     int rc;
     err_init(&err);
     rc = serve_call_handle(c, k, &call, &err);
-    note_outcome(c, call.method, rc);
+    note_outcome(c, k, rc);
     serve_call_respond(c, k, &call, rc, &err);
     buf_close(&body);
     buf_close(&attachment);

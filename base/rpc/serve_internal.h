@@ -49,6 +49,7 @@ struct connection {
     uint64_t frame_since_us; /* A frame's payload is being read; 0: none. */
     uint64_t frame_bytes;
     struct admission_guest guest;
+    bool is_member;  /* A part of the cluster. */
     bool is_serving; /* Its handshake is over. */
     bool is_ending;
     char principal[RPC_NAME_BYTES_MAX + 1]; /* "" before the handshake. */

@@ -6,6 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -182,7 +183,7 @@ int gateway_open(struct world *w,
         .methods = methods,
         .method_count = ARRAY_LEN(methods),
         .ctx = g,
-        .vars = opts->vars,
+        .metrics = opts->metrics,
         .together = opts->together ? data_mutate_row : NULL,
         .each = reflection_answer,
         .handle_many = data_mutate_row_many,
@@ -228,6 +229,14 @@ void gateway_status(const struct gateway *g, struct buf *out)
     buf_printf(out, "bigtable-api=%s connections=%zu calls=%zu",
                gateway_address(g), grpc_server_connection_count(g->server),
                grpc_server_call_count(g->server));
+}
+
+void gateway_gather(const struct gateway *g, struct metric_set *out)
+{
+    metric_put(out, METRIC_gateway_connections, NULL,
+               (double)grpc_server_connection_count(g->server));
+    metric_put(out, METRIC_gateway_calls_running, NULL,
+               (double)grpc_server_call_count(g->server));
 }
 
 void gateway_close(struct gateway *g)

@@ -21,7 +21,8 @@ struct buf;
 struct gateway;
 struct quarry;
 struct tls_context;
-struct vars;
+struct metric_set;
+struct metrics;
 struct world;
 
 /* Not shown by the API. */
@@ -31,11 +32,11 @@ struct gateway_options {
     const char *address; /* "host:port"; port 0: any. */
     const char *home;    /* The instance whose tables are the store's own ones;
                             NULL: "quarry". */
-    struct vars *vars;   /* Borrowed; NULL: counts nothing. */
-    bool together;       /* Rows of calls that come at once are written at
-                            once: for a store in this process, where none of
-                            them waits for another's server. */
-    unsigned workers;    /* Threads for long calls, at most; 0: 16. */
+    struct metrics *metrics; /* Borrowed; NULL: counts nothing. */
+    bool together;           /* Rows of calls that come at once are written at
+                                once: for a store in this process, where none of
+                                them waits for another's server. */
+    unsigned workers;        /* Threads for long calls, at most; 0: 16. */
     const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
     bool certificates;             /* Clients' certificates say who calls. */
     const char *tokens;        /* File of tokens (api_auth.h), read again every
@@ -60,6 +61,8 @@ const char *gateway_address(const struct gateway *g);
 /* Append "bigtable-api=HOST:PORT connections=2 calls=5", without a line's end.
  * Any thread. */
 void gateway_status(const struct gateway *g, struct buf *out);
+/* Add the same as metrics. Any thread. */
+void gateway_gather(const struct gateway *g, struct metric_set *out);
 /* Running calls end or are cancelled. Parks. NULL is allowed. */
 void gateway_close(struct gateway *g);
 

@@ -11,7 +11,7 @@
  * session is deleted, which releases the calls it held, and then the rest goes.
  */
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -428,8 +428,7 @@ void grpc_connection_start(struct grpc_server *server,
         c->next->prev = c;
     server->connections = c;
     server->connection_count++;
-    if (server->connections_var)
-        var_add(server->connections_var, 1);
+    metric_add(server->accepted, 1);
     c->local = stream_is_local(s);
     c->read_ns = c->idle_ns = world_mono_ns(server->world);
     if (why) {

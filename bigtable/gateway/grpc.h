@@ -31,7 +31,7 @@
 struct grpc_call;
 struct grpc_server;
 struct tls_context;
-struct vars;
+struct metrics;
 struct world;
 
 /* Handle @call; the reply is sent through it. Parks. The result is the call's
@@ -85,7 +85,7 @@ struct grpc_options {
     size_t method_count;
     void *ctx;
     grpc_each each;                /* Of methods without a handler. */
-    struct vars *vars;             /* NULL: counts nothing. */
+    struct metrics *metrics;       /* NULL: counts nothing. */
     const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
     /* NULL: everybody may call, on this machine's own addresses alone. */
     grpc_authenticate authenticate;

@@ -36,10 +36,11 @@
 
 struct fiber;
 struct grpc_connection;
+struct grpc_meter;
 struct loop;
 struct stream;
 struct stream_listener;
-struct var;
+struct metric_counter;
 
 /* The holders of references to a call. */
 enum grpc_holder {
@@ -121,11 +122,10 @@ struct grpc_server {
     struct grpc_budget session_budget; /* The same for HTTP/2 itself. */
     struct grpc_call *spare;           /* For reuse. */
     size_t spare_count;
-    struct var *calls_var;
-    struct var *failed_var;
-    struct var *connections_var;
-    struct var *turned_away_var;
-    struct var *refused_var;
+    struct metric_counter *accepted; /* Connections. */
+    struct metric_counter *turned_away;
+    struct metric_counter *unauthenticated; /* Calls. */
+    struct grpc_meter *meters;              /* One a method. Owned. */
 };
 
 /* --- grpc_each.c --------------------------------------------------------- */
@@ -136,6 +136,14 @@ MUST_CHECK int
 grpc_each_take(struct grpc_call *call, struct slice bytes, struct err *err);
 /* The request has ended, or @rc is what it failed with: so does the call. */
 void grpc_each_end(struct grpc_call *call, int rc, struct err *err);
+
+/* --- grpc_meter.c -------------------------------------------------------- */
+
+/* Meters of all methods of the server, if it has metrics. */
+void grpc_meters_open(struct grpc_server *server);
+void grpc_meters_close(struct grpc_server *server);
+/* Record how long @call took, and its status. PRE: it has ended. */
+void grpc_meter_call(const struct grpc_call *call);
 
 /* --- grpc_audit.c -------------------------------------------------------- */
 

@@ -70,6 +70,7 @@ void grpc_each_end(struct grpc_call *call, int rc, struct err *err)
         rc = err_set(err, ERR_INVALID, "the request ended before its message");
     call->refused = true; /* Later bytes are thrown away. */
     grpc_call_set_status(call, rc, err);
+    grpc_meter_call(call);
     call->finished = true;
     if (call->responded)
         grpc_connection_resume(call);

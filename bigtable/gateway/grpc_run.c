@@ -2,7 +2,6 @@
  * handler that runs for several calls answers each of them.
  */
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
@@ -26,8 +25,7 @@ static void grpc_run_finish(struct grpc_call *call)
     call->finished = true;
     if (UNLIKELY(call->code != GRPC_OK))
         grpc_audit_refusal(call);
-    if (call->server->failed_var && call->code != GRPC_OK)
-        var_add(call->server->failed_var, 1);
+    grpc_meter_call(call);
     if (call->abandoned)
         return; /* INV-5 */
     INVARIANT(call->holders & GRPC_HOLDER_SESSION);
@@ -171,8 +169,6 @@ static void add_to_crowd(struct grpc_connection *c, struct grpc_call *call)
 
 void grpc_call_start(struct grpc_call *call)
 {
-    if (call->server->calls_var)
-        var_add(call->server->calls_var, 1);
     grpc_call_hold(call, GRPC_HOLDER_FIBER);
     if (goes_together(call))
         add_to_crowd(call->connection, call);

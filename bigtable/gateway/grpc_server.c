@@ -2,7 +2,7 @@
  * ones may finish for a while, and the rest is cancelled.
  */
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -61,16 +61,14 @@ static void set_defaults(struct grpc_options *o)
     set_default_us(&o->keepalive_wait_us, PING_US_DEFAULT);
 }
 
-static void open_vars(struct grpc_server *s)
+static void open_counters(struct grpc_server *s)
 {
-    struct vars *v = s->options.vars;
-    if (!v)
-        return;
-    s->calls_var = vars_get(v, "gateway.calls");
-    s->failed_var = vars_get(v, "gateway.failed");
-    s->connections_var = vars_get(v, "gateway.connections");
-    s->turned_away_var = vars_get(v, "gateway.turned_away");
-    s->refused_var = vars_get(v, "gateway.unauthenticated");
+    struct metrics *m = s->options.metrics;
+    s->accepted = metrics_counter(m, METRIC_gateway_accepted_connections, NULL);
+    s->turned_away =
+        metrics_counter(m, METRIC_gateway_turned_away_connections, NULL);
+    s->unauthenticated =
+        metrics_counter(m, METRIC_gateway_unauthenticated_calls, NULL);
 }
 
 void grpc_log(struct grpc_server *s,
@@ -90,8 +88,7 @@ static void grpc_server_complain(struct grpc_server *s,
 {
     struct buf text = BUF_INIT;
     buf_printf(&text, "%s: %s", stream_peer(peer), why);
-    if (s->turned_away_var)
-        var_add(s->turned_away_var, 1);
+    metric_add(s->turned_away, 1);
     grpc_log(s, "turned away", why, buf_cstr(&text));
     buf_close(&text);
 }
@@ -168,7 +165,8 @@ int grpc_server_open(struct world *w,
     set_defaults(&s->options);
     s->budget.max = s->options.buffered_bytes_max;
     s->session_budget.max = SESSION_BYTES_MAX;
-    open_vars(s);
+    open_counters(s);
+    grpc_meters_open(s);
     s->limit = log_limiter_new(w, COMPLAIN_US);
     s->accepting = fiber_start(s->loop, "grpc accept", run_accepting, s);
     s->sweeping = fiber_start(s->loop, "grpc sweep", grpc_run_sweep, s);
@@ -225,5 +223,6 @@ void grpc_server_close(struct grpc_server *s)
     fiber_join(s->sweeping);
     log_limiter_free(s->limit);
     grpc_call_free_spares(s);
+    grpc_meters_close(s);
     mem_free(s);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
@@ -210,8 +210,7 @@ static void
 refuse_unauthenticated(struct grpc_call *call, int rc, const struct err *err)
 {
     struct grpc_connection *c = call->connection;
-    if (call->server->refused_var)
-        var_add(call->server->refused_var, 1);
+    metric_add(call->server->unauthenticated, 1);
     grpc_connection_log(c, "refused", err->text);
     grpc_set_code(call, GRPC_UNAUTHENTICATED);
     grpc_session_refuse(call, rc, err);

@@ -8,6 +8,28 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
 
+const char *grpc_code_name(enum grpc_code code)
+{
+    static const char *const names[GRPC_CODE_COUNT] = {"OK",
+                                                       "CANCELLED",
+                                                       "UNKNOWN",
+                                                       "INVALID_ARGUMENT",
+                                                       "DEADLINE_EXCEEDED",
+                                                       "NOT_FOUND",
+                                                       "ALREADY_EXISTS",
+                                                       "PERMISSION_DENIED",
+                                                       "RESOURCE_EXHAUSTED",
+                                                       "FAILED_PRECONDITION",
+                                                       "ABORTED",
+                                                       "OUT_OF_RANGE",
+                                                       "UNIMPLEMENTED",
+                                                       "INTERNAL",
+                                                       "UNAVAILABLE",
+                                                       "DATA_LOSS",
+                                                       "UNAUTHENTICATED"};
+    return (unsigned)code < GRPC_CODE_COUNT ? names[code] : "UNKNOWN";
+}
+
 enum grpc_code grpc_code_of(int rc)
 {
     switch ((enum err_code)rc) {

@@ -28,10 +28,14 @@ enum grpc_code {
     GRPC_UNAVAILABLE = 14,
     GRPC_DATA_LOSS = 15,
     GRPC_UNAUTHENTICATED = 16,
+#define GRPC_CODE_COUNT 17
 };
 
 /* The code for an ERR_* (0: GRPC_OK). */
 enum grpc_code grpc_code_of(int rc);
+
+/* "NOT_FOUND" and so on, as gRPC writes them. */
+const char *grpc_code_name(enum grpc_code code);
 
 /* Append @text as the value of grpc-message: bytes outside of printable ASCII,
  * and '%', as %XX. */

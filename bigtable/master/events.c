@@ -1,44 +1,42 @@
 /* Events of a master, logged and counted.
  *
- * One table has, for each event, its name in the log and the name of its
- * counter, so that neither exists without the other. */
+ * One table has the name of each event, which is that of its lines in the log
+ * and the label of its counter. */
 #include "bigtable/master/events.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/core/panic.h"
-#include "base/rpc/vars.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/master_term.h"
 
 #define EVENT_TEXT_BYTES 512
 
-static const struct {
-    const char *name;
-    const char *counter;
-} events[EVENT_COUNT] = {
-    [EVENT_TERM] = {"term", "master.terms"},
-    [EVENT_SERVER_JOIN] = {"server_join", "master.server_joins"},
-    [EVENT_SERVER_DEATH] = {"server_death", "master.server_deaths"},
-    [EVENT_ASSIGNMENT] = {"assignment", "master.assignments"},
-    [EVENT_MOVE] = {"move", "master.moves"},
-    [EVENT_SPLIT] = {"split", "master.splits"},
-    [EVENT_MERGE] = {"merge", "master.merges"},
-    [EVENT_RECOVERY] = {"recovery", "master.recoveries"},
-    [EVENT_SWEEP] = {"sweep", "master.sweeps"},
-    [EVENT_TABLE_CREATE] = {"table_create", "master.table_creates"},
-    [EVENT_TABLE_DROP] = {"table_drop", "master.table_drops"},
-    [EVENT_SNAPSHOT] = {"snapshot", "master.snapshots"},
-    [EVENT_SNAPSHOT_DROP] = {"snapshot_drop", "master.snapshot_drops"},
-    [EVENT_RESTORE] = {"restore", "master.restores"},
-    [EVENT_REPLICATION] = {"replication", "master.replications"},
+static const char *const events[EVENT_COUNT] = {
+    [EVENT_TERM] = "term",
+    [EVENT_SERVER_JOIN] = "server_join",
+    [EVENT_SERVER_DEATH] = "server_death",
+    [EVENT_ASSIGNMENT] = "assignment",
+    [EVENT_MOVE] = "move",
+    [EVENT_SPLIT] = "split",
+    [EVENT_MERGE] = "merge",
+    [EVENT_RECOVERY] = "recovery",
+    [EVENT_SWEEP] = "sweep",
+    [EVENT_TABLE_CREATE] = "table_create",
+    [EVENT_TABLE_DROP] = "table_drop",
+    [EVENT_SNAPSHOT] = "snapshot",
+    [EVENT_SNAPSHOT_DROP] = "snapshot_drop",
+    [EVENT_RESTORE] = "restore",
+    [EVENT_REPLICATION] = "replication",
 };
 
-void master_events_init(struct master_events *e, struct vars *vars)
+void master_events_init(struct master_events *e, struct metrics *m)
 {
     for (size_t i = 0; i < EVENT_COUNT; i++)
-        e->counters[i] = vars ? vars_get(vars, events[i].counter) : NULL;
+        e->counters[i] =
+            metrics_counter(m, METRIC_master_events, METRIC_LABELS(events[i]));
 }
 
 void master_note(struct master_term *r,
@@ -52,7 +50,6 @@ void master_note(struct master_term *r,
     PRE(e < EVENT_COUNT);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (r->master->events.counters[e])
-        var_add(r->master->events.counters[e], 1);
-    log_info(r->world, "master", "%s %s", events[e].name, text);
+    metric_add(r->master->events.counters[e], 1);
+    log_info(r->world, "master", "%s %s", events[e], text);
 }

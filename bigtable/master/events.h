@@ -1,5 +1,5 @@
 /* Events of a master: each is one line in the log, `event key=value…`, and a
- * counter "master.<event>s" of the process.
+ * counter of quarry_master_events_total.
  *
  * Threads: one loop. */
 #ifndef BIGTABLE_MASTER_EVENTS_H
@@ -8,8 +8,8 @@
 #include "base/core/macros.h"
 
 struct master_term;
-struct var;
-struct vars;
+struct metric_counter;
+struct metrics;
 
 enum master_event {
     EVENT_TERM,
@@ -31,11 +31,12 @@ enum master_event {
 };
 
 struct master_events {
-    struct var *counters[EVENT_COUNT]; /* Borrowed; NULL: not counted. */
+    struct metric_counter
+        *counters[EVENT_COUNT]; /* Borrowed; NULL: not counted. */
 };
 
-/* Look up the counters in @vars (NULL: none are counted). */
-void master_events_init(struct master_events *e, struct vars *vars);
+/* Look up the counters in @m (NULL: none are counted). */
+void master_events_init(struct master_events *e, struct metrics *m);
 /* Log and count the event; the text has its details, "tablet=17 to=3". */
 void master_note(struct master_term *r,
                  enum master_event e,

@@ -360,7 +360,7 @@ int master_open(struct world *w,
     m->rpc = rpc;
     m->options = *opts;
     set_defaults(&m->options);
-    master_events_init(&m->events, m->options.vars);
+    master_events_init(&m->events, m->options.metrics);
     service_add(m);
     *out = m;
     return 0;

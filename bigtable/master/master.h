@@ -31,7 +31,7 @@ struct metadata_store;
 struct quarry;
 struct rpc_security;
 struct rpc_server;
-struct vars;
+struct metrics;
 struct world;
 
 /* Zeros give the defaults. All pointers are borrowed for the master's life. */
@@ -41,8 +41,8 @@ struct master_options {
     size_t cell_count;
     const struct rpc_security *security;
     const struct cluster_roles *roles; /* NULL: all callers are. */
-    struct vars *vars; /* Counters "master.*" (events.h); NULL: none. */
-    struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
+    struct metrics *metrics; /* Counts events (events.h); NULL: nothing. */
+    struct fs *fs;           /* Its root is BIGTABLE_FS_ROOT. */
     struct master_keys *master_keys; /* With one, tables are encrypted: it makes
                                         BIGTABLE_KEYS. NULL: they are not. */
     /* Opens the cluster through the client library: called when METADATA is

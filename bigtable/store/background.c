@@ -183,7 +183,9 @@ static void run_flush(struct store *s, struct tablet_group *g)
 {
     struct background *b = &s->background;
     struct err err = ERR_INIT;
+    uint64_t start_ns = world_mono_ns(s->world);
     int rc = lsm_flush(g->lsm, &err);
+    metric_observe_long(&b->flush_seconds, world_mono_ns(s->world) - start_ns);
     mutex_lock(&b->lock);
     PRE(g->flushing); /* INV-1 */
     g->flushing = false;
@@ -211,7 +213,11 @@ static void run_compaction(struct store *s, struct tablet_group *g)
     struct background *b = &s->background;
     struct err err = ERR_INIT;
     bool did = false;
+    uint64_t start_ns = world_mono_ns(s->world);
     int rc = lsm_compact(g->lsm, &did, &err);
+    if (did)
+        metric_observe_long(&b->compaction_seconds,
+                            world_mono_ns(s->world) - start_ns);
     mutex_lock(&b->lock);
     PRE(g->compacting); /* INV-1 */
     g->compacting = false;
@@ -537,6 +543,7 @@ int background_compact_major(struct store *s,
                              struct err *err)
 {
     struct background *b = &s->background;
+    uint64_t start_ns;
     int rc;
     mutex_lock(&b->lock);
     while ((g->compacting || g->tablet->paused) && !atomic_load(&g->retired))
@@ -547,7 +554,11 @@ int background_compact_major(struct store *s,
     }
     g->compacting = true;
     mutex_unlock(&b->lock);
+    start_ns = world_mono_ns(s->world);
     rc = lsm_compact_major(g->lsm, err);
+    if (rc == 0)
+        metric_observe_long(&b->major_seconds,
+                            world_mono_ns(s->world) - start_ns);
     mutex_lock(&b->lock);
     INVARIANT(g->compacting); /* INV-1 */
     g->compacting = false;

@@ -28,6 +28,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/metrics/metric.h"
 #include "base/runtime/sync.h"
 
 struct store;
@@ -54,6 +55,9 @@ struct background {
     atomic_int flush_error_code; /* The same code, to be read without lock. */
     uint64_t failure_count;      /* Flushes that failed. */
     struct err compaction_error; /* The last one. */
+    struct metric_histogram flush_seconds;      /* Of the flushes, */
+    struct metric_histogram compaction_seconds; /* of compactions by choice, */
+    struct metric_histogram major_seconds;      /* and of major ones. */
     uint64_t flush_count;
     uint64_t compaction_count;
     uint64_t split_count;

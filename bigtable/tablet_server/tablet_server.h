@@ -25,6 +25,8 @@
 struct buf;
 struct cluster_roles;
 struct fs;
+struct metric_set;
+struct metrics;
 struct quarry;
 struct rpc_security;
 struct rpc_server;
@@ -57,7 +59,8 @@ struct tablet_server_options {
     uint64_t log_bytes;   /* Of the commit log, about, at most. */
     uint64_t log_slow_us; /* A write that takes longer tries the other lane. */
     unsigned background_tasks;
-    uint64_t request_bytes; /* In memory for requests, at most; 256 MiB. */
+    uint64_t request_bytes;  /* In memory for requests, at most; 256 MiB. */
+    struct metrics *metrics; /* NULL: nothing is counted by table. */
 };
 
 /* Add the methods to @rpc; until tablet_server_start() all fail. Parks. *@out
@@ -98,5 +101,7 @@ struct tablet_server_stats {
 /* Does not park. */
 void tablet_server_get_stats(struct tablet_server *s,
                              struct tablet_server_stats *out);
+/* Add the same and more as metrics. Does not park. */
+void tablet_server_gather(struct tablet_server *s, struct metric_set *out);
 
 #endif /* BIGTABLE_TABLET_SERVER_TABLET_SERVER_H */

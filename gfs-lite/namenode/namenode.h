@@ -16,6 +16,7 @@
 #include "base/core/err.h"
 #include "gfs-lite/namenode/path_rights.h"
 
+struct metric_set;
 struct namenode;
 struct replica_options;
 struct replica_status;
@@ -57,6 +58,9 @@ void namenode_close(struct namenode *nn);
 
 /* The state of this member of the cell. */
 void namenode_get_status(const struct namenode *nn, struct replica_status *out);
+/* Add what the leader knows of files, chunks and servers; nothing on another
+ * member. Does not park. */
+void namenode_gather(const struct namenode *nn, struct metric_set *out);
 /* 0, or the reason why the member does not serve: as replica_health(). Does not
  * park. */
 MUST_CHECK int namenode_health(const struct namenode *nn, struct err *err);

@@ -8,6 +8,7 @@
 #define GFS_LITE_NAMENODE_NAMENODE_STATE_H
 
 #include "base/core/buf.h"
+#include "base/metrics/metric.h"
 #include "base/replica/replica.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/sync.h"
@@ -30,6 +31,14 @@ struct copy_task {
     uint64_t handle; /* First: see id_map.h. */
     uint16_t target;
     uint64_t until_ns;
+};
+
+/* Why a copy is made. */
+enum copy_reason {
+    COPY_REPAIR,  /* There are too few, or all are in one rack. */
+    COPY_DRAIN,   /* A server that has one is to leave. */
+    COPY_BALANCE, /* A disk is fuller than others. */
+    COPY_REASONS
 };
 
 /* A chunk that is being recovered. */
@@ -90,10 +99,13 @@ struct namenode {
     uint64_t alone_ns;          /* the last time that this was so. */
     uint64_t leading_since_ns;  /* 0: another leads. */
     uint64_t term;
-    uint64_t under_count; /* Chunks with too few copies, at the last scan. */
-    unsigned reports;     /* Full reports being applied: the known replicas are
-                             incomplete meanwhile. */
-    bool copies_tree;     /* A fiber proposes steps of a snapshot. */
+    uint64_t under_count; /* Chunks with too few copies, at the last scan, */
+    uint64_t over_count;  /* with too many, */
+    uint64_t lost_count;  /* and without any. */
+    struct metric_counter copies_ordered[COPY_REASONS];
+    unsigned reports; /* Full reports being applied: the known replicas are
+                         incomplete meanwhile. */
+    bool copies_tree; /* A fiber proposes steps of a snapshot. */
     bool stopping;
     struct fiber *maintenance;
     size_t helpers;       /* Fibers beside the maintenance fiber. */

@@ -86,7 +86,10 @@ void namenode_forget_copies(struct namenode *nn, uint16_t server)
         }
 }
 
-static void order_copy(struct namenode *nn, struct chunk *c, uint16_t target)
+static void order_copy(struct namenode *nn,
+                       struct chunk *c,
+                       uint16_t target,
+                       enum copy_reason why)
 {
     struct copy_task *t = mem_zalloc(1, sizeof(*t));
     PRE(c->sealed && !c->busy); /* INV-2 of namenode_state.h */
@@ -99,6 +102,7 @@ static void order_copy(struct namenode *nn, struct chunk *c, uint16_t target)
     c->busy = true;
     chunk_server_add_order(&nn->servers, target, GFS_ORDER_COPY, c->handle);
     chunk_server_give(&nn->servers, target, now);
+    metric_add(&nn->copies_ordered[why], 1);
 }
 
 static void repair_one(struct namenode *nn,
@@ -130,7 +134,9 @@ static void repair_one(struct namenode *nn,
             return; /* The other rack has no room: leave it. */
     }
     INVARIANT(chosen.count == 1);
-    order_copy(nn, c, chosen.numbers[0]);
+    order_copy(nn, c, chosen.numbers[0],
+               v.staying + v.leaving >= v.wanted && v.leaving ? COPY_DRAIN
+                                                              : COPY_REPAIR);
 }
 
 void namenode_order_copies(struct namenode *nn)
@@ -185,6 +191,7 @@ struct scan {
     bool repair;                   /* Else only count. */
     uint64_t lost;
     uint64_t under;
+    uint64_t over;
 };
 
 static void look_at_servers(struct scan *s)
@@ -199,6 +206,7 @@ static void scan_chunk(struct scan *s, struct chunk *c)
     struct repair_view v = namenode_view_chunk(s->nn, s->view, c);
     enum repair_level level = repair_level_of(&v);
     s->lost += level == REPAIR_LOST;
+    s->over += level == REPAIR_EXCESS;
     s->under += v.staying + v.leaving < v.wanted && level != REPAIR_LOST;
     if (!s->repair || c->busy)
         return;
@@ -234,8 +242,11 @@ void namenode_scan(struct namenode *nn)
     nn->scan_due_ns = world_mono_ns(nn->world) + nn->options.scan_us * 1000;
     repair_queue_close(&nn->repairs);
     repair_queue_init(&nn->repairs);
-    if (scan_all(&s))
-        nn->under_count = s.under;
+    if (!scan_all(&s))
+        return;
+    nn->under_count = s.under;
+    nn->over_count = s.over;
+    nn->lost_count = s.lost;
 }
 
 /* Chunks that are being written have the copies that their chains have. */
@@ -323,8 +334,8 @@ static void order_move(struct namenode *nn,
         if (!c)
             at = 0;
         else if (can_move(nn, view, c, m)) {
-            order_copy(nn, c,
-                       m->to); /* The scan drops the copy of the fullest. */
+            /* The scan drops the copy of the fullest. */
+            order_copy(nn, c, m->to, COPY_BALANCE);
             return;
         }
     }

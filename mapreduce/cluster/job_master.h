@@ -29,6 +29,7 @@ struct buf;
 struct cluster_roles;
 struct fs;
 struct job_master;
+struct metrics;
 struct rpc_security;
 struct rpc_server;
 struct world;
@@ -72,11 +73,12 @@ struct job_master_options {
     struct master_keys *master_keys;
     const char *keys_path;
     const char *keys_dir;
-    struct job_caps caps; /* Bounds on what a job may ask for. */
-    uint32_t lease_ms;    /* Lease of its session; 0: chubby.h's. */
-    const char *memo;     /* See chubby.h; NULL: none. */
-    uint32_t running_max; /* Jobs at a time; default 64. */
-    uint32_t history_max; /* Ended jobs that are kept; default 1000. */
+    struct job_caps caps;    /* Bounds on what a job may ask for. */
+    uint32_t lease_ms;       /* Lease of its session; 0: chubby.h's. */
+    const char *memo;        /* See chubby.h; NULL: none. */
+    uint32_t running_max;    /* Jobs at a time; default 64. */
+    uint32_t history_max;    /* Ended jobs that are kept; default 1000. */
+    struct metrics *metrics; /* Borrowed; NULL: counts nothing. */
 };
 
 MUST_CHECK int job_master_open(struct world *w,

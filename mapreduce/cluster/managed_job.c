@@ -10,6 +10,7 @@
 
 #include "base/core/panic.h"
 #include "base/crypt/secret.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
@@ -348,6 +349,16 @@ static void managed_job_set_progress(struct managed_job *j,
     s->counter_count = own_count;
 }
 
+static void managed_job_count(const struct managed_job *j, int code)
+{
+    const char *outcome = code == 0               ? "done"
+                          : code == ERR_CANCELLED ? "killed"
+                                                  : "failed";
+    metric_add(metrics_counter(j->term->options->metrics, METRIC_jobs_ended,
+                               METRIC_LABELS(outcome)),
+               1);
+}
+
 /* Make sure that the summary says how the job ended. */
 static void managed_job_set_outcome(struct managed_job *j,
                                     int code,
@@ -426,6 +437,7 @@ static void managed_job_run(void *arg)
                    : run_one(j, &o, &report, &err);
     }
     if (managed_job_check(j, NULL) == 0) {
+        managed_job_count(j, rc);
         managed_job_set_outcome(j, rc, report, &err);
         save_end(j, buf_slice(&j->summary));
         if (put_away(j, &err))

@@ -16,6 +16,7 @@ from raw_peer import RawPeer, header
 SECRET = b"0123456789abcdef0123456789abcdef"
 STATUS = 0x101
 UNSUPPORTED = re.compile(rb"unsupported|not supported|unknown|no method")
+REFUSED = 'quarry_rpc_refused_connections_total{reason="%s"}'
 # Tries of each kind of nonsense: its counter shows all, the log the first.
 TRIES = 5
 
@@ -110,7 +111,7 @@ class BadInputTest(ClusterTest):
             s = self.connect(server, key=SECRET)
             s.send(frame)
             self.assertTrue(s.is_closed())
-        self.check_refused(server, "rpc.server.bad_frames", "bad frame", send)
+        self.check_refused(server, "quarry_rpc_bad_frames_total", "bad frame", send)
 
     def test_malformed_frames(self):
         """Bytes that are no frame end the connection."""
@@ -156,7 +157,7 @@ class BadInputTest(ClusterTest):
             self.assertLess(status, 0)
             self.assertRegex(body, UNSUPPORTED)
             self.assertEqual(s.call(STATUS)[0], 0)
-        self.check_refused(server, "rpc.server.unknown_methods",
+        self.check_refused(server, "quarry_rpc_unknown_methods_total",
                            "unknown method", ask)
 
     def check_raw_peer(self, reason, **said):
@@ -166,7 +167,7 @@ class BadInputTest(ClusterTest):
             s = self.connect(server, **said)
             self.assertIsNone(s.status)  # Not a word.
             self.assertTrue(s.is_closed())
-        self.check_refused(server, "rpc.server.refused." + reason, "refused",
+        self.check_refused(server, REFUSED % reason, "refused",
                            come)
 
     def test_wrong_cluster(self):
@@ -196,7 +197,7 @@ class BadInputTest(ClusterTest):
                     self.assertEqual(s.recv(1), b"")
                 except ConnectionError:
                     pass
-        self.check_refused(server, "rpc.server.refused.protocol", "refused",
+        self.check_refused(server, REFUSED % "protocol", "refused",
                            ask)
 
     # --- certificates
@@ -243,7 +244,7 @@ class BadInputTest(ClusterTest):
                                "--authority", "ca.crt"])
 
         def refused():
-            return sum(server.counter("rpc.server.refused." + reason)
+            return sum(server.counter(REFUSED % reason)
                        for reason in ("proof", "protocol", "kind", "silence"))
 
         def come():

@@ -102,8 +102,9 @@ class OneNode(FsTest):
         with open(cluster.dir("n1") + "/server.conf") as f:
             at = re.search(r"^console = (.*)$", f.read(), re.M).group(1)
         with urllib.request.urlopen("http://%s/metrics" % at) as answer:
-            return int(re.search(r"^quarry_rpc_server_calls (\d+)",
-                                 answer.read().decode(), re.M).group(1))
+            return sum(int(n) for n in
+                       re.findall(r"^quarry_rpc_calls_total\{.*\} (\d+)$",
+                                  answer.read().decode(), re.M))
 
     def test_large_directory(self):
         """A directory is listed by pages, not by a call an entry; so is one

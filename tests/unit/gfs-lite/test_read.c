@@ -11,7 +11,7 @@
 /* Reads that server @i has answered. */
 static uint64_t reads_of(struct cell *c, unsigned i)
 {
-    return server_counter(c->chunks[i].server, "rpc.method.chunk.read.calls");
+    return server_calls(c->chunks[i].server, "chunk.read");
 }
 
 /* The one whose count has risen since @before, which becomes the count. */

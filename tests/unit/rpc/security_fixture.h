@@ -12,10 +12,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/handshake.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -33,7 +33,7 @@ enum {
 
 static UNUSED struct world *world;
 static UNUSED const char *address;
-static UNUSED struct vars *vars;
+static UNUSED struct metrics *metrics;
 static UNUSED char dir[300];
 
 static UNUSED const char *path_of(const char *name)
@@ -61,14 +61,14 @@ static UNUSED void in_real_world(task_fn fn)
     struct loop *l;
     address = "127.0.0.1:0";
     world = world_real_new();
-    vars = vars_new();
+    metrics = metrics_new();
     ck_assert_int_eq(loop_new(world, "rpc", &l, &err), 0);
     loop_start(l);
     loop_call(l, "test", fn, NULL);
     loop_stop(l);
     loop_join(l);
     loop_free(l);
-    vars_free(vars);
+    metrics_free(metrics);
     world_free(world);
 }
 
@@ -112,7 +112,7 @@ static UNUSED void start(const struct rpc_security *s)
     static const struct rpc_method methods[] = {
         {WHO, "who", who, 0}, {GUARDED, "guarded", who, RPC_METHOD_INTERNAL}};
     struct rpc_listen_options o = {
-        .security = s, .vars = vars, .handshake_us = patience_us};
+        .security = s, .metrics = metrics, .handshake_us = patience_us};
     struct err err = ERR_INIT;
     server = rpc_server_new(world);
     rpc_server_add(server, methods, 2, NULL);
@@ -153,9 +153,8 @@ static UNUSED const char *name_of(const struct rpc_security *s, struct err *err)
 
 static UNUSED uint64_t refused(const char *why)
 {
-    char name[100];
-    snprintf(name, sizeof(name), "rpc.server.refused.%s", why);
-    return var_read(vars_get(vars, name));
+    return metric_read(metrics_counter(metrics, METRIC_rpc_refused_connections,
+                                       METRIC_LABELS(why)));
 }
 
 #endif /* TESTS_UNIT_RPC_SECURITY_FIXTURE_H */

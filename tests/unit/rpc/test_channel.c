@@ -7,9 +7,9 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/remote.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
@@ -41,9 +41,14 @@ static struct sim_cluster *cluster;
 static struct world *server_machine;
 static struct world *relay_machine;
 static uint64_t added; /* Calls of ADD executed. */
-static struct vars *vars;
+static struct metrics *metrics;
 static struct call_trace *trace;
 static char blob[BLOB];
+
+static uint64_t client_counted(enum metric_id id)
+{
+    return metric_read(metrics_counter(metrics, id, METRIC_LABELS("server:1")));
+}
 
 static struct world *here(void)
 {
@@ -108,7 +113,7 @@ static void serve(void *arg)
 {
     struct rpc_server *s = rpc_server_new(here());
     struct rpc_listen_options o = {
-        .vars = vars, .trace = trace, .idle_us = 4 * SECOND};
+        .metrics = metrics, .trace = trace, .idle_us = 4 * SECOND};
     struct rpc_listener *l;
     (void)arg;
     rpc_server_add(s, methods, ARRAY_LEN(methods), trace);
@@ -130,14 +135,14 @@ static void run(uint64_t seed, task_fn scenario)
         blob[i] = (char)rand_u64(&r);
     added = 0;
     cluster = sim_cluster_new(seed);
-    vars = vars_new();
+    metrics = metrics_new();
     trace = NULL;
     server_machine = sim_machine_new(cluster, "server", &o);
     relay_machine = sim_machine_new(cluster, "relay", &o);
     sim_cluster_run(cluster, scenario, NULL);
     sim_cluster_free(cluster);
     call_trace_free(trace);
-    vars_free(vars);
+    metrics_free(metrics);
 }
 
 static void everywhere(task_fn scenario)
@@ -175,7 +180,7 @@ static void comes_back(void *arg)
 {
     struct err err = ERR_INIT;
     struct rpc_channel *c = rpc_channel_new(
-        "server:1", &(struct rpc_channel_options){.vars = vars});
+        "server:1", &(struct rpc_channel_options){.metrics = metrics});
     uint64_t from;
     int tries = 0;
     (void)arg;
@@ -195,16 +200,14 @@ static void comes_back(void *arg)
         world_sleep_us(here(), 10000);
     }
     ck_assert_uint_lt(now_us() - from, 13 * SECOND);
-    ck_assert_uint_lt(
-        var_read(vars_get(vars, "rpc.client.server:1.connect_failures")), 40);
+    ck_assert_uint_lt(client_counted(METRIC_rpc_client_connect_failures), 40);
     boot();
     from = now_us();
     while (ask(c, SECOND, &err) && tries++ < 1000)
         world_sleep_us(here(), 10000);
     ck_assert_uint_lt(now_us() - from, 4 * SECOND);
-    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.connects")),
-                      2);
-    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.lost")), 1);
+    ck_assert_uint_eq(client_counted(METRIC_rpc_client_connects), 2);
+    ck_assert_uint_eq(client_counted(METRIC_rpc_client_lost_connections), 1);
     rpc_channel_free(c);
 }
 
@@ -219,7 +222,7 @@ END_TEST
 
 static void waits_briefly(void *arg)
 {
-    const struct rpc_channel_options o = {.vars = vars,
+    const struct rpc_channel_options o = {.metrics = metrics,
                                           .connect_wait_us = SECOND / 10};
     struct err err = ERR_INIT;
     struct rpc_channel *c = rpc_channel_new("server:1", &o);
@@ -237,8 +240,7 @@ static void waits_briefly(void *arg)
     sim_resume(server_machine);
     world_sleep_us(here(), SECOND / 10);
     /* The try that both did not wait for. */
-    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.connects")),
-                      1);
+    ck_assert_uint_eq(client_counted(METRIC_rpc_client_connects), 1);
     ck_assert_int_eq(ask(c, SECOND, &err), 0);
     rpc_channel_free(c);
 }
@@ -304,7 +306,8 @@ END_TEST
 
 static int connections(void)
 {
-    return (int)var_read(vars_get(vars, "rpc.server.connections"));
+    return (int)metric_read(
+        metrics_counter(metrics, METRIC_rpc_accepted_connections, NULL));
 }
 
 static void client_main(void *arg)

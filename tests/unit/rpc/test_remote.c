@@ -8,7 +8,6 @@
 #include "base/rpc/codec.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/remote.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -204,8 +203,8 @@ static void errors(void *arg)
     ck_assert_int_eq(rpc_call(channel, HUGE_REPLY, NULL, SLICE_EMPTY,
                               SLICE_EMPTY, &body, NULL, &err),
                      ERR_TOOBIG);
-    ck_assert_uint_eq(server_counter(server, "rpc.method.fail.calls"), 1);
-    ck_assert_uint_eq(server_counter(server, "rpc.method.fail.failed"), 1);
+    ck_assert_uint_eq(server_calls(server, "fail"), 1);
+    ck_assert_uint_eq(server_failures(server, "fail"), 1);
     echo_once(1, 10); /* The connection lives on. */
     buf_close(&body);
     stop_server();
@@ -462,24 +461,6 @@ START_TEST(test_any_thread)
 
 END_TEST
 
-/* --- Counters ------------------------------------------------------------ */
-
-/* Counters are found again by name and print in order. */
-START_TEST(test_vars)
-{
-    struct vars *v = vars_new();
-    struct buf b = BUF_INIT;
-    var_add(vars_get(v, "b.calls"), 3);
-    var_add(vars_get(v, "a.size"), 7);
-    var_add(vars_get(v, "b.calls"), 4);
-    vars_print(v, &b);
-    ck_assert_str_eq(buf_cstr(&b), "a.size 7\nb.calls 7\n");
-    buf_close(&b);
-    vars_free(v);
-}
-
-END_TEST
-
 TEST_MAIN("remote",
           test_multiplexing,
           test_errors,
@@ -488,5 +469,4 @@ TEST_MAIN("remote",
           test_client_goes,
           test_calls_bounded,
           test_junk,
-          test_any_thread,
-          test_vars)
+          test_any_thread)

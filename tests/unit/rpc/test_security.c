@@ -402,10 +402,10 @@ START_TEST(test_simulated)
     struct sim_cluster *c = sim_cluster_new(5);
     world = sim_machine_new(c, "n1", &(struct sim_options){.network_us = 100});
     address = ":7";
-    vars = vars_new();
+    metrics = metrics_new();
     sim_cluster_run(c, sim_scenario, c);
     sim_cluster_free(c);
-    vars_free(vars);
+    metrics_free(metrics);
 }
 
 END_TEST

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/handshake.h"
 #include "base/rpc/remote.h"
-#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -29,7 +29,7 @@ enum {
 /* --- Fixture ------------------------------------------------------------- */
 
 static struct world *world;
-static struct vars *vars;
+static struct metrics *metrics;
 static struct rpc_server *server;
 static struct rpc_listener *listener;
 
@@ -57,7 +57,7 @@ static void start(const struct rpc_listen_options *opts)
                                                 {LARGE, "large", large, 0}};
     struct rpc_listen_options o = *opts;
     struct err err = ERR_INIT;
-    o.vars = vars;
+    o.metrics = metrics;
     server = rpc_server_new(world);
     rpc_server_add(server, methods, 2, NULL);
     ck_assert_msg(rpc_listen(server, "sim:1", &o, &listener, &err) == 0, "%s",
@@ -75,16 +75,16 @@ static void simulated(task_fn fn)
     for (uint64_t seed = 0; seed < 4; seed++) {
         world = sim_world_new(
             &(struct sim_options){.seed = seed, .network_us = 300});
-        vars = vars_new();
+        metrics = metrics_new();
         sim_run(world, fn, NULL);
-        vars_free(vars);
+        metrics_free(metrics);
         world_free(world);
     }
 }
 
-static uint64_t counted(const char *name)
+static uint64_t counted(enum metric_id id)
 {
-    return var_read(vars_get(vars, name));
+    return metric_read(metrics_counter(metrics, id, NULL));
 }
 
 /* --- Helpers ------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static void unread_pings(void *arg)
     fiber_join(f); /* It is closed. */
     ck_assert_uint_gt(most_answers, 0);
     ck_assert_uint_lt(most_answers, (size_t)2 << 20);
-    ck_assert_uint_eq(counted("rpc.server.slow"), 1);
+    ck_assert_uint_eq(counted(METRIC_rpc_slow_connections), 1);
     stream_close(s);
     world_sleep_us(world, 1000000);
     ck_assert_uint_eq(told("answers"), 0);
@@ -213,12 +213,12 @@ static void unread_answers(void *arg)
     ask_for(s[0], LARGE, 40);
     ask_for(s[1], LARGE, 20);
     world_sleep_us(world, 1000000);
-    ck_assert_uint_eq(counted("rpc.server.slow"), 0);
+    ck_assert_uint_eq(counted(METRIC_rpc_slow_connections), 0);
     ck_assert_uint_le(told("answers"), 62 * LARGE_BYTES);
     ask_for(s[2], LARGE, 20);
     world_sleep_us(world, 1000000);
     /* The greediest is gone; the others wait for their readers. */
-    ck_assert_uint_eq(counted("rpc.server.slow"), 1);
+    ck_assert_uint_eq(counted(METRIC_rpc_slow_connections), 1);
     ck_assert_uint_ge(told("answers"), 38 * LARGE_BYTES);
     ck_assert_uint_le(told("answers"), 42 * LARGE_BYTES);
     ck_assert_int_eq(call_echo(), 0);
@@ -244,7 +244,7 @@ static void no_more_answers(void *arg)
     s = connect_proven();
     ask_for(s, LARGE, 100);
     world_sleep_us(world, 5000000);
-    ck_assert_uint_le(server_counter(server, "rpc.method.large.calls"), 8);
+    ck_assert_uint_le(server_calls(server, "large"), 8);
     stream_close(s);
     stop();
 }
@@ -290,7 +290,7 @@ static void dripping(void *arg)
     announce(s, 128 << 10);
     drip(s);
     ck_assert_uint_lt(world_mono_ns(world) - from, UINT64_C(15000000000));
-    ck_assert_uint_eq(counted("rpc.server.slow"), 1);
+    ck_assert_uint_eq(counted(METRIC_rpc_slow_connections), 1);
     stream_close(s);
     stop();
 }
@@ -364,8 +364,9 @@ static void silent(void *arg)
         s[i] = connect_raw();
     world_sleep_us(world, 10000);
     ck_assert_uint_le(told("unauthenticated"), UNAUTHENTICATED_MAX);
-    ck_assert_uint_gt(
-        counted("rpc.server.turned_away") + counted("rpc.server.evicted"), 0);
+    ck_assert_uint_gt(counted(METRIC_rpc_turned_away_connections) +
+                          counted(METRIC_rpc_evicted_connections),
+                      0);
     ck_assert_uint_eq(told("connections"), 0);
     world_sleep_us(world, 6000000); /* Their time is over. */
     ck_assert_uint_eq(told("unauthenticated"), 0);
@@ -415,7 +416,7 @@ static void crowded(void *arg)
         s[i] = connect_proven();
     ck_assert_int_eq(call_as("n3"), ERR_UNAVAILABLE);
     ck_assert_int_eq(call_as("n2"), 0);
-    ck_assert_uint_eq(counted("rpc.server.turned_away"), 1);
+    ck_assert_uint_eq(counted(METRIC_rpc_turned_away_connections), 1);
     stream_close(s[0]);
     world_sleep_us(world, 100000);
     ck_assert_int_eq(call_as("n3"), 0);
@@ -444,8 +445,10 @@ static void names(void *arg)
     start(&(struct rpc_listen_options){.calls_max = 0});
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         ck_assert_int_eq(call_as(bad[i]), ERR_DENIED);
-    ck_assert_uint_eq(counted("rpc.server.refused.name"),
-                      sizeof(bad) / sizeof(*bad));
+    ck_assert_uint_eq(
+        metric_read(metrics_counter(metrics, METRIC_rpc_refused_connections,
+                                    METRIC_LABELS("name"))),
+        sizeof(bad) / sizeof(*bad));
     ck_assert_int_eq(call_as("Zo\xc3\xab the crawler"), 0);
     s = connect_proven();
     rpc_listener_print(listener, &b);

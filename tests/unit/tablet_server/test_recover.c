@@ -259,8 +259,8 @@ END_TEST
 /* How much a server handed out of what it had sorted. */
 static uint64_t batches_of(const struct node *n)
 {
-    return server_counter(n->rpc, "rpc.method.tablet.log_read.calls") -
-           server_counter(n->rpc, "rpc.method.tablet.log_read.failed");
+    return server_calls(n->rpc, "tablet.log_read") -
+           server_failures(n->rpc, "tablet.log_read");
 }
 
 /* One server has the log sorted in memory, another one loads the tablets from

@@ -1,0 +1,106 @@
+/* The process as the kernel knows it: /proc/self, getrusage(), and for the
+ * clock adjtimex(), by which chrony, ntpd and systemd-timesyncd tell the kernel
+ * how far off it is. Names that begin with "process_" are those by which
+ * scrapers know every process.
+ */
+#include "cli/process_metrics.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "base/metrics/metrics.h"
+#include "base/runtime/descriptors.h"
+
+static void put(struct metric_set *out, enum metric_id id, double value)
+{
+    metric_put(out, id, NULL, value);
+}
+
+static void put_processor(struct metric_set *out)
+{
+    struct rusage use;
+    if (getrusage(RUSAGE_SELF, &use))
+        return;
+    put(out, METRIC_process_cpu_seconds,
+        (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6);
+}
+
+/* The seconds since the epoch at which the machine was booted; 0: unknown. */
+static double boot_time(void)
+{
+    char line[256];
+    unsigned long long at = 0;
+    FILE *f = fopen("/proc/stat", "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "btime %llu", &at) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (double)at;
+}
+
+/* Fields 20, 22, 23 and 24 of /proc/self/stat; the name before them may have
+ * spaces and ends with the last ')'. */
+static void put_stat(struct metric_set *out)
+{
+    char text[1024] = "";
+    const char *rest;
+    unsigned long long threads, start, size, pages;
+    FILE *f = fopen("/proc/self/stat", "r");
+    if (!f)
+        return;
+    rest = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+    fclose(f);
+    if (!rest ||
+        sscanf(rest + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+               "%*d %*d %llu %*d %llu %llu %llu",
+               &threads, &start, &size, &pages) != 4)
+        return;
+    put(out, METRIC_process_threads, (double)threads);
+    put(out, METRIC_process_start_time_seconds,
+        boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
+    put(out, METRIC_process_virtual_memory_bytes, (double)size);
+    put(out, METRIC_process_resident_memory_bytes,
+        (double)pages * (double)sysconf(_SC_PAGESIZE));
+}
+
+static void put_descriptors(struct metric_set *out)
+{
+    const struct dirent *e;
+    size_t count = 0;
+    DIR *d = opendir("/proc/self/fd");
+    if (d) {
+        while ((e = readdir(d)) != NULL)
+            count += e->d_name[0] != '.';
+        closedir(d);
+        put(out, METRIC_process_open_fds, (double)(count - 1)); /* Not ours. */
+    }
+    put(out, METRIC_process_max_fds, (double)descriptors_limit());
+}
+
+static void put_clock(struct metric_set *out)
+{
+    struct timex t = {.modes = 0};
+    int state = adjtimex(&t);
+    if (state < 0)
+        return;
+    put(out, METRIC_clock_synchronized,
+        state != TIME_ERROR && !(t.status & STA_UNSYNC));
+    put(out, METRIC_clock_offset_seconds,
+        (double)t.offset / (t.status & STA_NANO ? 1e9 : 1e6));
+    put(out, METRIC_clock_error_seconds, (double)t.maxerror / 1e6);
+}
+
+void process_metrics_gather(struct metric_set *out)
+{
+    put_processor(out);
+    put_stat(out);
+    put_descriptors(out);
+    put_clock(out);
+}
