@@ -3,6 +3,7 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic" // C11 headers.
 #include "base/regex/regex.h"
+#include "base/regex/regex_chain.h"
 #pragma GCC diagnostic pop
 }
 
@@ -34,6 +35,12 @@ struct literal {
 struct regex {
     re2::RE2 re;
     struct literal literal;
+    struct regex_chain *chain = nullptr; // Owned; null: the pattern is none.
+
+    ~regex()
+    {
+        regex_chain_free(chain);
+    }
 
     regex(re2::StringPiece pattern, const re2::RE2::Options &options)
         : re(pattern, options)
@@ -169,6 +176,8 @@ extern "C" int regex_new(struct slice pattern,
         return code;
     }
     (*out)->literal = literal_of(pattern);
+    if (!(*out)->literal.is)
+        (*out)->chain = regex_chain_new(pattern, encoding == REGEX_UTF8);
     return 0;
 }
 
@@ -191,26 +200,20 @@ extern "C" bool regex_full_match(const struct regex *r, struct slice text)
     return r->re.Match(t, 0, t.size(), re2::RE2::ANCHOR_BOTH, nullptr, 0);
 }
 
-extern "C" bool regex_search(const struct regex *r,
-                             struct slice text,
-                             size_t start,
-                             struct slice *groups,
-                             size_t group_count)
+namespace
+{
+
+// The search by RE2's automata.
+bool automaton_search(const struct regex *r,
+                      struct slice text,
+                      size_t start,
+                      struct slice *groups,
+                      size_t group_count)
 {
     re2::StringPiece t = piece(text);
     re2::StringPiece found[groups_max];
     int want =
         group_count < groups_max ? static_cast<int>(group_count) : groups_max;
-    if (r->literal.is) {
-        struct slice whole;
-        if (!literal_search(r->literal, text, start, &whole))
-            return false;
-        for (size_t i = 0; i < group_count; i++)
-            groups[i] = i == 0 ? whole : slice{nullptr, 0};
-        return true;
-    }
-    if (start > t.size())
-        return false;
     if (!r->re.Match(t, start, t.size(), re2::RE2::UNANCHORED, found, want))
         return false;
     for (size_t i = 0; i < group_count; i++) {
@@ -220,6 +223,33 @@ extern "C" bool regex_search(const struct regex *r,
             groups[i] = slice{nullptr, 0};
     }
     return true;
+}
+
+} // namespace
+
+extern "C" bool regex_search(const struct regex *r,
+                             struct slice text,
+                             size_t start,
+                             struct slice *groups,
+                             size_t group_count)
+{
+    if (r->literal.is) {
+        struct slice whole;
+        if (!literal_search(r->literal, text, start, &whole))
+            return false;
+        for (size_t i = 0; i < group_count; i++)
+            groups[i] = i == 0 ? whole : slice{nullptr, 0};
+        return true;
+    }
+    if (start > text.len)
+        return false;
+    if (r->chain) {
+        enum regex_chain_outcome o =
+            regex_chain_search(r->chain, text, start, groups, group_count);
+        if (o != REGEX_CHAIN_UNSURE)
+            return o == REGEX_CHAIN_FOUND;
+    }
+    return automaton_search(r, text, start, groups, group_count);
 }
 
 namespace
