@@ -2,24 +2,26 @@
  * table inside the engine; and saw check, dump and explain, which look at
  * programs without running them.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/line_reader.h"
 #include "cli/progress.h"
 #include "cli/saw_fmt.h"
 #include "cli/saw_host.h"
 #include "cli/saw_results.h"
 #include "cli/scan_args.h"
 #include "cli/szl.h"
+#include "mapreduce/lines/line_scan.h"
 #include "sawzall-lite/sawzall.h"
+
+#define THREADS_MAX 64
 
 struct saw_command {
     struct cli *cli;         /* Borrowed. */
@@ -33,63 +35,31 @@ struct saw_command {
 
 /* --- over files ---------------------------------------------------------- */
 
-/* @offset: where in its file the line begins, which is all that a worker of a
- * job knows of it. */
-static int run_line(struct saw_command *c,
-                    struct slice line,
-                    uint64_t offset,
-                    struct err *err)
+static void show_progress(void *ctx, uint64_t done, uint64_t total)
 {
-    char key[24];
-    char place[24];
-    int n = snprintf(key, sizeof(key), "%" PRIu64, c->record_count);
-    int m = snprintf(place, sizeof(place), "%020" PRIu64, offset);
-    c->record_count++;
-    return saw_run_record_at(c->run, line, slice_make(key, (size_t)n),
-                             slice_make(place, (size_t)m), err);
-}
-
-static int run_file(struct saw_command *c, const char *path, struct err *err)
-{
-    struct line_reader reader;
-    struct progress progress;
-    struct slice line;
-    uint64_t offset = 0;
-    bool more = true;
-    int rc = line_reader_open(&reader, path, err);
-    if (rc)
-        return rc;
-    progress_start(&progress, c->cli, "saw");
-    while (!(rc = line_reader_next(&reader, &line, &more, err)) && more) {
-        rc = run_line(c, line, offset, err);
-        offset = reader.byte_count;
-        if (rc) {
-            err_wrap(err, "%s: line %" PRIu64, path, reader.line_count);
-            break;
-        }
-        if (interrupted()) {
-            rc = err_set(err, ERR_CANCELLED,
-                         "saw: interrupted at line %" PRIu64 " of %s",
-                         reader.line_count, path);
-            break;
-        }
-        if (reader.line_count % 4096 == 0)
-            progress_bytes(&progress, reader.byte_count, reader.size, NULL);
-    }
-    progress_end(&progress);
-    line_reader_close(&reader);
-    return rc;
+    progress_bytes(ctx, done, total, NULL);
 }
 
 /* As the published interpreter: without a file, one run on an empty record. */
 static int run_files(struct saw_command *c, struct err *err)
 {
+    struct progress progress;
+    uint64_t threads = world_cpu_count(c->cli->world);
+    struct line_scan_options o = {.world = c->cli->world,
+                                  .cancel = interrupt_watch(),
+                                  .progress = show_progress,
+                                  .progress_ctx = &progress};
     size_t first = c->first_file;
-    int rc = ERR_OK;
+    int rc;
     if (first >= c->args->word_count)
         return saw_run_record(c->run, SLICE_EMPTY, SLICE_LIT("0"), err);
-    for (size_t i = first; i < c->args->word_count && !rc; i++)
-        rc = run_file(c, c->args->words[i], err);
+    if (args_number(c->args, "threads", 1, THREADS_MAX, &threads, err))
+        return ERR_USAGE;
+    o.thread_count = (unsigned)threads;
+    progress_start(&progress, c->cli, "saw");
+    rc = line_scan_run(c->run, &c->args->words[first],
+                       c->args->word_count - first, &o, err);
+    progress_end(&progress);
     return rc;
 }
 
@@ -151,6 +121,8 @@ static const struct option run_options[] = {
     {"table-output", 0, "TABLES",
      "tables to aggregate (* for all, the default); others are\n"
      "printed as they are emitted, with '' all of them"},
+    {"threads", 0, "N",
+     "over files: at most N threads; all cores if not given"},
     {"seed", 0, "N", "of rand() and nrand(); by chance if not given"},
     {NULL, 0, NULL, NULL},
 };

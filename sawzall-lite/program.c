@@ -171,6 +171,29 @@ bool saw_program_keeps_rows(const struct saw_program *p)
     return p->unit.keep->used && p->unit.keep->table >= 0;
 }
 
+bool saw_program_reads_key(const struct saw_program *p)
+{
+    return p->unit.reads_key;
+}
+
+/* Whether it calls an intrinsic with @flag. */
+bool saw_program__calls(const struct saw_program *p, unsigned flag)
+{
+    uint32_t i;
+
+    for (i = 0; i < p->pool.site_count; i++) {
+        const struct saw_builtin *b = p->pool.sites[i]->builtin;
+        if (b && (b->flags & flag))
+            return true;
+    }
+    return false;
+}
+
+bool saw_program_is_stateful(const struct saw_program *p)
+{
+    return saw_program__calls(p, SAW_BUILTIN_STATEFUL);
+}
+
 size_t saw_program_columns(const struct saw_program *p,
                            const struct slice **columns,
                            bool *all)

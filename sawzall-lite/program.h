@@ -20,4 +20,7 @@ struct saw_program {
     bool restricted;
 };
 
+/* Whether it calls an intrinsic with @flag, a SAW_BUILTIN_*. */
+bool saw_program__calls(const struct saw_program *p, unsigned flag);
+
 #endif /* SAWZALL_LITE_PROGRAM_H */

@@ -83,6 +83,11 @@ MUST_CHECK int saw_type_of(const struct saw_compile_options *opts,
 bool saw_program_wants_rows(const struct saw_program *p);
 /* True if it emits to the predeclared table `keep`: it filters a scan. */
 bool saw_program_keeps_rows(const struct saw_program *p);
+/* True if it looks at `input_key`. */
+bool saw_program_reads_key(const struct saw_program *p);
+/* True if a record may depend on those before it, by intrinsics that keep
+ * something with the run: one run must have all records, in their order. */
+bool saw_program_is_stateful(const struct saw_program *p);
 /* The columns "family:qualifier" ("family:" for a whole family) it can read;
  * count 0 with *@all set when that is not known statically. Borrowed. */
 size_t saw_program_columns(const struct saw_program *p,
@@ -201,6 +206,22 @@ MUST_CHECK int saw_run_record_at(struct saw_run *r,
                                  struct slice key,
                                  struct slice place,
                                  struct err *err);
+
+/* Lines, and where they stand in the input. */
+struct saw_line_block {
+    struct slice text; /* The last may lack its line feed. */
+    uint64_t number;   /* Of the first: its key, in decimal. */
+    uint64_t offset;   /* Where the first begins, in its file: its place, in
+                          decimal with 20 digits. */
+};
+
+/* Run over each line, without its line feed. *@done gets the number of lines
+ * before the one that failed, or of all. Errors: those of saw_run_record_at();
+ * ERR_CANCELLED also between lines. */
+MUST_CHECK int saw_run_lines(struct saw_run *r,
+                             const struct saw_line_block *lines,
+                             uint64_t *done,
+                             struct err *err);
 /* The same for `r: Row = input;` PRE: saw_program_wants_rows(). */
 MUST_CHECK int
 saw_run_row(struct saw_run *r, const struct saw_row *row, struct err *err);
@@ -213,6 +234,18 @@ void saw_run_encode_tables(struct saw_run *r, struct buf *out);
  * ERR_INVALID when it is of another program. */
 MUST_CHECK int
 saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err);
+
+/* Add what the tables of @from hold to those of @to, behind what is there, as
+ * if one run had had all records, and clear @from: faster than by a state, and
+ * nothing is rounded on the way. Both are runs of the same program with the
+ * same options. Errors: ERR_EXHAUSTED the budget of @to. */
+MUST_CHECK int
+saw_run_absorb(struct saw_run *to, struct saw_run *from, struct err *err);
+/* Drop what the tables hold and what was printed into the run. */
+void saw_run_clear(struct saw_run *r);
+
+/* True if the run may write by its hooks while it has records. */
+bool saw_run_writes(const struct saw_run *r);
 
 /* Append the results of all tables, `name[k1, k2] = v` a line, keys ascending
  * (strings bytewise, numbers by value), tables in order of declaration. */

@@ -215,6 +215,8 @@ check_expr_name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
                   SLICE_ARG(d->name));
     if (!row_ok && d->type == c->unit->row_type)
         c->unit->all_columns = true;
+    if (d == c->unit->input_key)
+        c->unit->reads_key = true;
     e->type = d->type;
     e->constant = d->constant;
 }

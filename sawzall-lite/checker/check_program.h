@@ -45,6 +45,7 @@ struct saw_unit {
     struct saw_decl *undef_count;
     struct saw_decl *undef_details;
     bool wants_rows;
+    bool reads_key;    /* It uses input_key. */
     bool has_statexpr; /* There is a ?{ … }: operands may assign. */
     /* Columns named by constants, and whether others may be read. */
     struct slice *columns;

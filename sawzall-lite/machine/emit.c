@@ -259,3 +259,46 @@ void saw_run_undefined(struct saw_run *r,
     emit_one(r, u->undef_details, &text);
     buf_close(&b);
 }
+
+/* --- what a run does besides --------------------------------------------- */
+
+/* Whether a value emitted there leaves the run at once. */
+static bool route_writes(enum saw_route route)
+{
+    return route != SAW_ROUTE_TABLE && route != SAW_ROUTE_LINE;
+}
+
+static bool decl_writes(const struct saw_run *r, const struct saw_decl *d)
+{
+    return d->table >= 0 && route_writes(r->tables[d->table].route);
+}
+
+static bool code_prints(const struct saw_code *code)
+{
+    uint32_t i;
+
+    for (i = 0; i < code->insn_count; i++) {
+        if (code->insns[i].op == SAW_OP_PRINT)
+            return true;
+    }
+    return false;
+}
+
+bool saw_run_writes(const struct saw_run *r)
+{
+    const struct saw_code_pool *pool = &r->program->pool;
+    const struct saw_unit *u = &r->program->unit;
+    uint32_t i;
+
+    for (i = 0; i < pool->emit_count; i++) {
+        uint32_t table = pool->emits[i].table;
+        if (table == SAW_EMIT_TABLE_GIVEN ||
+            route_writes(r->tables[table].route))
+            return true;
+    }
+    for (i = 0; i < pool->code_count; i++) {
+        if (code_prints(pool->codes[i]))
+            return true;
+    }
+    return decl_writes(r, u->undef_count) || decl_writes(r, u->undef_details);
+}

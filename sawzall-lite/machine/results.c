@@ -62,6 +62,33 @@ int saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err)
     return 0;
 }
 
+int saw_run_absorb(struct saw_run *to, struct saw_run *from, struct err *err)
+{
+    uint32_t i;
+    int rc = 0;
+
+    PRE(to != from && to->program == from->program);
+    buf_append_slice(&to->output, buf_slice(&from->output));
+    for (i = 0; i < to->program->pool.table_count && rc == 0; i++) {
+        if (from->tables[i].table)
+            rc = saw_table_absorb(saw_run_table(to, i), from->tables[i].table,
+                                  err);
+    }
+    saw_run_clear(from);
+    return rc;
+}
+
+void saw_run_clear(struct saw_run *r)
+{
+    uint32_t i;
+
+    buf_clear(&r->output);
+    for (i = 0; i < r->program->pool.table_count; i++) {
+        if (r->tables[i].table)
+            saw_table_clear(r->tables[i].table);
+    }
+}
+
 void saw_run_print(struct saw_run *r, struct buf *out)
 {
     uint32_t i;

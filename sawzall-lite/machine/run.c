@@ -152,6 +152,18 @@ static int check_tables(const struct saw_run *r, struct err *err)
     return 0;
 }
 
+/* Whether results depend on where records stand. */
+static bool run_uses_origin(const struct saw_run *r)
+{
+    uint32_t i;
+
+    for (i = 0; i < r->program->pool.table_count; i++) {
+        if (saw_traits_want_origin(r->tables[i].traits))
+            return true;
+    }
+    return saw_program__calls(r->program, SAW_BUILTIN_RANDOM);
+}
+
 int saw_run_new(struct saw_program *p,
                 const struct saw_run_options *opts,
                 struct saw_run **out,
@@ -175,6 +187,7 @@ int saw_run_new(struct saw_program *p,
     for (i = 0; i < p->pool.table_count; i++)
         init_table(r, &r->tables[i], &p->pool.tables[i]);
     init_vm(r);
+    r->uses_origin = run_uses_origin(r);
     rc = check_tables(r, err);
     if (rc == 0) {
         rc = saw_vm_run(&r->vm, p->pool.statics, empty, empty, none, err);
@@ -233,6 +246,8 @@ begin_record(struct saw_run *r, struct slice input, struct slice place)
     arena_reset(&vm->record);
     vm->ctx.text_end = vm->ctx.text_limit = NULL;
     r->counted_undef = false;
+    if (!r->uses_origin)
+        return;
     /* Random numbers depend on the record alone, not on the worker that has
      * it. */
     r->origin = hash64_slice(input) + hash64_slice(place) * 31;

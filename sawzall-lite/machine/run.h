@@ -44,7 +44,9 @@ struct saw_run {
     struct buf weight;
     struct buf text;
     struct buf output;  /* Text written while there is no write(). */
-    uint64_t origin;    /* Of the next emit of this record (saw_emit_origin). */
+    uint64_t origin;    /* Of the next emit of this record (saw_emit_origin),
+                           where something depends on it. */
+    bool uses_origin;   /* A table samples, or the program draws numbers. */
     bool counted_undef; /* _undef_cnt was emitted for this record. */
     const union saw_slot *kept_row; /* The value of `r: Row = input`. */
     union saw_slot row_value;

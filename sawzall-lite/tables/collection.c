@@ -52,6 +52,20 @@ static int collection_merge(struct saw_table *t,
     return 0;
 }
 
+static int collection_absorb(struct saw_table *t,
+                             void *state,
+                             struct saw_table *from,
+                             void *other,
+                             struct err *err)
+{
+    struct collection *s = state;
+    const struct collection *o = other;
+    (void)from;
+    (void)err;
+    saw_blob_append(t, &s->data, saw_blob_slice(&o->data));
+    return 0;
+}
+
 static void
 collection_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
@@ -75,6 +89,7 @@ const struct saw_kind_ops saw_ops_collection = {
     .add = collection_add,
     .encode = collection_encode,
     .merge = collection_merge,
+    .absorb = collection_absorb,
     .results = collection_results,
     .column_count = 1,
 };
@@ -90,6 +105,7 @@ const struct saw_kind_ops saw_ops_text = {
     .add = collection_add,
     .encode = collection_encode,
     .merge = collection_merge,
+    .absorb = collection_absorb,
     .results = collection_results,
     .column_count = 1,
 };
@@ -107,6 +123,7 @@ const struct saw_kind_ops saw_ops_recordio = {
     .add = collection_add,
     .encode = collection_encode,
     .merge = collection_merge,
+    .absorb = collection_absorb,
     .results = collection_results,
     .column_count = 1,
 };

@@ -53,6 +53,14 @@ struct saw_kind_ops {
                  void *state,
                  struct cursor *c,
                  struct err *err);
+    /* Add @other, a state of @from, another table of the same declaration. It
+     * may keep parts of it, and leaves a state that close() takes. NULL: as a
+     * merge of what encode() gives. */
+    int (*absorb)(struct saw_table *t,
+                  void *state,
+                  struct saw_table *from,
+                  void *other,
+                  struct err *err);
     /* At most as many data a line as column_count says. */
     void (*results)(struct saw_table *t, void *state, struct saw_lines *out);
     size_t column_count;        /* Of values, beyond the keys. */

@@ -20,3 +20,8 @@ const struct saw_table_traits *saw_table_traits_at(size_t index)
 {
     return index < ARRAY_LEN(kinds) ? &kinds[index]->traits : NULL;
 }
+
+bool saw_traits_want_origin(const struct saw_table_traits *kind)
+{
+    return ((const struct saw_kind_ops *)kind)->wants_origin;
+}

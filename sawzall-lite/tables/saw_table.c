@@ -343,6 +343,84 @@ int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)
     return rc;
 }
 
+/* --- absorbing ----------------------------------------------------------- */
+
+/* Everything of @from becomes @t's, which is empty. */
+static void table_take_over(struct saw_table *t, struct saw_table *from)
+{
+    size_t bytes = from->owned_bytes + from->arena.reserved_bytes;
+
+    PRE(t->count == 0);
+    saw_table_clear(t);
+    INVARIANT(from->budget->bytes >= bytes); /* INV-2 */
+    from->budget->bytes -= bytes;
+    t->budget->bytes += bytes;
+    t->owned_bytes = from->owned_bytes;
+    t->arena = from->arena;
+    t->newest = from->newest;
+    t->slots = from->slots;
+    t->slot_count = from->slot_count;
+    t->count = from->count;
+    from->owned_bytes = 0;
+    arena_init(&from->arena);
+    from->newest = NULL;
+    from->slots = NULL;
+    from->slot_count = 0;
+    from->count = 0;
+}
+
+/* Add one state of @from by its bytes. */
+static int absorb_bytes(struct saw_table *t,
+                        void *state,
+                        struct saw_table *from,
+                        void *other,
+                        struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    struct cursor c;
+    int rc;
+
+    from->ops->encode(from, other, &bytes);
+    c = cursor_make(buf_slice(&bytes));
+    rc = t->ops->merge(t, state, &c, err);
+    buf_close(&bytes);
+    return rc;
+}
+
+static int absorb_entry(struct saw_table *t,
+                        struct saw_table *from,
+                        struct saw_entry *e,
+                        struct err *err)
+{
+    void *state;
+    int rc;
+
+    if (saw_table__full(t))
+        return saw_table__refuse(t, err);
+    rc = state_of(t, entry_key(from, e), &state, err);
+    if (rc)
+        return rc;
+    if (t->ops->absorb)
+        return t->ops->absorb(t, state, from, e->state, err);
+    return absorb_bytes(t, state, from, e->state, err);
+}
+
+int saw_table_absorb(struct saw_table *t,
+                     struct saw_table *from,
+                     struct err *err)
+{
+    int rc = 0;
+
+    PRE(t != from && t->ops == from->ops &&
+        t->decl.index_count == from->decl.index_count);
+    if (t->count == 0 && from->budget->bytes_max >= t->budget->bytes_max)
+        table_take_over(t, from);
+    for (struct saw_entry *e = from->newest; e && rc == 0; e = e->older)
+        rc = absorb_entry(t, from, e, err);
+    saw_table_clear(from);
+    return rc;
+}
+
 /* --- walking, for table_results.c ---------------------------------------- */
 
 void saw_table__walk(struct saw_table *t, struct saw_walk *walk)

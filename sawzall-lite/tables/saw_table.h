@@ -104,6 +104,7 @@ const struct saw_table_decl *saw_table_decl(const struct saw_table *t);
  * saw_table_wants_origin(). */
 typedef uint64_t saw_emit_origin;
 bool saw_table_wants_origin(const struct saw_table *t);
+bool saw_traits_want_origin(const struct saw_table_traits *kind);
 
 /* Add one value. @key is the index_count data of the index one after the other
  * (empty for none), @element one datum, @weight one datum or empty.
@@ -127,6 +128,14 @@ void saw_table_encode(struct saw_table *t, struct buf *out);
  * ERR_EXHAUSTED the budget. */
 MUST_CHECK int
 saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err);
+
+/* Add what @from, a table of the same declaration, holds to @t, behind what is
+ * there, and clear @from. As a merge of its state, but kinds that drop values
+ * when they are encoded do not do so here: the result is that of one table that
+ * was given all. On failure @t may have taken a part. Errors: ERR_EXHAUSTED. */
+MUST_CHECK int saw_table_absorb(struct saw_table *t,
+                                struct saw_table *from,
+                                struct err *err);
 
 /* Append the results as text, `name[k1, k2] = v` a line, keys ascending. */
 void saw_table_print(struct saw_table *t, struct buf *out);

@@ -213,6 +213,32 @@ sum_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
     return sum_datum(t, s, datum, err);
 }
 
+static int sum_absorb(struct saw_table *t,
+                      void *state,
+                      struct saw_table *from,
+                      void *other,
+                      struct err *err)
+{
+    struct sum *s = state;
+    const struct sum *o = other;
+
+    if (o->mode == SUM_EMPTY)
+        return 0;
+    if (o->mode == SUM_FLOAT) {
+        if (!take_mode(s, SUM_FLOAT, SAW_DATUM_FLOAT))
+            return sum_mismatch(t, err);
+        add_float(s, o->v.f.hi, o->v.f.lo);
+        return 0;
+    }
+    if (o->mode == SUM_INT || o->mode == SUM_WORD) {
+        if (!take_mode(s, (enum sum_mode)o->mode, o->tag))
+            return sum_mismatch(t, err);
+        s->v.u += o->v.u;
+        return 0;
+    }
+    return sum_datum(t, s, sum_total(from, o), err);
+}
+
 static void sum_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct sum *s = state;
@@ -232,6 +258,7 @@ const struct saw_kind_ops saw_ops_sum = {
     .add = sum_add,
     .encode = sum_encode,
     .merge = sum_merge,
+    .absorb = sum_absorb,
     .results = sum_results,
     .column_count = 1,
 };
@@ -248,6 +275,7 @@ const struct saw_kind_ops saw_ops_mrcounter = {
     .add = sum_add,
     .encode = sum_encode,
     .merge = sum_merge,
+    .absorb = sum_absorb,
     .results = sum_results,
     .column_count = 1,
 };

@@ -202,6 +202,28 @@ static int add_tuple(struct saw_table *t,
     return 0;
 }
 
+/* The counter of @element, made when absent; NULL: weights so far were no
+ * @number. */
+static struct saw_item *top_item(struct saw_table *t,
+                                 struct top *s,
+                                 struct slice element,
+                                 uint64_t hash,
+                                 enum number number)
+{
+    struct saw_item *i = saw_items_find(&s->items, element, hash);
+
+    if (UNLIKELY(s->number != number)) {
+        if (s->number != NUMBER_UNKNOWN)
+            return NULL;
+        s->number = (uint8_t)number;
+    }
+    if (LIKELY(i != NULL))
+        return i;
+    if (s->items.count >= 2 * top_capacity(t))
+        top_shrink(t, s);
+    return saw_items_add(t, &s->items, element, hash);
+}
+
 static int top_put(struct saw_table *t,
                    struct top *s,
                    struct slice element,
@@ -209,19 +231,11 @@ static int top_put(struct saw_table *t,
                    struct err *err)
 {
     enum number number = number_of(weight);
-    uint64_t hash = saw_items_hash(element);
-    struct saw_item *i = saw_items_find(&s->items, element, hash);
+    struct saw_item *i =
+        top_item(t, s, element, saw_items_hash(element), number);
 
-    if (UNLIKELY(s->number != number)) {
-        if (s->number != NUMBER_UNKNOWN)
-            return wrong_weight(t, err);
-        s->number = (uint8_t)number;
-    }
-    if (UNLIKELY(!i)) {
-        if (s->items.count >= 2 * top_capacity(t))
-            top_shrink(t, s);
-        i = saw_items_add(t, &s->items, element, hash);
-    }
+    if (UNLIKELY(!i))
+        return wrong_weight(t, err);
     if (number == NUMBER_TUPLE)
         return add_tuple(t, i, weight, err);
     if (number == NUMBER_FLOAT)
@@ -289,6 +303,39 @@ top_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
             return rc;
     }
     s->error += error;
+    return 0;
+}
+
+/* Nothing is shrunk that encode() would have to. */
+static int top_absorb(struct saw_table *t,
+                      void *state,
+                      struct saw_table *from,
+                      void *other,
+                      struct err *err)
+{
+    struct top *s = state;
+    const struct top *o = other;
+    (void)from;
+
+    for (size_t at = 0; at < o->items.slot_count; at++) {
+        const struct saw_item *x = o->items.slots[at];
+        struct saw_item *i;
+        if (!x)
+            continue;
+        i = top_item(t, s, saw_item_slice(x), x->hash, (enum number)o->number);
+        if (!i)
+            return wrong_weight(t, err);
+        if (o->number == NUMBER_TUPLE) {
+            int rc = add_tuple(t, i, saw_blob_slice(x->v.blob), err);
+            if (rc)
+                return rc;
+        } else if (o->number == NUMBER_FLOAT) {
+            i->v.f += x->v.f;
+        } else {
+            i->v.u += x->v.u;
+        }
+    }
+    s->error += o->error;
     return 0;
 }
 
@@ -398,6 +445,7 @@ const struct saw_kind_ops saw_ops_top = {
     .add = top_add,
     .encode = top_encode,
     .merge = top_merge,
+    .absorb = top_absorb,
     .results = top_results,
     .column_count = 3,
     .columns = top_columns,

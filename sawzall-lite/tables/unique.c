@@ -172,6 +172,25 @@ static int unique_merge(struct saw_table *t,
     return 0;
 }
 
+static int unique_absorb(struct saw_table *t,
+                         void *state,
+                         struct saw_table *from,
+                         void *other,
+                         struct err *err)
+{
+    struct unique *s = state;
+    const struct unique *o = other;
+    (void)from;
+    (void)err;
+    for (size_t i = 0; i < o->slot_count; i++) {
+        if (o->slots[i])
+            unique_put(t, s, o->slots[i]);
+    }
+    s->total += o->total;
+    s->inexact |= o->inexact;
+    return 0;
+}
+
 static uint64_t unique_estimate(struct saw_table *t, struct unique *s)
 {
     size_t n = saw_table__param(t);
@@ -211,6 +230,7 @@ const struct saw_kind_ops saw_ops_unique = {
     .add = unique_add,
     .encode = unique_encode,
     .merge = unique_merge,
+    .absorb = unique_absorb,
     .results = unique_results,
     .column_count = 1,
 };

@@ -81,6 +81,10 @@ enum {
     SAW_BUILTIN_UNDEF = 2,
     /* Refused when compiled with `restricted`: file, environment, process. */
     SAW_BUILTIN_OUTSIDE = 4,
+    /* Its effect outlives the record: a run must have all of them, in order. */
+    SAW_BUILTIN_STATEFUL = 8,
+    /* Draws from ctx->rand. */
+    SAW_BUILTIN_RANDOM = 16,
 };
 
 struct saw_builtin {

@@ -137,6 +137,9 @@ ALLOWED = {
     "mapreduce/cluster": MASTER + [
         "chubby-lite/chubby.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
         "mapreduce/cluster/"],
+    "mapreduce/lines": ["base/core/", "base/runtime/sync.h",
+                        "base/runtime/world.h", "sawzall-lite/sawzall.h",
+                        "mapreduce/lines/"],
     "mapreduce/ingest": ["base/", "gfs-lite/fs.h", "bigtable/client/",
                          "bigtable/quarry", "mapreduce/warc/",
                          "mapreduce/ingest/"],
@@ -148,6 +151,7 @@ ALLOWED = {
             "mapreduce/job_history.h", "mapreduce/records/files.h",
             "mapreduce/ingest/ingest.h",
             "mapreduce/ingest/export.h",
+            "mapreduce/lines/line_scan.h",
             "mapreduce/dump.h", "jobs/jobs.h", "bigtable/gateway/protection.h",
             "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
