@@ -288,8 +288,9 @@ const struct command saw_commands[] = {
      .arguments = "(PROGRAM | -e TEXT) [--table TABLE [OPTION…] | FILE…]",
      .summary = "Run a Sawzall program over files or a table",
      .details =
-         "Over files: once for each line; without one, once with nothing to\n"
-         "read. Over a table: once for each row (r: Row = input;), or for\n"
+         "Over files: once for each line, on all cores, with the results of\n"
+         "one pass in order; without a file, once with nothing to read.\n"
+         "Over a table: once for each row (r: Row = input;), or for\n"
          "each value of the cells chosen, in parallel inside the engine.\n"
          "Prints the program's tables. A program file may begin with #!.",
      .examples =

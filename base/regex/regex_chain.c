@@ -39,7 +39,7 @@ enum chain_kind {
     CHAIN_DONE,
 };
 
-/* What a class says of a byte. */
+/* The answer of a class about a byte. */
 enum {
     OUTSIDE,
     INSIDE,
@@ -196,7 +196,7 @@ static bool bracket_item(struct chain_parser *s, struct chain_class *k)
     return true;
 }
 
-/* What follows a [. */
+/* The rest of a class, behind its bracket. */
 static bool parse_bracket(struct chain_parser *s, struct chain_class *k)
 {
     bool negated = chain_peek(s, '^');

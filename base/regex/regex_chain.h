@@ -38,8 +38,8 @@ void regex_chain_free(struct regex_chain *c); /* NULL is allowed. */
 enum regex_chain_outcome {
     REGEX_CHAIN_FOUND,
     REGEX_CHAIN_ABSENT,
-    /* RE2 must say: bytes beyond ASCII where a class may match them, or so many
-     * attempts that the time would not be linear in the text. */
+    /* RE2 must say: bytes beyond ASCII where a class may match them, or more
+     * attempts than keep the time linear in the text. */
     REGEX_CHAIN_UNSURE,
 };
 

@@ -1,4 +1,4 @@
-/* What a run over a segment wrote, held back until it is its turn.
+/* Text that a run over a segment wrote, held back until its turn.
  *
  * Threads: one at a time.
  */

@@ -147,7 +147,7 @@ int line_plan_next(struct line_plan *p, struct line_segment *s, struct err *err)
             rc = plan_open(p, err);
         if (rc && s->part_count == 0)
             return rc;
-        if (rc) /* What is before it comes first. */
+        if (rc) /* The parts before it come first. */
             break;
         if (!p->is_stream) {
             bytes = plan_range(p, bytes, &s->parts[s->part_count++]);

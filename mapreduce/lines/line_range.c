@@ -4,22 +4,21 @@
 
 #include "mapreduce/lines/line_range.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/runtime/world.h"
 #include "mapreduce/lines/line_stream.h"
 
 #define READ_BYTES ((size_t)256 << 10)
 
 void line_range_init(struct line_range *r,
-                     int fd,
+                     struct file *file,
                      const char *path,
                      uint64_t begin,
                      uint64_t end,
                      struct buf *buffer)
 {
-    *r = (struct line_range){.fd = fd,
+    *r = (struct line_range){.file = file,
                              .path = path,
                              .begin = begin,
                              .end = end,
@@ -31,20 +30,18 @@ void line_range_init(struct line_range *r,
 /* Forget what was taken and read a piece. */
 static int line_range_fill(struct line_range *r, struct err *err)
 {
-    char *p;
-    ssize_t n;
+    size_t n;
+    int rc;
     buf_consume(r->buffer, r->taken);
     r->at += r->taken;
     r->taken = 0;
     if (r->buffer->len > LINE_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "%s: a line is over 1 GiB", r->path);
-    p = buf_reserve(r->buffer, READ_BYTES);
-    do
-        n = pread(r->fd, p, READ_BYTES, (off_t)(r->at + r->buffer->len));
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return err_set_errno(err, errno, "%s", r->path);
-    (void)buf_extend(r->buffer, (size_t)n);
+    rc = file_read_at(r->file, r->at + r->buffer->len,
+                      buf_reserve(r->buffer, READ_BYTES), READ_BYTES, &n, err);
+    if (rc)
+        return rc;
+    (void)buf_extend(r->buffer, n);
     r->end_of_file = n == 0;
     return ERR_OK;
 }

@@ -16,9 +16,11 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct file;
+
 struct line_range {
-    int fd;           /* Borrowed: several ranges read one descriptor. */
-    const char *path; /* Borrowed. */
+    struct file *file; /* Borrowed: several ranges read one. */
+    const char *path;  /* Borrowed. */
     uint64_t begin;
     uint64_t end;       /* UINT64_MAX: of the file. */
     uint64_t at;        /* Where `buffer` begins in the file. */
@@ -29,10 +31,10 @@ struct line_range {
     bool begun; /* `taken` is at the first line. */
 };
 
-/* Read [@begin, @end) of @fd into @buffer, which is the caller's and may be
+/* Read [@begin, @end) of @file into @buffer, which is the caller's and may be
  * used for another range afterwards. */
 void line_range_init(struct line_range *r,
-                     int fd,
+                     struct file *file,
                      const char *path,
                      uint64_t begin,
                      uint64_t end,

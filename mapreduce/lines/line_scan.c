@@ -6,10 +6,7 @@
  */
 #include "mapreduce/lines/line_scan.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
@@ -29,8 +26,8 @@
 /* A file that is read in ranges; one descriptor, so that all see one file also
  * when another takes its name. */
 struct scan_file {
-    int fd;      /* -1: not open. */
-    size_t refs; /* Slots that read it. */
+    struct file *file; /* NULL: not open. */
+    size_t refs;       /* Slots that read it. */
 };
 
 struct scan_job;
@@ -43,7 +40,7 @@ struct scan_slot {
     atomic_bool stop;    /* Ends the run. */
     struct line_segment segment;
     struct buf block;               /* Memory of a range's reader. */
-    struct buf output;              /* What was written and not passed on. */
+    struct buf output;              /* The was written and not passed on. */
     uint64_t lines[LINE_PARTS_MAX]; /* Done, of each part. */
     size_t at;                      /* The part under way. */
     bool is_done;
@@ -158,19 +155,19 @@ static const char *scan_path(const struct scan_job *job, size_t file)
     return job->plan.paths[file];
 }
 
-static int
-file_acquire(struct scan_job *job, size_t file, int *fd, struct err *err)
+static int file_acquire(struct scan_job *job,
+                        size_t file,
+                        struct file **out,
+                        struct err *err)
 {
     struct scan_file *f = &job->files[file];
     int rc = 0;
     mutex_lock(&job->lock);
-    if (f->fd < 0)
-        f->fd = open(scan_path(job, file), O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0)
-        rc = err_set_errno(err, errno, "%s", scan_path(job, file));
-    else
-        f->refs++;
-    *fd = f->fd;
+    if (!f->file)
+        rc = file_open(job->opts->world, scan_path(job, file), FILE_READ,
+                       &f->file, err);
+    f->refs += rc == 0;
+    *out = f->file;
     mutex_unlock(&job->lock);
     return rc;
 }
@@ -182,8 +179,8 @@ static void file_release(struct scan_job *job, size_t file)
     PRE(f->refs > 0);
     f->refs--;
     if (f->refs == 0 && job->plan.file > file) {
-        close(f->fd);
-        f->fd = -1;
+        file_close(f->file);
+        f->file = NULL;
     }
     mutex_unlock(&job->lock);
 }
@@ -219,11 +216,11 @@ static int slot_run_range(struct scan_slot *s, const struct line_part *part)
     struct line_range range;
     struct saw_line_block block = {.number = 0}; /* Nobody looks at it. */
     bool more = true;
-    int fd;
-    int rc = file_acquire(s->job, part->file, &fd, &s->err);
+    struct file *file;
+    int rc = file_acquire(s->job, part->file, &file, &s->err);
     if (rc)
         return rc;
-    line_range_init(&range, fd, scan_path(s->job, part->file), part->begin,
+    line_range_init(&range, file, scan_path(s->job, part->file), part->begin,
                     part->end, &s->block);
     while (!(rc = line_range_next(&range, &block.text, &block.offset, &more,
                                   &s->err)) &&
@@ -330,7 +327,7 @@ static void scan_settle(struct scan_job *job, struct scan_slot *s)
 {
     mutex_lock(&job->lock);
     s->is_done = true;
-    if (s->err.code) { /* What is behind it does not count. */
+    if (s->err.code) { /* Segments behind it do not count. */
         job->ended = true;
         for (struct scan_slot *o = s->next; o; o = o->next)
             atomic_store(&o->stop, true);
@@ -460,10 +457,8 @@ static void scan_close(struct scan_job *job)
         job->free = s->next;
         slot_free(s);
     }
-    for (size_t i = 0; i < job->plan.path_count; i++) {
-        if (job->files[i].fd >= 0)
-            close(job->files[i].fd);
-    }
+    for (size_t i = 0; i < job->plan.path_count; i++)
+        file_close(job->files[i].file);
     line_plan_close(&job->plan);
     mem_free(job->files);
     cond_close(&job->changed);
@@ -487,8 +482,6 @@ static int scan_segments(struct saw_run *run,
     cond_init(&job.changed);
     line_plan_init(&job.plan, paths, path_count, opts->segment_bytes, numbered);
     job.files = mem_zalloc(path_count, sizeof(*job.files));
-    for (size_t i = 0; i < path_count; i++)
-        job.files[i].fd = -1;
     if (job.total > 0)
         threads = (unsigned)MIN_OF(
             threads, job.total / line_plan_segment_bytes(&job.plan) + 1);

@@ -5,8 +5,8 @@
  * input. Where segments are cut depends on the input alone and not on the
  * number of threads, and a segment is the unit of adding: so all results, also
  * those that are estimates or depend on the order of records, are the same with
- * any number of threads. What the program writes is held back until the
- * segments before have written.
+ * any number of threads. Output of the program is held back until the segments
+ * before have written theirs.
  *
  * A program runs in order, on the caller's thread and in one piece, where
  * records may depend on each other (saw_program_is_stateful()), where memory is

@@ -1,5 +1,5 @@
-/* Lines of a stream; see line_stream.h. What was read behind the last whole
- * line is moved to the next call, and nothing else is copied. */
+/* Lines of a stream; see line_stream.h. Bytes read behind the last whole line
+ * are moved to the next call, and no others are copied. */
 #define _GNU_SOURCE /* memrchr */
 
 #include "mapreduce/lines/line_stream.h"

@@ -99,6 +99,22 @@ static bool bad_base(int64_t base)
     return base != 0 && (base < 2 || base > 36);
 }
 
+/* The usual case: at most 18 decimal digits and nothing else. */
+static bool plain_decimal(struct slice s, int64_t *value)
+{
+    int64_t v = 0;
+    if (s.len == 0 || s.len > 18)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned d = (unsigned char)s.data[i] - (unsigned)'0';
+        if (d > 9)
+            return false;
+        v = v * 10 + (int64_t)d;
+    }
+    *value = v;
+    return true;
+}
+
 enum saw_status saw_text_to_int(struct saw_ctx *ctx,
                                 const struct saw_conversion *c,
                                 union saw_slot v,
@@ -109,6 +125,10 @@ enum saw_status saw_text_to_int(struct saw_ctx *ctx,
     bool minus;
     enum digits got;
 
+    if (LIKELY((c->base == 10 ||
+                (c->base == 0 && s.len > 0 && s.data[0] != '0')) &&
+               plain_decimal(s, &result->i)))
+        return SAW_OK;
     if (bad_base(c->base))
         return saw_undef(ctx, "illegal base");
     got = parse_digits(s, c->base, &minus, &value);

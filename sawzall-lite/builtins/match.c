@@ -164,7 +164,9 @@ static enum saw_status fn_matchstrs(struct saw_ctx *ctx,
         if (!groups[i].data)
             groups[i] = SLICE_EMPTY;
     }
-    result->a = saw_array_of_texts(ctx, SAW_STRING, groups, n);
+    /* Parts of ASCII have as many characters as bytes: nothing to count. */
+    result->a = saw_array_of_texts(
+        ctx, saw_str_is_ascii(args[1].s) ? SAW_BYTES : SAW_STRING, groups, n);
     return result->a ? SAW_OK : SAW_FAIL;
 }
 

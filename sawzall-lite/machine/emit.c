@@ -38,6 +38,33 @@ struct saw_table *saw_run_table(struct saw_run *r, uint32_t index)
     return t->table;
 }
 
+/* Texts and ints, which most values are, without a walk over the type. */
+static inline void
+emit_encode(const struct saw_type *t, union saw_slot v, struct buf *out)
+{
+    if (t->kind == SAW_STRING)
+        saw_datum_put_text(out, SAW_DATUM_STRING, saw_str_slice(v.s));
+    else if (t->kind == SAW_INT)
+        saw_datum_put_int(out, v.i);
+    else
+        saw_value_encode(t, v, out);
+}
+
+static void encode_element(struct saw_run *r,
+                           const struct saw_emit_site *site,
+                           const struct saw_table_type *type,
+                           const union saw_slot *args)
+{
+    size_t n = type->index_count;
+
+    buf_clear(&r->element);
+    if (site->formatted)
+        emit_encode(&saw_type_string, args[n + 1 + site->weighted],
+                    &r->element);
+    else
+        emit_encode(type->element.type, args[n], &r->element);
+}
+
 static int to_table(struct saw_run *r,
                     const struct saw_emit_site *site,
                     const union saw_slot *args,
@@ -45,27 +72,29 @@ static int to_table(struct saw_run *r,
 {
     struct saw_run_table *t = &r->tables[site->table];
     const struct saw_table_type *type = t->site->type;
-    struct saw_table *table = saw_run_table(r, site->table);
+    struct saw_table *table =
+        LIKELY(t->table != NULL) ? t->table : saw_run_table(r, site->table);
+    saw_emit_origin origin = r->origin++;
     size_t n = type->index_count;
     size_t i;
 
     INVARIANT(table); /* INV-1 */
     INVARIANT(site->weighted == (type->weight.type != NULL));
     buf_clear(&r->key);
-    buf_clear(&r->element);
-    buf_clear(&r->weight);
     for (i = 0; i < n; i++)
-        saw_value_encode(type->indices[i].type, args[i], &r->key);
-    if (site->formatted) {
-        union saw_slot text = args[n + 1 + site->weighted];
-        saw_value_encode(&saw_type_string, text, &r->element);
-    } else {
-        saw_value_encode(type->element.type, args[n], &r->element);
-    }
+        emit_encode(type->indices[i].type, args[i], &r->key);
+    if (t->entrance == SAW_ENTRANCE_INT && !site->formatted)
+        return saw_table_emit_int(table, buf_slice(&r->key), args[n].i, err);
+    encode_element(r, site, type, args);
+    if (t->entrance == SAW_ENTRANCE_WEIGHT)
+        return saw_table_emit_weight(table, buf_slice(&r->key),
+                                     buf_slice(&r->element), args[n + 1].i,
+                                     err);
+    buf_clear(&r->weight);
     if (site->weighted)
-        saw_value_encode(type->weight.type, args[n + 1], &r->weight);
+        emit_encode(type->weight.type, args[n + 1], &r->weight);
     return saw_table_emit(table, buf_slice(&r->key), buf_slice(&r->element),
-                          buf_slice(&r->weight), r->origin++, err);
+                          buf_slice(&r->weight), origin, err);
 }
 
 /* Print `t[a, 3] = 5`, as a table with this one value would, before other
@@ -297,7 +326,7 @@ bool saw_run_writes(const struct saw_run *r)
             return true;
     }
     for (i = 0; i < pool->code_count; i++) {
-        if (code_prints(pool->codes[i]))
+        if (pool->codes[i] && code_prints(pool->codes[i]))
             return true;
     }
     return decl_writes(r, u->undef_count) || decl_writes(r, u->undef_details);

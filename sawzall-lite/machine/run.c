@@ -59,6 +59,18 @@ static const char *name_of(struct saw_run *r, const struct saw_field *f)
     return f->type && f->name.len ? arena_dup(&r->names, f->name).data : NULL;
 }
 
+static enum saw_entrance run_entrance(const struct saw_run_table *t)
+{
+    const struct saw_table_type *type = t->site->type;
+
+    if (type->element.type->kind == SAW_INT && saw_table_takes_ints(&t->decl))
+        return SAW_ENTRANCE_INT;
+    if (type->weight.type && type->weight.type->kind == SAW_INT &&
+        saw_table_takes_weights(&t->decl))
+        return SAW_ENTRANCE_WEIGHT;
+    return SAW_ENTRANCE_DATUM;
+}
+
 static void init_table(struct saw_run *r,
                        struct saw_run_table *t,
                        const struct saw_table_site *site)
@@ -84,6 +96,7 @@ static void init_table(struct saw_run *r,
                                 .weight_name = name_of(r, &type->weight),
                                 .weighted = type->weight.type != NULL};
     t->route = run_route(r, t);
+    t->entrance = run_entrance(t);
 }
 
 int saw_run_table_param(struct saw_run *r,

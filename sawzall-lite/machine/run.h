@@ -22,7 +22,15 @@ enum saw_route {
     SAW_ROUTE_KEEP,  /* Rows handed to the caller. */
 };
 
+/* How its values get into a table. */
+enum saw_entrance {
+    SAW_ENTRANCE_DATUM,
+    SAW_ENTRANCE_INT,    /* Elements are ints, which are not encoded; */
+    SAW_ENTRANCE_WEIGHT, /* or weights are. */
+};
+
 struct saw_run_table {
+    enum saw_entrance entrance;
     enum saw_route route;
     const struct saw_table_site *site;
     const struct saw_table_traits *traits;

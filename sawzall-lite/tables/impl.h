@@ -47,6 +47,17 @@ struct saw_kind_ops {
                struct slice weight,
                saw_emit_origin origin,
                struct err *err);
+    /* add() of an element that is an int, and of one whose weight is, without
+     * making a datum of it. NULL: there is no shorter way. */
+    int (*add_int)(struct saw_table *t,
+                   void *state,
+                   int64_t element,
+                   struct err *err);
+    int (*add_weight)(struct saw_table *t,
+                      void *state,
+                      struct slice element,
+                      int64_t weight,
+                      struct err *err);
     void (*encode)(struct saw_table *t, void *state, struct buf *out);
     /* The cursor ends with the state; leftovers are refused by the caller. */
     int (*merge)(struct saw_table *t,

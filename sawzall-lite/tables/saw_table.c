@@ -98,6 +98,7 @@ void saw_table_clear(struct saw_table *t)
     t->slot_count = 0;
     t->count = 0;
     t->newest = NULL;
+    t->last = NULL;
     INVARIANT(t->budget->bytes >= t->arena.reserved_bytes);
     t->budget->bytes -= t->arena.reserved_bytes;
     arena_close(&t->arena);
@@ -203,6 +204,11 @@ int saw_table__refuse(struct saw_table *t, struct err *err)
     return rc;
 }
 
+static bool is_last(const struct saw_table *t, struct slice key)
+{
+    return t->last && slice_eq(entry_key(t, t->last), key);
+}
+
 /* The state of @key, made when absent; ERR_EXHAUSTED when there is no room. */
 static int
 state_of(struct saw_table *t, struct slice key, void **state, struct err *err)
@@ -210,6 +216,10 @@ state_of(struct saw_table *t, struct slice key, void **state, struct err *err)
     struct saw_slot_ref *slot;
     uint64_t hash;
 
+    if (is_last(t, key)) {
+        *state = t->last->state;
+        return 0;
+    }
     if (t->decl.index_count == 0) {
         if (!t->newest) {
             if (saw_table__full(t))
@@ -217,6 +227,7 @@ state_of(struct saw_table *t, struct slice key, void **state, struct err *err)
             new_entry(t, key);
         }
         INVARIANT(t->count == 1 && !t->slots); /* INV-1 */
+        t->last = t->newest;
         *state = t->newest->state;
         return 0;
     }
@@ -230,6 +241,7 @@ state_of(struct saw_table *t, struct slice key, void **state, struct err *err)
         slot->entry = new_entry(t, key);
         slot->hash = hash;
     }
+    t->last = slot->entry;
     *state = slot->entry->state;
     return 0;
 }
@@ -251,6 +263,48 @@ int saw_table_emit(struct saw_table *t,
     if (UNLIKELY(rc))
         return rc;
     return t->ops->add(t, state, element, weight, origin, err);
+}
+
+bool saw_table_takes_ints(const struct saw_table_decl *decl)
+{
+    return !decl->weighted &&
+           ((const struct saw_kind_ops *)decl->kind)->add_int != NULL;
+}
+
+bool saw_table_takes_weights(const struct saw_table_decl *decl)
+{
+    return decl->weighted &&
+           ((const struct saw_kind_ops *)decl->kind)->add_weight != NULL;
+}
+
+int saw_table_emit_int(struct saw_table *t,
+                       struct slice key,
+                       int64_t element,
+                       struct err *err)
+{
+    void *state;
+    int rc;
+
+    if (UNLIKELY(saw_table__full(t)) && !t->ops->fixed_size)
+        return saw_table__refuse(t, err);
+    rc = state_of(t, key, &state, err);
+    return UNLIKELY(rc) ? rc : t->ops->add_int(t, state, element, err);
+}
+
+int saw_table_emit_weight(struct saw_table *t,
+                          struct slice key,
+                          struct slice element,
+                          int64_t weight,
+                          struct err *err)
+{
+    void *state;
+    int rc;
+
+    if (UNLIKELY(saw_table__full(t)) && !t->ops->fixed_size)
+        return saw_table__refuse(t, err);
+    rc = state_of(t, key, &state, err);
+    return UNLIKELY(rc) ? rc
+                        : t->ops->add_weight(t, state, element, weight, err);
 }
 
 /* --- partial states ------------------------------------------------------ */
@@ -358,12 +412,14 @@ static void table_take_over(struct saw_table *t, struct saw_table *from)
     t->owned_bytes = from->owned_bytes;
     t->arena = from->arena;
     t->newest = from->newest;
+    t->last = from->last;
     t->slots = from->slots;
     t->slot_count = from->slot_count;
     t->count = from->count;
     from->owned_bytes = 0;
     arena_init(&from->arena);
     from->newest = NULL;
+    from->last = NULL;
     from->slots = NULL;
     from->slot_count = 0;
     from->count = 0;

@@ -116,6 +116,24 @@ MUST_CHECK int saw_table_emit(struct saw_table *t,
                               saw_emit_origin origin,
                               struct err *err);
 
+/* The shorter ways that a table of this declaration has: of elements that are
+ * ints, and of any elements with weights that are. */
+bool saw_table_takes_ints(const struct saw_table_decl *decl);
+bool saw_table_takes_weights(const struct saw_table_decl *decl);
+
+/* saw_table_emit() of an int without weight. PRE: saw_table_takes_ints(). */
+MUST_CHECK int saw_table_emit_int(struct saw_table *t,
+                                  struct slice key,
+                                  int64_t element,
+                                  struct err *err);
+/* saw_table_emit() with a weight that is an int. PRE:
+ * saw_table_takes_weights(). */
+MUST_CHECK int saw_table_emit_weight(struct saw_table *t,
+                                     struct slice key,
+                                     struct slice element,
+                                     int64_t weight,
+                                     struct err *err);
+
 /* Drop all values. */
 void saw_table_clear(struct saw_table *t);
 
@@ -133,9 +151,8 @@ saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err);
  * there, and clear @from. As a merge of its state, but kinds that drop values
  * when they are encoded do not do so here: the result is that of one table that
  * was given all. On failure @t may have taken a part. Errors: ERR_EXHAUSTED. */
-MUST_CHECK int saw_table_absorb(struct saw_table *t,
-                                struct saw_table *from,
-                                struct err *err);
+MUST_CHECK int
+saw_table_absorb(struct saw_table *t, struct saw_table *from, struct err *err);
 
 /* Append the results as text, `name[k1, k2] = v` a line, keys ascending. */
 void saw_table_print(struct saw_table *t, struct buf *out);

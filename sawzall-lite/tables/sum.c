@@ -165,6 +165,16 @@ static int sum_add(struct saw_table *t,
     return sum_datum(t, state, element, err);
 }
 
+static int
+sum_add_int(struct saw_table *t, void *state, int64_t element, struct err *err)
+{
+    struct sum *s = state;
+    if (UNLIKELY(!take_mode(s, SUM_INT, SAW_DATUM_INT)))
+        return sum_mismatch(t, err);
+    s->v.u += (uint64_t)element;
+    return 0;
+}
+
 /* The total as one datum; borrowed until the next use of the scratch. */
 static struct slice sum_total(struct saw_table *t, const struct sum *s)
 {
@@ -256,6 +266,7 @@ const struct saw_kind_ops saw_ops_sum = {
     .fixed_size = true,
     .close = sum_close,
     .add = sum_add,
+    .add_int = sum_add_int,
     .encode = sum_encode,
     .merge = sum_merge,
     .absorb = sum_absorb,
@@ -273,6 +284,7 @@ const struct saw_kind_ops saw_ops_mrcounter = {
     .fixed_size = true,
     .close = sum_close,
     .add = sum_add,
+    .add_int = sum_add_int,
     .encode = sum_encode,
     .merge = sum_merge,
     .absorb = sum_absorb,

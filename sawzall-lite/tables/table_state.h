@@ -32,6 +32,7 @@ struct saw_table {
     size_t owned_bytes; /* By saw_table__resize. */
     struct arena arena; /* Entries. */
     struct saw_entry *newest;
+    struct saw_entry *last; /* Of the last emit: the next is mostly alike. */
     struct saw_slot_ref *slots; /* Power of two; NULL while unindexed. */
     size_t slot_count;
     size_t count; /* Entries. */

@@ -256,6 +256,21 @@ static int top_add(struct saw_table *t,
     return top_put(t, state, element, weight, err);
 }
 
+static int top_add_weight(struct saw_table *t,
+                          void *state,
+                          struct slice element,
+                          int64_t weight,
+                          struct err *err)
+{
+    struct saw_item *i =
+        top_item(t, state, element, saw_items_hash(element), NUMBER_INT);
+
+    if (UNLIKELY(!i))
+        return wrong_weight(t, err);
+    i->v.u += (uint64_t)weight;
+    return 0;
+}
+
 /* The total as a datum, appended to @out. */
 static void
 put_total(const struct top *s, const struct saw_item *i, struct buf *out)
@@ -443,6 +458,7 @@ const struct saw_kind_ops saw_ops_top = {
     .state_bytes = sizeof(struct top),
     .close = top_close,
     .add = top_add,
+    .add_weight = top_add_weight,
     .encode = top_encode,
     .merge = top_merge,
     .absorb = top_absorb,

@@ -99,19 +99,30 @@ static void unique_thin(struct saw_table *t, struct unique *s)
     POST(s->count == n && s->threshold > 0);
 }
 
+static void unique_grow(struct saw_table *t, struct unique *s)
+{
+    uint64_t *old = s->slots;
+    size_t old_count = s->slot_count;
+    s->slot_count = old_count ? old_count * 2 : SLOT_COUNT_MIN;
+    s->slots = saw_table__resize(t, NULL, 0, s->slot_count * sizeof(uint64_t));
+    s->count = 0;
+    memset(s->slots, 0, s->slot_count * sizeof(uint64_t));
+    for (size_t i = 0; i < old_count; i++) {
+        if (old[i])
+            unique_place(s, old[i]);
+    }
+    saw_table__resize(t, old, old_count * sizeof(uint64_t), 0);
+}
+
 static void make_room(struct saw_table *t, struct unique *s)
 {
-    uint64_t *v;
     if ((s->count + 1) * 4 <= s->slot_count * 3)
         return;
     if (s->count >= 2 * saw_table__param(t)) {
         unique_thin(t, s);
         return;
     }
-    v = unique_sorted(s);
-    unique_refill(t, s, v, s->count,
-                  s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
-    mem_free(v);
+    unique_grow(t, s);
 }
 
 static void unique_put(struct saw_table *t, struct unique *s, uint64_t hash)

@@ -64,11 +64,41 @@ void saw_datum_put_word(struct buf *b, enum saw_datum_tag tag, uint64_t v)
     put_word(b, (uint8_t)tag, v);
 }
 
-void saw_datum_put_text(struct buf *b, enum saw_datum_tag tag, struct slice s)
+/* A byte of @w is zero. */
+static bool has_zero(uint64_t w)
 {
-    PRE(tag == SAW_DATUM_STRING || tag == SAW_DATUM_BYTES);
-    buf_reserve(b, s.len + 3);
-    buf_append_byte(b, (char)tag);
+    return ((w - UINT64_C(0x0101010101010101)) & ~w &
+            UINT64_C(0x8080808080808080)) != 0;
+}
+
+/* Copy @n bytes, eight at a time. False: one of them is zero, and what was
+ * copied means nothing. */
+static bool copy_nonzero(char *to, const char *from, size_t n)
+{
+    uint64_t w;
+    if (n < sizeof(w)) {
+        for (size_t i = 0; i < n; i++) {
+            if (from[i] == '\0')
+                return false;
+            to[i] = from[i];
+        }
+        return true;
+    }
+    for (size_t i = 0;; i += sizeof(w)) {
+        if (i > n - sizeof(w)) /* The last ones again. */
+            i = n - sizeof(w);
+        memcpy(&w, from + i, sizeof(w));
+        if (has_zero(w))
+            return false;
+        memcpy(to + i, &w, sizeof(w));
+        if (i == n - sizeof(w))
+            return true;
+    }
+}
+
+/* Text with zeros in it. */
+static void put_escaped(struct buf *b, struct slice s)
+{
     for (;;) {
         size_t n = slice_find_byte(s, '\0');
         buf_append(b, s.data, n);
@@ -78,6 +108,21 @@ void saw_datum_put_text(struct buf *b, enum saw_datum_tag tag, struct slice s)
         s = slice_sub(s, n + 1, s.len);
     }
     buf_append(b, "\0\x01", 2);
+}
+
+void saw_datum_put_text(struct buf *b, enum saw_datum_tag tag, struct slice s)
+{
+    char *p = buf_reserve(b, s.len + 3);
+    PRE(tag == SAW_DATUM_STRING || tag == SAW_DATUM_BYTES);
+    *p = (char)tag;
+    if (UNLIKELY(!copy_nonzero(p + 1, s.data, s.len))) {
+        b->len++;
+        put_escaped(b, s);
+        return;
+    }
+    p[s.len + 1] = '\0';
+    p[s.len + 2] = '\x01';
+    b->len += s.len + 3;
 }
 
 void saw_datum_put_open(struct buf *b, enum saw_datum_tag tag)

@@ -69,12 +69,34 @@ void *saw_alloc_slow(struct saw_ctx *ctx, size_t size)
 
 const struct saw_str saw_str_empty = {"", 0, 0};
 
+/* Length of the run of ASCII at the beginning. */
+static size_t ascii_run(struct slice s)
+{
+    const uint64_t high = UINT64_C(0x8080808080808080);
+    uint64_t w[4];
+    size_t i = 0;
+
+    for (; i + 32 <= s.len; i += 32) {
+        memcpy(w, s.data + i, 32);
+        if ((w[0] | w[1] | w[2] | w[3]) & high)
+            break;
+    }
+    for (; i + 8 <= s.len; i += 8) {
+        memcpy(w, s.data + i, 8);
+        if (w[0] & high)
+            break;
+    }
+    while (i < s.len && (unsigned char)s.data[i] < 0x80)
+        i++;
+    return i;
+}
+
 size_t saw_utf8_count(struct slice s)
 {
-    size_t n = 0;
+    size_t n = ascii_run(s);
     size_t i;
 
-    for (i = 0; i < s.len; i++)
+    for (i = n; i < s.len; i++)
         n += (s.data[i] & 0xc0) != 0x80;
     return n;
 }
@@ -99,22 +121,6 @@ static size_t value_sequence(const unsigned char *p, size_t left)
         (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90))
         return 0;
     return 4;
-}
-
-/* Length of the run of ASCII at the beginning. */
-static size_t ascii_run(struct slice s)
-{
-    size_t i = 0;
-
-    for (; i + 32 <= s.len; i += 32) {
-        uint64_t w[4];
-        memcpy(w, s.data + i, 32);
-        if ((w[0] | w[1] | w[2] | w[3]) & UINT64_C(0x8080808080808080))
-            break;
-    }
-    while (i < s.len && (unsigned char)s.data[i] < 0x80)
-        i++;
-    return i;
 }
 
 bool saw_utf8_check(struct slice s, size_t *chars)

@@ -26,6 +26,8 @@ BANNED = [
      ["base/runtime/world_", "base/runtime/log.c",
       "base/runtime/audit.c", "cli/",
       "mapreduce/attempt/zygote.c", "mapreduce/sandbox/process_tree.c",
+      # Pipes and standard input, which a world does not have.
+      "mapreduce/lines/line_stream.c",
       # Files of /proc and /sys, and the files of a cage.
       "mapreduce/sandbox/cage", "mapreduce/sandbox/landlock.c"],
      "files of base/runtime/world.h"),

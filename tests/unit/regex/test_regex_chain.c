@@ -97,7 +97,8 @@ static void same_search(const struct regex *chain,
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* What is usual in logs is a chain; what can match in several ways is none. */
+/* Usual patterns of logs are chains; those that can match in several ways are
+ * none. */
 START_TEST(test_which)
 {
     static const char *const chains[] = {
