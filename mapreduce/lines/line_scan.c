@@ -40,7 +40,7 @@ struct scan_slot {
     atomic_bool stop;    /* Ends the run. */
     struct line_segment segment;
     struct buf block;               /* Memory of a range's reader. */
-    struct buf output;              /* The was written and not passed on. */
+    struct buf output;              /* Written and not passed on yet. */
     uint64_t lines[LINE_PARTS_MAX]; /* Done, of each part. */
     size_t at;                      /* The part under way. */
     bool is_done;
