@@ -398,12 +398,12 @@ int chubby_check_sequencer(struct chubby *c,
                            struct slice sequencer,
                            struct err *err)
 {
+    const struct chubby_check q = {sequencer};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     int rc;
 
-    codec_put_array(&body, 1);
-    codec_put_str(&body, sequencer);
+    chubby_check_put(&q, &body);
     rc = client__call(c, CHUBBY_METHOD_CHECK, 0, buf_slice(&body), &reply, err);
     buf_close(&body);
     buf_close(&reply);

@@ -4,33 +4,15 @@
 #include "chubby-lite/lock_wire.h"
 
 #include "base/core/panic.h"
+#include "base/rpc/message_code.h"
 #include "chubby-lite/lock_command.h"
 
-void chubby_query_put(const struct chubby_query *q, struct buf *out)
-{
-    PRE(q->kind <= CHUBBY_READ_STAT);
-    codec_put_array(out, 3);
-    codec_put_u64(out, q->session);
-    codec_put_u64(out, q->handle);
-    codec_put_u64(out, (uint64_t)q->kind);
-}
+#define PUT_READ_KIND(member) codec_put_u64(out, (uint64_t)m->member);
+#define GET_READ_KIND(member)                                                  \
+    m->member = (enum chubby_read_kind)message_u32(&in.r);                     \
+    in.r.bad |= m->member > CHUBBY_READ_STAT;
 
-int chubby_query_get(struct slice bytes,
-                     struct chubby_query *q,
-                     struct err *err)
-{
-    struct codec_reader r = codec_reader_make(bytes);
-    uint32_t count = codec_get_array(&r);
-    uint64_t kind;
-
-    q->session = codec_get_u64(&r);
-    q->handle = codec_get_u64(&r);
-    kind = codec_get_u64(&r);
-    if (r.bad || count < 3 || kind > CHUBBY_READ_STAT)
-        return err_set(err, ERR_CORRUPT, "malformed query");
-    q->kind = (enum chubby_read_kind)kind;
-    return 0;
-}
+CHUBBY_MESSAGES(MESSAGE_CODE)
 
 void chubby_view_put(const struct chubby_view *v, struct buf *out)
 {
@@ -61,30 +43,6 @@ int chubby_view_get(struct slice bytes, struct chubby_view *v, struct err *err)
     v->cacheable = codec_get_bool(&r);
     if (r.bad)
         return err_set(err, ERR_CORRUPT, "malformed view");
-    return 0;
-}
-
-void chubby_keep_alive_put(const struct chubby_keep_alive *k, struct buf *out)
-{
-    PRE(k->session != 0);
-    codec_put_array(out, 3);
-    codec_put_u64(out, k->session);
-    codec_put_u64(out, k->term);
-    codec_put_u64(out, k->heard);
-}
-
-int chubby_keep_alive_get(struct slice bytes,
-                          struct chubby_keep_alive *k,
-                          struct err *err)
-{
-    struct codec_reader r = codec_reader_make(bytes);
-    uint32_t count = codec_get_array(&r);
-
-    k->session = codec_get_u64(&r);
-    k->term = codec_get_u64(&r);
-    k->heard = codec_get_u64(&r);
-    if (r.bad || count < 3)
-        return err_set(err, ERR_CORRUPT, "malformed keep-alive");
     return 0;
 }
 

@@ -12,18 +12,29 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "base/rpc/call_tables.h"
 #include "base/rpc/codec.h"
 #include "chubby-lite/chubby.h"
 
 /* Only the leader answers; others end a call with ERR_UNAVAILABLE and the
  * leader's address (replica_leader_hint()). */
+#define CHUBBY_METHODS(METHOD)                                                 \
+    /* command; answer */                                                      \
+    METHOD(CHUBBY_METHOD_EXECUTE, 0x300, "lock.execute",                       \
+           server__handle_execute, 0)                                          \
+    /* command ACQUIRE, answered once the lock is had; answer */               \
+    METHOD(CHUBBY_METHOD_ACQUIRE, 0x301, "lock.acquire",                       \
+           server__handle_acquire, 0)                                          \
+    /* chubby_query; chubby_view */                                            \
+    METHOD(CHUBBY_METHOD_READ, 0x302, "lock.read", server__handle_read, 0)     \
+    /* chubby_check; nothing */                                                \
+    METHOD(CHUBBY_METHOD_CHECK, 0x303, "lock.check", server__handle_check, 0)  \
+    /* chubby_keep_alive; chubby_news */                                       \
+    METHOD(CHUBBY_METHOD_KEEP_ALIVE, 0x304, "lock.keep_alive",                 \
+           server__handle_keep_alive, 0)
+
 enum chubby_method {
-    CHUBBY_METHOD_EXECUTE = 0x300, /* command; answer */
-    CHUBBY_METHOD_ACQUIRE = 0x301, /* command ACQUIRE, answered once the lock is
-                               had; answer */
-    CHUBBY_METHOD_READ = 0x302,    /* chubby_query; chubby_view */
-    CHUBBY_METHOD_CHECK = 0x303,   /* [sequencer]; nothing */
-    CHUBBY_METHOD_KEEP_ALIVE = 0x304, /* chubby_keep_alive; chubby_news */
+    CHUBBY_METHODS(METHOD_NUMBER)
 };
 
 /* --- reading ------------------------------------------------------------- */
@@ -49,9 +60,11 @@ struct chubby_view {
     bool cacheable;     /* The client will be told before it changes. */
 };
 
-void chubby_query_put(const struct chubby_query *q, struct buf *out);
-MUST_CHECK int
-chubby_query_get(struct slice bytes, struct chubby_query *q, struct err *err);
+/* [sequencer] */
+struct chubby_check {
+    struct slice sequencer; /* Borrowed. */
+};
+
 /* Append an answer to a query; read one, which borrows from @bytes. Errors:
  * ERR_CORRUPT. */
 void chubby_view_put(const struct chubby_view *v, struct buf *out);
@@ -81,12 +94,6 @@ struct chubby_news_item {
     unsigned event; /* CHUBBY_EVENT_* */
 };
 
-/* Append a keep-alive. */
-void chubby_keep_alive_put(const struct chubby_keep_alive *k, struct buf *out);
-/* Read one. Errors: ERR_CORRUPT. */
-MUST_CHECK int chubby_keep_alive_get(struct slice bytes,
-                                     struct chubby_keep_alive *k,
-                                     struct err *err);
 /* The answer is [term, lease_ms, count, number, kind, target, event, …]: append
  * its head, and then @count items. */
 void chubby_news_put_head(uint64_t term,
@@ -103,5 +110,26 @@ MUST_CHECK int chubby_news_get_head(struct codec_reader *r,
 MUST_CHECK int chubby_news_get_item(struct codec_reader *r,
                                     struct chubby_news_item *i,
                                     struct err *err);
+
+/* --- flat messages (base/rpc/call_tables.h) ------------------------------ */
+
+#define CHUBBY_QUERY(FIELD)                                                    \
+    FIELD(U64, session)                                                        \
+    FIELD(U64, handle)                                                         \
+    FIELD(READ_KIND, kind)
+
+#define CHUBBY_CHECK(FIELD) FIELD(BYTES, sequencer)
+
+#define CHUBBY_KEEP_ALIVE(FIELD)                                               \
+    FIELD(U64, session)                                                        \
+    FIELD(U64, term)                                                           \
+    FIELD(U64, heard)
+
+#define CHUBBY_MESSAGES(MESSAGE)                                               \
+    MESSAGE(chubby_query, CHUBBY_QUERY, "query")                               \
+    MESSAGE(chubby_check, CHUBBY_CHECK, "question about a sequencer")          \
+    MESSAGE(chubby_keep_alive, CHUBBY_KEEP_ALIVE, "keep-alive")
+
+CHUBBY_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* CHUBBY_LITE_LOCK_WIRE_H */

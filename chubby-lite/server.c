@@ -136,7 +136,7 @@ static int get_command(struct chubby_server *s,
     return 0;
 }
 
-static int on_execute(void *ctx, struct rpc_call *call, struct err *err)
+int server__handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
     struct chubby_command c;
@@ -153,7 +153,7 @@ static int on_execute(void *ctx, struct rpc_call *call, struct err *err)
     return rc;
 }
 
-static int on_acquire(void *ctx, struct rpc_call *call, struct err *err)
+int server__handle_acquire(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
     struct chubby_command c;
@@ -209,7 +209,7 @@ static int chubby_server_look(const struct chubby_query *q,
     return 0;
 }
 
-static int on_read(void *ctx, struct rpc_call *call, struct err *err)
+int server__handle_read(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
     struct chubby_query q;
@@ -245,34 +245,25 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
     return rc;
 }
 
-static int on_check(void *ctx, struct rpc_call *call, struct err *err)
+int server__handle_check(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct chubby_server *s = ctx;
-    struct codec_reader r = codec_reader_make(call->body);
-    uint32_t count = codec_get_array(&r);
-    struct slice sequencer = codec_get_bytes(&r);
+    struct chubby_check q;
     int rc = server__check_leader(s, err);
 
-    if (rc)
-        return rc;
-    if (r.bad || count < 1)
-        return err_set(err, ERR_CORRUPT, "malformed message");
-    rc = replica_read_barrier(s->replica, err);
-    return rc ? rc : cell_check_sequencer(s->cell, sequencer, err);
+    if (!rc)
+        rc = chubby_check_get(call->body, &q, err);
+    if (!rc)
+        rc = replica_read_barrier(s->replica, err);
+    return rc ? rc : cell_check_sequencer(s->cell, q.sequencer, err);
 }
 
-static int on_keep_alive(void *ctx, struct rpc_call *call, struct err *err)
+int server__handle_keep_alive(void *ctx, struct rpc_call *call, struct err *err)
 {
     return server__keep_alive(ctx, call, err);
 }
 
-static const struct rpc_method methods[] = {
-    {CHUBBY_METHOD_EXECUTE, "lock.execute", on_execute, 0},
-    {CHUBBY_METHOD_ACQUIRE, "lock.acquire", on_acquire, 0},
-    {CHUBBY_METHOD_READ, "lock.read", on_read, 0},
-    {CHUBBY_METHOD_CHECK, "lock.check", on_check, 0},
-    {CHUBBY_METHOD_KEEP_ALIVE, "lock.keep_alive", on_keep_alive, 0},
-};
+static const struct rpc_method methods[] = {CHUBBY_METHODS(RPC_METHOD_ROW)};
 
 /* --- life ---------------------------------------------------------------- */
 

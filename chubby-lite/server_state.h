@@ -94,6 +94,11 @@ void server__wake_waits(struct chubby_server *s);
 /* Leadership begins or ends here: wake all waits. */
 void server__wake_all_waits(struct chubby_server *s);
 
+/* --- server.c: methods --------------------------------------------------- */
+
+/* Handlers of the methods (lock_wire.h); they park. Errors go to the caller. */
+CHUBBY_METHODS(RPC_METHOD_HANDLER)
+
 /* --- server_session.c ---------------------------------------------------- */
 
 /* Answer a keep-alive. Parks. */

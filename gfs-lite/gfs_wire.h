@@ -1,5 +1,6 @@
 /* Calls between clients, namenodes and chunk servers: method numbers and
- * bodies. docs/protocols.md describes the same.
+ * bodies, as tables (base/rpc/call_tables.h). docs/protocols.md describes the
+ * same.
  *
  * A body is an array of the struct's fields in their order (codec.h); texts
  * borrow from the decoded bytes. Decoders refuse values beyond their bounds.
@@ -13,32 +14,60 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "base/rpc/call_tables.h"
 #include "gfs-lite/namenode_command.h"
 
 struct arena;
 struct buf;
 
+/* Bodies and answers, and the handlers: in namenode/ and chunkserver/. */
+#define NAMENODE_METHODS(METHOD)                                               \
+    /* gfs_command; gfs_result */                                              \
+    METHOD(GFS_EXECUTE, 0x400, "namenode.execute", namenode_handle_execute, 0) \
+    /* gfs_query; gfs_stat */                                                  \
+    METHOD(GFS_STAT, 0x401, "namenode.stat", namenode_handle_stat, 0)          \
+    /* gfs_query; gfs_listing */                                               \
+    METHOD(GFS_LIST, 0x402, "namenode.list", namenode_handle_list, 0)          \
+    /* gfs_query; gfs_layout */                                                \
+    METHOD(GFS_LAYOUT, 0x403, "namenode.layout", namenode_handle_layout, 0)    \
+    /* gfs_query (session); nothing */                                         \
+    METHOD(GFS_RENEW, 0x404, "namenode.renew", namenode_handle_renew, 0)       \
+    /* gfs_recovery; gfs_result */                                             \
+    METHOD(GFS_RECOVER, 0x405, "namenode.recover", namenode_handle_recover, 0) \
+    /* gfs_heartbeat, report attached; gfs_orders */                           \
+    METHOD(GFS_HEARTBEAT, 0x406, "namenode.heartbeat",                         \
+           namenode_handle_heartbeat, 0)                                       \
+    /* nothing; gfs_status */                                                  \
+    METHOD(GFS_STATUS, 0x407, "namenode.status", namenode_handle_status, 0)    \
+    /* gfs_query; gfs_findings */                                              \
+    METHOD(GFS_CHECK, 0x408, "namenode.check", namenode_handle_check, 0)       \
+    /* gfs_query (path: its address, length: state) */                         \
+    METHOD(GFS_SET_SERVER, 0x409, "namenode.set_server",                       \
+           namenode_handle_set_server, 0)                                      \
+    /* gfs_query; gfs_result (length) */                                       \
+    METHOD(GFS_TAKE_OVER, 0x40a, "namenode.take_over",                         \
+           namenode_handle_take_over, 0)                                       \
+    /* gfs_query; gfs_path_grants */                                           \
+    METHOD(GFS_GRANTS, 0x40b, "namenode.grants", namenode_handle_grants, 0)
+
+#define CHUNK_METHODS(METHOD)                                                  \
+    /* chunk_call, data attached; chunk_answer */                              \
+    METHOD(CHUNK_WRITE, 0x480, "chunk.write", chunkserver_handle_write,        \
+           RPC_METHOD_CHECKS_CRC)                                              \
+    /* The same: a record, at the server's offset. */                          \
+    METHOD(CHUNK_APPEND, 0x481, "chunk.append", chunkserver_handle_append, 0)  \
+    /* chunk_call; chunk_answer, data attached */                              \
+    METHOD(CHUNK_READ, 0x482, "chunk.read", chunkserver_handle_read, 0)        \
+    /* chunk_call; chunk_answer */                                             \
+    METHOD(CHUNK_OPEN, 0x483, "chunk.open", chunkserver_handle_open, 0)        \
+    /* chunk_call (new_version); chunk_answer */                               \
+    METHOD(CHUNK_FENCE, 0x484, "chunk.fence", chunkserver_handle_fence,        \
+           RPC_METHOD_INTERNAL)                                                \
+    /* chunk_call (length); chunk_answer */                                    \
+    METHOD(CHUNK_SEAL, 0x485, "chunk.seal", chunkserver_handle_seal, 0)
+
 enum gfs_method {
-    /* A namenode's. */
-    GFS_EXECUTE = 0x400,    /* gfs_command; gfs_result */
-    GFS_STAT = 0x401,       /* gfs_query; gfs_stat */
-    GFS_LIST = 0x402,       /* gfs_query; gfs_listing */
-    GFS_LAYOUT = 0x403,     /* gfs_query; gfs_layout */
-    GFS_RENEW = 0x404,      /* gfs_query (session); nothing */
-    GFS_RECOVER = 0x405,    /* gfs_recovery; gfs_result */
-    GFS_HEARTBEAT = 0x406,  /* gfs_heartbeat, report attached; gfs_orders */
-    GFS_STATUS = 0x407,     /* nothing; gfs_status */
-    GFS_CHECK = 0x408,      /* gfs_query; gfs_findings */
-    GFS_SET_SERVER = 0x409, /* gfs_query (path: its address, length: state) */
-    GFS_TAKE_OVER = 0x40a,  /* gfs_query; gfs_result (length) */
-    GFS_GRANTS = 0x40b,     /* gfs_query; gfs_path_grants */
-    /* A chunk server's. */
-    CHUNK_WRITE = 0x480,  /* chunk_call, data attached; chunk_answer */
-    CHUNK_APPEND = 0x481, /* The same: a record, at the server's offset. */
-    CHUNK_READ = 0x482,   /* chunk_call; chunk_answer, data attached */
-    CHUNK_OPEN = 0x483,   /* chunk_call; chunk_answer */
-    CHUNK_FENCE = 0x484,  /* chunk_call (new_version); chunk_answer */
-    CHUNK_SEAL = 0x485,   /* chunk_call (length); chunk_answer */
+    NAMENODE_METHODS(METHOD_NUMBER) CHUNK_METHODS(METHOD_NUMBER)
 };
 
 /* --- queries to a namenode ----------------------------------------------- */
@@ -298,11 +327,45 @@ struct chunk_answer {
 
 /* --- bytes --------------------------------------------------------------- */
 
+/* Flat messages, field by field in the order of the wire (call_tables.h; kinds:
+ * wire_codec.h). A new one is its struct, its list and its line in the table.
+ */
+#define GFS_QUERY(FIELD)                                                       \
+    FIELD(PATH, path)                                                          \
+    FIELD(PATH, after)                                                         \
+    FIELD(U64, file)                                                           \
+    FIELD(U64, session)                                                        \
+    FIELD(U64, offset)                                                         \
+    FIELD(U64, length)
+
+#define GFS_RECOVERY(FIELD)                                                    \
+    FIELD(U64, file)                                                           \
+    FIELD(U64, epoch)                                                          \
+    FIELD(U64, chunk)                                                          \
+    FIELD(U64, acknowledged)                                                   \
+    FIELD(SERVERS, failed)
+
+#define GFS_HEARTBEAT_FIELDS(FIELD)                                            \
+    FIELD(U64, own_id)                                                         \
+    FIELD(TEXT, address)                                                       \
+    FIELD(TEXT, machine)                                                       \
+    FIELD(TEXT, rack)                                                          \
+    FIELD(U64, capacity_bytes)                                                 \
+    FIELD(U64, free_bytes)                                                     \
+    FIELD(U64, chunk_count)                                                    \
+    FIELD(U32, load)                                                           \
+    FIELD(FLAG, full)                                                          \
+    FIELD(U64, run)
+
+#define GFS_MESSAGES(MESSAGE)                                                  \
+    MESSAGE(gfs_query, GFS_QUERY, "query of the file system")                  \
+    MESSAGE(gfs_recovery, GFS_RECOVERY, "recovery of the file system")         \
+    MESSAGE(gfs_heartbeat, GFS_HEARTBEAT_FIELDS, "heartbeat of the file system")
+
+GFS_MESSAGES(MESSAGE_PROTOTYPES)
+
 /* Encoders append the message to @out; decoders borrow texts from @in, take
  * arrays from @a, and fail with ERR_CORRUPT. */
-void gfs_query_put(const struct gfs_query *q, struct buf *out);
-MUST_CHECK int
-gfs_query_get(struct slice in, struct gfs_query *q, struct err *err);
 void gfs_stat_put(const struct gfs_stat *s, struct buf *out);
 MUST_CHECK int
 gfs_stat_get(struct slice in, struct gfs_stat *s, struct err *err);
@@ -321,12 +384,6 @@ MUST_CHECK int gfs_layout_get(struct slice in,
                               struct arena *a,
                               struct gfs_layout *l,
                               struct err *err);
-void gfs_recovery_put(const struct gfs_recovery *r, struct buf *out);
-MUST_CHECK int
-gfs_recovery_get(struct slice in, struct gfs_recovery *r, struct err *err);
-void gfs_heartbeat_put(const struct gfs_heartbeat *h, struct buf *out);
-MUST_CHECK int
-gfs_heartbeat_get(struct slice in, struct gfs_heartbeat *h, struct err *err);
 void gfs_orders_put(const struct gfs_orders *o, struct buf *out);
 MUST_CHECK int gfs_orders_get(struct slice in,
                               struct arena *a,

@@ -15,7 +15,6 @@
 #define CALL_FIELDS_PROOF 8
 #define CALL_FIELDS_OLD   7
 #define ANSWER_FIELDS     11
-#define HEARTBEAT_FIELDS  10
 #define ORDERS_FIELDS     5
 #define ORDERS_FIELDS_OLD 4
 #define KEY_FIELDS        2
@@ -152,37 +151,6 @@ bool gfs_replica_get(struct slice *in, struct gfs_replica *r, bool *bad)
     r->gone = flags & REPLICA_GONE;
     *in = slice_make(c.p, cursor_left(&c));
     return !*bad;
-}
-
-void gfs_heartbeat_put(const struct gfs_heartbeat *h, struct buf *out)
-{
-    codec_put_array(out, HEARTBEAT_FIELDS);
-    codec_put_u64(out, h->own_id);
-    codec_put_bin(out, h->address);
-    codec_put_bin(out, h->machine);
-    codec_put_bin(out, h->rack);
-    codec_put_u64(out, h->capacity_bytes);
-    codec_put_u64(out, h->free_bytes);
-    codec_put_u64(out, h->chunk_count);
-    codec_put_u64(out, h->load);
-    codec_put_bool(out, h->full);
-    codec_put_u64(out, h->run);
-}
-
-int gfs_heartbeat_get(struct slice in, struct gfs_heartbeat *h, struct err *err)
-{
-    struct message_reader m = message_begin(in, HEARTBEAT_FIELDS);
-    h->own_id = codec_get_u64(&m.r);
-    h->address = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
-    h->machine = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
-    h->rack = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
-    h->capacity_bytes = codec_get_u64(&m.r);
-    h->free_bytes = codec_get_u64(&m.r);
-    h->chunk_count = codec_get_u64(&m.r);
-    h->load = message_u32(&m.r);
-    h->full = codec_get_bool(&m.r);
-    h->run = codec_get_u64(&m.r);
-    return message_end(&m, "heartbeat of the file system", err);
 }
 
 /* --- orders -------------------------------------------------------------- */

@@ -3,10 +3,10 @@
  */
 #include "base/core/arena.h"
 #include "base/core/buf.h"
+#include "base/rpc/message_code.h"
 #include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/wire_codec.h"
 
-#define QUERY_FIELDS         6
 #define STAT_FIELDS          14
 #define STAT_FIELDS_OLD      12
 #define LISTING_FIELDS       3
@@ -17,7 +17,6 @@
 #define LAYOUT_FIELDS_OLD    5
 #define CHUNK_FIELDS         6
 #define SERVER_FIELDS        4
-#define RECOVERY_FIELDS      5
 #define STATUS_FIELDS        12
 #define SERVER_STATUS_FIELDS 8
 #define FINDINGS_FIELDS      5
@@ -25,28 +24,7 @@
 #define GRANTS_FIELDS        1
 #define GRANT_FIELDS         4
 
-void gfs_query_put(const struct gfs_query *q, struct buf *out)
-{
-    codec_put_array(out, QUERY_FIELDS);
-    codec_put_bin(out, q->path);
-    codec_put_bin(out, q->after);
-    codec_put_u64(out, q->file);
-    codec_put_u64(out, q->session);
-    codec_put_u64(out, q->offset);
-    codec_put_u64(out, q->length);
-}
-
-int gfs_query_get(struct slice in, struct gfs_query *q, struct err *err)
-{
-    struct message_reader m = message_begin(in, QUERY_FIELDS);
-    q->path = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
-    q->after = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
-    q->file = codec_get_u64(&m.r);
-    q->session = codec_get_u64(&m.r);
-    q->offset = codec_get_u64(&m.r);
-    q->length = codec_get_u64(&m.r);
-    return message_end(&m, "query of the file system", err);
-}
+GFS_MESSAGES(MESSAGE_CODE)
 
 /* --- names --------------------------------------------------------------- */
 
@@ -285,27 +263,6 @@ int gfs_layout_get(struct slice in,
         get_proofs(&m.r, l);
     }
     return message_end(&m, "layout of the file system", err);
-}
-
-void gfs_recovery_put(const struct gfs_recovery *r, struct buf *out)
-{
-    codec_put_array(out, RECOVERY_FIELDS);
-    codec_put_u64(out, r->file);
-    codec_put_u64(out, r->epoch);
-    codec_put_u64(out, r->chunk);
-    codec_put_u64(out, r->acknowledged);
-    wire_put_servers(&r->failed, out);
-}
-
-int gfs_recovery_get(struct slice in, struct gfs_recovery *r, struct err *err)
-{
-    struct message_reader m = message_begin(in, RECOVERY_FIELDS);
-    r->file = codec_get_u64(&m.r);
-    r->epoch = codec_get_u64(&m.r);
-    r->chunk = codec_get_u64(&m.r);
-    r->acknowledged = codec_get_u64(&m.r);
-    wire_get_servers(&m.r, &r->failed);
-    return message_end(&m, "recovery of the file system", err);
 }
 
 /* --- state --------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #ifndef BIGTABLE_WIRE_CONTROL_CALLS_H
 #define BIGTABLE_WIRE_CONTROL_CALLS_H
 
-#include "bigtable/wire/call_tables.h"
+#include "base/rpc/call_tables.h"
 #include "bigtable/wire/metadata.h"
 
 /* From the master to tablet servers. */

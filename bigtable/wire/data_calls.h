@@ -28,8 +28,8 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/rpc/call_tables.h"
 #include "bigtable/row/cells.h"
-#include "bigtable/wire/call_tables.h"
 
 #define TABLET_DATA_METHODS(METHOD)                                            \
     /* struct read_request; struct read_reply with rows attached. */           \

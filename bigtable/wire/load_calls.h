@@ -17,7 +17,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/crypt/keyring.h" /* struct key_loan */
-#include "bigtable/wire/call_tables.h"
+#include "base/rpc/call_tables.h"
 
 struct arena;
 

@@ -17,7 +17,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/wire/call_tables.h"
+#include "base/rpc/call_tables.h"
 
 struct cursor;
 

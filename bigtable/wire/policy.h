@@ -26,8 +26,8 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/rpc/call_tables.h"
 #include "bigtable/row/quota.h"
-#include "bigtable/wire/call_tables.h"
 
 #define BIGTABLE_LOCK_POLICIES "/bigtable/policies"
 #define POLICY_CLUSTER         "cluster"

@@ -7,7 +7,7 @@
 #ifndef BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 #define BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 
-#include "bigtable/wire/call_tables.h"
+#include "base/rpc/call_tables.h"
 #include "bigtable/wire/snapshot_record.h"
 
 #define MASTER_SNAPSHOT_METHODS(METHOD)                                        \

@@ -44,16 +44,7 @@ static void take_options(struct chunkserver *cs,
 
 static void add_methods(struct chunkserver *cs, struct rpc_server *server)
 {
-    static const struct rpc_method methods[] = {
-        {CHUNK_WRITE, "chunk.write", chunkserver_handle_write,
-         RPC_METHOD_CHECKS_CRC},
-        {CHUNK_APPEND, "chunk.append", chunkserver_handle_append, 0},
-        {CHUNK_READ, "chunk.read", chunkserver_handle_read, 0},
-        {CHUNK_OPEN, "chunk.open", chunkserver_handle_open, 0},
-        {CHUNK_FENCE, "chunk.fence", chunkserver_handle_fence,
-         RPC_METHOD_INTERNAL},
-        {CHUNK_SEAL, "chunk.seal", chunkserver_handle_seal, 0},
-    };
+    static const struct rpc_method methods[] = {CHUNK_METHODS(RPC_METHOD_ROW)};
     rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
 }
 

@@ -81,13 +81,11 @@ struct chunkserver {
     uint64_t key_named_ns[PROOF_KEYS_KEPT]; /* By a namenode, the last time. */
 };
 
-/* chunk_write.c */
-/* Handlers of the methods; they park. Errors go to the caller. */
-int chunkserver_handle_write(void *ctx, struct rpc_call *call, struct err *err);
-int chunkserver_handle_append(void *ctx,
-                              struct rpc_call *call,
-                              struct err *err);
+/* Handlers of the methods (gfs_wire.h), in chunk_write.c, chunk_read.c and
+ * seal.c; they park. Errors go to the caller. */
+CHUNK_METHODS(RPC_METHOD_HANDLER)
 
+/* chunk_write.c */
 /* May @c take bytes of @version? ERR_NOTFOUND, ERR_CORRUPT, ERR_ABORTED, or the
  * error of an earlier write. */
 MUST_CHECK int chunkserver_check_writable(const struct stored_chunk *c,
@@ -114,9 +112,6 @@ MUST_CHECK int chunkserver_absorb(struct chunkserver *cs,
                                   struct err *err);
 
 /* seal.c */
-/* Handlers of the methods; they park. Errors go to the caller. */
-int chunkserver_handle_fence(void *ctx, struct rpc_call *call, struct err *err);
-int chunkserver_handle_seal(void *ctx, struct rpc_call *call, struct err *err);
 /* Seal @c at @length unless it is sealed. Takes c->lock. Parks. Errors:
  * ERR_ABORTED (other version, too short), ERR_CORRUPT, ERR_IO. */
 MUST_CHECK int chunkserver_seal(struct chunkserver *cs,
@@ -126,9 +121,6 @@ MUST_CHECK int chunkserver_seal(struct chunkserver *cs,
                                 struct err *err);
 
 /* chunk_read.c */
-/* Handlers of the methods; they park. Errors go to the caller. */
-int chunkserver_handle_read(void *ctx, struct rpc_call *call, struct err *err);
-int chunkserver_handle_open(void *ctx, struct rpc_call *call, struct err *err);
 /* The chunk @handle of at least @version, pinned, with its file open. Errors:
  * ERR_NOTFOUND, ERR_ABORTED (an older version), ERR_CORRUPT. Parks. */
 MUST_CHECK int chunkserver_find(struct chunkserver *cs,

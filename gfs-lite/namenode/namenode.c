@@ -310,19 +310,7 @@ static void set_defaults(struct namenode_options *o)
 static void add_methods(struct namenode *nn, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
-        {GFS_EXECUTE, "namenode.execute", namenode_handle_execute, 0},
-        {GFS_STAT, "namenode.stat", namenode_handle_stat, 0},
-        {GFS_LIST, "namenode.list", namenode_handle_list, 0},
-        {GFS_LAYOUT, "namenode.layout", namenode_handle_layout, 0},
-        {GFS_RENEW, "namenode.renew", namenode_handle_renew, 0},
-        {GFS_RECOVER, "namenode.recover", namenode_handle_recover, 0},
-        {GFS_HEARTBEAT, "namenode.heartbeat", namenode_handle_heartbeat, 0},
-        {GFS_STATUS, "namenode.status", namenode_handle_status, 0},
-        {GFS_CHECK, "namenode.check", namenode_handle_check, 0},
-        {GFS_SET_SERVER, "namenode.set_server", namenode_handle_set_server, 0},
-        {GFS_TAKE_OVER, "namenode.take_over", namenode_handle_take_over, 0},
-        {GFS_GRANTS, "namenode.grants", namenode_handle_grants, 0},
-    };
+        NAMENODE_METHODS(RPC_METHOD_ROW)};
     rpc_server_add(server, methods, ARRAY_LEN(methods), nn);
 }
 

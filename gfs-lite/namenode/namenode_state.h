@@ -146,21 +146,16 @@ void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id);
 uint64_t
 namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id);
 
+/* --- execute.c, query.c, report.c, recovery.c: methods ------------------- */
+
+/* Handlers of the methods (gfs_wire.h); they park. Errors go to the caller. */
+NAMENODE_METHODS(RPC_METHOD_HANDLER)
+
 /* --- execute.c: changes -------------------------------------------------- */
 
 /* Was @c executed already? Then it was sent again for its answer. */
 bool namenode_is_answered(const struct namenode *nn,
                           const struct gfs_command *c);
-/* Handlers of the methods; they park. Errors go to the caller. */
-int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_take_over(void *ctx,
-                              struct rpc_call *call,
-                              struct err *err);
-int namenode_handle_set_server(void *ctx,
-                               struct rpc_call *call,
-                               struct err *err);
 
 /* --- tree_copy.c: whole trees -------------------------------------------- */
 
@@ -234,20 +229,6 @@ MUST_CHECK int namenode_check_inode(const struct namenode *nn,
                                     const struct inode *n,
                                     unsigned bits,
                                     struct err *err);
-/* Handlers of the methods; they park. Errors go to the caller. */
-int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err);
-int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err);
-
-/* --- report.c: heartbeats ------------------------------------------------ */
-
-/* Handler of a chunk server's report; answers with its orders. Parks. */
-int namenode_handle_heartbeat(void *ctx,
-                              struct rpc_call *call,
-                              struct err *err);
 
 /* --- recovery.c ---------------------------------------------------------- */
 

@@ -6,17 +6,18 @@
  * is one line for a method. It gives the number its name here (METHOD_NUMBER),
  * and at the server the handler's prototype, the counters and the audit's name,
  * and the check that runs before the handler. Numbers are part of the protocol:
- * only append. Gates are explained in tablet_server/tablet_methods.c and
- * master/master_service.c; methods.h has the tables of all headers.
+ * only append. Gates are the service's: bigtable's are explained in
+ * tablet_methods.c and master_service.c; those of namenodes, chunk servers and
+ * the lock service are flags of rpc_method (RPC_METHOD_ROW).
  *
  *     MESSAGE(type, FIELDS, "what it is called in errors")
  *
  * is one line for a message whose fields are a flat list. FIELDS lists them in
- * the order of the wire, as FIELD(KIND, member); message.h has the kinds. Both
- * directions are made of that list, and so is the fuzzer.
+ * the order of the wire, as FIELD(KIND, member); message_code.h has the kinds.
+ * Both directions are made of that list, and so is the fuzzer of tables.
  */
-#ifndef BIGTABLE_WIRE_CALL_TABLES_H
-#define BIGTABLE_WIRE_CALL_TABLES_H
+#ifndef BASE_RPC_CALL_TABLES_H
+#define BASE_RPC_CALL_TABLES_H
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
@@ -25,6 +26,12 @@
 
 #define METHOD_NUMBER(NAME, number, name, handler, gate) NAME = (number),
 
+/* Of struct rpc_method, and the prototype of its handler. */
+#define RPC_METHOD_ROW(NAME, number, name, handler, flags)                     \
+    {NAME, name, handler, flags},
+#define RPC_METHOD_HANDLER(NAME, number, name, handler, flags)                 \
+    int handler(void *ctx, struct rpc_call *call, struct err *err);
+
 /* TYPE_put() appends to @out. The slices that TYPE_get() gives are borrowed
  * from @bytes; errors are ERR_CORRUPT. */
 #define MESSAGE_PROTOTYPES(type, FIELDS, what)                                 \
@@ -32,4 +39,4 @@
     MUST_CHECK int type##_get(struct slice bytes, struct type *m,              \
                               struct err *err);
 
-#endif /* BIGTABLE_WIRE_CALL_TABLES_H */
+#endif /* BASE_RPC_CALL_TABLES_H */
