@@ -31,28 +31,25 @@ static struct err *filter_mistake(struct quarry_filter *f)
 static const char *kind_name(enum filter_kind kind)
 {
     switch (kind) {
-    case FILTER_CHAIN: return "chain";
-    case FILTER_INTERLEAVE: return "interleave";
-    case FILTER_CONDITION: return "condition";
-    case FILTER_ROW_REGEX: return "row_key_regex_filter";
-    case FILTER_FAMILY_REGEX: return "family_name_regex_filter";
-    case FILTER_QUALIFIER_REGEX: return "column_qualifier_regex_filter";
-    case FILTER_COLUMN_RANGE: return "column_range_filter";
-    case FILTER_TIMESTAMP_RANGE: return "timestamp_range_filter";
-    case FILTER_VALUE_REGEX: return "value_regex_filter";
-    case FILTER_ROW_OFFSET: return "cells_per_row_offset_filter";
-    case FILTER_ROW_LIMIT: return "cells_per_row_limit_filter";
-    case FILTER_COLUMN_LIMIT: return "cells_per_column_limit_filter";
-    case FILTER_STRIP_VALUE: return "strip_value_transformer";
-    case FILTER_ROW_SAMPLE: return "row_sample_filter";
-    case FILTER_VALUE_RANGE: return "value_range_filter";
-    case FILTER_SINK: return "sink";
-    case FILTER_PASS_ALL: return "pass_all_filter";
-    case FILTER_BLOCK_ALL: return "block_all_filter";
-    case FILTER_LABEL: return "apply_label_transformer";
-    case FILTER_VALUE_BITMASK: return "value_bitmask_filter";
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return #api_name;
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
     }
     return "?";
+}
+
+enum filter_effect filter_effect(enum filter_kind kind)
+{
+    switch (kind) {
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return FILTER_EFFECT_##EFFECT;
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
+    }
+    return FILTER_EFFECT_WHOLE_ROW;
 }
 
 struct quarry_filter *filter_new_regex(enum filter_kind kind,

@@ -33,28 +33,20 @@ struct regex;
 #define FILTER_NODES_MAX       4096
 #define FILTER_LABEL_BYTES_MAX 15
 
-/* The values are the message's field numbers. */
+/* filter_kinds.def; the values are the message's field numbers. */
 enum filter_kind {
-    FILTER_CHAIN = 1,
-    FILTER_INTERLEAVE = 2,
-    FILTER_CONDITION = 3,
-    FILTER_ROW_REGEX = 4,
-    FILTER_FAMILY_REGEX = 5,
-    FILTER_QUALIFIER_REGEX = 6,
-    FILTER_COLUMN_RANGE = 7,
-    FILTER_TIMESTAMP_RANGE = 8,
-    FILTER_VALUE_REGEX = 9,
-    FILTER_ROW_OFFSET = 10,
-    FILTER_ROW_LIMIT = 11,
-    FILTER_COLUMN_LIMIT = 12,
-    FILTER_STRIP_VALUE = 13,
-    FILTER_ROW_SAMPLE = 14,
-    FILTER_VALUE_RANGE = 15,
-    FILTER_SINK = 16,
-    FILTER_PASS_ALL = 17,
-    FILTER_BLOCK_ALL = 18,
-    FILTER_LABEL = 19,
-    FILTER_VALUE_BITMASK = 20,
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    FILTER_##KIND = (number),
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
+};
+
+/* Whether the verdict on a cell depends on other cells: filter_kinds.def. */
+enum filter_effect {
+    FILTER_EFFECT_PLAIN,
+    FILTER_EFFECT_COUNTS,
+    FILTER_EFFECT_PARTS,
+    FILTER_EFFECT_WHOLE_ROW
 };
 
 /* One end of a range of bytes. */
@@ -115,6 +107,8 @@ void filter_unref(struct quarry_filter *f); /* NULL is allowed. */
 
 /* 0, or the first mistake in the tree. */
 MUST_CHECK int filter_check(const struct quarry_filter *f, struct err *err);
+
+enum filter_effect filter_effect(enum filter_kind kind);
 
 /* Can cells of @family make a difference to what @f (NULL: no filter) gives?
  * True where that is not plain. */

@@ -1,12 +1,6 @@
 /* Filters in the wire format of google.bigtable.v2.RowFilter.
  *
- *     RowFilter       chain 1, interleave 2, condition 3, row_key_regex 4,
- *                     family_name_regex 5, column_qualifier_regex 6,
- *                     column_range 7, timestamp_range 8, value_regex 9,
- *                     cells_per_row_offset 10, cells_per_row_limit 11,
- *                     cells_per_column_limit 12, strip_value 13, row_sample 14,
- *                     value_range 15, sink 16, pass_all 17, block_all 18,
- *                     apply_label 19, value_bitmask 20
+ *     RowFilter       a field of filter_kinds.def; of several the last
  *     Chain, Interleave   filters 1 (repeated)
  *     Condition       predicate 1, true 2, false 3
  *     ColumnRange     family 1, start_closed 2, start_open 3, end_closed 4,
@@ -59,65 +53,87 @@ put_end(struct buf *out, const struct filter_end *e, unsigned closed_field)
                   buf_slice(&e->bytes));
 }
 
+static void encode_flag(const struct quarry_filter *f, struct buf *out)
+{
+    put_integer(out, (unsigned)f->kind, 1);
+}
+
+static void encode_count(const struct quarry_filter *f, struct buf *out)
+{
+    put_integer(out, (unsigned)f->kind, f->count);
+}
+
+static void encode_fraction(const struct quarry_filter *f, struct buf *out)
+{
+    put_tag(out, (unsigned)f->kind, WIRE_FIXED64);
+    buf_put_double(out, f->probability);
+}
+
+static void encode_text(const struct quarry_filter *f, struct buf *out)
+{
+    put_bytes(out, (unsigned)f->kind, buf_slice(&f->text));
+}
+
+static void encode_mask(const struct quarry_filter *f, struct buf *out)
+{
+    struct buf body = BUF_INIT;
+    put_bytes(&body, 1, buf_slice(&f->text));
+    put_message(out, (unsigned)f->kind, &body);
+}
+
+static void encode_times(const struct quarry_filter *f, struct buf *out)
+{
+    struct buf body = BUF_INIT;
+    put_integer(&body, 1, f->min_us);
+    put_integer(&body, 2, f->max_us);
+    put_message(out, (unsigned)f->kind, &body);
+}
+
+static void encode_column_range(const struct quarry_filter *f, struct buf *out)
+{
+    struct buf body = BUF_INIT;
+    put_bytes(&body, 1, buf_slice(&f->text));
+    put_end(&body, &f->start, 2);
+    put_end(&body, &f->end, 4);
+    put_message(out, (unsigned)f->kind, &body);
+}
+
+static void encode_value_range(const struct quarry_filter *f, struct buf *out)
+{
+    struct buf body = BUF_INIT;
+    put_end(&body, &f->start, 1);
+    put_end(&body, &f->end, 3);
+    put_message(out, (unsigned)f->kind, &body);
+}
+
 static void encode_parts(const struct quarry_filter *f, struct buf *out)
 {
+    struct buf body = BUF_INIT;
     for (size_t i = 0; i < f->part_count; i++) {
         struct buf part = BUF_INIT;
         if (!f->parts[i])
             continue;
         filter_encode(f->parts[i], &part);
-        put_message(out, f->kind == FILTER_CONDITION ? (unsigned)i + 1 : 1,
+        put_message(&body, f->kind == FILTER_CONDITION ? (unsigned)i + 1 : 1,
                     &part);
     }
+    put_message(out, (unsigned)f->kind, &body);
 }
+
+/* Arguments of one form on the wire. */
+#define encode_regex     encode_text
+#define encode_label     encode_text
+#define encode_condition encode_parts
 
 void filter_encode(const struct quarry_filter *f, struct buf *out)
 {
-    struct buf body = BUF_INIT;
-    unsigned field = (unsigned)f->kind;
     switch (f->kind) {
-    case FILTER_CHAIN:
-    case FILTER_INTERLEAVE:
-    case FILTER_CONDITION:
-        encode_parts(f, &body);
-        put_message(out, field, &body);
-        break;
-    case FILTER_COLUMN_RANGE:
-        put_bytes(&body, 1, buf_slice(&f->text));
-        put_end(&body, &f->start, 2);
-        put_end(&body, &f->end, 4);
-        put_message(out, field, &body);
-        break;
-    case FILTER_VALUE_RANGE:
-        put_end(&body, &f->start, 1);
-        put_end(&body, &f->end, 3);
-        put_message(out, field, &body);
-        break;
-    case FILTER_VALUE_BITMASK:
-        put_bytes(&body, 1, buf_slice(&f->text));
-        put_message(out, field, &body);
-        break;
-    case FILTER_TIMESTAMP_RANGE:
-        put_integer(&body, 1, f->min_us);
-        put_integer(&body, 2, f->max_us);
-        put_message(out, field, &body);
-        break;
-    case FILTER_ROW_REGEX:
-    case FILTER_FAMILY_REGEX:
-    case FILTER_QUALIFIER_REGEX:
-    case FILTER_VALUE_REGEX:
-    case FILTER_LABEL: put_bytes(out, field, buf_slice(&f->text)); break;
-    case FILTER_ROW_OFFSET:
-    case FILTER_ROW_LIMIT:
-    case FILTER_COLUMN_LIMIT: put_integer(out, field, f->count); break;
-    case FILTER_ROW_SAMPLE:
-        put_tag(out, field, WIRE_FIXED64);
-        buf_put_double(out, f->probability);
-        break;
-    case FILTER_STRIP_VALUE:
-    case FILTER_SINK:
-    case FILTER_PASS_ALL:
-    case FILTER_BLOCK_ALL: put_integer(out, field, 1); break;
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        encode_##argument(f, out);                                             \
+        return;
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
     }
 }
 
@@ -265,46 +281,60 @@ static struct quarry_filter *decode_flag(enum filter_kind kind, uint64_t value)
     return filter_new_parts(kind, NULL, 0);
 }
 
+/* What decode_field() makes of each form of argument, of its wire type. */
+#define DECODE_parts        decode_parts(d, kind, f->bytes, depth)
+#define DECODE_condition    decode_parts(d, kind, f->bytes, depth)
+#define DECODE_regex        filter_new_regex(kind, f->bytes)
+#define DECODE_label        filter_new_label(f->bytes)
+#define DECODE_mask         decode_mask(d, f->bytes)
+#define DECODE_column_range decode_range(d, kind, f->bytes)
+#define DECODE_value_range  decode_range(d, kind, f->bytes)
+#define DECODE_times        decode_times(d, f->bytes)
+#define DECODE_count        filter_new_count(kind, (int64_t)f->integer)
+#define DECODE_fraction     filter_new_sample(double_of(f->integer))
+#define DECODE_flag         decode_flag(kind, f->integer)
+
+enum argument_wire {
+    WIRE_OF_parts = WIRE_BYTES,
+    WIRE_OF_condition = WIRE_BYTES,
+    WIRE_OF_regex = WIRE_BYTES,
+    WIRE_OF_label = WIRE_BYTES,
+    WIRE_OF_mask = WIRE_BYTES,
+    WIRE_OF_column_range = WIRE_BYTES,
+    WIRE_OF_value_range = WIRE_BYTES,
+    WIRE_OF_times = WIRE_BYTES,
+    WIRE_OF_count = WIRE_VARINT,
+    WIRE_OF_fraction = WIRE_FIXED64,
+    WIRE_OF_flag = WIRE_VARINT,
+};
+
 static struct quarry_filter *
 decode_field(struct decoder *d, const struct field *f, unsigned depth)
 {
     enum filter_kind kind = (enum filter_kind)f->number;
     switch (kind) {
-    case FILTER_CHAIN:
-    case FILTER_INTERLEAVE:
-    case FILTER_CONDITION: return decode_parts(d, kind, f->bytes, depth);
-    case FILTER_ROW_REGEX:
-    case FILTER_FAMILY_REGEX:
-    case FILTER_QUALIFIER_REGEX:
-    case FILTER_VALUE_REGEX: return filter_new_regex(kind, f->bytes);
-    case FILTER_COLUMN_RANGE:
-    case FILTER_VALUE_RANGE: return decode_range(d, kind, f->bytes);
-    case FILTER_TIMESTAMP_RANGE: return decode_times(d, f->bytes);
-    case FILTER_ROW_OFFSET:
-    case FILTER_ROW_LIMIT:
-    case FILTER_COLUMN_LIMIT:
-        return filter_new_count(kind, (int64_t)f->integer);
-    case FILTER_ROW_SAMPLE: return filter_new_sample(double_of(f->integer));
-    case FILTER_LABEL: return filter_new_label(f->bytes);
-    case FILTER_VALUE_BITMASK: return decode_mask(d, f->bytes);
-    case FILTER_STRIP_VALUE:
-    case FILTER_SINK:
-    case FILTER_PASS_ALL:
-    case FILTER_BLOCK_ALL: return decode_flag(kind, f->integer);
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return DECODE_##argument;
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
     }
     d->unknown = f->number;
     d->bad = true;
     return NULL;
 }
 
-static enum wire wire_of(enum filter_kind kind)
+/* Does the field have the wire type of its kind, if that is known? */
+static bool has_wire(const struct field *f)
 {
-    if (kind == FILTER_ROW_SAMPLE)
-        return WIRE_FIXED64;
-    if ((kind >= FILTER_ROW_OFFSET && kind <= FILTER_STRIP_VALUE) ||
-        (kind >= FILTER_SINK && kind <= FILTER_BLOCK_ALL))
-        return WIRE_VARINT;
-    return WIRE_BYTES;
+    switch ((enum filter_kind)f->number) {
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return (int)f->wire == (int)WIRE_OF_##argument;
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
+    }
+    return true;
 }
 
 /* One RowFilter; of several fields of its oneof the last counts. NULL, or a
@@ -320,8 +350,7 @@ decode_filter(struct decoder *d, struct slice bytes, unsigned depth)
         return NULL;
     }
     while (!d->bad && next_field(&c, &field)) {
-        if (field.number <= FILTER_VALUE_BITMASK &&
-            field.wire != wire_of((enum filter_kind)field.number)) {
+        if (!has_wire(&field)) {
             d->bad = true;
             break;
         }

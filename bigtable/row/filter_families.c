@@ -8,33 +8,13 @@
 /* Does it say no more of a cell than whether it is let through, by itself? */
 static bool is_plain(const struct quarry_filter *f)
 {
-    switch (f->kind) {
-    case FILTER_CONDITION:
-    case FILTER_SINK:
-    case FILTER_ROW_OFFSET:
-    case FILTER_ROW_LIMIT: return false;
-    case FILTER_CHAIN:
-    case FILTER_INTERLEAVE:
-        for (size_t i = 0; i < f->part_count; i++)
-            if (!is_plain(f->parts[i]))
-                return false;
-        return true;
-    case FILTER_ROW_REGEX:
-    case FILTER_FAMILY_REGEX:
-    case FILTER_QUALIFIER_REGEX:
-    case FILTER_COLUMN_RANGE:
-    case FILTER_TIMESTAMP_RANGE:
-    case FILTER_VALUE_REGEX:
-    case FILTER_COLUMN_LIMIT:
-    case FILTER_STRIP_VALUE:
-    case FILTER_ROW_SAMPLE:
-    case FILTER_VALUE_RANGE:
-    case FILTER_PASS_ALL:
-    case FILTER_BLOCK_ALL:
-    case FILTER_LABEL:
-    case FILTER_VALUE_BITMASK: return true;
-    }
-    return false;
+    enum filter_effect effect = filter_effect(f->kind);
+    bool plain = true;
+    if (effect != FILTER_EFFECT_PARTS)
+        return effect == FILTER_EFFECT_PLAIN;
+    for (size_t i = 0; i < f->part_count && plain; i++)
+        plain = is_plain(f->parts[i]);
+    return plain;
 }
 
 /* A link that rejects the family makes the links before it irrelevant, if they

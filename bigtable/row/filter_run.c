@@ -75,51 +75,123 @@ static bool has_bits(struct slice value, struct slice mask)
     return all;
 }
 
-static enum filter_verdict column_range_cell(const struct quarry_filter *f,
-                                             const struct quarry_cell *c)
+/* A leaf, its state in this row, and the cell to judge, of column number
+ * `column` of the row. */
+struct judged {
+    const struct quarry_filter *filter;
+    struct leaf_state *state;
+    uint64_t column;
+    struct quarry_cell *cell;
+};
+
+static enum filter_verdict pass_if(bool good)
 {
-    bool above;
-    if (!slice_eq(c->family, buf_slice(&f->text)))
-        return FILTER_DROP_FAMILY;
-    if (in_range(f, c->qualifier, &above))
-        return FILTER_PASS;
-    return above ? FILTER_DROP_FAMILY : FILTER_DROP_COLUMN;
+    return good ? FILTER_PASS : FILTER_DROP;
 }
 
-static enum filter_verdict family_cell(const struct quarry_filter *f,
-                                       struct leaf_state *s,
-                                       const struct quarry_cell *c)
+/* The verdicts of filter_kinds.def. */
+
+static enum filter_verdict cell_pass(const struct judged *j)
 {
-    if (s->family != c->family.data) {
-        s->family = c->family.data;
-        s->family_good = regex_full_match(f->regex, c->family);
+    (void)j; /* Judged by the row's key, or not a leaf. */
+    return FILTER_PASS;
+}
+
+static enum filter_verdict cell_block_all(const struct judged *j)
+{
+    (void)j;
+    return FILTER_DROP_ROW;
+}
+
+static enum filter_verdict cell_family_regex(const struct judged *j)
+{
+    struct leaf_state *s = j->state;
+    if (s->family != j->cell->family.data) {
+        s->family = j->cell->family.data;
+        s->family_good = regex_full_match(j->filter->regex, j->cell->family);
     }
     return s->family_good ? FILTER_PASS : FILTER_DROP_FAMILY;
 }
 
-static enum filter_verdict time_cell(const struct quarry_filter *f,
-                                     const struct quarry_cell *c)
+static enum filter_verdict cell_qualifier_regex(const struct judged *j)
 {
-    if (c->timestamp_us < f->min_us)
-        return FILTER_DROP_COLUMN;
-    return f->max_us == 0 || c->timestamp_us < f->max_us ? FILTER_PASS
-                                                         : FILTER_DROP;
+    return regex_full_match(j->filter->regex, j->cell->qualifier)
+               ? FILTER_PASS
+               : FILTER_DROP_COLUMN;
 }
 
-static enum filter_verdict column_limit_cell(const struct quarry_filter *f,
-                                             struct leaf_state *s,
-                                             uint64_t column)
+static enum filter_verdict cell_column_range(const struct judged *j)
 {
-    if (s->column != column) {
-        s->column = column;
+    bool above;
+    if (!slice_eq(j->cell->family, buf_slice(&j->filter->text)))
+        return FILTER_DROP_FAMILY;
+    if (in_range(j->filter, j->cell->qualifier, &above))
+        return FILTER_PASS;
+    return above ? FILTER_DROP_FAMILY : FILTER_DROP_COLUMN;
+}
+
+static enum filter_verdict cell_times(const struct judged *j)
+{
+    const struct quarry_filter *f = j->filter;
+    if (j->cell->timestamp_us < f->min_us)
+        return FILTER_DROP_COLUMN;
+    return pass_if(f->max_us == 0 || j->cell->timestamp_us < f->max_us);
+}
+
+static enum filter_verdict cell_value_regex(const struct judged *j)
+{
+    return pass_if(regex_full_match(j->filter->regex, j->cell->value));
+}
+
+static enum filter_verdict cell_value_range(const struct judged *j)
+{
+    bool above;
+    return pass_if(in_range(j->filter, j->cell->value, &above));
+}
+
+static enum filter_verdict cell_value_bitmask(const struct judged *j)
+{
+    return pass_if(has_bits(j->cell->value, buf_slice(&j->filter->text)));
+}
+
+static enum filter_verdict cell_row_offset(const struct judged *j)
+{
+    return pass_if(j->state->count++ >= (uint64_t)j->filter->count);
+}
+
+static enum filter_verdict cell_row_limit(const struct judged *j)
+{
+    return j->state->count++ < (uint64_t)j->filter->count ? FILTER_PASS
+                                                          : FILTER_DROP_ROW;
+}
+
+static enum filter_verdict cell_column_limit(const struct judged *j)
+{
+    struct leaf_state *s = j->state;
+    if (s->column != j->column) {
+        s->column = j->column;
         s->count = 0;
     }
-    return s->count++ < (uint64_t)f->count ? FILTER_PASS : FILTER_DROP_COLUMN;
+    return s->count++ < (uint64_t)j->filter->count ? FILTER_PASS
+                                                   : FILTER_DROP_COLUMN;
+}
+
+static enum filter_verdict cell_strip_value(const struct judged *j)
+{
+    j->cell->value = SLICE_EMPTY;
+    return FILTER_PASS;
+}
+
+static enum filter_verdict cell_label(const struct judged *j)
+{
+    j->cell->label = buf_slice(&j->filter->text);
+    return FILTER_PASS;
 }
 
 static bool is_leaf(const struct quarry_filter *f)
 {
-    return f->kind > FILTER_CONDITION && f->kind != FILTER_SINK;
+    enum filter_effect effect = filter_effect(f->kind);
+    return effect == FILTER_EFFECT_PLAIN || effect == FILTER_EFFECT_COUNTS;
 }
 
 /* Apply leaf @f to cell @c of the row's column number @column. */
@@ -128,48 +200,45 @@ static enum filter_verdict leaf_cell(const struct quarry_filter *f,
                                      uint64_t column,
                                      struct quarry_cell *c)
 {
-    bool above;
+    const struct judged j = {f, s, column, c};
     switch (f->kind) {
-    case FILTER_FAMILY_REGEX: return family_cell(f, s, c);
-    case FILTER_QUALIFIER_REGEX:
-        return regex_full_match(f->regex, c->qualifier) ? FILTER_PASS
-                                                        : FILTER_DROP_COLUMN;
-    case FILTER_COLUMN_RANGE: return column_range_cell(f, c);
-    case FILTER_TIMESTAMP_RANGE: return time_cell(f, c);
-    case FILTER_VALUE_REGEX:
-        return regex_full_match(f->regex, c->value) ? FILTER_PASS : FILTER_DROP;
-    case FILTER_VALUE_RANGE:
-        return in_range(f, c->value, &above) ? FILTER_PASS : FILTER_DROP;
-    case FILTER_VALUE_BITMASK:
-        return has_bits(c->value, buf_slice(&f->text)) ? FILTER_PASS
-                                                       : FILTER_DROP;
-    case FILTER_ROW_OFFSET:
-        return s->count++ < (uint64_t)f->count ? FILTER_DROP : FILTER_PASS;
-    case FILTER_ROW_LIMIT:
-        return s->count++ < (uint64_t)f->count ? FILTER_PASS : FILTER_DROP_ROW;
-    case FILTER_COLUMN_LIMIT: return column_limit_cell(f, s, column);
-    case FILTER_STRIP_VALUE: c->value = SLICE_EMPTY; return FILTER_PASS;
-    case FILTER_LABEL: c->label = buf_slice(&f->text); return FILTER_PASS;
-    case FILTER_BLOCK_ALL: return FILTER_DROP_ROW;
-    case FILTER_ROW_REGEX: /* About rows: leaf_row has judged. */
-    case FILTER_ROW_SAMPLE:
-    case FILTER_PASS_ALL:
-    case FILTER_CHAIN: /* Not leaves. */
-    case FILTER_INTERLEAVE:
-    case FILTER_CONDITION:
-    case FILTER_SINK: break;
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return cell_##cell(&j);
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
     }
     return FILTER_PASS;
 }
 
-/* Does the row itself pass @f? The sample depends on the key alone: the same
- * rows every time. */
+static bool row_any(const struct quarry_filter *f, struct slice key)
+{
+    (void)f;
+    (void)key;
+    return true;
+}
+
+static bool row_regex(const struct quarry_filter *f, struct slice key)
+{
+    return regex_full_match(f->regex, key);
+}
+
+/* The sample depends on the key alone: the same rows every time. */
+static bool row_sample(const struct quarry_filter *f, struct slice key)
+{
+    return (double)(hash64_slice(key) >> 11) * 0x1p-53 < f->probability;
+}
+
+/* Does the row itself pass @f? */
 static bool leaf_row(const struct quarry_filter *f, struct slice key)
 {
-    if (f->kind == FILTER_ROW_REGEX)
-        return regex_full_match(f->regex, key);
-    if (f->kind == FILTER_ROW_SAMPLE)
-        return (double)(hash64_slice(key) >> 11) * 0x1p-53 < f->probability;
+    switch (f->kind) {
+#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
+    case FILTER_##KIND:                                                        \
+        return row_##row(f, key);
+#include "bigtable/row/filter_kinds.def"
+#undef FILTER
+    }
     return true;
 }
 
@@ -304,30 +373,16 @@ static int filter_run_eval(struct filter_run *r,
     *out = (struct work){NULL, 0};
     if (in->count == 0)
         return 0;
-    switch (f->kind) {
-    case FILTER_CHAIN:
+    if (f->kind == FILTER_CHAIN)
         return eval_links(r, (const struct quarry_filter *const *)f->parts,
                           f->part_count, in, out, err);
-    case FILTER_INTERLEAVE: return eval_interleave(r, f, in, out, err);
-    case FILTER_CONDITION: return eval_condition(r, f, in, out, err);
-    case FILTER_SINK: return filter_run_merge(r, &r->sunk, in, err);
-    case FILTER_ROW_REGEX:
-    case FILTER_FAMILY_REGEX:
-    case FILTER_QUALIFIER_REGEX:
-    case FILTER_COLUMN_RANGE:
-    case FILTER_TIMESTAMP_RANGE:
-    case FILTER_VALUE_REGEX:
-    case FILTER_ROW_OFFSET:
-    case FILTER_ROW_LIMIT:
-    case FILTER_COLUMN_LIMIT:
-    case FILTER_STRIP_VALUE:
-    case FILTER_ROW_SAMPLE:
-    case FILTER_VALUE_RANGE:
-    case FILTER_PASS_ALL:
-    case FILTER_BLOCK_ALL:
-    case FILTER_VALUE_BITMASK:
-    case FILTER_LABEL: eval_leaf(r, f, in, out); return 0;
-    }
+    if (f->kind == FILTER_INTERLEAVE)
+        return eval_interleave(r, f, in, out, err);
+    if (f->kind == FILTER_CONDITION)
+        return eval_condition(r, f, in, out, err);
+    if (f->kind == FILTER_SINK)
+        return filter_run_merge(r, &r->sunk, in, err);
+    eval_leaf(r, f, in, out);
     return 0;
 }
 
