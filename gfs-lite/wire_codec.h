@@ -9,10 +9,12 @@
 #include "gfs-lite/namenode_command.h"
 
 /* Kinds of fields (message_code.h): paths, texts, sets of servers. */
-#define PUT_PATH(member)    codec_put_bin(out, m->member);
-#define GET_PATH(member)    m->member = message_bytes(&in.r, GFS_PATH_BYTES_MAX);
-#define PUT_TEXT(member)    codec_put_bin(out, m->member);
-#define GET_TEXT(member)    m->member = message_bytes(&in.r, GFS_TEXT_BYTES_MAX);
+#define PUT_PATH(member) codec_put_bin(out, m->member);
+#define GET_PATH(member) m->member = message_bytes(&in.r, GFS_PATH_BYTES_MAX);
+
+#define PUT_TEXT(member) codec_put_bin(out, m->member);
+#define GET_TEXT(member) m->member = message_bytes(&in.r, GFS_TEXT_BYTES_MAX);
+
 #define PUT_SERVERS(member) wire_put_servers(&m->member, out);
 #define GET_SERVERS(member) wire_get_servers(&in.r, &m->member);
 

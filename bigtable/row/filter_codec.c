@@ -281,7 +281,7 @@ static struct quarry_filter *decode_flag(enum filter_kind kind, uint64_t value)
     return filter_new_parts(kind, NULL, 0);
 }
 
-/* What decode_field() makes of each form of argument, of its wire type. */
+/* The filter that decode_field() makes of each form of argument. */
 #define DECODE_parts        decode_parts(d, kind, f->bytes, depth)
 #define DECODE_condition    decode_parts(d, kind, f->bytes, depth)
 #define DECODE_regex        filter_new_regex(kind, f->bytes)

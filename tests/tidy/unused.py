@@ -4,7 +4,12 @@ includes. Tests alone do not keep product code.
 
 The tree is read as text: each definition at the first column is a name that
 leads to the names in it. Equal names of several files count as one, so what is
-found is unused for certain, and what shares its name may be missed."""
+found is unused for certain, and what shares its name may be missed.
+
+A macro that pastes names (embedded_##name) leads to the names that the lists of
+the tree give it: its calls in the same file and in a .def that is included
+there, and the rows of each list of which it is the argument. Where arguments are
+not plain names, it leads to every name with its prefix."""
 
 import fnmatch
 import re
@@ -61,7 +66,10 @@ MACRO = re.compile(r"\s*define (\w+)(.*)", re.S)
 NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 CALL = re.compile(r"^[ \t]*([A-Z][A-Z0-9_]+)\(", re.M)
-PASTED = re.compile(r"(\w+)##")
+PASTE = re.compile(r"\w+(?:\s*##\s*\w+)+")
+INVOCATION = re.compile(r"\b([A-Za-z_]\w*)\(")
+LIST_OF = re.compile(r"\b([A-Z][A-Z0-9_]*)\(\s*([A-Z][A-Z0-9_]*)\s*\)")
+DEF = re.compile(r'^\s*#\s*include "([^"]+\.def)"', re.M)
 OBJECT = re.compile(r"(\w+)(?:\[[^=;]*\])?\s*(?:=|;|$)")
 STRUCT_OBJECT = re.compile(r"^} (\w+)", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
@@ -103,6 +111,78 @@ def statements(text):
         begin, brace = end, None
 
 
+def arguments(text, at):
+    """The arguments of the call whose parenthesis opens before @at."""
+    depth, begin, out = 0, at, []
+    for i in range(at, len(text)):
+        c = text[i]
+        if c == ")" and depth == 0:
+            return [a.strip() for a in out + [text[begin:i]]]
+        if c == "," and depth == 0:
+            out.append(text[begin:i])
+            begin = i + 1
+        depth += {"(": 1, ")": -1}.get(c, 0)
+    return []
+
+
+class Lists:
+    """The macros of the tree that are lists of calls, and the calls of others."""
+
+    def __init__(self):
+        self.bodies = {}   # List -> [(its parameter, its body)].
+        self.passed = {}   # (Path, macro) -> lists that it is given to there.
+        self.text = {}     # Path -> its text, with that of its .def files.
+        self.aliases = {}  # Path -> {name: the macro that it stands for}.
+
+    def read(self, path, text):
+        code = without_comments(text)
+        for match in LIST_OF.finditer(code):
+            for where in (path, "anywhere"):
+                self.passed.setdefault((where, match.group(2)),
+                                       set()).add(match.group(1))
+        aliases = self.aliases.setdefault(path, {})
+        for match in PREPROCESSOR.finditer(code):
+            macro = MACRO.match(match.group(1))
+            if not macro:
+                continue
+            one = re.match(r"\(\s*(\w+)\s*\)(.*)", macro.group(2), re.S)
+            other = re.match(r"\s+(\w+)\s*$", macro.group(2))
+            if one:
+                self.bodies.setdefault(macro.group(1), []).append(one.groups())
+            elif other:
+                aliases[macro.group(1)] = other.group(1)
+        for included in DEF.findall(text):
+            code += "\n" + without_comments(tree.read(included))
+        self.text[path] = PREPROCESSOR.sub("", code)
+
+    def calls_in(self, text, names):
+        return [arguments(text, m.end()) for m in INVOCATION.finditer(text)
+                if m.group(1) in names]
+
+    def rows(self, name, seen=()):
+        """Arguments of the calls that list @name makes of its parameter."""
+        out = []
+        for parameter, body in self.bodies.get(name, ()):
+            out += self.calls_in(body, {parameter})
+            for inner, given in LIST_OF.findall(body):
+                if given == parameter and inner not in seen:
+                    out += self.rows(inner, seen + (name,))
+        return out
+
+    def of_macro(self, path, name):
+        """The arguments of each use of macro @name, defined in @path; None when
+        they cannot be known."""
+        names = {name} | {alias for alias, of in self.aliases[path].items()
+                          if of == name}
+        out = self.calls_in(self.text[path], names)
+        for given in self.passed.get((path, name), ()):
+            out += self.rows(given)
+        if not out and path.endswith(".h"):
+            for given in self.passed.get(("anywhere", name), ()):
+                out += self.rows(given)
+        return out or None
+
+
 def is_function(head):
     return head.rstrip().endswith(")") and "=" not in head
 
@@ -120,6 +200,7 @@ def function_name(head):
 
 class Graph:
     def __init__(self):
+        self.lists = Lists()
         self.leads = {}   # Name -> the names its definitions have in them.
         self.where = {}   # Name -> (path, line).
         self.roots = {"main"}
@@ -140,9 +221,33 @@ class Graph:
         if name.endswith("_H"):
             self.roots.add(name)
         self.define(name, path, line, body)
-        parameters = re.findall(r"\w+", body[:body.find(")") + 1])
-        self.leads[name].update(p + "*" for p in PASTED.findall(body)
-                                if p not in parameters)
+        self.leads[name].update(self.pasted(path, name, body))
+
+    def pasted(self, path, name, body):
+        """The names that macro @name makes by pasting: exact, or PREFIX*."""
+        out = set()
+        parameters = []
+        if body.startswith("("):
+            parameters = re.findall(r"\w+", body[:body.find(")") + 1])
+        uses = self.lists.of_macro(path, name)
+        for match in PASTE.finditer(body):
+            parts = re.split(r"\s*##\s*", match.group(0))
+            made = {self.paste(parts, parameters, use) for use in uses or [()]}
+            if None in made and parts[0] not in parameters:
+                made.add(parts[0] + "*")
+            out |= made - {None}
+        return out
+
+    @staticmethod
+    def paste(parts, parameters, use):
+        """@parts with the arguments of one use; None if one is no plain name."""
+        name = ""
+        for part in parts:
+            if part in parameters:
+                at = parameters.index(part)
+                part = use[at] if at < len(use) else "?"
+            name += part
+        return name if re.fullmatch(r"\w+", name) else None
 
     def take_statement(self, path, line, head, body):
         self.roots.update(CALL.findall(head))
@@ -214,6 +319,8 @@ def main():
     graph = Graph()
     product = [path for path in tree.sources(".c", ".h", ".cc")
                if not path.startswith(("tests/", "examples/"))]
+    for path in product:
+        graph.lists.read(path, tree.read(path))
     for path in product:
         graph.read(path)
     unreached = graph.unreached()
