@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/core/err.h"
+#include "base/core/panic.h"
 #include "base/rpc/security.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
@@ -60,6 +61,7 @@ static int open_security(void *ctx, struct err *err)
     struct world *w = world_real_new();
     char *const *v = a->words;
     int rc = 0;
+    PRE(!a->security);
     if (*v[ATTEMPTS_KEY])
         rc = rpc_security_key(w, v[ATTEMPTS_CLUSTER], v[ATTEMPTS_NAME],
                               v[ATTEMPTS_KEY], &a->security, err);

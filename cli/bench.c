@@ -59,6 +59,7 @@ static int bench_fill(struct bench *b, struct err *err)
     uint64_t start = world_mono_ns(b->cli->world);
     int rc = ERR_OK;
     char text[32];
+    PRE(b->rows % BATCH_ROWS == 0);
     for (size_t i = 0; i < BATCH_ROWS; i++)
         batch[i] = quarry_mutation_new(SLICE_LIT("x"));
     for (uint64_t i = 0; i < b->rows && !rc && !interrupted();
@@ -164,6 +165,7 @@ static void make_value(struct bench *b)
 {
     struct rand_gen chance;
     struct buf v = BUF_INIT;
+    PRE(!b->value);
     rand_init(&chance, 7);
     for (uint64_t i = 0; i < b->value_bytes; i++)
         buf_append_byte(&v, i % 2 ? 'x' : (char)rand_below(&chance, 256));
@@ -177,6 +179,7 @@ static int with_store(struct bench *b, struct err *err)
     struct quarry_options opts = {.world = b->cli->world};
     struct fs *fs = NULL;
     int rc;
+    PRE(!b->store);
     buf_printf(&target, "file:%s.bench", cli_directory(b->cli));
     (void)interrupt_watch();
     rc = cli_master_keys(b->cli, &opts.master_keys, err);

@@ -148,6 +148,7 @@ static int write_row(struct client *c, uint64_t i, bool last)
 {
     char text[KEY_BYTES];
     int rc = 0;
+    PRE(c->batched < c->bench->batch);
     quarry_mutation_reset(c->batch[c->batched], key_of(i, text));
     set_value(c, c->batch[c->batched++]);
     if (last || c->batched == c->bench->batch) {
@@ -180,6 +181,7 @@ static void run_scan(struct client *c)
     const struct quarry_row *row;
     struct quarry_scanner *s;
     uint64_t before = world_mono_ns(w);
+    PRE(c->begin <= c->end);
     c->rc = quarry_scan(c->bench->table, &o, &s, &c->err);
     if (c->rc)
         return;
@@ -249,6 +251,7 @@ on_read(void *arg, int rc, struct quarry_row *row, const struct err *err)
 /* Which row is next; false: none. PRE: the lock is held. */
 static bool next_row(struct client *c, uint64_t now_ns, uint64_t *row)
 {
+    PRE(c->next <= c->end);
     if (c->next == c->end || c->rc || is_over(c, now_ns))
         return false;
     *row = c->next++;

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "bigtable/quarry.h"
 #include "cli/text_form.h"
@@ -17,6 +18,7 @@
 static int
 bad_line(const struct cell_file *f, const char *what, struct err *err)
 {
+    PRE(what);
     err_set(err, ERR_INVALID, "%s: line %" PRIu64 ": %s", f->lines.path,
             f->lines.line_count, what);
     err_hint(err, "a line is ROW, FAMILY:QUALIFIER, TIME in µs or nothing, and "
@@ -137,6 +139,7 @@ static int json_field(struct cell_file *f,
 static int take_json_row(struct cell_file *f, struct slice line, struct err *e)
 {
     json_error_t why;
+    PRE(f->form == CELLS_JSON);
     json_decref(f->object);
     f->next_cell = 0;
     f->object = json_loadb(line.data, line.len, JSON_ALLOW_NUL, &why);
@@ -156,6 +159,7 @@ static bool take_json_cell(struct cell_file *f,
     const json_t *cells = json_object_get(f->object, "cells");
     const json_t *cell = json_array_get(cells, f->next_cell);
     const json_t *time = json_object_get(cell, "timestamp_us");
+    PRE(f->form == CELLS_JSON);
     if (!cell)
         return false;
     f->next_cell++;
@@ -190,6 +194,7 @@ static int whole_record(struct cell_file *f, struct slice line, struct err *err)
 {
     size_t quotes = count_quotes(line);
     bool more = true;
+    PRE(f->form == CELLS_CSV);
     buf_clear(&f->record);
     buf_append_slice(&f->record, line);
     while (quotes % 2) {
@@ -222,6 +227,7 @@ static size_t csv_field_at(struct slice s, size_t at, struct buf *out)
         }
         buf_append_byte(out, s.data[at]);
     }
+    POST(at >= s.len);
     return s.len + 1;
 }
 
@@ -249,6 +255,7 @@ static int take_csv(struct cell_file *f,
     struct slice record;
     size_t at = 0;
     int rc = whole_record(f, line, err);
+    PRE(f->form == CELLS_CSV);
     if (rc)
         return rc;
     record = buf_slice(&f->record);
@@ -295,6 +302,7 @@ static int take_line(struct cell_file *f,
     if (first)
         f->form = form_of(line);
     *have = false;
+    INVARIANT(f->form != CELLS_UNKNOWN);
     switch (f->form) {
     case CELLS_CSV:
         if (first)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
@@ -77,6 +78,7 @@ static void hint_busy(struct err *err)
 /* Some codes ask for the same of every user. */
 static void hint_store(const struct cli *cli, int code, struct err *err)
 {
+    PRE(code != 0);
     if (code == ERR_NOTFOUND)
         err_hint(err, "make a table first: quarry table create NAME --family "
                       "FAMILY; or choose another store with -t file:DIR");
@@ -94,6 +96,7 @@ static int open_cluster(struct cli *cli,
                         struct err *err)
 {
     int rc = remote_open(cli, opts, &cli->store, err);
+    PRE(!cli->store);
     if (rc)
         cli->store = NULL;
     *out = cli->store;
@@ -107,6 +110,7 @@ int cli_wait(struct cli *cli,
 {
     uint64_t begin_ns = world_mono_ns(cli->world);
     bool said = false;
+    PRE(attempt);
     for (;;) {
         struct err why = ERR_INIT;
         int rc = attempt(ctx, &why);
@@ -167,6 +171,7 @@ int cli_open_waiting(void *ctx,
 {
     struct opening o = {target, opts, out};
     int rc;
+    PRE(target);
     *out = NULL;
     rc = cli_wait(ctx, try_open, &o, err);
     if (rc)
@@ -195,6 +200,7 @@ int cli_store(struct cli *cli,
 {
     struct quarry_options opts = {.world = cli->world};
     int rc;
+    PRE(cli->world);
     *out = cli->store;
     if (*out)
         return ERR_OK;
@@ -221,6 +227,7 @@ void cli_hint_table(struct cli *cli, const char *name, struct err *err)
     size_t count;
     struct suggest s;
     /* A family or a file may be what is not there. */
+    PRE(name);
     if (!cli->store || err->detail != ERR_DETAIL_NO_TABLE ||
         quarry_table_list(cli->store, &names, &count, NULL) != ERR_OK)
         return;
@@ -262,6 +269,7 @@ static void put_printable(struct buf *out, const char *text)
     while (text < end) {
         uint32_t code;
         size_t n = utf8_decode(text, end, &code);
+        INVARIANT(n > 0);
         bool is_utf8 = n > 1 || code < 0x80;
         bool is_control = code < ' ' || (code >= 0x7f && code < 0xa0);
         if (is_utf8 && (!is_control || code == '\n' || code == '\t'))

@@ -184,6 +184,7 @@ static struct slice meaning_of(const struct command *cmd,
 {
     size_t index = 0;
     const struct option *o = NULL;
+    PRE(used <= words->count);
     for (size_t i = used; i < words->count; i++) {
         bool is_value = o && o->argument;
         o = is_value ? NULL : option_named(cmd, words->words[i]);
@@ -235,6 +236,7 @@ static struct slice common_prefix(const struct completion *c)
     const char *first = c->offers.data;
     size_t n = strlen(first);
     const char *p = first;
+    PRE(c->offer_count > 0);
     for (size_t i = 0; i < c->offer_count; i++, p += strlen(p) + 1)
         while (strncmp(first, p, n) != 0)
             n--;
@@ -259,6 +261,7 @@ bool completion_find(struct completion *c,
     if (c->offer_count == 0)
         return false;
     common = common_prefix(c);
+    INVARIANT(common.len >= p.typed.len);
     buf_append_slice(insert, slice_sub(common, p.typed.len, common.len));
     return true;
 }
@@ -266,6 +269,7 @@ bool completion_find(struct completion *c,
 void completion_print(const struct completion *c)
 {
     const char *p = c->offers.data;
+    PRE(c->offer_count > 0);
     for (size_t i = 0; i < c->offer_count; i++, p += strlen(p) + 1)
         printf("%s%s", i ? " " : "", p);
     putchar('\n');

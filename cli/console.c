@@ -37,6 +37,7 @@ static void console_ask(void *arg)
     struct rpc_call_options o = {.timeout_us = NODE_TIMEOUT_US};
     struct buf body = BUF_INIT;
     struct codec_reader r;
+    PRE(q->channel);
     if (rpc_call(q->channel, SERVER_STATUS, &o, SLICE_EMPTY, SLICE_EMPTY, &body,
                  NULL, &q->err) == 0) {
         r = codec_reader_make(buf_slice(&body));
@@ -70,6 +71,7 @@ static void put_page(struct console *c, struct buf *out)
     size_t count = c->source.cell_count;
     struct question *q = mem_zalloc(count, sizeof(*q));
     struct console_node *nodes = mem_zalloc(count, sizeof(*nodes));
+    PRE(count > 0);
     ask_all(c, q);
     for (size_t i = 0; i < count; i++)
         nodes[i] = (struct console_node){
@@ -169,6 +171,8 @@ int console_open(const char *address,
     struct console *c = mem_zalloc(1, sizeof(*c));
     struct rpc_channel_options o = {.security = source->security};
     int rc;
+    PRE(source->text && source->health);
+    PRE(source->cell_count > 0);
     c->source = *source;
     c->channels = mem_zalloc(source->cell_count, sizeof(struct rpc_channel *));
     for (size_t i = 0; i < source->cell_count; i++)

@@ -37,6 +37,7 @@ struct chunk_dump {
 static void look_at_tail(struct chunk_dump *d, size_t at)
 {
     struct chunk_tail t;
+    PRE(at < sizeof(d->head));
     if (!chunk_tail_get(d->head + at, &t) ||
         (d->has_tail && t.length <= d->tail.length))
         return;
@@ -59,6 +60,7 @@ static int read_head(struct chunk_dump *d, struct err *err)
 {
     size_t got;
     int rc = file_read_at(d->file, 0, d->head, sizeof(d->head), &got, err);
+    PRE(d->file);
     if (!rc)
         rc = chunk_identity_get(d->head, &d->id, err);
     if (rc)

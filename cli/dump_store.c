@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/crypt/sealer.h"
 #include "bigtable/log/commit_log.h"
@@ -115,6 +116,7 @@ static int read_edits(struct cli *cli,
     while (bytes.len >= at && bytes.len - at >= MANIFEST_RECORD_BYTES) {
         const char *p = bytes.data + at;
         size_t len = get_le32(p + 4);
+        INVARIANT(at < bytes.len);
         struct slice edit = slice_make(p + MANIFEST_RECORD_BYTES, len);
         int rc = ERR_OK;
         if (len > bytes.len - at - MANIFEST_RECORD_BYTES ||
@@ -310,6 +312,7 @@ static void walk_segment(struct slice bytes,
         at += LOG_RECORD_HEADER_BYTES + h.length;
         t->bytes = at;
     }
+    POST(t->bytes <= bytes.len);
 }
 
 static void print_segment(struct cli *cli,

@@ -29,6 +29,7 @@ copy_from(struct fs_reader *r, uint64_t last_bytes, FILE *out, struct err *err)
     uint64_t at = fs_reader_size(r);
     size_t got = 1;
     int rc = 0;
+    PRE(out);
     at -= MIN_OF(at, last_bytes);
     while (!rc && got > 0) {
         rc = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
@@ -153,6 +154,7 @@ static int fs_data_get(const struct fs_command *c, struct err *err)
     struct fs_paths from;
     struct buf full = BUF_INIT;
     int rc = fs_paths_of_words(c, 0, last, &from, err);
+    PRE(c->args->word_count > 0);
     if (rc)
         return rc;
     if (from.count > 1 && !into && strcmp(to, "-") != 0)

@@ -20,6 +20,7 @@ struct spool {
 
 static int put_all(int fd, const char *p, size_t len, struct err *err)
 {
+    PRE(fd >= 0);
     while (len > 0) {
         ssize_t n = write(fd, p, len);
         if (n < 0 && errno != EINTR)
@@ -38,6 +39,7 @@ static int fs_spool_copy(const struct fs_command *c, struct err *err)
     uint64_t at = 0;
     size_t got = 1;
     int rc = fs_open(c->fs, fs_command_path(c, 0), &r, err);
+    PRE(c->args->word_count == 1);
     if (rc)
         return rc;
     piece = mem_alloc(COPY_BYTES);

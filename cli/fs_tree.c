@@ -63,6 +63,7 @@ static int get_entry(void *ctx, const struct fs_entry *e, struct err *err)
     struct tree below = *t;
     struct buf to = BUF_INIT;
     int rc = 0;
+    PRE(t->depth <= FS_TREE_DEPTH_MAX);
     if (!is_plain_name(e->name))
         return err_set(err, ERR_INVALID, "/%s: no name for a file here",
                        e->path);
@@ -124,6 +125,7 @@ static int put_name(const struct tree *t,
     struct buf from = BUF_INIT;
     struct buf to = BUF_INIT;
     int rc;
+    PRE(t->depth <= FS_TREE_DEPTH_MAX);
     fs_join(dir, name, &from);
     fs_join(t->to, name, &to);
     below.to = buf_cstr(&to);
@@ -177,6 +179,7 @@ static int copy_entry(void *ctx, const struct fs_entry *e, struct err *err)
     struct tree below = *t;
     struct buf to = BUF_INIT;
     int rc = 0;
+    PRE(t->depth <= FS_TREE_DEPTH_MAX);
     fs_join(t->to, e->name, &to);
     below.to = buf_cstr(&to);
     if (!e->info.is_directory)
@@ -236,6 +239,7 @@ int fs_each_into(const struct fs_command *c,
     struct fs_info info = {.is_directory = false};
     bool exists = fs_stat(c->fs, to, &info, NULL) == 0;
     int rc = fs_paths_of_words(c, 0, c->args->word_count - 1, &from, err);
+    PRE(c->args->word_count > 0);
     if (rc)
         return rc;
     if (from.count > 1 && !info.is_directory)

@@ -13,6 +13,7 @@
 
 void fs_join(const char *dir, const char *name, struct buf *out)
 {
+    PRE(name);
     buf_clear(out);
     buf_append_str(out, dir);
     if (*dir && dir[strlen(dir) - 1] != '/')
@@ -38,6 +39,7 @@ visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
 {
     struct fs_entry e = {.stat = stat};
     int rc = 0;
+    PRE(w->visit);
     fs_join(w->dir, buf_cstr(&w->name), &w->path);
     e.path = buf_cstr(&w->path);
     e.name = buf_cstr(&w->name);
@@ -159,6 +161,7 @@ static int take_match(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct pattern *p = ctx;
     struct pattern below = *p;
+    PRE(p->part);
     if (fnmatch(p->part, e->name, FNM_PERIOD) != 0)
         return 0;
     if (!p->rest) {
@@ -212,6 +215,7 @@ int fs_paths_of_words(const struct fs_command *c,
                       struct err *err)
 {
     int rc = 0;
+    PRE(first <= end);
     *out = (struct fs_paths){.count = 0};
     for (size_t i = first; i < end && !rc; i++)
         rc = fs_walk_expand(c, fs_command_path(c, i), out, err);

@@ -24,6 +24,7 @@ static int copy_all(int from, int to, const char *name, struct err *err)
 {
     char *piece = mem_alloc(COPY_BYTES);
     int rc = 0;
+    PRE(from >= 0 && to >= 0);
     while (!rc) {
         ssize_t n = read(from, piece, COPY_BYTES);
         if (n == 0)
@@ -95,6 +96,7 @@ static int take_path(struct cli *cli,
     struct buf name = BUF_INIT;
     int rc;
     int fd;
+    PRE(in->count <= in->args->word_count);
     in->paths[i] = path;
     in->fds[i] = -1;
     if (!of_fs && !is_stream(path))

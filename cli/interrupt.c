@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 #define EXIT_INTERRUPTED 130
 
@@ -69,6 +70,7 @@ ssize_t interrupt_read(int fd, void *to, size_t len)
 {
     struct pollfd p[] = {{.fd = fd, .events = POLLIN},
                          {.fd = atomic_load(&wakeup_fd), .events = POLLIN}};
+    PRE(fd >= 0);
     while (!interrupted())
         if (poll(p, ARRAY_LEN(p), -1) >= 0 && p[0].revents != 0)
             return read(fd, to, len);

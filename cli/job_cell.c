@@ -48,6 +48,7 @@ static int with_client(struct remote *r, struct err *err)
                                    .cell_count = r->address_count,
                                    .security = r->security};
     int rc = remote_timeout(ANSWER_US, &o.timeout_us, err);
+    PRE(q->fn);
     if (rc)
         return rc;
     /* Calls have bounds of their own; what they ask may take any time. */
@@ -100,6 +101,7 @@ static int open_files(struct submission *s, struct remote *r, struct err *err)
     struct gfs_options o = {.security = r->security, .name = "quarry job"};
     struct buf all = BUF_INIT;
     int rc = 0;
+    PRE(r->address_count > 0);
     for (size_t i = 0; i < r->address_count; i++)
         buf_printf(&all, "%s%s", i ? "," : "", r->addresses[i]);
     o.namenodes = buf_cstr(&all);
@@ -119,6 +121,7 @@ static int job_cell_upload(struct submission *s,
 {
     struct buf b = BUF_INIT;
     int rc = open_files(s, r, err);
+    PRE(s->id);
     buf_printf(&b, "%s/%s/files/%s", JOBS_ROOT, s->id, name);
     *to = job_cell_keep(s, &b);
     if (rc == 0)

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core/panic.h"
+
 #define READ_BYTES ((size_t)256 << 10)
 
 /* One line must fit into memory beside everything else. */
@@ -41,6 +43,8 @@ static int line_reader_fill(struct line_reader *r, struct err *err)
 {
     ssize_t n;
     char *p;
+    PRE(r->at <= r->buffer.len);
+    PRE(!r->end_of_file);
     buf_consume(&r->buffer, r->at);
     r->at = 0;
     if (r->buffer.len > LINE_BYTES_MAX)
@@ -69,11 +73,13 @@ int line_reader_next(struct line_reader *r,
         struct slice rest =
             slice_sub(buf_slice(&r->buffer), r->at, r->buffer.len);
         struct slice fresh = slice_sub(rest, searched, rest.len);
+        INVARIANT(searched <= rest.len);
         size_t n = searched + slice_find_byte(fresh, '\n');
         int rc;
         if (n < rest.len || (r->end_of_file && rest.len > 0)) {
             *line = slice_sub(rest, 0, n);
             r->at += MIN_OF(n + 1, rest.len);
+            INVARIANT(r->at <= r->buffer.len);
             r->byte_count += n + 1;
             r->line_count++;
             return ERR_OK;

@@ -37,6 +37,8 @@ const struct option global_options[] = {
 
 int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
 {
+    PRE(args->command);
+
     char text[ERR_TEXT_BYTES / 2];
     va_list ap;
     va_start(ap, fmt);
@@ -106,6 +108,7 @@ unknown_option(const struct args *args, const char *name, struct err *err)
 static void
 add_option(struct args *args, const struct option *o, const char *value)
 {
+    PRE(o);
     args->options[args->option_count++] = (struct arg_option){o, value};
 }
 
@@ -122,6 +125,7 @@ static int take_value(struct args *args,
                       const char *attached,
                       struct err *err)
 {
+    PRE(c->next <= c->argc);
     if (!o->argument) {
         if (attached)
             return usage_error(args, err, "--%s takes no value", o->name);
@@ -150,6 +154,7 @@ static int take_long(struct args *args,
     const struct option *o;
     if (n >= sizeof(name))
         n = sizeof(name) - 1;
+    INVARIANT(n < sizeof(name));
     for (size_t i = 0; i < n; i++)
         name[i] = word[i] == '_' ? '-' : word[i];
     name[n] = '\0';
@@ -185,6 +190,7 @@ static bool is_option(const char *word)
 
 static int take_all(struct args *args, struct cursor *c, struct err *err)
 {
+    PRE(c->next >= 0);
     while (c->next < c->argc) {
         const char *word = c->argv[c->next++];
         int rc = ERR_OK;
@@ -207,6 +213,7 @@ static int take_all(struct args *args, struct cursor *c, struct err *err)
 static int check_words(const struct args *args, struct err *err)
 {
     const struct command *c = args->command;
+    PRE(c->words_min <= c->words_max);
     if (args_flag(args, "help"))
         return ERR_OK;
     if (args->word_count < c->words_min)
@@ -227,6 +234,7 @@ int args_parse(const struct command *command,
     /* A word gives at most one argument, but a group of letters several. */
     size_t most = 1;
     int rc;
+    PRE(command && argc >= 0);
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
     *out = (struct args){.command = command};
@@ -294,6 +302,7 @@ int args_number(const struct args *args,
     const char *s = args_value(args, name);
     char *end;
     unsigned long long v;
+    PRE(min <= max);
     if (!s)
         return ERR_OK;
     errno = 0;

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core/panic.h"
+
 /* Where @path leads, into @f->target; *@there: it exists, and is as @st says.
  */
 static int find_target(struct output_file *f,
@@ -21,6 +23,7 @@ static int find_target(struct output_file *f,
                        struct err *err)
 {
     char *real;
+    PRE(f->target.len == 0);
     *there = stat(path, st) == 0;
     if (!*there && errno != ENOENT)
         return err_set_errno(err, errno, "%s", path);
@@ -50,6 +53,7 @@ open_partial(struct output_file *f, const struct stat *old, struct err *err)
 {
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd;
+    PRE(f->partial.len == 0);
     buf_printf(&f->partial, "%s.partial", buf_cstr(&f->target));
     (void)unlink(buf_cstr(&f->partial));
     fd = open(buf_cstr(&f->partial), flags, old ? 0600 : 0666);
@@ -72,6 +76,7 @@ open_partial(struct output_file *f, const struct stat *old, struct err *err)
 static int open_in_place(struct output_file *f, struct err *err)
 {
     int fd = open(buf_cstr(&f->target), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    PRE(f->path);
     f->out = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (f->out)
         return ERR_OK;
@@ -106,6 +111,7 @@ int output_file_close(struct output_file *f, int code, struct err *err)
     bool written;
     if (!f->path)
         return code;
+    PRE(f->out);
     written = fflush(f->out) == 0 && (!whole || fsync(fileno(f->out)) == 0);
     if (!code && !written)
         code = err_set_errno(err, errno, "%s", f->path);

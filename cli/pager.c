@@ -95,6 +95,7 @@ static int spawn_pager(const char *command, int in, pid_t *pid)
     posix_spawnattr_t attr;
     sigset_t usual;
     int rc;
+    PRE(in >= 0);
     sigemptyset(&usual);
     for (size_t i = 0; i < ARRAY_LEN(kept_signals); i++)
         sigaddset(&usual, kept_signals[i]);
@@ -113,6 +114,7 @@ static int spawn_pager(const char *command, int in, pid_t *pid)
 /* The pager may have been left: then nobody misses the rest. */
 static void write_all(int fd, struct slice text)
 {
+    PRE(fd >= 0);
     while (text.len > 0) {
         ssize_t n = write(fd, text.data, text.len);
         if (n < 0 && errno == EINTR)
@@ -127,6 +129,7 @@ static void write_all(int fd, struct slice text)
 static bool await_pager(pid_t pid)
 {
     int status = 0;
+    PRE(pid > 0);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
@@ -30,6 +31,7 @@
 
 void progress_start(struct progress *p, const struct cli *cli, const char *what)
 {
+    PRE(what);
     *p = (struct progress){.world = cli->world, .what = what};
     p->on = !cli->quiet;
     p->terminal = isatty(STDERR_FILENO) == 1;
@@ -47,6 +49,7 @@ static bool is_due(struct progress *p)
 {
     uint64_t now = world_mono_ns(p->world);
     uint64_t every = p->terminal ? REDRAW_NS : LOG_LINE_NS;
+    PRE(now >= p->started_ns);
     if (!p->on || now - p->started_ns < SILENT_NS || now - p->shown_ns < every)
         return false;
     p->shown_ns = now;
@@ -56,6 +59,8 @@ static bool is_due(struct progress *p)
 static void put_bar(struct buf *line, double share, size_t cells)
 {
     size_t full = (size_t)(share * (double)cells);
+    PRE(share >= 0);
+    PRE(cells > 0);
     buf_append_byte(line, '[');
     for (size_t i = 0; i < cells; i++)
         buf_append_str(line, i < full ? "█" : "·");
@@ -66,6 +71,7 @@ static void put_bar(struct buf *line, double share, size_t cells)
 static void put_share(struct buf *text, const struct progress *p, double share)
 {
     double seconds = progress_seconds(p);
+    PRE(share >= 0);
     buf_printf(text, "%*.0f%%", p->terminal ? 3 : 0, share * 100);
     if (share > 0.01 && share < 1) {
         /* Whole seconds: the rest is noise. */
@@ -86,6 +92,7 @@ static void progress_draw(struct progress *p,
     struct buf line = BUF_INIT;
     struct buf shown = BUF_INIT;
     size_t used = strlen(p->what) + 2 + utf8_columns(text) + BAR_EDGES;
+    PRE(columns > 0);
     buf_printf(&line, "%s  ", p->what);
     if (share >= 0 && used + BAR_CELLS_MIN < columns)
         put_bar(&line, share, MIN_OF(columns - 1 - used, (size_t)BAR_CELLS));
@@ -103,6 +110,7 @@ static void progress_show(struct progress *p,
                           const char *extra)
 {
     size_t columns = terminal_columns_of(STDERR_FILENO);
+    PRE(p->on);
     if (extra)
         buf_printf(text, "  %s", extra);
     if (p->terminal)

@@ -72,6 +72,7 @@ static int add_address(struct visit *v, struct slice address, struct err *err)
         return err_set(err, ERR_INVALID,
                        "the target has more than %d addresses",
                        REMOTE_ADDRESSES_MAX);
+    INVARIANT(i < REMOTE_ADDRESSES_MAX);
     v->addresses[i] = mem_strndup(address.data, address.len);
     v->remote.addresses[i] = v->addresses[i];
     v->remote.address_count++;
@@ -142,6 +143,7 @@ static void forget_target(struct visit *v)
 {
     size_t i;
 
+    PRE(v->remote.address_count <= REMOTE_ADDRESSES_MAX);
     for (i = 0; i < v->remote.address_count; i++)
         mem_free(v->addresses[i]);
     mem_free(v->key);
@@ -152,6 +154,7 @@ static void forget_target(struct visit *v)
 const char *remote_variable(const char *name)
 {
     const char *value = getenv(name);
+    PRE(name[0] != '\0');
     return value && *value ? value : NULL;
 }
 
@@ -250,6 +253,7 @@ static void remote_visit(void *arg)
     struct visit *v = arg;
     struct rpc_security *security = NULL;
 
+    PRE(v->fn);
     v->code = remote_prove(v, &security, v->err);
     v->remote.security = security;
     if (!v->code)
@@ -270,6 +274,7 @@ int remote_run(struct cli *cli,
     struct loop *l;
     int rc = read_target(&v, err);
 
+    PRE(fn);
     if (rc == ERR_USAGE) {
         usage_error(args, err, "the target %s is no cluster", cli->target);
         err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");

@@ -121,6 +121,7 @@ static void run_opening(void *arg)
 static void run_start(void *arg)
 {
     struct gateway_host *h = arg;
+    PRE(!h->opening);
     h->opening = fiber_start(loop_self(), "gateway open", run_opening, h);
 }
 
@@ -135,6 +136,7 @@ static void run_stop(void *arg)
     gateway_close(atomic_exchange(&h->gateway, NULL));
     quarry_close(h->quarry);
     h->quarry = NULL;
+    POST(!h->quarry);
 }
 
 /* --- the role ------------------------------------------------------------ */
@@ -166,6 +168,7 @@ static void gateway_role_close(void *role)
 static int open_there(struct gateway_host *h, struct err *err)
 {
     int rc = loop_new(h->world, "gateway", &h->loop, err);
+    PRE(!h->loop);
     if (rc)
         return rc;
     loop_start(h->loop);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "bigtable/quarry.h"
 #include "cli/table_printer.h"
@@ -30,6 +31,7 @@ void row_printer_init(struct row_printer *p,
 
 static void put_line(struct row_printer *p)
 {
+    PRE(p->out);
     fwrite(p->line.data, 1, p->line.len, p->out);
     p->byte_count += p->line.len;
 }
@@ -54,6 +56,7 @@ static size_t name_width(const struct quarry_row *row)
             width = MAX_OF(width, n);
     }
     buf_close(&name);
+    POST(width <= NAME_COLUMNS_MAX);
     return width;
 }
 
@@ -115,6 +118,7 @@ text_cell(struct row_printer *p, const struct quarry_cell *cell, size_t width)
 static void text_row(struct row_printer *p, const struct quarry_row *row)
 {
     size_t width = p->keys_only ? 0 : name_width(row);
+    PRE(p->format == FORMAT_TEXT);
     buf_clear(&p->line);
     text_put_escaped(&p->line, row->key, 0);
     buf_append_byte(&p->line, '\n');
@@ -146,6 +150,7 @@ static void json_cell(struct buf *out, const struct quarry_cell *cell)
 
 static void json_row(struct row_printer *p, const struct quarry_row *row)
 {
+    PRE(p->format == FORMAT_JSON);
     buf_clear(&p->line);
     buf_append_byte(&p->line, '{');
     json_put_bytes(&p->line, "row", row->key);
@@ -173,6 +178,8 @@ static void csv_header(struct row_printer *p)
 
 static void csv_row(struct row_printer *p, const struct quarry_row *row)
 {
+    PRE(p->header_done);
+    PRE(!p->tsv);
     buf_clear(&p->line);
     if (p->keys_only) {
         csv_put_bytes(&p->line, row->key);
@@ -195,6 +202,7 @@ static void csv_row(struct row_printer *p, const struct quarry_row *row)
 /* As `quarry load` reads it. */
 static void tsv_row(struct row_printer *p, const struct quarry_row *row)
 {
+    PRE(p->tsv);
     buf_clear(&p->line);
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct quarry_cell *cell = &row->cells[i];
@@ -211,6 +219,7 @@ static void tsv_row(struct row_printer *p, const struct quarry_row *row)
 void row_printer_row(struct row_printer *p, const struct quarry_row *row)
 {
     csv_header(p);
+    INVARIANT(p->header_done);
     switch (p->format) {
     case FORMAT_TEXT: text_row(p, row); break;
     case FORMAT_JSON: json_row(p, row); break;

@@ -72,6 +72,7 @@ static int64_t now_us(void *ctx)
             mem_realloc(r->times, (r->time_count + 1) * sizeof(*r->times));
         r->times[r->time_count++] = (int64_t)world_now_us(r->cli->world);
     }
+    INVARIANT(r->time_at < r->time_count);
     return r->times[r->time_at++];
 }
 

@@ -61,6 +61,7 @@ static struct key_range bounds_of(const struct args *args,
 
 static void add_range(struct scan_args *spec, struct key_range r)
 {
+    PRE(spec->ranges);
     if (!key_range_is_empty(r))
         spec->ranges[spec->options.range_count++] = (struct quarry_range){
             arena_dup(&spec->arena, r.start), arena_dup(&spec->arena, r.end)};
@@ -71,6 +72,7 @@ static void parse_ranges(const struct args *args, struct scan_args *spec)
     size_t prefixes = args_count(args, "prefix");
     struct key_range bounds = bounds_of(args, spec);
     struct buf end = BUF_INIT;
+    PRE(!spec->ranges);
     spec->ranges = mem_zalloc(prefixes + 1, sizeof(*spec->ranges));
     spec->options.ranges = spec->ranges;
     for (size_t i = 0; i < prefixes; i++) {
@@ -114,11 +116,13 @@ static void parse_rows(const struct args *args, struct scan_args *spec)
         spec->options.range_count == 0)
         spec->ranges[spec->options.range_count++] =
             (struct quarry_range){KEY_RANGE_NONE.start, KEY_RANGE_NONE.end};
+    POST(spec->options.key_count <= rows);
 }
 
 static void parse_names(const struct args *args, struct scan_args *spec)
 {
     size_t families = args_count(args, "family");
+    PRE(!spec->families);
     spec->families = mem_zalloc(families + 1, sizeof(*spec->families));
     for (size_t i = 0; i < families; i++)
         spec->families[i] = args_nth(args, "family", i);
@@ -174,6 +178,7 @@ static int parse_sample(const struct args *args,
     if (end == text || *end || !(share > 0 && share < 1))
         return usage_error(args, err, "--sample: '%s' is not between 0 and 1",
                            text);
+    PRE(*n < FILTERS_MAX);
     parts[(*n)++] = quarry_filter_row_sample(share);
     return ERR_OK;
 }
@@ -198,6 +203,7 @@ parse_filter(const struct args *args, struct scan_args *spec, struct err *err)
         parts[n++] = quarry_filter_strip_value();
         spec->options.keys_only = false;
     }
+    INVARIANT(n <= FILTERS_MAX);
     if (n > 0)
         spec->filter = quarry_filter_chain(parts, n);
     spec->options.filter = spec->filter;
@@ -291,6 +297,7 @@ int scan_args_columns(struct scan_args *spec,
         if (!parts[n])
             rc = ERR_INVALID;
     }
+    INVARIANT(n <= count);
     if (rc) {
         for (size_t i = 0; i < n; i++)
             quarry_filter_free(parts[i]);

@@ -163,6 +163,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
 {
     struct server_host *h = ctx;
     size_t from = out->len;
+    PRE(h->server);
     switch (what) {
     case SERVER_STATUS: put_status(h, out); break;
     case SERVER_VARS: put_metrics(h, METRIC_TEXT_PLAIN, out); break;
@@ -227,6 +228,7 @@ open_role(struct server_host *h, const struct role *r, struct err *err)
 {
     struct running_role *to = &h->roles[h->role_count];
     int rc = r->open(&h->env, &to->self, err);
+    PRE(h->role_count <= SERVER_ROLES_MAX);
     if (rc) {
         err_wrap(err, "role %s", r->name);
         return rc;
@@ -249,6 +251,7 @@ static int open_roles(struct server_host *h, struct err *err)
 static int start_roles(struct server_host *h, struct err *err)
 {
     int rc = 0;
+    PRE(h->role_count == h->settings->role_count);
     for (size_t i = 0; i < h->role_count && rc == 0; i++) {
         const struct role *r = h->roles[i].role;
         rc = r->started ? r->started(h->roles[i].self, err) : 0;
@@ -262,6 +265,7 @@ static int start_roles(struct server_host *h, struct err *err)
 
 static void note_failure(struct server_host *h, const struct running_role *r)
 {
+    PRE(r->health.code != 0);
     err_copy(&h->failure, &r->health);
     err_wrap(&h->failure, "role %s", r->role->name);
     log_error(h->env.world, "server", "cannot continue why=\"%s\"",
@@ -328,6 +332,7 @@ static bool is_holder(void *ctx, const char *principal)
 static int listen_on(struct server_host *h, struct err *err)
 {
     struct rpc_listen_options o = h->limits;
+    PRE(!h->listener);
     o.security = h->security;
     o.metrics = h->metrics;
     o.trace = h->trace;
@@ -373,6 +378,7 @@ char *role_memo(const struct role_env *env, const char *client)
 static void fill_env(struct server_host *h, struct world *w)
 {
     const struct server_settings *s = h->settings;
+    PRE(!h->name && !h->address);
     h->address = mem_strdup(*s->address ? s->address : s->listen);
     h->name = mem_strdup(*s->name ? s->name : h->address);
     h->env = (struct role_env){
@@ -439,6 +445,7 @@ static int open_console(struct server_host *h, struct err *err)
                                           .cell = h->env.cell_members,
                                           .cell_count = h->env.cell_count,
                                           .security = h->security};
+    PRE(!h->console);
     if (!*h->settings->console)
         return 0;
     return console_open(h->settings->console, &source, &h->console, err);
@@ -447,6 +454,7 @@ static int open_console(struct server_host *h, struct err *err)
 static int open_all(struct server_host *h, struct err *err)
 {
     int rc = check_listen(h->settings->listen, err);
+    PRE(!h->doctor);
     if (rc == 0)
         rc = server_limits_read(h->settings->conf, &h->limits, err);
     h->stale_sessions = stale_sessions_find(&h->env);
@@ -469,6 +477,8 @@ static int open_all(struct server_host *h, struct err *err)
  * who submitted the jobs. PRE: there is security. */
 static void let_act(struct server_host *h)
 {
+    PRE(h->security);
+    PRE(!h->cluster);
     h->cluster = cluster_roles_new(h->security, h->env.trusted);
     h->env.roles = h->cluster;
     rpc_server_let_act(h->server, cluster_roles_may_act, h->cluster);
@@ -483,6 +493,7 @@ int server_host_open(struct world *w,
 {
     struct server_host *h = mem_zalloc(1, sizeof(*h));
     int rc = server_settings_security(w, s, &h->security, err);
+    PRE(s && failed);
     if (rc == 0)
         rc = master_keys_read(w, &s->encryption, &h->master_keys, err);
     h->settings = s;
@@ -528,6 +539,7 @@ void server_host_reload(struct server_host *h)
 {
     struct err err = ERR_INIT;
     int rc = rpc_security_reload(h->security, h->env.world, &err);
+    PRE(h->security);
     note_reload(h, "security", rc, &err);
     rc = server_settings_reload_keys(h->env.world, h->settings, h->master_keys,
                                      &err);
@@ -555,6 +567,7 @@ static void stop_role(void *arg)
     struct world *w = x->host->env.world;
     uint64_t from = world_mono_ns(w);
     uint64_t took;
+    PRE(r);
     if (x->all && r->leaving)
         r->leaving(x->role->self);
     else if (r->stopping)
@@ -571,6 +584,7 @@ static void stop_roles(struct server_host *h, bool all)
 {
     struct role_stop stops[SERVER_ROLES_MAX];
     struct fiber *fibers[SERVER_ROLES_MAX];
+    PRE(h->role_count <= SERVER_ROLES_MAX);
     if (h->has_left)
         return;
     end_doctor(h);

@@ -46,6 +46,7 @@ static void note_arguments(void)
     }
     if (f)
         (void)fclose(f);
+    POST(n <= ARGUMENTS_MAX);
 }
 
 /* Those that this process starts are not told. */
@@ -53,6 +54,7 @@ static void note_environment(void)
 {
     const char *text = getenv(COUNT_NAME);
     size_t n = 0;
+    PRE(!environment);
     if (!text || text_parse_u64(slice_str(text), &count, NULL) != 0)
         count = 0;
     count = MIN_OF(count, COUNT_MAX);
@@ -79,6 +81,7 @@ bool server_restart_is_due(void)
 static uint64_t pause_ms(void)
 {
     uint64_t ms = RESTART_PAUSE_MS_MIN;
+    PRE(count <= COUNT_MAX);
     for (uint64_t i = 1; i < count && ms < RESTART_PAUSE_MS_MAX; i++)
         ms *= 2;
     return MIN_OF(ms, RESTART_PAUSE_MS_MAX);
@@ -107,6 +110,7 @@ void server_restart_plan(struct world *w)
 {
     uint64_t life_ms = (world_mono_ns(w) - begun_ns) / 1000000;
     uint64_t next = life_ms >= RESTART_LIFE_MS_CALM ? 1 : count + 1;
+    PRE(environment);
     snprintf(count_text, sizeof(count_text), COUNT_NAME "=%llu",
              (unsigned long long)MIN_OF(next, COUNT_MAX));
 }

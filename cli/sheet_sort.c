@@ -49,6 +49,7 @@ static struct sort_key *keys_of(const struct sheet *s, size_t column)
 {
     size_t rows = sheet_row_count(s);
     struct sort_key *keys = mem_zalloc(rows + 1, sizeof(*keys));
+    PRE(column < s->column_count);
     for (size_t r = 0; r < rows; r++) {
         struct slice cell = sheet_cell(s, r, column);
         keys[r] = (struct sort_key){cell, number_of(cell), r};
@@ -67,6 +68,7 @@ static void sort_by(struct sheet *s, size_t column)
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < s->column_count; c++)
             sheet_add(&sorted, sheet_cell(s, keys[r].row, c));
+    INVARIANT(sheet_row_count(&sorted) == rows);
     mem_free(keys);
     sheet_close(s);
     *s = sorted;

@@ -56,6 +56,7 @@ struct stale_sessions *stale_sessions_find(const struct role_env *env)
             stale_sessions_add(o, names[i]);
         world_names_free(names, count);
     }
+    POST(o->count <= SESSIONS_MAX);
     return o;
 }
 
@@ -66,6 +67,7 @@ static void run_end(void *arg)
     const struct chubby_options opts = {.servers = o->env->cell_members,
                                         .server_count = o->env->cell_count,
                                         .security = o->env->security};
+    PRE(o->number > 0);
     (void)fiber_set_deadline(world_mono_ns(w) + END_US * 1000);
     chubby_end_session(w, &opts, o->number);
 }

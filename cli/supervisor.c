@@ -255,6 +255,7 @@ int supervisor_start(struct supervisor *s, char *const argv[], struct err *err)
     sigset_t all;
     sigset_t mask;
     int pair[2];
+    PRE(argv[0]);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set_errno(err, errno, "supervisor");
     sigaction(SIGINT, &ignore, &old[0]);
@@ -278,6 +279,7 @@ static void supervisor_say(const struct supervisor *s, enum word word)
 {
     char c = (char)word;
     /* One that is gone, or does not listen, is found out by waiting for it. */
+    PRE(s->fd >= 0);
     (void)!send(s->fd, &c, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -295,6 +297,7 @@ void supervisor_wait(struct supervisor *s, struct supervisor_end *out)
 {
     size_t got = 0;
     ssize_t n;
+    PRE(s->pid > 0);
     memset(out, 0, sizeof(*out));
     do {
         n = read(s->fd, (char *)out + got, sizeof(*out) - got);

@@ -49,6 +49,7 @@ void sheet_add(struct sheet *s, struct slice cell)
     end = s->bytes.len;
     buf_append(&s->ends, &end, sizeof(end));
     s->cell_count++;
+    INVARIANT(s->ends.len == s->cell_count * sizeof(end)); /* INV-1 */
 }
 
 void sheet_add_str(struct sheet *s, const char *cell)
@@ -74,6 +75,7 @@ void sheet_add_u64(struct sheet *s, uint64_t v)
 
 size_t sheet_row_count(const struct sheet *s)
 {
+    PRE(s->column_count > 0);
     return s->cell_count / s->column_count;
 }
 
@@ -85,6 +87,7 @@ bool sheet_is_full(const struct sheet *s)
 
 void sheet_next_page(struct sheet *s)
 {
+    PRE(s->cell_count % s->column_count == 0); /* INV-2 */
     buf_clear(&s->bytes);
     buf_clear(&s->ends);
     s->cell_count = 0;
@@ -94,6 +97,7 @@ void sheet_next_page(struct sheet *s)
 static size_t end_of(const struct sheet *s, size_t cell)
 {
     size_t end;
+    PRE(cell < s->cell_count);
     memcpy(&end, s->ends.data + cell * sizeof(end), sizeof(end));
     return end;
 }
@@ -102,6 +106,7 @@ struct slice sheet_cell(const struct sheet *s, size_t row, size_t column)
 {
     size_t cell = row * s->column_count + column;
     size_t begin = cell ? end_of(s, cell - 1) : 0;
+    PRE(column < s->column_count);
     return slice_sub(buf_slice(&s->bytes), begin, end_of(s, cell));
 }
 
@@ -166,6 +171,7 @@ static void table_printer_measure(const struct sheet *s,
 {
     struct buf shown = BUF_INIT;
     size_t rows = sheet_row_count(s);
+    PRE(s->column_count <= SHEET_COLUMNS_MAX);
     for (size_t c = 0; c < s->column_count; c++) {
         widths[c] = utf8_columns(slice_str(s->columns[c].name));
         for (size_t r = 0; r < rows; r++) {
@@ -208,6 +214,7 @@ static void print_below(const struct sheet *s, size_t r, size_t c)
     size_t room = terminal_columns();
     struct buf line = BUF_INIT;
     struct buf item = BUF_INIT;
+    PRE(c <= s->column_count);
     for (; c < s->column_count; c++) {
         struct slice cell = sheet_cell(s, r, c);
         if (cell.len == 0)
@@ -235,6 +242,7 @@ print_header(const struct sheet *s, const size_t *widths, size_t count)
     struct buf line = BUF_INIT;
     struct buf rule = BUF_INIT;
     size_t room = terminal_columns();
+    PRE(count > 0 && count <= s->column_count);
     for (size_t c = 0; c < count; c++) {
         bool last = c + 1 == count;
         size_t used = utf8_columns(buf_slice(&rule));
@@ -261,6 +269,7 @@ static void print_text(struct sheet *s)
         s->fitting = fitting_columns(s, s->widths);
         print_header(s, s->widths, s->fitting);
     }
+    INVARIANT(s->fitting > 0 && s->fitting <= s->column_count); /* INV-3 */
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < s->fitting; c++) {
             buf_clear(&shown);
@@ -314,6 +323,7 @@ static void append_json_cell(struct buf *line,
                              const struct sheet_column *column,
                              struct slice cell)
 {
+    PRE(column->name);
     if (column->kind == SHEET_TEXT || column->kind == SHEET_PAIRS) {
         json_put_bytes(line, column->name, cell);
         if (column->kind == SHEET_PAIRS) {

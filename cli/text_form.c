@@ -6,6 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hex.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 
 /* The byte that the escape at @s (behind a backslash) stands for, and how many
@@ -47,6 +48,7 @@ void text_put_cut(struct buf *out, struct slice s, size_t columns)
     for (const char *p = s.data; p < end;) {
         uint32_t code;
         size_t n = utf8_decode(p, end, &code);
+        INVARIANT(n > 0);
         size_t before = out->len;
         text_put_escaped(out, slice_make(p, n), 0);
         used += utf8_columns(slice_sub(buf_slice(out), before, out->len));
@@ -66,6 +68,7 @@ static void put_base64(struct buf *out, struct slice s)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    PRE(s.len == 0 || s.data);
     for (size_t i = 0; i < s.len; i += 3) {
         size_t left = s.len - i;
         uint32_t v = (uint32_t)(unsigned char)s.data[i] << 16;
@@ -128,6 +131,7 @@ void csv_put_bytes(struct buf *out, struct slice s)
 
 void json_put_bytes(struct buf *out, const char *name, struct slice s)
 {
+    PRE(name);
     if (utf8_valid(s)) {
         buf_printf(out, "\"%s\": ", name);
         text_put_json(out, s);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "base/core/text.h"
 
 #define CAPTURE_DIGITS 14
@@ -19,6 +20,7 @@
 static int parse_capture(const char *s, int64_t *out_us)
 {
     char text[32];
+    PRE(strlen(s) == CAPTURE_DIGITS);
     snprintf(text, sizeof(text), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", s, s + 4,
              s + 6, s + 8, s + 10, s + 12);
     return text_parse_time(slice_str(text), out_us, NULL);
@@ -28,6 +30,7 @@ static int parse_capture(const char *s, int64_t *out_us)
 static int parse_epoch(const char *s, int64_t *out_us)
 {
     int64_t seconds;
+    PRE(s);
     if (text_parse_i64(slice_str(s), &seconds, NULL) ||
         seconds > EPOCH_SECONDS_MAX || seconds < -EPOCH_SECONDS_MAX)
         return ERR_INVALID;

@@ -21,6 +21,8 @@ take_quoted(struct slice line, size_t *at, struct buf *word, struct err *err)
 {
     char quote = line.data[*at];
     size_t i = *at + 1;
+    PRE(quote == '"' || quote == '\'');
+    PRE(i <= line.len);
     for (; i < line.len && line.data[i] != quote; i++) {
         bool escaped = quote == '"' && line.data[i] == '\\' &&
                        i + 1 < line.len && line.data[i + 1] == '"';
@@ -36,6 +38,7 @@ take_quoted(struct slice line, size_t *at, struct buf *word, struct err *err)
 static int
 take_word(struct slice line, size_t *at, struct buf *word, struct err *err)
 {
+    PRE(*at < line.len);
     while (*at < line.len && !is_blank(line.data[*at])) {
         char c = line.data[*at];
         if (c == '"' || c == '\'') {
@@ -59,6 +62,7 @@ static void add_word(struct word_list *list, struct buf *word)
         mem_realloc(list->words, (list->count + 2) * sizeof(*list->words));
     list->words[list->count++] = buf_take(word);
     list->words[list->count] = NULL;
+    POST(list->words[list->count - 1]);
 }
 
 int words_split(struct slice line, struct word_list *out, struct err *err)

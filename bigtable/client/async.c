@@ -56,6 +56,7 @@ struct async_pool *async_pool_new(struct world *world,
     mutex_init(&p->lock);
     cond_init(&p->work);
     cond_init(&p->done);
+    POST(p->task_max > 0 && p->task_max <= ASYNC_TASKS_MAX);
     return p;
 }
 
@@ -64,6 +65,7 @@ void async_pool_drain(struct async_pool *p)
     mutex_lock(&p->lock);
     while (p->in_flight > 0)
         cond_wait(&p->done, &p->lock);
+    POST(p->queued == 0);
     mutex_unlock(&p->lock);
 }
 
@@ -273,6 +275,7 @@ static void end_call(struct async_pool *p, struct async_call *call)
         call->alone = true;
         async_push(p, call);
     } else {
+        INVARIANT(p->in_flight > 0);
         p->in_flight--;
         cond_broadcast(&p->done);
     }
@@ -281,6 +284,7 @@ static void end_call(struct async_pool *p, struct async_call *call)
 /* PRE: the lock is held. */
 static void end_calls(struct async_pool *p, struct async_call *calls)
 {
+    PRE(p->calling_back < p->task_count);
     p->inside[p->calling_back++] = fiber_or_thread();
     if (is_stuck(p))
         cond_broadcast(&p->done); /* Let those through who wait inside. */

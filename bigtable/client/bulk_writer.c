@@ -68,6 +68,7 @@ static void path_of(const struct quarry_bulk_writer *w,
                     const char *name,
                     char path[LOAD_PATH_BYTES])
 {
+    PRE(name);
     load_path(w->ticket.id, slice_str(name), path);
 }
 
@@ -246,6 +247,7 @@ static int
 begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
 {
     char path[LOAD_PATH_BYTES];
+    PRE(!g->writer);
     snprintf(g->name, sizeof(g->name), "%s+%" PRIu32 "+%u.sst", w->part,
              g->group->id, g->files++);
     path_of(w, g->name, path);
@@ -256,6 +258,8 @@ begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
 static int
 end_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
 {
+    PRE(g->writer);
+
     const struct sstable_properties *p;
     struct load_file f;
     int rc = sstable_writer_finish(g->writer, err);
@@ -304,6 +308,7 @@ write_group(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
 {
     const struct bulk_entry *before = NULL;
     int rc = 0;
+    PRE(g->entry_count == 0 || g->entries);
     if (g->entry_count && !g->sorted)
         qsort(g->entries, g->entry_count, sizeof(*g->entries), compare_entries);
     for (size_t i = 0; i < g->entry_count && rc == 0; i++) {
@@ -363,6 +368,7 @@ static struct bulk_group *group_of(struct quarry_bulk_writer *w,
     size_t i = 0;
     while (w->groups[i].group->id != f->group)
         i++;
+    POST(i < w->schema->group_count);
     return &w->groups[i];
 }
 
@@ -375,6 +381,7 @@ static void bulk_group_push(struct bulk_group *g, const struct bulk_entry *e)
     g->sorted = g->entry_count == 0 ||
                 (g->sorted &&
                  slice_cmp(g->entries[g->entry_count - 1].key, e->key) < 0);
+    INVARIANT(g->entry_count < g->entry_cap);
     g->entries[g->entry_count] = *e;
     g->entries[g->entry_count].order = g->entry_count;
     g->entry_count++;
@@ -415,6 +422,7 @@ static void add_entry(struct quarry_bulk_writer *w,
                                .kind = ENTRY_PUT};
     size_t row = w->row_key.len;
     struct bulk_entry e = {.value = arena_dup(&w->row_arena, value)};
+    PRE(f);
     cell_key_append_rest(&w->row_key, &k);
     e.key = arena_dup(&w->row_arena, buf_slice(&w->row_key));
     buf_truncate(&w->row_key, row);

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/pb.h"
@@ -83,6 +84,7 @@ static bool backup_filter_contains(struct slice text, struct slice part)
 
 static void backup_filter_consume(struct judge *j, size_t n)
 {
+    PRE(n <= j->rest.len);
     j->rest = slice_sub(j->rest, n, j->rest.len);
 }
 

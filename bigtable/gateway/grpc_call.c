@@ -117,6 +117,7 @@ void grpc_call_free_spares(struct grpc_server *server)
         grpc_call_free_memory(call);
     }
     server->spare_count = 0;
+    POST(!server->spare);
 }
 
 /* --- headers ------------------------------------------------------------- */
@@ -172,6 +173,7 @@ static int check_prefix(struct grpc_call *call, struct err *err)
 {
     size_t max = call->server->options.message_bytes_max;
     unsigned char flag = (unsigned char)call->prefix[0];
+    PRE(call->prefix_len == GRPC_PREFIX_BYTES);
     call->message_size = get_be32(call->prefix + 1);
     if (flag > 1)
         return err_set(err, ERR_INVALID, "a message with unknown flags");
@@ -195,6 +197,7 @@ static int move_message(struct grpc_call *call, size_t cap, struct err *err)
 {
     size_t old = call->charged;
     char *moved;
+    PRE(cap > call->charged);
     if (!grpc_budget_charge(call->budget, cap))
         return over_budget(err);
     moved = mem_try_alloc(cap);
@@ -218,6 +221,7 @@ static int grpc_call_grow(struct grpc_call *call, size_t more, struct err *err)
 {
     size_t need = call->message_len + more;
     size_t cap = MAX_OF(call->charged * 2, FIRST_ROOM_BYTES);
+    PRE(call->message_len <= call->charged);
     if (need <= call->charged)
         return 0;
     cap = MIN_OF(MAX_OF(cap, need), call->message_size);
@@ -233,6 +237,7 @@ static int
 take_message(struct grpc_call *call, struct slice bytes, struct err *err)
 {
     int rc;
+    PRE(call->message_len <= call->message_size);
     if (bytes.len > call->message_size - call->message_len)
         return err_set(err, ERR_INVALID, "more than one message");
     rc = grpc_call_grow(call, bytes.len, err);
@@ -247,6 +252,7 @@ int grpc_call_take(struct grpc_call *call, struct slice bytes, struct err *err)
 {
     size_t head = MIN_OF(GRPC_PREFIX_BYTES - call->prefix_len, bytes.len);
     int rc = 0;
+    PRE(call->prefix_len <= GRPC_PREFIX_BYTES);
     memcpy(call->prefix + call->prefix_len, bytes.data, head);
     call->prefix_len += head;
     if (head && call->prefix_len == GRPC_PREFIX_BYTES)
@@ -276,6 +282,7 @@ void grpc_call_drop_message(struct grpc_call *call)
 
 struct slice grpc_request(const struct grpc_call *call)
 {
+    PRE(call->message_len == 0 || call->message);
     return call->message_len ? slice_make(call->message, call->message_len)
                              : SLICE_EMPTY;
 }
@@ -284,11 +291,13 @@ struct slice grpc_request(const struct grpc_call *call)
 
 size_t grpc_call_unsent(const struct grpc_call *call)
 {
+    PRE(call->out_sent <= call->out.len);
     return call->out.len - call->out_sent;
 }
 
 void grpc_call_sent(struct grpc_call *call, size_t count)
 {
+    PRE(count <= call->out.len - call->out_sent);
     call->out_sent += count;
     call->progress_ns = world_mono_ns(call->server->world);
     grpc_budget_refund(call->budget, count);
@@ -316,6 +325,7 @@ void grpc_message_begin(struct buf *b)
 static void grpc_call_compress(struct buf *b)
 {
     struct buf packed = BUF_INIT;
+    PRE(b->len >= GRPC_PREFIX_BYTES);
     grpc_message_begin(&packed);
     gzip_compress(slice_sub(buf_slice(b), GRPC_PREFIX_BYTES, b->len), &packed);
     packed.data[0] = 1;
@@ -344,6 +354,7 @@ int grpc_call_check(const struct grpc_call *call, struct err *err)
 static int await_room(struct grpc_call *call, struct err *err)
 {
     int rc = grpc_call_check(call, err);
+    PRE(!call->waiting);
     while (rc == 0 && !call->abandoned && !has_room(call)) {
         call->waiting = true;
         rc = fiber_park_checked(err);

@@ -7,6 +7,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 /* "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" */
 #define PREFACE_BYTES 24
@@ -35,6 +36,8 @@ static struct slice
 grpc_frames_gather(struct grpc_frames *f, struct slice bytes, size_t to)
 {
     size_t n = MIN_OF(to - f->head_len, bytes.len);
+    PRE(f->head_len <= to);
+    PRE(to <= sizeof(f->head));
     memcpy(f->head + f->head_len, bytes.data, n);
     f->head_len += n;
     return slice_sub(bytes, n, bytes.len);
@@ -61,6 +64,7 @@ static struct slice take_priority(struct grpc_frames *f,
                                   struct slice bytes,
                                   enum grpc_frame_event *e)
 {
+    PRE(f->head_len >= GRPC_FRAME_HEAD_BYTES);
     bytes = grpc_frames_gather(f, bytes, sizeof(f->head));
     if (f->head_len < sizeof(f->head))
         return bytes;

@@ -23,6 +23,7 @@ static nghttp2_nv grpc_reply_header(const char *name, struct slice value)
 /* Both are literals. */
 static nghttp2_nv fixed_header(const char *name, const char *value)
 {
+    PRE(value);
     nghttp2_nv nv = grpc_reply_header(name, slice_str(value));
     nv.flags |= NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     return nv;
@@ -38,6 +39,7 @@ static nghttp2_nv timing_header(const struct grpc_call *call,
     uint64_t ns = world_mono_ns(call->server->world) - call->begun_ns;
     int n = snprintf(text, TIMING_BYTES, "gfet4t7; dur=%llu",
                      (unsigned long long)(ns / 1000000));
+    PRE(call->server);
     return grpc_reply_header("server-timing", slice_make(text, (size_t)n));
 }
 
@@ -163,6 +165,7 @@ static void submit_response(struct grpc_call *call,
 
 static void begin_replying(struct grpc_call *call)
 {
+    PRE(!call->responded);
     call->responded = true;
     call->replying = true;
     call->progress_ns = world_mono_ns(call->server->world);

@@ -39,6 +39,7 @@
 static void
 grpc_session_refuse(struct grpc_call *call, int rc, const struct err *err)
 {
+    PRE(rc != 0);
     call->refused = true;
     grpc_call_set_status(call, rc, err);
     grpc_reply_status(call);
@@ -246,6 +247,7 @@ static void begin_request(struct grpc_call *call)
 
 int grpc_session_answer_ping(struct grpc_connection *c)
 {
+    PRE(c->has_ping);
     c->has_ping = false;
     return nghttp2_submit_ping(c->session, NGHTTP2_FLAG_ACK, c->ping);
 }

@@ -69,6 +69,7 @@ static struct piece *workers_take(struct workers *p)
     struct piece *w = p->first;
     if (!w)
         return NULL;
+    INVARIANT(p->waiting_count > 0);
     p->first = w->next;
     if (!p->first)
         p->last = &p->first;
@@ -86,6 +87,7 @@ static void run_thread(void *arg)
             break;
         if (!w) {
             p->idle_count++;
+            INVARIANT(p->idle_count <= p->thread_count);
             cond_wait(&p->changed, &p->mutex);
             p->idle_count--;
             continue;
@@ -101,6 +103,8 @@ static void run_thread(void *arg)
 
 void workers_run(struct workers *p, void (*fn)(void *arg), void *arg)
 {
+    PRE(fn);
+
     struct piece w = {.fn = fn, .arg = arg};
     cond_init(&w.ended);
     mutex_lock(&p->mutex);

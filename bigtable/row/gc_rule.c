@@ -87,6 +87,7 @@ bool gc_rule_collects(const struct gc_rule *r,
         return newer >= r->versions;
     if (r->kind == GC_RULE_AGE)
         return is_older(timestamp_us, now_us, r->age_us);
+    PRE(r->part_count > 0);
     any = r->kind == GC_RULE_UNION;
     for (size_t i = 0; i < r->part_count; i++)
         if (gc_rule_collects(r->parts[i], newer, timestamp_us, now_us) == any)
@@ -118,6 +119,7 @@ static struct gc_rule *decode_rule(struct cursor *c, unsigned depth);
 static void decode_parts(struct cursor *c, struct gc_rule *r, unsigned depth)
 {
     size_t count = cursor_count(c, 2);
+    PRE(r->part_count == 0);
     if (count == 0 || count > GC_RULE_PARTS_MAX || depth >= GC_RULE_DEPTH_MAX) {
         c->bad = true;
         return;

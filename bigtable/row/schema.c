@@ -30,6 +30,7 @@ struct schema *schema_new(void)
 struct schema *schema_copy(const struct schema *s)
 {
     struct schema *c = mem_alloc(sizeof(*c));
+    PRE(s->group_count > 0);
     *c = *s;
     c->groups = mem_alloc(s->group_count * sizeof(*s->groups));
     memcpy(c->groups, s->groups, s->group_count * sizeof(*s->groups));
@@ -114,6 +115,7 @@ int schema_no_family(const struct schema *s, struct slice name, struct err *err)
 static int no_group(const struct schema *s, struct slice name, struct err *err)
 {
     struct buf list = BUF_INIT;
+    PRE(s->group_count > 0);
     for (size_t i = 0; i < s->group_count; i++)
         buf_printf(&list, "%s%s", i ? ", " : "", s->groups[i].name);
     err_set(err, ERR_NOTFOUND, "no locality group %.*s; there are: %s",
@@ -134,6 +136,7 @@ static int check_name(const char *what,
                       struct err *err)
 {
     bool good = name.len > 0 && name.len <= bytes_max;
+    PRE(what);
     for (size_t i = 0; i < name.len && good; i++)
         good = is_name_byte(name.data[i]);
     if (good)
@@ -178,6 +181,7 @@ static int parse_gc_option(const struct option_pair *p,
     struct slice s = slice_make(text, 0);
     int n = snprintf(text, sizeof(text), "%.*s=%.*s", SLICE_ARG(p->key),
                      SLICE_ARG(p->value));
+    PRE(n > 0);
     s.len = MIN_OF((size_t)n, sizeof(text) - 1);
     gc_rule_free(*out);
     *out = NULL;
@@ -314,6 +318,7 @@ int schema_drop_family(struct schema *s, const char *name, struct err *err)
         return schema_no_family(s, slice_str(name), err);
     i = (size_t)(found - s->families);
     gc_rule_free(s->families[i].gc);
+    INVARIANT(i < s->family_count);
     s->family_count--;
     memmove(&s->families[i], &s->families[i + 1],
             (s->family_count - i) * sizeof(*s->families));

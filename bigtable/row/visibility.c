@@ -18,6 +18,7 @@ void visibility_init(struct visibility *v,
                      const struct schema *schema,
                      int64_t now_us)
 {
+    PRE(schema);
     *v = (struct visibility){.schema = schema, .now_us = now_us};
 }
 
@@ -32,6 +33,7 @@ void visibility_restart(struct visibility *v)
     v->row_length = v->column_length = 0;
     v->has_column = false;
     buf_clear(&v->prefix);
+    POST(v->prefix.len == 0);
 }
 
 static void start_column(struct visibility *v)
@@ -104,6 +106,7 @@ static void add_range(struct visibility *v, struct deleted_range r)
         v->range_cap = v->range_cap ? v->range_cap * 2 : 8;
         v->ranges = mem_realloc(v->ranges, v->range_cap * sizeof(r));
     }
+    INVARIANT(v->range_count < v->range_cap);
     v->ranges[v->range_count++] = r;
 }
 

@@ -37,6 +37,7 @@ static void free_order(struct pool_order *o)
  * is begun. */
 static bool can_send(struct pool_peer *e, const struct pool_order *o)
 {
+    PRE(o->job || o->kind == WORKER_KILL);
     if (o->kind == WORKER_KILL)
         return true;
     pool_peer_prepare(e, o->job);
@@ -50,6 +51,7 @@ take_orders(struct pool_peer *e, struct pool_orders *out, struct buf *bytes)
 {
     struct pool_orders kept = STAILQ_HEAD_INITIALIZER(kept);
     struct pool_order *o;
+    PRE(bytes->len == 0);
     while ((o = STAILQ_FIRST(&e->orders)) != NULL) {
         bool held = bytes->len > ORDER_BYTES_MAX || !can_send(e, o);
         const struct pool_order *k;
@@ -143,6 +145,7 @@ void pool_orders_fail(struct pool_peer *e,
 {
     struct pool_orders kept = STAILQ_HEAD_INITIALIZER(kept);
     struct pool_order *o;
+    PRE(err);
     while ((o = STAILQ_FIRST(&e->orders)) != NULL) {
         struct pool_attempt *a = pool_peer_attempt(e, o->ticket);
         STAILQ_REMOVE_HEAD(&e->orders, link);

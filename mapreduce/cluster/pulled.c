@@ -27,6 +27,7 @@ void pull_room_give(struct pull_room *r, uint64_t bytes, size_t spills)
 struct pulled *pulled_new(uint32_t partition, const char *path)
 {
     struct pulled *p = mem_zalloc(1, sizeof(*p));
+    PRE(path);
     p->partition = partition;
     p->path = mem_strdup(path);
     return p;
@@ -91,6 +92,7 @@ const struct pulled_spill *
 pulled_find(const struct pulled *p, uint32_t task, uint32_t attempt)
 {
     const struct pulled_spill key = {.task = task, .attempt = attempt};
+    PRE(p->spill_count == 0 || p->spills);
     if (p->spill_count == 0)
         return NULL;
     return bsearch(&key, p->spills, p->spill_count, sizeof(key),

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "base/core/panic.h"
+
 /* Does @a come before @b, which is younger? */
 static bool goes_first(const struct share_job *a, const struct share_job *b)
 {
@@ -21,12 +23,14 @@ static struct share_job *share_next(struct share_job *jobs, size_t count)
         if (jobs[i].quota < jobs[i].wants &&
             (!first || !goes_first(first, &jobs[i])))
             first = &jobs[i];
+    POST(!first || first->quota < first->wants);
     return first;
 }
 
 void share_slots(struct share_job *jobs, size_t count, uint32_t slots)
 {
     struct share_job *j;
+    PRE(count == 0 || jobs);
     for (size_t i = 0; i < count; i++)
         jobs[i].quota = 0;
     for (; slots > 0 && (j = share_next(jobs, count)) != NULL; slots--)

@@ -15,6 +15,7 @@ static const struct engine_kind *const engine_kinds[] = {
 
 static int engine_load_program(struct engine *e, struct err *err)
 {
+    PRE(e->program);
     for (size_t i = 0; i < ARRAY_LEN(engine_kinds); i++)
         if (engine_kinds[i]->takes(e->program))
             return engine_kinds[i]->load(e, err);

@@ -8,6 +8,7 @@
 
 void run_batch_init(struct run_batch *b, struct run *run)
 {
+    PRE(run);
     memset(b, 0, sizeof(*b));
     b->run = run;
     b->hashes = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->hashes));
@@ -26,6 +27,7 @@ int run_batch_flush(struct run_batch *b, struct err *err)
 {
     const struct quarry_write_options opts = {QUARRY_DEFERRED};
     int rc = 0;
+    PRE(b->count <= b->made);
     if (b->count)
         rc = quarry_apply_batch(b->run->table, b->rows, b->count, &opts, NULL,
                                 err);

@@ -145,6 +145,7 @@ void exported_put(struct buf *out, const char *name, struct slice value)
 
 void exported_put_escaped(struct buf *out, const char *name, struct slice value)
 {
+    PRE(name[0] != '\0');
     if (value.len == 0)
         return;
     buf_printf(out, "Quarry-Escaped-%s: ", name);

@@ -17,6 +17,7 @@
 struct pages *pages_new(struct run *run, struct revisits *revisits)
 {
     struct pages *p = mem_zalloc(1, sizeof(*p));
+    PRE(run);
     p->run = run;
     p->revisits = revisits;
     p->decoder = http_decoder_new();
@@ -76,6 +77,7 @@ void pages__damage(struct pages *p,
                    const char *what)
 {
     char text[400];
+    PRE(what);
     snprintf(text, sizeof(text), "%s: %.*s", what,
              (int)MIN_OF(rec->uri.len, (size_t)200),
              rec->uri.data ? rec->uri.data : "");
@@ -89,6 +91,7 @@ void pages__set(struct pages *p,
                 const char *qualifier,
                 struct slice value)
 {
+    PRE(qualifier);
     if (value.len)
         run_batch_set(&p->batch, p->mutation, family, slice_str(qualifier),
                       p->time_us, value);
@@ -101,6 +104,7 @@ void pages__set_number(struct pages *p,
 {
     char text[24];
     int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    PRE(n > 0 && (size_t)n < sizeof(text));
     pages__set(p, family, qualifier, slice_make(text, (size_t)n));
 }
 
@@ -180,6 +184,7 @@ static void put_source(struct pages *p, const struct warc_record *rec)
     char source[512];
     int n = snprintf(source, sizeof(source), "%.400s:%llu", p->file_name,
                      (unsigned long long)rec->offset);
+    PRE(n > 0);
     pages__set(p, "meta", "source",
                p->exported.is_one ? p->exported.source
                                   : slice_make(source, (size_t)n));

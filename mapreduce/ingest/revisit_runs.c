@@ -14,6 +14,7 @@ void revisit_runs_init(struct revisit_runs *r,
                        struct world *world,
                        const char *dir)
 {
+    PRE(world && dir);
     *r = (struct revisit_runs){.world = world, .dir = dir};
 }
 
@@ -38,6 +39,7 @@ static int open_file(struct revisit_runs *r, struct err *err)
 {
     struct buf path = BUF_INIT;
     int rc;
+    PRE(!r->file);
     buf_printf(&path, "%s/quarry-revisits-%016llx", r->dir,
                (unsigned long long)world_random(r->world));
     rc = file_open(r->world, buf_cstr(&path),
@@ -66,6 +68,7 @@ static int write_out(struct revisit_runs *r, struct buf *b, struct err *err)
 {
     struct slice s = buf_slice(b);
     int rc = file_write_at(r->file, r->bytes, &s, 1, err);
+    PRE(s.len == 0 || s.data);
     r->bytes += s.len;
     buf_clear(b);
     return rc;

@@ -22,6 +22,7 @@ void time_set_clear(struct time_set *s)
     if (s->count)
         memset(s->slots, 0, s->cap * sizeof(*s->slots));
     s->count = 0;
+    POST(s->count == 0);
 }
 
 static bool slot_is_free(const uint64_t *slot)
@@ -64,6 +65,7 @@ bool time_set_add(struct time_set *s, uint64_t hash)
 
 int64_t time_set_claim(struct time_set *s, struct slice row, int64_t us)
 {
+    PRE(row.len == 0 || row.data);
     while (!time_set_add(s, hash64(row.data, row.len, (uint64_t)us)))
         us++;
     return us;

@@ -17,6 +17,7 @@
 char *dirs_parent(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
+    PRE(name);
     *name = slash ? slash + 1 : path;
     if (!slash)
         return mem_strdup(".");
@@ -66,6 +67,7 @@ static int remove_at(const struct job_files *files,
     char **names = NULL;
     size_t count = 0;
     int rc = files_stat(files, path, &info, err);
+    PRE(depth <= DEPTH_MAX);
     if (rc)
         return rc == ERR_NOTFOUND ? 0 : rc;
     if (!info.is_directory)

@@ -15,6 +15,8 @@
 /* Read a small file of /proc; "" if it is gone. */
 static void read_text(const char *path, char *text, size_t size)
 {
+    PRE(size > 0);
+
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
     text[n > 0 ? n : 0] = '\0';
@@ -34,6 +36,7 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
     snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)parent,
              (long)parent);
     read_text(path, text, sizeof(text));
+    PRE(max > 0);
     for (;;) {
         long pid = strtol(at, &end, 10);
         if (end == at || n == max)
@@ -46,6 +49,8 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
 /* The kilobytes on the line @name of @text, in bytes; 0: there is none. */
 static uint64_t line_bytes(const char *text, const char *name)
 {
+    PRE(name[0] == '\n');
+
     const char *at = strstr(text, name);
     return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }

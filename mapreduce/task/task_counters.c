@@ -22,6 +22,7 @@ void counters_close(struct counters *c)
         c->first = next;
     }
     counters_init(c);
+    POST(c->count == 0);
 }
 
 static struct counter *counter_new(struct counters *c, struct slice name)
@@ -51,6 +52,7 @@ static int64_t *counters_get_slice(struct counters *c, struct slice name)
 
 int64_t *counters_get(struct counters *c, const char *name)
 {
+    PRE(name[0] != '\0');
     return counters_get_slice(c, slice_str(name));
 }
 

@@ -37,6 +37,7 @@ struct segments {
 struct segments *segments_new(size_t bytes_max)
 {
     struct segments *s = mem_zalloc(1, sizeof(*s));
+    PRE(bytes_max > 0);
     s->bytes_max = bytes_max;
     return s;
 }
@@ -73,6 +74,7 @@ bool segments_is_one(const struct warc_record *rec)
 static struct chain *find_chain(struct segments *s, struct slice id)
 {
     struct chain *c = s->chains;
+    PRE(id.len > 0);
     while (c && !slice_eq(c->id, id))
         c = c->next;
     if (c)
@@ -136,6 +138,7 @@ static bool put_part(struct chain *c, uint64_t number, struct slice block)
 {
     struct part **at = &c->parts;
     struct part *p;
+    PRE(number > 0);
     while (*at && (*at)->number < number)
         at = &(*at)->next;
     if (*at && (*at)->number == number)
@@ -165,6 +168,7 @@ static const struct warc_record *segments_join(struct segments *s,
                                                struct chain *c)
 {
     uint64_t want = 1;
+    PRE(s->given != c);
     buf_clear(&s->joined);
     for (const struct part *p = c->parts; p && p->number == want; p = p->next) {
         buf_append_slice(&s->joined, p->block);

@@ -29,6 +29,15 @@ STATEFUL = {
     "bigtable/tablet_server", "bigtable/master",
 }
 ASSERTS_MIN = 0.5
+# Elsewhere some; of MapReduce in each room.
+ASSERTED = {
+    "bigtable/row", "bigtable/client", "bigtable/gateway", "cli",
+    "mapreduce/attempt", "mapreduce/cluster", "mapreduce/engines",
+    "mapreduce/ingest", "mapreduce/input", "mapreduce/master",
+    "mapreduce/output", "mapreduce/records", "mapreduce/sandbox",
+    "mapreduce/shuffle", "mapreduce/task", "mapreduce/warc",
+}
+ASSERTED_MIN = 0.1
 DOCUMENTED_MIN = 0.9
 
 FUNCTION = re.compile(r"\)\s*\n\{", re.M)
@@ -114,7 +123,17 @@ def main():
         name = component_of(path, names)
         if name:
             figures[name].add(path)
+    rooms = {name: Figures() for name in ASSERTED}
+    for path in tree.sources(".c"):
+        room = component_of(path, rooms)
+        if room:
+            rooms[room].add(path)
     found = tree.Findings()
+    for name, f in sorted(rooms.items()):
+        asserts = f.share(f.asserts, f.functions)
+        if asserts < ASSERTED_MIN:
+            found.add(name, 0, "%.2f asserts a function; at least %.1f"
+                      % (asserts, ASSERTED_MIN))
     for name, f in figures.items():
         if not f.files:
             continue

@@ -40,6 +40,7 @@ int fan_out(struct loop *loop,
     struct fan f = {
         .fn = fn, .ctx = ctx, .deadline_ns = fiber_deadline(), .err = err};
     struct fiber *fibers[WORKERS_MAX];
+    PRE(fn);
     workers = MIN_OF(workers, WORKERS_MAX);
     for (unsigned i = 0; i < workers; i++)
         fibers[i] = fiber_start(loop, "tables work", run_worker, &f);

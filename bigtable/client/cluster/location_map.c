@@ -35,6 +35,7 @@ struct location *location_new(const struct location *l)
 
 struct location *location_ref(struct location *l)
 {
+    PRE(l->references > 0);
     l->references++;
     return l;
 }
@@ -93,6 +94,7 @@ static size_t location_map_search(const struct location_map *m,
         else
             low = middle + 1;
     }
+    POST(low <= m->count);
     return low;
 }
 
@@ -134,6 +136,7 @@ static void make_room(struct location_map *m)
         m->cap = m->cap ? m->cap * 2 : 64;
         m->items = mem_realloc(m->items, m->cap * sizeof(struct location *));
     }
+    POST(m->count < m->cap);
 }
 
 bool location_map_put(struct location_map *m, struct location *l)

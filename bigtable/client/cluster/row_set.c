@@ -58,6 +58,7 @@ void row_set_init(struct row_set *s, const struct quarry_read_options *opts)
 {
     size_t ranges = opts ? opts->range_count : 0;
     size_t keys = opts ? opts->key_count : 0;
+    PRE(ranges == 0 || opts->ranges);
     *s = (struct row_set){.count = 0};
     arena_init(&s->arena);
     s->ranges = mem_zalloc(ranges + keys + 1, sizeof(*s->ranges));
@@ -92,6 +93,7 @@ static size_t row_set_find(const struct row_set *s, struct slice from)
         else
             low = middle + 1;
     }
+    POST(low <= s->count);
     return low;
 }
 

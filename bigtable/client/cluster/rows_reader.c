@@ -117,6 +117,7 @@ static int take_reply(struct rows_reader *r,
 {
     struct read_reply reply;
     int rc = read_reply_get(body, &reply, err);
+    PRE(!r->done);
     if (rc == 0 && !reply.done && slice_cmp(reply.next, buf_slice(&r->at)) < 0)
         rc = err_set(err, ERR_CORRUPT, "an answer that goes back");
     if (rc)
@@ -139,6 +140,7 @@ rows_reader_ask(struct rows_reader *r, struct buf *rows, struct err *err)
     struct location *where;
     struct slice row, stop;
     int rc = cluster_table_refresh(r->table, err);
+    PRE(!r->done);
     if (rc)
         return rc;
     if (!row_set_next(&r->set, buf_slice(&r->at), &row)) {

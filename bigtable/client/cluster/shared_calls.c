@@ -74,6 +74,7 @@ struct shared_calls *shared_calls_new(struct cluster *c,
                                       const struct shared_kind *kind)
 {
     struct shared_calls *s = mem_zalloc(1, sizeof(*s));
+    PRE(kind->calls_max > 0);
     s->cluster = c;
     s->kind = kind;
     mutex_init(&s->lock);
@@ -165,6 +166,7 @@ static int shared_calls_call(struct shared_calls *s,
 {
     struct buf request = BUF_INIT;
     int rc;
+    PRE(count > 0);
     s->kind->put(s->cluster, p->flavor, count, &request);
     rc = tablet_call(p->cluster, p->where, s->kind->method, NULL,
                      buf_slice(&request), items, &a->body, &a->attachment, err);
@@ -180,6 +182,7 @@ static int shared_calls_call(struct shared_calls *s,
 static void
 take_own(struct shared_calls *s, struct shared_parcel *p, struct answer *a)
 {
+    PRE(a->reply.count >= p->count);
     memcpy(p->codes, a->reply.codes, p->count * sizeof(*p->codes));
     if (s->kind->has_answers)
         buf_append_slice(&p->answers, take_answers(a, p->count));
@@ -275,6 +278,7 @@ static void pass_on(struct shared_calls *s, struct line *l)
 static struct seat *seat_new(struct shared_parcel *p)
 {
     struct seat *e = mem_zalloc(1, sizeof(*e));
+    PRE(p->count > 0);
     cond_init(&e->moved);
     e->items = p->items;
     p->items = BUF_INIT;
@@ -292,6 +296,7 @@ static void seat_free(struct seat *e)
 
 static void queue_up(struct line *l, struct seat *e)
 {
+    PRE(!e->next);
     if (l->tail)
         l->tail->next = e;
     else
@@ -301,6 +306,8 @@ static void queue_up(struct line *l, struct seat *e)
 
 static void leave_queue(struct line *l, const struct seat *e)
 {
+    PRE(l->head && l->tail);
+
     struct seat **at = &l->head;
     struct seat *before = NULL;
     while (*at != e) {
