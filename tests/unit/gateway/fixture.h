@@ -69,6 +69,14 @@ static inline int call(const char *path, struct buf *b)
     return reply.code;
 }
 
+/* The same with a name in field 1. */
+static inline int call_named(const char *path, const char *name)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, slice_str(name));
+    return call(path, &b);
+}
+
 static inline void put_set(struct buf *b,
                            unsigned number,
                            const char *family,

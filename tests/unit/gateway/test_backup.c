@@ -23,14 +23,6 @@ static int create_backup(const char *id, int64_t expires_s)
     return call(TABLES "CreateBackup", &b);
 }
 
-/* A call with a name in field 1. */
-static int call_named(const char *path, const char *name)
-{
-    struct buf b = BUF_INIT;
-    pb_put_bytes(&b, 1, slice_str(name));
-    return call(path, &b);
-}
-
 static int restore(const char *method, const char *table, const char *from)
 {
     struct buf b = BUF_INIT;

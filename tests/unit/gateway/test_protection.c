@@ -8,13 +8,6 @@
 
 /* --- Helpers ------------------------------------------------------------- */
 
-static int call_named(const char *path, const char *name)
-{
-    struct buf b = BUF_INIT;
-    pb_put_bytes(&b, 1, slice_str(name));
-    return call(path, &b);
-}
-
 static struct slice reply_message(void)
 {
     struct slice message;

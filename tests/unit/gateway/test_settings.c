@@ -71,13 +71,6 @@ static struct slice operation_response(void)
     return pb_find(pb_find(operation, 5), 2);
 }
 
-static int call_named(const char *path, const char *name)
-{
-    struct buf b = BUF_INIT;
-    pb_put_bytes(&b, 1, slice_str(name));
-    return call(path, &b);
-}
-
 /* Make @parent's @id (fields 1, 2) with @message in field 3. */
 static int create(const char *method,
                   const char *parent,
@@ -316,13 +309,17 @@ START_TEST(test_each_field)
 
 END_TEST
 
-static int create_cluster(const char *id, const struct sent *f, size_t count)
+/* Make @id of the instance with the fields at @f. */
+static int create_with(const char *method,
+                       const char *id,
+                       const struct sent *f,
+                       size_t count)
 {
     struct buf b = BUF_INIT;
     int rc;
     for (size_t i = 0; i < count; i++)
         put_field(&b, &f[i]);
-    rc = create(INSTANCES "CreateCluster", INSTANCE, id, &b);
+    rc = create(method, INSTANCE, id, &b);
     buf_close(&b);
     return rc;
 }
@@ -350,10 +347,13 @@ static void run_clusters(void *arg)
     (void)arg;
     open_instance();
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        ck_assert_int_eq(create_cluster("c", &bad[i], 1),
-                         GRPC_INVALID_ARGUMENT);
-    ck_assert_int_eq(create_cluster("c", odd, 2), GRPC_INVALID_ARGUMENT);
-    ck_assert_int_eq(create_cluster("c", &scaling, 1), GRPC_OK);
+        ck_assert_int_eq(
+            create_with(INSTANCES "CreateCluster", "c", &bad[i], 1),
+            GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(create_with(INSTANCES "CreateCluster", "c", odd, 2),
+                     GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(create_with(INSTANCES "CreateCluster", "c", &scaling, 1),
+                     GRPC_OK);
     ck_assert_int_eq(call_named(INSTANCES "GetCluster", CLUSTER), GRPC_OK);
     ck_assert(has_field(reply_message(), &scaling));
     ck_assert_uint_eq(pb_find_integer(reply_message(), 4), 2);
@@ -391,17 +391,6 @@ START_TEST(test_clusters)
 }
 
 END_TEST
-
-static int create_profile(const char *id, const struct sent *f, size_t count)
-{
-    struct buf b = BUF_INIT;
-    int rc;
-    for (size_t i = 0; i < count; i++)
-        put_field(&b, &f[i]);
-    rc = create(INSTANCES "CreateAppProfile", INSTANCE, id, &b);
-    buf_close(&b);
-    return rc;
-}
 
 static int read_as(const char *profile)
 {
@@ -468,15 +457,20 @@ static void run_profiles(void *arg)
     static const struct sent stale = MESSAGE("etag", 2, KEPT, "stale");
     (void)arg;
     open_instance();
-    ck_assert_int_eq(create_profile("none", &single[1], 1),
-                     GRPC_INVALID_ARGUMENT); /* No routing. */
-    ck_assert_int_eq(create_profile("both", single, 2), GRPC_OK);
+    ck_assert_int_eq(
+        create_with(INSTANCES "CreateAppProfile", "none", &single[1], 1),
+        GRPC_INVALID_ARGUMENT); /* No routing. */
+    ck_assert_int_eq(
+        create_with(INSTANCES "CreateAppProfile", "both", single, 2), GRPC_OK);
     ck_assert(has_field(reply_message(), &single[0]));
     ck_assert(has_field(reply_message(), &standard));
     ck_assert_uint_gt(pb_find(reply_message(), 2).len, 0); /* Its etag. */
-    ck_assert_int_eq(create_profile("boost", boost, 2), GRPC_OK);
+    ck_assert_int_eq(
+        create_with(INSTANCES "CreateAppProfile", "boost", boost, 2), GRPC_OK);
     ck_assert(has_field(reply_message(), &boost[1]));
-    ck_assert_int_eq(create_profile("any", profile_base, 1), GRPC_OK);
+    ck_assert_int_eq(
+        create_with(INSTANCES "CreateAppProfile", "any", profile_base, 1),
+        GRPC_OK);
     ck_assert_int_eq(update(INSTANCES "UpdateAppProfile",
                             INSTANCE "/appProfiles/boost", &standard,
                             "standard_isolation"),

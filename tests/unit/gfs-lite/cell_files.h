@@ -18,6 +18,16 @@
         ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, err->text);           \
     } while (0)
 
+/* Run @scenario on a fresh cell. */
+static inline void run_in_cell(unsigned namenodes,
+                               unsigned chunks,
+                               void (*scenario)(struct cell *c))
+{
+    struct cell *c = cell_new(test_seed(), namenodes, chunks);
+    cell_run(c, scenario);
+    cell_free(c);
+}
+
 /* Bytes that tell where they belong. */
 static inline void fill(struct buf *b, uint64_t from, size_t len, uint64_t seed)
 {

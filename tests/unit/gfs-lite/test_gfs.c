@@ -64,9 +64,7 @@ static void do_basics(struct cell *c)
 /* Files and names do what they do in a directory. */
 START_TEST(test_files_and_names)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, do_basics);
-    cell_free(c);
+    run_in_cell(1, 3, do_basics);
 }
 
 END_TEST
@@ -186,9 +184,7 @@ static void lose_a_server(struct cell *c)
 /* Chunks of a server that died are copied from the others within a bound. */
 START_TEST(test_copies_come_back)
 {
-    struct cell *c = cell_new(test_seed(), 1, 5);
-    cell_run(c, lose_a_server);
-    cell_free(c);
+    run_in_cell(1, 5, lose_a_server);
 }
 
 END_TEST
@@ -265,9 +261,7 @@ static void small_scrub(struct cell *c)
  * a large one: everybody else would wait. */
 START_TEST(test_small_chunks_are_scrubbed_seldom)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, small_scrub);
-    cell_free(c);
+    run_in_cell(1, 3, small_scrub);
 }
 
 END_TEST
@@ -326,9 +320,7 @@ static void lose_sight(struct cell *c)
  * lost its copy and the others cannot be asked; who opens it waits for them. */
 START_TEST(test_length_of_what_cannot_be_seen)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, lose_sight);
-    cell_free(c);
+    run_in_cell(1, 3, lose_sight);
 }
 
 END_TEST
@@ -401,9 +393,7 @@ static void leak(struct cell *c)
 /* Chunks that belong to no file leave the disks. */
 START_TEST(test_no_chunk_leaks)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, leak);
-    cell_free(c);
+    run_in_cell(1, 3, leak);
 }
 
 END_TEST
@@ -439,9 +429,7 @@ static void leave(struct cell *c)
  */
 START_TEST(test_decommission)
 {
-    struct cell *c = cell_new(test_seed(), 1, 5);
-    cell_run(c, leave);
-    cell_free(c);
+    run_in_cell(1, 5, leave);
 }
 
 END_TEST
@@ -503,9 +491,7 @@ static void orphan(struct cell *c)
  * may append. */
 START_TEST(test_silent_writers_file_is_closed)
 {
-    struct cell *c = cell_new(test_seed(), 1, 5);
-    cell_run(c, orphan);
-    cell_free(c);
+    run_in_cell(1, 5, orphan);
 }
 
 END_TEST
@@ -536,9 +522,7 @@ static void snapshot(struct cell *c)
 /* A snapshot holds what was flushed before it and nothing later. */
 START_TEST(test_snapshot_of_a_file_being_written)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, snapshot);
-    cell_free(c);
+    run_in_cell(1, 3, snapshot);
 }
 
 END_TEST
@@ -616,9 +600,7 @@ static void append_records(struct cell *c)
  * though a server goes down meanwhile. */
 START_TEST(test_records_of_many_writers)
 {
-    struct cell *c = cell_new(test_seed(), 1, 4);
-    cell_run(c, append_records);
-    cell_free(c);
+    run_in_cell(1, 4, append_records);
 }
 
 END_TEST
@@ -669,9 +651,7 @@ static void lose_records(struct cell *c)
  * the first one's copies are alike ever after. */
 START_TEST(test_records_after_power_loss)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, lose_records);
-    cell_free(c);
+    run_in_cell(1, 3, lose_records);
 }
 
 END_TEST
@@ -718,9 +698,7 @@ static void change_leaders(struct cell *c)
  * wait. */
 START_TEST(test_leader_changes)
 {
-    struct cell *c = cell_new(test_seed(), 3, 3);
-    cell_run(c, change_leaders);
-    cell_free(c);
+    run_in_cell(3, 3, change_leaders);
 }
 
 END_TEST
@@ -750,9 +728,7 @@ static void contend(struct cell *c)
 /* A lock is held by one, and freed with its holder's session. */
 START_TEST(test_locks_between_clients)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, contend);
-    cell_free(c);
+    run_in_cell(1, 3, contend);
 }
 
 END_TEST

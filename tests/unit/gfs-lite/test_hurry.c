@@ -134,9 +134,7 @@ static void without_namenode(struct cell *c)
 
 START_TEST(test_namenode_gone)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, without_namenode);
-    cell_free(c);
+    run_in_cell(1, 3, without_namenode);
 }
 
 END_TEST
@@ -160,9 +158,7 @@ static void without_servers(struct cell *c)
 
 START_TEST(test_chunk_servers_gone)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, without_servers);
-    cell_free(c);
+    run_in_cell(1, 3, without_servers);
 }
 
 END_TEST

@@ -68,9 +68,7 @@ static void take_turns(struct cell *c)
  * row each, so that those under way at once can share messages. */
 START_TEST(test_near_servers_take_turns)
 {
-    struct cell *c = cell_new(test_seed(), 1, SERVERS);
-    cell_run(c, take_turns);
-    cell_free(c);
+    run_in_cell(1, SERVERS, take_turns);
 }
 
 END_TEST
@@ -118,9 +116,7 @@ static void keep_order(struct cell *c)
  * in the page cache. */
 START_TEST(test_closed_files_keep_the_order_of_the_chain)
 {
-    struct cell *c = cell_new(test_seed(), 1, SERVERS);
-    cell_run(c, keep_order);
-    cell_free(c);
+    run_in_cell(1, SERVERS, keep_order);
 }
 
 END_TEST

@@ -49,9 +49,7 @@ static void rot_while_open(struct cell *c)
  * there are others. */
 START_TEST(test_rot_in_an_open_chunk)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, rot_while_open);
-    cell_free(c);
+    run_in_cell(1, 3, rot_while_open);
 }
 
 END_TEST

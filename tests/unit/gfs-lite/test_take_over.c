@@ -102,9 +102,7 @@ static void take_from_the_living(struct cell *c)
  * it had synced is there, and from then on its appends fail. */
 START_TEST(test_living_writer_is_fenced)
 {
-    struct cell *c = cell_new(test_seed(), 1, 5);
-    cell_run(c, take_from_the_living);
-    cell_free(c);
+    run_in_cell(1, 5, take_from_the_living);
 }
 
 END_TEST
@@ -132,9 +130,7 @@ static void take_from_the_cut_off(struct cell *c)
  * file taken when it is back. */
 START_TEST(test_writer_that_was_cut_off_is_fenced)
 {
-    struct cell *c = cell_new(test_seed(), 1, 5);
-    cell_run(c, take_from_the_cut_off);
-    cell_free(c);
+    run_in_cell(1, 5, take_from_the_cut_off);
 }
 
 END_TEST
@@ -165,9 +161,7 @@ static void take_from_the_dead(struct cell *c)
  * continues it, though the leading namenode dies too. */
 START_TEST(test_log_of_a_dead_machine)
 {
-    struct cell *c = cell_new(test_seed(), 3, 5);
-    cell_run(c, take_from_the_dead);
-    cell_free(c);
+    run_in_cell(3, 5, take_from_the_dead);
 }
 
 END_TEST
@@ -289,9 +283,7 @@ static void take_what_nobody_writes(struct cell *c)
  * good; what is no file is refused. */
 START_TEST(test_taking_what_nobody_writes)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    cell_run(c, take_what_nobody_writes);
-    cell_free(c);
+    run_in_cell(1, 3, take_what_nobody_writes);
 }
 
 END_TEST

@@ -18,6 +18,7 @@
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/records/files.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/mapreduce/output.h"
 
 /* --- Fixture ------------------------------------------------------------- */
 
@@ -73,26 +74,6 @@ static struct mr_options options(const struct mr_job *job)
 }
 
 /* --- Helpers ------------------------------------------------------------- */
-
-/* All parts one after the other. Owned. */
-static char *read_output(void)
-{
-    struct buf all = BUF_INIT;
-    for (unsigned i = 0;; i++) {
-        char path[400];
-        char piece[4096];
-        size_t n;
-        FILE *f;
-        snprintf(path, sizeof(path), "%s/part-%05u", out_dir, i);
-        f = fopen(path, "rb");
-        if (!f)
-            break;
-        while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-            buf_append(&all, piece, n);
-        fclose(f);
-    }
-    return buf_take(&all);
-}
 
 static unsigned count_names(const char *path)
 {
@@ -153,7 +134,7 @@ static void write_letters(unsigned lines)
 
 static void check_letters(unsigned lines)
 {
-    char *out = read_output();
+    char *out = read_parts(out_dir);
     struct buf want = BUF_INIT;
     size_t found = 0;
     for (unsigned c = 0; c < 26; c++) {
@@ -205,7 +186,7 @@ START_TEST(test_empty_input)
     char path[400];
     write_input("", 0);
     ck_assert_int_eq(mr_run(&o, NULL, NULL), 0);
-    out = read_output();
+    out = read_parts(out_dir);
     ck_assert_str_eq(out, "");
     snprintf(path, sizeof(path), "%s/_SUCCESS", out_dir);
     ck_assert_int_eq(access(path, R_OK), 0);
@@ -300,7 +281,7 @@ START_TEST(test_bad_records_are_skipped)
     write_input(text, strlen(text));
     o.timeout_us = 3000 * 1000;
     ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s", err.text);
-    out = read_output();
+    out = read_parts(out_dir);
     ck_assert_str_eq(out, "a\t3\nb\t1\n");
     ck_assert_int_eq(mr_report_counter(report, "map.records_skipped"), 3);
     ck_assert_uint_eq(report->note_count, 3);
@@ -379,7 +360,7 @@ START_TEST(test_bad_group_is_skipped)
         o.split_bytes = several ? 500 : 0;
         o.overwrite = true;
         ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s", err.text);
-        out = read_output();
+        out = read_parts(out_dir);
         ck_assert_ptr_null(strstr(out, "c\t"));
         ck_assert_ptr_nonnull(strstr(out, "d\t100\n"));
         ck_assert_int_eq(mr_report_counter(report, "reduce.groups_skipped"), 1);
@@ -414,7 +395,7 @@ START_TEST(test_printing_mapper)
     job.map = loud_map;
     write_letters(25);
     ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
-    out = read_output();
+    out = read_parts(out_dir);
     ck_assert_uint_eq(strlen(out), 25 * strlen("a\t1\n"));
     mem_free(out);
 }
@@ -684,7 +665,7 @@ START_TEST(test_several_outputs)
     o.output_count = 2;
     write_letters(26);
     ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
-    out = read_output();
+    out = read_parts(out_dir);
     ck_assert_str_eq(out, "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\n"
                           "r\ns\nt\nu\nv\nw\nx\ny\nz\n");
     snprintf(path, sizeof(path), "%s/low-00000", out_dir);

@@ -11,6 +11,7 @@
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/mapreduce/output.h"
 
 /* --- Fixture ------------------------------------------------------------- */
 
@@ -52,24 +53,12 @@ static struct mr_options options(const struct mr_job *job)
                                .overwrite = true};
 }
 
-/* Parts one after the other. Owned. */
+/* Owned. */
 static char *read_output(void)
 {
-    struct buf all = BUF_INIT;
-    for (unsigned i = 0;; i++) {
-        char path[400];
-        char piece[4096];
-        size_t n;
-        FILE *f;
-        snprintf(path, sizeof(path), "%s/out/part-%05u", dir, i);
-        f = fopen(path, "rb");
-        if (!f)
-            break;
-        while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-            buf_append(&all, piece, n);
-        fclose(f);
-    }
-    return buf_take(&all);
+    char path[400];
+    snprintf(path, sizeof(path), "%s/out", dir);
+    return read_parts(path);
 }
 
 static void run(const struct mr_options *o, struct mr_report **report)
