@@ -8,7 +8,6 @@
 #include "base/core/panic.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/job_replay.h"
-#include "mapreduce/master/journal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,6 @@
 
 #include "base/core/panic.h"
 #include "sawzall-lite/tables/saw_table.h"
-#include "sawzall-lite/values/datum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

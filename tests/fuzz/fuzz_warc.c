@@ -5,8 +5,6 @@
 
 #include "base/core/hash.h"
 #include "mapreduce/warc/archive_reader.h"
-#include "mapreduce/warc/archived_http.h"
-#include "mapreduce/warc/cdx.h"
 
 struct input {
     const uint8_t *data;

@@ -9,7 +9,6 @@
 #include "base/core/buf.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "gfs-lite/gfs.h"
 #include "tests/sim/storm.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "tests/lib/history_lock.h"

@@ -11,8 +11,6 @@
 #include "base/core/hash_map.h"
 #include "base/replica/log_segment.h"
 #include "base/replica/log_synced.h"
-#include "base/replica/replica_log_format.h"
-#include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/core/arena.h"
-#include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "gfs-lite/gfs.h"
 #include "tests/lib/check_main.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
 #include "base/replica/cell_call.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"

@@ -15,7 +15,6 @@
 #include "bigtable/wire/metadata.h"
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/fs.h"
-#include "gfs-lite/gfs.h"
 #include "tests/sim/storm.h"
 #include "tests/sim/tables_watch.h"
 

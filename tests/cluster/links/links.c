@@ -32,8 +32,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/macros.h"
-
 enum {
     PORTS_MAX = 16,
     FRAME_BYTES_MAX = 15400, /* More than the MTU that tests set. */

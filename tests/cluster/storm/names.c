@@ -1,5 +1,4 @@
 /* Names that are made, renamed, copied, removed and looked at by many. */
-#include "base/core/panic.h"
 #include "gfs-lite/gfs.h"
 #include "tests/cluster/storm/storm.h"
 

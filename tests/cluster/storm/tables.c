@@ -3,7 +3,6 @@
  * Every so often they continue with other rows, so that the history of each is
  * short enough to be judged; all are read at the end.
  */
-#include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "tests/clients/rows.h"

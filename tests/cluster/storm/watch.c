@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"

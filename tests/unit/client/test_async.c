@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/buf.h"
 #include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "bigtable/client/bulk_load.h"

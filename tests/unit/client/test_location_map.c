@@ -2,7 +2,6 @@
  * its end. */
 #include <stdio.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/client/cluster/location_map.h"
 #include "tests/lib/check_main.h"

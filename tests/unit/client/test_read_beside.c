@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/core/buf.h"
-#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"

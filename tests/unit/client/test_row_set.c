@@ -1,5 +1,4 @@
 /* Sets of rows that scans work through, against sets of single keys. */
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/client/cluster/row_set.h"
 #include "tests/lib/check_main.h"

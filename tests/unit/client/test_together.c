@@ -1,6 +1,5 @@
 /* Asynchronous calls of single rows go together, and each has the outcome that
  * it would have had alone. */
-#include "base/core/rand.h"
 #include "tests/unit/client/fake_cluster.h"
 
 static struct err err;

@@ -10,7 +10,6 @@
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "bigtable/gateway/grpc.h"
-#include "bigtable/gateway/gzip.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/grpc_recording.h"

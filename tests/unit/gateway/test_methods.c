@@ -2,7 +2,6 @@
  * are the same, so that reflection describes the server and no path is
  * misspelt. */
 
-#include "base/core/panic.h"
 #include "bigtable/gateway/api_descriptors.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/pb.h"

@@ -2,7 +2,6 @@
  * whatever is filtered out, deleted or read in reverse; and a client that
  * lost its stream at any message resumes from where it was without losing a row
  * or having one twice. */
-#include "base/core/rand.h"
 #include "tests/lib/read_rows_checker.h"
 #include "tests/unit/gateway/fixture.h"
 

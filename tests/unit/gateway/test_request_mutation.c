@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"

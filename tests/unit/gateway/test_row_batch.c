@@ -1,7 +1,6 @@
 /* Rows that share their memory, beside mutations that have their own. */
 #include <string.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/row/mutation.h"

@@ -1,7 +1,6 @@
 /* A writer whose calls to the namenode are refused from some moment on says so,
  * and does not wait: each call of each way of writing is the first to be
  * refused once. And a right that was taken away does not end the writing. */
-#include "base/core/arena.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"

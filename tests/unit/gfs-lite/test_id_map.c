@@ -2,7 +2,6 @@
  * though the map changes under way. */
 #include <stdlib.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "gfs-lite/id_map.h"
 #include "tests/lib/check_main.h"

@@ -1,7 +1,6 @@
 /* Owners, modes and grants, against a model that has nothing but a list of
  * paths: random principals do random things, and what is refused is what the
  * model refuses. */
-#include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/permission.h"
 #include "tests/unit/gfs-lite/catalog_run.h"

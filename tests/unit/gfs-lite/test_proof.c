@@ -1,7 +1,6 @@
 /* Chunk servers give chunks to those alone to whom the namenode gave a proof: a
  * client that guesses numbers gets nothing. */
 #include "base/core/arena.h"
-#include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
 #include "gfs-lite/peers.h"

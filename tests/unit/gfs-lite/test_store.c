@@ -10,7 +10,6 @@
 #include "base/runtime/loop.h"
 #include "base/sim/sim.h"
 #include "gfs-lite/chunkserver/chunk_store.h"
-#include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
 
 #define HANDLE UINT64_C(0x2a7)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"

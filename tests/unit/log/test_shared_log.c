@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "base/core/coding.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
-#include "bigtable/log/log_format.h"
 #include "bigtable/log/shared_log.h"
 #include "bigtable/recovery/log_merge.h"
 #include "bigtable/recovery/log_sort.h"

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"

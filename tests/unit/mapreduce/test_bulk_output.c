@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"

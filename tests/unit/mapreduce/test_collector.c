@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/coding.h"
-#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/crypt/keyring.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/core/panic.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "tests/lib/check_main.h"

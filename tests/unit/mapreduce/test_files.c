@@ -8,7 +8,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"

@@ -7,7 +7,6 @@
 
 #include <zstd.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "mapreduce/input/glob.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
-#include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"

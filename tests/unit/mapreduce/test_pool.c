@@ -9,7 +9,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
-#include "base/core/panic.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"

@@ -2,7 +2,6 @@
  * was put, and never more than the worker has room for. */
 #include <string.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "mapreduce/cluster/pulled.h"
 #include "tests/lib/check_main.h"

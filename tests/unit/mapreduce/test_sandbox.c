@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/core/panic.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "tests/lib/check_main.h"

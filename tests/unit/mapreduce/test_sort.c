@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "mapreduce/shuffle/sort.h"
 #include "tests/lib/check_main.h"

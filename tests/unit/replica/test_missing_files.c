@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/core/coding.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/crypt/master_key.h"
 #include "base/replica/replica.h"

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/core/coding.h"
-#include "base/core/panic.h"
-#include "base/core/rand.h"
 #include "base/crypt/master_key.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"

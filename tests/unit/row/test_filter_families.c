@@ -2,7 +2,6 @@
  * out before anything can be told of them. */
 #include <string.h>
 
-#include "base/core/rand.h"
 #include "bigtable/row/filter.h"
 #include "tests/lib/check_main.h"
 

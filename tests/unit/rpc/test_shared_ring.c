@@ -10,7 +10,6 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
-#include "base/core/crc32c.h"
 #include "base/core/rand.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/handshake.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"

@@ -1,5 +1,4 @@
 /* Conversions: every pair there is, what has no result, and round trips. */
-#include "base/core/coding.h"
 #include "base/core/rand.h"
 #include "sawzall-lite/builtins/fingerprint.h"
 #include "tests/unit/sawzall-lite/builtin_call.h"

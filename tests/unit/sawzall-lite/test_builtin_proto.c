@@ -1,5 +1,4 @@
 /* Proto tuples and protocol buffers' wire format. */
-#include "base/core/coding.h"
 #include "base/core/rand.h"
 #include "tests/unit/sawzall-lite/builtin_call.h"
 

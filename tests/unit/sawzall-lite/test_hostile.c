@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "base/core/panic.h"
 #include "saw_run_text.h"
 #include "tests/lib/check_main.h"
 

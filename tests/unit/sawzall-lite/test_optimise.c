@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "saw_run_text.h"
 #include "tests/lib/check_main.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/core/err.h"
-#include "base/core/macros.h"
 #include "base/core/rand.h"
 #include "base/session/leader_choice.h"
 #include "tests/lib/check_main.h"

@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/sstable/block_cache.h"
 #include "tests/lib/check_main.h"

@@ -1,5 +1,4 @@
 /* A filter knows everything that was added, and little else. */
-#include "base/core/hash.h"
 #include "base/core/rand.h"
 #include "bigtable/sstable/bloom.h"
 #include "tests/lib/check_main.h"

@@ -1,7 +1,6 @@
 /* Chunks that are used again. */
 #include <string.h>
 
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/sstable/chunk_pool.h"
 #include "tests/lib/check_main.h"

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "bigtable/tablet_server/principal_buckets.h"
-#include "bigtable/wire/policy.h"
 #include "bigtable/wire/principal_rates.h"
 #include "tests/lib/check_main.h"
 

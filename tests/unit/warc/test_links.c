@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/rand.h"
 #include "mapreduce/warc/links.h"
 #include "tests/lib/check_main.h"
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/principal_rates.h"
