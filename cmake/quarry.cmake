@@ -84,6 +84,11 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     if(NOT QUARRY_SANITIZE AND NOT QUARRY_COVERAGE)
         list(APPEND QUARRY_WARNINGS -Wstack-usage=16384)
     endif()
+    if(QUARRY_COVERAGE)
+        # Built without optimisation, which these need to judge values.
+        list(APPEND QUARRY_WARNINGS -Wno-maybe-uninitialized
+             -Wno-format-truncation -Wno-format-overflow -Wno-restrict)
+    endif()
 else()
     list(APPEND QUARRY_WARNINGS
          -Wimplicit-fallthrough -Wthread-safety -Wcomma -Wassign-enum
