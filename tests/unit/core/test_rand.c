@@ -57,6 +57,24 @@ START_TEST(test_even)
 
 END_TEST
 
+/* Bounds above half of all numbers, where about every second one drawn is
+ * refused. */
+START_TEST(test_large_bounds)
+{
+    const uint64_t bound = (UINT64_C(1) << 63) + 1;
+    struct rand_gen r;
+    int high = 0;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 10000; i++) {
+        uint64_t n = rand_below(&r, bound);
+        ck_assert_uint_lt(n, bound);
+        high += n >= bound / 2;
+    }
+    ck_assert_int_lt(abs(high - 5000), 300);
+}
+
+END_TEST
+
 /* XXH3's published value for the empty input: a change would orphan what is
  * stored under the old hashes. */
 START_TEST(test_hash_is_stable)
@@ -94,4 +112,9 @@ START_TEST(test_trace)
 
 END_TEST
 
-TEST_MAIN("rand", test_seeds, test_even, test_hash_is_stable, test_trace)
+TEST_MAIN("rand",
+          test_seeds,
+          test_even,
+          test_large_bounds,
+          test_hash_is_stable,
+          test_trace)

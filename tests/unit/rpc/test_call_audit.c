@@ -1,4 +1,5 @@
 /* A call's body in the audit log: its values as JSON, and the first text. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,9 @@
 #include "base/core/rand.h"
 #include "base/rpc/call_audit.h"
 #include "base/rpc/codec.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/audit.h"
+#include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
 
 static void expect(const struct buf *body, const char *on, const char *json)
@@ -80,4 +84,46 @@ START_TEST(test_junk)
 
 END_TEST
 
-TEST_MAIN("call_audit", test_values, test_long, test_junk)
+/* The event names both who acted and on whose behalf, what was asked and why it
+ * failed; without an audit log nothing is noted. */
+START_TEST(test_event)
+{
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct audit *audit;
+    struct buf body = BUF_INIT;
+    char path[300];
+    char line[2000];
+    FILE *f;
+    struct rpc_call call = {.principal = SLICE_LIT("ann"),
+                            .actor = SLICE_LIT("gateway"),
+                            .peer = SLICE_LIT("10.0.0.9:4711")};
+    codec_put_array(&body, 1);
+    codec_put_str(&body, SLICE_LIT("web"));
+    call.body = buf_slice(&body);
+    snprintf(path, sizeof(path), "%s/audit", test_tmpdir());
+    call_audit(w, "master.nothing", &call, 0, NULL);
+    ck_assert_int_eq(audit_open(w, path, "n1", &audit, &err), 0);
+    world_set_audit(w, audit);
+    err_set(&err, ERR_NOTFOUND, "no such table");
+    call_audit(w, "master.drop_table", &call, ERR_NOTFOUND, &err);
+    world_set_audit(w, NULL);
+    audit_close(audit);
+    f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
+    ck_assert_ptr_nonnull(
+        strstr(line, "\"who\":\"ann\",\"by\":\"gateway\",\"from\":"
+                     "\"10.0.0.9:4711\",\"what\":\"master.drop_table\","
+                     "\"on\":\"web\""));
+    ck_assert_ptr_nonnull(strstr(line, "[\"web\"]"));
+    ck_assert_ptr_nonnull(strstr(line, "\"why\":\"no such table\""));
+    ck_assert_ptr_null(fgets(line, sizeof(line), f));
+    fclose(f);
+    buf_close(&body);
+    world_free(w);
+}
+
+END_TEST
+
+TEST_MAIN("call_audit", test_values, test_long, test_junk, test_event)

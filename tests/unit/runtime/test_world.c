@@ -235,6 +235,41 @@ START_TEST(test_lock_excludes)
 
 END_TEST
 
+/* A holder is named with its process, its program and since when; one whose
+ * lock file was removed still has the directory. */
+START_TEST(test_lock_names_holder)
+{
+    struct err err = ERR_INIT;
+    struct file_lock *l;
+    const char *path = in_dir(0, test_tmpdir(), "LOCK");
+    char expected[80];
+    pid_t child;
+    int status;
+    world = world_real_new();
+    child = fork();
+    if (child == 0) {
+        kill(getpid(), file_lock(world, path, &l, &err) ? SIGKILL : SIGSTOP);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(status));
+    snprintf(expected, sizeof(expected), "in use by process %ld, \"test_",
+             (long)child);
+    ck_assert_int_eq(file_lock(world, path, &l, &err), ERR_BUSY);
+    ck_assert_msg(strstr(err.text, expected) && strstr(err.text, ", since 20"),
+                  "%s", err.text);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(file_lock(world, path, &l, &err), ERR_BUSY);
+    ck_assert_ptr_nonnull(strstr(err.text, "lock file was removed"));
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(file_lock(world, path, &l, &err), 0);
+    file_unlock(l);
+    world_free(world);
+}
+
+END_TEST
+
 /* The lock goes with the process that held it. */
 START_TEST(test_lock_ends_with_process)
 {
@@ -318,6 +353,7 @@ TEST_MAIN("world",
           test_written_and_synced,
           test_names,
           test_lock_excludes,
+          test_lock_names_holder,
           test_lock_ends_with_process,
           test_dir_lock,
           test_time_and_chance)
