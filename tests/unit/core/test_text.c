@@ -282,6 +282,14 @@ START_TEST(test_escapes_round_trip)
     ck_assert_ptr_nonnull(strstr(err.text, "byte 2"));
     ck_assert_int_eq(text_unescape(SLICE_LIT("\\x4"), &back, &err),
                      ERR_INVALID);
+    ck_assert_int_eq(text_unescape(SLICE_LIT("\\u00g9"), &back, &err),
+                     ERR_INVALID);
+    ck_assert_int_eq(text_unescape(SLICE_LIT("\\"), &back, &err), ERR_INVALID);
+    buf_clear(&back);
+    ck_assert_int_eq(text_unescape(SLICE_LIT("\\u00e9\\u0041"), &back, &err),
+                     0);
+    ck_assert_str_eq(buf_cstr(&back), "\xc3\xa9"
+                                      "A");
     buf_close(&b);
     buf_close(&back);
 }
@@ -292,9 +300,9 @@ END_TEST
 START_TEST(test_json_and_csv)
 {
     struct buf b = BUF_INIT;
-    text_put_json(&b, SLICE_LIT("a\"\\\n\x01\xff\xc3\xa9"));
+    text_put_json(&b, SLICE_LIT("a\"\\\n\r\t\x01\xff\xc3\xa9"));
     ck_assert_str_eq(buf_cstr(&b),
-                     "\"a\\\"\\\\\\n\\u0001\xef\xbf\xbd\xc3\xa9\"");
+                     "\"a\\\"\\\\\\n\\r\\t\\u0001\xef\xbf\xbd\xc3\xa9\"");
     buf_clear(&b);
     text_put_csv(&b, SLICE_LIT("plain"));
     buf_append_byte(&b, ',');

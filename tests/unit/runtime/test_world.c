@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +236,32 @@ START_TEST(test_lock_excludes)
 
 END_TEST
 
+/* A directory becomes its owner's alone and keeps what its owner may; errors
+ * name what was asked. */
+START_TEST(test_directories)
+{
+    struct err err = ERR_INIT;
+    struct file_info info;
+    const char *dir = test_tmpdir();
+    const char *open_dir = in_dir(0, dir, "open");
+    const char *none = in_dir(1, dir, "none");
+    world = world_real_new();
+    ck_assert_int_eq(world_mkdir(world, open_dir, &err), 0);
+    ck_assert_int_eq(chmod(open_dir, 0755), 0);
+    ck_assert_int_eq(world_make_private(world, open_dir, &err), 0);
+    ck_assert_int_eq(world_stat(world, open_dir, &info, &err), 0);
+    ck_assert_uint_eq(info.mode, 0700);
+    ck_assert_int_ne(world_rmdir(world, dir, &err), 0); /* It is not empty. */
+    ck_assert_int_eq(world_make_private(world, none, &err), ERR_NOTFOUND);
+    ck_assert_int_eq(world_sync_dir(world, none, &err), ERR_NOTFOUND);
+    ck_assert_int_eq(world_rename(world, none, open_dir, &err), ERR_NOTFOUND);
+    ck_assert_ptr_nonnull(strstr(err.text, "none"));
+    ck_assert_ptr_nonnull(strstr(err.text, "open"));
+    world_free(world);
+}
+
+END_TEST
+
 /* A holder is named with its process, its program and since when; one whose
  * lock file was removed still has the directory. */
 START_TEST(test_lock_names_holder)
@@ -352,6 +379,7 @@ TEST_MAIN("world",
           test_open_errors,
           test_written_and_synced,
           test_names,
+          test_directories,
           test_lock_excludes,
           test_lock_names_holder,
           test_lock_ends_with_process,
