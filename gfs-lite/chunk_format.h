@@ -1,6 +1,6 @@
 /* The file of a chunk on a chunk server, as its server writes it, and as a
  * reader on the same machine reads it by a passed descriptor. docs/formats.md
- * has the grammar.
+ * has the grammar. For gfs-lite, and for `quarry dump`.
  *
  *     0      identity: number, version, sealed or not, length; one sector
  *     512    tail record, written by a sync, even

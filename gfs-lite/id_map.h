@@ -6,6 +6,8 @@
  * single insert stalls the loop; id_map_reserve() moves all at once. One
  * thread.
  *
+ * Private to gfs-lite.
+ *
  *     INV-1. Of the two tables that exist while it grows, an item is in one;
  *            the first `moved` slots of the old one have none.
  *     INV-2. count items in both; at most three quarters of `cap`.

@@ -1,6 +1,8 @@
 /* Channels to other processes of the cluster, by address: made on first use and
  * kept until the set is closed.
  *
+ * Private to gfs-lite: its clients, namenodes and chunk servers.
+ *
  * Threads: made and closed on one loop's fiber; calls from any thread.
  */
 #ifndef GFS_LITE_PEERS_H

@@ -7,6 +7,9 @@
  *     … fs_open(fs, path, …) …
  *     fs_close(fs)
  *
+ * For servers that act for principals: mapreduce/attempt, mapreduce/cluster and
+ * cli/attempts.c.
+ *
  * Threads: those of the two.
  */
 #ifndef GFS_LITE_ROUTED_H

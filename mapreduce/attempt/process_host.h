@@ -4,6 +4,10 @@
  * Forking a process with threads or a large heap is slow and unsafe, and
  * loading the job for each attempt would cost more than a small task: hence the
  * zygote.
+ *
+ * attempt/ puts shuffle, input, output and engines together; master/ and
+ * cluster/ may include it, and of the command line the process that attempts
+ * are (exec.h).
  */
 #ifndef MAPREDUCE_ATTEMPT_PROCESS_HOST_H
 #define MAPREDUCE_ATTEMPT_PROCESS_HOST_H

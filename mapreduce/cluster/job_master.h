@@ -11,6 +11,9 @@
  *     job_master_start(m)                            once the port is open
  *     job_master_stop(m), job_master_close(m)
  *
+ * cluster/ is the top room of mapreduce/: only roles and commands of cli/
+ * include it.
+ *
  * Threads: one loop; each job runs on a task of its own.
  */
 #ifndef MAPREDUCE_CLUSTER_JOB_MASTER_H

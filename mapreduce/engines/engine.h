@@ -1,6 +1,9 @@
 /* Where the code of a job comes from: each engine turns one kind of program
  * into a struct mr_job.
  *
+ * engines/ stands on sandbox/ and the language; attempt/, master/ and cluster/
+ * may include it.
+ *
  * Loading happens where attempts run, once per process: in the zygote, or in
  * the job master with --local. One thread.
  */

@@ -5,6 +5,9 @@
  * records one by one. Splits are plain data and travel to wherever the task
  * runs.
  *
+ * input/ stands on task/ and warc/, and reads tables; attempt/, master/ and
+ * cluster/ may include it.
+ *
  * One thread; everything parks.
  */
 #ifndef MAPREDUCE_INPUT_INPUT_H

@@ -1,5 +1,6 @@
 /* One job while it runs: the state that planning, the phases and the commit
- * share. Private to this directory.
+ * share. Private to this directory. cluster/ alone may include headers of
+ * master/: a job in one process and a job in a cell run the same code.
  *
  * Invariants
  *

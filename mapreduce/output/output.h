@@ -10,6 +10,9 @@
  * operations (table_changes.h); or SSTables are written at once, and the
  * part is their list (bulk_output.h).
  *
+ * output/ stands on task/ and writes tables; attempt/, master/ and cluster/ may
+ * include it.
+ *
  * One thread; finish parks.
  */
 #ifndef MAPREDUCE_OUTPUT_OUTPUT_H

@@ -6,6 +6,9 @@
  * A reader is a small object with operations, so that code which reads at
  * offsets (text, record files, runs) works on other sources too.
  *
+ * records/ is the lowest room of mapreduce/: all others may include it, and the
+ * command line this header.
+ *
  * Threads: any; one at a time a reader. Everything parks.
  */
 #ifndef MAPREDUCE_RECORDS_FILES_H

@@ -16,6 +16,8 @@
  * an alternative; nothing is killed for trying. Files are not restricted here:
  * a cage (cage.h) makes some of them visible.
  *
+ * sandbox/ stands on task/; engines/ and the rooms above it may include it.
+ *
  * One thread: of the zygote, then of the attempt.
  */
 #ifndef MAPREDUCE_SANDBOX_SANDBOX_H

@@ -6,6 +6,9 @@
  * plain. collector_finish() leaves the last pairs in memory, sorted, as one
  * more run; if nothing was spilled before, there may be no file at all.
  *
+ * shuffle/ stands on task/ and knows no input, output or engine; attempt/,
+ * master/ and cluster/ may include it.
+ *
  * Invariants
  *
  * INV-1. pairs_out <= pairs_in: combining only joins pairs.

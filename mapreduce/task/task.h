@@ -6,6 +6,8 @@
  * read values are in attempt/attempt_emit.c and attempt/values.c, since they
  * need the shuffle and the outputs.
  *
+ * task/ stands on records/; every room above may include it.
+ *
  * Invariants
  *     INV-1. At most one of collector and sample is set, both in maps only
  *            (attempt.c sets them, attempt_emit.c checks).

@@ -21,6 +21,8 @@
  * one the first part is there, and the rest can be pulled with
  * warc_reader_read() or is skipped by the next call of warc_reader_next().
  *
+ * warc/ knows bytes and base/core only. For input/, ingest/ and jobs/.
+ *
  * Threads: one reader, one thread. Waits only where options.read does.
  */
 #ifndef MAPREDUCE_WARC_ARCHIVE_READER_H
