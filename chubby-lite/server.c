@@ -71,6 +71,7 @@ static void chubby_server_lead(void *ctx, bool leading, uint64_t term)
     if (leading)
         server__begin_leases(s);
     server__wake_all_waits(s);
+    wait_queue_wake(&s->tick);
 }
 
 static void on_event(void *ctx, const struct handle *h, enum chubby_event event)

@@ -13,6 +13,12 @@
 #include "chubby-lite/server_state.h"
 
 #define CLOCK_TICK_NS UINT64_C(100000000)
+/* While all sessions have a keep-alive waiting, nothing is due before a lease's
+ * end. */
+#define CLOCK_REST_NS UINT64_C(1000000000)
+/* Sessions up to this number are answered at the same instants: one barrier and
+ * one wake-up of each machine for all. More of them would make a burst. */
+#define ALIGNED_MAX 64
 /* News in one answer. */
 #define NEWS_ONCE_MAX 256
 
@@ -75,12 +81,23 @@ put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
     }
 }
 
+/* When a keep-alive of @l that has come now is answered at the latest. */
+static uint64_t held_until_ns(const struct chubby_server *s,
+                              const struct lease *l)
+{
+    uint64_t quarter = (uint64_t)l->lease_ms * 1000000 / 4;
+    uint64_t now = world_mono_ns(s->world);
+
+    if (s->leases.leases.count > ALIGNED_MAX || quarter == 0)
+        return now + quarter;
+    return (now / quarter + 1) * quarter;
+}
+
 /* Wait for news of @l, a quarter of its lease at most. */
 static int
 wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
 {
-    uint64_t until =
-        world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000 / 4;
+    uint64_t until = held_until_ns(s, l);
     int rc = 0;
 
     while (!l->gone && STAILQ_EMPTY(&l->news) && rc != ERR_DEADLINE) {
@@ -158,6 +175,8 @@ int server__keep_alive(struct chubby_server *s,
     l->waiting--;
     l->silent_ns = world_mono_ns(s->world);
     lease_unref(l);
+    if (rc)
+        wait_queue_wake(&s->tick); /* Its connection may be gone. */
     return rc;
 }
 
@@ -209,8 +228,10 @@ void server__start_expiry(struct chubby_server *s,
         fiber_start(loop_self(), "lock-expire", server_session_expire, x));
 }
 
-static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
+/* Returns when to look again. */
+static uint64_t look_for_expired(struct chubby_server *s, uint64_t now_ns)
 {
+    uint64_t due = now_ns + CLOCK_REST_NS;
     struct hash_slot *slot;
     size_t at = 0;
 
@@ -221,7 +242,11 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
             server__start_expiry(s, l, "its lease has run out");
         else
             server__probe_if_silent(s, l, now_ns);
+        if (l->waiting == 0)
+            due = now_ns + CLOCK_TICK_NS;
+        due = MIN_OF(due, MAX_OF(l->deadline_ns, now_ns + CLOCK_TICK_NS));
     }
+    return due;
 }
 
 /* This process did not run for @gap_ns and could not hear its clients: prolong
@@ -242,18 +267,17 @@ void server__clock(void *server)
 {
     struct chubby_server *s = server;
     uint64_t last = world_mono_ns(s->world);
+    uint64_t due = last + CLOCK_TICK_NS;
     uint64_t now;
 
     while (!s->closing) {
         /* Woken to close, or cancelled with the machine: then it closes too. */
-        if (wait_queue_wait(&s->tick, last + CLOCK_TICK_NS, NULL) ==
-            ERR_CANCELLED)
+        if (wait_queue_wait(&s->tick, due, NULL) == ERR_CANCELLED)
             break;
         now = world_mono_ns(s->world);
-        if (now - last > 5 * CLOCK_TICK_NS)
+        if (now > due + 4 * CLOCK_TICK_NS)
             server_session_forgive(s, now - last);
         last = now;
-        if (s->term)
-            look_for_expired(s, now);
+        due = s->term ? look_for_expired(s, now) : now + CLOCK_REST_NS;
     }
 }

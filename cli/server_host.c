@@ -297,7 +297,7 @@ static void run_doctor(void *arg)
     while (fiber_check(NULL) == 0 && h->failure.code == 0) {
         for (size_t i = 0; i < h->role_count && h->failure.code == 0; i++)
             ask_health(h, &h->roles[i]);
-        world_sleep_us(h->env.world, HEALTH_US);
+        world_sleep_to_tick(h->env.world, HEALTH_US);
     }
 }
 

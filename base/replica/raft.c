@@ -283,7 +283,7 @@ void raft__reset_election(struct raft *r)
      * tries fit into a second. Votes wait for two disks: after an election
      * without a winner the next try has twice the time. */
     uint64_t lost = r->term - r->leader_term;
-    uint64_t base = r->options.election_us
+    uint64_t base = raft_patience_us(r)
                     << MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
     r->election_us = r->now_us + base + rand_below(&r->rand, base * 2 / 3 + 1);
 }
@@ -297,6 +297,7 @@ void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
         r->meta_dirty = true;
     }
     r->role = RAFT_FOLLOWER;
+    r->rests = false;
     r->leader = leader;
     r->grant_count = 0;
     r->peer_count = 0;
@@ -550,6 +551,11 @@ uint64_t raft_term(const struct raft *r)
 uint64_t raft_leader(const struct raft *r)
 {
     return r->leader;
+}
+
+uint64_t raft_patience_us(const struct raft *r)
+{
+    return r->options.election_us * (r->rests ? RAFT_REST_ELECTIONS : 1);
 }
 
 uint64_t raft_commit(const struct raft *r)

@@ -8,9 +8,11 @@
  * leader's first entry is an empty one of its own term, and nothing is
  * committed by counting copies of older terms; leader transfer; one voter added
  * or removed at a time, learners first; snapshots in chunks; read barriers,
- * many in one round; appends are pipelined, bounded in number and bytes; and,
- * where clocks allow, leases: a leader whose round a majority answered serves
- * reads without asking again, until the first of them could vote for another.
+ * many in one round; appends are pipelined, bounded in number and bytes; a
+ * leader without work tells its followers that it rests, after which heartbeats
+ * are rarer and silence is borne for longer; and, where clocks allow, leases: a
+ * leader whose round a majority answered serves reads without asking again,
+ * until the first of them could vote for another.
  *
  *     raft_tick(r, now)                          when raft_due_us() has come
  *     raft_receive(r, now, &m, &reply, &after)   a message arrived
@@ -58,6 +60,11 @@
 
 struct raft;
 
+/* At rest silence is borne for three election times, and heartbeats come up to
+ * five times more rarely: at least three of them fit. */
+#define RAFT_REST_ELECTIONS  3
+#define RAFT_REST_HEARTBEATS 5
+
 /* --- messages ------------------------------------------------------------ */
 
 enum raft_message_kind {
@@ -104,6 +111,8 @@ struct raft_message {
     bool transfer;              /* Vote: the leader asked for it. */
     bool has_entries;           /* Append's reply: it answers entries. */
     bool last;                  /* Snapshot: nothing follows data. */
+    bool rests;                 /* Append: the leader will rest once all know.
+                                   Its reply: this member knows. */
     struct raft_entry *entries; /* Append: owned by the message. */
     size_t entry_count;
     struct buf data; /* Snapshot: filled when it is sent. */
@@ -159,6 +168,8 @@ struct raft_options {
     uint64_t lease_us;           /* Of reads; 0: none. Below election_us by more
                                     than two members' clocks drift apart in such
                                     a time. */
+    uint64_t rest_us;            /* Without an entry, before the cell rests; 0:
+                                    never. */
     uint64_t seed;               /* Spreads elections. */
     uint64_t append_bytes_max;   /* Entries of one message; 0: 1 MiB. */
     uint64_t inflight_bytes_max; /* Unanswered, per follower; 0: 8 MiB. */
@@ -274,6 +285,9 @@ enum raft_role raft_role(const struct raft *r);
 uint64_t raft_term(const struct raft *r);
 /* The leader of that term; 0: not known. */
 uint64_t raft_leader(const struct raft *r);
+/* The silence of others that this member bears now: an election's time, or at
+ * rest RAFT_REST_ELECTIONS of them. */
+uint64_t raft_patience_us(const struct raft *r);
 /* The last entry known to be committed; never decreases. */
 uint64_t raft_commit(const struct raft *r);
 /* The last entry of the newest snapshot. */

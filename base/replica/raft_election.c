@@ -93,6 +93,7 @@ void raft__count_votes(struct raft *r)
 void raft__stand(struct raft *r, bool by_transfer)
 {
     PRE(r->role != RAFT_LEADER);
+    r->rests = false;
     r->by_transfer = by_transfer;
     if (by_transfer) {
         stand_for_real(r);
@@ -163,7 +164,7 @@ static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
 static bool hears_leader(const struct raft *r)
 {
     return r->role == RAFT_LEADER ||
-           r->now_us < r->heard_us + r->options.election_us;
+           r->now_us < r->heard_us + raft_patience_us(r);
 }
 
 void raft__on_vote(struct raft *r,

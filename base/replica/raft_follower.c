@@ -23,6 +23,7 @@ static bool raft_hear_leader(struct raft *r, const struct raft_message *m)
     PRE(m->term == r->term); /* raft_receive() took the term. */
     r->leader_term = m->term;
     r->heard_us = r->now_us;
+    r->rests = m->rests;
     raft__reset_election(r);
     return true;
 }
@@ -116,6 +117,7 @@ bool raft__on_append(struct raft *r,
                      uint64_t *after)
 {
     reply->round = m->round;
+    reply->rests = m->rests;
     reply->has_entries = m->entry_count > 0;
     if (!raft_hear_leader(r, m)) {
         reply->refusal = RAFT_REFUSED;

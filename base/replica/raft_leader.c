@@ -23,6 +23,20 @@ struct raft_progress *raft__peer(struct raft *r, uint64_t id)
     return NULL;
 }
 
+/* Nothing was appended for a while, and all that was is everywhere. */
+static bool may_rest(const struct raft *r)
+{
+    if (!r->options.rest_us || r->transfer_to ||
+        r->commit != raft_log_last(&r->log) ||
+        r->now_us < r->busy_us + r->options.rest_us)
+        return false;
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (r->peers[i].feed != RAFT_FEED_PIPELINE ||
+            r->peers[i].match != r->commit)
+            return false;
+    return true;
+}
+
 /* --- feeding ------------------------------------------------------------- */
 
 /* The number of entries from @next on that fit into one message; at least one.
@@ -54,6 +68,7 @@ send_append(struct raft *r, const struct raft_progress *p, size_t count)
     m->hint_index = p->match;
     m->entries = raft_log_copy(&r->log, p->next, count);
     m->entry_count = count;
+    m->rests = count == 0 && may_rest(r);
 }
 
 static void send_chunk(struct raft *r, struct raft_progress *p)
@@ -136,11 +151,66 @@ static void send_heartbeat(struct raft *r, struct raft_progress *p)
     send_append(r, p, 0);
 }
 
+/* Alone there is nobody to hear, until the table of members changes. */
+static uint64_t rest_heartbeat_us(const struct raft *r)
+{
+    const struct raft_options *o = &r->options;
+    PRE(o->rest_us > 0);
+    if (r->peer_count == 0)
+        return o->rest_us + o->election_us;
+    return MAX_OF(
+        o->heartbeat_us,
+        MIN_OF(o->heartbeat_us * RAFT_REST_HEARTBEATS, o->election_us));
+}
+
+/* At rest the beats of all cells that a process leads fall together, so that
+ * one wake-up serves them. */
+static void set_next_heartbeat(struct raft *r)
+{
+    uint64_t every = r->options.heartbeat_us;
+    r->heartbeat_us = r->now_us + every;
+    if (!r->rests)
+        return;
+    every = rest_heartbeat_us(r);
+    r->heartbeat_us = (r->now_us / every + 1) * every;
+    POST(r->heartbeat_us > r->now_us);
+}
+
 static void send_heartbeats(struct raft *r)
 {
     for (size_t i = 0; i < r->peer_count; i++)
         send_heartbeat(r, &r->peers[i]);
-    r->heartbeat_us = r->now_us + r->options.heartbeat_us;
+    set_next_heartbeat(r);
+}
+
+/* --- rest ---------------------------------------------------------------- */
+
+/* Heartbeats become rare only once every follower bears the silence; one that
+ * runs an older version never says so. */
+static void rest_if_all_know(struct raft *r)
+{
+    bool all = may_rest(r);
+    PRE(r->role == RAFT_LEADER);
+    for (size_t i = 0; i < r->peer_count; i++)
+        all = all && r->peers[i].rests;
+    if (all == r->rests)
+        return;
+    r->rests = all;
+    r->quorum_us = r->now_us + raft_patience_us(r);
+}
+
+/* There is work: a follower may have answered a resting heartbeat ago. */
+static void end_rest(struct raft *r)
+{
+    PRE(r->role == RAFT_LEADER);
+    r->busy_us = r->now_us;
+    for (size_t i = 0; i < r->peer_count; i++)
+        r->peers[i].rests = false;
+    if (!r->rests)
+        return;
+    r->rests = false;
+    r->quorum_us = r->now_us + raft_patience_us(r);
+    set_next_heartbeat(r);
 }
 
 /* --- majorities ---------------------------------------------------------- */
@@ -315,6 +385,7 @@ int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
     if (!p || !raft_config_votes(&r->config, p->id))
         return err_set(err, ERR_INVALID, "no other voting member to lead");
     INVARIANT(p->id != r->options.id);
+    end_rest(r);
     r->transfer_to = p->id;
     r->transfer_sent = false;
     r->transfer_until_us = now_us + r->options.election_us;
@@ -329,8 +400,8 @@ int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
 static void check_quorum(struct raft *r)
 {
     uint64_t heard = raft_leader_reached(r, r->now_us, heard_of);
-    r->quorum_us = r->now_us + r->options.election_us / 2;
-    if (heard + r->options.election_us < r->now_us)
+    r->quorum_us = r->now_us + raft_patience_us(r) / 2;
+    if (heard + raft_patience_us(r) < r->now_us)
         raft__become_follower(r, r->term, 0);
 }
 
@@ -346,8 +417,10 @@ void raft__tick_leader(struct raft *r)
         r->round_wanted = r->round + 1; /* Its answers prolong the lease. */
         start_round(r);
     }
-    if (r->now_us >= r->heartbeat_us)
+    if (r->now_us >= r->heartbeat_us) {
+        rest_if_all_know(r);
         send_heartbeats(r);
+    }
 }
 
 /* --- replies ------------------------------------------------------------- */
@@ -407,6 +480,7 @@ void raft__on_append_reply(struct raft *r, const struct raft_message *m)
     if (r->role != RAFT_LEADER || m->term != r->term || !p)
         return;
     p->heard_us = r->now_us;
+    p->rests = m->rests;
     p->round = MAX_OF(p->round, m->round);
     switch (m->refusal) {
     case RAFT_ACCEPTED: on_accepted(r, p, m); break;
@@ -496,6 +570,8 @@ void raft__become_leader(struct raft *r)
     PRE(r->done_op >= r->vote_op); /* The own vote is on the disk. */
     PRE(r->leader_term < r->term); /* I1: nobody led this term. */
     r->role = RAFT_LEADER;
+    r->rests = false;
+    r->busy_us = r->now_us;
     r->leader = r->options.id;
     r->leader_term = r->term;
     r->transfer_to = 0;
@@ -530,6 +606,7 @@ uint64_t raft_propose(struct raft *r,
     uint64_t first = raft_log_last(&r->log) + 1;
     PRE(raft_may_propose(r));
     r->now_us = now_us;
+    end_rest(r);
     for (size_t i = 0; i < count; i++)
         raft_log_append(&r->log, r->term, RAFT_ENTRY_COMMAND, commands[i]);
     raft__persist(r);
@@ -560,6 +637,7 @@ int raft_change(struct raft *r,
     raft_log_append(&r->log, r->term, RAFT_ENTRY_CONFIG,
                     raft_bytes_new(buf_slice(&bytes)));
     buf_close(&bytes);
+    end_rest(r);
     *index = raft_log_last(&r->log);
     INVARIANT(*index > r->commit);
     raft__adopt_config(r, *index, config);

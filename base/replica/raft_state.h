@@ -42,6 +42,7 @@ struct raft_progress {
     uint64_t chunk_us;        /* When the last one was sent. */
     enum raft_feed feed;
     uint32_t inflight; /* Messages not answered. */
+    bool rests;        /* Its last answer knows of the rest. */
 };
 
 /* A DO_APPEND that the disk has not done. */
@@ -81,6 +82,8 @@ struct raft {
     uint64_t leader_term; /* Of the last leader that was heard. */
     uint64_t heard_us;    /* From the leader. */
     uint64_t election_us; /* When to stand. */
+    bool rests; /* A leader: all followers know that it rests. A follower: its
+                   leader said so. Else false. */
     uint64_t contradictions;
     uint64_t missing; /* See raft_missing(). */
     /* Candidates */
@@ -94,6 +97,7 @@ struct raft {
     uint64_t first_index;  /* Its first entry of this term. */
     uint64_t heartbeat_us; /* When the next is due. */
     uint64_t quorum_us;    /* When to look for a majority next. */
+    uint64_t busy_us;      /* When the last entry was appended. */
     uint64_t round;        /* Newest round of barriers begun, */
     uint64_t round_wanted; /* asked for, */
     uint64_t round_done;   /* and passed. */

@@ -25,6 +25,8 @@
 #define ELECTION_MS        300
 #define HEARTBEAT_MS       50
 #define SNAPSHOT_LOG_BYTES ((uint64_t)16 << 20)
+/* A cell rests after this time without a command. */
+#define REST_US 2000000
 /* Proposals that may wait at once. */
 #define PROPOSALS_MAX 65536
 /* Bounds of one step. */
@@ -188,6 +190,7 @@ static struct raft_options core_options(const struct replica_options *opts)
         opts->heartbeat_ms ? opts->heartbeat_ms : HEARTBEAT_MS;
     return (struct raft_options){.election_us = election_ms * 1000,
                                  .heartbeat_us = heartbeat_ms * 1000,
+                                 .rest_us = REST_US,
                                  .lease_us = (uint64_t)opts->lease_ms * 1000,
                                  .append_bytes_max = opts->append_bytes_max};
 }
@@ -392,8 +395,8 @@ static void status_members(const struct replica *r, struct replica_status *out)
             out->members[i].match_index = raft_log_last(raft_entries(r->raft));
         else
             raft_peer(r->raft, m->id, &out->members[i].match_index, &heard);
-        out->members[i].reachable =
-            raft_role(r->raft) == RAFT_LEADER && heard + r->election_us >= now;
+        out->members[i].reachable = raft_role(r->raft) == RAFT_LEADER &&
+                                    heard + raft_patience_us(r->raft) >= now;
         if (m->id == out->leader_id)
             memcpy(out->leader_address, m->address, sizeof(m->address));
     }

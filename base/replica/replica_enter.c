@@ -345,7 +345,7 @@ static int replica_enter_watch(struct replica *r, struct err *err)
             rc = check_removed(r, err);
         }
         if (rc == 0 && !r->closing)
-            world_sleep_us(r->world, WATCH_US);
+            world_sleep_to_tick(r->world, WATCH_US);
     }
     return rc;
 }

@@ -152,8 +152,9 @@ static bool replica_member_answers(const struct replica *r,
 {
     uint64_t match;
     uint64_t heard;
-    return m->id == r->id || (raft_peer(r->raft, m->id, &match, &heard) &&
-                              heard + r->election_us >= replica__now_us(r));
+    return m->id == r->id ||
+           (raft_peer(r->raft, m->id, &match, &heard) &&
+            heard + raft_patience_us(r->raft) >= replica__now_us(r));
 }
 
 static const struct raft_member *find_at(const struct raft_config *c,

@@ -16,7 +16,8 @@
 enum {
     FLAG_TRANSFER = 1,
     FLAG_HAS_ENTRIES = 2,
-    FLAG_LAST = 4
+    FLAG_LAST = 4,
+    FLAG_RESTS = 8
 };
 
 static void put_entries(const struct raft_message *m, struct buf *out)
@@ -36,7 +37,7 @@ void message_encode(uint64_t cell,
 {
     uint64_t flags = (m->transfer ? FLAG_TRANSFER : 0) |
                      (m->has_entries ? FLAG_HAS_ENTRIES : 0) |
-                     (m->last ? FLAG_LAST : 0);
+                     (m->last ? FLAG_LAST : 0) | (m->rests ? FLAG_RESTS : 0);
     const uint64_t fields[FIELDS] = {
         cell,          m->kind,      m->refusal,    m->from,   m->to,
         m->term,       m->index,     m->index_term, m->commit, m->round,
@@ -122,6 +123,7 @@ int message_decode(struct slice body,
     out->transfer = (f[13] & FLAG_TRANSFER) != 0;
     out->has_entries = (f[13] & FLAG_HAS_ENTRIES) != 0;
     out->last = (f[13] & FLAG_LAST) != 0;
+    out->rests = (f[13] & FLAG_RESTS) != 0;
     if (out->kind == RAFT_APPEND)
         return get_entries(attachment, out, err);
     if (out->kind == RAFT_SNAPSHOT)

@@ -30,7 +30,8 @@ struct link {
     struct rpc_sink *sink;      /* and its sink; NULL: it is dropped. */
     size_t caller_count;        /* Fibers inside link_call(). */
     struct err lost;            /* Why it was lost; code 0: it is not. */
-    uint64_t bytes_seen;        /* Of the reader, at the last check. */
+    uint64_t bytes_seen;        /* Of the reader, at the last check, */
+    uint64_t looked_us;         /* which was then. */
     uint64_t silent_us;         /* Time without bytes. */
     uint64_t unused_us;         /* Time without calls. */
     bool was_used;              /* Since the last check. */
@@ -157,20 +158,24 @@ static int take_frame(struct link *l,
 
 /* --- signs of life ------------------------------------------------------- */
 
-static void set_alarm(const struct link *l)
+/* All links of a process are looked at together. */
+static void set_alarm(struct link *l)
 {
-    uint64_t now = world_mono_ns(loop_world(loop_self()));
-    fiber_set_deadline(now + l->options.ping_us * 1000);
+    uint64_t now_us = world_mono_ns(loop_world(loop_self())) / 1000;
+    uint64_t every = l->options.ping_us;
+    l->looked_us = now_us;
+    fiber_set_deadline((now_us / every + 1) * every * 1000);
 }
 
 static int link_look(void *ctx, struct err *err)
 {
     struct link *l = ctx;
     bool came = l->reader.bytes_in != l->bytes_seen;
+    uint64_t now_us = world_mono_ns(loop_world(loop_self())) / 1000;
+    uint64_t past_us = now_us - l->looked_us;
     l->bytes_seen = l->reader.bytes_in;
-    l->silent_us = came ? 0 : l->silent_us + l->options.ping_us;
-    l->unused_us =
-        l->was_used || l->calls.count ? 0 : l->unused_us + l->options.ping_us;
+    l->silent_us = came ? 0 : l->silent_us + past_us;
+    l->unused_us = l->was_used || l->calls.count ? 0 : l->unused_us + past_us;
     l->was_used = false;
     if (l->unused_us >= l->options.idle_us)
         return err_set(err, ERR_CLOSED, "nobody used it");

@@ -39,7 +39,8 @@ struct rpc_channel_options {
                                     for later calls. For callers that have
                                     another server; 0: until the attempt
                                     ends. */
-    uint64_t ping_us;            /* Silence before a ping; default 0.5 s. */
+    uint64_t ping_us;            /* About how long silence
+                                    lasts before a ping; default 0.83 s. */
     uint64_t dead_us;            /* Silence after which the connection is
                                     closed, failing the calls that wait; default
                                     2.5 s. */

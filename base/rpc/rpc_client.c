@@ -25,11 +25,13 @@
 #include "base/runtime/world.h"
 
 #define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
-#define PING_US_DEFAULT            UINT64_C(500000)
-#define PATIENCE_MIN_US            UINT64_C(500000)
-#define DEAD_US_DEFAULT            UINT64_C(2500000)
-#define BACKOFF_MIN_US_DEFAULT     UINT64_C(20000)
-#define BACKOFF_MAX_US_DEFAULT     UINT64_C(2000000)
+/* Two pings fit into the silence of a dead one, and a keep-alive that is
+ * answered each 0.75 s needs none. */
+#define PING_US_DEFAULT        UINT64_C(833333)
+#define PATIENCE_MIN_US        UINT64_C(500000)
+#define DEAD_US_DEFAULT        UINT64_C(2500000)
+#define BACKOFF_MIN_US_DEFAULT UINT64_C(20000)
+#define BACKOFF_MAX_US_DEFAULT UINT64_C(2000000)
 /* A connection without calls for this time is closed. */
 #define UNUSED_US UINT64_C(60000000)
 

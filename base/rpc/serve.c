@@ -415,7 +415,7 @@ void serve_sweep(struct rpc_listener *l)
             else if (is_dawdling(c, now_us))
                 serve__end_slow(c, "its request does not come to an end");
         }
-        world_sleep_us(w, l->options.slow_us / SLOW_LOOKS);
+        world_sleep_to_tick(w, l->options.slow_us / SLOW_LOOKS);
     }
 }
 

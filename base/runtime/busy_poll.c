@@ -23,6 +23,11 @@
 /* After a wait longer than this, the next one is expected to be long as
  * well. */
 #define LONG_WAIT_NS UINT64_C(5000000)
+/* Where waits last longer than this on average, nothing is gained by polling:
+ * an idle server's heartbeats come in bursts, whose waits are short. */
+#define SELDOM_NS       UINT64_C(500000)
+#define AVERAGE_OF      16
+#define AVERAGED_MAX_NS UINT64_C(20000000)
 
 /* A wait that usually ends within this number of polls is polled to its end. */
 #define LOOKS_MAX 8
@@ -99,7 +104,8 @@ bool busy_poll_begin(struct busy_poll *b)
     b->began_ns = now;
     b->looked_ns = now;
     b->until_ns = now + look_for(b, look);
-    return look && b->credit_ns > 0 && b->wait_ns < LONG_WAIT_NS;
+    return look && b->credit_ns > 0 && b->wait_ns < LONG_WAIT_NS &&
+           b->average_ns < SELDOM_NS;
 }
 
 bool busy_poll_again(struct busy_poll *b)
@@ -119,6 +125,8 @@ void busy_poll_end(struct busy_poll *b, bool caught)
 {
     uint64_t now = real_mono_ns();
     b->wait_ns = now - b->began_ns;
+    b->average_ns += MIN_OF(b->wait_ns, AVERAGED_MAX_NS) / AVERAGE_OF;
+    b->average_ns -= b->average_ns / AVERAGE_OF;
     if (caught)
         add_credit(b, b->until_ns - b->began_ns);
     else if (b->looked_ns > b->began_ns)

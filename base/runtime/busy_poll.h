@@ -7,11 +7,12 @@
  * nothing came.
  *
  * The cost is bounded. Polling in vain is paid from a credit that grows with
- * elapsed time and with each successful poll; without credit, or after a long
- * wait, a thread sleeps at once. An idle process therefore uses no CPU, and one
- * that is called now and then uses at most a quarter of a CPU for each thread.
- * If other threads want the CPU, yielding to them costs a turn of theirs, which
- * is charged many times over, so that on a busy machine nothing polls either.
+ * elapsed time and with each successful poll; without credit, after a long
+ * wait, or where waits are long on average, a thread sleeps at once. An idle
+ * process therefore uses no CPU, and one that is called now and then uses at
+ * most a quarter of a CPU for each thread. If other threads want the CPU,
+ * yielding to them costs a turn of theirs, which is charged many times over, so
+ * that on a busy machine nothing polls either.
  *
  * Threads: an object belongs to the one thread that waits.
  *
@@ -33,6 +34,7 @@ struct busy_poll {
     int64_t credit_ns;
     uint64_t credited_ns; /* When time was last added to the credit. */
     uint64_t wait_ns;     /* Duration of the last wait. */
+    uint64_t average_ns;  /* Of the last waits. */
     uint64_t began_ns;    /* This wait. */
     uint64_t looked_ns;   /* When the last poll was made. */
     uint64_t until_ns;    /* When polling ends. */

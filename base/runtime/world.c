@@ -48,6 +48,17 @@ void world_sleep_us(struct world *w, uint64_t us)
     w->ops->sleep_us(w, us);
 }
 
+uint64_t world_to_tick_us(struct world *w, uint64_t period_us)
+{
+    PRE(period_us > 0);
+    return period_us - world_mono_ns(w) / 1000 % period_us;
+}
+
+void world_sleep_to_tick(struct world *w, uint64_t period_us)
+{
+    world_sleep_us(w, world_to_tick_us(w, period_us));
+}
+
 /* --- files --------------------------------------------------------------- */
 
 int file_open(struct world *w,

@@ -54,6 +54,10 @@ void world_random_bytes(struct world *w, void *dst, size_t len);
 /* CPUs that this process may use; at least 1. */
 unsigned world_cpu_count(struct world *w);
 void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
+/* From now to the next multiple of @period_us: what looks at something again
+ * and again waits for these, so that one wake-up of a loop serves many. */
+uint64_t world_to_tick_us(struct world *w, uint64_t period_us);
+void world_sleep_to_tick(struct world *w, uint64_t period_us); /* Parks. */
 
 /* --- files --------------------------------------------------------------- */
 

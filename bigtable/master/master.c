@@ -28,7 +28,7 @@
 #define LOOK_US     UINT64_C(500000)
 #define LOOK_US_MIN UINT64_C(10000)
 /* Files are listed again without an event, because events may be lost. */
-#define LIST_US UINT64_C(10000000)
+#define LIST_US UINT64_C(30000000)
 
 /* --- a term -------------------------------------------------------------- */
 
@@ -209,6 +209,12 @@ refresh_if_due(struct master_term *r, uint64_t *listed_ns, struct err *err)
     return servers_refresh(r, err);
 }
 
+/* Has the time come, and nothing changed? */
+static bool is_tick(const struct master_term *r)
+{
+    return world_to_tick_us(r->world, LOOK_US) > LOOK_US - LOOK_US_MIN;
+}
+
 static int master_govern(struct master_term *r, struct err *err)
 {
     uint64_t listed_ns = master_term_now_ns(r);
@@ -226,10 +232,11 @@ static int master_govern(struct master_term *r, struct err *err)
             return rc;
         place_all(r);
         master_housekeep(r);
-        /* Many changes are handled in one round. */
-        world_sleep_us(r->world, LOOK_US_MIN);
         if (!master_term_wait(r, LOOK_US))
             break;
+        /* Many changes are handled in one round. */
+        if (!is_tick(r))
+            world_sleep_us(r->world, LOOK_US_MIN);
     }
     return 0;
 }

@@ -62,7 +62,8 @@ bool master_term_wait(struct master_term *r, uint64_t us)
 {
     mutex_lock(&r->mutex);
     if (master_term_is_current(r))
-        (void)cond_wait_us(&r->changed, &r->mutex, r->world, us);
+        (void)cond_wait_us(&r->changed, &r->mutex, r->world,
+                           world_to_tick_us(r->world, us));
     mutex_unlock(&r->mutex);
     return master_term_is_current(r);
 }

@@ -14,6 +14,7 @@
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
+#include "base/runtime/world.h"
 #include "bigtable/master/master_term.h"
 
 #define SERVER_FILE_BYTES                                                      \
@@ -301,7 +302,8 @@ servers_rest(struct master_term *r, struct known_server *s, uint64_t us)
 {
     mutex_lock(&r->mutex);
     if (master_term_is_current(r))
-        (void)cond_wait_us(&s->wake, &r->mutex, r->world, us);
+        (void)cond_wait_us(&s->wake, &r->mutex, r->world,
+                           world_to_tick_us(r->world, us));
     mutex_unlock(&r->mutex);
 }
 

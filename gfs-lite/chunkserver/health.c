@@ -26,7 +26,7 @@ void chunkserver_run_prober(void *arg)
         struct err found = ERR_INIT;
         (void)!chunkserver_health_probe(cs, &found);
         cs->health = found;
-        world_sleep_us(cs->world, PROBE_US);
+        world_sleep_to_tick(cs->world, PROBE_US);
     }
 }
 

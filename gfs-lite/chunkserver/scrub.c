@@ -9,7 +9,8 @@
 
 #define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
 /* Between turns of the maintenance fiber. */
-#define TURN_US UINT64_C(200000)
+#define TURN_US UINT64_C(250000)
+#define REST_US UINT64_C(1000000) /* With nothing to sync or to scrub. */
 /* Chunks chosen by one walk over the table. */
 #define BATCH 64
 
@@ -170,12 +171,23 @@ static void sync_old(struct chunkserver *cs)
     }
 }
 
+/* May a chunk have bytes to sync within the next turn? */
+static bool is_written(const struct chunkserver *cs)
+{
+    for (size_t i = 0; i < cs->store->open_count; i++)
+        if (cs->store->open[i]->file->grant.open ||
+            cs->store->open[i]->dirty_us)
+            return true;
+    return false;
+}
+
 void chunkserver_run_maintenance(void *arg)
 {
     struct chunkserver *cs = arg;
     struct scrub s = {.handle = 0};
     while (!cs->stopping && fiber_check(NULL) == 0) {
-        world_sleep_us(cs->world, TURN_US);
+        world_sleep_to_tick(cs->world,
+                            s.in_round || is_written(cs) ? TURN_US : REST_US);
         if (cs->stopping)
             return;
         sync_old(cs);

@@ -11,7 +11,8 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/namenode_state.h"
 
-#define TURN_US  UINT64_C(200000)
+#define TURN_US  UINT64_C(250000)
+#define REST_US  UINT64_C(1000000) /* Of one that does not lead. */
 #define TRASH_US UINT64_C(60000000)
 /* Between tries to seal or close a file of which no copy was found. */
 #define BLOCKED_US UINT64_C(5000000)
@@ -313,7 +314,8 @@ void namenode_run_maintenance(void *arg)
 {
     struct namenode *nn = arg;
     while (!nn->stopping && fiber_check(NULL) == 0) {
-        world_sleep_us(nn->world, TURN_US);
+        world_sleep_to_tick(nn->world,
+                            replica_is_leader(nn->replica) ? TURN_US : REST_US);
         if (!nn->stopping && namenode_lead(nn, NULL) == 0)
             maintenance_turn(nn);
     }

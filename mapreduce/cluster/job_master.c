@@ -300,7 +300,8 @@ static void job_master_govern(struct job_master *m)
             forget_ended(r);
         mutex_lock(&r->mutex);
         if (seen == r->versions && !atomic_load(&r->over))
-            (void)cond_wait_us(&r->changed, &r->mutex, r->world, LOOK_US);
+            (void)cond_wait_us(&r->changed, &r->mutex, r->world,
+                               world_to_tick_us(r->world, LOOK_US));
         mutex_unlock(&r->mutex);
     }
 }

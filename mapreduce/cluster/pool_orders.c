@@ -7,6 +7,8 @@
 
 /* Orders in one call, about. */
 #define ORDER_BYTES_MAX ((size_t)4 << 20)
+/* Without orders; each new one wakes the fiber. */
+#define ORDERS_REST_US UINT64_C(10000000)
 
 void pool_peer_order(struct pool_peer *e,
                      struct pool_job *job,
@@ -128,7 +130,9 @@ void pool_orders_run(void *arg)
         struct buf bytes = BUF_INIT;
         take_orders(e, &orders, &bytes);
         if (STAILQ_EMPTY(&orders))
-            (void)cond_wait_us(&e->wake, &p->lock, p->world, POOL_AGAIN_US);
+            (void)cond_wait_us(&e->wake, &p->lock, p->world,
+                               STAILQ_EMPTY(&e->orders) ? ORDERS_REST_US
+                                                        : POOL_AGAIN_US);
         else
             send_orders(e, &orders, buf_slice(&bytes));
         pool_orders_free(&orders);

@@ -76,6 +76,7 @@ struct weather {
     unsigned proposals; /* Per ms and leader. */
     unsigned compactions;
     unsigned changes; /* Of members; per 100 s. */
+    bool no_reads;
 };
 
 struct cluster {
@@ -89,6 +90,8 @@ struct cluster {
     uint64_t cut_until[NODES_MAX][NODES_MAX]; /* One way. */
     uint64_t append_bytes_max;
     uint64_t lease_us;
+    uint64_t rest_us;
+    uint64_t sent;     /* Messages. */
     bool disks_forget; /* Entries that they confirmed. */
     /* The cell's promises. */
     uint64_t leader_of[4096];                /* By term. */
@@ -288,6 +291,7 @@ static void post(struct cluster *c, struct raft_message *m)
     }
     for (unsigned i = 0; i < copies; i++) {
         p = &c->wire[c->wire_count++];
+        c->sent++;
         p->message = *m;
         p->at = c->now_us + 100 + rand_below(&c->rand, c->weather.delay_us);
         if (i == 0)
@@ -398,6 +402,7 @@ static void boot(struct cluster *c, struct node *n)
                                 .election_us = ELECTION_US,
                                 .heartbeat_us = HEARTBEAT_US,
                                 .lease_us = c->lease_us,
+                                .rest_us = c->rest_us,
                                 .seed = rand_u64(&c->rand),
                                 .append_bytes_max = c->append_bytes_max};
     struct raft_stable s = {.vote = d->vote,
@@ -482,6 +487,14 @@ cluster_set_lease(struct cluster *c, uint64_t lease_us, uint64_t spread)
         n->rate = 100 - spread + rand_below(&c->rand, 2 * spread + 1);
         boot(c, n);
     }
+}
+
+/* Cores that rest after @rest_us without an entry. Before anything else
+ * happens. */
+static void cluster_set_rest(struct cluster *c, uint64_t rest_us)
+{
+    c->rest_us = rest_us;
+    cluster_set_lease(c, c->lease_us, 0);
 }
 
 static void cluster_close(struct cluster *c)
@@ -575,7 +588,7 @@ static void lead_some(struct cluster *c, struct node *n)
     if (raft_may_propose(n->raft) &&
         rand_below(&c->rand, 1000) < c->weather.proposals)
         propose(c, n, 1 + rand_below(&c->rand, 4));
-    if (rand_one_in(&c->rand, 5) && !n->barrier) {
+    if (!c->weather.no_reads && rand_one_in(&c->rand, 5) && !n->barrier) {
         n->barrier_floor = c->max_commit;
         n->barrier_term = raft_term(n->raft);
         n->barrier = raft_barrier(n->raft, clock_of(c, n));

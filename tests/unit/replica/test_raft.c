@@ -62,7 +62,8 @@ static void expect_recovery(struct cluster *c, uint64_t seed)
 /* One lease or none, and clocks as far apart as it allows. */
 enum {
     SPREAD = 5,
-    LEASE_US = ELECTION_US * (100 - SPREAD) / (100 + SPREAD)
+    LEASE_US = ELECTION_US * (100 - SPREAD) / (100 + SPREAD),
+    REST_US = 3 * ELECTION_US
 };
 
 static void weather_storm(struct cluster *c)
@@ -81,6 +82,8 @@ static void run_seed(uint64_t seed)
     count = 1 + rand_below(&r, NODES_MAX);
     cluster_init(&cluster, count, 1 + rand_below(&r, count), seed);
     cluster.append_bytes_max = rand_one_in(&r, 2) ? 0 : 100;
+    if (rand_one_in(&r, 2))
+        cluster_set_rest(&cluster, REST_US);
     if (seed % 2)
         cluster_set_lease(&cluster, LEASE_US, SPREAD);
     weather_storm(&cluster);
@@ -198,6 +201,111 @@ START_TEST(test_a_hand_over_ends_leases_for_the_term)
     ck_assert_int_eq(raft_role(n->raft), RAFT_LEADER);
     ck_assert_uint_gt(raft_barrier(n->raft, clock_of(&cluster, n)),
                       raft_barrier_done(n->raft));
+    cluster_close(&cluster);
+}
+
+END_TEST
+
+/* --- Directed: rest ------------------------------------------------------ */
+
+static void cut_off(struct cluster *c, const struct node *n)
+{
+    for (size_t i = 0; i < c->count; i++)
+        c->cut_until[n->id - 1][i] = c->cut_until[i][n->id - 1] = UINT64_MAX;
+}
+
+static struct node *begin_resting(struct cluster *c)
+{
+    cluster_init(c, 3, 3, 1);
+    cluster_set_rest(c, REST_US);
+    c->weather =
+        (struct weather){.delay_us = 1000, .disk_us = 1000, .no_reads = true};
+    run_ms(c, 1000);
+    ck_assert_ptr_nonnull(find_leader(c));
+    return find_leader(c);
+}
+
+/* Messages in @ms of silence. */
+static uint64_t messages_in(struct cluster *c, unsigned ms)
+{
+    uint64_t from = c->sent;
+    run_ms(c, ms);
+    return c->sent - from;
+}
+
+/* A cell without work sends a quarter of the messages, keeps its leader, and is
+ * wide awake with the first command. */
+START_TEST(test_a_cell_without_work_rests)
+{
+    struct node *n = begin_resting(&cluster);
+    uint64_t term = raft_term(n->raft);
+    uint64_t busy = (uint64_t)2 * 2 * 1000000 / HEARTBEAT_US;
+    uint64_t index;
+    ck_assert_uint_eq(raft_patience_us(n->raft),
+                      RAFT_REST_ELECTIONS * ELECTION_US);
+    ck_assert_uint_le(messages_in(&cluster, 1000), busy / 4 + 2);
+    ck_assert_ptr_eq(find_leader(&cluster), n);
+    ck_assert_uint_eq(raft_term(n->raft), term);
+    index = propose(&cluster, n, 1);
+    ck_assert_uint_eq(raft_patience_us(n->raft), ELECTION_US);
+    run_ms(&cluster, 20);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(raft_patience_us(cluster.nodes[i].raft), ELECTION_US);
+        ck_assert_uint_ge(raft_commit(n->raft), index);
+    }
+    ck_assert_uint_ge(messages_in(&cluster, REST_US / 2000),
+                      busy * (REST_US / 2000) / 1000 - 6);
+    cluster_close(&cluster);
+}
+
+END_TEST
+
+/* A leader that dies at rest is missed for a longer time, which is bounded. */
+START_TEST(test_a_leader_that_dies_at_rest_is_replaced)
+{
+    struct node *n = begin_resting(&cluster);
+    uint64_t from = cluster.now_us;
+    uint64_t term = raft_term(n->raft);
+    bool replaced = false;
+    cut_off(&cluster, n);
+    while (!replaced && cluster.now_us < from + 1000000) {
+        run_ms(&cluster, 1);
+        for (size_t i = 0; i < 3; i++)
+            replaced |= &cluster.nodes[i] != n &&
+                        raft_role(cluster.nodes[i].raft) == RAFT_LEADER &&
+                        raft_term(cluster.nodes[i].raft) > term;
+    }
+    ck_assert(replaced);
+    ck_assert_uint_le(cluster.now_us - from,
+                      2 * RAFT_REST_ELECTIONS * ELECTION_US);
+    /* And the old one knows that it does not lead. */
+    run_ms(&cluster, RAFT_REST_ELECTIONS * ELECTION_US / 1000);
+    ck_assert_int_ne(raft_role(n->raft), RAFT_LEADER);
+    cluster_close(&cluster);
+}
+
+END_TEST
+
+/* A follower that does not say that it bears the silence, as one of an older
+ * version, hears each heartbeat. */
+START_TEST(test_a_cell_waits_with_its_rest_for_all)
+{
+    struct node *n = begin_resting(&cluster);
+    struct raft_message reply = {.kind = RAFT_APPEND_REPLY, .to = n->id};
+    struct raft_message none;
+    uint64_t after;
+    reply.from = n->id % 3 + 1;
+    reply.term = raft_term(n->raft);
+    reply.index = raft_commit(n->raft);
+    ck_assert_uint_gt(raft_patience_us(n->raft), ELECTION_US);
+    cut_off(&cluster, &cluster.nodes[reply.from - 1]);
+    for (int i = 0; i < 40; i++) {
+        raft_receive(n->raft, clock_of(&cluster, n), &reply, &none, &after);
+        pump(&cluster, n);
+        run_ms(&cluster, 10);
+    }
+    ck_assert_int_eq(raft_role(n->raft), RAFT_LEADER);
+    ck_assert_uint_eq(raft_patience_us(n->raft), ELECTION_US);
     cluster_close(&cluster);
 }
 
@@ -386,8 +494,10 @@ START_TEST(test_a_truncation_that_meets_a_snapshot_is_not_lost)
     for (size_t keep = 0; keep < 8; keep++) {
         struct raft_config config = {0};
         struct disk d = {.term = 1};
-        struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0,
-                                    0};
+        struct raft_options opts = {.id = 1,
+                                    .election_us = ELECTION_US,
+                                    .heartbeat_us = HEARTBEAT_US,
+                                    .seed = 1};
         struct raft_stable s = {.term = 1, .config = &config};
         struct raft_message m = {.kind = RAFT_APPEND, .from = 2, .to = 1};
         struct raft_message reply;
@@ -477,7 +587,10 @@ static struct raft_message append_of(uint64_t from,
 START_TEST(test_void_entries_do_not_count_as_stored)
 {
     struct raft_config config = {0};
-    struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0, 0};
+    struct raft_options opts = {.id = 1,
+                                .election_us = ELECTION_US,
+                                .heartbeat_us = HEARTBEAT_US,
+                                .seed = 1};
     struct raft_stable s = {
         .term = 1, .snapshot_index = 1, .snapshot_term = 1, .config = &config};
     struct raft_message m, reply;
@@ -514,7 +627,10 @@ START_TEST(test_terms_along_a_log_never_decrease)
 {
     static const uint64_t terms[][2] = {{3, 2}, {1, 3}, {3, 4}};
     struct raft_config config = {0};
-    struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0, 0};
+    struct raft_options opts = {.id = 1,
+                                .election_us = ELECTION_US,
+                                .heartbeat_us = HEARTBEAT_US,
+                                .seed = 1};
     struct raft_stable s = {
         .term = 2, .snapshot_index = 1, .snapshot_term = 2, .config = &config};
     struct raft_message m, reply;
@@ -542,6 +658,9 @@ TEST_MAIN("raft",
           test_a_lease_beyond_what_clocks_allow_is_found,
           test_a_lease_spares_rounds_and_ends_with_silence,
           test_a_hand_over_ends_leases_for_the_term,
+          test_a_cell_without_work_rests,
+          test_a_leader_that_dies_at_rest_is_replaced,
+          test_a_cell_waits_with_its_rest_for_all,
           test_an_old_terms_entry_is_not_committed_by_counting_copies,
           test_a_new_leader_commits_one_of_its_own_first,
           test_a_follower_that_lost_an_entry_is_told,

@@ -72,6 +72,33 @@ START_TEST(test_long_wait)
 
 END_TEST
 
+/* A thread that is woken in bursts, seldom, does not poll within the burst. */
+START_TEST(test_seldom)
+{
+    struct busy_poll b = {.credit_ns = 0};
+    unsigned looks = 0;
+    world = world_real_new();
+    for (int round = 0; round < 10; round++) {
+        (void)busy_poll_begin(&b);
+        world_sleep_us(world, 10000);
+        busy_poll_end(&b, false);
+        for (int i = 0; i < 8; i++) {
+            looks += busy_poll_begin(&b);
+            busy_poll_end(&b, true);
+        }
+    }
+    /* The first round's may: nothing is known yet. */
+    ck_assert_uint_le(looks, 8);
+    for (int i = 0; i < 200; i++) {
+        (void)busy_poll_begin(&b);
+        busy_poll_end(&b, true);
+    }
+    ck_assert(busy_poll_begin(&b));
+    world_free(world);
+}
+
+END_TEST
+
 /* Zero switches it off. */
 START_TEST(test_off)
 {
@@ -119,5 +146,6 @@ TEST_MAIN("busy_poll",
           test_in_vain,
           test_catching,
           test_long_wait,
+          test_seldom,
           test_off,
           test_pause)
