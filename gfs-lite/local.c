@@ -9,6 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/descriptors.h"
 
 /* Deepest tree that is removed: the recursion's bound. */
 #define TREE_DEPTH_MAX 32
@@ -60,7 +61,9 @@ static void local_close(struct fs *base)
         fs->idle = b->next;
         mem_free(b);
     }
+    PRE(TAILQ_EMPTY(&fs->readers));
     mutex_close(&fs->mutex);
+    mutex_close(&fs->list_mutex);
     hash_map_close(&fs->kept);
     mem_free(fs->root);
     mem_free(fs);
@@ -399,6 +402,10 @@ int fs_local_open(struct world *w,
         return rc;
     }
     mutex_init(&fs->mutex);
+    mutex_init(&fs->list_mutex);
+    TAILQ_INIT(&fs->readers);
+    fs->open_max =
+        MAX_OF(OPEN_MIN, (unsigned)(descriptors_limit() / OPEN_PART));
     hash_map_init(&fs->kept, HASH_KEYS_COPIED);
     forget_all(fs);
     *out = &fs->base;

@@ -4,6 +4,10 @@
 #ifndef GFS_LITE_LOCAL_H
 #define GFS_LITE_LOCAL_H
 
+#include <stdatomic.h>
+
+#include <bsd/sys/queue.h>
+
 #include "base/core/hash_map.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
@@ -13,9 +17,14 @@
  * the disk costs, and no more. */
 #define STREAM_BUFFER_BYTES ((size_t)1 << 20)
 
+/* Readers may have this part of the process's descriptors open at a time. */
+#define OPEN_PART 2
+#define OPEN_MIN  8u
+
 /* Idle buffers kept: a flush and a compaction per CPU of a small machine. */
 #define STREAM_BUFFER_IDLE_MAX 8
 
+struct local_reader;
 struct stream_buffer;
 
 struct local_fs {
@@ -26,6 +35,12 @@ struct local_fs {
     size_t idle_count;
     struct hash_map
         kept; /* Directories whose names are durable: local_sync_name(). */
+    unsigned open_max; /* Readers keep fewer files open, about. */
+    atomic_uint open_count;
+    struct mutex list_mutex; /* Of the list. Taken after a reader's mutex. */
+    TAILQ_HEAD(, local_reader)
+    readers; /* With an open file, in the order in
+                which the hand meets them. */
 };
 
 /* Memory aligned for direct I/O. */

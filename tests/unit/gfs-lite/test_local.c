@@ -1,6 +1,11 @@
 /* The local file system keeps what fs.h promises, also when the power goes. */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -435,6 +440,95 @@ START_TEST(test_take_over)
 
 END_TEST
 
+/* --- More files than descriptors ------------------------------------------ */
+
+enum {
+    MANY = 300,
+    DESCRIPTORS = 64,
+    READING_THREADS = 4
+};
+
+static struct fs_reader *many[MANY];
+static atomic_uint wrong;
+
+static size_t open_descriptors(void)
+{
+    size_t n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void write_small(const char *path, const char *text)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    ck_assert_int_eq(fs_create(fs, path, &opts, &w, NULL), 0);
+    ck_assert_int_eq(fs_writer_append(w, text, strlen(text), NULL), 0);
+    fs_writer_close(w);
+}
+
+static void *read_many(void *arg)
+{
+    struct rand_gen r;
+    rand_init(&r, *(const unsigned *)arg);
+    for (int i = 0; i < 3000; i++) {
+        size_t k = rand_below(&r, MANY);
+        _Alignas(4096) char bytes[4096];
+        char want[32];
+        size_t got;
+        int rc =
+            rand_one_in(&r, 3)
+                ? fs_read_once_at(many[k], 0, bytes, sizeof(bytes), &got, NULL)
+                : fs_read_at(many[k], 0, bytes, sizeof(bytes), &got, NULL);
+        snprintf(want, sizeof(want), "file %03zu", k);
+        if (rc || got != 8 || memcmp(bytes, want, 8) != 0)
+            atomic_fetch_add(&wrong, 1);
+    }
+    return NULL;
+}
+
+/* Far more files can be open and read by several threads at once than the
+ * process may have descriptors. */
+START_TEST(test_more_files_than_descriptors)
+{
+    struct rlimit before;
+    struct rlimit few;
+    pthread_t threads[READING_THREADS];
+    unsigned seeds[READING_THREADS];
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = open_descriptors() + DESCRIPTORS;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    set_up();
+    for (size_t i = 0; i < MANY; i++) {
+        char path[32];
+        char text[32];
+        snprintf(path, sizeof(path), "many/%zu", i);
+        snprintf(text, sizeof(text), "file %03zu", i);
+        write_small(path, text);
+        ck_assert_int_eq(fs_open(fs, path, &many[i], NULL), 0);
+        ck_assert_uint_eq(fs_reader_size(many[i]), 8);
+    }
+    for (unsigned i = 0; i < READING_THREADS; i++) {
+        seeds[i] = i;
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, read_many, &seeds[i]), 0);
+    }
+    for (unsigned i = 0; i < READING_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_le(open_descriptors(), few.rlim_cur);
+    for (size_t i = 0; i < MANY; i++)
+        fs_reader_close(many[i]);
+    tear_down();
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+END_TEST
+
 TEST_MAIN("local",
           test_appends_come_back,
           test_reads_at_any_offset,
@@ -445,4 +539,5 @@ TEST_MAIN("local",
           test_read_all_is_bounded,
           test_power_loss_at_every_operation,
           test_directories_others_made,
+          test_more_files_than_descriptors,
           test_take_over)
