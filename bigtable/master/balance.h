@@ -3,9 +3,11 @@
  * A move interrupts the rows of its tablet, so there is hysteresis: nothing
  * moves while every server is within the outer band around the mean; once one
  * is outside, tablets go from the most to the least loaded server until all are
- * within the inner band, and each move must make the two more equal. Rounds are
- * bounded; the next round looks at the loads of then. METADATA's tablets and
- * tablets that moved lately stay. */
+ * within the inner band, and each move must make the two more equal: so the sum
+ * of the squares of all loads falls, and with loads that do not change the
+ * moves come to an end. Servers that no move would help are left out, also of
+ * the mean. Rounds are bounded; the next round looks at the loads of then.
+ * METADATA's tablets and tablets that moved lately stay. */
 #ifndef BIGTABLE_MASTER_BALANCE_H
 #define BIGTABLE_MASTER_BALANCE_H
 

@@ -27,7 +27,8 @@ static double per_unit(double part, double parts, double servers, double total)
 struct weight_scale weight_scale_of(const struct weight_totals *t)
 {
     double servers = t->servers ? (double)t->servers : 1;
-    double bytes = t->use.bytes ? BYTES_PART : 0;
+    double bytes = weight_counted(BYTES_PART, (double)t->use.bytes,
+                                  servers * WEIGHT_BYTES_FULL);
     double requests =
         weight_counted(REQUESTS_PART, (double)t->use.requests_per_s,
                        servers * WEIGHT_REQUESTS_FULL);

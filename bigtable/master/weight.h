@@ -2,8 +2,9 @@
  * tablets, bytes, requests and memory. Pure.
  *
  * Each share is weighted, and all are scaled so that the mean load of a server
- * is 1. Requests and memory count only as far as they matter: an idle cluster
- * is balanced by tablets and bytes alone, so that chance requests move nothing.
+ * is 1. Bytes, requests and memory count only as far as they matter: an idle
+ * cluster is balanced by tablets and bytes alone, so that chance requests move
+ * nothing, and a nearly empty one by tablets alone.
  */
 #ifndef BIGTABLE_MASTER_WEIGHT_H
 #define BIGTABLE_MASTER_WEIGHT_H
@@ -33,6 +34,8 @@ struct weight_scale {
     double memory_byte;
 };
 
+/* Bytes of a server at which they count in full. */
+#define WEIGHT_BYTES_FULL ((double)(UINT64_C(1) << 30))
 /* Requests per second and server at which they count in full. */
 #define WEIGHT_REQUESTS_FULL 200
 /* Part of the servers' memory at which it counts in full, in percent. */

@@ -301,6 +301,109 @@ START_TEST(test_balance_of_drawn_pictures)
 
 END_TEST
 
+/* Make the moves of one round on @was, and check each: it narrows the gap of
+ * two servers, so that the sum of squares falls and no server gets more than
+ * the most loaded had. */
+static void follow_moves(struct cluster *was,
+                         const struct balance_move *moves,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct balance_tablet *t = &was->t[moves[i].tablet];
+        struct balance_server *from = &was->s[t->server];
+        struct balance_server *to = &was->s[moves[i].to];
+        double before = from->load * from->load + to->load * to->load;
+        double most = from->load;
+        ck_assert(t->movable && to->usable && from != to);
+        from->load -= t->weight;
+        to->load += t->weight;
+        t->server = moves[i].to;
+        ck_assert_double_lt(from->load * from->load + to->load * to->load,
+                            before);
+        ck_assert_double_le(to->load, most);
+    }
+}
+
+/* All rounds until nothing moves; returns the number of moves. */
+static size_t balance_to_rest(struct cluster *c)
+{
+    static struct balance_move out[2000];
+    static struct cluster was;
+    size_t moves = 0;
+    size_t n;
+    do {
+        for (size_t i = 0; i < c->tablets; i++)
+            c->t[i].movable = true;
+        was = *c;
+        n = balance_choose(c->s, c->servers, c->t, c->tablets, out,
+                           balance_round(c->tablets));
+        follow_moves(&was, out, n);
+        moves += n;
+        ck_assert_uint_le(moves, 2 * c->tablets);
+    } while (n > 0);
+    return moves;
+}
+
+/* Every cell comes to rest, whatever its tablets weigh, and small changes of
+ * the weights move hardly anything. */
+START_TEST(test_balance_comes_to_rest)
+{
+    struct rand_gen r;
+    size_t noise_moves = 0;
+    rand_init(&r, test_seed());
+    for (int round = 0; round < ROUNDS / 3; round++) {
+        static struct cluster c;
+        size_t tablets = 1 + rand_below(&r, 1000);
+        unsigned tail = (unsigned)rand_below(&r, 12);
+        start(&c, 2 + rand_below(&r, 28));
+        for (size_t s = 0; s < c.servers; s++)
+            c.s[s].usable = s == 0 || !rand_one_in(&r, 10);
+        for (size_t i = 0; i < tablets; i++)
+            place(&c, (uint32_t)rand_below(&r, 1 + rand_below(&r, c.servers)),
+                  (1 + rand_double(&r)) *
+                      (double)(UINT64_C(1) << rand_below(&r, tail + 1)));
+        balance_to_rest(&c);
+        for (int shake = 0; shake < 10; shake++) {
+            for (size_t i = 0; i < c.tablets; i++) {
+                double change = c.t[i].weight * (rand_double(&r) - 0.5) / 50;
+                c.t[i].weight += change;
+                c.s[c.t[i].server].load += change;
+            }
+            noise_moves += balance_to_rest(&c);
+        }
+    }
+    /* Fewer than one for each five changes of all weights. */
+    ck_assert_uint_le(noise_moves, (size_t)ROUNDS / 3 * 10 / 5);
+}
+
+END_TEST
+
+/* Thousands of nearly empty tablets and one of some megabytes: the few bytes do
+ * not drive the others away, and there is an end. */
+START_TEST(test_balance_of_a_nearly_empty_cluster)
+{
+    enum {
+        TINY = 1999,
+        HEAVY_BYTES = 27 << 20
+    };
+    static struct cluster c;
+    const struct tablet_use tiny = {.bytes = 100};
+    const struct tablet_use heavy = {.bytes = HEAVY_BYTES};
+    struct weight_totals t = {.tablets = TINY + 1,
+                              .servers = 3,
+                              .use = {.bytes = HEAVY_BYTES + TINY * 100}};
+    struct weight_scale scale = weight_scale_of(&t);
+    start(&c, 3);
+    for (uint32_t s = 0; s < 3; s++)
+        c.s[s].usable = true;
+    for (uint32_t i = 0; i < TINY; i++)
+        place(&c, i % 3, weight_of(&scale, &tiny));
+    place(&c, 0, weight_of(&scale, &heavy));
+    ck_assert_uint_eq(balance_to_rest(&c), 0);
+}
+
+END_TEST
+
 /* --- merges -------------------------------------------------------------- */
 
 START_TEST(test_merges)
@@ -575,6 +678,8 @@ TEST_MAIN("decisions",
           test_balance_leaves_alone,
           test_balance_never_gives_to_unusable,
           test_balance_of_drawn_pictures,
+          test_balance_comes_to_rest,
+          test_balance_of_a_nearly_empty_cluster,
           test_merges,
           test_logs_get_sorted,
           test_a_failed_sort_waits,
