@@ -53,7 +53,7 @@ static const struct {
     {"=", OP_EQ},  {"<", OP_LT},  {">", OP_GT},
 };
 
-struct judge {
+struct filter_parser {
     struct slice rest; /* Of the filter. */
     struct slice backup;
     struct err *err;
@@ -82,13 +82,13 @@ static bool backup_filter_contains(struct slice text, struct slice part)
     return false;
 }
 
-static void backup_filter_consume(struct judge *j, size_t n)
+static void backup_filter_consume(struct filter_parser *j, size_t n)
 {
     PRE(n <= j->rest.len);
     j->rest = slice_sub(j->rest, n, j->rest.len);
 }
 
-static void skip_space(struct judge *j)
+static void skip_space(struct filter_parser *j)
 {
     while (j->rest.len > 0 &&
            (j->rest.data[0] == ' ' || j->rest.data[0] == '\t' ||
@@ -97,7 +97,7 @@ static void skip_space(struct judge *j)
 }
 
 /* Consume @text if it comes next. */
-static bool take_text(struct judge *j, const char *text)
+static bool take_text(struct filter_parser *j, const char *text)
 {
     skip_space(j);
     if (!slice_starts_with(j->rest, slice_str(text)))
@@ -113,7 +113,7 @@ static bool ends_word(char c, bool in_name)
            (in_name && slice_find_byte(SLICE_LIT(":=!<>"), c) < 5);
 }
 
-static struct slice peek_word(struct judge *j, bool in_name)
+static struct slice peek_word(struct filter_parser *j, bool in_name)
 {
     size_t n = 0;
     skip_space(j);
@@ -122,7 +122,7 @@ static struct slice peek_word(struct judge *j, bool in_name)
     return slice_sub(j->rest, 0, n);
 }
 
-static bool take_keyword(struct judge *j, const char *keyword)
+static bool take_keyword(struct filter_parser *j, const char *keyword)
 {
     struct slice word = peek_word(j, true);
     if (!is_same(word, slice_str(keyword)))
@@ -131,13 +131,13 @@ static bool take_keyword(struct judge *j, const char *keyword)
     return true;
 }
 
-static int backup_filter_syntax_error(struct judge *j, const char *what)
+static int backup_filter_syntax_error(struct filter_parser *j, const char *what)
 {
     return err_set(j->err, ERR_INVALID, "filter: %s expected at '%.*s'", what,
                    SLICE_ARG(slice_sub(j->rest, 0, 40)));
 }
 
-static int take_value(struct judge *j, struct slice *out)
+static int take_value(struct filter_parser *j, struct slice *out)
 {
     size_t end;
     skip_space(j);
@@ -194,8 +194,10 @@ static int64_t time_us(struct slice timestamp)
 }
 
 /* Parse @value as the number that fields of @kind are compared by. */
-static int
-number_of(struct judge *j, enum field_kind kind, struct slice value, int64_t *n)
+static int number_of(struct filter_parser *j,
+                     enum field_kind kind,
+                     struct slice value,
+                     int64_t *n)
 {
     static const char *const states[] = {
         [PB_Backup_State_STATE_UNSPECIFIED] = "STATE_UNSPECIFIED",
@@ -219,7 +221,7 @@ number_of(struct judge *j, enum field_kind kind, struct slice value, int64_t *n)
                                       "CREATING or READY before what stands");
 }
 
-static int backup_filter_compare(struct judge *j,
+static int backup_filter_compare(struct filter_parser *j,
                                  const struct field *f,
                                  enum filter_op op,
                                  struct slice value,
@@ -242,7 +244,7 @@ static int backup_filter_compare(struct judge *j,
     return rc;
 }
 
-static int take_comparison(struct judge *j, bool *fits)
+static int take_comparison(struct filter_parser *j, bool *fits)
 {
     struct slice name = peek_word(j, true);
     const struct field *f = NULL;
@@ -268,9 +270,9 @@ static int take_comparison(struct judge *j, bool *fits)
 
 /* --- expressions --------------------------------------------------------- */
 
-static int take_filter(struct judge *j, unsigned depth, bool *fits);
+static int take_filter(struct filter_parser *j, unsigned depth, bool *fits);
 
-static int take_term(struct judge *j, unsigned depth, bool *fits)
+static int take_term(struct filter_parser *j, unsigned depth, bool *fits)
 {
     bool negated = take_keyword(j, "NOT");
     int rc;
@@ -285,14 +287,14 @@ static int take_term(struct judge *j, unsigned depth, bool *fits)
     return rc;
 }
 
-static bool is_over(struct judge *j)
+static bool is_over(struct filter_parser *j)
 {
     skip_space(j);
     return j->rest.len == 0 || j->rest.data[0] == ')';
 }
 
 /* Terms joined by AND, or by nothing, which means the same. */
-static int take_all(struct judge *j, unsigned depth, bool *fits)
+static int take_all(struct filter_parser *j, unsigned depth, bool *fits)
 {
     int rc = take_term(j, depth, fits);
     while (rc == 0 && !is_over(j) &&
@@ -305,7 +307,7 @@ static int take_all(struct judge *j, unsigned depth, bool *fits)
     return rc;
 }
 
-static int take_filter(struct judge *j, unsigned depth, bool *fits)
+static int take_filter(struct filter_parser *j, unsigned depth, bool *fits)
 {
     int rc;
     if (depth > DEPTH_MAX)
@@ -324,7 +326,7 @@ int backup_filter_fits(struct slice filter,
                        bool *fits,
                        struct err *err)
 {
-    struct judge j = {filter, backup, err};
+    struct filter_parser j = {filter, backup, err};
     int rc;
     *fits = true;
     skip_space(&j);
