@@ -51,6 +51,7 @@ struct gc_rule *gc_rule_copy(const struct gc_rule *r)
     c->versions = r->versions;
     c->age_us = r->age_us;
     c->part_count = r->part_count;
+    INVARIANT((c->part_count == 0) == (r->parts == NULL));
     if (r->part_count)
         c->parts = mem_zalloc(r->part_count, sizeof(struct gc_rule *));
     for (size_t i = 0; i < r->part_count; i++)
