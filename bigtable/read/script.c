@@ -157,8 +157,9 @@ script_compile(struct script_filter *f, struct slice source, struct err *err)
 {
     const struct saw_compile_options opts = {.restricted = true};
     struct buf diagnostics = BUF_INIT;
-    int rc = saw_compile(&opts, source, "program", &f->own, &diagnostics);
+    int rc;
     PRE(!f->own);
+    rc = saw_compile(&opts, source, "program", &f->own, &diagnostics);
     if (rc)
         err_set(err, rc, "the program does not compile:\n%.*s",
                 SLICE_ARG(slice_trim(buf_slice(&diagnostics))));
