@@ -207,12 +207,17 @@ MUST_CHECK int saw_run_record_at(struct saw_run *r,
                                  struct slice place,
                                  struct err *err);
 
+#define SAW_PLACE_BYTES 20
+
+/* The place of a line that begins at @offset of its file: that number with
+ * leading zeros. */
+void saw_line_place(uint64_t offset, char place[SAW_PLACE_BYTES]);
+
 /* Lines, and where they stand in the input. */
 struct saw_line_block {
     struct slice text; /* The last may lack its line feed. */
     uint64_t number;   /* Of the first: its key, in decimal. */
-    uint64_t offset;   /* Where the first begins, in its file: its place, in
-                          decimal with 20 digits. */
+    uint64_t offset;   /* Where the first begins, in its file: its place. */
 };
 
 /* Run over each line, without its line feed. *@done gets the number of lines

@@ -35,6 +35,7 @@ struct literal {
 struct regex {
     re2::RE2 re;
     struct literal literal;
+    uint64_t program_size = 1;           // Instructions.
     struct regex_chain *chain = nullptr; // Owned; null: the pattern is none.
 
     ~regex()
@@ -175,6 +176,8 @@ extern "C" int regex_new(struct slice pattern,
         *out = nullptr;
         return code;
     }
+    if ((*out)->re.ProgramSize() > 0)
+        (*out)->program_size = static_cast<uint64_t>((*out)->re.ProgramSize());
     (*out)->literal = literal_of(pattern);
     if (!(*out)->literal.is)
         (*out)->chain = regex_chain_new(pattern, encoding == REGEX_UTF8);
@@ -264,12 +267,6 @@ bool pay(uint64_t *steps, uint64_t cost)
     return true;
 }
 
-uint64_t program_size(const struct regex *r)
-{
-    int n = r->re.ProgramSize();
-    return n > 0 ? static_cast<uint64_t>(n) : 1;
-}
-
 // Search, paying for an NFA if it comes to one.
 enum regex_outcome search_paid(const struct regex *r,
                                struct slice text,
@@ -286,7 +283,7 @@ enum regex_outcome search_paid(const struct regex *r,
         refuse_nfa = false;
     } catch (const dfa_failed &) {
         refuse_nfa = false;
-        if (!pay(steps, len * program_size(r) * nfa_steps))
+        if (!pay(steps, len * r->program_size * nfa_steps))
             return REGEX_TOO_DEAR;
         found = regex_search(r, text, start, groups, group_count);
     }
@@ -301,7 +298,7 @@ extern "C" uint64_t regex_search_steps(const struct regex *r, size_t len)
         re2::hooks::SetDFASearchFailureHook ? dfa_divisor : blind_divisor;
     if (r->literal.is)
         return len / 16 + 8;
-    return len * (program_size(r) + 32) / divisor + 16;
+    return len * (r->program_size + 32) / divisor + 16;
 }
 
 extern "C" enum regex_outcome regex_search_within(const struct regex *r,
@@ -311,7 +308,7 @@ extern "C" enum regex_outcome regex_search_within(const struct regex *r,
                                                   size_t group_count,
                                                   uint64_t *steps)
 {
-    uint64_t size = program_size(r);
+    uint64_t size = r->program_size;
     uint64_t len = start < text.len ? text.len - start : 0;
     uint64_t cost = regex_search_steps(r, len);
     struct slice whole[1];
@@ -348,5 +345,5 @@ extern "C" enum regex_outcome regex_search_within(const struct regex *r,
 
 extern "C" uint64_t regex_compile_steps(const struct regex *r)
 {
-    return 5000 + 200 * program_size(r);
+    return 5000 + 200 * r->program_size;
 }

@@ -135,10 +135,10 @@ static int
 run_record(struct saw_state *s, const struct mr_record *record, struct err *err)
 {
     struct slice key = record->key;
-    buf_clear(&s->place);
+    char place[SAW_PLACE_BYTES];
     if (key.len == 0) {
-        buf_printf(&s->place, "%020" PRIu64, record->offset);
-        key = buf_slice(&s->place);
+        saw_line_place(record->offset, place);
+        key = slice_make(place, sizeof(place));
     }
     return saw_run_record_at(s->run, record->value, key, key, err);
 }

@@ -480,10 +480,19 @@ static enum saw_status convert_one(struct saw_ctx *ctx,
     return b->fn(ctx, c, v, result);
 }
 
-enum saw_status saw_convert(struct saw_ctx *ctx,
-                            const struct saw_call *call,
-                            const union saw_slot *args,
-                            union saw_slot *result)
+/* The records of most programs: bytes that are ASCII are the string. */
+static bool is_text_already(const struct saw_call *call,
+                            const union saw_slot *args)
+{
+    return call->result_type->kind == SAW_STRING &&
+           call->arg_types[0]->kind == SAW_BYTES && call->arg_count == 1 &&
+           saw_is_plain_ascii(saw_str_slice(args[0].s));
+}
+
+static enum saw_status convert_any(struct saw_ctx *ctx,
+                                   const struct saw_call *call,
+                                   const union saw_slot *args,
+                                   union saw_slot *result)
 {
     struct saw_conversion c = {.from = call->arg_types[0],
                                .to = call->result_type,
@@ -491,4 +500,16 @@ enum saw_status saw_convert(struct saw_ctx *ctx,
                                .unread = call->unread_fields};
     enum saw_status status = take_extra(ctx, call, args, &c);
     return status == SAW_OK ? convert_one(ctx, &c, args[0], result) : status;
+}
+
+enum saw_status saw_convert(struct saw_ctx *ctx,
+                            const struct saw_call *call,
+                            const union saw_slot *args,
+                            union saw_slot *result)
+{
+    if (is_text_already(call, args)) {
+        *result = args[0];
+        return SAW_OK;
+    }
+    return convert_any(ctx, call, args, result);
 }

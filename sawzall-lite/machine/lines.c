@@ -45,12 +45,10 @@ static struct slice number_slice(const struct line_number *n)
     return slice_make(n->digits + DIGITS_MAX - n->len, n->len);
 }
 
-/* The place of a line: its offset with leading zeros. */
-static struct slice offset_slice(struct line_number *n, uint64_t offset)
+void saw_line_place(uint64_t offset, char place[SAW_PLACE_BYTES])
 {
-    number_set(n, offset);
-    memset(n->digits, '0', DIGITS_MAX - n->len);
-    return slice_make(n->digits, DIGITS_MAX);
+    for (size_t i = SAW_PLACE_BYTES; i-- > 0; offset /= 10)
+        place[i] = (char)('0' + offset % 10);
 }
 
 static bool run_is_cancelled(const struct saw_run *r)
@@ -68,7 +66,7 @@ int saw_run_lines(struct saw_run *r,
     const char *end = begin + lines->text.len;
     const char *p = begin;
     struct line_number number;
-    struct line_number offset;
+    char digits[SAW_PLACE_BYTES];
     struct slice place = SLICE_EMPTY;
 
     *done = 0;
@@ -79,9 +77,10 @@ int saw_run_lines(struct saw_run *r,
         int rc;
         if (*done % LINES_UNCANCELLED == 0 && run_is_cancelled(r))
             return err_set(err, ERR_CANCELLED, "cancelled");
-        if (r->uses_origin)
-            place =
-                offset_slice(&offset, lines->offset + (uint64_t)(p - begin));
+        if (r->uses_origin) {
+            saw_line_place(lines->offset + (uint64_t)(p - begin), digits);
+            place = slice_make(digits, sizeof(digits));
+        }
         rc = saw_run_record_at(r, slice_make(p, (size_t)(stop - p)),
                                number_slice(&number), place, err);
         if (UNLIKELY(rc))

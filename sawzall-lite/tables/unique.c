@@ -8,7 +8,8 @@
  *
  * The hashes lie in an open-addressing set of at most 2n, thinned to n when
  * full: an emit costs one hash and one probe, or nothing when over the
- * threshold.
+ * threshold. Probes of large sets are made in groups, whose waits for memory
+ * overlap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,10 @@
 #include "sawzall-lite/tables/impl.h"
 
 #define SLOT_COUNT_MIN 16
+/* From this size on slots are mostly not in the processor's near caches: hashes
+ * are placed some at a time, when their slots have arrived. */
+#define SLOT_COUNT_FAR 4096
+#define PENDING_MAX    16
 
 struct unique {
     uint64_t *slots; /* Power of two of hashes; 0 is free. */
@@ -26,13 +31,17 @@ struct unique {
     size_t count;       /* Hashes kept. */
     uint64_t threshold; /* Hashes above it do not matter; 0: none yet. */
     uint64_t total;     /* Values emitted: no estimate is above it. */
-    bool inexact;       /* Hashes were dropped, here or in a part. */
+    uint64_t *pending;  /* Hashes to be placed, or NULL. */
+    uint32_t pending_count;
+    bool inexact; /* Hashes were dropped, here or in a part. */
 };
 
 static void unique_close(struct saw_table *t, void *state)
 {
     struct unique *s = state;
     saw_table__resize(t, s->slots, s->slot_count * sizeof(uint64_t), 0);
+    if (s->pending)
+        saw_table__resize(t, s->pending, PENDING_MAX * sizeof(uint64_t), 0);
 }
 
 /* False when it is there already. PRE: a free slot. */
@@ -125,14 +134,45 @@ static void make_room(struct saw_table *t, struct unique *s)
     unique_grow(t, s);
 }
 
+static void unique_put_now(struct saw_table *t, struct unique *s, uint64_t hash)
+{
+    if (s->threshold && hash > s->threshold)
+        return;
+    make_room(t, s);
+    INVARIANT(s->count < s->slot_count); /* The search ends. */
+    unique_place(s, hash);
+}
+
+/* Place the hashes that wait. To be called before anything but a put. */
+static void unique_settle(struct saw_table *t, struct unique *s)
+{
+    uint32_t n = s->pending_count;
+    s->pending_count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        unique_put_now(t, s, s->pending[i]);
+}
+
+static void
+unique_put_later(struct saw_table *t, struct unique *s, uint64_t hash)
+{
+    if (!s->pending)
+        s->pending =
+            saw_table__resize(t, NULL, 0, PENDING_MAX * sizeof(uint64_t));
+    __builtin_prefetch(&s->slots[hash_mix(hash) & (s->slot_count - 1)], 1);
+    s->pending[s->pending_count++] = hash;
+    if (s->pending_count == PENDING_MAX)
+        unique_settle(t, s);
+}
+
 static void unique_put(struct saw_table *t, struct unique *s, uint64_t hash)
 {
     hash += hash == 0; /* 0 marks free slots. */
     if (saw_table__param(t) == 0 || (s->threshold && hash > s->threshold))
         return;
-    make_room(t, s);
-    INVARIANT(s->count < s->slot_count); /* The search ends. */
-    unique_place(s, hash);
+    if (s->slot_count >= SLOT_COUNT_FAR)
+        unique_put_later(t, s, hash);
+    else
+        unique_put_now(t, s, hash);
 }
 
 static int unique_add(struct saw_table *t,
@@ -155,6 +195,7 @@ static void unique_encode(struct saw_table *t, void *state, struct buf *out)
 {
     struct unique *s = state;
     uint64_t *v;
+    unique_settle(t, s);
     unique_thin(t, s);
     v = unique_sorted(s);
     buf_put_u8(out, s->inexact);
@@ -190,9 +231,9 @@ static int unique_absorb(struct saw_table *t,
                          struct err *err)
 {
     struct unique *s = state;
-    const struct unique *o = other;
-    (void)from;
+    struct unique *o = other;
     (void)err;
+    unique_settle(from, o);
     for (size_t i = 0; i < o->slot_count; i++) {
         if (o->slots[i])
             unique_put(t, s, o->slots[i]);
@@ -208,6 +249,7 @@ static uint64_t unique_estimate(struct saw_table *t, struct unique *s)
     double count;
     uint64_t *v;
 
+    unique_settle(t, s);
     unique_thin(t, s);
     if (!s->inexact || s->count < n || n == 0)
         return s->count;

@@ -9,6 +9,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 
@@ -137,6 +141,28 @@ bool saw_utf8_check(struct slice s, size_t *chars)
         n++;
     }
     *chars = n;
+    return true;
+}
+
+bool saw_is_plain_ascii(struct slice s)
+{
+    size_t i = 0;
+
+#ifdef __SSE2__
+    __m128i bad = _mm_setzero_si128();
+    for (; i + 16 <= s.len; i += 16) {
+        __m128i v =
+            _mm_loadu_si128((const __m128i *)(const void *)(s.data + i));
+        bad = _mm_or_si128(
+            bad, _mm_or_si128(v, _mm_cmpeq_epi8(v, _mm_setzero_si128())));
+    }
+    if (_mm_movemask_epi8(bad))
+        return false;
+#endif
+    for (; i < s.len; i++) {
+        if ((unsigned char)s.data[i] - 1U >= 0x7f)
+            return false;
+    }
     return true;
 }
 

@@ -223,6 +223,9 @@ extern const struct saw_str saw_str_empty;
 size_t saw_utf8_count(struct slice s);
 /* Whether @s is valid UTF-8; if so, *@chars gets the number of code points. */
 bool saw_utf8_check(struct slice s, size_t *chars);
+/* Whether @s is ASCII without zeros: then its bytes are the string, whichever
+ * way they are converted. */
+bool saw_is_plain_ascii(struct slice s);
 /* Byte offset of code point @index (clamped to the end). O(1) for ASCII. */
 size_t saw_str_offset(const struct saw_str *s, size_t index);
 /* Decode one code point at @p < @end of valid UTF-8; *@len gets its bytes. */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Sawzall beside Lua (fib, mandel), Python and Lua (scan of a log by a regex; Lua
-# by its own patterns), and programs over a table beside the plain scan of it.
+# by its own patterns), polars, DuckDB and mawk (an access log), and programs
+# over a table beside the plain scan of it.
 #
 #     tests/bench/saw.sh [--quick]
 #
@@ -10,7 +11,8 @@
 # published interpreter was measured.
 #
 # Environment: QUARRY_BUILD (default build/bench), QUARRY_SHARED, BENCH_ROUNDS,
-# BENCH_ROWS_BYTES (size of the table, default 1 GB).
+# BENCH_ROWS_BYTES (size of the table, default 1 GB), BENCH_LOG_BYTES (of the
+# access log, default 1 GB), BENCH_PYTHON (one that has polars and duckdb).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
@@ -83,5 +85,29 @@ for peer in lua5.4 "luajit -joff"; do
 done
 figure "saw_scan (python)" "$run $programs/scan.szl $log" \
     "python3 $programs/scan.py $log"
+# An access log by status, top 20 and distinct clients, as wide as the machine.
+analytics=$shared/bench/analytics
+log_bytes=${BENCH_LOG_BYTES:-1000000000}
+[ "${1:-}" != --quick ] || log_bytes=100000000
+access=$work/access-$log_bytes.txt
+if [ ! -e "$access" ]; then
+    cc -O2 -o "$work/gen_log" "$analytics/gen_log.c" -lm
+    "$work/gen_log" "$log_bytes" >"$access"
+fi
+saw_log="$build/quarry saw --quiet tests/bench/log.szl $access"
+python=${BENCH_PYTHON:-python3}
+for peer in polars duckdb; do
+    if ! "$python" -c "import $peer" 2>/dev/null; then
+        echo "saw: SKIPPED: $python has no $peer (BENCH_PYTHON)" >&2
+        continue
+    fi
+    figure "saw_log ($peer)" "$saw_log" \
+        "$python $analytics/log_${peer/duckdb/duck}.py $access"
+done
+if command -v mawk >/dev/null; then
+    figure "saw_log (mawk)" "$saw_log" "mawk -f tests/bench/log.awk $access"
+else
+    echo "saw: SKIPPED: mawk is not installed" >&2
+fi
 "$build/tests/bench/bench_saw_rows" "$work/rows-$rows_bytes" "$rows_bytes" \
     "$rounds"

@@ -16,6 +16,28 @@ class Saw(CliTest):
         self.assertEqual(self.ok("saw", "-e", program, "a", "b"),
                          "n[] = 3\ntotal[] = 15\n")
 
+    def test_threads(self):
+        """Any number of threads gives the same: tables, what is written, and
+        the error of the first line that fails; also from a pipe."""
+        text = "".join("%d %s\n" % (i, "x" * (i % 90)) for i in range(60000))
+        self.write("a", text)
+        self.write("b", text + "end")
+        program = ("f: array of string = matchstrs(`^([0-9]+) (x*)`, "
+                   "string(input)); n: table sum[len: int] of int; "
+                   "c: table collection of bytes; "
+                   "if (len(f) == 0) assert(false, string(input)); "
+                   "if (int(f[1]) % 10000 == 0) { emit stdout <- f[1]; "
+                   "emit c <- input_key; } emit n[len(f[2])] <- 1;")
+        one = self.ok("saw", "--threads", "1", "-e", program, "a", "a")
+        self.assertTrue(one.startswith("0\n10000\n20000\n"))
+        self.assertIn("c[] = 110000\n", one)
+        self.assertEqual(self.ok("saw", "-e", program, "a", "a"), one)
+        self.assertEqual(self.ok("saw", "--threads", "5", "-e", program, "a",
+                                 "-", stdin=text.encode()), one)
+        self.assertIn("b: line 60001: ", self.fails(1, "saw", "-e", program,
+                                                    "a", "b"))
+        self.fails(2, "saw", "--threads", "0", "-e", program, "a")
+
     def test_formats(self):
         """Results as CSV and JSON have the tables' columns."""
         self.write("a", "x\ny\nx\n")

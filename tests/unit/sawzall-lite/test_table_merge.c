@@ -30,6 +30,137 @@ START_TEST(test_any_split_equals_one_pass)
 
 END_TEST
 
+/* Values [begin, end) in parts, each a table that the first absorbs; after that
+ * all memory is counted where it is. */
+static char *
+by_parts(struct rand_gen *r, const struct saw_table_decl *d, size_t end)
+{
+    struct saw_table_budget here = {.bytes_max = SIZE_MAX};
+    struct saw_table_budget there = {.bytes_max = SIZE_MAX};
+    struct saw_table *t = saw_table_new(d, &here);
+    struct saw_table *part = saw_table_new(d, &there);
+    struct buf out = BUF_INIT;
+    for (size_t at = 0; at < end;) {
+        size_t n = 1 + rand_below(r, end - at);
+        for (; n > 0; n--)
+            put(part, &values[at++]);
+        ck_assert_int_eq(saw_table_absorb(t, part, NULL), 0);
+        ck_assert_uint_eq(there.bytes, 0);
+        ck_assert_uint_eq(saw_table_key_count(part), 0);
+    }
+    saw_table_print(t, &out);
+    saw_table_free(part);
+    saw_table_free(t);
+    ck_assert_uint_eq(here.bytes, 0);
+    return buf_take(&out);
+}
+
+/* Tables that absorb others have what one would have that was given all. */
+START_TEST(test_absorbed_parts_equal_one_pass)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int round = 0; round < 60; round++) {
+        size_t n = rand_below(&r, 500);
+        tuple_weights = round % 3 == 2;
+        draw(&r, n, 1 + rand_below(&r, 20), 1 + rand_below(&r, 60));
+        for (size_t k = 0; k < ARRAY_LEN(exact_kinds); k++) {
+            struct saw_table_decl d =
+                declare(exact_kinds[k].kind, exact_kinds[k].param);
+            char *want;
+            char *got;
+            if (tuple_weights && !kind_is(&d, "top") && !kind_is(&d, "maximum"))
+                continue;
+            want = one_pass(&d, 0, n);
+            got = by_parts(&r, &d, n);
+            ck_assert_msg(strcmp(want, got) == 0, "%s(%lld):\n%s---\n%s",
+                          d.kind->name, (long long)d.param, want, got);
+            free(want);
+            free(got);
+        }
+    }
+    tuple_weights = false;
+}
+
+END_TEST
+
+/* Ints and weights that come without a datum count as those that have one. */
+START_TEST(test_short_ways)
+{
+    static const char *const kinds[] = {"sum", "mrcounter", "top"};
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    draw(&r, 500, 5, 40);
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct saw_table_decl d = declare(kinds[k], k == 2 ? 6 : 0);
+        struct saw_table *t = saw_table_new(&d, NULL);
+        struct buf out = BUF_INIT;
+        char *want = one_pass(&d, 0, 500);
+        ck_assert(saw_table_takes_ints(&d) == (k < 2));
+        ck_assert(saw_table_takes_weights(&d) == (k == 2));
+        for (size_t i = 0; i < 500; i++) {
+            struct buf key = BUF_INIT;
+            struct buf element = BUF_INIT;
+            int rc;
+            if (d.index_count)
+                saw_datum_put_int(&key, values[i].key);
+            saw_datum_put_int(&element, values[i].element);
+            if (i % 5 == 0) /* Both ways meet in one table. */
+                put(t, &values[i]);
+            else if (k == 2) {
+                rc = saw_table_emit_weight(t, buf_slice(&key),
+                                           buf_slice(&element),
+                                           values[i].weight, NULL);
+                ck_assert_int_eq(rc, 0);
+            } else {
+                rc = saw_table_emit_int(t, buf_slice(&key), values[i].element,
+                                        NULL);
+                ck_assert_int_eq(rc, 0);
+            }
+            buf_close(&key);
+            buf_close(&element);
+        }
+        saw_table_print(t, &out);
+        ck_assert_str_eq(want, buf_cstr(&out));
+        free(want);
+        buf_close(&out);
+        saw_table_free(t);
+    }
+}
+
+END_TEST
+
+/* Large sets of unique, whose hashes are placed in groups, count every value
+ * once, whenever they are looked at, encoded, merged or absorbed. */
+START_TEST(test_large_unique)
+{
+    struct saw_table_decl d = declare("unique", 1000000);
+    struct saw_table *t = saw_table_new(&d, NULL);
+    struct saw_table *other = saw_table_new(&d, NULL);
+    for (int64_t i = 0; i < 30000; i++) {
+        const struct value v = {.key = 1, .element = i / 2};
+        put(i % 3 ? t : other, &v);
+        if (i % 4999 == 0 || i == 29999) {
+            struct buf out = BUF_INIT;
+            struct buf state = BUF_INIT;
+            char want[64];
+            if (i % 2)
+                ck_assert_int_eq(saw_table_absorb(t, other, NULL), 0);
+            saw_table_encode(other, &state);
+            merge_state(t, &state);
+            saw_table_print(t, &out);
+            snprintf(want, sizeof(want), "t[1] = %lld\n", (long long)i / 2 + 1);
+            ck_assert_str_eq(buf_cstr(&out), want);
+            buf_close(&out);
+            buf_close(&state);
+        }
+    }
+    saw_table_free(t);
+    saw_table_free(other);
+}
+
+END_TEST
+
 /* The same where weights are tuples, for the kinds that take them. */
 START_TEST(test_any_split_of_tuple_weights)
 {
@@ -204,6 +335,9 @@ END_TEST
 
 TEST_MAIN("table_merge",
           test_any_split_equals_one_pass,
+          test_absorbed_parts_equal_one_pass,
+          test_short_ways,
+          test_large_unique,
           test_any_split_of_tuple_weights,
           test_any_order_equals_any_other,
           test_float_sums_do_not_depend_on_order,
