@@ -257,6 +257,15 @@ lsm_iter_seek(struct lsm_iter *it, struct slice key, struct err *err);
 MUST_CHECK int lsm_iter_next(struct lsm_iter *it, struct err *err); /* Parks. */
 /* False at the end. Never waits. */
 bool lsm_iter_valid(const struct lsm_iter *it);
+/* All of the entry at once: false at the end. @key and @value are borrowed
+ * until the iterator moves. If the entry *@stays, lsm_iter_next() leaves its
+ * value, and those of entries before it that stayed, where they are; a seek
+ * does not.
+ */
+bool lsm_iter_entry(const struct lsm_iter *it,
+                    struct slice *key,
+                    struct slice *value,
+                    bool *stays);
 /* Borrowed until the iterator moves. */
 struct slice lsm_iter_key(const struct lsm_iter *it);
 struct slice lsm_iter_value(const struct lsm_iter *it);

@@ -125,6 +125,21 @@ bool lsm_iter_valid(const struct lsm_iter *it)
     return merge_top(&it->merge) != NULL;
 }
 
+bool lsm_iter_entry(const struct lsm_iter *it,
+                    struct slice *key,
+                    struct slice *value,
+                    bool *stays)
+{
+    const struct merge_source *top = merge_top(&it->merge);
+
+    if (!top)
+        return false;
+    *key = top->key;
+    *value = top->value;
+    *stays = top->stays;
+    return true;
+}
+
 struct slice lsm_iter_key(const struct lsm_iter *it)
 {
     PRE(merge_top(&it->merge));

@@ -15,10 +15,13 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-/* A sorted sequence. seek and next set key, value and valid; they may park. */
+/* A sorted sequence. seek and next set key, value, stays and valid; they may
+ * park. */
 struct merge_source {
     struct slice key; /* Borrowed until the source moves. */
     struct slice value;
+    bool stays; /* next() leaves this value, and those before it that stayed,
+                   where they are: the next entry lies in the same block. */
     bool valid;
     size_t age; /* Set by merge_init(): 0 is the newest. */
     int (*seek)(struct merge_source *s, struct slice target, struct err *err);

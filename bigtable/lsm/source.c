@@ -27,6 +27,7 @@ static void mem_show(struct mem_source *s, const struct skip_node *n)
     if (n) {
         s->base.key = skip_node_key(n);
         s->base.value = skip_node_value(n);
+        s->base.stays = true; /* As long as the memtable. */
     }
 }
 
@@ -105,6 +106,12 @@ static struct slice given_key(struct run_source *s)
     return buf_slice(&s->key);
 }
 
+/* Is the next entry in the same block, and next to be shown? */
+static bool run_stays(const struct run_source *s)
+{
+    return !s->check_sequence && !block_iter_is_last(&s->iter.data);
+}
+
 /* Move to the iterator's entry or the first one after it in this table that the
  * reader may see. *@ended is set when there can be no later one. */
 static int run_show(struct run_source *s, bool *ended, struct err *err)
@@ -120,6 +127,7 @@ static int run_show(struct run_source *s, bool *ended, struct err *err)
             cell_key_sequence(key) <= s->bounds->sequence_max) {
             s->base.key = key;
             s->base.value = sstable_iter_value(&s->iter);
+            s->base.stays = run_stays(s);
             s->base.valid = true;
             return 0;
         }
@@ -196,6 +204,7 @@ static int run_next(struct merge_source *base, struct err *err)
     if (LIKELY(!rc && s->is_plain && sstable_iter_valid(&s->iter))) {
         s->base.key = sstable_iter_key(&s->iter);
         s->base.value = sstable_iter_value(&s->iter);
+        s->base.stays = !block_iter_is_last(&s->iter.data);
         return 0;
     }
     s->base.valid = false;

@@ -21,33 +21,28 @@ static void row_source_check(const struct row_source *s)
 
 /* --- iterators ----------------------------------------------------------- */
 
-static int iter_seek(void *it, struct slice key, struct err *err)
+static void iter_show(struct entry_source *e, const struct lsm_iter *it)
 {
-    return lsm_iter_seek(((struct row_source *)it)->iter, key, err);
+    e->valid = lsm_iter_entry(it, &e->key, &e->value, &e->stays);
 }
 
-static int iter_next(void *it, struct err *err)
+static int iter_seek(struct entry_source *e, struct slice key, struct err *err)
 {
-    return lsm_iter_next(((struct row_source *)it)->iter, err);
+    struct lsm_iter *it = ((struct row_source *)e->it)->iter;
+    int rc = lsm_iter_seek(it, key, err);
+    iter_show(e, it);
+    return rc;
 }
 
-static bool iter_valid(const void *it)
+static int iter_next(struct entry_source *e, struct err *err)
 {
-    return lsm_iter_valid(((const struct row_source *)it)->iter);
+    struct lsm_iter *it = ((struct row_source *)e->it)->iter;
+    int rc = lsm_iter_next(it, err);
+    iter_show(e, it);
+    return rc;
 }
 
-static struct slice iter_key(const void *it)
-{
-    return lsm_iter_key(((const struct row_source *)it)->iter);
-}
-
-static struct slice iter_value(const void *it)
-{
-    return lsm_iter_value(((const struct row_source *)it)->iter);
-}
-
-static const struct entry_source_ops iter_ops = {
-    iter_seek, iter_next, iter_valid, iter_key, iter_value};
+static const struct entry_source_ops iter_ops = {iter_seek, iter_next};
 
 /* --- cached rows --------------------------------------------------------- */
 
@@ -58,9 +53,24 @@ static struct slice key_at(const struct row_source *s, size_t i)
     return slice_make(scan_entry_bytes(s->cached) + p->key_at, p->key_len);
 }
 
-static int cached_seek(void *it, struct slice key, struct err *err)
+static void cached_show(struct entry_source *e, const struct row_source *s)
 {
-    struct row_source *s = it;
+    const struct scan_pair *p;
+    e->valid = s->at < s->cached->pair_count;
+    if (!e->valid)
+        return;
+    p = scan_entry_pair(s->cached, s->at);
+    INVARIANT(p->value_at + p->value_len <= s->cached->bytes_len);
+    e->key = key_at(s, s->at);
+    e->value =
+        slice_make(scan_entry_bytes(s->cached) + p->value_at, p->value_len);
+    e->stays = true; /* As long as the row is referenced. */
+}
+
+static int
+cached_seek(struct entry_source *e, struct slice key, struct err *err)
+{
+    struct row_source *s = e->it;
     size_t low = 0;
     size_t high = s->cached->pair_count;
     (void)err;
@@ -73,42 +83,21 @@ static int cached_seek(void *it, struct slice key, struct err *err)
     }
     POST(low <= s->cached->pair_count);
     s->at = low;
+    cached_show(e, s);
     return 0;
 }
 
-static int cached_next(void *it, struct err *err)
+static int cached_next(struct entry_source *e, struct err *err)
 {
-    struct row_source *s = it;
+    struct row_source *s = e->it;
     (void)err;
     PRE(s->at < s->cached->pair_count);
     s->at++;
+    cached_show(e, s);
     return 0;
 }
 
-static bool cached_valid(const void *it)
-{
-    const struct row_source *s = it;
-    return s->at < s->cached->pair_count;
-}
-
-static struct slice cached_key(const void *it)
-{
-    const struct row_source *s = it;
-    PRE(s->at < s->cached->pair_count);
-    return key_at(s, s->at);
-}
-
-static struct slice cached_value(const void *it)
-{
-    const struct row_source *s = it;
-    const struct scan_pair *p = scan_entry_pair(s->cached, s->at);
-    PRE(s->at < s->cached->pair_count);
-    INVARIANT(p->value_at + p->value_len <= s->cached->bytes_len);
-    return slice_make(scan_entry_bytes(s->cached) + p->value_at, p->value_len);
-}
-
-static const struct entry_source_ops cached_ops = {
-    cached_seek, cached_next, cached_valid, cached_key, cached_value};
+static const struct entry_source_ops cached_ops = {cached_seek, cached_next};
 
 /* --- filling the cache --------------------------------------------------- */
 
@@ -261,5 +250,6 @@ void row_source_close(struct row_source *s)
 struct entry_source row_source_entries(struct row_source *s)
 {
     row_source_check(s);
-    return (struct entry_source){s, s->iter ? &iter_ops : &cached_ops};
+    return (struct entry_source){.it = s,
+                                 .ops = s->iter ? &iter_ops : &cached_ops};
 }

@@ -120,7 +120,7 @@ static void scan_meter_rows(struct scan *s)
 static void meter_row(struct scan *s, const struct quarry_row *row)
 {
     s->unmetered_rows += row->cell_count > 0;
-    s->unmetered_bytes += row->key.len + s->reader.bytes.len;
+    s->unmetered_bytes += row->key.len + s->reader.cells_bytes;
     if (s->unmetered_rows >= METER_ROWS)
         scan_meter_rows(s);
     POST(s->unmetered_rows < METER_ROWS);

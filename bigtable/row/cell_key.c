@@ -8,10 +8,10 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-#define TRAILER_BYTES ((size_t)8)
+#define TRAILER_BYTES CELL_KEY_TRAILER_BYTES
 #define TIME_BYTES    ((size_t)8)
-#define FAMILY_BYTES  ((size_t)3) /* Id and marker. */
-#define BORDER_BYTES  ((size_t)2) /* 00 01 behind an escaped name. */
+#define FAMILY_BYTES  CELL_KEY_FAMILY_BYTES /* Id and marker. */
+#define BORDER_BYTES  CELL_KEY_BORDER_BYTES /* 00 01. */
 #define SEQUENCE_MAX  ((UINT64_C(1) << 56) - 1)
 #define MARKER_FAMILY '\x00'
 #define MARKER_COLUMN '\x01'
@@ -142,46 +142,37 @@ static size_t name_length(struct slice s, bool *escaped)
     }
 }
 
-size_t cell_key_row_length(struct slice key)
+size_t cell_key_row_parse(struct slice key, bool *escaped)
 {
-    bool escaped = false;
-    return name_length(key, &escaped);
+    *escaped = false;
+    return name_length(key, escaped);
 }
 
-size_t cell_key_column_length(struct slice key)
+size_t cell_key_row_length(struct slice key)
 {
-    bool escaped = false;
-    size_t at = name_length(key, &escaped);
+    bool escaped;
+    return cell_key_row_parse(key, &escaped);
+}
+
+size_t cell_key_column_parse(struct slice key, size_t row_length, bool *escaped)
+{
+    size_t at = row_length + FAMILY_BYTES;
     size_t n;
-    if (at == 0 || key.len - at < FAMILY_BYTES)
+    *escaped = false;
+    if (row_length == 0 || key.len < at)
         return 0;
-    at += FAMILY_BYTES;
     if (key.data[at - 1] == MARKER_FAMILY)
         return at;
     if (key.data[at - 1] != MARKER_COLUMN)
         return 0;
-    n = name_length(slice_sub(key, at, key.len), &escaped);
+    n = name_length((struct slice){key.data + at, key.len - at}, escaped);
     return n ? at + n : 0;
 }
 
-uint64_t cell_key_sequence(struct slice key)
+size_t cell_key_column_length(struct slice key)
 {
-    PRE(key.len >= TRAILER_BYTES);
-    return ~get_be64(key.data + key.len - TRAILER_BYTES) >> 8;
-}
-
-enum entry_kind cell_key_kind(struct slice key)
-{
-    PRE(key.len >= TRAILER_BYTES);
-    return (enum entry_kind)(~(unsigned char)key.data[key.len - 1] & 0xff);
-}
-
-int64_t cell_key_timestamp(struct slice key)
-{
-    PRE(key.len >= TRAILER_BYTES + TIME_BYTES);
-    uint64_t biased =
-        ~get_be64(key.data + key.len - TRAILER_BYTES - TIME_BYTES);
-    return (int64_t)(biased - (UINT64_C(1) << 63));
+    bool escaped;
+    return cell_key_column_parse(key, cell_key_row_length(key), &escaped);
 }
 
 /* The plain name behind the @len escaped bytes at @p, border included. */

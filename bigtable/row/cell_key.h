@@ -26,6 +26,8 @@
 #include <stdint.h>
 
 #include "base/core/buf.h"
+#include "base/core/coding.h" /* get_be64 */
+#include "base/core/panic.h"
 #include "base/core/slice.h"
 
 /* The paper: rows are "arbitrary strings (currently up to 64KB in size)". */
@@ -58,6 +60,11 @@ struct cell_key {
 /* Time and trailer, which follow the column part. All versions of a cell share
  * the bytes before them. */
 #define CELL_KEY_VERSION_BYTES ((size_t)16)
+#define CELL_KEY_TRAILER_BYTES ((size_t)8)
+/* The border behind an escaped name. */
+#define CELL_KEY_BORDER_BYTES ((size_t)2)
+/* Family and marker, between row part and qualifier. */
+#define CELL_KEY_FAMILY_BYTES ((size_t)3)
 
 /* Is an entry of @kind one of a column? */
 static inline bool entry_kind_has_column(enum entry_kind kind)
@@ -102,11 +109,32 @@ size_t cell_key_row_length(struct slice key);
 /* Length up to and with the column part; that of row, family and marker for
  * family and row entries; 0 when it is malformed. */
 size_t cell_key_column_length(struct slice key);
+/* The same, saying whether the name holds escapes; and for a key whose row part
+ * is known to be @row_length bytes, whether the qualifier does. */
+size_t cell_key_row_parse(struct slice key, bool *escaped);
+size_t
+cell_key_column_parse(struct slice key, size_t row_length, bool *escaped);
+
 /* Sequence and kind without decoding the rest. PRE: key.len >= 8. */
-uint64_t cell_key_sequence(struct slice key);
-enum entry_kind cell_key_kind(struct slice key);
+static inline uint64_t cell_key_sequence(struct slice key)
+{
+    PRE(key.len >= CELL_KEY_TRAILER_BYTES);
+    return ~get_be64(key.data + key.len - CELL_KEY_TRAILER_BYTES) >> 8;
+}
+
+static inline enum entry_kind cell_key_kind(struct slice key)
+{
+    PRE(key.len >= CELL_KEY_TRAILER_BYTES);
+    return (enum entry_kind)(~(unsigned char)key.data[key.len - 1] & 0xff);
+}
+
 /* Timestamp of an entry of a column. PRE: it has one. */
-int64_t cell_key_timestamp(struct slice key);
+static inline int64_t cell_key_timestamp(struct slice key)
+{
+    PRE(key.len >= CELL_KEY_VERSION_BYTES);
+    return (int64_t)(~get_be64(key.data + key.len - CELL_KEY_VERSION_BYTES) -
+                     (UINT64_C(1) << 63));
+}
 
 /* The plain name of an encoded row part (with or without more behind it):
  * borrowed from @encoded, or from @scratch when it holds escapes.

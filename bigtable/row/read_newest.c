@@ -34,18 +34,18 @@ place_of(struct slice key, struct slice target, size_t row_length)
 
 /* From an entry that is not wanted, jump towards the column: to the beginning
  * of its family if that is still ahead, else to the column. */
-static int read_newest_jump(const struct entry_source *s,
+static int read_newest_jump(struct entry_source *s,
                             struct slice target,
                             size_t row_length,
                             struct err *err)
 {
     struct slice family = slice_sub(target, 0, row_length + 2);
-    if (slice_cmp(s->ops->key(s->it), family) < 0)
-        return s->ops->seek(s->it, family, err);
-    return s->ops->seek(s->it, target, err);
+    if (slice_cmp(s->key, family) < 0)
+        return s->ops->seek(s, family, err);
+    return s->ops->seek(s, target, err);
 }
 
-int read_newest_cell(const struct entry_source *source,
+int read_newest_cell(struct entry_source *source,
                      struct visibility *view,
                      struct buf *target,
                      struct slice row,
@@ -62,9 +62,9 @@ int read_newest_cell(const struct entry_source *source,
     buf_append_slice(target, row);
     cell_key_append_family_column(target, family, qualifier);
     visibility_restart(view);
-    rc = source->ops->seek(source->it, row, err);
-    while (rc == 0 && source->ops->valid(source->it)) {
-        struct slice key = source->ops->key(source->it);
+    rc = source->ops->seek(source, row, err);
+    while (rc == 0 && source->valid) {
+        struct slice key = source->key;
         enum place place = place_of(key, buf_slice(target), row.len);
         enum fate fate;
         if (place == PLACE_BEYOND)
@@ -73,7 +73,7 @@ int read_newest_cell(const struct entry_source *source,
             rc = read_newest_jump(source, buf_slice(target), row.len, err);
             continue;
         }
-        *value = source->ops->value(source->it);
+        *value = source->value;
         fate = visibility_feed(view, key, *value);
         if (fate == FATE_MALFORMED)
             return err_set(err, ERR_CORRUPT, "an entry is not a cell key");
@@ -84,7 +84,7 @@ int read_newest_cell(const struct entry_source *source,
         }
         if (fate == FATE_COLLECTED || fate == FATE_FOREIGN)
             return 0;
-        rc = source->ops->next(source->it, err);
+        rc = source->ops->next(source, err);
     }
     return rc;
 }

@@ -1,10 +1,17 @@
 /* Assembly of rows from merged entries.
  *
+ * Values are not copied while they lie where a source leaves them, in a block
+ * that it holds or in a memtable: only before it moves to the next block, or
+ * seeks, are those of the row in hand copied. So a scan copies the rows that
+ * cross the border of two blocks.
+ *
  * Entries that cannot be wanted any more (older versions, other families) are
  * stepped over a few times and then jumped over with a seek: a step is cheap
  * and a seek is not, but a column may have a million versions.
  */
 #include "bigtable/row/read_row.h"
+
+#include <string.h>
 
 #include "base/core/panic.h"
 #include "base/regex/regex.h"
@@ -12,16 +19,6 @@
 
 /* Steps before a seek pays: a seek costs about as much as ten steps. */
 #define STEPS_BEFORE_SEEK 8
-
-static bool source_valid(const struct entry_source *s)
-{
-    return s->ops->valid(s->it);
-}
-
-static struct slice source_key(const struct entry_source *s)
-{
-    return s->ops->key(s->it);
-}
 
 void row_reader_init(struct row_reader *r,
                      const struct row_reader_options *opts)
@@ -31,7 +28,7 @@ void row_reader_init(struct row_reader *r,
 }
 
 void row_reader_set_sources(struct row_reader *r,
-                            const struct entry_source *sources,
+                            struct entry_source *sources,
                             size_t source_count)
 {
     r->sources = sources;
@@ -55,20 +52,15 @@ void row_reader_close(struct row_reader *r)
  * (a deletion of the row stands in every group) follow each other. */
 static void find_current(struct row_reader *r)
 {
-    struct slice best = SLICE_EMPTY;
-    r->current = NULL;
+    struct entry_source *best = NULL;
     for (size_t i = 0; i < r->source_count; i++) {
-        const struct entry_source *s = &r->sources[i];
-        if (!source_valid(s))
-            continue;
-        if (r->current && slice_cmp(source_key(s), best) >= 0)
-            continue;
-        r->current = s;
-        best = source_key(s);
+        struct entry_source *s = &r->sources[i];
+        if (s->valid && (!best || slice_cmp(s->key, best->key) < 0))
+            best = s;
     }
-    if (r->current && r->upper.len &&
-        slice_cmp(best, buf_slice(&r->upper)) >= 0)
-        r->current = NULL;
+    if (best && r->upper.len && slice_cmp(best->key, buf_slice(&r->upper)) >= 0)
+        best = NULL;
+    r->current = best;
 }
 
 int row_reader_seek(struct row_reader *r,
@@ -80,7 +72,7 @@ int row_reader_seek(struct row_reader *r,
     buf_append_slice(&r->upper, upper);
     visibility_restart(&r->view);
     for (size_t i = 0; i < r->source_count; i++) {
-        int rc = r->sources[i].ops->seek(r->sources[i].it, lower, err);
+        int rc = r->sources[i].ops->seek(&r->sources[i], lower, err);
         if (rc)
             return rc;
     }
@@ -88,9 +80,73 @@ int row_reader_seek(struct row_reader *r,
     return 0;
 }
 
+/* Room for @extra bytes of the row: what the cells borrow moves along. */
+static void reserve_bytes(struct row_reader *r, size_t extra)
+{
+    const char *old = r->bytes.data;
+    if (LIKELY(r->bytes.cap - r->bytes.len >= extra))
+        return;
+    buf_reserve(&r->bytes, extra);
+    for (size_t i = 0; i < r->cell_count; i++) {
+        struct quarry_cell *c = &r->cells[i];
+        if (c->qualifier.len)
+            c->qualifier.data = r->bytes.data + (c->qualifier.data - old);
+        if (c->value.len && i < r->copied)
+            c->value.data = r->bytes.data + (c->value.data - old);
+    }
+}
+
+/* Copy @s to the reserved room. */
+static struct slice keep_bytes(struct row_reader *r, struct slice s)
+{
+    char *p = r->bytes.data + r->bytes.len;
+    if (s.len == 0)
+        return SLICE_EMPTY;
+    memcpy(p, s.data, s.len);
+    r->bytes.len += s.len;
+    return slice_make(p, s.len);
+}
+
+/* A source is about to leave the values of the row in hand: copy them. */
+static void copy_values(struct row_reader *r)
+{
+    size_t bytes = 0;
+    for (size_t i = r->copied; i < r->cell_count; i++)
+        bytes += r->cells[i].value.len;
+    reserve_bytes(r, bytes);
+    for (; r->copied < r->cell_count; r->copied++) {
+        struct quarry_cell *c = &r->cells[r->copied];
+        c->value = keep_bytes(r, c->value);
+    }
+}
+
+static int
+source_next(struct row_reader *r, struct entry_source *s, struct err *err)
+{
+    if (UNLIKELY(!s->stays) && r->copied < r->cell_count)
+        copy_values(r);
+    return s->ops->next(s, err);
+}
+
+/* To the first entry that does not start with r->target. */
+static int
+source_leave(struct row_reader *r, struct entry_source *s, struct err *err)
+{
+    size_t cut = r->target.len;
+    char last = r->target.data[cut - 1];
+    int rc;
+    if (!cell_key_prefix_successor(&r->target, 0))
+        return err_set(err, ERR_CORRUPT, "a key without successor");
+    copy_values(r);
+    rc = s->ops->seek(s, buf_slice(&r->target), err);
+    r->target.len = cut;
+    r->target.data[cut - 1] = last;
+    return rc;
+}
+
 static int row_reader_step(struct row_reader *r, struct err *err)
 {
-    int rc = r->current->ops->next(r->current->it, err);
+    int rc = source_next(r, r->current, err);
     if (rc == 0)
         find_current(r);
     return rc;
@@ -103,55 +159,17 @@ static int skip_prefix(struct row_reader *r, size_t length, struct err *err)
     buf_clear(&r->target);
     buf_append(&r->target, r->view.prefix.data, length);
     for (size_t i = 0; i < r->source_count; i++) {
-        const struct entry_source *s = &r->sources[i];
+        struct entry_source *s = &r->sources[i];
         unsigned steps = 0;
-        while (source_valid(s) &&
-               slice_starts_with(source_key(s), buf_slice(&r->target))) {
-            int rc;
-            if (steps++ < STEPS_BEFORE_SEEK) {
-                rc = s->ops->next(s->it, err);
-            } else {
-                size_t cut = r->target.len;
-                char last = r->target.data[cut - 1];
-                if (!cell_key_prefix_successor(&r->target, 0))
-                    return err_set(err, ERR_CORRUPT, "a key without successor");
-                rc = s->ops->seek(s->it, buf_slice(&r->target), err);
-                r->target.len = cut;
-                r->target.data[cut - 1] = last;
-            }
+        while (s->valid && slice_starts_with(s->key, buf_slice(&r->target))) {
+            int rc = steps++ < STEPS_BEFORE_SEEK ? source_next(r, s, err)
+                                                 : source_leave(r, s, err);
             if (rc)
                 return rc;
         }
     }
     find_current(r);
     return 0;
-}
-
-/* Room for @extra bytes of the row: what the cells borrow moves along. */
-static char *reserve_bytes(struct row_reader *r, size_t extra)
-{
-    const char *old = r->bytes.data;
-    if (r->bytes.cap - r->bytes.len >= extra)
-        return r->bytes.data + r->bytes.len;
-    buf_reserve(&r->bytes, extra);
-    for (size_t i = 0; i < r->cell_count; i++) {
-        struct quarry_cell *c = &r->cells[i];
-        if (c->qualifier.len)
-            c->qualifier.data = r->bytes.data + (c->qualifier.data - old);
-        if (c->value.len)
-            c->value.data = r->bytes.data + (c->value.data - old);
-    }
-    return r->bytes.data + r->bytes.len;
-}
-
-static struct slice keep_bytes(struct row_reader *r, struct slice s)
-{
-    char *p = reserve_bytes(r, s.len);
-    if (s.len == 0)
-        return SLICE_EMPTY;
-    memcpy(p, s.data, s.len);
-    r->bytes.len += s.len;
-    return slice_make(p, s.len);
 }
 
 static struct quarry_cell *add_cell(struct row_reader *r)
@@ -197,23 +215,44 @@ static struct slice value_wanted(const struct row_reader *r)
     if (r->opts.keys_only ||
         (r->opts.valued && !r->opts.valued[r->view.family]))
         return SLICE_EMPTY;
-    return r->current->ops->value(r->current->it);
+    return r->current->value;
+}
+
+static struct slice name_of_family(struct row_reader *r)
+{
+    if (UNLIKELY(r->named != r->view.rules)) {
+        r->named = r->view.rules;
+        r->family_name = slice_str(r->named->name);
+    }
+    return r->family_name;
+}
+
+/* The qualifier of the entry in hand; borrowed from its key or from scratch. */
+static struct slice qualifier_in_hand(struct row_reader *r)
+{
+    size_t at = r->view.row_length + CELL_KEY_FAMILY_BYTES;
+    struct slice qualifier;
+    family_id family;
+    bool good;
+    if (LIKELY(!r->view.has_escapes))
+        return slice_make(r->current->key.data + at,
+                          r->view.column_length - CELL_KEY_BORDER_BYTES - at);
+    good = cell_key_decode_column(r->current->key, r->view.row_length, &family,
+                                  &qualifier, &r->scratch);
+    INVARIANT(good);
+    return qualifier;
 }
 
 /* A visible cell that options let through: keep it if the filter does. */
 static enum move take_cell(struct row_reader *r, int64_t time_us)
 {
     struct quarry_cell cell = {
-        .family = slice_str(r->view.rules->name),
+        .family = name_of_family(r),
+        .qualifier = qualifier_in_hand(r),
         .timestamp_us = time_us,
         .value = value_wanted(r),
         .label = SLICE_EMPTY,
     };
-    family_id family;
-    bool good =
-        cell_key_decode_column(source_key(r->current), r->view.row_length,
-                               &family, &cell.qualifier, &r->scratch);
-    INVARIANT(good);
     if (r->opts.column_regex && !column_matches(r, &cell))
         return MOVE_NEXT_COLUMN;
     if (r->opts.filter) {
@@ -221,12 +260,11 @@ static enum move take_cell(struct row_reader *r, int64_t time_us)
         if (v != FILTER_PASS)
             return move_of_verdict(v);
     }
+    reserve_bytes(r, cell.qualifier.len);
+    cell.qualifier = keep_bytes(r, cell.qualifier);
     *add_cell(r) = cell;
-    /* Both are reserved at once: moving comes before the new cell counts. */
-    reserve_bytes(r, cell.qualifier.len + cell.value.len);
-    r->cells[r->cell_count].qualifier = keep_bytes(r, cell.qualifier);
-    r->cells[r->cell_count].value = keep_bytes(r, cell.value);
     r->cell_count++;
+    r->cells_bytes += cell.qualifier.len + cell.value.len;
     if (r->opts.versions && ++r->shown >= r->opts.versions)
         return MOVE_NEXT_COLUMN;
     return MOVE_STEP;
@@ -261,15 +299,15 @@ static int row_reader_malformed(const struct row_reader *r, struct err *err)
 {
     return err_set(err, ERR_CORRUPT,
                    "an entry of %zu bytes in row \"%.*s\" is not a cell key",
-                   source_key(r->current).len,
+                   r->current->key.len,
                    SLICE_ARG(slice_sub(buf_slice(&r->row_name), 0, 128)));
 }
 
 /* Judge the entry in hand and move on. */
 static int take_entry(struct row_reader *r, struct err *err)
 {
-    struct slice value = r->current->ops->value(r->current->it);
-    enum fate fate = visibility_feed(&r->view, source_key(r->current), value);
+    enum fate fate =
+        visibility_feed(&r->view, r->current->key, r->current->value);
     enum move move = MOVE_STEP;
     if (r->view.newer <= 1 && fate == FATE_SHOWN)
         r->shown = 0;
@@ -285,31 +323,47 @@ static int take_entry(struct row_reader *r, struct err *err)
     return make_move(r, move, err);
 }
 
+/* Is the entry in hand of the row in hand? */
+static bool is_in_row(const struct row_reader *r, size_t row_length)
+{
+    struct slice key = r->current->key;
+    return key.len >= row_length &&
+           memcmp(key.data, r->view.prefix.data, row_length) == 0;
+}
+
+/* Keep the plain name of the row that begins at @key. */
+static void begin_row(struct row_reader *r, struct slice key, bool escaped)
+{
+    struct slice plain =
+        escaped ? cell_key_plain_row(key, &r->scratch)
+                : slice_sub(key, 0,
+                            r->view.next_row_length - CELL_KEY_BORDER_BYTES);
+    r->cell_count = r->copied = r->cells_bytes = 0;
+    r->shown = 0;
+    buf_clear(&r->bytes);
+    buf_clear(&r->row_name);
+    buf_append_slice(&r->row_name, plain);
+}
+
 /* Collect the cells of the row that begins at the current entry. */
 static int take_row(struct row_reader *r, struct err *err)
 {
-    struct slice key = source_key(r->current);
-    size_t row_length = cell_key_row_length(key);
+    bool escaped;
+    struct slice key = r->current->key;
+    size_t row_length = cell_key_row_parse(key, &escaped);
     bool wanted = true;
     int rc = 0;
-    r->cell_count = 0;
-    r->shown = 0;
-    buf_clear(&r->bytes);
     if (row_length == 0)
         return row_reader_malformed(r, err);
-    struct slice plain = cell_key_plain_row(key, &r->scratch);
-    buf_clear(&r->row_name);
-    buf_append_slice(&r->row_name, plain);
+    visibility_begin_row(&r->view, row_length);
+    begin_row(r, key, escaped);
     if (r->opts.filter)
         wanted = filter_run_row(r->opts.filter, buf_slice(&r->row_name));
     do {
         rc = take_entry(r, err);
         if (rc == 0 && !wanted)
             rc = skip_prefix(r, r->view.row_length, err);
-    } while (rc == 0 && r->current &&
-             slice_starts_with(
-                 source_key(r->current),
-                 slice_sub(buf_slice(&r->view.prefix), 0, row_length)));
+    } while (rc == 0 && r->current && is_in_row(r, row_length));
     if (!wanted)
         r->cell_count = 0;
     return rc;

@@ -25,17 +25,22 @@
 struct filter_run;
 struct regex;
 
+struct entry_source;
+
+/* Both park, and set what follows the first two fields of @s. */
 struct entry_source_ops {
-    int (*seek)(void *it, struct slice key, struct err *err);
-    int (*next)(void *it, struct err *err);
-    bool (*valid)(const void *it);
-    struct slice (*key)(const void *it);   /* Borrowed until it moves. */
-    struct slice (*value)(const void *it); /* Likewise. */
+    int (*seek)(struct entry_source *s, struct slice key, struct err *err);
+    int (*next)(struct entry_source *s, struct err *err); /* PRE: valid. */
 };
 
 struct entry_source {
-    void *it;
+    void *it; /* Of the implementation. */
     const struct entry_source_ops *ops;
+    bool valid;       /* It is at an entry. */
+    bool stays;       /* next() leaves this value, and those before it that
+                         stayed, where they are; seek() does not. */
+    struct slice key; /* Borrowed until it moves. */
+    struct slice value;
 };
 
 /* Everything is borrowed while the reader is used. */
@@ -59,19 +64,24 @@ struct row_reader_options {
 
 struct row_reader {
     struct row_reader_options opts;
-    const struct entry_source *sources; /* Borrowed. */
+    struct entry_source *sources; /* Borrowed. */
     size_t source_count;
-    const struct entry_source *current; /* At the smallest key; NULL: end. */
+    struct entry_source *current; /* At the smallest key; NULL: end. */
     struct visibility view;
     struct buf upper;    /* Encoded row key to stop before; empty: none. */
     struct buf target;   /* Key to skip to. */
     struct buf column;   /* "family:qualifier" for column_regex. */
     struct buf row_name; /* Plain name of the row in hand. */
     struct buf scratch;
-    struct buf bytes;          /* Qualifiers and values of the row in hand. */
+    struct buf bytes;          /* Qualifiers and copied values of the row. */
     struct quarry_cell *cells; /* Owned. */
     size_t cell_count;
     size_t cell_cap;
+    size_t copied;      /* Cells whose values are in `bytes`; those of the
+                           rest lie where the sources have them. */
+    size_t cells_bytes; /* Of all qualifiers and values. */
+    const struct family *named; /* Family of the last cell, and its name. */
+    struct slice family_name;
     uint64_t shown;        /* Of the current column, within the time range. */
     struct quarry_row row; /* The row that row_reader_next returns. */
 };
@@ -81,7 +91,7 @@ void row_reader_init(struct row_reader *r,
 void row_reader_close(struct row_reader *r);
 /* Read from other sources from the next seek on; borrowed. */
 void row_reader_set_sources(struct row_reader *r,
-                            const struct entry_source *sources,
+                            struct entry_source *sources,
                             size_t source_count);
 
 /* Go to the first row at or after the encoded key @lower, and end before the
@@ -92,7 +102,8 @@ MUST_CHECK int row_reader_seek(struct row_reader *r,
                                struct err *err);
 
 /* The next row that has a visible cell (or none, see progress_rows): borrowed
- * until the next call; *@row is NULL at the end. Errors: ERR_CORRUPT and
+ * until the next call, and while the sources are not moved or closed; *@row is
+ * NULL at the end. Errors: ERR_CORRUPT and
  * whatever the sources report. */
 MUST_CHECK int row_reader_next(struct row_reader *r,
                                const struct quarry_row **row,
@@ -101,7 +112,7 @@ MUST_CHECK int row_reader_next(struct row_reader *r,
 /* The newest visible value of one column: the shortest way there is through
  * @source. @row is the encoded row part. *@value is borrowed until @source
  * moves and means nothing unless *@found. @view is scratch, of the schema. */
-MUST_CHECK int read_newest_cell(const struct entry_source *source,
+MUST_CHECK int read_newest_cell(struct entry_source *source,
                                 struct visibility *view,
                                 struct buf *target,
                                 struct slice row,

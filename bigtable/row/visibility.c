@@ -5,11 +5,12 @@
  */
 #include "bigtable/row/visibility.h"
 
+#include <string.h>
+
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
 
-#define FAMILY_PART_BYTES ((size_t)3)
 #define TRAILER_BYTES     ((size_t)8)
 #define TIME_BYTES        ((size_t)8)
 #define RANGE_VALUE_BYTES 16
@@ -30,7 +31,7 @@ void visibility_close(struct visibility *v)
 
 void visibility_restart(struct visibility *v)
 {
-    v->row_length = v->column_length = 0;
+    v->row_length = v->column_length = v->next_row_length = 0;
     v->has_column = false;
     buf_clear(&v->prefix);
     POST(v->prefix.len == 0);
@@ -48,29 +49,36 @@ static void start_column(struct visibility *v)
 /* A new row, family or column begins at @key. False when it is malformed. */
 static bool visibility_enter(struct visibility *v, struct slice key)
 {
-    bool same_row = v->row_length > 0 && key.len >= v->row_length &&
+    bool same_row = v->next_row_length == 0 && v->row_length > 0 &&
+                    key.len >= v->row_length &&
                     memcmp(key.data, v->prefix.data, v->row_length) == 0;
-    size_t row = same_row ? v->row_length : cell_key_row_length(key);
-    size_t column = cell_key_column_length(key);
-    const unsigned char *f = (const unsigned char *)key.data + row;
+    size_t row = same_row ? v->row_length : v->next_row_length;
+    const unsigned char *f;
     family_id family;
+    size_t column;
 
+    v->next_row_length = 0;
     v->has_column = false; /* Whatever is malformed is in no column. */
-    if (row == 0 || column == 0 || key.len < column + TRAILER_BYTES)
+    if (row == 0)
+        row = cell_key_row_length(key);
+    column = cell_key_column_parse(key, row, &v->has_escapes);
+    if (column == 0 || key.len < column + TRAILER_BYTES)
         return false;
+    f = (const unsigned char *)key.data + row;
     family = (family_id)(f[0] << 8 | f[1]);
     if (f[2] == 1 && key.len != column + TIME_BYTES + TRAILER_BYTES)
         return false;
     v->has_column = f[2] == 1;
     if (!same_row)
         v->row_deleted = 0;
-    if (!same_row || family != v->family) {
-        v->family = family;
+    if (!same_row || family != v->family)
         v->family_deleted = v->row_deleted;
+    if (!v->rules || family != v->family)
         v->rules = schema_family_by_id(v->schema, family);
-    }
+    v->family = family;
     buf_clear(&v->prefix);
-    buf_append(&v->prefix, key.data, column);
+    memcpy(buf_reserve(&v->prefix, column), key.data, column);
+    v->prefix.len = column;
     v->row_length = row;
     v->column_length = column;
     start_column(v);
@@ -184,7 +192,7 @@ feed_column(struct visibility *v, struct slice key, struct slice value)
 enum fate
 visibility_feed(struct visibility *v, struct slice key, struct slice value)
 {
-    bool same = v->has_column &&
+    bool same = v->has_column && v->next_row_length == 0 &&
                 key.len == v->column_length + TIME_BYTES + TRAILER_BYTES &&
                 memcmp(key.data, v->prefix.data, v->column_length) == 0;
     if (!same && UNLIKELY(!visibility_enter(v, key)))

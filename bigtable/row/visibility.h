@@ -50,9 +50,11 @@ struct visibility {
     struct buf prefix;    /* Row part and column part of the last entry. */
     size_t row_length;    /* Of it, the row part; 0 before the first entry. */
     size_t column_length; /* All of it; row part + 3 for family entries. */
-    bool has_column;      /* The last entry was one of a column. */
+    bool has_column;      /* The last entry was one of a column, */
+    bool has_escapes;     /* whose qualifier holds zero bytes. */
     family_id family;
     const struct family *rules; /* Of `family`; NULL: dropped. */
+    size_t next_row_length;     /* visibility_begin_row(); 0: not told. */
 
     uint64_t row_deleted;    /* Sequence of the newest deletion of the row, */
     uint64_t family_deleted; /* of the family or the row, */
@@ -75,6 +77,13 @@ void visibility_init(struct visibility *v,
 void visibility_close(struct visibility *v);
 /* Forget the position: the next entry may be anywhere. */
 void visibility_restart(struct visibility *v);
+
+/* The next entry is the first of another row, whose encoded part has
+ * @row_length bytes: saves looking for its end again. */
+static inline void visibility_begin_row(struct visibility *v, size_t row_length)
+{
+    v->next_row_length = row_length;
+}
 
 /* Tell the fate of the next entry. PRE: keys ascend. Both are borrowed for the
  * call alone. */

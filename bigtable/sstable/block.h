@@ -122,6 +122,12 @@ uint32_t block_iter_index(const struct block_iter *it);
 /* Go to entry @index of such a block. PRE: index < entry_count. */
 void block_iter_at(struct block_iter *it, uint32_t index);
 
+/* Is the current entry the last of its block? PRE: valid. */
+static inline bool block_iter_is_last(const struct block_iter *it)
+{
+    return it->next >= it->keys_end;
+}
+
 static inline struct slice block_iter_key(const struct block_iter *it)
 {
     return (struct slice){it->key, it->key_len};
