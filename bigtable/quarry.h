@@ -210,7 +210,8 @@ struct quarry_group_spec {
     const char *name;
     /* "key=value" options as on the command line, comma-separated or "":
      * compression=none|zstd, level=3, block=64KiB, bloom=none|row|rowcol,
-     * memory=on|off, dictionary=on|off, replication=N (of clusters: copies of
+     * memory=on|off, cache=auto|off|on (do new files stay in the page cache),
+     * dictionary=on|off, replication=N (of clusters: copies of
      * its SSTables; 0: as the cluster does). */
     const char *options;
 };

@@ -60,7 +60,7 @@ static const struct option create_options[] = {
     {"group", 'g', "NAME[,OPTION…]",
      "a locality group: compression=none|zstd, level=3,\n"
      "block=64KiB, bloom=none|row|rowcol, memory=on|off,\n"
-     "dictionary=on|off"},
+     "dictionary=on|off, cache=auto|off|on"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -71,14 +71,17 @@ MUST_CHECK int fs_open_keyring(struct fs *fs,
 
 enum fs_write_mode {
     FS_WRITE_STREAM, /* Large sequential output: direct I/O through recycled
-                        aligned buffers where the file system can. Nothing is
-                        readable before fs_writer_flush or _sync. */
+                        aligned buffers where the file system can, unless it
+                        is `cached`. Nothing is readable before fs_writer_flush
+                        or _sync. */
     FS_WRITE_LOG,    /* Small appends that must reach the system at once. */
 };
 
 struct fs_write_options {
     enum fs_write_mode mode;
     bool exclusive;          /* ERR_EXISTS instead of replacing. */
+    bool cached;             /* Of a stream: will be read soon, so leave it in
+                                the page cache where the files are local. */
     uint64_t expected_bytes; /* Space to reserve; 0 for unknown. */
     uint32_t replication;    /* Copies, where the file system keeps several; 0:
                                 as it was opened. */
@@ -146,8 +149,9 @@ MUST_CHECK int fs_read_at(struct fs_reader *r,
                           size_t len,
                           size_t *got,
                           struct err *err);
-/* The same for bytes that are read once: past the page cache where the file
- * system can. PRE: @offset, @dst and @len are multiples of 4 KiB. */
+/* The same for bytes that are read once: from the page cache if they are in it,
+ * else past it where the file system can. PRE: @offset, @dst and @len are
+ * multiples of 4 KiB. */
 MUST_CHECK int fs_read_once_at(struct fs_reader *r,
                                uint64_t offset,
                                void *dst,

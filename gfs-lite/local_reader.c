@@ -1,6 +1,7 @@
 /* Reading files: through the page cache, or past it for bytes that are read
- * once (a compaction's input), whose pages would only be allocated to be thrown
- * away. Of scans, bytes that the cache has and every fourth miss go through it.
+ * once (a compaction's input) and are not in it: their pages would only be
+ * allocated to be thrown away. Of scans, bytes that the cache has and every
+ * fourth miss go through it.
  */
 #include <string.h>
 
@@ -235,12 +236,17 @@ int local_read_once_at(struct fs_reader *base,
                        struct err *err)
 {
     struct local_reader *r = local_reader(base);
+    uint64_t end = MIN_OF(offset + len, base->size_bytes);
     struct file *f;
+    bool cached;
     int rc = local_reader_enter(r, &f, err);
 
     if (rc)
         return rc;
-    rc = file_read_at(direct_file(r, f), offset, dst, len, got, err);
+    cached = offset < end &&
+             file_cached_bytes(f, offset, end - offset) == end - offset;
+    rc = file_read_at(cached ? f : direct_file(r, f), offset, dst, len, got,
+                      err);
     local_reader_leave(r);
     return rc;
 }

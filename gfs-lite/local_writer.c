@@ -1,6 +1,11 @@
 /* Writing one file: streams by direct I/O through an aligned buffer, logs by
  * plain appends.
  *
+ * A stream that is to stay in the page cache takes the same way, buffered, and
+ * is written back piece by piece: so it keeps as few pages dirty as a direct
+ * one has in its buffer, and neither its own sync nor the log's syncs of
+ * others wait for a burst.
+ *
  * A stream's bytes gather in a buffer that always starts at an aligned offset
  * of the file. A full buffer goes out as it is. flush() writes a partial one
  * rounded up to the alignment, cuts the file to its true length, and keeps the
@@ -12,6 +17,10 @@
 #include "base/core/panic.h"
 #include "gfs-lite/local.h"
 
+/* Bytes between two write-backs of a cached stream: more than a few MiB make
+ * the disk no faster, and requests of others wait for them. */
+#define WRITE_BACK_BYTES (4 * STREAM_BUFFER_BYTES)
+
 struct local_writer {
     struct fs_writer base;
     struct local_fs *fs;
@@ -21,6 +30,8 @@ struct local_writer {
     struct stream_buffer *buffer; /* STREAM: bytes from `written` on. */
     size_t buffered;              /* In `buffer`. */
     uint64_t written;             /* STREAM: aligned; bytes in the file. */
+    bool cached;                  /* STREAM: through the page cache; */
+    uint64_t written_back;        /* bytes of it known to be on the disk. */
     bool name_synced;
     bool unflushed; /* STREAM: bytes appended since the last flush. */
     int failed;     /* Sticky error code. */
@@ -45,7 +56,7 @@ static int open_for_write(struct fs *fs,
     if (rc)
         return rc;
     flags |= opts->exclusive ? FILE_EXCLUSIVE : FILE_TRUNCATE;
-    if (opts->mode == FS_WRITE_STREAM)
+    if (opts->mode == FS_WRITE_STREAM && !opts->cached)
         flags |= FILE_DIRECT;
     rc = file_open(fs->world, full, flags, out, err);
     if (rc == ERR_NOTFOUND) {
@@ -77,6 +88,7 @@ int local_create(struct fs *fs,
     w->file = file;
     w->path = mem_strdup(path);
     w->mode = opts->mode;
+    w->cached = opts->cached && opts->mode == FS_WRITE_STREAM;
     if (opts->expected_bytes > 0)
         file_allocate(file, opts->expected_bytes);
     if (w->mode == FS_WRITE_STREAM)
@@ -100,6 +112,15 @@ static int write_buffer(struct local_writer *w, size_t bytes, struct err *err)
     return rc ? local_writer_fail(w, rc) : 0;
 }
 
+/* Start the disk on what a cached stream has written, and keep it in step. */
+static void write_back_stream(struct local_writer *w)
+{
+    if (!w->cached || w->written - w->written_back < WRITE_BACK_BYTES)
+        return;
+    file_write_back(w->file, w->written_back, w->written - w->written_back);
+    w->written_back = w->written;
+}
+
 static int append_stream(struct local_writer *w,
                          const char *data,
                          size_t len,
@@ -119,6 +140,7 @@ static int append_stream(struct local_writer *w,
                 return rc;
             w->written += STREAM_BUFFER_BYTES;
             w->buffered = 0;
+            write_back_stream(w);
         }
     }
     return 0;

@@ -59,6 +59,13 @@ void world_sleep_to_tick(struct world *w, uint64_t period_us)
     world_sleep_us(w, world_to_tick_us(w, period_us));
 }
 
+void world_memory(struct world *w, struct world_memory *out)
+{
+    *out = (struct world_memory){.total_bytes = 0};
+    if (w->ops->memory)
+        w->ops->memory(w, out);
+}
+
 /* --- files --------------------------------------------------------------- */
 
 int file_open(struct world *w,
@@ -90,6 +97,16 @@ bool file_is_cached(struct file *f, uint64_t offset, uint64_t len)
     const struct world_ops *ops = f->world->ops;
     PRE(offset <= INT64_MAX);
     return !ops->file_is_cached || ops->file_is_cached(f, offset, len);
+}
+
+uint64_t file_cached_bytes(struct file *f, uint64_t offset, uint64_t len)
+{
+    const struct world_ops *ops = f->world->ops;
+    uint64_t bytes;
+    PRE(offset <= INT64_MAX);
+    bytes = ops->file_cached_bytes ? ops->file_cached_bytes(f, offset, len) : 0;
+    POST(bytes <= len);
+    return bytes;
 }
 
 int file_write_at(struct file *f,

@@ -59,6 +59,17 @@ void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
 uint64_t world_to_tick_us(struct world *w, uint64_t period_us);
 void world_sleep_to_tick(struct world *w, uint64_t period_us); /* Parks. */
 
+/* Memory that this process may use: the machine's, or what its control groups
+ * allow if that is less. */
+struct world_memory {
+    uint64_t total_bytes;     /* 0: unknown, and so is the other. */
+    uint64_t available_bytes; /* Free, or in pages of files that the system
+                                 drops when it needs them. */
+};
+
+/* As of now; reads a few small files of the system. Never parks. */
+void world_memory(struct world *w, struct world_memory *out);
+
 /* --- files --------------------------------------------------------------- */
 
 enum file_flags {
@@ -107,6 +118,10 @@ MUST_CHECK int file_read_at(struct file *f,
 /* Does the page cache hold all of [offset, offset + len)? True also if the
  * system cannot tell. Never waits, never parks. */
 bool file_is_cached(struct file *f, uint64_t offset, uint64_t len);
+/* The bytes of [offset, offset + len) that the page cache holds, in whole pages
+ * but at most @len; 0 also if the system cannot tell. Never waits, never parks.
+ */
+uint64_t file_cached_bytes(struct file *f, uint64_t offset, uint64_t len);
 
 /* Write all parts, one after the other, at @offset. Parks. On error any prefix
  * may have been written. */

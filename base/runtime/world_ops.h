@@ -23,6 +23,8 @@ struct world_ops {
     void (*random_bytes)(struct world *w, void *dst, size_t len);
     unsigned (*cpu_count)(struct world *w);
     void (*sleep_us)(struct world *w, uint64_t us);
+    /* NULL: unknown. */
+    void (*memory)(struct world *w, struct world_memory *out);
     /* Where log lines go without a logger; NULL: nowhere. */
     void (*log_line)(struct world *w, const char *line);
 
@@ -39,6 +41,10 @@ struct world_ops {
                         struct err *err);
     /* NULL: unknown. */
     bool (*file_is_cached)(struct file *f, uint64_t offset, uint64_t len);
+    /* NULL: unknown, 0. */
+    uint64_t (*file_cached_bytes)(struct file *f,
+                                  uint64_t offset,
+                                  uint64_t len);
     int (*file_write_at)(struct file *f,
                          uint64_t offset,
                          const struct slice *parts,

@@ -29,6 +29,7 @@ int real_file_open(struct world *w,
                    struct file **out,
                    struct err *err);
 bool real_file_is_cached(struct file *f, uint64_t offset, uint64_t len);
+uint64_t real_file_cached_bytes(struct file *f, uint64_t offset, uint64_t len);
 int real_file_read_at(struct file *f,
                       uint64_t offset,
                       void *dst,
@@ -59,6 +60,12 @@ void real_file_close(struct file *f);
  * file for a received descriptor, which it owns from then on. */
 int real_file_descriptor(const struct file *f);
 struct file *real_file_adopt(struct world *w, int fd, const char *path);
+
+/* world_uv_memory.c */
+void real_memory(struct world *w, struct world_memory *out);
+/* The same, of a system whose files are below the directory @root: for tests;
+ * "" is this one. */
+void real_memory_below(const char *root, struct world_memory *out);
 
 /* world_uv_names.c */
 int real_rename(struct world *w,

@@ -269,6 +269,16 @@ bool real_file_is_cached(struct file *base, uint64_t offset, uint64_t len)
            pages.cached >= end - first;
 }
 
+uint64_t
+real_file_cached_bytes(struct file *base, uint64_t offset, uint64_t len)
+{
+    struct cached_pages pages;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!look_at_cache(real_file(base), offset, len, &pages))
+        return 0;
+    return MIN_OF(pages.cached * page, len);
+}
+
 /* --- writing ------------------------------------------------------------- */
 
 /* Describe up to WRITE_PARTS_MAX parts from @part on, whose first @skip bytes

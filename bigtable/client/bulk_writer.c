@@ -252,7 +252,8 @@ begin_file(struct quarry_bulk_writer *w, struct bulk_group *g, struct err *err)
              g->group->id, g->files++);
     path_of(w, g->name, path);
     return sstable_writer_open_sealed(w->fs, path, &g->group->options,
-                                      FILE_BYTES, w->keys, &g->writer, err);
+                                      FILE_BYTES, false, w->keys, &g->writer,
+                                      err);
 }
 
 static int

@@ -2,11 +2,15 @@
  *
  * A table is opened again as soon as it is written: so that what the edit names
  * has been read back once, and the first reader does not wait for it.
+ * Whether it stays in the page cache is cache_policy.h's to say.
  */
 #include "bigtable/lsm/merge_output.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/cache_policy.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/sstable_reader.h"
 #include "bigtable/sstable/sstable_writer.h"
@@ -15,6 +19,18 @@
 void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 {
     *o = (struct output){.lsm = l, .expected_bytes = expected_bytes};
+}
+
+/* As it is now: memory may have become short since the last table. */
+static bool output_is_cached(const struct output *o,
+                             const struct group_options *group)
+{
+    const struct lsm_options *opts = &o->lsm->options;
+    struct world_memory memory;
+
+    world_memory(fs_world(opts->fs), &memory);
+    return cache_policy_keeps(group, block_cache_file_bytes(opts->cache),
+                              o->expected_bytes, &memory);
 }
 
 static int start_table(struct output *o, struct err *err)
@@ -31,7 +47,7 @@ static int start_table(struct output *o, struct err *err)
     lsm__table_path(o->lsm, o->number, &path);
     rc = sstable_writer_open(opts->fs, buf_cstr(&path), &group,
                              MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
-                             &o->writer, err);
+                             output_is_cached(o, &group), &o->writer, err);
     buf_close(&path);
     if (!rc && o->hurried)
         sstable_writer_hurry(o->writer);

@@ -108,8 +108,8 @@ static int write_file(struct fs *fs,
     if (fs_remove(fs, path, NULL) != 0) {
         /* As it should be: nobody left one there. */
     }
-    rc =
-        sstable_writer_open(fs, path, &group, sorted_segment_bytes(s), &w, err);
+    rc = sstable_writer_open(fs, path, &group, sorted_segment_bytes(s), false,
+                             &w, err);
     if (rc)
         return rc;
     rc = write_entries(s, w, err);

@@ -13,6 +13,7 @@
 static const char *const compression_names[] = {
     COMPRESSION_LIST(COMPRESSION_NAME) NULL};
 static const char *const bloom_names[] = {"none", "row", "rowcol", NULL};
+static const char *const cache_names[] = {"auto", "off", "on", NULL};
 static const char *const switch_names[] = {"off", "on", NULL};
 
 void group_options_default(struct group_options *o)
@@ -26,6 +27,7 @@ void group_options_default(struct group_options *o)
         .bloom_bits = 10,
         .in_memory = false,
         .memtable_bytes = 64 * MIB,
+        .cache = CACHE_AUTO,
     };
 }
 
@@ -51,6 +53,9 @@ static int parse_choices(struct group_options *o,
     } else if (slice_eq_str(p->key, "bloom")) {
         rc = option_choice(p, bloom_names, &i, err);
         o->bloom = (enum bloom_kind)i;
+    } else if (slice_eq_str(p->key, "cache")) {
+        rc = option_choice(p, cache_names, &i, err);
+        o->cache = (enum cache_option)i;
     } else if (slice_eq_str(p->key, "memory")) {
         rc = parse_switch(p, &o->in_memory, err);
     } else if (slice_eq_str(p->key, "dictionary")) {
@@ -89,8 +94,8 @@ static int parse_numbers(struct group_options *o,
         return err_set(
             err, ERR_INVALID,
             "unknown group option %.*s: the options are compression, "
-            "level, dictionary, block, bloom, bits, memory, memtable, "
-            "replication",
+            "level, dictionary, block, bloom, bits, memory, cache, "
+            "memtable, replication",
             SLICE_ARG(p->key));
     }
     return rc;
@@ -140,6 +145,8 @@ void group_options_format(const struct group_options *o, struct buf *out)
     buf_printf(out, "bloom=%s,bits=%u,memory=%s,", bloom_names[o->bloom],
                o->bloom_bits, switch_names[o->in_memory]);
     format_bytes(out, "memtable", o->memtable_bytes);
+    if (o->cache != CACHE_AUTO)
+        buf_printf(out, "cache=%s,", cache_names[o->cache]);
     if (o->replication)
         buf_printf(out, "replication=%u,", o->replication);
     buf_truncate(out, out->len - 1);

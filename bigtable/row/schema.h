@@ -32,6 +32,14 @@ enum bloom_kind {
     BLOOM_ROW_COLUMN
 };
 
+/* Do the files that flushes and compactions write stay in the page cache? */
+enum cache_option {
+    CACHE_AUTO, /* While memory is free: see lsm/cache_policy.h. */
+    CACHE_OFF,
+    CACHE_ON,
+    CACHE_OPTION_COUNT
+};
+
 /* How a locality group is stored. */
 struct group_options {
     enum compression compression; /* Default zstd. */
@@ -44,6 +52,7 @@ struct group_options {
     uint64_t memtable_bytes;      /* Freeze at this size; default 64 MiB. */
     uint32_t replication;         /* Copies of its SSTables in a cluster; 0,
                                      the default: as the cluster does. */
+    enum cache_option cache;      /* Of its new files; default auto. */
 };
 
 struct locality_group {

@@ -17,10 +17,11 @@
 #include "bigtable/row/schema.h"
 
 /* Written with the lowest version that has what it says. */
-#define SCHEMA_VERSION     2
-#define VERSION_PLAIN      1
-#define GROUP_ENCODED_MIN  10 /* Bytes of the smallest group, */
-#define FAMILY_ENCODED_MIN 4  /* and of the smallest family. */
+#define SCHEMA_VERSION      3
+#define VERSION_REPLICATION 2
+#define VERSION_PLAIN       1
+#define GROUP_ENCODED_MIN   10 /* Bytes of the smallest group, */
+#define FAMILY_ENCODED_MIN  4  /* and of the smallest family. */
 
 static void encode_group(const struct locality_group *g, struct buf *out)
 {
@@ -45,10 +46,25 @@ static bool has_replication(const struct schema *s)
     return false;
 }
 
+static bool has_cache(const struct schema *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].options.cache != CACHE_AUTO)
+            return true;
+    return false;
+}
+
+static uint64_t schema_version(const struct schema *s)
+{
+    if (has_cache(s))
+        return SCHEMA_VERSION;
+    return has_replication(s) ? VERSION_REPLICATION : VERSION_PLAIN;
+}
+
 void schema_encode(const struct schema *s, struct buf *out)
 {
-    bool replication = has_replication(s);
-    buf_put_varint(out, replication ? SCHEMA_VERSION : VERSION_PLAIN);
+    uint64_t version = schema_version(s);
+    buf_put_varint(out, version);
     buf_put_varint(out, s->next_family);
     buf_put_varint(out, s->next_group);
     buf_put_varint(out, s->group_count);
@@ -62,8 +78,10 @@ void schema_encode(const struct schema *s, struct buf *out)
         buf_put_varint(out, f->group);
         gc_rule_encode(f->gc, out);
     }
-    for (size_t i = 0; replication && i < s->group_count; i++)
+    for (size_t i = 0; version > VERSION_PLAIN && i < s->group_count; i++)
         buf_put_varint(out, s->groups[i].options.replication);
+    for (size_t i = 0; version == SCHEMA_VERSION && i < s->group_count; i++)
+        buf_put_u8(out, (uint8_t)s->groups[i].options.cache);
 }
 
 /* A number of at most @max; anything else is bad. */
@@ -170,6 +188,9 @@ int schema_decode(struct slice bytes, struct schema **out, struct err *err)
     for (size_t i = 0; version > VERSION_PLAIN && i < s->group_count; i++)
         s->groups[i].options.replication =
             (uint32_t)read_number(&c, REPLICATION_MAX);
+    for (size_t i = 0; version == SCHEMA_VERSION && i < s->group_count; i++)
+        s->groups[i].options.cache =
+            (enum cache_option)read_number(&c, CACHE_OPTION_COUNT - 1);
     if (c.bad || c.p != c.end) {
         schema_free(s);
         return err_set(err, ERR_CORRUPT, "malformed schema");

@@ -48,6 +48,7 @@ struct block_cache {
     struct shard shards[SHARD_COUNT];
     struct mutex loads[LOAD_LOCK_COUNT]; /* By the block's hash. */
     atomic_ullong next_file;
+    atomic_ullong file_bytes; /* Of the open files. */
     atomic_size_t pinned_bytes;
     size_t pinned_bytes_max;
     struct decoder_pool *decoders;
@@ -88,6 +89,7 @@ struct block_cache *block_cache_new(size_t capacity_bytes)
     c->pinned_bytes_max = MAX_OF(capacity_bytes / 4, PINNED_BYTES_MIN);
     atomic_init(&c->next_file, 1);
     atomic_init(&c->pinned_bytes, 0);
+    atomic_init(&c->file_bytes, 0);
     c->decoders = decoder_pool_new();
     c->chunks = chunk_pool_new();
     return c;
@@ -469,6 +471,23 @@ void block_cache_unreserve(struct block_cache *c, size_t bytes)
     size_t before = atomic_fetch_sub(&c->pinned_bytes, bytes);
 
     INVARIANT(before >= bytes);
+}
+
+void block_cache_add_file(struct block_cache *c, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&c->file_bytes, bytes, memory_order_relaxed);
+}
+
+void block_cache_remove_file(struct block_cache *c, uint64_t bytes)
+{
+    uint64_t before =
+        atomic_fetch_sub_explicit(&c->file_bytes, bytes, memory_order_relaxed);
+    POST(before >= bytes);
+}
+
+uint64_t block_cache_file_bytes(struct block_cache *c)
+{
+    return atomic_load_explicit(&c->file_bytes, memory_order_relaxed);
 }
 
 void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)

@@ -101,6 +101,13 @@ void cached_block_unref(struct cached_block *b); /* NULL is allowed. */
 bool block_cache_reserve(struct block_cache *c, size_t bytes);
 void block_cache_unreserve(struct block_cache *c, size_t bytes);
 
+/* Readers say here how large their files are: a file of @bytes was opened, or
+ * closed. */
+void block_cache_add_file(struct block_cache *c, uint64_t bytes);
+void block_cache_remove_file(struct block_cache *c, uint64_t bytes);
+/* The sizes of all files that are open. */
+uint64_t block_cache_file_bytes(struct block_cache *c);
+
 struct block_cache_stats {
     uint64_t hits;
     uint64_t misses;

@@ -388,6 +388,7 @@ static void reader_free(struct sstable_reader *r)
         cached_block_unref(r->resident[i]);
     if (r->pins)
         block_cache_unreserve(r->cache, r->reserved_bytes);
+    block_cache_remove_file(r->cache, r->file_bytes);
     cached_block_unref(r->top);
     dictionary_free(r->dictionary);
     sstable_sealing_free(r->sealing);
@@ -420,6 +421,7 @@ int sstable_reader_open(struct fs *fs,
     if (!rc) {
         uint64_t size = fs_reader_size(r->file);
         r->file_bytes = size;
+        block_cache_add_file(r->cache, size);
         if (size > TAIL_BYTES) /* One read instead of four. */
             fs_prefetch(r->file, size - TAIL_BYTES, TAIL_BYTES);
         rc = open_parts(r, fs_keyring(fs), opts->in_memory, err);

@@ -123,10 +123,11 @@ int sstable_writer_open(struct fs *fs,
                         const char *path,
                         const struct group_options *group,
                         uint64_t expected_bytes,
+                        bool cached,
                         struct sstable_writer **out,
                         struct err *err)
 {
-    return sstable_writer_open_sealed(fs, path, group, expected_bytes,
+    return sstable_writer_open_sealed(fs, path, group, expected_bytes, cached,
                                       fs_keyring(fs), out, err);
 }
 
@@ -134,12 +135,14 @@ int sstable_writer_open_sealed(struct fs *fs,
                                const char *path,
                                const struct group_options *group,
                                uint64_t expected_bytes,
+                               bool cached,
                                struct keyring *keys,
                                struct sstable_writer **out,
                                struct err *err)
 {
     struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
                                     .exclusive = true,
+                                    .cached = cached,
                                     .expected_bytes = expected_bytes,
                                     .replication = group->replication};
     struct sstable_sealing *sealing = NULL;

@@ -1,6 +1,7 @@
 /* Write side of a table: sorted entries in, one file out, front to back.
  *
- * Blocks are compressed in the calling task and streamed past the page cache.
+ * Blocks are compressed in the calling task and streamed past the page cache
+ * or, if wanted, through it.
  * With a dictionary wished for, the first blocks wait in memory (4 MiB) until
  * they have trained one; everything then goes out in order.
  *
@@ -22,6 +23,7 @@
 #ifndef BIGTABLE_SSTABLE_SSTABLE_WRITER_H
 #define BIGTABLE_SSTABLE_SSTABLE_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
@@ -33,11 +35,13 @@ struct keyring;
 struct sstable_properties;
 struct sstable_writer;
 
-/* Start a table at @path, which must not exist. @group is copied. Parks. */
+/* Start a table at @path, which must not exist. @group is copied. @cached:
+ * leave it in the page cache. Parks. */
 MUST_CHECK int sstable_writer_open(struct fs *fs,
                                    const char *path,
                                    const struct group_options *group,
                                    uint64_t expected_bytes,
+                                   bool cached,
                                    struct sstable_writer **out,
                                    struct err *err);
 
@@ -47,6 +51,7 @@ MUST_CHECK int sstable_writer_open_sealed(struct fs *fs,
                                           const char *path,
                                           const struct group_options *group,
                                           uint64_t expected_bytes,
+                                          bool cached,
                                           struct keyring *keys,
                                           struct sstable_writer **out,
                                           struct err *err);

@@ -132,7 +132,7 @@ static void damage_sealed(struct fs *fs, struct slice with)
 
     group_options_default(&group);
     cell_key_append(&key, &k);
-    if (sstable_writer_open(fs, "s", &group, 0, &t, NULL) ||
+    if (sstable_writer_open(fs, "s", &group, 0, false, &t, NULL) ||
         sstable_writer_add(t, buf_slice(&key), SLICE_LIT("value"), NULL) ||
         sstable_writer_finish(t, NULL) ||
         fs_read_all(fs, "s", INPUT_BYTES_MAX, &file, NULL))

@@ -50,7 +50,8 @@ static void check_contents(const char *path, struct slice want)
  * was appended up to the last flush, at least. */
 static void random_appends(enum fs_write_mode mode, unsigned long long seed)
 {
-    struct fs_write_options opts = {.mode = mode, .expected_bytes = 1 << 20};
+    struct fs_write_options opts = {
+        .mode = mode, .expected_bytes = 1 << 20, .cached = seed % 2 == 1};
     struct buf want = BUF_INIT;
     struct fs_writer *w;
     struct rand_gen r;
@@ -98,7 +99,8 @@ END_TEST
  * and end where it ends. */
 START_TEST(test_reads_at_any_offset)
 {
-    struct fs_write_options opts = {.mode = FS_WRITE_STREAM};
+    struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
+                                    .cached = test_seed() % 2 == 1};
     struct buf want = BUF_INIT;
     struct fs_reader *reader;
     struct fs_writer *w;

@@ -120,8 +120,8 @@ START_TEST(test_schema_round_trip)
     struct buf a = BUF_INIT;
     struct buf b = BUF_INIT;
     struct rand_gen r;
-    ck_assert_int_eq(schema_add_group(s, "pages", "block=8KiB,level=-2", &err),
-                     0);
+    ck_assert_int_eq(
+        schema_add_group(s, "pages", "block=8KiB,level=-2,cache=off", &err), 0);
     ck_assert_int_eq(schema_add_family(s, "a", "versions=3,ttl=7d", &err), 0);
     ck_assert_int_eq(schema_add_family(s, "b", "group=pages", &err), 0);
     ck_assert_int_eq(
@@ -170,6 +170,14 @@ START_TEST(test_group_options)
     ck_assert_str_eq(buf_cstr(&text),
                      "compression=none,level=7,dictionary=off,block=8KiB,"
                      "bloom=row,bits=12,memory=on,memtable=1MiB");
+    ck_assert_int_eq(group_options_parse(&o, "cache=on,replication=2", &err),
+                     0);
+    buf_clear(&text);
+    group_options_format(&o, &text);
+    ck_assert_str_eq(buf_cstr(&text),
+                     "compression=none,level=7,dictionary=off,block=8KiB,"
+                     "bloom=row,bits=12,memory=on,memtable=1MiB,cache=on,"
+                     "replication=2");
     buf_close(&text);
 }
 
@@ -191,8 +199,8 @@ START_TEST(test_messages)
     ck_assert_int_eq(group_options_parse(&o, "fast=1", &err), ERR_INVALID);
     ck_assert_str_eq(err.text,
                      "unknown group option fast: the options are compression, "
-                     "level, dictionary, block, bloom, bits, memory, memtable, "
-                     "replication");
+                     "level, dictionary, block, bloom, bits, memory, cache, "
+                     "memtable, replication");
     expect_family_error("versions=0",
                         "column family f: GC rule: versions=0 is not a number "
                         "of at least 1");

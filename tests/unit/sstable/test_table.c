@@ -113,7 +113,8 @@ static void write_table(const char *path,
                         size_t count)
 {
     struct sstable_writer *w;
-    ck_assert_int_eq(sstable_writer_open(fs, path, group, 0, &w, NULL), 0);
+    ck_assert_int_eq(sstable_writer_open(fs, path, group, 0, false, &w, NULL),
+                     0);
     for (size_t i = 0; i < count; i++)
         ck_assert_int_eq(sstable_writer_add(w, buf_slice(&e[i].key),
                                             buf_slice(&e[i].value), NULL),
@@ -604,8 +605,8 @@ START_TEST(test_unfinished_table_is_removed)
     struct fs_info info;
     set_up();
     group_options_default(&group);
-    ck_assert_int_eq(sstable_writer_open(fs, "x/a.sst", &group, 0, &w, NULL),
-                     0);
+    ck_assert_int_eq(
+        sstable_writer_open(fs, "x/a.sst", &group, 0, false, &w, NULL), 0);
     sstable_writer_free(w);
     ck_assert_int_eq(fs_stat(fs, "x/a.sst", &info, NULL), ERR_NOTFOUND);
     tear_down();
@@ -640,7 +641,8 @@ START_TEST(test_finished_table_is_closed)
     set_up();
     group_options_default(&group);
     set_key_of_row(&e, 1);
-    ck_assert_int_eq(sstable_writer_open(fs, "a.sst", &group, 0, &w, NULL), 0);
+    ck_assert_int_eq(
+        sstable_writer_open(fs, "a.sst", &group, 0, false, &w, NULL), 0);
     ck_assert_int_eq(
         sstable_writer_add(w, buf_slice(&e.key), SLICE_EMPTY, NULL), 0);
     ck_assert(has_open("a.sst"));
