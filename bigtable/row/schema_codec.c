@@ -3,6 +3,7 @@
  *     schema = version:varint next_family:varint next_group:varint
  *              group_count:varint group… family_count:varint family…
  *              and, from version 2 on, replication:varint of each group
+ *              and, from version 3 on, cache:u8 of each group
  *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
  *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
  *              memtable_bytes:varint
