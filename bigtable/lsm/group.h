@@ -32,10 +32,11 @@ struct lsm {
     struct mutex flush_mutex;
     struct mutex compaction_mutex;
     atomic_bool cancelled;
-    uint32_t busy_run_min; /* Runs under compaction: [min, max], under */
-    uint32_t busy_run_max; /* edit_mutex; min > max when there is none. */
-    atomic_size_t active_bytes;
-    atomic_size_t frozen_bytes;
+    uint32_t busy_run_min;       /* Runs under compaction: [min, max], under */
+    uint32_t busy_run_max;       /* edit_mutex; min > max when there is none. */
+    atomic_size_t active_bytes;  /* Of entries, */
+    atomic_size_t active_memory; /* and what they and the unused parts hold. */
+    atomic_size_t frozen_memory;
     atomic_ullong flushed_bytes;
     atomic_ullong compacted_bytes;
 };

@@ -196,6 +196,8 @@ static void note_active_bytes(struct lsm *l)
 {
     atomic_store_explicit(&l->active_bytes, memtable_bytes(l->active),
                           memory_order_relaxed);
+    atomic_store_explicit(&l->active_memory, memtable_memory(l->active),
+                          memory_order_relaxed);
 }
 
 void lsm_insert(struct lsm *l, struct slice key, struct slice value)
@@ -218,9 +220,14 @@ size_t lsm_active_bytes(const struct lsm *l)
     return atomic_load_explicit(&l->active_bytes, memory_order_relaxed);
 }
 
-size_t lsm_frozen_bytes(const struct lsm *l)
+size_t lsm_active_memory(const struct lsm *l)
 {
-    return atomic_load(&l->frozen_bytes);
+    return atomic_load_explicit(&l->active_memory, memory_order_relaxed);
+}
+
+size_t lsm_frozen_memory(const struct lsm *l)
+{
+    return atomic_load(&l->frozen_memory);
 }
 
 void lsm_freeze(struct lsm *l, uint64_t sequence)
@@ -245,7 +252,8 @@ void lsm_freeze(struct lsm *l, uint64_t sequence)
         mems[i + 1] = s->mems[i];
     l->active = fresh;
     atomic_store(&l->active_bytes, 0);
-    atomic_fetch_add(&l->frozen_bytes, memtable_bytes(old));
+    atomic_store(&l->active_memory, 0);
+    atomic_fetch_add(&l->frozen_memory, memtable_memory(old));
     state_publish(&l->slot, state_new(l, s->version, mems, s->mem_count + 1));
     mutex_unlock(&l->publish_mutex);
     memtable_unref(fresh);
@@ -331,8 +339,8 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
     INVARIANT(c->flushed_mems == 0 ||
               s->mems[left]->sequence == c->flushed_sequence);
     for (size_t i = left; i < s->mem_count; i++) {
-        size_t bytes = memtable_bytes(s->mems[i]);
-        size_t before = atomic_fetch_sub(&l->frozen_bytes, bytes);
+        size_t bytes = memtable_memory(s->mems[i]);
+        size_t before = atomic_fetch_sub(&l->frozen_memory, bytes);
         INVARIANT(before >= bytes);
     }
     state_publish(&l->slot, state_new(l, v, s->mems, left));
@@ -376,6 +384,6 @@ void lsm_stats(const struct lsm *l, struct lsm_stats *out)
         out->entry_count += s->version->tables[i]->info.entry_count;
     }
     for (size_t i = 0; i < s->mem_count; i++)
-        out->memtable_bytes += memtable_bytes(s->mems[i]);
+        out->memtable_bytes += memtable_memory(s->mems[i]);
     lsm_snapshot_free(s);
 }

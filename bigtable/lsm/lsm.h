@@ -154,9 +154,13 @@ void lsm_insert_with(struct lsm *l,
                      struct slice key,
                      struct slice value);
 
-/* Bytes in the active and in the frozen memtables. Any thread. */
+/* Bytes of entries in the active memtable, by which it is frozen. Any thread.
+ */
 size_t lsm_active_bytes(const struct lsm *l);
-size_t lsm_frozen_bytes(const struct lsm *l);
+/* Memory that the active and the frozen memtables hold, by which a store keeps
+ * its budget. Any thread. */
+size_t lsm_active_memory(const struct lsm *l);
+size_t lsm_frozen_memory(const struct lsm *l);
 
 /* Make the active memtable immutable and start another. @sequence: every entry
  * in it has at most this number. No-op on an empty memtable. */
@@ -186,7 +190,7 @@ struct lsm_stats {
     size_t run_count;
     uint64_t table_bytes;
     uint64_t entry_count;
-    size_t memtable_bytes;
+    size_t memtable_bytes;    /* Memory that they hold. */
     uint64_t flushed_bytes;   /* Since open: written by minor compactions, */
     uint64_t compacted_bytes; /* and by merging and major ones. */
 };

@@ -40,6 +40,12 @@ static inline size_t memtable_bytes(const struct memtable *m)
     return atomic_load_explicit(&m->list.bytes, memory_order_relaxed);
 }
 
+/* The memory that @m holds, unused parts of its blocks included. */
+static inline size_t memtable_memory(const struct memtable *m)
+{
+    return atomic_load_explicit(&m->list.memory, memory_order_relaxed);
+}
+
 static inline size_t memtable_count(const struct memtable *m)
 {
     return atomic_load_explicit(&m->list.count, memory_order_relaxed);

@@ -13,6 +13,8 @@
 #include "bigtable/lsm/skip_list_parts.h"
 #include "bigtable/sstable/chunk_pool.h"
 
+/* The first block of a region. */
+#define BLOCK_BYTES_FIRST ((size_t)2 << 10)
 /* A value up to this size follows its key. */
 #define VALUE_INLINE_BYTES_MAX ((size_t)64)
 /* A larger value gets memory of its own, so that chunks are not wasted. */
@@ -21,6 +23,15 @@
 #define ASK_TO_WRITE_BYTES_MAX ((size_t)1024)
 /* Searching a list with fewer entries is as fast as the index of stems. */
 #define STEMS_FROM_COUNT ((size_t)1024)
+
+/* Add to a counter that only the writer changes, without a locked operation,
+ * which would wait for all stores before it. */
+static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
+{
+    atomic_store_explicit(
+        counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+        memory_order_relaxed);
+}
 
 static void *take_chunk(struct skip_list *l)
 {
@@ -31,6 +42,7 @@ static void *take_chunk(struct skip_list *l)
         l->chunks = mem_realloc(l->chunks,
                                 (l->chunk_count * 2 + 2) * sizeof(*l->chunks));
     l->chunks[l->chunk_count++] = chunk;
+    skip_list_add_to_counter(&l->memory, CHUNK_BYTES);
     return chunk;
 }
 
@@ -40,7 +52,25 @@ static void *take_large(struct skip_list *l, size_t bytes)
 
     l->large = mem_realloc(l->large, (l->large_count + 1) * sizeof(*l->large));
     l->large[l->large_count++] = p;
+    skip_list_add_to_counter(&l->memory, bytes);
     return p;
+}
+
+/* More room for @r: for @bytes at least. */
+static void
+extend_region(struct skip_list *l, struct skip_region *r, size_t bytes)
+{
+    size_t want = MAX_OF(r->block_bytes, BLOCK_BYTES_FIRST);
+
+    want = MAX_OF(want, bytes);
+    if (want >= CHUNK_BYTES) {
+        r->next = take_chunk(l);
+        r->end = r->next + CHUNK_BYTES;
+        return;
+    }
+    r->next = take_large(l, want);
+    r->end = r->next + want;
+    r->block_bytes += want;
 }
 
 /* @bytes aligned to @align from @r. */
@@ -49,18 +79,20 @@ static char *skip_list_take_bytes(struct skip_list *l,
                                   size_t bytes,
                                   size_t align)
 {
-    char *p = r->next;
-    size_t skew = (size_t)(-(uintptr_t)p) & (align - 1);
+    size_t skew = (size_t)(-(uintptr_t)r->next) & (align - 1);
+    char *p;
 
     if (bytes > VALUE_CHUNK_BYTES_MAX)
         return take_large(l, bytes);
-    if (!p || (size_t)(r->end - p) < skew + bytes) {
-        p = take_chunk(l);
-        r->end = p + CHUNK_BYTES;
-        skew = 0;
+    if (!r->next || (size_t)(r->end - r->next) < skew + bytes) {
+        extend_region(l, r, bytes);
+        skew = (size_t)(-(uintptr_t)r->next) & (align - 1);
+        INVARIANT(skew == 0); /* Blocks are aligned to more than that. */
     }
-    r->next = p + skew + bytes;
-    return p + skew;
+    p = r->next + skew;
+    r->next = p + bytes;
+    INVARIANT(r->next <= r->end);
+    return p;
 }
 
 void skip_list_init(struct skip_list *l, struct chunk_pool *pool)
@@ -138,15 +170,6 @@ static void move_finger(struct skip_list *l, struct slice key)
         not_before = next; /* Compared already: spare it one level down. */
         l->finger[level] = n;
     }
-}
-
-/* Add to a counter that only the writer changes, without a locked operation,
- * which would wait for all stores before it. */
-static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
-{
-    atomic_store_explicit(
-        counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-        memory_order_relaxed);
 }
 
 /* Prefetch @bytes of @r, which will be written next. */
@@ -319,6 +342,7 @@ void skip_list__link(struct skip_list *l,
     struct slice stem = slice_sub(skip_node_key(n), 0, stem_bytes);
     bool fits = skip_list__finger_fits(l, skip_node_key(n));
     bool knows = !may_bypass(l, fits, stem);
+    size_t slots = l->stems.slot_count;
     struct skip_node *first = NULL;
     bool is_first = false;
 
@@ -333,6 +357,9 @@ void skip_list__link(struct skip_list *l,
     }
     if (is_first)
         stem_index_put(&l->stems, hash, first, n);
+    /* It grows, or gives up and is freed: the sum wraps back. */
+    skip_list_add_to_counter(&l->memory, (l->stems.slot_count - slots) *
+                                             sizeof(struct stem_slot));
     skip_list_add_to_counter(&l->count, 1);
 }
 

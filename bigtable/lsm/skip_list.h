@@ -3,8 +3,9 @@
  *
  * Nodes and keys lie close together, values apart from them: a search walks
  * through a few MB that stay in the CPU's cache, however large the values are.
- * Nothing is ever removed; the memory comes in chunks from a pool and returns
- * there when the list is closed.
+ * Nothing is ever removed. The first memory comes in small blocks, each as
+ * large as all before it, since a store may have thousands of lists with a few
+ * entries; then in chunks from a pool. All is returned when the list is closed.
  *
  * Threads: one insert at a time, ordered by the caller. Readers at any time
  * while the list lives; they see an entry fully or not at all.
@@ -47,8 +48,9 @@ struct skip_node {
 
 /* Where a list takes bytes of one kind from. */
 struct skip_region {
-    char *next; /* First free byte of the newest chunk. */
+    char *next; /* First free byte of the newest block or chunk. */
     char *end;
+    size_t block_bytes; /* Of all its blocks, up to those of a chunk. */
 };
 
 struct skip_list {
@@ -57,7 +59,7 @@ struct skip_list {
     struct skip_region values;
     void **chunks; /* All that were taken; owned. */
     size_t chunk_count;
-    void **large; /* Values too big for a chunk; owned. */
+    void **large; /* Blocks, and values too big for a chunk; owned. */
     size_t large_count;
     struct skip_node *head;
     struct skip_node *finger[SKIP_LIST_HEIGHT_MAX]; /* Place of the last insert:
@@ -66,7 +68,8 @@ struct skip_list {
     struct stem_index stems;
     atomic_uint height;
     uint64_t random;
-    atomic_size_t bytes; /* Taken for entries. */
+    atomic_size_t bytes;  /* Of entries. */
+    atomic_size_t memory; /* Held for them, and for the index of stems. */
     atomic_size_t count;
 };
 

@@ -20,6 +20,8 @@
 
 /* Between two tries of what failed for want of space. */
 #define RETRY_US UINT64_C(1000000)
+/* When memory is full, this part of it at least is flushed at once. */
+#define FREEZE_PARTS 16
 
 enum job_kind {
     JOB_NONE,
@@ -78,7 +80,8 @@ static void propose_flush(struct job *best, struct tablet *t)
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (!g->flushing)
-            background_propose(best, JOB_FLUSH, t, g, lsm_frozen_bytes(g->lsm));
+            background_propose(best, JOB_FLUSH, t, g,
+                               lsm_frozen_memory(g->lsm));
     }
 }
 
@@ -162,8 +165,8 @@ uint64_t background_count_memory(struct store *s)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
             for (size_t g = 0; g < atomic_load(&t->group_count); g++) {
-                active += lsm_active_bytes(t->groups[g]->lsm);
-                frozen += lsm_frozen_bytes(t->groups[g]->lsm);
+                active += lsm_active_memory(t->groups[g]->lsm);
+                frozen += lsm_frozen_memory(t->groups[g]->lsm);
             }
         }
     store_views_free(views, count);
@@ -374,7 +377,7 @@ static struct tablet_group *largest_active(struct table_part_view **views,
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
             for (size_t g = 0; g < atomic_load(&t->group_count); g++) {
-                size_t n = lsm_active_bytes(t->groups[g]->lsm);
+                size_t n = lsm_active_memory(t->groups[g]->lsm);
                 if (n > bytes && !tablet_group_is_clean(t->groups[g])) {
                     best = t->groups[g];
                     bytes = n;
@@ -384,22 +387,32 @@ static struct tablet_group *largest_active(struct table_part_view **views,
     return best;
 }
 
-/* Freeze the largest memtable, so that there is something to flush. Of many who
- * wait, one does. */
+/* Freeze the largest memtables until their flushes make some room: one, or many
+ * where thousands of tables have a little each. */
+static void freeze_some(struct store *s)
+{
+    const uint64_t enough = s->options.memtable_bytes / FREEZE_PARTS;
+    uint64_t frozen = 0;
+    size_t count;
+    struct table_part_view **views = store_views(s, &count);
+    struct tablet_group *g;
+    do {
+        g = largest_active(views, count);
+        if (!g)
+            break;
+        frozen += lsm_active_memory(g->lsm);
+        tablet_group_freeze(g, atomic_load(&g->last_sequence));
+    } while (frozen < enough);
+    store_views_free(views, count);
+}
+
+/* Have something to flush. Of many who wait, one freezes. */
 static void freeze_largest(struct store *s)
 {
-    size_t count;
     struct writer *turn;
-    struct table_part_view **views;
-    struct tablet_group *g;
     write_turn_take(&s->env, &turn);
-    if (background_count_memory(s) == 0) {
-        views = store_views(s, &count);
-        g = largest_active(views, count);
-        if (g)
-            tablet_group_freeze(g, atomic_load(&g->last_sequence));
-        store_views_free(views, count);
-    }
+    if (background_count_memory(s) == 0)
+        freeze_some(s);
     write_turn_give(&s->env, turn);
     background_wake(s);
 }

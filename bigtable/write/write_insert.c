@@ -15,6 +15,23 @@
 #include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 
+/* Put an entry into @g unless it is in its tables. Returns by how much memory
+ * that made its memtable grow, which may be less than nothing: sums wrap. */
+static uint64_t insert_entry(struct tablet_group *g,
+                             struct skip_batch *batch,
+                             struct slice key,
+                             struct slice value,
+                             uint64_t sequence)
+{
+    uint64_t before;
+    if (UNLIKELY(sequence <= atomic_load_explicit(&g->flushed_sequence,
+                                                  memory_order_relaxed)))
+        return 0;
+    before = lsm_active_memory(g->lsm);
+    tablet_group_insert(g, batch, key, value, sequence);
+    return lsm_active_memory(g->lsm) - before;
+}
+
 uint64_t write_insert_op(struct skip_batch *batch,
                          struct buf *bytes,
                          const struct tablet *t,
@@ -29,6 +46,7 @@ uint64_t write_insert_op(struct skip_batch *batch,
     char range[16];
     size_t first = r->group;
     size_t end = first + 1;
+    uint64_t grown = 0;
     PRE(row_length > 0);
     PRE(bytes->len >= row_length);
     mutation_entry(op, r->family, now_us, &key, &value, range);
@@ -39,12 +57,9 @@ uint64_t write_insert_op(struct skip_batch *batch,
         end = atomic_load(&t->group_count);
     }
     for (size_t i = first; i < end; i++)
-        if (LIKELY(sequence >
-                   atomic_load_explicit(&t->groups[i]->flushed_sequence,
-                                        memory_order_relaxed)))
-            tablet_group_insert(t->groups[i], batch, buf_slice(bytes), value,
-                                sequence);
-    return (bytes->len + value.len + 48) * (end - first);
+        grown += insert_entry(t->groups[i], batch, buf_slice(bytes), value,
+                              sequence);
+    return grown;
 }
 
 void write_freeze_full(struct tablet_env *env, const struct tablet *t)

@@ -18,8 +18,8 @@ struct tablet;
 
 /* Put @op into the groups it concerns, but for those that have it in tables:
  * only a replay meets such. @batch: as of tablet_group_insert(). @bytes holds
- * the row part, @row_length bytes of it. Returns about how many bytes of memory
- * it takes. */
+ * the row part, @row_length bytes of it. Returns by how many bytes of memory
+ * the memtables grew; sums of that wrap. */
 uint64_t write_insert_op(struct skip_batch *batch,
                          struct buf *bytes,
                          const struct tablet *t,

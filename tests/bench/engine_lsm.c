@@ -307,7 +307,7 @@ void engine_commit(struct engine_thread *t)
     buf_clear(&t->entries);
     if (lsm_active_bytes(lsm) >= options.group.memtable_bytes) {
         mutex_lock(&mutex);
-        while (lsm_frozen_bytes(lsm) >= options.group.memtable_bytes)
+        while (lsm_frozen_memory(lsm) >= options.group.memtable_bytes)
             cond_wait(&changed, &mutex);
         mutex_unlock(&mutex);
         freeze();
@@ -360,7 +360,7 @@ void engine_compact(void)
 {
     freeze();
     mutex_lock(&mutex);
-    while (want_flush || lsm_frozen_bytes(lsm) > 0)
+    while (want_flush || lsm_frozen_memory(lsm) > 0)
         cond_wait(&changed, &mutex);
     mutex_unlock(&mutex);
     CHECK(lsm_compact_major(lsm, &error));
@@ -368,5 +368,5 @@ void engine_compact(void)
 
 bool engine_is_busy(void)
 {
-    return busy || lsm_frozen_bytes(lsm) > 0;
+    return busy || lsm_frozen_memory(lsm) > 0;
 }

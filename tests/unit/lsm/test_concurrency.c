@@ -41,7 +41,7 @@ static void *write_all(void *arg)
         atomic_store(&sh->written, s);
         if (s % 1500 == 0) { /* Past where lists know of their cells. */
             lsm_freeze(sh->f->lsm, s);
-            while (lsm_frozen_bytes(sh->f->lsm) > 1000000)
+            while (lsm_frozen_memory(sh->f->lsm) > 1000000)
                 world_sleep_us(sh->f->world, 100);
         }
     }

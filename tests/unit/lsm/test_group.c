@@ -397,9 +397,9 @@ START_TEST(test_failed_commit_changes_nothing)
     OK(fs_list(f->fs, "t", &names, &count, err));
     ck_assert_uint_eq(count, 0);
     fs_names_free(names, count);
-    ck_assert_uint_gt(lsm_frozen_bytes(f->lsm), 0);
+    ck_assert_uint_gt(lsm_frozen_memory(f->lsm), 0);
     OK(lsm_flush(f->lsm, err));
-    ck_assert_uint_eq(lsm_frozen_bytes(f->lsm), 0);
+    ck_assert_uint_eq(lsm_frozen_memory(f->lsm), 0);
     lsm_stats(f->lsm, &stats);
     ck_assert_uint_eq(stats.entry_count, 100);
     fixture_free(f);
