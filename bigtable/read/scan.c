@@ -3,6 +3,8 @@
  */
 #include "bigtable/read/scan.h"
 
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
@@ -26,8 +28,6 @@ struct scan {
     size_t span;     /* and of the span. */
     bool opened;     /* The sources are over the tablet in hand, for ranges. */
     bool positioned; /* The reader is inside the span in hand. */
-    struct row_source opened_sources[GROUP_COUNT_MAX];
-    struct entry_source sources[GROUP_COUNT_MAX];
     size_t source_count;
     struct buf scratch;
     uint64_t rows;
@@ -36,6 +36,9 @@ struct scan {
     uint64_t unmetered_rows;
     uint64_t unmetered_bytes;
     bool metered; /* Some meter has something of this scan. */
+    /* From here on not zeroed by scan_new(): most scans need one of each. */
+    struct row_source opened_sources[GROUP_COUNT_MAX];
+    struct entry_source sources[GROUP_COUNT_MAX];
 };
 
 /* Rows after which a long scan is told to the meter. */
@@ -286,7 +289,7 @@ int scan_new(struct table_part_view *view,
              struct scan **out,
              struct err *err)
 {
-    struct scan *s = mem_zalloc(1, sizeof(*s));
+    struct scan *s = mem_alloc(sizeof(*s));
     struct row_reader_options opts = {
         .schema = view->schema,
         .now_us = now_us,
@@ -298,9 +301,11 @@ int scan_new(struct table_part_view *view,
         .valued = spec->valued,
         .column_regex = spec->column_regex,
         .progress_rows = spec->progress_rows,
+        .cell_limit = spec->filter ? 0 : spec->cell_limit,
     };
     int rc = 0;
     PRE(view->tablet_count > 0);
+    memset(s, 0, offsetof(struct scan, opened_sources));
     atomic_fetch_add(&view->references, 1);
     s->view = view;
     s->spec = spec;

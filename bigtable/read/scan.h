@@ -51,7 +51,9 @@ struct read_spec {
     uint32_t versions;
     int64_t time_min_us; /* Equal bounds: none. */
     int64_t time_max_us;
-    uint64_t row_limit; /* 0: none. */
+    uint64_t row_limit;  /* 0: none. */
+    uint32_t cell_limit; /* Cells after which the rest of a row is left; 0:
+                            none. Not with a filter, which may judge all. */
     bool keys_only;
     bool none;              /* No row at all: empty ranges were asked for. */
     bool read_ahead;        /* The scan is expected to continue. */

@@ -184,6 +184,7 @@ static struct quarry_cell *add_cell(struct row_reader *r)
 /* The next step after an entry. */
 enum move {
     MOVE_STEP,
+    MOVE_TO_TIMES, /* To the times that are wanted, in this column. */
     MOVE_NEXT_COLUMN,
     MOVE_NEXT_FAMILY,
     MOVE_NEXT_ROW
@@ -265,9 +266,17 @@ static enum move take_cell(struct row_reader *r, int64_t time_us)
     *add_cell(r) = cell;
     r->cell_count++;
     r->cells_bytes += cell.qualifier.len + cell.value.len;
+    if (r->cell_count == r->opts.cell_limit)
+        return MOVE_NEXT_ROW;
     if (r->opts.versions && ++r->shown >= r->opts.versions)
         return MOVE_NEXT_COLUMN;
     return MOVE_STEP;
+}
+
+/* Versions that are too new may be left out only if nobody counts them. */
+static enum move leave_version(const struct row_reader *r)
+{
+    return r->view.rules->gc ? MOVE_STEP : MOVE_TO_TIMES;
 }
 
 static enum move judge_cell(struct row_reader *r)
@@ -277,17 +286,38 @@ static enum move judge_cell(struct row_reader *r)
         return MOVE_NEXT_FAMILY;
     if (r->opts.time_min_us != r->opts.time_max_us) {
         if (time_us >= r->opts.time_max_us)
-            return MOVE_STEP;
+            return leave_version(r);
         if (time_us < r->opts.time_min_us)
             return MOVE_NEXT_COLUMN;
     }
     return take_cell(r, time_us);
 }
 
+/* Leave the versions of the column that are newer than wanted: one by one, or,
+ * if they are many, by a seek. Only the current source has the family. */
+static int skip_versions(struct row_reader *r, struct err *err)
+{
+    int rc;
+    PRE(r->view.has_column);
+    if (r->newer_steps++ < STEPS_BEFORE_SEEK)
+        return row_reader_step(r, err);
+    buf_clear(&r->target);
+    buf_append(&r->target, r->view.prefix.data, r->view.column_length);
+    cell_key_append_time(&r->target, r->opts.time_max_us - 1);
+    copy_values(r);
+    rc = r->current->ops->seek(r->current, buf_slice(&r->target), err);
+    if (rc == 0)
+        find_current(r);
+    return rc;
+}
+
 static int make_move(struct row_reader *r, enum move move, struct err *err)
 {
+    if (move != MOVE_TO_TIMES)
+        r->newer_steps = 0;
     switch (move) {
     case MOVE_STEP: return row_reader_step(r, err);
+    case MOVE_TO_TIMES: return skip_versions(r, err);
     case MOVE_NEXT_COLUMN: return skip_prefix(r, r->view.column_length, err);
     case MOVE_NEXT_FAMILY: return skip_prefix(r, r->view.row_length + 2, err);
     case MOVE_NEXT_ROW: return skip_prefix(r, r->view.row_length, err);

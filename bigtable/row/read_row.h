@@ -57,8 +57,10 @@ struct row_reader_options {
                               NULL: all have them. */
     /* Of all of "family:qualifier"; NULL: none. */
     const struct regex *column_regex;
-    uint32_t progress_rows;    /* Rows with nothing to return after which one
-                                  without cells is handed out; 0: never. */
+    uint32_t progress_rows; /* Rows with nothing to return after which one
+                               without cells is handed out; 0: never. */
+    uint32_t cell_limit;    /* Cells after which the rest of a row is left; 0:
+                               none. */
     struct filter_run *filter; /* NULL: none. */
 };
 
@@ -77,9 +79,10 @@ struct row_reader {
     struct quarry_cell *cells; /* Owned. */
     size_t cell_count;
     size_t cell_cap;
-    size_t copied;      /* Cells whose values are in `bytes`; those of the
-                           rest lie where the sources have them. */
-    size_t cells_bytes; /* Of all qualifiers and values. */
+    size_t copied;        /* Cells whose values are in `bytes`; those of the
+                             rest lie where the sources have them. */
+    size_t cells_bytes;   /* Of all qualifiers and values. */
+    unsigned newer_steps; /* In a row over versions that are too new. */
     const struct family *named; /* Family of the last cell, and its name. */
     struct slice family_name;
     uint64_t shown;        /* Of the current column, within the time range. */

@@ -50,11 +50,12 @@ check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
     return rc;
 }
 
-/* One with a row, checked: see row_update(). */
+/* One with a row, checked: see row_update(). @cell_limit: as of a read_spec. */
 static int update_row(struct tablet_env *env,
                       struct table_part *t,
                       struct slice row,
                       const struct quarry_read_options *read,
+                      uint32_t cell_limit,
                       row_decide_fn decide_row,
                       void *ctx,
                       enum write_durability durability,
@@ -70,6 +71,7 @@ static int update_row(struct tablet_env *env,
     table_part_view_unref(view);
     if (rc)
         return rc;
+    spec.cell_limit = cell_limit;
     rc = row_update(env, t, &spec, row, decide_row, ctx, durability, err);
     read_spec_close(&spec);
     return rc;
@@ -96,8 +98,8 @@ int row_check_and_mutate(struct tablet_env *env,
         rc = err_set(err, ERR_INVALID,
                      "check and mutate: there is nothing to apply");
     if (rc == 0)
-        rc = update_row(env, t, row, &read, row_changes_decide, &c, durability,
-                        err);
+        rc = update_row(env, t, row, &read, predicate ? 0 : 1,
+                        row_changes_decide, &c, durability, err);
     if (rc == 0 && matched)
         *matched = c.matched;
     return rc;
@@ -257,8 +259,8 @@ int row_read_modify_write(struct tablet_env *env,
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
     if (rc == 0)
-        rc = update_row(env, t, row, &read, row_changes_modify, &m, durability,
-                        err);
+        rc = update_row(env, t, row, &read, 0, row_changes_modify, &m,
+                        durability, err);
     if (rc == 0 && out)
         *out =
             row_copy(&(struct quarry_row){row, cell_at(&m, 0), m.cell_count});
