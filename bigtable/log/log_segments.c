@@ -543,10 +543,23 @@ static void log_segments_trim(struct segment *s)
     }
 }
 
+/* Spares are of use to a log that is written; nobody else wants their space. */
+static void remove_spares(struct log_segments *s)
+{
+    while (s->spare_count > 0) {
+        char *spare = s->spares[--s->spare_count];
+        if (world_remove(s->world, spare, NULL) != 0) {
+            /* It is found again, and reused, at the next open. */
+        }
+        mem_free(spare);
+    }
+}
+
 void log_segments_finish(struct log_segments *s, uint64_t end)
 {
     struct segment *c = s->current;
     struct buf list = BUF_INIT;
+    remove_spares(s);
     if (!c)
         return;
     if (c->file)

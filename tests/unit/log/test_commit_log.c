@@ -193,6 +193,45 @@ START_TEST(test_both_ways_of_writing)
 
 END_TEST
 
+/* Spares in the directory of the log. */
+static size_t count_spares(void)
+{
+    char **names;
+    size_t count;
+    size_t spares = 0;
+    uint64_t number;
+    OK(world_list(world, dir, &names, &count, &err));
+    for (size_t i = 0; i < count; i++)
+        spares += log_spare_number(names[i], &number);
+    world_names_free(names, count);
+    return spares;
+}
+
+/* A log that is written keeps spares; one that is closed gives their space
+ * back, and opens again. */
+START_TEST(test_spares_end_with_the_log)
+{
+    struct commit_log *l;
+    uint64_t sequence = 1;
+    struct log_end end;
+    struct found f;
+    setup();
+    l = open_log();
+    while (sequence < 100)
+        append(l, sequence++, 5000);
+    OK(commit_log_sync(l, &err));
+    commit_log_release(l, sequence - 3);
+    ck_assert_uint_gt(count_spares(), 0);
+    commit_log_close(l);
+    ck_assert_uint_eq(count_spares(), 0);
+    OK(read_all(&f, &end, false));
+    ck_assert_uint_eq(f.last, sequence - 1);
+    commit_log_close(open_log());
+    world_free(world);
+}
+
+END_TEST
+
 /* Released segments are written again, and their old records never read. */
 START_TEST(test_segments_are_recycled)
 {
@@ -438,6 +477,7 @@ TEST_MAIN("commit_log",
           test_whole_pages_are_written,
           test_read_back,
           test_both_ways_of_writing,
+          test_spares_end_with_the_log,
           test_segments_are_recycled,
           test_torn_tail,
           test_damage_is_told_from_the_end,
