@@ -31,6 +31,7 @@ void row_reader_set_sources(struct row_reader *r,
                             struct entry_source *sources,
                             size_t source_count)
 {
+    PRE(sources || source_count == 0);
     r->sources = sources;
     r->source_count = source_count;
     r->current = NULL;
@@ -118,11 +119,13 @@ static void copy_values(struct row_reader *r)
         struct quarry_cell *c = &r->cells[r->copied];
         c->value = keep_bytes(r, c->value);
     }
+    POST(r->copied >= r->cell_count);
 }
 
 static int
 source_next(struct row_reader *r, struct entry_source *s, struct err *err)
 {
+    PRE(s->valid);
     if (UNLIKELY(!s->stays) && r->copied < r->cell_count)
         copy_values(r);
     return s->ops->next(s, err);
@@ -135,6 +138,7 @@ source_leave(struct row_reader *r, struct entry_source *s, struct err *err)
     size_t cut = r->target.len;
     char last = r->target.data[cut - 1];
     int rc;
+    PRE(s->valid);
     if (!cell_key_prefix_successor(&r->target, 0))
         return err_set(err, ERR_CORRUPT, "a key without successor");
     copy_values(r);
@@ -235,6 +239,7 @@ static struct slice qualifier_in_hand(struct row_reader *r)
     struct slice qualifier;
     family_id family;
     bool good;
+    PRE(r->view.column_length >= at + CELL_KEY_BORDER_BYTES);
     if (LIKELY(!r->view.has_escapes))
         return slice_make(r->current->key.data + at,
                           r->view.column_length - CELL_KEY_BORDER_BYTES - at);
@@ -383,6 +388,7 @@ static int take_row(struct row_reader *r, struct err *err)
     size_t row_length = cell_key_row_parse(key, &escaped);
     bool wanted = true;
     int rc = 0;
+    PRE(r->current->valid);
     if (row_length == 0)
         return row_reader_malformed(r, err);
     visibility_begin_row(&r->view, row_length);

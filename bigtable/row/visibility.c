@@ -79,6 +79,7 @@ static bool visibility_enter(struct visibility *v, struct slice key)
     buf_clear(&v->prefix);
     memcpy(buf_reserve(&v->prefix, column), key.data, column);
     v->prefix.len = column;
+    INVARIANT(row < column && column < key.len);
     v->row_length = row;
     v->column_length = column;
     start_column(v);
