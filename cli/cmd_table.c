@@ -635,5 +635,17 @@ const struct command table_commands[] = {
      .words_max = 1,
      .options = {table_tablets_options},
      .run = table_tablets_run},
+    {.name = "table where",
+     .arguments = "NAME [ROW]",
+     .summary = "Show which server has a row, or each tablet, and its load",
+     .details = "The tablet that holds the row, or would if the row existed; "
+                "without a row all\ntablets, as quarry table tablets shows "
+                "them. Escapes are those of quarry get.",
+     .examples = "quarry table where webtable org.wikipedia.en/wiki/Quarry\n"
+                 "quarry table where webtable --format json",
+     .words_min = 1,
+     .words_max = 2,
+     .options = {table_tablets_options},
+     .run = table_where_run},
     {.name = NULL},
 };

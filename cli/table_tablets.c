@@ -1,5 +1,6 @@
 /* quarry table tablets: the tablets of a table with their servers, bytes and
- * load; or the servers, with the tablets, bytes and load of each.
+ * load; or the servers, with the tablets, bytes and load of each. quarry table
+ * where: the same tablets, or the one that holds a row.
  */
 #include "cli/table_tablets.h"
 
@@ -12,6 +13,7 @@
 #include "bigtable/quarry.h"
 #include "cli/sheet_sort.h"
 #include "cli/table_printer.h"
+#include "cli/text_form.h"
 
 #define NO_SERVER "nobody"
 
@@ -75,9 +77,18 @@ add_rates(struct sheet *s, double reads, double writes, double bytes)
     sheet_add_u64(s, (uint64_t)(bytes + 0.5));
 }
 
-/* The tablets of @name, into @s if it is given and into @h. */
+static bool table_tablets_has(const struct quarry_tablet_info *t,
+                              struct slice row)
+{
+    return slice_cmp(t->start, row) <= 0 &&
+           (t->end.len == 0 || slice_cmp(row, t->end) < 0);
+}
+
+/* The tablets of @name, or the one with *@row (NULL: all), into @s if it is
+ * given and into @h. */
 static int visit_table(struct quarry *q,
                        const char *name,
+                       const struct slice *row,
                        struct sheet *s,
                        struct holders *h,
                        struct err *err)
@@ -91,6 +102,8 @@ static int visit_table(struct quarry *q,
     rc = quarry_table_describe(q, name, &info, err);
     for (size_t i = 0; !rc && i < info->tablet_count; i++) {
         const struct quarry_tablet_info *tablet = &info->tablets[i];
+        if (row && !table_tablets_has(tablet, *row))
+            continue;
         find_server(t, tablet->start, &server);
         table_tablets_hold(holder_of(h, buf_cstr(&server)), tablet);
         if (!s)
@@ -151,7 +164,7 @@ static int all_tables(struct quarry *q, struct holders *h, struct err *err)
     if (rc)
         return rc;
     for (size_t i = 0; i < count && !rc; i++) {
-        rc = visit_table(q, names[i], NULL, h, err);
+        rc = visit_table(q, names[i], NULL, NULL, h, err);
         if (rc == ERR_NOTFOUND) /* Dropped meanwhile. */
             rc = 0;
     }
@@ -162,6 +175,7 @@ static int all_tables(struct quarry *q, struct holders *h, struct err *err)
 static int one_table(struct cli *cli,
                      struct quarry *q,
                      const struct args *args,
+                     const struct slice *row,
                      struct holders *h,
                      struct err *err)
 {
@@ -173,7 +187,7 @@ static int one_table(struct cli *cli,
     struct sheet s;
     int rc;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    rc = visit_table(q, args->words[0], &s, h, err);
+    rc = visit_table(q, args->words[0], row, &s, h, err);
     if (rc)
         cli_hint_table(cli, args->words[0], err);
     else
@@ -181,6 +195,32 @@ static int one_table(struct cli *cli,
     if (!rc)
         sheet_print(&s, cli->format);
     sheet_close(&s);
+    return rc;
+}
+
+static void holders_close(struct holders *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        mem_free(h->at[i].server);
+    mem_free(h->at);
+}
+
+int table_where_run(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct holders h = {NULL, 0};
+    struct buf row = BUF_INIT;
+    struct slice wanted;
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_READ, &q, err);
+    if (rc)
+        return rc;
+    if (args->word_count > 1)
+        argument_unescape(&row, slice_str(args->words[1]));
+    wanted = buf_slice(&row);
+    rc =
+        one_table(cli, q, args, args->word_count > 1 ? &wanted : NULL, &h, err);
+    holders_close(&h);
+    buf_close(&row);
     return rc;
 }
 
@@ -192,14 +232,12 @@ int table_tablets_run(struct cli *cli, const struct args *args, struct err *err)
     if (rc)
         return rc;
     if (args->word_count > 0) {
-        rc = one_table(cli, q, args, &h, err);
+        rc = one_table(cli, q, args, NULL, &h, err);
     } else {
         rc = all_tables(q, &h, err);
         if (!rc)
             rc = print_holders(cli, args, &h, err);
     }
-    for (size_t i = 0; i < h.count; i++)
-        mem_free(h.at[i].server);
-    mem_free(h.at);
+    holders_close(&h);
     return rc;
 }

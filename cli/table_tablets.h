@@ -14,4 +14,8 @@ int table_tablets_run(struct cli *cli,
                       const struct args *args,
                       struct err *err);
 
+/* The tablets of a table, or the one that holds a row, each with its server,
+ * what it holds and how much it is read and written. */
+int table_where_run(struct cli *cli, const struct args *args, struct err *err);
+
 #endif /* CLI_TABLE_TABLETS_H */

@@ -162,6 +162,27 @@ class Tablets(CliTest):
         self.assertIn("did you mean t?", self.fails(1, "table", "tablets",
                                                     "tt"))
 
+    def test_where(self):
+        """A row is where its tablet is: also a row that does not exist, and one on
+        the border; without a row, all tablets."""
+        self.table()
+        for row in "amz":
+            self.ok("put", "t", row, "f:q=v")
+        self.ok("table", "split", "t", "m")
+        for row, number, start in (("a", 1, ""), ("lzz", 1, ""), ("m", 2, "m"),
+                                   ("m\\x00", 2, "m"), ("zz", 2, "m")):
+            found = self.json("table", "where", "t", row)
+            self.assertEqual([(t["tablet"], t["start"]) for t in found],
+                             [(number, start)], row)
+            for key in ("server", "bytes", "reads_per_s", "writes_per_s"):
+                self.assertIn(key, found[0])
+        self.assertEqual(len(self.json("table", "where", "t")), 2)
+        if os.environ.get("QUARRY_TEST_TARGET"):
+            self.assertIn(":", found[0]["server"])
+        self.assertIn("m", self.ok("table", "where", "t", "zz"))
+        self.assertIn("did you mean t?", self.fails(1, "table", "where", "tt", "a"))
+        self.fails(2, "table", "where")
+
     def test_rates(self):
         """Tablets that are read and written say how much, by the second, and
         can be sorted by it. A directory knows what its process did."""
