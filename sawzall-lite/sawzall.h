@@ -185,6 +185,8 @@ MUST_CHECK int saw_run_new(struct saw_program *p,
                            struct err *err);
 void saw_run_free(struct saw_run *r); /* NULL is allowed. */
 struct saw_program *saw_run_program(const struct saw_run *r);
+/* Fuel that it has burnt so far, in all records. */
+uint64_t saw_run_fuel(const struct saw_run *r);
 /* The options of saw_run_new(), for runs that do a part of the work of @r.
  * Borrowed. */
 const struct saw_run_options *saw_run_options(const struct saw_run *r);

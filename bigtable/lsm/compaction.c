@@ -16,6 +16,8 @@
 #include "bigtable/lsm/merge_output.h"
 #include "bigtable/lsm/source.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
 
 /* Entries between two checks of the cancel flag and the rate. */
@@ -152,6 +154,28 @@ static int run_job(struct job *j,
         hooks->free_filter(hooks->ctx, j->filter);
     buf_close(&j->last_key);
     return rc;
+}
+
+/* --- meters -------------------------------------------------------------- */
+
+static void compaction_meter(const struct lsm *l,
+                             enum table_write_reason reason,
+                             enum table_write_level level,
+                             uint64_t bytes)
+{
+    struct table_meter *m = block_cache_meter(l->options.cache);
+    PRE(reason < TABLE_WRITE_REASONS);
+    metric_add(&m->written_bytes[reason][level], bytes);
+}
+
+/* The place of the run that takes the place of those chosen. */
+static enum table_write_level
+compaction_level(const struct version *v, const struct compaction_choice *c)
+{
+    PRE(c->first + c->count <= v->run_count);
+    if (c->first + c->count == v->run_count)
+        return TABLE_LEVEL_BOTTOM;
+    return c->first == 0 ? TABLE_LEVEL_TOP : TABLE_LEVEL_MIDDLE;
 }
 
 /* --- the runs as the choice sees them ------------------------------------ */
@@ -306,8 +330,10 @@ flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
         rc = lsm__apply(l, &c, err);
         mutex_unlock(&l->edit_mutex);
     }
-    if (!rc)
+    if (!rc) {
         atomic_fetch_add(&l->flushed_bytes, o.bytes);
+        compaction_meter(l, TABLE_WRITE_FLUSH, TABLE_LEVEL_TOP, o.bytes);
+    }
     output_close(&o, rc == 0 || keep);
     return rc;
 }
@@ -448,8 +474,11 @@ static int compact_runs(struct lsm *l,
     } else {
         set_busy(l, 1, 0);
     }
-    if (!rc)
+    if (!rc) {
         atomic_fetch_add(&l->compacted_bytes, o.bytes);
+        compaction_meter(l, all ? TABLE_WRITE_MAJOR : TABLE_WRITE_MERGE,
+                         compaction_level(v, c), o.bytes);
+    }
     output_close(&o, rc == 0 || keep);
     return rc;
 }

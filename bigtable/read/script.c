@@ -248,6 +248,11 @@ void script_filter_free(struct script_filter *f)
     mem_free(f);
 }
 
+uint64_t script_filter_fuel(const struct script_filter *f)
+{
+    return saw_run_fuel(f->run);
+}
+
 int script_filter_run(struct script_filter *f,
                       const struct quarry_row *row,
                       struct err *err)

@@ -48,6 +48,8 @@ MUST_CHECK int script_filter_make(struct saw_program *program,
                                   struct script_filter **out,
                                   struct err *err);
 void script_filter_free(struct script_filter *f); /* NULL is allowed. */
+/* Fuel that it has burnt so far. */
+uint64_t script_filter_fuel(const struct script_filter *f);
 
 /* Run it over @row. The rows it keeps come from script_filter_next(), borrowed
  * until the next run; one it keeps as it was read is @row itself. NULL: no

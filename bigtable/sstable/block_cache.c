@@ -10,6 +10,7 @@
 #include "base/runtime/sync.h"
 #include "bigtable/sstable/chunk_pool.h"
 #include "bigtable/sstable/decoder.h"
+#include "bigtable/sstable/table_meter.h"
 
 #define SHARD_COUNT       16
 #define SHARD_BUCKETS_MIN 64
@@ -41,6 +42,7 @@ struct shard {
     size_t spare_bytes;
     uint64_t hits;
     uint64_t misses;
+    uint64_t evicted;
     char padding[64]; /* Shards do not share a cache line. */
 };
 
@@ -53,6 +55,7 @@ struct block_cache {
     size_t pinned_bytes_max;
     struct decoder_pool *decoders;
     struct chunk_pool *chunks;
+    struct table_meter meter;
 };
 
 static uint64_t block_hash(uint64_t file, uint64_t offset)
@@ -309,6 +312,7 @@ static void block_cache_evict(struct shard *s,
     s->block_count--;
     if (remember)
         s->ghosts[hash & (s->ghost_count - 1)] = block_cache_fingerprint(hash);
+    s->evicted++;
     b->chain = *evicted;
     *evicted = b;
 }
@@ -499,6 +503,7 @@ void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)
         mutex_lock(&s->mutex);
         out->hits += s->hits;
         out->misses += s->misses;
+        out->evicted += s->evicted;
         out->bytes += s->small.bytes + s->main.bytes;
         mutex_unlock(&s->mutex);
     }
@@ -507,6 +512,11 @@ void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)
 struct decoder_pool *block_cache_decoders(struct block_cache *c)
 {
     return c->decoders;
+}
+
+struct table_meter *block_cache_meter(struct block_cache *c)
+{
+    return &c->meter;
 }
 
 struct chunk_pool *block_cache_chunks(struct block_cache *c)

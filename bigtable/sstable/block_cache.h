@@ -38,6 +38,7 @@
 struct block_cache;
 struct chunk_pool;
 struct decoder_pool;
+struct table_meter;
 
 /* A block in memory, shared by reference count. */
 struct cached_block {
@@ -111,6 +112,7 @@ uint64_t block_cache_file_bytes(struct block_cache *c);
 struct block_cache_stats {
     uint64_t hits;
     uint64_t misses;
+    uint64_t evicted;    /* Blocks dropped for want of room. */
     size_t bytes;        /* In the queues. */
     size_t pinned_bytes; /* Reserved. */
 };
@@ -121,5 +123,6 @@ void block_cache_stats(struct block_cache *c, struct block_cache_stats *out);
 /* Borrowed; live as long as the cache. */
 struct decoder_pool *block_cache_decoders(struct block_cache *c);
 struct chunk_pool *block_cache_chunks(struct block_cache *c);
+struct table_meter *block_cache_meter(struct block_cache *c);
 
 #endif /* BIGTABLE_SSTABLE_BLOCK_CACHE_H */

@@ -14,6 +14,7 @@
 #include "bigtable/sstable/chunk_pool.h"
 #include "bigtable/sstable/decoder.h"
 #include "bigtable/sstable/reader_parts.h"
+#include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
 
 /* The first window of a scan: it may stop soon. */
@@ -135,6 +136,11 @@ static int fill_window(struct sstable_iter *it,
         rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
     }
     INVARIANT(it->window_len <= want);
+    metric_add(
+        &block_cache_meter(r->cache)
+             ->read_bytes[it->mode == SSTABLE_READ_ONCE ? TABLE_READ_COMPACTION
+                                                        : TABLE_READ_SCAN],
+        it->window_len);
     if (it->mode == SSTABLE_READ_SCAN)
         it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
     if (!rc && !in_window(it, h))

@@ -15,6 +15,7 @@
 #include "bigtable/sstable/decoder.h"
 #include "bigtable/sstable/dictionary.h"
 #include "bigtable/sstable/reader_parts.h"
+#include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
 
 /* The first read of a file: footer, top, properties, and often much of the
@@ -51,6 +52,8 @@ static int read_stored(struct sstable_reader *r,
         return rc;
     if (got < want)
         return err_set(err, ERR_CORRUPT, "the file ends inside it");
+    metric_add(&block_cache_meter(r->cache)->read_bytes[TABLE_READ_POINT],
+               want);
     rc = block_trailer_check(to, h->stored_bytes, codec, err);
     if (rc == 0 && r->sealing)
         rc = sstable_sealing_unseal(r->sealing, h->offset, *codec,
@@ -513,6 +516,9 @@ int sstable_reader_probe(struct sstable_reader *r,
     *maybe =
         bloom_may_contain(filter, by_column ? probe->hash : probe->row_hash);
     cached_block_unref(held);
+    metric_add(&block_cache_meter(r->cache)->filter_checks, 1);
+    if (!*maybe)
+        metric_add(&block_cache_meter(r->cache)->filter_negatives, 1);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/store/background.h"
@@ -252,6 +253,8 @@ static void tablet_load_serve(struct load *l, struct served *t)
         l->tablet->split_failed = true; /* It is never split. */
     l->tablet = NULL;
     store_add_table(s->store, l->table);
+    t->recovered = l->bytes > 0;
+    t->meters = table_meters_find(s->options.metrics, l->table->name);
     served_start(&s->served, t, l->table);
     table_part_unref(l->table);
     l->table = NULL;
@@ -385,6 +388,7 @@ int load_tablet(struct tablet_server *s,
                 struct err *err)
 {
     struct served *t;
+    uint64_t start_ns = world_mono_ns(s->world);
     int rc;
     if (is_being_made(s, o->tablet))
         return err_set(err, ERR_UNAVAILABLE, "it comes of a split just now");
@@ -400,6 +404,10 @@ int load_tablet(struct tablet_server *s,
         served_remove(&s->served, t);
         err_wrap(err, "load tablet %llu", (unsigned long long)o->tablet);
         log_warn(s->world, "tablet", "%s", err ? err->text : "");
+    } else {
+        metric_observe_long(t->recovered ? &s->recovery_seconds
+                                         : &s->load_seconds,
+                            world_mono_ns(s->world) - start_ns);
     }
     served_unref(t);
     return rc;

@@ -276,6 +276,7 @@ take_outcome(struct apply *a, struct part *p, struct write_request *r)
     for (size_t i = 0; i < good; i++)
         a->codes[p->index[p->done++]] = 0;
     atomic_fetch_add(&p->served->writes, good);
+    metric_add(p->served->meters.written_rows, good);
     if (r->rc == 0)
         return;
     if (r->rc == ERR_NOTFOUND && is_gone(p->served->table))
@@ -324,6 +325,8 @@ static int
 serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
 {
     int64_t now_us = (int64_t)world_now_us(a->server->world);
+    uint64_t start_ns = world_mono_ns(a->server->world);
+    uint64_t took_ns;
     int rc = take_changes(a, changes, err);
     if (rc)
         return rc;
@@ -332,8 +335,12 @@ serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
         open_part(a, &a->parts[i]);
     while (rc == 0 && apply_open(a, now_us))
         rc = fiber_check(err); /* There is a round for each mistake. */
-    for (size_t i = 0; i < a->part_count; i++)
+    took_ns = world_mono_ns(a->server->world) - start_ns;
+    for (size_t i = 0; i < a->part_count; i++) {
+        if (a->parts[i].served)
+            metric_observe(a->parts[i].served->meters.write_seconds, took_ns);
         close_part(a, &a->parts[i]);
+    }
     return rc ? rc : check_answer(a->server, err);
 }
 

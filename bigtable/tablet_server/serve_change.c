@@ -90,6 +90,8 @@ static int serve_change_settle(const struct serving *v,
 {
     if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
+    if (rc == 0)
+        metric_add(v->served->meters.written_rows, 1);
     if (rc == ERR_NOTFOUND) {
         struct table_part_view *now = table_part_get_view(v->served->table);
         if (!now)

@@ -299,6 +299,7 @@ static int read_batch(struct batch *b, struct err *err)
     struct tablet_server *s = b->each->server;
     const struct row_lookup *l = &b->list[0]->l;
     uint64_t start_ns = world_mono_ns(s->world);
+    uint64_t took_ns;
     bool is_cell = l->is_cell;
     struct serving v;
     int rc = serving_begin(s, &v, l->tablet, l->generation, err);
@@ -310,8 +311,10 @@ static int read_batch(struct batch *b, struct err *err)
         size_t count = b->count;
         rc = is_cell ? read_cells(b, &v, err) : read_rows(b, &v, err);
         atomic_fetch_add(&v.served->reads, count);
-        atomic_fetch_add(&v.served->cpu_us,
-                         (world_mono_ns(s->world) - start_ns) / 1000);
+        took_ns = world_mono_ns(s->world) - start_ns;
+        atomic_fetch_add(&v.served->cpu_us, took_ns / 1000);
+        metric_observe(v.served->meters.read_seconds, took_ns);
+        metric_add(v.served->meters.read_rows, count);
         if (rc == 0)
             rules_pay(s, v.served, b->each->principal, RATE_READS, count,
                       b->bytes.len);

@@ -145,6 +145,7 @@ static int serve_read_run(struct read_job *j, struct err *err)
 {
     struct served *t = j->serving.served;
     uint64_t start_ns = world_mono_ns(j->server->world);
+    uint64_t took_ns;
     if (is_single_row(j)) {
         run_read(j); /* Mostly from memory; a file is waited for by parking. */
     } else {
@@ -152,8 +153,14 @@ static int serve_read_run(struct read_job *j, struct err *err)
         reader_pool_run(j->server->readers, run_read, j);
     }
     atomic_fetch_add(&t->reads, MAX_OF(j->reply.row_count, 1));
-    atomic_fetch_add(&t->cpu_us,
-                     (world_mono_ns(j->server->world) - start_ns) / 1000);
+    took_ns = world_mono_ns(j->server->world) - start_ns;
+    atomic_fetch_add(&t->cpu_us, took_ns / 1000);
+    metric_observe(is_single_row(j) ? t->meters.read_seconds
+                                    : t->meters.scan_seconds,
+                   took_ns);
+    metric_add(t->meters.read_rows, j->reply.row_count);
+    if (j->script)
+        server_count_fuel(j->server, true, script_filter_fuel(j->script));
     return j->rc ? err_copy(err, &j->err) : 0;
 }
 

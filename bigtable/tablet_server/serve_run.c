@@ -166,6 +166,7 @@ int handle_run(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
     struct run_job j = {.server = s, .tables = call->reply_attachment};
     uint64_t start_ns = world_mono_ns(j.server->world);
+    uint64_t took_ns;
     struct arena a;
     int rc = run_request_get(call->body, &j.request, err);
 
@@ -180,8 +181,12 @@ int handle_run(struct tablet_server *s, struct rpc_call *call, struct err *err)
         atomic_fetch_add(&j.serving.served->reads, j.reply.row_count);
         rules_pay(j.server, j.serving.served, call->principal, RATE_READS,
                   j.reply.row_count, j.tables->len);
-        atomic_fetch_add(&j.serving.served->cpu_us,
-                         (world_mono_ns(j.server->world) - start_ns) / 1000);
+        took_ns = world_mono_ns(j.server->world) - start_ns;
+        atomic_fetch_add(&j.serving.served->cpu_us, took_ns / 1000);
+        metric_observe(j.serving.served->meters.scan_seconds, took_ns);
+        metric_add(j.serving.served->meters.read_rows, j.reply.row_count);
+        if (j.run)
+            server_count_fuel(s, false, saw_run_fuel(j.run));
     }
     if (rc == 0) {
         j.reply.next = buf_slice(&j.next);

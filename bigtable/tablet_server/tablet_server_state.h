@@ -12,6 +12,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/hash_map.h"
+#include "base/metrics/metrics.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/sync.h"
 #include "bigtable/tablet_server/loop_task.h"
@@ -35,6 +36,23 @@ struct table_part;
 struct table_rules;
 struct table_part_view;
 struct write_log;
+
+/* --- meters (tablet_metrics.c) ------------------------------------------- */
+
+/* Meters of a table, which all its tablets here share. Borrowed from the
+ * registry; NULLs without one. */
+struct table_meters {
+    struct metric_histogram *read_seconds;
+    struct metric_histogram *scan_seconds;
+    struct metric_histogram *write_seconds;
+    struct metric_counter *read_rows;
+    struct metric_counter *written_rows;
+};
+
+/* Those of the table @name. */
+struct table_meters table_meters_find(struct metrics *m, const char *name);
+/* A program has burnt @fuel: as a filter of a scan, or to fill tables. */
+void server_count_fuel(struct tablet_server *s, bool as_filter, uint64_t fuel);
 
 /* --- served tablets (served.c) ------------------------------------------- */
 
@@ -61,6 +79,8 @@ struct served {
     atomic_ullong reads;       /* Rows. */
     atomic_ullong writes;
     atomic_ullong cpu_us;
+    bool recovered;             /* Its rows came from a log. */
+    struct table_meters meters; /* Set before it is served, as `table`. */
 };
 
 /* Threads: any; the lock guards the maps, and the setting of `table`. */
@@ -156,6 +176,8 @@ struct tablet_server {
     struct err failure; /* Why it is over. */
     atomic_ullong request_bytes;
     atomic_ullong lost_count;
+    struct metric_histogram load_seconds;     /* Of tablets without a log, */
+    struct metric_histogram recovery_seconds; /* and with one. */
     size_t work_count; /* Fibers of server_spawn() that still run. */
     struct mutex work_lock;
     struct cond work_done;

@@ -204,6 +204,7 @@ void tablet_was_split(void *ctx,
             served_add(&s->served, only_tablet(halves[i]), from->epoch);
         PRE(t);
         t->table_id = from->table_id;
+        t->meters = from->meters;
         served_start(&s->served, t, halves[i]);
         served_unref(t);
     }

@@ -39,9 +39,11 @@ struct write_group {
     struct writer *first;
     struct writer *last;
     size_t count;
-    bool log;      /* Some of it goes into the log, */
-    bool sync;     /* which is synced. */
-    bool overlaps; /* Others may be under way with it. */
+    size_t bytes;        /* Of rows and operations, */
+    size_t logged_bytes; /* and of those that go into the log. */
+    bool log;            /* Some of it goes into the log, */
+    bool sync;           /* which is synced. */
+    bool overlaps;       /* Others may be under way with it. */
     uint64_t last_sequence;
     int rc; /* Of the log. */
     struct err err;
@@ -69,6 +71,8 @@ static void write_group_gather(struct write_queue *q,
     g->first = w;
     do {
         bytes += w->bytes;
+        g->bytes += w->bytes;
+        g->logged_bytes += w->durability == WRITE_DEFERRED ? 0 : w->bytes;
         g->last = w;
         g->count++;
         g->log |= w->durability != WRITE_DEFERRED;
@@ -182,6 +186,9 @@ log_group(struct tablet_env *env, struct write_group *g, struct err *err)
         if (rc == 0)
             rc = write_log_end(env->log, &t, err);
     }
+    if (g->sync && t.count)
+        metric_observe(&env->queue->sync_seconds,
+                       world_mono_ns(env->world) - start_ns);
     if (g->sync && t.count)
         write_queue__count_wait(env, start_ns, &env->queue->sync_count,
                                 &env->queue->sync_us);
@@ -353,6 +360,8 @@ static void insert_group(struct tablet_env *env, const struct write_group *g)
             freeze_filled(env, w);
     atomic_fetch_add(&env->queue->group_count, 1);
     atomic_fetch_add(&env->queue->write_count, g->count);
+    metric_add(&env->queue->ingested_bytes, g->bytes);
+    metric_add(&env->queue->logged_bytes, g->logged_bytes);
 }
 
 /* Its writers are done. PRE: the queue's lock is held, and no group is before

@@ -41,6 +41,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/metrics/metric.h"
 #include "base/runtime/sync.h"
 
 struct logged_mutation;
@@ -78,9 +79,12 @@ struct write_queue {
     atomic_ullong sync_us;
     atomic_ullong turn_count; /* a split or a change of schema. */
     atomic_ullong turn_us;
-    uint64_t turn_began_ns;    /* Of the one who holds the turn. */
-    atomic_ullong group_count; /* Groups written, */
-    atomic_ullong write_count; /* and batches in them. */
+    uint64_t turn_began_ns;               /* Of the one who holds the turn. */
+    struct metric_histogram sync_seconds; /* Synced groups, in the log. */
+    struct metric_counter ingested_bytes; /* Of rows and operations, */
+    struct metric_counter logged_bytes;   /* and of those in the log. */
+    atomic_ullong group_count;            /* Groups written, */
+    atomic_ullong write_count;            /* and batches in them. */
 };
 
 /* Empty; the next mutation gets @last_sequence + 1. PRE of closing: nobody

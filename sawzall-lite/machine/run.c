@@ -244,6 +244,11 @@ struct saw_program *saw_run_program(const struct saw_run *r)
     return r->program;
 }
 
+uint64_t saw_run_fuel(const struct saw_run *r)
+{
+    return r->vm.fuel_used;
+}
+
 const struct saw_run_options *saw_run_options(const struct saw_run *r)
 {
     return &r->opts;

@@ -4,11 +4,14 @@ promtool and prometheus come with Debian's package `prometheus` (scripts/deps te
 them is skipped, with a line that says so, where they are not installed.
 """
 
+import json
 import os
 import re
 import shutil
 import socket
 import subprocess
+import urllib.error
+import urllib.parse
 import urllib.request
 
 from processes import SECONDS, ClusterTest, main
@@ -123,6 +126,111 @@ class MetricsTest(ClusterTest):
             r = subprocess.run(["promtool", "check", "metrics"], input=text,
                                capture_output=True, text=True, timeout=SECONDS, check=False)
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "", ""), name)
+
+
+    def prometheus(self, targets):
+        """A real server with our rules that scrapes @targets. Returns a function that
+        queries its API."""
+        port = free_port()
+        os.makedirs(self.path("prom"))
+        self.write("prom/prometheus.yml", """
+global: {scrape_interval: 1s, evaluation_interval: 1s, scrape_timeout: 1s}
+rule_files: ["%s/quarry.rules.yml"]
+scrape_configs:
+  - job_name: quarry
+    static_configs: [{targets: %s}]
+""" % (CONTRIB, json.dumps(targets)))
+        log = open(self.path("prom/log"), "w")
+        self.addCleanup(log.close)
+        process = subprocess.Popen(
+            ["prometheus", "--config.file=" + self.path("prom/prometheus.yml"),
+             "--storage.tsdb.path=" + self.path("prom/data"),
+             "--web.listen-address=127.0.0.1:%d" % port], stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def ask(path, **query):
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:%d/api/v1/%s?%s" % (
+                        port, path, urllib.parse.urlencode(query)), timeout=SECONDS) as r:
+                    return json.load(r)["data"]
+            except (ConnectionError, urllib.error.URLError):
+                return None
+        return ask
+
+    def test_prometheus(self):
+        """A real Prometheus scrapes every node of a cluster as OpenMetrics without an error,
+        loads the rules, and answers every query of the dashboard; a rule fires when a node
+        dies."""
+        self.need("prometheus")
+        c = self.loopback(3)
+        c.leader("lock")
+        nodes = {name: self.address(c, name) for name in ("n1", "n2", "n3")}
+        ask = self.prometheus(sorted(nodes.values()))
+
+        def all_up():
+            answer = ask("targets")
+            up = answer and answer["activeTargets"]
+            return up and len(up) == 3 and all(t["health"] == "up" for t in up)
+        self.wait_for(all_up)
+        for target in ask("targets")["activeTargets"]:
+            self.assertEqual(target["lastError"], "")
+        rules = [r for g in ask("rules")["groups"] for r in g["rules"]]
+        self.assertGreater(len(rules), 20)
+        self.wait_for(lambda: ask("query", query="sum(quarry_cell_leader)")["result"])
+        kinds = ask("metadata")
+        self.assertEqual(kinds["quarry_rpc_received_bytes"][0],
+                         {"type": "counter", "unit": "bytes",
+                          "help": "Bytes of connections that have ended, from their peers"})
+        with open(os.path.join(CONTRIB, "quarry-dashboard.json")) as f:
+            board = json.load(f)
+        queries = [t["expr"] for p in board["panels"] for t in p.get("targets", [])]
+        self.assertGreater(len(queries), 40)
+        for query in queries:
+            query = query.replace("$instance", ".*")
+            self.assertIsNotNone(ask("query", query=query), query)
+        self.wait_for(lambda: all(
+            r["health"] == "ok" for g in ask("rules")["groups"] for r in g["rules"]))
+        c.kill("n3")
+
+        def is_noticed():
+            return any(a["labels"]["alertname"] == "QuarryNodeDown" and
+                       a["labels"]["instance"] == nodes["n3"]
+                       for a in ask("alerts")["alerts"])
+        self.wait_for(is_noticed)
+
+    def test_rules(self):
+        """promtool finds the alert rules well made, and they fire when they should."""
+        self.need("promtool")
+        for words in (["check", "rules", "quarry.rules.yml"],
+                      ["test", "rules", "quarry.rules.test.yml"]):
+            r = subprocess.run(["promtool"] + words, cwd=CONTRIB, capture_output=True,
+                               text=True, timeout=SECONDS, check=False)
+            self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+
+    def test_tables(self):
+        """Reads and writes are counted by table, and the engine says what it wrote."""
+        c = self.loopback(1)
+        c.leader("lock")
+        at = self.address(c, "n1")
+        self.ok("table", "create", "web", "--family", "f")
+        self.ok("put", "web", "r", "f:q=v")
+        for _ in range(3):
+            self.ok("get", "web", "r")
+        self.ok("scan", "web")
+        self.ok("table", "compact", "web")
+        s = self.samples(at)
+        self.assertEqual(self.total(s, "quarry_tablet_written_rows_total", table="web"), 1)
+        self.assertGreaterEqual(self.total(s, "quarry_tablet_read_rows_total", table="web"), 4)
+        for name in ("read", "scan", "write"):
+            self.assertGreaterEqual(
+                self.total(s, "quarry_tablet_%s_seconds_count" % name, table="web"), 1, name)
+        self.assertEqual(self.total(s, "quarry_tablet_tablets", table="web"), 1)
+        self.assertGreater(self.total(s, "quarry_tablet_stored_bytes", table="web"), 0)
+        self.assertGreater(self.total(s, "quarry_tablet_family_bytes", family="f"), 0)
+        self.assertGreater(self.total(s, "quarry_engine_written_bytes_total"), 0)
+        self.assertGreater(self.total(s, "quarry_engine_commit_sync_seconds_count"), 0)
+        self.assertGreater(self.total(s, "quarry_engine_ingested_bytes_total"), 3)
 
 
 if __name__ == "__main__":
