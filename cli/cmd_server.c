@@ -15,6 +15,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/rpc/call_trace.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -335,9 +336,14 @@ server_command_start(struct server *s, const struct args *args, struct err *err)
     int rc = server_settings_read(s->world, args, &s->settings, err);
     if (rc == 0)
         rc = logger_open(*s->settings.log ? s->settings.log : NULL,
-                         s->settings.log_level, &s->logger, err);
+                         LOG_LEVEL_INFO, &s->logger, err);
+    if (rc == 0)
+        rc = logger_set_levels(s->logger, slice_str(s->settings.log_levels),
+                               err);
     if (rc)
         return rc;
+    logger_set_format(s->logger, s->settings.log_format);
+    logger_set_request(s->logger, call_trace_request);
     world_set_logger(s->world, s->logger);
     rc = take_directory(s, err);
     if (rc == 0)

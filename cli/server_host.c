@@ -170,6 +170,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
+    case SERVER_LOG_LEVEL: break; /* handle_log_level() */
     }
     make_printable(out, from);
 }
@@ -183,6 +184,34 @@ static int server_host_handle(void *ctx, struct rpc_call *call, struct err *err)
     codec_put_str(call->reply_body, buf_slice(&text));
     buf_close(&text);
     return 0;
+}
+
+static int handle_log_level(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct server_host *h = ctx;
+    struct logger *l = world_logger(h->env.world);
+    struct codec_reader r = codec_reader_make(call->body);
+    uint32_t count = codec_get_array(&r);
+    struct slice change = codec_get_bytes(&r);
+    struct buf levels = BUF_INIT;
+    int rc = 0;
+    if (count < 1 || r.bad)
+        return err_set(err, ERR_CORRUPT, "malformed request");
+    if (!l)
+        return err_set(err, ERR_UNSUPPORTED, "this process has no log");
+    if (change.len) {
+        call->is_audited = true;
+        rc = logger_set_levels(l, change, err);
+        log_info(h->env.world, "server", "log levels change=\"%.*s\" code=%d",
+                 SLICE_ARG(change), rc);
+    }
+    logger_print_levels(l, &levels);
+    if (rc == 0) {
+        codec_put_array(call->reply_body, 1);
+        codec_put_str(call->reply_body, buf_slice(&levels));
+    }
+    buf_close(&levels);
+    return rc;
 }
 
 /* Audit methods that change something for others than their caller. Methods of
@@ -217,6 +246,8 @@ static void add_methods(struct server_host *h)
         {SERVER_FIBERS, "server.fibers", server_host_handle, 0},
         {SERVER_PEERS, "server.peers", server_host_handle, 0},
         {SERVER_CALLS, "server.calls", server_host_handle, 0},
+        {SERVER_LOG_LEVEL, "server.log_level", handle_log_level,
+         RPC_METHOD_INTERNAL},
     };
     rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
 }

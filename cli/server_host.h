@@ -22,6 +22,9 @@ enum server_method {
     SERVER_FIBERS = 0x103, /* The fibers that run. */
     SERVER_PEERS = 0x104,  /* Connections. */
     SERVER_CALLS = 0x105,  /* Spans of sampled calls. */
+    /* [change]; [levels]: change the levels of the log ("" not), and tell
+     * them, in the form of logger_set_levels(). */
+    SERVER_LOG_LEVEL = 0x106,
 };
 
 /* Open all roles and the port. @failed(ctx) is called when a role has failed:

@@ -55,7 +55,9 @@ const struct option server_security_options[] = {
      "a public key: who has a JWT signed with it may"},
     {"log", 0, "FILE", "instead of standard error"},
     {"audit-log", 0, "FILE", "who did what, as JSON lines: changes, refusals"},
-    {"log-level", 0, "LEVEL", "debug, info (default), warn or error"},
+    {"log-level", 0, "LEVEL",
+     "debug, info (default), warn or error; also of\ncomponents: info,rpc=debug (see quarry log-level)"},
+    {"log-format", 0, "FORMAT", "text (default), or json: an object a line"},
     {"pid-file", 0, "FILE", "holds the process's number while it runs"},
     {NULL, 0, NULL, NULL},
 };
@@ -218,6 +220,7 @@ static const struct {
     {"certificate-key", offsetof(struct server_settings, certificate_key), ""},
     {"authority", offsetof(struct server_settings, authority), ""},
     {"log", offsetof(struct server_settings, log), ""},
+    {"log-level", offsetof(struct server_settings, log_levels), "info"},
     {"audit-log", offsetof(struct server_settings, audit_log), ""},
     {"pid-file", offsetof(struct server_settings, pid_file), ""},
     {"bigtable-api", offsetof(struct server_settings, bigtable_api), ""},
@@ -240,23 +243,23 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
 {
     struct conf *c = s->conf;
     char *roles = server_settings_setting(args, c, "roles", "");
-    char *level = server_settings_setting(args, c, "log-level", "info");
+    char *format = server_settings_setting(args, c, "log-format", "text");
     char *busy_poll = server_settings_setting(args, c, "busy-poll", "");
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *setting_text(s, i) = server_settings_setting(args, c, texts[i].name,
                                                       texts[i].when_missing);
     s->console_names = console_names(c, s->console, s->address);
-    if (!log_level_parse(slice_str(level), &s->log_level))
-        rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
-                     "debug, info, warn or error");
+    if (!log_format_parse(slice_str(format), &s->log_format))
+        rc = err_set(err, ERR_INVALID, "log-format \"%s\": text or json",
+                     format);
     if (rc == 0)
         rc = read_roles(s, roles, err);
     if (rc == 0 && *busy_poll)
         rc = set_busy_poll(busy_poll, err);
     mem_free(busy_poll);
     mem_free(roles);
-    mem_free(level);
+    mem_free(format);
     return rc;
 }
 

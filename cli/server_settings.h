@@ -52,7 +52,8 @@ struct server_settings {
     /* Where the master key is: section [encryption]. */
     struct master_key_source encryption; /* Texts of `conf`. */
     char *console_names; /* Names it may be called by, with commas. */
-    enum log_level log_level;
+    char *log_levels;    /* "info,rpc=debug". Owned. */
+    enum log_format log_format;
 };
 
 extern const struct option server_options[];

@@ -140,6 +140,12 @@ void call_span_end(struct call_span *s,
     mutex_unlock(&t->mutex);
 }
 
+uint64_t call_trace_request(void)
+{
+    const struct call_context *c = fiber_context();
+    return c ? c->trace_id : 0;
+}
+
 /* --- printing ------------------------------------------------------------ */
 
 static void print_span(const struct span *s, struct buf *out)

@@ -34,6 +34,9 @@ struct call_trace *
 call_trace_new(struct world *w, size_t span_count, uint64_t one_in);
 void call_trace_free(struct call_trace *t); /* NULL is allowed. */
 
+/* The id of the tree of calls that the running fiber works for; 0: none. */
+uint64_t call_trace_request(void);
+
 /* Append the spans of tree @trace_id (0: of all), oldest first, one a line:
  * "trace span<parent client|server method peer start duration outcome". */
 void call_trace_print(struct call_trace *t, uint64_t trace_id, struct buf *out);

@@ -10,7 +10,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core/buf.h"
@@ -27,10 +29,28 @@
 
 static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 
+/* Of journald: sd-daemon(3). */
+static const int priorities[] = {7, 6, 4, 3};
+
+#define COMPONENT_BYTES 32
+#define LEVEL_DEFAULT   (-1)
+
+/* A component with a level of its own. */
+struct log_component {
+    char name[COMPONENT_BYTES]; /* Set before it is counted. */
+    atomic_int level;           /* LEVEL_DEFAULT: the logger's. */
+};
+
 struct logger {
     char *path; /* Owned; NULL: standard error. */
-    enum log_level least;
+    bool is_journal;
+    enum log_format format;
+    uint64_t (*request)(void); /* NULL: there are none. */
+    atomic_int least;
     atomic_int fd;
+    struct mutex mutex; /* Of changes of levels; reading takes none. */
+    struct log_component components[LOG_COMPONENTS_MAX];
+    atomic_size_t component_count; /* They are never removed. */
 };
 
 /* --- the file ------------------------------------------------------------ */
@@ -38,6 +58,17 @@ struct logger {
 static int open_file(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+/* Is @fd the stream to systemd's journal? $JOURNAL_STREAM has the device and
+ * the inode of it. */
+static bool is_journal(int fd)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(fd, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 int logger_open(const char *path,
@@ -52,8 +83,10 @@ int logger_open(const char *path,
         return err_set_errno(err, errno, "log file %s", path);
     l = mem_zalloc(1, sizeof(*l));
     l->path = path ? mem_strdup(path) : NULL;
-    l->least = least;
+    l->is_journal = !path && is_journal(STDERR_FILENO);
+    atomic_init(&l->least, (int)least);
     atomic_init(&l->fd, fd);
+    mutex_init(&l->mutex);
     *out = l;
     return 0;
 }
@@ -64,6 +97,7 @@ void logger_close(struct logger *l)
         return;
     if (l->path)
         close(atomic_load(&l->fd));
+    mutex_close(&l->mutex);
     mem_free(l->path);
     mem_free(l);
 }
@@ -84,6 +118,28 @@ void world_set_logger(struct world *w, struct logger *l)
     w->logger = l;
 }
 
+struct logger *world_logger(const struct world *w)
+{
+    return w->logger;
+}
+
+void logger_set_format(struct logger *l, enum log_format format)
+{
+    l->format = format;
+}
+
+void logger_set_request(struct logger *l, uint64_t (*request)(void))
+{
+    l->request = request;
+}
+
+bool log_format_parse(struct slice text, enum log_format *out)
+{
+    bool json = slice_eq_str(text, "json");
+    *out = json ? LOG_JSON : LOG_TEXT;
+    return json || slice_eq_str(text, "text");
+}
+
 bool log_level_parse(struct slice text, enum log_level *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(level_names); i++) {
@@ -97,6 +153,139 @@ bool log_level_parse(struct slice text, enum log_level *out)
         }
     }
     return false;
+}
+
+/* --- levels of components ------------------------------------------------ */
+
+static const struct log_component *component_find(const struct logger *l,
+                                                  const char *name)
+{
+    size_t count = atomic_load(&l->component_count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(l->components[i].name, name) == 0)
+            return &l->components[i];
+    return NULL;
+}
+
+static bool
+is_wanted(const struct logger *l, enum log_level level, const char *component)
+{
+    const struct log_component *c =
+        atomic_load(&l->component_count) ? component_find(l, component) : NULL;
+    int least = c ? atomic_load(&c->level) : LEVEL_DEFAULT;
+    if (least == LEVEL_DEFAULT)
+        least = atomic_load(&l->least);
+    return (int)level >= least;
+}
+
+/* One "LEVEL" or "COMPONENT=LEVEL". */
+struct level_change {
+    char component[COMPONENT_BYTES]; /* "": all. */
+    int level;
+};
+
+static int
+level_change_parse(struct slice text, struct level_change *out, struct err *err)
+{
+    size_t at = slice_find_byte(text, '=');
+    bool named = at < text.len;
+    struct slice level = named ? slice_sub(text, at + 1, text.len) : text;
+    enum log_level parsed = LOG_LEVEL_INFO;
+    *out = (struct level_change){.level = LEVEL_DEFAULT};
+    if (named && (at == 0 || at >= COMPONENT_BYTES))
+        return err_set(err, ERR_INVALID, "log level \"%.*s\": no component",
+                       SLICE_ARG(text));
+    if (named)
+        memcpy(out->component, text.data, at);
+    if (named && slice_eq_str(level, "default"))
+        return 0;
+    if (!log_level_parse(level, &parsed))
+        return err_set(err, ERR_INVALID,
+                       "log level \"%.*s\": debug, info, warn or error%s",
+                       SLICE_ARG(level), named ? ", or default" : "");
+    out->level = (int)parsed;
+    return 0;
+}
+
+/* PRE: the lock is held, and there is room. */
+static void level_change_apply(struct logger *l, const struct level_change *c)
+{
+    struct log_component *to;
+    size_t count = atomic_load(&l->component_count);
+    if (!c->component[0]) {
+        atomic_store(&l->least, c->level);
+        return;
+    }
+    to = (struct log_component *)(uintptr_t)component_find(l, c->component);
+    if (to) {
+        atomic_store(&to->level, c->level);
+        return;
+    }
+    PRE(count < LOG_COMPONENTS_MAX);
+    to = &l->components[count];
+    memcpy(to->name, c->component, sizeof(to->name));
+    atomic_store(&to->level, c->level);
+    atomic_store(&l->component_count, count + 1);
+}
+
+static int levels_parse(struct slice text,
+                        struct level_change changes[LOG_COMPONENTS_MAX],
+                        size_t *count,
+                        struct err *err)
+{
+    int rc = 0;
+    *count = 0;
+    do {
+        size_t at = slice_find_byte(text, ',');
+        struct slice one = slice_sub(text, 0, MIN_OF(at, text.len));
+        if (*count == LOG_COMPONENTS_MAX)
+            return err_set(err, ERR_FULL, "log levels: more than %d",
+                           LOG_COMPONENTS_MAX);
+        rc = level_change_parse(slice_trim(one), &changes[(*count)++], err);
+        text = slice_sub(text, MIN_OF(at + 1, text.len), text.len);
+    } while (rc == 0 && text.len);
+    return rc;
+}
+
+int logger_set_levels(struct logger *l, struct slice text, struct err *err)
+{
+    struct level_change changes[LOG_COMPONENTS_MAX];
+    size_t count;
+    size_t added = 0;
+    int rc = levels_parse(text, changes, &count, err);
+    if (rc)
+        return rc;
+    mutex_lock(&l->mutex);
+    for (size_t i = 0; i < count; i++)
+        added += changes[i].component[0] != '\0' &&
+                 !component_find(l, changes[i].component);
+    if (atomic_load(&l->component_count) + added > LOG_COMPONENTS_MAX)
+        rc = err_set(err, ERR_FULL,
+                     "log levels: %d components have one of their own",
+                     LOG_COMPONENTS_MAX);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        level_change_apply(l, &changes[i]);
+    mutex_unlock(&l->mutex);
+    return rc;
+}
+
+static void put_lower(struct buf *out, const char *text)
+{
+    for (; *text; text++)
+        buf_append_byte(out, *text | 0x20);
+}
+
+void logger_print_levels(const struct logger *l, struct buf *out)
+{
+    size_t count = atomic_load(&l->component_count);
+    put_lower(out, level_names[atomic_load(&l->least)]);
+    for (size_t i = 0; i < count; i++) {
+        int level = atomic_load(&l->components[i].level);
+        if (level == LEVEL_DEFAULT)
+            continue;
+        buf_printf(out, ",%s=", l->components[i].name);
+        put_lower(out, level_names[level]);
+    }
 }
 
 /* --- lines --------------------------------------------------------------- */
@@ -121,14 +310,66 @@ static size_t put_safely(char *out, size_t room, const char *from)
     return len;
 }
 
-static void write_line(struct world *w, const char *line)
+struct log_line {
+    enum log_level level;
+    const char *component;
+    const char *message;
+    uint64_t request; /* 0: none. */
+};
+
+static void put_field(struct buf *out, const char *name, const char *text)
 {
+    buf_printf(out, ",\"%s\":", name);
+    text_put_json(out, slice_str(text));
+}
+
+static void
+put_json_line(struct world *w, const struct log_line *x, struct buf *out)
+{
+    char request[24];
+    struct buf level = BUF_INIT;
+    buf_append_str(out, "{\"time\":\"");
+    text_put_time(out, (int64_t)world_now_us(w));
+    buf_append_byte(out, '"');
+    put_lower(&level, level_names[x->level]);
+    put_field(out, "level", buf_cstr(&level));
+    buf_close(&level);
+    put_field(out, "component", x->component);
+    snprintf(request, sizeof(request), "%016llx",
+             (unsigned long long)x->request);
+    if (x->request)
+        put_field(out, "request", request);
+    put_field(out, "message", x->message);
+    buf_append_str(out, "}\n");
+}
+
+static void
+put_text_line(struct world *w, const struct log_line *x, struct buf *out)
+{
+    if (!w->logger->is_journal) {
+        text_put_time(out, (int64_t)world_now_us(w));
+        buf_append_byte(out, ' ');
+    }
+    buf_printf(out, "%s %s %s", level_names[x->level], x->component,
+               x->message);
+    if (x->request)
+        buf_printf(out, " request=%016llx", (unsigned long long)x->request);
+    buf_append_byte(out, '\n');
+}
+
+static void write_line(struct world *w, const struct log_line *x)
+{
+    struct logger *l = w->logger;
     struct buf b = BUF_INIT;
     ssize_t n;
-    text_put_time(&b, (int64_t)world_now_us(w));
-    buf_printf(&b, " %s\n", line);
+    if (l->is_journal)
+        buf_printf(&b, "<%d>", priorities[x->level]);
+    if (l->format == LOG_JSON)
+        put_json_line(w, x, &b);
+    else
+        put_text_line(w, x, &b);
     do {
-        n = write(atomic_load(&w->logger->fd), b.data, b.len);
+        n = write(atomic_load(&l->fd), b.data, b.len);
     } while (n < 0 && errno == EINTR);
     buf_close(&b);
 }
@@ -140,22 +381,24 @@ void log_write(struct world *w,
                ...)
 {
     char raw[LOG_LINE_BYTES];
-    char line[LOG_LINE_BYTES];
-    size_t len;
+    char message[LOG_LINE_BYTES];
+    char line[LOG_LINE_BYTES + 64];
     va_list ap;
-    if (w->logger ? level < w->logger->least : !w->ops->log_line)
+    if (w->logger ? !is_wanted(w->logger, level, component) : !w->ops->log_line)
         return;
     va_start(ap, fmt);
     vsnprintf(raw, sizeof(raw), fmt, ap);
     va_end(ap);
-    snprintf(line, sizeof(line), "%s %s ", level_names[level], component);
-    len = strlen(line);
-    len += put_safely(line + len, sizeof(line) - len - 1, raw);
-    line[len] = '\0';
-    if (w->logger)
-        write_line(w, line);
-    else
-        w->ops->log_line(w, line);
+    message[put_safely(message, sizeof(message) - 1, raw)] = '\0';
+    if (w->logger) {
+        write_line(w, &(struct log_line){
+                          level, component, message,
+                          w->logger->request ? w->logger->request() : 0});
+        return;
+    }
+    snprintf(line, sizeof(line), "%s %s %s", level_names[level], component,
+             message);
+    w->ops->log_line(w, line);
 }
 
 /* --- limited lines ------------------------------------------------------- */

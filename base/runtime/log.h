@@ -19,6 +19,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct buf;
 struct logger;
 struct world;
 
@@ -29,8 +30,10 @@ enum log_level {
     LOG_LEVEL_ERROR,
 };
 
-/* Log lines of level @least or above, appended to the file @path, or to
- * standard error when it is NULL. *@out is owned. Errors: those of open(2). */
+/* Log lines of level @least or above, as text, appended to the file @path, or
+ * to standard error when it is NULL. Where that is systemd's journal, which has
+ * the time itself, lines begin with their priority ("<6>") instead of it. *@out
+ * is owned. Errors: those of open(2). */
 MUST_CHECK int logger_open(const char *path,
                            enum log_level least,
                            struct logger **out,
@@ -39,6 +42,34 @@ void logger_close(struct logger *l); /* NULL is allowed. */
 /* Open the file again after it was renamed. */
 void logger_reopen(struct logger *l);
 
+enum log_format {
+    LOG_TEXT, /* "<time> <LEVEL> <component> <message>" */
+    LOG_JSON, /* {"time":"…","level":"info","component":"…","message":"…"} */
+};
+
+/* "text" or "json"; false for anything else. */
+bool log_format_parse(struct slice text, enum log_format *out);
+/* Before other threads use it. */
+void logger_set_format(struct logger *l, enum log_format format);
+
+/* Components that have levels of their own, at most. */
+#define LOG_COMPONENTS_MAX 32
+
+/* Change levels as @text says: "LEVEL" of all that have none of their own,
+ * "COMPONENT=LEVEL" of one, "COMPONENT=default" like all; several with commas.
+ * All or none. Any thread. ERR_INVALID, ERR_FULL (components). */
+MUST_CHECK int
+logger_set_levels(struct logger *l, struct slice text, struct err *err);
+/* Append them in that form: "info,rpc=debug". Any thread. */
+void logger_print_levels(const struct logger *l, struct buf *out);
+
+/* Lines that are written while @request() is not 0 say so, as request=… : the
+ * id of the tree of calls that the caller works for. Before other threads use
+ * it. NULL: none do. */
+void logger_set_request(struct logger *l, uint64_t (*request)(void));
+
+/* The logger of @w; NULL: none. Borrowed. */
+struct logger *world_logger(const struct world *w);
 /* Make @w log to @l (borrowed), or nowhere when it is NULL. Call it once,
  * before other threads use @w. */
 void world_set_logger(struct world *w, struct logger *l);

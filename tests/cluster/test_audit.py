@@ -93,6 +93,7 @@ class AuditTest(ClusterTest):
 # Calls of processes of the cluster among each other, which refuse others.
 BETWEEN = {
     "chunk.fence", "master.report_split", "namenode.heartbeat", "replica.step",
+    "server.log_level",
     "tablet.capture", "tablet.compact", "tablet.drop_rows", "tablet.flush",
     "tablet.load", "tablet.log_read", "tablet.log_sort", "tablet.schema",
     "tablet.split", "tablet.status", "tablet.unload", "worker.forget",

@@ -1,8 +1,11 @@
 /* A log line is one line whatever is in it, comes at its level and above, and a
  * repeated one is held back and counted. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/runtime/log.h"
@@ -144,4 +147,149 @@ START_TEST(test_levels_and_trace)
 
 END_TEST
 
-TEST_MAIN("log", test_lines, test_reopen, test_limiter, test_levels_and_trace)
+/* A component can have a level of its own, which changes while it is used; a
+ * wrong word changes nothing. */
+START_TEST(test_component_levels)
+{
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct buf levels = BUF_INIT;
+    struct logger *l;
+    char *text;
+    ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
+    world_set_logger(w, l);
+    log_debug(w, "rpc", "one");
+    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("warn, rpc=debug"), &err),
+                     0);
+    log_debug(w, "rpc", "two");
+    log_info(w, "core", "three");
+    log_warn(w, "core", "four");
+    ck_assert_int_eq(
+        logger_set_levels(l, SLICE_LIT("core=error,rpc=loud"), &err),
+        ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, "\"loud\""));
+    log_warn(w, "core", "five");
+    logger_print_levels(l, &levels);
+    ck_assert_str_eq(buf_cstr(&levels), "warn,rpc=debug");
+    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("rpc=default"), &err), 0);
+    log_info(w, "rpc", "six");
+    buf_clear(&levels);
+    logger_print_levels(l, &levels);
+    ck_assert_str_eq(buf_cstr(&levels), "warn");
+    text = read_all(log_path());
+    ck_assert_ptr_null(strstr(text, "one"));
+    ck_assert_ptr_nonnull(strstr(text, " DEBUG rpc two\n"));
+    ck_assert_ptr_null(strstr(text, "three"));
+    ck_assert_ptr_nonnull(strstr(text, "four"));
+    ck_assert_ptr_nonnull(strstr(text, "five"));
+    ck_assert_ptr_null(strstr(text, "six"));
+    free(text);
+    buf_close(&levels);
+    logger_close(l);
+    world_free(w);
+}
+
+END_TEST
+
+/* There is room for a bounded number of components, also of hostile names. */
+START_TEST(test_component_bound)
+{
+    struct err err = ERR_INIT;
+    struct logger *l;
+    char name[100];
+    int rc = 0;
+    ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
+    for (int i = 0; i <= LOG_COMPONENTS_MAX && rc == 0; i++) {
+        snprintf(name, sizeof(name), "c%d=warn", i);
+        rc = logger_set_levels(l, slice_str(name), &err);
+        ck_assert_int_eq(rc, i < LOG_COMPONENTS_MAX ? 0 : ERR_FULL);
+    }
+    memset(name, 'x', sizeof(name));
+    memcpy(name + sizeof(name) - 6, "=warn", 6);
+    ck_assert_int_eq(logger_set_levels(l, slice_str(name), &err), ERR_INVALID);
+    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("=warn"), &err),
+                     ERR_INVALID);
+    logger_close(l);
+}
+
+END_TEST
+
+static uint64_t request_of_test(void)
+{
+    return UINT64_C(0xabc);
+}
+
+/* A line of JSON is one object, whatever the message has; requests have their
+ * id. */
+START_TEST(test_json)
+{
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct logger *l;
+    char *text;
+    ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
+    logger_set_format(l, LOG_JSON);
+    world_set_logger(w, l);
+    log_warn(w, "core", "why=\"a\\b\nc\"");
+    logger_set_request(l, request_of_test);
+    log_info(w, "rpc", "x");
+    text = read_all(log_path());
+    ck_assert_int_eq(strncmp(text, "{\"time\":\"2", 10), 0);
+    ck_assert_ptr_nonnull(
+        strstr(text, "Z\",\"level\":\"warn\",\"component\":\"core\","
+                     "\"message\":\"why=\\\"a\\\\b\\\\x0ac\\\"\"}\n"));
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "\"component\":\"rpc\",\"request\":"
+                                 "\"0000000000000abc\",\"message\":\"x\"}\n"));
+    free(text);
+    logger_close(l);
+    world_free(w);
+}
+
+END_TEST
+
+/* What goes to systemd's journal begins with its priority and has no time;
+ * another standard error gets plain lines. */
+START_TEST(test_journal)
+{
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct logger *l;
+    struct stat st;
+    char stream[64];
+    char *text;
+    int fd = open(log_path(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    for (int right = 0; right < 2; right++) {
+        snprintf(stream, sizeof(stream), "%llu:%llu",
+                 (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino + !right);
+        ck_assert_int_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
+        ck_assert_int_eq(logger_open(NULL, LOG_LEVEL_DEBUG, &l, &err), 0);
+        world_set_logger(w, l);
+        log_error(w, "core", "bad");
+        log_debug(w, "core", "fine");
+        world_set_logger(w, NULL);
+        logger_close(l);
+    }
+    text = read_all(log_path());
+    ck_assert_ptr_nonnull(strstr(text, "Z ERROR core bad\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n<3>ERROR core bad\n<7>DEBUG core fine\n"));
+    free(text);
+    close(fd);
+    world_free(w);
+}
+
+END_TEST
+
+TEST_MAIN("log",
+          test_lines,
+          test_reopen,
+          test_limiter,
+          test_levels_and_trace,
+          test_component_levels,
+          test_component_bound,
+          test_json,
+          test_journal)
