@@ -24,6 +24,7 @@
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/remote_call.h"
 #include "cli/server_host.h"
 #include "cli/server_restart.h"
 #include "cli/server_settings.h"
@@ -342,6 +343,7 @@ server_command_start(struct server *s, const struct args *args, struct err *err)
                                err);
     if (rc)
         return rc;
+    logger_find_journal(s->logger, remote_variable("JOURNAL_STREAM"));
     logger_set_format(s->logger, s->settings.log_format);
     logger_set_request(s->logger, call_trace_request);
     world_set_logger(s->world, s->logger);

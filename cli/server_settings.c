@@ -56,7 +56,8 @@ const struct option server_security_options[] = {
     {"log", 0, "FILE", "instead of standard error"},
     {"audit-log", 0, "FILE", "who did what, as JSON lines: changes, refusals"},
     {"log-level", 0, "LEVEL",
-     "debug, info (default), warn or error; also of\ncomponents: info,rpc=debug (see quarry log-level)"},
+     "debug, info (default), warn or error; also of\n"
+     "components: info,rpc=debug (see quarry log-level)"},
     {"log-format", 0, "FORMAT", "text (default), or json: an object a line"},
     {"pid-file", 0, "FILE", "holds the process's number while it runs"},
     {NULL, 0, NULL, NULL},

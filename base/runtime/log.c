@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,17 +59,6 @@ static int open_file(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-/* Is @fd the stream to systemd's journal? $JOURNAL_STREAM has the device and
- * the inode of it. */
-static bool is_journal(int fd)
-{
-    const char *stream = getenv("JOURNAL_STREAM");
-    unsigned long long device, inode;
-    struct stat st;
-    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(fd, &st) == 0 && st.st_dev == device && st.st_ino == inode;
-}
-
 int logger_open(const char *path,
                 enum log_level least,
                 struct logger **out,
@@ -83,7 +71,6 @@ int logger_open(const char *path,
         return err_set_errno(err, errno, "log file %s", path);
     l = mem_zalloc(1, sizeof(*l));
     l->path = path ? mem_strdup(path) : NULL;
-    l->is_journal = !path && is_journal(STDERR_FILENO);
     atomic_init(&l->least, (int)least);
     atomic_init(&l->fd, fd);
     mutex_init(&l->mutex);
@@ -126,6 +113,16 @@ struct logger *world_logger(const struct world *w)
 void logger_set_format(struct logger *l, enum log_format format)
 {
     l->format = format;
+}
+
+void logger_find_journal(struct logger *l, const char *stream)
+{
+    unsigned long long device, inode;
+    struct stat st;
+    l->is_journal = stream && !l->path &&
+                    sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+                    fstat(atomic_load(&l->fd), &st) == 0 &&
+                    st.st_dev == device && st.st_ino == inode;
 }
 
 void logger_set_request(struct logger *l, uint64_t (*request)(void))

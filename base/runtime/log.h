@@ -31,9 +31,8 @@ enum log_level {
 };
 
 /* Log lines of level @least or above, as text, appended to the file @path, or
- * to standard error when it is NULL. Where that is systemd's journal, which has
- * the time itself, lines begin with their priority ("<6>") instead of it. *@out
- * is owned. Errors: those of open(2). */
+ * to standard error when it is NULL. *@out is owned. Errors: those of
+ * open(2). */
 MUST_CHECK int logger_open(const char *path,
                            enum log_level least,
                            struct logger **out,
@@ -51,6 +50,12 @@ enum log_format {
 bool log_format_parse(struct slice text, enum log_format *out);
 /* Before other threads use it. */
 void logger_set_format(struct logger *l, enum log_format format);
+
+/* Where standard error is systemd's journal, which has the time itself, lines
+ * begin with their priority ("<6>"), and text lines have no time. @stream: the
+ * value of $JOURNAL_STREAM, which says which file the journal is; NULL: none.
+ * Before other threads use it. */
+void logger_find_journal(struct logger *l, const char *stream);
 
 /* Components that have levels of their own, at most. */
 #define LOG_COMPONENTS_MAX 32

@@ -213,12 +213,13 @@ scrape_configs:
         c = self.loopback(1)
         c.leader("lock")
         at = self.address(c, "n1")
-        self.ok("table", "create", "web", "--family", "f")
-        self.ok("put", "web", "r", "f:q=v")
+        t = ["-t", "cluster:" + os.path.join(self.dir, c.data)]
+        self.ok("table", "create", "web", "--family", "f", *t)
+        self.ok("put", "web", "r", "f:q=v", *t)
         for _ in range(3):
-            self.ok("get", "web", "r")
-        self.ok("scan", "web")
-        self.ok("table", "compact", "web")
+            self.ok("get", "web", "r", *t)
+        self.ok("scan", "web", *t)
+        self.ok("table", "compact", "web", *t)
         s = self.samples(at)
         self.assertEqual(self.total(s, "quarry_tablet_written_rows_total", table="web"), 1)
         self.assertGreaterEqual(self.total(s, "quarry_tablet_read_rows_total", table="web"), 4)
