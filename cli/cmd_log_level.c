@@ -55,6 +55,7 @@ static int log_level_on_fiber(struct remote *r, struct err *err)
     const char *change = r->args->word_count ? r->args->words[0] : "";
     struct buf levels = BUF_INIT;
     struct sheet s;
+    size_t answers = 0;
     int first = 0;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->address_count; i++) {
@@ -69,8 +70,10 @@ static int log_level_on_fiber(struct remote *r, struct err *err)
             continue;
         sheet_add_str(&s, r->addresses[i]);
         sheet_add(&s, buf_slice(&levels));
+        answers++;
     }
-    sheet_print(&s, r->cli->format);
+    if (answers)
+        sheet_print(&s, r->cli->format);
     sheet_close(&s);
     buf_close(&levels);
     return first;
