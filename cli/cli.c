@@ -198,7 +198,8 @@ int cli_store(struct cli *cli,
               struct quarry **out,
               struct err *err)
 {
-    struct quarry_options opts = {.world = cli->world};
+    struct quarry_options opts = {.world = cli->world,
+                                  .memtable_bytes = cli->memtable_bytes};
     int rc;
     PRE(cli->world);
     *out = cli->store;

@@ -50,8 +50,10 @@ struct cli {
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;
-    struct world *world;  /* Owned. */
-    struct quarry *store; /* Owned; NULL until it is needed. */
+    uint64_t memtable_bytes; /* Of a directory that is opened; 0: the default
+                                (quarry.h). Set before cli_store(). */
+    struct world *world;     /* Owned. */
+    struct quarry *store;    /* Owned; NULL until it is needed. */
 };
 
 /* How a command uses the store. */

@@ -376,6 +376,7 @@ out_input:
 
 static int run_warc(struct cli *cli, const struct args *args, struct err *err)
 {
+    cli->memtable_bytes = INGEST_WARC_MEMTABLE_BYTES;
     return run_import(cli, args, ingest_warc, err);
 }
 

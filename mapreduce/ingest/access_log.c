@@ -107,7 +107,7 @@ static int put_row(struct access_log *a,
     struct quarry_mutation *m;
     int rc;
     make_key(a, l, line);
-    rc = run_batch_row(batch, buf_slice(&a->key), &m, err);
+    rc = run_batch_row(batch, buf_slice(&a->key), 0, &m, err);
     for (size_t i = 0; i < ARRAY_LEN(cells) && rc == 0; i++)
         if (cells[i].value.len)
             run_batch_set(batch, m, FAMILY, slice_str(cells[i].column),

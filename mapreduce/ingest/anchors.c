@@ -68,7 +68,7 @@ int pages__put_anchors(struct pages *p, struct slice base, struct err *err)
         if (slice_eq(target, source) ||
             !time_set_add(&p->targets, hash64_slice(target)))
             continue;
-        rc = run_batch_row(&p->batch, target, &m, err);
+        rc = run_batch_row(&p->batch, target, 0, &m, err);
         if (rc)
             return rc;
         run_batch_set(&p->batch, m, "anchor", source, p->time_us, text);

@@ -175,7 +175,8 @@ static int put_contents(struct pages *p,
     if (is_html)
         html_scan(p->scanner, charset_decode(p->charsets, charset, true, body),
                   p->run->opts.links ? pages__add_link : NULL, p, &page);
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), body.len, &p->mutation,
+                       err);
     if (rc)
         return rc;
     pages__put_record(p, rec);
@@ -298,7 +299,8 @@ int pages__put_conversion(struct pages *p,
         memcpy(column, type.data, type.len);
         column[type.len] = '\0';
     }
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), body.len, &p->mutation,
+                       err);
     if (rc)
         return rc;
     pages__set(p, "http", "url", rec->uri);
@@ -373,7 +375,8 @@ int pages__put_revisit(struct pages *p,
     int rc;
     if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
         return 0;
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), rec->block.len,
+                       &p->mutation, err);
     if (rc)
         return rc;
     pages__put_record(p, rec);
@@ -402,7 +405,7 @@ static int put_head_apart(struct pages *p,
     int rc;
     if (!pages__join(p, rec, subject))
         return 0;
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), 0, &p->mutation, err);
     if (rc == 0 && parse_message(p, rec))
         put_http(p, rec, &p->message);
     return rc;
@@ -430,7 +433,7 @@ int pages__put_metadata(struct pages *p,
         warc_record_header(rec, "warc-concurrent-to", &subject.id);
     if (!pages__join(p, rec, &subject))
         return 0;
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), 0, &p->mutation, err);
     if (rc)
         return rc;
     pages__set(p, "meta", "fields", slice_sub(rec->block, 0, HEAD_BYTES_MAX));

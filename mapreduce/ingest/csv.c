@@ -205,7 +205,7 @@ static int put_row(struct csv *c,
         csv_damage(c, offset, false, "no time in the time field, stored at 0");
     if (c->run->opts.header && c->fields.count != c->header_count)
         csv_damage(c, offset, false, "not as many fields as the header");
-    rc = run_batch_row(batch, key, &m, err);
+    rc = run_batch_row(batch, key, 0, &m, err);
     for (size_t i = 0; i < c->fields.count && rc == 0; i++)
         if (is_cell(c, i))
             run_batch_set(batch, m, c->run->opts.family, csv_column(c, i), us,

@@ -173,6 +173,11 @@ typedef int (*ingest_fn)(const struct ingest_job *job,
                          struct ingest_report *report,
                          struct err *err);
 
+/* Memtables that are enough for an import of archives: pages leave them
+ * quickly, and in larger ones compress no better. An import then takes about
+ * twice as much memory. */
+#define INGEST_WARC_MEMTABLE_BYTES ((uint64_t)64 << 20)
+
 /* WARC or ARC in any compression, told by content, not name, into a Webtable.
  * Also ERR_CORRUPT: some files are neither WARC nor ARC; the others have been
  * read.

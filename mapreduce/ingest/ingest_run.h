@@ -126,15 +126,33 @@ void run_input_close(struct run_input *in);
 /* --- batches ------------------------------------------------------------- */
 
 /* Rows gathered before they are applied together. */
-#define RUN_BATCH_BYTES ((size_t)4 << 20)
+#define RUN_BATCH_BYTES ((size_t)1 << 20)
 #define RUN_BATCH_ROWS  ((size_t)4096)
+/* A row with more than this is long. */
+#define RUN_LONG_ROW_BYTES ((size_t)4 << 10)
+
+/* A mutation that may be used again, and the most bytes it ever had. */
+struct run_mutation {
+    struct quarry_mutation *mutation;
+    size_t bytes_most;
+};
+
+/* The mutations of a stack, the last one given back on top. */
+struct run_spare {
+    struct run_mutation *at; /* RUN_BATCH_ROWS of them. */
+    size_t count;
+    size_t bytes; /* The sum of bytes_most. */
+};
 
 struct run_batch {
     struct run *run;
     uint64_t *hashes;              /* Of the rows' keys. */
-    struct quarry_mutation **rows; /* Reused: the first `count` are in use. */
+    struct quarry_mutation **rows; /* The first `count` are in use. */
+    size_t *sizes; /* The most bytes that each mutation in use had. */
+    struct run_spare short_rows;
+    struct run_spare long_rows; /* RUN_BATCH_BYTES of them at most. */
     size_t count;
-    size_t made;
+    size_t row_bytes; /* Of the last row. */
     size_t bytes;
     struct run_counts counts;
 };
@@ -142,9 +160,11 @@ struct run_batch {
 void run_batch_init(struct run_batch *b, struct run *run);
 void run_batch_close(struct run_batch *b);
 /* A mutation of @row to fill; it belongs to the batch. Full batches are applied
- * first, so call it before, not between, the sets of a row. Parks. */
+ * first, so call it before, not between, the sets of a row. @bytes: about how
+ * many its values have; 0: few. Parks. */
 MUST_CHECK int run_batch_row(struct run_batch *b,
                              struct slice row,
+                             size_t bytes,
                              struct quarry_mutation **m,
                              struct err *err);
 /* Set a cell, counted. */

@@ -113,7 +113,7 @@ static int put_row(struct jsonl *j,
             run_damage(j->run, j->index, offset, false,
                        "no time in the time field, stored at 0");
     }
-    rc = run_batch_row(batch, buf_slice(&j->key), &m, err);
+    rc = run_batch_row(batch, buf_slice(&j->key), 0, &m, err);
     if (rc)
         return rc;
     buf_clear(&j->column);

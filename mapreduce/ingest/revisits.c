@@ -221,7 +221,8 @@ static int fill_one(struct revisits *r,
     }
     if (rc || !page)
         return rc;
-    rc = run_batch_row(batch, v->row, &m, err);
+    rc = run_batch_row(batch, v->row,
+                       page->cells[page->cell_count - 1].value.len, &m, err);
     if (rc == 0) {
         run_batch_set(batch, m, "contents", SLICE_EMPTY, v->time_us,
                       page->cells[page->cell_count - 1].value);

@@ -86,7 +86,7 @@ static int put_envelope(struct pages *p,
         page.us = INT64_MIN;
     if (!pages__join(p, rec, &page))
         return 0;
-    rc = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    rc = run_batch_row(&p->batch, buf_slice(&p->row), 0, &p->mutation, err);
     if (rc)
         return rc;
     pages__set(p, "http", "url", page.uri);

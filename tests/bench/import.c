@@ -2,7 +2,8 @@
  *
  *     bench_import DIR FILE…     import into a fresh table of the store DIR
  *
- * Prints: seconds, records, pages, links, cells, bytes of contents:, of all. */
+ * Prints: seconds, records, pages, links, cells, bytes of contents:, of all,
+ * CPU seconds, KiB of memory at most. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,12 +18,10 @@ static int die(const struct err *err)
     return 1;
 }
 
-static double cpu_seconds(void)
+static double cpu_seconds(const struct rusage *u)
 {
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
+           (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -34,9 +33,10 @@ int main(int argc, char **argv)
                              .path_count = (size_t)argc - 2};
     struct ingest_report r;
     struct quarry_table_info *info;
-    struct quarry_options opts = {.memtable_bytes = (uint64_t)256 << 20};
+    struct quarry_options opts = {.memtable_bytes = INGEST_WARC_MEMTABLE_BYTES};
     uint64_t contents = 0;
     uint64_t all = 0;
+    struct rusage used;
     char target[4096];
     if (argc < 3) {
         fprintf(stderr, "usage: bench_import DIR FILE...\n");
@@ -55,11 +55,12 @@ int main(int argc, char **argv)
         if (strcmp(info->groups[i].name, "contents") == 0)
             contents = info->groups[i].table_bytes;
     }
-    printf("%.3f %llu %llu %llu %llu %llu %llu %.3f\n",
+    getrusage(RUSAGE_SELF, &used);
+    printf("%.3f %llu %llu %llu %llu %llu %llu %.3f %ld\n",
            (double)r.elapsed_us / 1e6, (unsigned long long)r.record_count,
            (unsigned long long)r.page_count, (unsigned long long)r.link_count,
            (unsigned long long)r.cell_count, (unsigned long long)contents,
-           (unsigned long long)all, cpu_seconds());
+           (unsigned long long)all, cpu_seconds(&used), used.ru_maxrss);
     for (size_t i = 0; i < r.damage_kept && i < 20; i++)
         fprintf(stderr, "%s %llu %s\n", r.damage[i].file,
                 (unsigned long long)r.damage[i].offset, r.damage[i].reason);

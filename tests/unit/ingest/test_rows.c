@@ -7,6 +7,7 @@
 #include "bigtable/quarry.h"
 #include "mapreduce/ingest/csv_fields.h"
 #include "mapreduce/ingest/ingest.h"
+#include "mapreduce/ingest/ingest_run.h"
 #include "mapreduce/ingest/log_line.h"
 #include "mapreduce/ingest/table_rows.h"
 #include "tests/unit/warc/archive_build.h"
@@ -414,6 +415,85 @@ START_TEST(test_field_times)
 
 END_TEST
 
+/* --- batches ------------------------------------------------------------- */
+
+enum {
+    BATCH_ROWS = 6000,
+    PAGE_BYTES = 200 << 10
+};
+
+/* Every 23rd row is a page: in turn, each place of a batch has one. */
+static size_t size_of_row(int i)
+{
+    return i % 23 == 0 ? PAGE_BYTES + (size_t)i : (size_t)(i % 100) + 1;
+}
+
+static size_t bytes_kept(const struct run_batch *b)
+{
+    size_t n = b->short_rows.bytes + b->long_rows.bytes;
+    for (size_t i = 0; i < b->count; i++)
+        n += b->sizes[i];
+    return n;
+}
+
+static void put_rows(struct run *run, struct slice value)
+{
+    struct run_batch b;
+    run_batch_init(&b, run);
+    for (int i = 0; i < BATCH_ROWS; i++) {
+        struct quarry_mutation *m;
+        size_t n = size_of_row(i);
+        char key[20];
+        snprintf(key, sizeof(key), "%06d", i);
+        ck_assert_int_eq(
+            run_batch_row(&b, slice_str(key), i % 2 ? n : 0, &m, NULL), 0);
+        run_batch_set(&b, m, "data", SLICE_LIT("v"), 1, slice_sub(value, 0, n));
+        ck_assert_uint_le(bytes_kept(&b), 2 * RUN_BATCH_BYTES + PAGE_BYTES +
+                                              BATCH_ROWS +
+                                              RUN_BATCH_ROWS * 200);
+    }
+    ck_assert_int_eq(run_batch_flush(&b, NULL), 0);
+    ck_assert_uint_eq(b.count, 0);
+    ck_assert_uint_le(b.long_rows.bytes, RUN_BATCH_BYTES);
+    run_batch_close(&b);
+}
+
+/* Mutations are used again, and however long rows and short ones take turns, a
+ * batch keeps little more memory than it gathers; each row has its own value.
+ */
+START_TEST(test_batches_keep_little)
+{
+    const struct quarry_family_spec family = {"data", ""};
+    struct run run = {.report = &report};
+    struct buf value = BUF_INIT;
+    open_store();
+    for (int i = 0; i < PAGE_BYTES + BATCH_ROWS; i++)
+        buf_append_byte(&value, (char)('a' + i % 26));
+    mutex_init(&run.lock);
+    ck_assert_int_eq(
+        quarry_table_create(q, "batches", &family, 1, NULL, 0, NULL), 0);
+    ck_assert_int_eq(quarry_table_open(q, "batches", &run.table, NULL), 0);
+    put_rows(&run, buf_slice(&value));
+    ck_assert_uint_eq(report.row_count, BATCH_ROWS);
+    for (int i = 0; i < BATCH_ROWS; i++) {
+        struct quarry_row *row = NULL;
+        char key[20];
+        snprintf(key, sizeof(key), "%06d", i);
+        ck_assert_int_eq(
+            quarry_read_row(run.table, slice_str(key), NULL, &row, NULL), 0);
+        ck_assert_uint_eq(row->cell_count, 1);
+        ck_assert(slice_eq(row->cells[0].value,
+                           slice_sub(buf_slice(&value), 0, size_of_row(i))));
+        quarry_row_free(row);
+    }
+    quarry_table_close(run.table);
+    mutex_close(&run.lock);
+    buf_close(&value);
+    close_store();
+}
+
+END_TEST
+
 TEST_MAIN("rows",
           test_csv,
           test_csv_options,
@@ -425,4 +505,5 @@ TEST_MAIN("rows",
           test_log_rows,
           test_real_log,
           test_packed_lines,
-          test_field_times)
+          test_field_times,
+          test_batches_keep_little)
