@@ -95,8 +95,9 @@ static int open_cluster(struct cli *cli,
                         struct quarry **out,
                         struct err *err)
 {
-    int rc = remote_open(cli, opts, &cli->store, err);
+    int rc;
     PRE(!cli->store);
+    rc = remote_open(cli, opts, &cli->store, err);
     if (rc)
         cli->store = NULL;
     *out = cli->store;
