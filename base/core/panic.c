@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 
 #include <execinfo.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,11 @@ char *mem_strndup(const char *p, size_t len)
         memcpy(s, p, len);
     s[len] = '\0';
     return s;
+}
+
+void mem_release(void)
+{
+    (void)malloc_trim(0);
 }
 
 char *mem_strdup(const char *s)

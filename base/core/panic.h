@@ -43,6 +43,9 @@ void *mem_alloc(size_t size);
 
 /* @count * @size zeroed bytes; panics when the product overflows. Owned. */
 void *mem_zalloc(size_t count, size_t size);
+/* Give freed memory back to the system, which takes some milliseconds a GiB;
+ * after that, touching it costs as if it were new. Any thread. */
+void mem_release(void);
 
 /* Resize @p (NULL allowed) to @size bytes. Owned. */
 void *mem_realloc(void *p, size_t size);

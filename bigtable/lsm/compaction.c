@@ -561,7 +561,11 @@ int lsm_compact_major(struct lsm *l, struct err *err)
     return compaction_run(l, true, &did, err);
 }
 
-uint64_t lsm_compaction_debt(const struct lsm *l)
+/* Low bits of the word have the debt, the others the change that it is of. */
+#define DEBT_BITS 48
+#define DEBT_MAX  ((UINT64_C(1) << DEBT_BITS) - 1)
+
+static uint64_t count_debt(const struct lsm *l)
 {
     struct lsm_snapshot *s = lsm_snapshot_new((struct lsm *)(uintptr_t)l);
     struct compaction_choice c;
@@ -572,4 +576,19 @@ uint64_t lsm_compaction_debt(const struct lsm *l)
     runs_view_close(&view);
     lsm_snapshot_free(s);
     return c.count ? MAX_OF(c.bytes, UINT64_C(1)) : 0;
+}
+
+/* Asked of all groups at each choice of a job, while few of them change. */
+uint64_t lsm_compaction_debt(const struct lsm *l)
+{
+    uint64_t change = (uint64_t)atomic_load(&l->table_changes) + 1;
+    uint64_t word = atomic_load(&l->debt);
+    uint64_t debt;
+
+    change <<= DEBT_BITS;
+    if ((word & ~DEBT_MAX) == change)
+        return word & DEBT_MAX;
+    debt = MIN_OF(count_debt(l), DEBT_MAX);
+    atomic_store(&((struct lsm *)(uintptr_t)l)->debt, change | debt);
+    return debt;
 }

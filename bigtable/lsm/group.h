@@ -37,6 +37,8 @@ struct lsm {
     atomic_size_t active_bytes;  /* Of entries, */
     atomic_size_t active_memory; /* and what they and the unused parts hold. */
     atomic_size_t frozen_memory;
+    atomic_uint table_changes; /* Of tables, or of what compactions are for. */
+    atomic_ullong debt;        /* lsm_compaction_debt(), and at which change. */
     atomic_ullong flushed_bytes;
     atomic_ullong compacted_bytes;
 };

@@ -176,6 +176,7 @@ void lsm_set_options(struct lsm *l, const struct group_options *options)
 {
     mutex_lock(&l->publish_mutex);
     l->options.group = *options;
+    atomic_fetch_add(&l->table_changes, 1);
     mutex_unlock(&l->publish_mutex);
 }
 
@@ -344,6 +345,7 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
         INVARIANT(before >= bytes);
     }
     state_publish(&l->slot, state_new(l, v, s->mems, left));
+    atomic_fetch_add(&l->table_changes, 1);
     mutex_unlock(&l->publish_mutex);
     version_unref(v);
     state_unpin(s);

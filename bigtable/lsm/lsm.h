@@ -205,6 +205,12 @@ MUST_CHECK int lsm_split_points(struct lsm *l,
                                 size_t *count,
                                 struct err *err);
 
+/* Stored bytes of the blocks whose rows are the group's: of a table that
+ * another group shares, those between its bounds. From the tables' indexes.
+ * Parks. */
+MUST_CHECK int
+lsm_bytes_in_range(struct lsm *l, uint64_t *bytes, struct err *err);
+
 /* --- reading ------------------------------------------------------------- */
 
 /* Pin the present state, until lsm_snapshot_free(). Any thread; never waits. */

@@ -126,6 +126,37 @@ pick_points(struct samples *s, size_t parts, struct buf *keys, size_t *count)
     buf_close(&last);
 }
 
+struct range_sum {
+    const struct lsm *lsm;
+    uint64_t bytes;
+};
+
+static void
+add_block(void *arg, struct slice separator, const struct block_handle *h)
+{
+    struct range_sum *s = arg;
+    const struct lsm_options *o = &s->lsm->options;
+
+    if (slice_cmp(separator, o->lower) >= 0 &&
+        (o->upper.len == 0 || slice_cmp(separator, o->upper) < 0))
+        s->bytes += h->stored_bytes;
+}
+
+int lsm_bytes_in_range(struct lsm *l, uint64_t *bytes, struct err *err)
+{
+    struct lsm_snapshot *snapshot = state_pin(&l->slot);
+    const struct version *v = snapshot->version;
+    struct range_sum s = {.lsm = l};
+    int rc = 0;
+
+    for (size_t i = 0; i < v->table_count && !rc; i++)
+        rc =
+            sstable_reader_each_block(v->tables[i]->reader, add_block, &s, err);
+    state_unpin(snapshot);
+    *bytes = s.bytes;
+    return rc;
+}
+
 int lsm_split_points(struct lsm *l,
                      size_t parts,
                      struct buf *keys,

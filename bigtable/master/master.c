@@ -27,6 +27,10 @@
 #define AGAIN_US    UINT64_C(500000)
 #define LOOK_US     UINT64_C(500000)
 #define LOOK_US_MIN UINT64_C(10000)
+/* A round looks at all tablets: the more there are, the more changes share it.
+ */
+#define LOOK_US_A_TABLET UINT64_C(10)
+#define LOOK_US_MIN_MAX  UINT64_C(200000)
 /* Files are listed again without an event, because events may be lost. */
 #define LIST_US UINT64_C(30000000)
 
@@ -236,7 +240,10 @@ static int master_govern(struct master_term *r, struct err *err)
             break;
         /* Many changes are handled in one round. */
         if (!is_tick(r))
-            world_sleep_us(r->world, LOOK_US_MIN);
+            world_sleep_us(
+                r->world,
+                MIN_OF(LOOK_US_MIN + LOOK_US_A_TABLET * r->view.tablet_count,
+                       LOOK_US_MIN_MAX));
     }
     return 0;
 }

@@ -150,6 +150,21 @@ void chunk_pool_give(struct chunk_pool *p, void *chunk)
     free(unneeded);
 }
 
+size_t chunk_pool_release(struct chunk_pool *p)
+{
+    size_t bytes = 0;
+    mutex_lock(&p->mutex);
+    for (size_t i = p->slab_count; i > 0; i--) {
+        struct slab *s = &p->slabs[i - 1];
+        if (s->idle_count < s->count)
+            continue;
+        bytes += s->count * CHUNK_BYTES;
+        free(remove_slab(p, s));
+    }
+    mutex_unlock(&p->mutex);
+    return bytes;
+}
+
 size_t chunk_pool_out(struct chunk_pool *p)
 {
     size_t count;

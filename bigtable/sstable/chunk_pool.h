@@ -26,6 +26,10 @@ void chunk_pool_free(struct chunk_pool *p); /* PRE: every chunk came back. */
 void *chunk_pool_take(struct chunk_pool *p);
 void chunk_pool_give(struct chunk_pool *p, void *chunk);
 
+/* Free the idle chunks, where no chunk beside them is taken: the next ones cost
+ * what fresh memory costs. Returns the bytes. */
+size_t chunk_pool_release(struct chunk_pool *p);
+
 /* Chunks that are taken. */
 size_t chunk_pool_out(struct chunk_pool *p);
 

@@ -1,9 +1,9 @@
 /* Choosing and running background jobs. A worker looks at all tablets each time
- * and takes the job that is worth the most bytes: flushes come before
- * compactions (LevelDB, too, compacts its memtable first), because writers wait
- * for memory, and these before splits. There is no queue of jobs that could be
- * out of date; wake_count tells a worker that something changed while it
- * looked.
+ * and takes the job that is worth the most bytes: flushes come before splits
+ * and compactions (LevelDB, too, compacts its memtable first), because writers
+ * wait for memory. Splits come before compactions, which under a steady load
+ * are always due. There is no queue of jobs that could be out of date;
+ * wake_count tells a worker that something changed while it looked.
  */
 #include "bigtable/store/background.h"
 
@@ -14,6 +14,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/chunk_pool.h"
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"
@@ -22,6 +24,8 @@
 #define RETRY_US UINT64_C(1000000)
 /* When memory is full, this part of it at least is flushed at once. */
 #define FREEZE_PARTS 16
+/* After the last job. */
+#define RELEASE_US UINT64_C(10000000)
 
 enum job_kind {
     JOB_NONE,
@@ -95,11 +99,37 @@ static void propose_compaction(struct job *best, struct tablet *t)
     }
 }
 
+/* Bytes of all files that @t refers to, those of shared ones in full. */
+static uint64_t bytes_of_files(const struct tablet *t)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct lsm_stats stats;
+        lsm_stats(t->groups[i]->lsm, &stats);
+        bytes += stats.table_bytes;
+    }
+    return bytes;
+}
+
+static bool is_compacting(const struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (t->groups[i]->compacting)
+            return true;
+    return false;
+}
+
+/* A split between two compactions, not during one, whose work would be lost.
+ * How much of shared files is the tablet's own is found out by run_split(). */
 static void propose_split(struct store *s, struct job *best, struct tablet *t)
 {
-    uint64_t bytes = tablet_table_bytes(t);
-    if (bytes > s->options.split_bytes && !t->split_failed &&
-        !tablet_has_crossing_files(t))
+    uint64_t bytes;
+    if (t->split_failed || t->splitting || is_compacting(t))
+        return;
+    bytes = bytes_of_files(t);
+    if (bytes > s->options.split_bytes &&
+        (bytes >= t->split_after_bytes ||
+         tablet_crossing_files(t) != t->split_crossing))
         background_propose(best, JOB_SPLIT, t, NULL, bytes);
 }
 
@@ -110,7 +140,7 @@ static struct job background_choose(struct store *s,
                                     size_t count,
                                     bool only_flushes)
 {
-    static const enum job_kind order[] = {JOB_FLUSH, JOB_COMPACT, JOB_SPLIT};
+    static const enum job_kind order[] = {JOB_FLUSH, JOB_SPLIT, JOB_COMPACT};
     struct job best = {JOB_NONE, NULL, NULL, 0};
     size_t kinds = only_flushes ? 1 : ARRAY_LEN(order);
     for (size_t k = 0; k < kinds && best.kind == JOB_NONE; k++)
@@ -136,7 +166,7 @@ static struct job background_choose(struct store *s,
     if (best.kind == JOB_COMPACT)
         best.group->compacting = true;
     if (best.kind == JOB_SPLIT)
-        best.tablet->split_failed = true; /* Until it is retired by success. */
+        best.tablet->splitting = true;
     return best;
 }
 
@@ -234,14 +264,67 @@ static void run_compaction(struct store *s, struct tablet_group *g)
     mutex_unlock(&b->lock);
 }
 
+/* Bytes of the rows of @t in files. */
+static int bytes_of_rows(struct tablet *t, uint64_t *bytes)
+{
+    int rc = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++) {
+        uint64_t own;
+        rc = lsm_bytes_in_range(t->groups[i]->lsm, &own, NULL);
+        *bytes += own;
+    }
+    return rc;
+}
+
 static void run_split(struct store *s, struct tablet *t)
 {
     struct background *b = &s->background;
+    uint64_t all = bytes_of_files(t);
+    size_t crossing = tablet_crossing_files(t);
+    uint64_t limit = s->options.split_bytes;
+    uint64_t own;
     bool did = false;
-    int rc = split_in_middle(s, t, &did, NULL);
+    int rc = bytes_of_rows(t, &own);
+    if (rc == 0 && own > limit)
+        rc = split_in_middle(s, t, &did, NULL);
     mutex_lock(&b->lock);
     b->split_count += rc == 0 && did;
+    t->splitting = false;
+    t->split_crossing = crossing;
+    t->split_after_bytes =
+        all + (rc == 0 && own <= limit ? limit - own : limit / 8) + 1;
     mutex_unlock(&b->lock);
+    if (did)
+        background_wake(s); /* The halves may be too large as well. */
+}
+
+/* PRE: the lock is held. */
+static void postpone_release(struct store *s)
+{
+    s->background.release_ns = world_mono_ns(s->world) + RELEASE_US * 1000;
+}
+
+void background_note_freed(struct store *s)
+{
+    mutex_lock(&s->background.lock);
+    postpone_release(s);
+    mutex_unlock(&s->background.lock);
+    background_wake(s);
+}
+
+/* PRE: the lock is held; it is released meanwhile. One task does it for all. */
+static void release_memory(struct store *s)
+{
+    struct background *b = &s->background;
+    size_t bytes;
+    b->release_ns = 0;
+    b->release_count++;
+    mutex_unlock(&b->lock);
+    bytes = chunk_pool_release(block_cache_chunks(s->cache));
+    mem_release();
+    mutex_lock(&b->lock);
+    b->released_bytes += bytes;
 }
 
 static void run_job(struct store *s, struct job *job)
@@ -260,13 +343,24 @@ static void run_job(struct store *s, struct job *job)
 static void wait_for_work(struct store *s, bool failing)
 {
     struct background *b = &s->background;
+    uint64_t now;
     if (failing) {
         if (!b->stop)
             cond_wait_us(&b->work, &b->lock, s->world, RETRY_US);
         return;
     }
-    if (!b->stop)
+    if (b->stop)
+        return;
+    if (b->release_ns == 0) {
         cond_wait(&b->work, &b->lock);
+        return;
+    }
+    now = world_mono_ns(s->world);
+    if (now >= b->release_ns)
+        release_memory(s);
+    else
+        cond_wait_us(&b->work, &b->lock, s->world,
+                     (b->release_ns - now) / 1000 + 1);
 }
 
 static void background_work(void *arg)
@@ -286,6 +380,8 @@ static void background_work(void *arg)
         job = next_job(s, w->only_flushes);
         run_job(s, &job);
         mutex_lock(&b->lock);
+        if (job.kind != JOB_NONE)
+            postpone_release(s);
         if (job.kind == JOB_NONE) {
             if (b->wake_count_seen[w - b->workers] == b->wake_count)
                 wait_for_work(s, false);

@@ -10,6 +10,9 @@
  * opened again. An error of a compaction, other than a full disk, stops the
  * compactions of that group alone.
  *
+ * Memory that flushes, merges and drops free is kept for the next, and given
+ * back to the system once none of these came for ten seconds.
+ *
  * Threads: any.
  *
  * Invariants
@@ -58,6 +61,10 @@ struct background {
     struct metric_histogram flush_seconds;      /* Of the flushes, */
     struct metric_histogram compaction_seconds; /* of compactions by choice, */
     struct metric_histogram major_seconds;      /* and of major ones. */
+    uint64_t release_ns; /* When memory that was freed goes back to the system,
+                            if nothing more is freed before; 0: none was. */
+    uint64_t release_count;
+    uint64_t released_bytes; /* Of idle chunks of memtables. */
     uint64_t flush_count;
     uint64_t compaction_count;
     uint64_t split_count;
@@ -72,6 +79,9 @@ void background_close(struct background *b);
 
 /* There may be something to do. */
 void background_wake(struct store *s);
+
+/* Memory was freed that may not be needed soon, as that of a dropped table. */
+void background_note_freed(struct store *s);
 
 /* Count what all memtables hold, to which writers only add: store.memory_bytes.
  * Returns what of it is frozen. */

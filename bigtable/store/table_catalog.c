@@ -7,6 +7,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/store/background.h"
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/open_tablet.h"
 #include "bigtable/store/split.h"
@@ -323,6 +324,8 @@ int store_drop_table(struct store *s, const char *name, struct err *err)
         table_part_unref(t);
     }
     mutex_unlock(&s->catalog_lock);
+    if (rc == 0)
+        background_note_freed(s);
     return rc;
 }
 

@@ -86,12 +86,12 @@ uint64_t tablet_table_bytes(const struct tablet *t)
     return bytes;
 }
 
-bool tablet_has_crossing_files(const struct tablet *t)
+size_t tablet_crossing_files(const struct tablet *t)
 {
+    size_t count = 0;
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        if (atomic_load(&t->groups[i]->crossing_count) > 0)
-            return true;
-    return false;
+        count += atomic_load(&t->groups[i]->crossing_count);
+    return count;
 }
 
 /* --- memtables ----------------------------------------------------------- */

@@ -86,7 +86,13 @@ struct tablet {
                          more. */
     /* Under the background's lock: */
     unsigned paused;   /* No new jobs while above 0. */
-    bool split_failed; /* A split was tried: it stays one tablet. */
+    bool split_failed; /* It stays one tablet. */
+    bool splitting;
+    /* Set when its rows were found to be too few for a split, or a
+     * split failed: as long as its files have fewer bytes, and as many of them
+     * are shared, nobody looks again. */
+    uint64_t split_after_bytes;
+    size_t split_crossing;
 };
 
 struct tablet *tablet_ref(struct tablet *t);
@@ -125,8 +131,8 @@ void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
 
 /* Bytes of its SSTables; one that a split left counts as half. */
 uint64_t tablet_table_bytes(const struct tablet *t);
-/* Does it still refer to files that hold rows of others? */
-bool tablet_has_crossing_files(const struct tablet *t);
+/* The files it refers to that hold rows of others too. */
+size_t tablet_crossing_files(const struct tablet *t);
 
 /* One consistent state of all groups. */
 struct tablet_snapshot {
