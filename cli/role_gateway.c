@@ -167,8 +167,9 @@ static void gateway_role_close(void *role)
 
 static int open_there(struct gateway_host *h, struct err *err)
 {
-    int rc = loop_new(h->world, "gateway", &h->loop, err);
+    int rc;
     PRE(!h->loop);
+    rc = loop_new(h->world, "gateway", &h->loop, err);
     if (rc)
         return rc;
     loop_start(h->loop);
