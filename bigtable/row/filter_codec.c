@@ -139,6 +139,9 @@ void filter_encode(const struct quarry_filter *f, struct buf *out)
 
 /* --- reading ------------------------------------------------------------- */
 
+/* Of protobuf: https://protobuf.dev/programming-guides/proto3/#assigning */
+#define FIELD_NUMBER_MAX ((UINT64_C(1) << 29) - 1)
+
 /* One field of a message. */
 struct field {
     uint64_t number;
@@ -154,6 +157,7 @@ static bool next_field(struct cursor *c, struct field *f)
         return false;
     tag = cursor_varint(c);
     f->number = tag >> 3;
+    c->bad |= f->number == 0 || f->number > FIELD_NUMBER_MAX;
     f->wire = (enum wire)(tag & 7);
     f->integer = 0;
     f->bytes = SLICE_EMPTY;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/coding.h"
 #include "base/core/rand.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/filter_run.h"
@@ -327,7 +328,33 @@ START_TEST(test_damaged_bytes)
 
 END_TEST
 
+/* A field's number has 29 bits: larger ones are not taken for their low bits.
+ */
+START_TEST(test_a_wrapped_field_number)
+{
+    struct quarry_filter *f = filter_new_times(1, 2);
+    struct buf good = BUF_INIT;
+    struct buf bad = BUF_INIT;
+    struct cursor c;
+    uint64_t tag;
+    struct quarry_filter *d;
+    filter_encode(f, &good);
+    c = cursor_make(buf_slice(&good));
+    tag = cursor_varint(&c);
+    buf_put_varint(&bad, tag | UINT64_C(1) << 35);
+    buf_append(&bad, c.p, cursor_left(&c));
+    ck_assert_int_eq(filter_decode(buf_slice(&good), &d, &err), 0);
+    filter_unref(d);
+    ck_assert_int_eq(filter_decode(buf_slice(&bad), &d, &err), ERR_CORRUPT);
+    buf_close(&good);
+    buf_close(&bad);
+    filter_unref(f);
+}
+
+END_TEST
+
 TEST_MAIN("filter",
+          test_a_wrapped_field_number,
           test_leaves,
           test_combinations,
           test_sink,
