@@ -52,6 +52,7 @@ bool segment_list_next(struct cursor *list, uint64_t *number, uint64_t *bytes)
         return false;
     *number = cursor_varint(list);
     *bytes = cursor_varint(list);
+    list->bad |= *number == 0; /* No segment has it. */
     return !list->bad;
 }
 
