@@ -203,7 +203,7 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
 {
     struct buf b = BUF_INIT;
     uint64_t us = MAX_OF(r->elapsed_us, UINT64_C(1));
-    /* Archives alone tell what they were unpacked to. */
+    /* Archives alone tell what they were decompressed to. */
     uint64_t bytes = MAX_OF(r->bytes_read, r->bytes_decoded);
     double per_s = (double)bytes * 1e6 / (double)us;
     put_count_of(&b, r->record_count, "records");

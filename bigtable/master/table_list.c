@@ -216,7 +216,7 @@ int tables_create(struct master_term *r,
 /* --- alter --------------------------------------------------------------- */
 
 /* Send a table's schema to one server, until it has it or is dead. */
-struct telling {
+struct schema_notice {
     struct known_server *server;
     const struct table_record *record;
     unsigned *left;
@@ -224,7 +224,7 @@ struct telling {
 
 static void tables_notify(struct master_term *r, void *arg)
 {
-    struct telling *t = arg;
+    struct schema_notice *t = arg;
     struct schema_order o = {slice_str(r->sequencer), t->server->number,
                              *t->record};
     struct buf body = BUF_INIT;
@@ -233,7 +233,8 @@ static void tables_notify(struct master_term *r, void *arg)
     while (t->server->alive &&
            server_call(r, t->server, TABLET_SCHEMA, buf_slice(&body), NULL,
                        r->options->order_us, &err)) {
-        log_warn(r->world, "master", "tell of a schema: %s", err.text);
+        log_warn(r->world, "master",
+                 "a tablet server does not have a schema yet: %s", err.text);
         if (!master_term_wait(r, RETRY_US))
             break;
     }
@@ -250,13 +251,13 @@ static int notify_all(struct master_term *r,
 {
     unsigned left = 0;
     for (size_t i = 0; i < r->view.server_count; i++) {
-        struct telling *t;
+        struct schema_notice *t;
         if (!r->view.servers[i]->alive)
             continue;
         t = mem_alloc(sizeof(*t));
-        *t = (struct telling){r->view.servers[i], rec, &left};
+        *t = (struct schema_notice){r->view.servers[i], rec, &left};
         left++;
-        master_term_spawn(r, "tell", tables_notify, t);
+        master_term_spawn(r, "notify tables", tables_notify, t);
     }
     /* The fibers point to our variables: wait for all of them. */
     while (left > 0) {

@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/ingest/ingest_run.h"
 #include "mapreduce/ingest/text_check.h"
-#include "mapreduce/warc/unpack.h"
+#include "mapreduce/warc/decompress.h"
 
 #define LINE_BYTES_MAX ((size_t)64 << 20)
 
@@ -13,7 +13,7 @@ struct run_lines {
     struct run *run;
     size_t index;
     struct run_input input;
-    struct unpack unpack;
+    struct decompressor decompressor;
     size_t hold; /* Bytes of the line given out. */
 };
 
@@ -46,8 +46,8 @@ int run_lines_open(struct run *run,
     }
     l->run = run;
     l->index = index;
-    unpack_init(&l->unpack);
-    unpack_start(&l->unpack, &opts);
+    decompress_init(&l->decompressor);
+    decompress_start(&l->decompressor, &opts);
     *out = l;
     return 0;
 }
@@ -56,39 +56,42 @@ void run_lines_close(struct run_lines *l)
 {
     if (!l)
         return;
-    unpack_close(&l->unpack);
+    decompress_close(&l->decompressor);
     run_input_close(&l->input);
     mem_free(l);
 }
 
 uint64_t run_lines_bytes_in(const struct run_lines *l)
 {
-    return l->unpack.in_offset + l->unpack.in_begin;
+    return l->decompressor.in_offset + l->decompressor.in_begin;
 }
 
 int run_lines_head(struct run_lines *l, struct slice *head, struct err *err)
 {
-    int rc = unpack_need(&l->unpack, TEXT_CHECK_BYTES, err);
-    *head = slice_make(unpack_data(&l->unpack),
-                       MIN_OF(unpack_avail(&l->unpack), TEXT_CHECK_BYTES));
+    int rc = decompress_need(&l->decompressor, TEXT_CHECK_BYTES, err);
+    *head = slice_make(
+        decompress_data(&l->decompressor),
+        MIN_OF(decompress_avail(&l->decompressor), TEXT_CHECK_BYTES));
     return rc;
 }
 
 /* The line is too long: drop it up to its end. */
 static int pass_over(struct run_lines *l, struct err *err)
 {
-    on_damage(l, unpack_pos(&l->unpack), "line over 64 MiB, skipped", true);
+    on_damage(l, decompress_pos(&l->decompressor), "line over 64 MiB, skipped",
+              true);
     for (;;) {
         const char *nl;
-        size_t n = unpack_avail(&l->unpack);
+        size_t n = decompress_avail(&l->decompressor);
         int rc;
-        nl = n ? memchr(unpack_data(&l->unpack), '\n', n) : NULL;
-        unpack_consume(&l->unpack,
-                       nl ? (size_t)(nl - unpack_data(&l->unpack)) + 1 : n);
+        nl = n ? memchr(decompress_data(&l->decompressor), '\n', n) : NULL;
+        decompress_consume(
+            &l->decompressor,
+            nl ? (size_t)(nl - decompress_data(&l->decompressor)) + 1 : n);
         if (nl)
             return 0;
-        rc = unpack_need(&l->unpack, 1, err);
-        if (rc || unpack_avail(&l->unpack) == 0)
+        rc = decompress_need(&l->decompressor, 1, err);
+        if (rc || decompress_avail(&l->decompressor) == 0)
             return rc;
     }
 }
@@ -99,23 +102,23 @@ int run_lines_next(struct run_lines *l,
                    bool *found,
                    struct err *err)
 {
-    struct unpack *u = &l->unpack;
+    struct decompressor *u = &l->decompressor;
     size_t seen = 0;
-    unpack_consume(u, l->hold);
+    decompress_consume(u, l->hold);
     l->hold = 0;
     *found = false;
     for (;;) {
-        size_t n = unpack_avail(u);
+        size_t n = decompress_avail(u);
         const char *nl =
-            n > seen ? memchr(unpack_data(u) + seen, '\n', n - seen) : NULL;
+            n > seen ? memchr(decompress_data(u) + seen, '\n', n - seen) : NULL;
         int rc;
         if (nl || (u->done && n > 0)) {
-            size_t len = nl ? (size_t)(nl - unpack_data(u)) : n;
-            *offset = unpack_pos(u);
+            size_t len = nl ? (size_t)(nl - decompress_data(u)) : n;
+            *offset = decompress_pos(u);
             l->hold = nl ? len + 1 : len;
-            if (len && unpack_data(u)[len - 1] == '\r')
+            if (len && decompress_data(u)[len - 1] == '\r')
                 len--;
-            *line = slice_make(unpack_data(u), len);
+            *line = slice_make(decompress_data(u), len);
             *found = true;
             return 0;
         }
@@ -126,7 +129,7 @@ int run_lines_next(struct run_lines *l,
             rc = pass_over(l, err);
             seen = 0;
         } else {
-            rc = unpack_need(u, n + 1, err);
+            rc = decompress_need(u, n + 1, err);
         }
         if (rc)
             return rc;

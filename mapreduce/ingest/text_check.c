@@ -19,17 +19,17 @@ struct mark {
 #define UTF16_HINT "iconv -f UTF-16 -t UTF-8 makes UTF-8 of it"
 
 static const struct mark marks[] = {
-    {{"BZh", 3}, "packed by bzip2", "bunzip2 unpacks it"},
+    {{"BZh", 3}, "compressed by bzip2", "bunzip2 decompresses it"},
     {{"\xfd"
       "7zXZ\0",
       6},
-     "packed by xz",
-     "unxz unpacks it"},
-    {{"\x04\x22\x4d\x18", 4}, "packed by lz4", "unlz4 unpacks it"},
-    {{"LZIP", 4}, "packed by lzip", "lzip -d unpacks it"},
-    {{"PK\x03\x04", 4}, "a ZIP archive", "unzip unpacks it"},
-    {{"7z\xbc\xaf\x27\x1c", 6}, "a 7z archive", "7z x unpacks it"},
-    {{"Rar!\x1a\x07", 6}, "a RAR archive", "unrar unpacks it"},
+     "compressed by xz",
+     "unxz decompresses it"},
+    {{"\x04\x22\x4d\x18", 4}, "compressed by lz4", "unlz4 decompresses it"},
+    {{"LZIP", 4}, "compressed by lzip", "lzip -d decompresses it"},
+    {{"PK\x03\x04", 4}, "a ZIP archive", "unzip extracts it"},
+    {{"7z\xbc\xaf\x27\x1c", 6}, "a 7z archive", "7z x extracts it"},
+    {{"Rar!\x1a\x07", 6}, "a RAR archive", "unrar extracts it"},
     {{"PAR1", 4}, "a Parquet file", "write it as CSV first"},
     {{"ORC", 3}, "an ORC file", "write it as CSV first"},
     {{"Obj\x01", 4}, "an Avro file", "write it as JSON lines first"},
@@ -46,7 +46,7 @@ static const struct mark marks[] = {
     {{"\xfe\xff", 2}, "UTF-16", UTF16_HINT},
 };
 
-static bool is_packed(struct slice head)
+static bool is_compressed(struct slice head)
 {
     return slice_starts_with(head, SLICE_LIT("\x1f\x8b")) ||
            slice_starts_with(head, SLICE_LIT("\x28\xb5\x2f\xfd"));
@@ -74,7 +74,7 @@ int text_check(struct slice head, struct err *err)
     const char *what = NULL;
     const char *hint = "take text";
     size_t controls = 0;
-    if (is_packed(head))
+    if (is_compressed(head))
         return 0;
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !what; i++) {
         if (slice_starts_with(head, marks[i].bytes)) {

@@ -46,7 +46,7 @@ struct byte_source {
     struct zstd_stream *zstd;
 };
 
-static int unpack_start(struct byte_source *s, struct err *err)
+static int decompress_start(struct byte_source *s, struct err *err)
 {
     if (s->compression == BYTES_PLAIN)
         return 0;
@@ -56,7 +56,7 @@ static int unpack_start(struct byte_source *s, struct err *err)
         s->zstd = zstd_stream_new();
     /* 15: the largest window; 16: with a gzip header. */
     else if (inflateInit2(&s->gzip, 15 + 16) != Z_OK)
-        return err_set(err, ERR_NOMEM, "no memory to unpack gzip");
+        return err_set(err, ERR_NOMEM, "no memory to decompress gzip");
     return 0;
 }
 
@@ -75,7 +75,7 @@ int byte_source_open(const struct job_files *files,
     s->offset = offset;
     rc = job_file_open(files, path, &s->file, err);
     if (rc == 0)
-        rc = unpack_start(s, err);
+        rc = decompress_start(s, err);
     if (rc)
         byte_source_close(s);
     else
@@ -139,11 +139,11 @@ static int gzip_step(struct byte_source *s,
     return 0;
 }
 
-static int unpack_step(struct byte_source *s,
-                       char *dst,
-                       size_t len,
-                       size_t *got,
-                       struct err *err)
+static int decompress_step(struct byte_source *s,
+                           char *dst,
+                           size_t len,
+                           size_t *got,
+                           struct err *err)
 {
     if (s->at_border)
         s->member = byte_source_offset(s);
@@ -153,11 +153,11 @@ static int unpack_step(struct byte_source *s,
                             err);
 }
 
-static int byte_source_unpack(struct byte_source *s,
-                              char *dst,
-                              size_t len,
-                              size_t *got,
-                              struct err *err)
+static int byte_source_decompress(struct byte_source *s,
+                                  char *dst,
+                                  size_t len,
+                                  size_t *got,
+                                  struct err *err)
 {
     struct err why = ERR_INIT;
     int rc = 0;
@@ -174,7 +174,7 @@ static int byte_source_unpack(struct byte_source *s,
         if (rc == 0 && before == 0 && s->at_border)
             break;
         if (rc == 0)
-            rc = unpack_step(s, dst, len, got, &why);
+            rc = decompress_step(s, dst, len, got, &why);
         if (rc == 0 && *got == 0 && before == 0)
             rc = err_set(&why, ERR_CORRUPT, "compressed file ends too early");
     }
@@ -196,7 +196,7 @@ int byte_source_read(struct byte_source *s,
 {
     int rc;
     if (s->compression != BYTES_PLAIN)
-        return byte_source_unpack(s, dst, len, got, err);
+        return byte_source_decompress(s, dst, len, got, err);
     rc = job_file_read_at(s->file, s->offset, dst, len, got, err);
     s->offset += *got;
     return rc;
@@ -245,7 +245,7 @@ static int try_at(struct byte_source *s,
     while (*good && s->input.len > 0) {
         size_t before = s->input.len;
         size_t n;
-        *good = unpack_step(s, plain, TRIAL_BYTES, &n, NULL) == 0;
+        *good = decompress_step(s, plain, TRIAL_BYTES, &n, NULL) == 0;
         made += n;
         if (s->at_border || made > TRIAL_PLAIN_BYTES ||
             (n == 0 && s->input.len == before))

@@ -21,7 +21,7 @@
 void warc_reader_reset(struct warc_reader *r,
                        const struct warc_reader_options *opts)
 {
-    unpack_start(&r->u, opts);
+    decompress_start(&r->u, opts);
     if (r->u.opts.block_bytes_max == 0)
         r->u.opts.block_bytes_max = BLOCK_BYTES_DEFAULT;
     arena_reset(&r->arena);
@@ -38,7 +38,7 @@ void warc_reader_reset(struct warc_reader *r,
 struct warc_reader *warc_reader_new(const struct warc_reader_options *opts)
 {
     struct warc_reader *r = mem_alloc(sizeof(*r));
-    unpack_init(&r->u);
+    decompress_init(&r->u);
     arena_init(&r->arena);
     warc_reader_reset(r, opts);
     return r;
@@ -48,7 +48,7 @@ void warc_reader_free(struct warc_reader *r)
 {
     if (!r)
         return;
-    unpack_close(&r->u);
+    decompress_close(&r->u);
     arena_close(&r->arena);
     mem_free(r);
 }
@@ -60,7 +60,7 @@ uint64_t warc_reader_bytes_in(const struct warc_reader *r)
 
 uint64_t warc_reader_bytes_out(const struct warc_reader *r)
 {
-    return unpack_pos(&r->u);
+    return decompress_pos(&r->u);
 }
 
 bool warc_record_header(const struct warc_record *rec,
@@ -81,32 +81,34 @@ bool warc_record_header(const struct warc_record *rec,
 /* Some writers pad with NULs among the separators after a block. */
 static void note_nuls(struct warc_reader *r, const struct layout *l)
 {
-    const char *p = unpack_data(&r->u);
+    const char *p = decompress_data(&r->u);
     size_t nuls = 0;
     if (l->block > r->u.opts.block_bytes_max)
         return;
     for (size_t i = l->head + (size_t)l->block; i < l->end; i++)
         nuls += p[i] == '\0';
     if (nuls)
-        unpack_report(&r->u, r->offset, false,
-                      "%zu NUL bytes behind the record", nuls);
+        decompress_report(&r->u, r->offset, false,
+                          "%zu NUL bytes behind the record", nuls);
 }
 
 /* A record of a member that failed its checksum is good only if its own digest
  * says so. */
 static bool is_trusted(struct warc_reader *r, const struct layout *l)
 {
-    const struct unpack_mark *m = unpack_mark_at(&r->u, unpack_pos(&r->u));
+    const struct decompress_mark *m =
+        decompress_mark_at(&r->u, decompress_pos(&r->u));
     char uri[128];
-    if (!(m->flags & UNPACK_SUSPECT) || m->pos > unpack_pos(&r->u))
+    if (!(m->flags & DECOMPRESS_SUSPECT) || m->pos > decompress_pos(&r->u))
         return true;
     if (l->block <= r->u.opts.block_bytes_max &&
         digest_check(r->head.record.block_digest,
-                     slice_make(unpack_data(&r->u) + l->head,
+                     slice_make(decompress_data(&r->u) + l->head,
                                 (size_t)l->block)) == DIGEST_SAME)
         return true;
-    unpack_report(&r->u, r->offset, true, "record in a bad member, skipped: %s",
-                  reader__uri_text(r, uri, sizeof(uri)));
+    decompress_report(&r->u, r->offset, true,
+                      "record in a bad member, skipped: %s",
+                      reader__uri_text(r, uri, sizeof(uri)));
     reader__told(r);
     return false;
 }
@@ -117,12 +119,12 @@ static bool is_denied(struct warc_reader *r, const struct layout *l)
     char uri[128];
     if (!r->u.opts.verify || l->cut || l->block > r->u.opts.block_bytes_max ||
         digest_check(r->head.record.block_digest,
-                     slice_make(unpack_data(&r->u) + l->head,
+                     slice_make(decompress_data(&r->u) + l->head,
                                 (size_t)l->block)) != DIGEST_DIFFERENT)
         return false;
-    unpack_report(&r->u, r->offset, true,
-                  "block digest differs, record skipped: %s",
-                  reader__uri_text(r, uri, sizeof(uri)));
+    decompress_report(&r->u, r->offset, true,
+                      "block digest differs, record skipped: %s",
+                      reader__uri_text(r, uri, sizeof(uri)));
     return true;
 }
 
@@ -132,7 +134,7 @@ static bool parse_head(struct warc_reader *r, size_t n)
 {
     struct slice s;
     arena_reset(&r->arena);
-    s = arena_dup(&r->arena, slice_make(unpack_data(&r->u), n));
+    s = arena_dup(&r->arena, slice_make(decompress_data(&r->u), n));
     if (r->format == FORMAT_ARC)
         return head_arc_parse(slice_sub(s, 0, n - 1), false, &r->head);
     return head_warc_parse(s, &r->head, &r->arena);
@@ -150,11 +152,12 @@ need_head(struct warc_reader *r, size_t *n, bool *cut, struct err *err)
         bool bad = false;
         bool gap;
         struct slice s;
-        int rc = unpack_need(&r->u, want, err);
+        int rc = decompress_need(&r->u, want, err);
         if (rc)
             return rc;
-        s = slice_sub(slice_make(unpack_data(&r->u), reader__joined(r, &gap)),
-                      0, HEAD_BYTES_MAX + 1);
+        s = slice_sub(
+            slice_make(decompress_data(&r->u), reader__joined(r, &gap)), 0,
+            HEAD_BYTES_MAX + 1);
         if (r->format == FORMAT_ARC) {
             size_t e = slice_find_byte(s, '\n');
             *n = e < s.len ? e + 1 : 0;
@@ -175,7 +178,7 @@ static void make_record(struct warc_reader *r, const struct layout *l)
     struct warc_record *rec = &r->head.record;
     const char *data;
     size_t have;
-    data = unpack_data(&r->u);
+    data = decompress_data(&r->u);
     have = (size_t)MIN_OF(l->block, r->u.opts.block_bytes_max);
     if (r->format == FORMAT_ARC && rec->type == WARC_INFO && have > 2 &&
         data[l->head] == '2')
@@ -185,14 +188,14 @@ static void make_record(struct warc_reader *r, const struct layout *l)
     rec->whole = have == l->block;
     rec->cut = l->cut;
     rec->offset = r->offset;
-    if (rec->whole && r->u.kind == UNPACK_PLAIN)
+    if (rec->whole && r->u.kind == DECOMPRESS_PLAIN)
         rec->length = l->end;
     else if (rec->whole && r->starts_member) {
-        const struct unpack_mark *m =
-            unpack_mark_from(&r->u, unpack_pos(&r->u) + l->end, 0);
-        if (m && m->pos == unpack_pos(&r->u) + l->end)
+        const struct decompress_mark *m =
+            decompress_mark_from(&r->u, decompress_pos(&r->u) + l->end, 0);
+        if (m && m->pos == decompress_pos(&r->u) + l->end)
             rec->length = m->file_offset - r->offset;
-        else if (l->end == unpack_avail(&r->u) && reader__ends_member(r))
+        else if (l->end == decompress_avail(&r->u) && reader__ends_member(r))
             rec->length = r->u.end_offset - r->offset;
     }
     r->hold = rec->whole ? l->end : l->head + have;
@@ -209,7 +212,7 @@ static int read_record(struct warc_reader *r, bool *got, struct err *err)
     bool cut;
     int rc;
     *got = false;
-    r->offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
+    r->offset = decompress_file_offset(&r->u, decompress_pos(&r->u));
     r->starts_member = reader__is_member_start(r, 0);
     rc = need_head(r, &n, &cut, err);
     if (rc)
@@ -225,7 +228,7 @@ static int read_record(struct warc_reader *r, bool *got, struct err *err)
     if (rc)
         return rc;
     if (l.drop || !is_trusted(r, &l) || is_denied(r, &l)) {
-        unpack_consume(&r->u, MIN_OF(l.end, unpack_avail(&r->u)));
+        decompress_consume(&r->u, MIN_OF(l.end, decompress_avail(&r->u)));
         return 0;
     }
     note_nuls(r, &l);
@@ -244,37 +247,39 @@ static int skip_separators(struct warc_reader *r, struct err *err)
         const char *p;
         size_t n;
         size_t i = 0;
-        int rc = unpack_need(&r->u, 1, err);
+        int rc = decompress_need(&r->u, 1, err);
         if (rc)
             return rc;
-        p = unpack_data(&r->u);
-        n = unpack_avail(&r->u);
+        p = decompress_data(&r->u);
+        n = decompress_avail(&r->u);
         while (i < n && reader__is_separator(p[i])) {
             if (p[i] == '\0' && nuls++ == 0)
-                offset = unpack_file_offset(&r->u, unpack_pos(&r->u) + i);
+                offset =
+                    decompress_file_offset(&r->u, decompress_pos(&r->u) + i);
             i++;
         }
-        unpack_consume(&r->u, i);
+        decompress_consume(&r->u, i);
         if (i < n || n == 0)
             break;
     }
     if (nuls)
-        unpack_report(&r->u, offset, false, "%zu NUL bytes between records",
-                      nuls);
+        decompress_report(&r->u, offset, false, "%zu NUL bytes between records",
+                          nuls);
     return 0;
 }
 
 /* Is there a record at the position? Sets the format with the first one. */
 static bool at_record(struct warc_reader *r)
 {
-    struct slice s = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
-    if (unpack__is_warc(s)) {
+    struct slice s =
+        slice_make(decompress_data(&r->u), decompress_avail(&r->u));
+    if (decompress__is_warc(s)) {
         r->format = FORMAT_WARC;
         return true;
     }
     if (r->format == FORMAT_WARC)
         return false;
-    if (unpack__is_record(slice_sub(s, 0, START_BYTES))) {
+    if (decompress__is_record(slice_sub(s, 0, START_BYTES))) {
         size_t n =
             slice_find_byte(slice_sub(s, 0, HEAD_ARC_LINE_BYTES_MAX), '\n');
         if (head_arc_parse(slice_sub(s, 0, n), false, &r->probe)) {
@@ -291,7 +296,7 @@ static int finish_record(struct warc_reader *r, struct err *err)
     char waste[4096];
     size_t got;
     if (r->left == 0) {
-        unpack_consume(&r->u, r->hold);
+        decompress_consume(&r->u, r->hold);
         r->hold = 0;
         return 0;
     }
@@ -312,8 +317,8 @@ static int refuse_other(struct warc_reader *r, struct err *err)
     if (r->format != FORMAT_UNKNOWN || r->looked_at)
         return 0;
     r->looked_at = true;
-    kind =
-        not_archive_kind(slice_make(unpack_data(&r->u), unpack_avail(&r->u)));
+    kind = not_archive_kind(
+        slice_make(decompress_data(&r->u), decompress_avail(&r->u)));
     return kind
                ? err_set(err, ERR_CORRUPT, "neither WARC nor ARC, but %s", kind)
                : 0;
@@ -330,11 +335,12 @@ int warc_reader_next(struct warc_reader *r,
         rc = skip_separators(r, err);
         if (rc)
             break;
-        if (unpack_avail(&r->u) == 0 || unpack_pos(&r->u) >= r->u.loss_pos)
-            unpack_report_open_loss(&r->u, r->told_until > r->u.loss_pos);
-        if (unpack_avail(&r->u) == 0)
+        if (decompress_avail(&r->u) == 0 ||
+            decompress_pos(&r->u) >= r->u.loss_pos)
+            decompress_report_open_loss(&r->u, r->told_until > r->u.loss_pos);
+        if (decompress_avail(&r->u) == 0)
             break;
-        rc = unpack_need(&r->u, START_BYTES, err);
+        rc = decompress_need(&r->u, START_BYTES, err);
         if (rc)
             break;
         if (at_record(r))
@@ -347,7 +353,7 @@ int warc_reader_next(struct warc_reader *r,
     if (got)
         *rec = &r->head.record;
     else if (r->format == FORMAT_UNKNOWN &&
-             warc_reader_bytes_in(r) + unpack_pos(&r->u) > 0)
+             warc_reader_bytes_in(r) + decompress_pos(&r->u) > 0)
         return err_set(err, ERR_CORRUPT,
                        "neither WARC nor ARC: no record in it");
     return 0;
@@ -359,34 +365,34 @@ int warc_reader_read(struct warc_reader *r,
                      size_t *got,
                      struct err *err)
 {
-    PRE(r->hold <= unpack_avail(&r->u)); /* INV-1 */
+    PRE(r->hold <= decompress_avail(&r->u)); /* INV-1 */
     uint64_t want = MIN_OF((uint64_t)len, r->left);
     bool gap;
     size_t n;
     int rc;
     *got = 0;
-    unpack_consume(&r->u, r->hold);
+    decompress_consume(&r->u, r->hold);
     r->hold = 0;
     if (want == 0)
         return 0;
-    rc = unpack_need(&r->u, (size_t)want, err);
+    rc = decompress_need(&r->u, (size_t)want, err);
     if (rc)
         return rc;
-    n = unpack_avail(&r->u);
+    n = decompress_avail(&r->u);
     if (n > 0 && reader__is_member_start(r, 0) && r->starts_member &&
-        head_warc_starts(slice_make(unpack_data(&r->u), n)))
+        head_warc_starts(slice_make(decompress_data(&r->u), n)))
         n = 0;
     else
         n = MIN_OF(reader__joined(r, &gap), (size_t)want);
     if (n == 0) {
-        unpack_report(&r->u, r->offset, true,
-                      "record cut short, %llu bytes are missing",
-                      (unsigned long long)r->left);
+        decompress_report(&r->u, r->offset, true,
+                          "record cut short, %llu bytes are missing",
+                          (unsigned long long)r->left);
         r->left = 0;
         return 0;
     }
-    memcpy(dst, unpack_data(&r->u), n);
-    unpack_consume(&r->u, n);
+    memcpy(dst, decompress_data(&r->u), n);
+    decompress_consume(&r->u, n);
     r->left -= n;
     *got = n;
     return 0;

@@ -4,8 +4,8 @@
 #include "base/core/panic.h"
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
+#include "mapreduce/warc/decompress.h"
 #include "mapreduce/warc/head.h"
-#include "mapreduce/warc/unpack.h"
 
 /* Cut the first line off *@s, without its CR LF (some write CR CR LF). False:
  * no line ends in @s. */
@@ -24,7 +24,7 @@ static bool take_line(struct slice *s, struct slice *line)
 
 static bool is_version_line(struct slice line)
 {
-    return unpack__is_warc(line) && line.len <= 32 && line.len > 5 &&
+    return decompress__is_warc(line) && line.len <= 32 && line.len > 5 &&
            line.data[5] >= '0' && line.data[5] <= '9';
 }
 

@@ -17,11 +17,11 @@ static const struct {
     {"<html", "an HTML page"},
     {"<?xml", "an XML document"},
     {"%pdf-", "a PDF document"},
-    {"bzh", "a bzip2 file (unpack it)"},
+    {"bzh", "a bzip2 file (decompress it)"},
     {"\xfd"
      "7zxz",
-     "an xz file (unpack it)"},
-    {"7z\xbc\xaf", "a 7-Zip file (unpack it)"},
+     "an xz file (decompress it)"},
+    {"7z\xbc\xaf", "a 7-Zip file (extract it)"},
     {"par1", "a Parquet file"},
     {"\x7f"
      "elf",

@@ -19,9 +19,9 @@
 #define MAPREDUCE_WARC_READER_INTERNAL_H
 
 #include "mapreduce/warc/archived_http.h"
+#include "mapreduce/warc/decompress.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/head.h"
-#include "mapreduce/warc/unpack.h"
 
 /* Bytes of a record's start that tell it from text. */
 #define START_BYTES ((size_t)128)
@@ -36,7 +36,7 @@ enum format {
 };
 
 struct warc_reader {
-    struct unpack u;
+    struct decompressor u;
     struct head head;  /* Its text is in the arena, for one record. */
     struct head probe; /* Scratch: for lines that may be heads. */
     struct arena arena;

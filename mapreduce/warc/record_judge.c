@@ -40,7 +40,7 @@ enum digest_answer reader__judge(struct warc_reader *r, struct slice block)
     struct slice body = block;
     uint64_t n;
     if (r->judged_bytes + block.len >
-        JUDGE_BYTES_FREE + JUDGE_INPUT_TIMES * unpack_pos(&r->u))
+        JUDGE_BYTES_FREE + JUDGE_INPUT_TIMES * decompress_pos(&r->u))
         return DIGEST_UNKNOWN;
     r->judged_bytes += block.len;
     answer = digest_check(rec->block_digest, block);

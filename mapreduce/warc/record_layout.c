@@ -67,7 +67,8 @@ static int check_tail(struct warc_reader *r,
     size_t i = q;
     *tail = TAIL_GOOD;
     for (;;) {
-        struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+        struct slice all =
+            slice_make(decompress_data(&r->u), decompress_avail(&r->u));
         while (i < all.len && reader__is_separator(all.data[i]) &&
                i - q < SEPARATOR_BYTES_MAX &&
                !(i > q && reader__is_member_start(r, i)))
@@ -77,19 +78,19 @@ static int check_tail(struct warc_reader *r,
             i - q >= SEPARATOR_BYTES_MAX)
             return 0;
         if (!can_tell(r, all, i)) {
-            int rc = unpack_need(&r->u, all.len + 4096, err);
+            int rc = decompress_need(&r->u, all.len + 4096, err);
             if (rc)
                 return rc;
-            if (unpack_avail(&r->u) > all.len)
+            if (decompress_avail(&r->u) > all.len)
                 continue;
             /* The end; reading more may have moved the buffer. */
-            all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+            all = slice_make(decompress_data(&r->u), decompress_avail(&r->u));
         }
         if (i == all.len || reader__is_member_start(r, i))
             return 0;
         if (r->format == FORMAT_ARC
                 ? !reader__arc_starts(r, slice_sub(all, i, all.len))
-                : !unpack__is_warc(slice_sub(all, i, all.len)))
+                : !decompress__is_warc(slice_sub(all, i, all.len)))
             *tail = TAIL_BAD;
         return 0;
     }
@@ -111,7 +112,7 @@ static int next_start(struct warc_reader *r,
         bool gap;
         int rc;
         size_t n = reader__joined(r, &gap);
-        struct slice all = slice_make(unpack_data(&r->u), n);
+        struct slice all = slice_make(decompress_data(&r->u), n);
         *at = reader__find_start(r, all, MIN_OF(from, n), true);
         if (*at < n)
             return 0;
@@ -120,7 +121,7 @@ static int next_start(struct warc_reader *r,
             return 0;
         if (n > from + HEAD_ARC_LINE_BYTES_MAX)
             from = n - HEAD_ARC_LINE_BYTES_MAX;
-        rc = unpack_need(&r->u, n + UNPACK_READ_BYTES, err);
+        rc = decompress_need(&r->u, n + DECOMPRESS_READ_BYTES, err);
         if (rc)
             return rc;
     }
@@ -140,7 +141,7 @@ static bool take_proven(struct warc_reader *r, struct layout *l, size_t at)
 {
     /* Longest separators first: they are what writers write. */
     static const size_t separators[] = {4, 2, 1, 0, 3};
-    const char *p = unpack_data(&r->u);
+    const char *p = decompress_data(&r->u);
     for (size_t k = 0; k < ARRAY_LEN(separators); k++) {
         size_t e = at - MIN_OF(separators[k], at - l->head);
         size_t i = e;
@@ -172,7 +173,7 @@ static int find_proven_end(struct warc_reader *r,
         if (rc || !more)
             return rc;
         *found = take_proven(r, l, at);
-        if (*found || at >= unpack_avail(&r->u))
+        if (*found || at >= decompress_avail(&r->u))
             return 0;
         at++;
     }
@@ -188,8 +189,8 @@ find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
     size_t e;
     const char *p;
     int rc = next_start(r, search_bytes(r, l), &at, found, err);
-    p = unpack_data(&r->u);
-    *found = rc == 0 && *found && at < unpack_avail(&r->u);
+    p = decompress_data(&r->u);
+    *found = rc == 0 && *found && at < decompress_avail(&r->u);
     if (!*found)
         return rc;
     for (e = at; e > l->head && at - e < RECORD_SEPARATOR_BYTES; e--)
@@ -204,11 +205,13 @@ find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
  * none does. */
 static size_t member_inside(struct warc_reader *r, size_t head, size_t q)
 {
-    uint64_t pos = unpack_pos(&r->u);
-    const struct unpack_mark *m = unpack_mark_from(&r->u, pos + head, 0);
-    const struct unpack_mark *end = r->u.marks + r->u.mark_count;
-    struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
-    if (!r->starts_member || r->u.kind == UNPACK_PLAIN)
+    uint64_t pos = decompress_pos(&r->u);
+    const struct decompress_mark *m =
+        decompress_mark_from(&r->u, pos + head, 0);
+    const struct decompress_mark *end = r->u.marks + r->u.mark_count;
+    struct slice all =
+        slice_make(decompress_data(&r->u), decompress_avail(&r->u));
+    if (!r->starts_member || r->u.kind == DECOMPRESS_PLAIN)
         return 0;
     for (; m && m < end && m->pos < pos + q; m++) {
         size_t at = (size_t)(m->pos - pos);
@@ -234,16 +237,16 @@ static void report_length(struct warc_reader *r, const struct layout *l)
     char uri[128];
     reader__uri_text(r, uri, sizeof(uri));
     if (r->head.has_length)
-        unpack_report(&r->u, r->offset, false,
-                      "Content-Length %llu is wrong, the block has %llu "
-                      "bytes: %s",
-                      (unsigned long long)r->head.record.content_length,
-                      (unsigned long long)l->block, uri);
+        decompress_report(&r->u, r->offset, false,
+                          "Content-Length %llu is wrong, the block has %llu "
+                          "bytes: %s",
+                          (unsigned long long)r->head.record.content_length,
+                          (unsigned long long)l->block, uri);
     else
-        unpack_report(&r->u, r->offset, false,
-                      "no usable Content-Length, taken up to the next "
-                      "record: %s",
-                      uri);
+        decompress_report(&r->u, r->offset, false,
+                          "no usable Content-Length, taken up to the next "
+                          "record: %s",
+                          uri);
 }
 
 /* Does the block that reaches to the next record still contradict its digest?
@@ -251,14 +254,14 @@ static void report_length(struct warc_reader *r, const struct layout *l)
 static bool drop_denied(struct warc_reader *r, struct layout *l)
 {
     char uri[128];
-    if (reader__judge(r, slice_make(unpack_data(&r->u) + l->head,
+    if (reader__judge(r, slice_make(decompress_data(&r->u) + l->head,
                                     (size_t)l->block)) != DIGEST_DIFFERENT)
         return false;
     l->drop = true;
-    unpack_report(&r->u, r->offset, true,
-                  "neither the length nor the digest is right, record "
-                  "skipped: %s",
-                  reader__uri_text(r, uri, sizeof(uri)));
+    decompress_report(&r->u, r->offset, true,
+                      "neither the length nor the digest is right, record "
+                      "skipped: %s",
+                      reader__uri_text(r, uri, sizeof(uri)));
     return true;
 }
 
@@ -283,10 +286,10 @@ record_layout_mend(struct warc_reader *r, struct layout *l, struct err *err)
     } else if (!r->head.has_length) {
         l->drop = true;
         l->end = found ? l->end : l->head;
-        r->told_until = unpack_pos(&r->u) + l->end + 1;
-        unpack_report(&r->u, r->offset, true,
-                      "no usable Content-Length, record skipped: %s",
-                      reader__uri_text(r, uri, sizeof(uri)));
+        r->told_until = decompress_pos(&r->u) + l->end + 1;
+        decompress_report(&r->u, r->offset, true,
+                          "no usable Content-Length, record skipped: %s",
+                          reader__uri_text(r, uri, sizeof(uri)));
     }
     return 0;
 }
@@ -301,7 +304,7 @@ static int run_over(struct warc_reader *r,
     char uri[128];
     uint64_t declared = l->block;
     bool found;
-    bool at_end = r->u.done && n == unpack_avail(&r->u);
+    bool at_end = r->u.done && n == decompress_avail(&r->u);
     int rc = find_proven_end(r, l, &found, err);
     if (rc == 0 && !found) {
         rc = find_end(r, l, &found, err);
@@ -321,12 +324,13 @@ static int run_over(struct warc_reader *r,
     l->cut = true;
     l->drop = !at_end;
     if (!at_end) {
-        unpack_report(&r->u, r->offset, true, "record lost with it: %s", uri);
+        decompress_report(&r->u, r->offset, true, "record lost with it: %s",
+                          uri);
         reader__told(r);
     } else if (!gap) {
-        unpack_report(&r->u, r->offset, true,
-                      "record cut short by the end, %zu of %llu bytes: %s", n,
-                      (unsigned long long)declared, uri);
+        decompress_report(&r->u, r->offset, true,
+                          "record cut short by the end, %zu of %llu bytes: %s",
+                          n, (unsigned long long)declared, uri);
     }
     return 0;
 }
@@ -334,7 +338,8 @@ static int run_over(struct warc_reader *r,
 /* Do separators as a writer puts them follow the block that ends at @q? */
 static bool is_separated(const struct warc_reader *r, size_t q)
 {
-    struct slice s = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+    struct slice s =
+        slice_make(decompress_data(&r->u), decompress_avail(&r->u));
     s = slice_sub(s, q, s.len);
     return slice_starts_with(s, SLICE_LIT("\r\n\r\n")) ||
            slice_starts_with(s, SLICE_LIT("\n\n")) ||
@@ -349,7 +354,8 @@ static int record_layout_settle(struct warc_reader *r,
                                 size_t q,
                                 struct err *err)
 {
-    struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+    struct slice all =
+        slice_make(decompress_data(&r->u), decompress_avail(&r->u));
     bool damaged = false;
     bool found = false;
     size_t near = start_near(r, all, q, &damaged);
@@ -369,9 +375,9 @@ static int record_layout_settle(struct warc_reader *r,
     if (near) {
         l->end = near;
         if (damaged)
-            unpack_report(&r->u, r->offset, false,
-                          "the separator behind the record is damaged: %s",
-                          reader__uri_text(r, uri, sizeof(uri)));
+            decompress_report(&r->u, r->offset, false,
+                              "the separator behind the record is damaged: %s",
+                              reader__uri_text(r, uri, sizeof(uri)));
         return 0;
     }
     if (answer == DIGEST_SAME || is_separated(r, q))
@@ -385,8 +391,8 @@ static bool fills_member(const struct warc_reader *r, const struct layout *l)
     if (!r->starts_member)
         return false;
     return reader__is_member_start(r, l->end) ||
-           (r->u.kind != UNPACK_PLAIN && l->end == unpack_avail(&r->u) &&
-            reader__ends_member(r));
+           (r->u.kind != DECOMPRESS_PLAIN &&
+            l->end == decompress_avail(&r->u) && reader__ends_member(r));
 }
 
 /* A record follows, but others start inside the block: the digest decides
@@ -394,7 +400,7 @@ static bool fills_member(const struct warc_reader *r, const struct layout *l)
 static int
 check_inside(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
 {
-    struct slice all = slice_make(unpack_data(&r->u), q);
+    struct slice all = slice_make(decompress_data(&r->u), q);
     const struct layout declared = *l;
     bool found;
     int rc;
@@ -419,7 +425,7 @@ lay_out_long(struct warc_reader *r, struct layout *l, struct err *err)
     bool found;
     bool gap;
     size_t n;
-    int rc = unpack_need(&r->u, q, err);
+    int rc = decompress_need(&r->u, q, err);
     n = rc ? 0 : reader__joined(r, &gap);
     if (rc || n < q)
         return rc ? rc : run_over(r, l, n, gap, err);
@@ -448,7 +454,7 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     if (l->block > r->u.opts.block_bytes_max)
         return lay_out_long(r, l, err);
     q = l->head + (size_t)l->block;
-    rc = unpack_need(&r->u, q, err);
+    rc = decompress_need(&r->u, q, err);
     if (rc)
         return rc;
     n = reader__joined(r, &gap);

@@ -14,23 +14,24 @@
 
 size_t reader__joined(const struct warc_reader *r, bool *gap)
 {
-    uint64_t pos = unpack_pos(&r->u);
-    const struct unpack_mark *m = unpack_mark_from(&r->u, pos + 1, UNPACK_GAP);
-    size_t avail = unpack_avail(&r->u);
+    uint64_t pos = decompress_pos(&r->u);
+    const struct decompress_mark *m =
+        decompress_mark_from(&r->u, pos + 1, DECOMPRESS_GAP);
+    size_t avail = decompress_avail(&r->u);
     *gap = m && m->pos - pos <= avail;
     return *gap ? (size_t)(m->pos - pos) : avail;
 }
 
 bool reader__is_member_start(const struct warc_reader *r, size_t at)
 {
-    uint64_t pos = unpack_pos(&r->u) + at;
-    const struct unpack_mark *m = unpack_mark_from(&r->u, pos, 0);
+    uint64_t pos = decompress_pos(&r->u) + at;
+    const struct decompress_mark *m = decompress_mark_from(&r->u, pos, 0);
     return m && m->pos == pos;
 }
 
 bool reader__ends_member(const struct warc_reader *r)
 {
-    return r->u.done || (r->u.kind != UNPACK_PLAIN && !r->u.streaming);
+    return r->u.done || (r->u.kind != DECOMPRESS_PLAIN && !r->u.streaming);
 }
 
 /* --- finding a record's start -------------------------------------------- */
@@ -38,7 +39,7 @@ bool reader__ends_member(const struct warc_reader *r)
 bool reader__arc_starts(struct warc_reader *r, struct slice s)
 {
     size_t n;
-    if (!unpack__is_record(slice_sub(s, 0, START_BYTES)) ||
+    if (!decompress__is_record(slice_sub(s, 0, START_BYTES)) ||
         reader__is_separator(s.data[0]))
         return false;
     s = slice_sub(s, 0, HEAD_ARC_LINE_BYTES_MAX);
@@ -117,11 +118,11 @@ size_t reader__find_start(struct warc_reader *r,
         i++;
         if (r->format != FORMAT_WARC) {
             /* Only line starts can matter, or member starts. */
-            const struct unpack_mark *m =
-                unpack_mark_from(&r->u, unpack_pos(&r->u) + i, 0);
+            const struct decompress_mark *m =
+                decompress_mark_from(&r->u, decompress_pos(&r->u) + i, 0);
             size_t stop = all.len;
-            if (m && m->pos - unpack_pos(&r->u) < stop)
-                stop = (size_t)(m->pos - unpack_pos(&r->u));
+            if (m && m->pos - decompress_pos(&r->u) < stop)
+                stop = (size_t)(m->pos - decompress_pos(&r->u));
             while (i < stop && !reader__is_separator(all.data[i - 1]))
                 i++;
         }
@@ -132,8 +133,8 @@ size_t reader__find_start(struct warc_reader *r,
 /* Has the damage at the position been reported with its member? */
 static bool is_known_damage(const struct warc_reader *r)
 {
-    uint64_t pos = unpack_pos(&r->u);
-    const struct unpack_mark *m = unpack_mark_at(&r->u, pos);
+    uint64_t pos = decompress_pos(&r->u);
+    const struct decompress_mark *m = decompress_mark_at(&r->u, pos);
     bool gap;
     reader__joined(r, &gap);
     return gap || (m->pos <= pos && m->flags);
@@ -141,9 +142,9 @@ static bool is_known_damage(const struct warc_reader *r)
 
 void reader__told(struct warc_reader *r)
 {
-    uint64_t pos = unpack_pos(&r->u);
-    const struct unpack_mark *m = unpack_mark_from(&r->u, pos + 1, 0);
-    r->told_until = (m ? m->pos : pos + unpack_avail(&r->u)) + 1;
+    uint64_t pos = decompress_pos(&r->u);
+    const struct decompress_mark *m = decompress_mark_from(&r->u, pos + 1, 0);
+    r->told_until = (m ? m->pos : pos + decompress_avail(&r->u)) + 1;
 }
 
 /* Is @s, which follows a record, the rest of a separator with one damaged byte?
@@ -164,8 +165,8 @@ static bool is_bad_separator(const struct warc_reader *r,
 
 int reader__resync(struct warc_reader *r, const char *why, struct err *err)
 {
-    uint64_t offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
-    bool told = unpack_pos(&r->u) < r->told_until;
+    uint64_t offset = decompress_file_offset(&r->u, decompress_pos(&r->u));
+    bool told = decompress_pos(&r->u) < r->told_until;
     bool starts_member = reader__is_member_start(r, 0);
     bool lost = true;
     uint64_t skipped = 0;
@@ -176,32 +177,33 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
         struct slice all;
         size_t at;
         size_t keep;
-        int rc = unpack_need(&r->u, UNPACK_STEP_BYTES, err);
+        int rc = decompress_need(&r->u, DECOMPRESS_STEP_BYTES, err);
         if (rc)
             return rc;
-        all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+        all = slice_make(decompress_data(&r->u), decompress_avail(&r->u));
         at = reader__find_start(r, all, MIN_OF(from, all.len), false);
         if (at < all.len || r->u.done) {
             if (skipped == 0)
                 lost =
                     !is_bad_separator(r, slice_sub(all, 0, at), starts_member);
             skipped += at;
-            unpack_consume(&r->u, at);
+            decompress_consume(&r->u, at);
             break;
         }
         /* A start may lie across the end of the buffer. */
         keep = r->format == FORMAT_WARC ? START_BYTES : HEAD_ARC_LINE_BYTES_MAX;
         at = all.len > keep + 1 ? all.len - keep : 0;
         skipped += at;
-        unpack_consume(&r->u, at);
+        decompress_consume(&r->u, at);
         from = at ? 0 : all.len;
-        rc = unpack_need(&r->u, unpack_avail(&r->u) + UNPACK_STEP_BYTES, err);
+        rc = decompress_need(
+            &r->u, decompress_avail(&r->u) + DECOMPRESS_STEP_BYTES, err);
         if (rc)
             return rc;
         from = 0;
     }
     if (!told)
-        unpack_report(&r->u, offset, lost, "%s; %llu bytes skipped", why,
-                      (unsigned long long)skipped);
+        decompress_report(&r->u, offset, lost, "%s; %llu bytes skipped", why,
+                          (unsigned long long)skipped);
     return 0;
 }

@@ -1,6 +1,6 @@
 # Reading of a real crawl, every block of every record: CPU time beside python's
 # FastWARC, which is native code, with block digests checked and without, packed
-# and unpacked. FastWARC skips records without a digest when it checks them.
+# and uncompressed. FastWARC skips records without a digest when it checks them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
@@ -67,7 +67,7 @@ bench=$(find "$build" -name bench_warc -type f)
 compare "reading archives" plain "${files[@]}"
 compare "the same, digests checked" verify "${files[@]}"
 for f in "${files[@]}"; do zcat "$f"; done >"$work/all.warc"
-compare "the same, unpacked" plain "$work/all.warc"
-compare "the same, unpacked, digests checked" verify "$work/all.warc"
+compare "the same, uncompressed" plain "$work/all.warc"
+compare "the same, uncompressed, digests checked" verify "$work/all.warc"
 read -r _ _ records _ kib <<<"$("$bench" "${files[@]}" 2>/dev/null)"
 echo "warc: $records records, $kib KiB of memory at most" >&2

@@ -365,7 +365,7 @@ END_TEST
 
 /* --- gzip, times --------------------------------------------------------- */
 
-/* A packed file is unpacked on the way. */
+/* A compressed file is decompressed on the way. */
 START_TEST(test_packed_lines)
 {
     char path[500];

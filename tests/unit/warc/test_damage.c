@@ -218,8 +218,8 @@ static const char *const dress_names[DRESS_COUNT] = {
     "WARC with digests", "WARC with payload digests", "WARC",
     "warc in lower case", "ARC"};
 
-/* Unpacked archives, with digests and without. */
-START_TEST(test_unpacked)
+/* Uncompressed archives, with digests and without. */
+START_TEST(test_uncompressed)
 {
     for (int d = 0; d < DRESS_COUNT; d++) {
         struct sample s;
@@ -486,7 +486,7 @@ START_TEST(test_member_filled)
 END_TEST
 
 TEST_MAIN("warc damage",
-          test_unpacked,
+          test_uncompressed,
           test_verified,
           test_one_member,
           test_member_by_record,

@@ -562,8 +562,8 @@ START_TEST(test_hostile_input_ends)
 
 END_TEST
 
-/* A bomb of a member is unpacked in steps: reading its first record does not
- * take its whole size in memory. */
+/* A bomb of a member is decompressed in steps: reading its first record does
+ * not take its whole size in memory. */
 START_TEST(test_large_members_stream)
 {
     struct buf text = BUF_INIT;

@@ -3,58 +3,59 @@
  *
  * Bytes are made on demand into one buffer, whole gzip members or frames of
  * zstd or lz4 at a time while they are small, so that a record that fills its
- * member is parsed and handed out where it was unpacked. Positions count
- * unpacked bytes from the start of the input.
+ * member is parsed and handed out where it was decompressed. Positions count
+ * decompressed bytes from the start of the input.
  *
  * A mark stands where a member starts. It tells the member's offset in the
  * file, whether the bytes before it join (a gap: something was lost there) and
  * whether the member failed its checksum (suspect).
  *
  * Damage of the compression is reported here, through report(); after it the
- * next member is sought whose first bytes unpack to something like a record.
+ * next member is sought whose first bytes decompress to something like a
+ * record.
  *
  * One thread. Waits only where the input's read does. Only archive_reader.c and
- * the unpack_*.c files include this.
+ * the decompress_*.c files include this.
  */
-#ifndef MAPREDUCE_WARC_UNPACK_H
-#define MAPREDUCE_WARC_UNPACK_H
+#ifndef MAPREDUCE_WARC_DECOMPRESS_H
+#define MAPREDUCE_WARC_DECOMPRESS_H
 
 #include "base/core/buf.h"
 #include "mapreduce/warc/archive_reader.h"
 
 /* Members and frames up to this size are decompressed in one piece. */
-#define UNPACK_WHOLE_BYTES_MAX ((size_t)16 << 20)
+#define DECOMPRESS_WHOLE_BYTES_MAX ((size_t)16 << 20)
 /* Larger ones are decompressed in steps of this size. */
-#define UNPACK_STEP_BYTES ((size_t)256 << 10)
+#define DECOMPRESS_STEP_BYTES ((size_t)256 << 10)
 /* Input is read this much at a time, */
-#define UNPACK_READ_BYTES ((size_t)1 << 20)
+#define DECOMPRESS_READ_BYTES ((size_t)1 << 20)
 /* This much of it is kept before the place in a large member, */
-#define UNPACK_REWIND_BYTES ((size_t)512 << 10)
+#define DECOMPRESS_REWIND_BYTES ((size_t)512 << 10)
 /* and a member is tried in one piece when this much of it is in the buffer. */
-#define UNPACK_TRY_BYTES ((size_t)4 << 20)
+#define DECOMPRESS_TRY_BYTES ((size_t)4 << 20)
 
-enum unpack_kind {
-    UNPACK_UNKNOWN,
-    UNPACK_PLAIN,
-    UNPACK_GZIP,
-    UNPACK_ZSTD,
-    UNPACK_LZ4
+enum decompress_kind {
+    DECOMPRESS_UNKNOWN,
+    DECOMPRESS_PLAIN,
+    DECOMPRESS_GZIP,
+    DECOMPRESS_ZSTD,
+    DECOMPRESS_LZ4
 };
 
 enum {
-    UNPACK_GAP = 1,
-    UNPACK_SUSPECT = 2
+    DECOMPRESS_GAP = 1,
+    DECOMPRESS_SUSPECT = 2
 };
 
-struct unpack_mark {
+struct decompress_mark {
     uint64_t pos;         /* Of the first byte after it. */
     uint64_t file_offset; /* Of the member. */
     unsigned flags;
 };
 
-struct unpack {
+struct decompressor {
     struct warc_reader_options opts;
-    enum unpack_kind kind;
+    enum decompress_kind kind;
 
     char *in; /* Window of the input: [in_begin, in_end) is unused. */
     size_t in_begin;
@@ -70,7 +71,7 @@ struct unpack {
     uint64_t out_pos; /* Position of out[0]. */
     bool done;        /* No more bytes will come. */
 
-    struct unpack_mark *marks; /* Ascending; those consumed are dropped. */
+    struct decompress_mark *marks; /* Ascending; those consumed are dropped. */
     size_t mark_count;
     size_t mark_cap;
 
@@ -94,158 +95,171 @@ struct unpack {
                          checked. */
 };
 
-void unpack_init(struct unpack *u);
-void unpack_close(struct unpack *u);
+void decompress_init(struct decompressor *u);
+void decompress_close(struct decompressor *u);
 /* Start on another input, whose reader options are @opts (borrowed). */
-void unpack_start(struct unpack *u, const struct warc_reader_options *opts);
+void decompress_start(struct decompressor *u,
+                      const struct warc_reader_options *opts);
 
 /* Make at least @count bytes available from out_begin on, fewer only at the end
  * of the input. Moves the buffer. ERR_NOMEM, or the input's error. May park. */
-MUST_CHECK int unpack_need(struct unpack *u, size_t count, struct err *err);
+MUST_CHECK int
+decompress_need(struct decompressor *u, size_t count, struct err *err);
 /* Drop @count bytes. PRE: they are available. */
-void unpack_consume(struct unpack *u, size_t count);
+void decompress_consume(struct decompressor *u, size_t count);
 
-static inline const char *unpack_data(const struct unpack *u)
+static inline const char *decompress_data(const struct decompressor *u)
 {
     return u->out_end ? u->out + u->out_begin : u->out; /* May be NULL. */
 }
 
-static inline size_t unpack_avail(const struct unpack *u)
+static inline size_t decompress_avail(const struct decompressor *u)
 {
     return u->out_end - u->out_begin;
 }
 
 /* Position of the next byte. */
-static inline uint64_t unpack_pos(const struct unpack *u)
+static inline uint64_t decompress_pos(const struct decompressor *u)
 {
     return u->out_pos + u->out_begin;
 }
 
 /* The last mark at or before @pos. PRE: @pos is in the buffer. */
-const struct unpack_mark *unpack_mark_at(const struct unpack *u, uint64_t pos);
+const struct decompress_mark *decompress_mark_at(const struct decompressor *u,
+                                                 uint64_t pos);
 /* The first mark at or after @pos that has one of @flags (0: any); NULL: none
  * is known yet. */
-const struct unpack_mark *
-unpack_mark_from(const struct unpack *u, uint64_t pos, unsigned flags);
+const struct decompress_mark *decompress_mark_from(const struct decompressor *u,
+                                                   uint64_t pos,
+                                                   unsigned flags);
 /* Offset in the file of the byte at @pos: of its member when compressed. */
-uint64_t unpack_file_offset(const struct unpack *u, uint64_t pos);
+uint64_t decompress_file_offset(const struct decompressor *u, uint64_t pos);
 
-void unpack_report(struct unpack *u,
-                   uint64_t offset,
-                   bool lost,
-                   const char *fmt,
-                   ...) PRINTF_LIKE(4, 5);
+void decompress_report(struct decompressor *u,
+                       uint64_t offset,
+                       bool lost,
+                       const char *fmt,
+                       ...) PRINTF_LIKE(4, 5);
 
 /* The loss with a bad member is due at the position: report it unless @told. */
-void unpack_report_open_loss(struct unpack *u, bool told);
+void decompress_report_open_loss(struct decompressor *u, bool told);
 
-/* --- between unpack.c and its kinds -------------------------------------- */
+/* --- between decompress.c and its kinds --------------------------------------
+ */
 
 /* Read @count bytes of input from in_begin on; fewer at its end. May park. */
-MUST_CHECK int unpack__input(struct unpack *u, size_t count, struct err *err);
+MUST_CHECK int
+decompress__input(struct decompressor *u, size_t count, struct err *err);
 /* A member decompressed in steps is bad: go back to its start, or as far as the
  * window reaches, since some of its bytes may be another's. */
-void unpack__rewind(struct unpack *u);
+void decompress__rewind(struct decompressor *u);
 /* Room for @count more bytes of output; NULL when memory is short. */
-char *unpack__room(struct unpack *u, size_t count);
-void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags);
+char *decompress__room(struct decompressor *u, size_t count);
+void decompress__mark(struct decompressor *u,
+                      uint64_t file_offset,
+                      unsigned flags);
 
-static inline size_t unpack__in_avail(const struct unpack *u)
+static inline size_t decompress__in_avail(const struct decompressor *u)
 {
     return u->in_end - u->in_begin;
 }
 
-static inline uint64_t unpack__in_offset(const struct unpack *u)
+static inline uint64_t decompress__in_offset(const struct decompressor *u)
 {
     return u->in_offset + u->in_begin;
 }
 
 /* "WARC/" in any case: ABNF, in which the grammar of ISO 28500 is written,
  * ignores case. */
-bool unpack__is_warc(struct slice s);
+bool decompress__is_warc(struct slice s);
 /* Could @s be the start of a record? */
-bool unpack__is_record(struct slice s);
+bool decompress__is_record(struct slice s);
 
 /* Advance in_begin to the next good member; *@found: there is one. */
-typedef int (*unpack_seek_fn)(struct unpack *u, bool *found, struct err *err);
+typedef int (*decompress_seek_fn)(struct decompressor *u,
+                                  bool *found,
+                                  struct err *err);
 
 /* How much of a bad member is in the buffer. Unless it is nothing,
  * archive_reader.c reports its lost records. */
-enum unpack_out {
-    UNPACK_OUT_NOTHING,
-    UNPACK_OUT_PART,
-    UNPACK_OUT_ALL /* But its checksum is wrong. */
+enum decompress_out {
+    DECOMPRESS_OUT_NOTHING,
+    DECOMPRESS_OUT_PART,
+    DECOMPRESS_OUT_ALL /* But its checksum is wrong. */
 };
 
 /* The bytes at in_begin are not a good member: report @what at @offset of the
  * file, and find the next. */
-MUST_CHECK int unpack__resync(struct unpack *u,
-                              uint64_t offset,
-                              const char *what,
-                              enum unpack_out out,
-                              unpack_seek_fn seek,
-                              struct err *err);
+MUST_CHECK int decompress__resync(struct decompressor *u,
+                                  uint64_t offset,
+                                  const char *what,
+                                  enum decompress_out out,
+                                  decompress_seek_fn seek,
+                                  struct err *err);
 
 /* Magic numbers of frames. */
-#define UNPACK_ZSTD_MAGIC 0xFD2FB528u
-#define UNPACK_LZ4_MAGIC  0x184D2204u
-#define UNPACK_SKIPPABLE_MAGIC                                                 \
+#define DECOMPRESS_ZSTD_MAGIC 0xFD2FB528u
+#define DECOMPRESS_LZ4_MAGIC  0x184D2204u
+#define DECOMPRESS_SKIPPABLE_MAGIC                                             \
     0x184D2A50u /* Of both; the low digit is free.                             \
                  */
 
-static inline bool unpack__is_skippable(uint32_t magic)
+static inline bool decompress__is_skippable(uint32_t magic)
 {
-    return (magic & 0xFFFFFFF0u) == UNPACK_SKIPPABLE_MAGIC;
+    return (magic & 0xFFFFFFF0u) == DECOMPRESS_SKIPPABLE_MAGIC;
 }
 
-/* The operations of zstd and of lz4, for unpack_frames.c. */
-struct unpack_frames {
+/* The operations of zstd and of lz4, for decompress_frames.c. */
+struct decompress_frames {
     const char *name;
     uint32_t magic;
     bool may_hide_first; /* A good frame may give nothing of its first bytes. */
     /* Decompress the first @n bytes of the frame at in[@at], fewer if it is
      * shorter. *@all: the frame has no more. False: it is bad. */
-    bool (*first_bytes)(struct unpack *u,
+    bool (*first_bytes)(struct decompressor *u,
                         size_t at,
                         char *first,
                         size_t *n,
                         bool *all);
     /* Prepare for a frame at in_begin. */
-    void (*begin)(struct unpack *u);
+    void (*begin)(struct decompressor *u);
     /* Decompress some of *@used bytes at in_begin into *@made bytes @to; both
      * are set to the bytes consumed and made. *@end: the frame is over. Returns
      * the error, borrowed, or NULL. */
-    const char *(*decode)(struct unpack *u,
+    const char *(*decode)(struct decompressor *u,
                           char *to,
                           size_t *used,
                           size_t *made,
                           bool *end);
     /* Skip the skippable frame at in_begin, which has @n bytes after its head.
      */
-    int (*skip)(struct unpack *u, uint32_t magic, uint32_t n, struct err *err);
+    int (*skip)(struct decompressor *u,
+                uint32_t magic,
+                uint32_t n,
+                struct err *err);
 };
 
-extern const struct unpack_frames unpack__zstd_frames;
-extern const struct unpack_frames unpack__lz4_frames;
+extern const struct decompress_frames decompress__zstd_frames;
+extern const struct decompress_frames decompress__lz4_frames;
 
-/* An unpack_seek_fn for frames of u->kind. */
+/* An decompress_seek_fn for frames of u->kind. */
 MUST_CHECK int
-unpack__next_frame(struct unpack *u, bool *found, struct err *err);
+decompress__next_frame(struct decompressor *u, bool *found, struct err *err);
 /* Skip @count bytes of input; fewer at its end. */
 MUST_CHECK int
-unpack__skip_input(struct unpack *u, uint64_t count, struct err *err);
+decompress__skip_input(struct decompressor *u, uint64_t count, struct err *err);
 
 /* Make some more bytes, or set u->done. */
-MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
-MUST_CHECK int unpack__frames(struct unpack *u, struct err *err);
+MUST_CHECK int decompress__gzip(struct decompressor *u, struct err *err);
+MUST_CHECK int decompress__frames(struct decompressor *u, struct err *err);
 /* Do the bytes @at after in_begin decompress to the start of a record? */
-bool unpack__gzip_holds_record(struct unpack *u, size_t at);
-bool unpack__frame_holds_record(const struct unpack_frames *f,
-                                struct unpack *u,
-                                size_t at);
-void unpack__gzip_close(struct unpack *u);
-void unpack__zstd_close(struct unpack *u);
-void unpack__lz4_close(struct unpack *u);
-void unpack__zstd_start(struct unpack *u);
+bool decompress__gzip_holds_record(struct decompressor *u, size_t at);
+bool decompress__frame_holds_record(const struct decompress_frames *f,
+                                    struct decompressor *u,
+                                    size_t at);
+void decompress__gzip_close(struct decompressor *u);
+void decompress__zstd_close(struct decompressor *u);
+void decompress__lz4_close(struct decompressor *u);
+void decompress__zstd_start(struct decompressor *u);
 
-#endif /* MAPREDUCE_WARC_UNPACK_H */
+#endif /* MAPREDUCE_WARC_DECOMPRESS_H */

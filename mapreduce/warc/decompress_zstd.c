@@ -5,12 +5,12 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "mapreduce/warc/unpack.h"
+#include "mapreduce/warc/decompress.h"
 
 #define DICTIONARY_FRAME     0x184D2A5Du
 #define DICTIONARY_BYTES_MAX ((size_t)16 << 20)
 
-static ZSTD_DCtx *context_of(struct unpack *u)
+static ZSTD_DCtx *context_of(struct decompressor *u)
 {
     if (!u->zstd) {
         u->zstd = ZSTD_createDCtx();
@@ -19,13 +19,13 @@ static ZSTD_DCtx *context_of(struct unpack *u)
     return u->zstd;
 }
 
-void unpack__zstd_close(struct unpack *u)
+void decompress__zstd_close(struct decompressor *u)
 {
     ZSTD_freeDCtx(u->zstd);
     ZSTD_freeDDict(u->dict);
 }
 
-void unpack__zstd_start(struct unpack *u)
+void decompress__zstd_start(struct decompressor *u)
 {
     if (u->zstd)
         ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_and_parameters);
@@ -35,8 +35,11 @@ void unpack__zstd_start(struct unpack *u)
 
 /* Decompress the first @n bytes of the frame at in[@at], fewer if it is
  * shorter. *@all: the frame has no more. False: it is bad. */
-static bool
-first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
+static bool first_bytes(struct decompressor *u,
+                        size_t at,
+                        char *first,
+                        size_t *n,
+                        bool *all)
 {
     ZSTD_inBuffer in = {u->in + at, MIN_OF(u->in_end - at, (size_t)131075), 0};
     ZSTD_outBuffer out = {first, *n, 0};
@@ -56,7 +59,7 @@ first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
 /* --- frames -------------------------------------------------------------- */
 
 /* A dictionary frame that is itself zstd: its contents into @out. */
-static bool unpack_dictionary(struct slice s, struct buf *out)
+static bool decompress_dictionary(struct slice s, struct buf *out)
 {
     unsigned long long n = ZSTD_getFrameContentSize(s.data, s.len);
     size_t cap = DICTIONARY_BYTES_MAX;
@@ -72,12 +75,12 @@ static bool unpack_dictionary(struct slice s, struct buf *out)
     return true;
 }
 
-static bool load_dictionary(struct unpack *u, struct slice s)
+static bool load_dictionary(struct decompressor *u, struct slice s)
 {
     struct buf plain = BUF_INIT;
     bool ok = true;
-    if (s.len >= 4 && get_le32(s.data) == UNPACK_ZSTD_MAGIC) {
-        ok = unpack_dictionary(s, &plain);
+    if (s.len >= 4 && get_le32(s.data) == DECOMPRESS_ZSTD_MAGIC) {
+        ok = decompress_dictionary(s, &plain);
         s = buf_slice(&plain);
     }
     if (ok) {
@@ -90,33 +93,35 @@ static bool load_dictionary(struct unpack *u, struct slice s)
     return ok;
 }
 
-static int
-unpack_zstd_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
+static int decompress_zstd_skip(struct decompressor *u,
+                                uint32_t magic,
+                                uint32_t n,
+                                struct err *err)
 {
     int rc;
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
-        return unpack__skip_input(u, (uint64_t)n + 8, err);
-    rc = unpack__input(u, (size_t)n + 8, err);
+        return decompress__skip_input(u, (uint64_t)n + 8, err);
+    rc = decompress__input(u, (size_t)n + 8, err);
     if (rc)
         return rc;
-    if (unpack__in_avail(u) < (size_t)n + 8 ||
+    if (decompress__in_avail(u) < (size_t)n + 8 ||
         !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
-        return unpack__resync(u, unpack__in_offset(u),
-                              "zstd: bad dictionary frame", UNPACK_OUT_NOTHING,
-                              unpack__next_frame, err);
-    return unpack__skip_input(u, (uint64_t)n + 8, err);
+        return decompress__resync(
+            u, decompress__in_offset(u), "zstd: bad dictionary frame",
+            DECOMPRESS_OUT_NOTHING, decompress__next_frame, err);
+    return decompress__skip_input(u, (uint64_t)n + 8, err);
 }
 
-static void unpack_zstd_begin(struct unpack *u)
+static void decompress_zstd_begin(struct decompressor *u)
 {
     ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);
 }
 
-static const char *unpack_zstd_decode(struct unpack *u,
-                                      char *to,
-                                      size_t *used,
-                                      size_t *made,
-                                      bool *end)
+static const char *decompress_zstd_decode(struct decompressor *u,
+                                          char *to,
+                                          size_t *used,
+                                          size_t *made,
+                                          bool *end)
 {
     ZSTD_inBuffer in = {u->in + u->in_begin, *used, 0};
     ZSTD_outBuffer out = {to, *made, 0};
@@ -127,11 +132,11 @@ static const char *unpack_zstd_decode(struct unpack *u,
     return ZSTD_isError(r) ? ZSTD_getErrorName(r) : NULL;
 }
 
-const struct unpack_frames unpack__zstd_frames = {
+const struct decompress_frames decompress__zstd_frames = {
     .name = "zstd",
-    .magic = UNPACK_ZSTD_MAGIC,
+    .magic = DECOMPRESS_ZSTD_MAGIC,
     .first_bytes = first_bytes,
-    .begin = unpack_zstd_begin,
-    .decode = unpack_zstd_decode,
-    .skip = unpack_zstd_skip,
+    .begin = decompress_zstd_begin,
+    .decode = decompress_zstd_decode,
+    .skip = decompress_zstd_skip,
 };

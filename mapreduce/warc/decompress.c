@@ -1,7 +1,8 @@
 /* The compression of an archive file: which one it is, its input window and its
- * output buffer. Members are decompressed by unpack_gzip.c and unpack_frames.c.
+ * output buffer. Members are decompressed by decompress_gzip.c and
+ * decompress_frames.c.
  */
-#include "mapreduce/warc/unpack.h"
+#include "mapreduce/warc/decompress.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,28 +22,29 @@
 #endif
 #endif
 #ifndef OUT_BYTES_LEAST
-#define OUT_BYTES_LEAST UNPACK_READ_BYTES
+#define OUT_BYTES_LEAST DECOMPRESS_READ_BYTES
 #endif
 
-void unpack_init(struct unpack *u)
+void decompress_init(struct decompressor *u)
 {
     memset(u, 0, sizeof(*u));
 }
 
-void unpack_close(struct unpack *u)
+void decompress_close(struct decompressor *u)
 {
-    unpack__gzip_close(u);
-    unpack__zstd_close(u);
-    unpack__lz4_close(u);
+    decompress__gzip_close(u);
+    decompress__zstd_close(u);
+    decompress__lz4_close(u);
     mem_free(u->in);
     mem_free(u->out);
     mem_free(u->marks);
 }
 
-void unpack_start(struct unpack *u, const struct warc_reader_options *opts)
+void decompress_start(struct decompressor *u,
+                      const struct warc_reader_options *opts)
 {
     u->opts = *opts;
-    u->kind = UNPACK_UNKNOWN;
+    u->kind = DECOMPRESS_UNKNOWN;
     u->in_begin = u->in_end = 0;
     u->in_offset = 0;
     u->in_eof = false;
@@ -53,15 +55,15 @@ void unpack_start(struct unpack *u, const struct warc_reader_options *opts)
     u->streaming = false;
     u->end_offset = 0;
     u->loss_open = false;
-    u->try_budget = UNPACK_WHOLE_BYTES_MAX;
-    unpack__zstd_start(u);
+    u->try_budget = DECOMPRESS_WHOLE_BYTES_MAX;
+    decompress__zstd_start(u);
 }
 
-void unpack_report(struct unpack *u,
-                   uint64_t offset,
-                   bool lost,
-                   const char *fmt,
-                   ...)
+void decompress_report(struct decompressor *u,
+                       uint64_t offset,
+                       bool lost,
+                       const char *fmt,
+                       ...)
 {
     char text[512];
     va_list ap;
@@ -73,16 +75,16 @@ void unpack_report(struct unpack *u,
     u->opts.on_damage(u->opts.ctx, offset, text, lost);
 }
 
-void unpack_report_open_loss(struct unpack *u, bool told)
+void decompress_report_open_loss(struct decompressor *u, bool told)
 {
     if (u->loss_open && !told)
-        unpack_report(u, u->loss_offset, true,
-                      "what follows in the bad member is lost");
+        decompress_report(u, u->loss_offset, true,
+                          "what follows in the bad member is lost");
     u->loss_open = false;
 }
 
 /* Double @*cap from @least until it holds @need. */
-static bool unpack_grow(char **p, size_t *cap, size_t need, size_t least)
+static bool decompress_grow(char **p, size_t *cap, size_t need, size_t least)
 {
     size_t n = *cap ? *cap : least;
     char *fresh;
@@ -102,11 +104,13 @@ static bool unpack_grow(char **p, size_t *cap, size_t need, size_t least)
 }
 
 /* Move the unused input to the front when the window must take more. The last
- * bytes of a member that is decompressed in steps stay, for unpack__rewind().
+ * bytes of a member that is decompressed in steps stay, for
+ * decompress__rewind().
  */
-static void compact_input(struct unpack *u)
+static void compact_input(struct decompressor *u)
 {
-    size_t keep = u->streaming ? MIN_OF(u->in_begin, UNPACK_REWIND_BYTES) : 0;
+    size_t keep =
+        u->streaming ? MIN_OF(u->in_begin, DECOMPRESS_REWIND_BYTES) : 0;
     size_t from = u->in_begin - keep;
     if (from == 0)
         return;
@@ -117,24 +121,24 @@ static void compact_input(struct unpack *u)
     u->in_end -= from;
 }
 
-void unpack__rewind(struct unpack *u)
+void decompress__rewind(struct decompressor *u)
 {
     PRE(u->in_begin <= u->in_end);
     uint64_t at = MAX_OF(u->member_offset, u->in_offset);
-    if (at < unpack__in_offset(u))
+    if (at < decompress__in_offset(u))
         u->in_begin = (size_t)(at - u->in_offset);
 }
 
-int unpack__input(struct unpack *u, size_t count, struct err *err)
+int decompress__input(struct decompressor *u, size_t count, struct err *err)
 {
-    if (unpack__in_avail(u) >= count || u->in_eof)
+    if (decompress__in_avail(u) >= count || u->in_eof)
         return 0;
     compact_input(u);
-    if (!unpack_grow(&u->in, &u->in_cap,
-                     u->in_begin + count + UNPACK_READ_BYTES / 2,
-                     UNPACK_READ_BYTES + UNPACK_READ_BYTES / 2))
+    if (!decompress_grow(&u->in, &u->in_cap,
+                         u->in_begin + count + DECOMPRESS_READ_BYTES / 2,
+                         DECOMPRESS_READ_BYTES + DECOMPRESS_READ_BYTES / 2))
         return err_set(err, ERR_NOMEM, "input window");
-    while (unpack__in_avail(u) < count && !u->in_eof) {
+    while (decompress__in_avail(u) < count && !u->in_eof) {
         size_t got = 0;
         int rc = u->opts.read(u->opts.ctx, u->in + u->in_end,
                               u->in_cap - u->in_end, &got, err);
@@ -147,7 +151,7 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
     return 0;
 }
 
-char *unpack__room(struct unpack *u, size_t count)
+char *decompress__room(struct decompressor *u, size_t count)
 {
     PRE(u->out_begin <= u->out_end);
     size_t left = u->out_end - u->out_begin;
@@ -160,12 +164,15 @@ char *unpack__room(struct unpack *u, size_t count)
         u->out_begin = 0;
         u->out_end = left;
     }
-    if (!unpack_grow(&u->out, &u->out_cap, u->out_end + count, OUT_BYTES_LEAST))
+    if (!decompress_grow(&u->out, &u->out_cap, u->out_end + count,
+                         OUT_BYTES_LEAST))
         return NULL;
     return u->out + u->out_end;
 }
 
-void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags)
+void decompress__mark(struct decompressor *u,
+                      uint64_t file_offset,
+                      unsigned flags)
 {
     uint64_t pos = u->out_pos + u->out_end;
     if (u->mark_count == u->mark_cap) {
@@ -174,16 +181,18 @@ void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags)
     }
     /* An empty member leaves only a gap before it. */
     if (u->mark_count && u->marks[u->mark_count - 1].pos == pos) {
-        struct unpack_mark *m = &u->marks[u->mark_count - 1];
+        struct decompress_mark *m = &u->marks[u->mark_count - 1];
         m->file_offset = file_offset;
-        m->flags = (m->flags & UNPACK_GAP) | flags;
+        m->flags = (m->flags & DECOMPRESS_GAP) | flags;
         return;
     }
     INVARIANT(u->mark_count == 0 || u->marks[u->mark_count - 1].pos < pos);
-    u->marks[u->mark_count++] = (struct unpack_mark){pos, file_offset, flags};
+    u->marks[u->mark_count++] =
+        (struct decompress_mark){pos, file_offset, flags};
 }
 
-const struct unpack_mark *unpack_mark_at(const struct unpack *u, uint64_t pos)
+const struct decompress_mark *decompress_mark_at(const struct decompressor *u,
+                                                 uint64_t pos)
 {
     size_t lo = 0;
     size_t hi = u->mark_count;
@@ -198,13 +207,13 @@ const struct unpack_mark *unpack_mark_at(const struct unpack *u, uint64_t pos)
     return &u->marks[lo];
 }
 
-const struct unpack_mark *
-unpack_mark_from(const struct unpack *u, uint64_t pos, unsigned flags)
+const struct decompress_mark *
+decompress_mark_from(const struct decompressor *u, uint64_t pos, unsigned flags)
 {
     size_t i;
     if (u->mark_count == 0)
         return NULL;
-    i = (size_t)(unpack_mark_at(u, pos) - u->marks);
+    i = (size_t)(decompress_mark_at(u, pos) - u->marks);
     for (; i < u->mark_count; i++)
         if (u->marks[i].pos >= pos &&
             (flags == 0 || (u->marks[i].flags & flags)))
@@ -212,18 +221,18 @@ unpack_mark_from(const struct unpack *u, uint64_t pos, unsigned flags)
     return NULL;
 }
 
-uint64_t unpack_file_offset(const struct unpack *u, uint64_t pos)
+uint64_t decompress_file_offset(const struct decompressor *u, uint64_t pos)
 {
-    const struct unpack_mark *m;
+    const struct decompress_mark *m;
     if (u->mark_count == 0)
         return u->end_offset;
-    m = unpack_mark_at(u, pos);
-    if (u->kind == UNPACK_PLAIN && pos >= m->pos)
+    m = decompress_mark_at(u, pos);
+    if (u->kind == DECOMPRESS_PLAIN && pos >= m->pos)
         return m->file_offset + (pos - m->pos);
     return m->file_offset;
 }
 
-bool unpack__is_warc(struct slice s)
+bool decompress__is_warc(struct slice s)
 {
     static const char magic[] = "warc/";
     for (size_t i = 0; i < 5; i++)
@@ -232,11 +241,11 @@ bool unpack__is_warc(struct slice s)
     return true;
 }
 
-bool unpack__is_record(struct slice s)
+bool decompress__is_record(struct slice s)
 {
     while (s.len && (s.data[0] == '\r' || s.data[0] == '\n' || !s.data[0]))
         s = slice_sub(s, 1, s.len);
-    if (unpack__is_warc(s))
+    if (decompress__is_warc(s))
         return true;
     /* A line of an ARC: "scheme:…". */
     for (size_t i = 0; i < s.len && i < 16; i++) {
@@ -249,70 +258,70 @@ bool unpack__is_record(struct slice s)
     return false;
 }
 
-static enum unpack_kind kind_of(const char *p, size_t n)
+static enum decompress_kind kind_of(const char *p, size_t n)
 {
     uint32_t magic;
     if (n < 4)
-        return UNPACK_PLAIN;
+        return DECOMPRESS_PLAIN;
     magic = get_le32(p);
     if ((magic & 0xFFFFu) == 0x8b1fu)
-        return UNPACK_GZIP;
-    if (magic == UNPACK_ZSTD_MAGIC || unpack__is_skippable(magic))
-        return UNPACK_ZSTD;
-    if (magic == UNPACK_LZ4_MAGIC)
-        return UNPACK_LZ4;
-    return UNPACK_PLAIN;
+        return DECOMPRESS_GZIP;
+    if (magic == DECOMPRESS_ZSTD_MAGIC || decompress__is_skippable(magic))
+        return DECOMPRESS_ZSTD;
+    if (magic == DECOMPRESS_LZ4_MAGIC)
+        return DECOMPRESS_LZ4;
+    return DECOMPRESS_PLAIN;
 }
 
 /* The first bytes begin neither a compression nor a record. If they are those
  * of a damaged member, a good one follows: *@kind is its compression. */
-static enum unpack_kind kind_behind_damage(struct unpack *u)
+static enum decompress_kind kind_behind_damage(struct decompressor *u)
 {
     const char *p = u->in + u->in_begin;
-    size_t n = unpack__in_avail(u);
+    size_t n = decompress__in_avail(u);
     for (size_t i = 1; i + 4 <= n; i++) {
-        if (unpack__is_warc(slice_make(p + i, n - i)) &&
+        if (decompress__is_warc(slice_make(p + i, n - i)) &&
             (p[i - 1] == '\n' || p[i - 1] == '\r'))
-            return UNPACK_PLAIN;
-        if ((unsigned char)p[i] == 0x1f && unpack__gzip_holds_record(u, i))
-            return UNPACK_GZIP;
+            return DECOMPRESS_PLAIN;
+        if ((unsigned char)p[i] == 0x1f && decompress__gzip_holds_record(u, i))
+            return DECOMPRESS_GZIP;
         if (p[i] == 0x28 &&
-            unpack__frame_holds_record(&unpack__zstd_frames, u, i))
-            return UNPACK_ZSTD;
+            decompress__frame_holds_record(&decompress__zstd_frames, u, i))
+            return DECOMPRESS_ZSTD;
         if (p[i] == 0x04 &&
-            unpack__frame_holds_record(&unpack__lz4_frames, u, i))
-            return UNPACK_LZ4;
+            decompress__frame_holds_record(&decompress__lz4_frames, u, i))
+            return DECOMPRESS_LZ4;
     }
-    return UNPACK_PLAIN;
+    return DECOMPRESS_PLAIN;
 }
 
 /* Determine the compression by the first bytes of a member. */
-static int unpack_sniff(struct unpack *u, struct err *err)
+static int decompress_sniff(struct decompressor *u, struct err *err)
 {
     struct slice s;
-    int rc = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+    int rc = decompress__input(u, DECOMPRESS_READ_BYTES / 4, err);
     if (rc)
         return rc;
-    s = slice_make(u->in + u->in_begin, unpack__in_avail(u));
+    s = slice_make(u->in + u->in_begin, decompress__in_avail(u));
     u->kind = kind_of(s.data, s.len);
-    if (u->kind == UNPACK_PLAIN && !unpack__is_record(s) &&
+    if (u->kind == DECOMPRESS_PLAIN && !decompress__is_record(s) &&
         !not_archive_kind(s)) {
-        rc = unpack__input(u, UNPACK_TRY_BYTES, err);
+        rc = decompress__input(u, DECOMPRESS_TRY_BYTES, err);
         if (rc)
             return rc;
         u->kind = kind_behind_damage(u);
     }
-    if (u->kind == UNPACK_PLAIN)
-        unpack__mark(u, unpack__in_offset(u), 0);
+    if (u->kind == DECOMPRESS_PLAIN)
+        decompress__mark(u, decompress__in_offset(u), 0);
     return 0;
 }
 
-static int plain_step(struct unpack *u, size_t want, struct err *err)
+static int plain_step(struct decompressor *u, size_t want, struct err *err)
 {
-    size_t n = unpack__in_avail(u);
+    size_t n = decompress__in_avail(u);
     size_t got = 0;
-    size_t room = MAX_OF(MAX_OF(n, UNPACK_STEP_BYTES), want);
-    char *to = unpack__room(u, room);
+    size_t room = MAX_OF(MAX_OF(n, DECOMPRESS_STEP_BYTES), want);
+    char *to = decompress__room(u, room);
     int rc = 0;
     if (!to)
         return err_set(err, ERR_NOMEM, "a record of %zu bytes", room);
@@ -330,26 +339,26 @@ static int plain_step(struct unpack *u, size_t want, struct err *err)
     return rc;
 }
 
-int unpack_need(struct unpack *u, size_t count, struct err *err)
+int decompress_need(struct decompressor *u, size_t count, struct err *err)
 {
     int rc = 0;
-    while (rc == 0 && !u->done && unpack_avail(u) < count) {
-        if (u->kind == UNPACK_UNKNOWN)
-            rc = unpack_sniff(u, err);
-        else if (u->kind == UNPACK_GZIP)
-            rc = unpack__gzip(u, err);
-        else if (u->kind == UNPACK_ZSTD || u->kind == UNPACK_LZ4)
-            rc = unpack__frames(u, err);
+    while (rc == 0 && !u->done && decompress_avail(u) < count) {
+        if (u->kind == DECOMPRESS_UNKNOWN)
+            rc = decompress_sniff(u, err);
+        else if (u->kind == DECOMPRESS_GZIP)
+            rc = decompress__gzip(u, err);
+        else if (u->kind == DECOMPRESS_ZSTD || u->kind == DECOMPRESS_LZ4)
+            rc = decompress__frames(u, err);
         else
-            rc = plain_step(u, count - unpack_avail(u), err);
+            rc = plain_step(u, count - decompress_avail(u), err);
     }
     return rc;
 }
 
 /* Drop marks before the first position in the buffer. */
-static void drop_marks(struct unpack *u)
+static void drop_marks(struct decompressor *u)
 {
-    uint64_t pos = unpack_pos(u);
+    uint64_t pos = decompress_pos(u);
     size_t n = 0;
     while (n + 1 < u->mark_count && u->marks[n + 1].pos <= pos)
         n++;
@@ -359,9 +368,9 @@ static void drop_marks(struct unpack *u)
     u->mark_count -= n;
 }
 
-void unpack_consume(struct unpack *u, size_t count)
+void decompress_consume(struct decompressor *u, size_t count)
 {
-    PRE(count <= unpack_avail(u));
+    PRE(count <= decompress_avail(u));
     u->out_begin += count;
     drop_marks(u);
     if (u->out_begin == u->out_end) {
@@ -370,31 +379,31 @@ void unpack_consume(struct unpack *u, size_t count)
     }
 }
 
-int unpack__resync(struct unpack *u,
-                   uint64_t offset,
-                   const char *what,
-                   enum unpack_out out,
-                   unpack_seek_fn seek,
-                   struct err *err)
+int decompress__resync(struct decompressor *u,
+                       uint64_t offset,
+                       const char *what,
+                       enum decompress_out out,
+                       decompress_seek_fn seek,
+                       struct err *err)
 {
     bool found;
     int rc = seek(u, &found, err);
     if (rc)
         return rc;
     if (found)
-        unpack_report(u, offset, out == UNPACK_OUT_NOTHING,
-                      "%s; continued at %llu", what,
-                      (unsigned long long)unpack__in_offset(u));
+        decompress_report(u, offset, out == DECOMPRESS_OUT_NOTHING,
+                          "%s; continued at %llu", what,
+                          (unsigned long long)decompress__in_offset(u));
     else
-        unpack_report(u, offset, out == UNPACK_OUT_NOTHING,
-                      "%s; nothing readable behind it", what);
-    if (out == UNPACK_OUT_PART) {
-        unpack_report_open_loss(u, false);
+        decompress_report(u, offset, out == DECOMPRESS_OUT_NOTHING,
+                          "%s; nothing readable behind it", what);
+    if (out == DECOMPRESS_OUT_PART) {
+        decompress_report_open_loss(u, false);
         u->loss_open = true;
         u->loss_pos = u->out_pos + u->out_end;
         u->loss_offset = offset;
     }
-    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    decompress__mark(u, decompress__in_offset(u), DECOMPRESS_GAP);
     u->done = !found;
     return 0;
 }

@@ -3,14 +3,14 @@
 #include <lz4frame.h>
 
 #include "base/core/panic.h"
-#include "mapreduce/warc/unpack.h"
+#include "mapreduce/warc/decompress.h"
 
 #define FRAME_HEAD_BYTES_LEAST 7
 /* Input tried for them: a block is only given out whole. */
 #define PROBE_INPUT_BYTES ((size_t)128 << 10)
 
 /* The library's state, ready for a new frame. */
-static LZ4F_dctx *context_of(struct unpack *u)
+static LZ4F_dctx *context_of(struct decompressor *u)
 {
     LZ4F_dctx *z = u->lz4;
     if (!z)
@@ -21,15 +21,18 @@ static LZ4F_dctx *context_of(struct unpack *u)
     return z;
 }
 
-void unpack__lz4_close(struct unpack *u)
+void decompress__lz4_close(struct decompressor *u)
 {
     LZ4F_freeDecompressionContext(u->lz4);
 }
 
 /* Decompress the first @n bytes of the frame at in[@at], fewer if it is
  * shorter. *@all: the frame has no more. False: it is bad. */
-static bool
-first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
+static bool first_bytes(struct decompressor *u,
+                        size_t at,
+                        char *first,
+                        size_t *n,
+                        bool *all)
 {
     LZ4F_dctx *z = context_of(u);
     size_t end = at + MIN_OF(u->in_end - at, PROBE_INPUT_BYTES);
@@ -51,18 +54,18 @@ first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
 
 /* --- frames -------------------------------------------------------------- */
 
-static void unpack_lz4_begin(struct unpack *u)
+static void decompress_lz4_begin(struct decompressor *u)
 {
     context_of(u);
     u->lz4_wants = FRAME_HEAD_BYTES_LEAST;
 }
 
 /* A block at a time, so that one is given out before a later checksum fails. */
-static const char *unpack_lz4_decode(struct unpack *u,
-                                     char *to,
-                                     size_t *used,
-                                     size_t *made,
-                                     bool *end)
+static const char *decompress_lz4_decode(struct decompressor *u,
+                                         char *to,
+                                         size_t *used,
+                                         size_t *made,
+                                         bool *end)
 {
     size_t r;
     *used = MIN_OF(*used, u->lz4_wants);
@@ -76,21 +79,23 @@ static const char *unpack_lz4_decode(struct unpack *u,
     return NULL;
 }
 
-static int
-unpack_lz4_skip(struct unpack *u, uint32_t magic, uint32_t n, struct err *err)
+static int decompress_lz4_skip(struct decompressor *u,
+                               uint32_t magic,
+                               uint32_t n,
+                               struct err *err)
 {
     (void)magic;
-    return unpack__skip_input(u, (uint64_t)n + 8, err);
+    return decompress__skip_input(u, (uint64_t)n + 8, err);
 }
 
-const struct unpack_frames unpack__lz4_frames = {
+const struct decompress_frames decompress__lz4_frames = {
     .name = "lz4",
-    .magic = UNPACK_LZ4_MAGIC,
+    .magic = DECOMPRESS_LZ4_MAGIC,
     /* A frame whose first block is not whole in the buffer is accepted by its
      * head, which has a checksum that is right. */
     .may_hide_first = true,
     .first_bytes = first_bytes,
-    .begin = unpack_lz4_begin,
-    .decode = unpack_lz4_decode,
-    .skip = unpack_lz4_skip,
+    .begin = decompress_lz4_begin,
+    .decode = decompress_lz4_decode,
+    .skip = decompress_lz4_skip,
 };
