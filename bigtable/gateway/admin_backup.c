@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/hash.h"
@@ -18,6 +19,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_filter.h"
 #include "bigtable/gateway/backup_name.h"
+#include "bigtable/gateway/backup_order.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/message_fields.h"
 #include "bigtable/gateway/pb.h"
@@ -367,9 +369,31 @@ struct listing {
     size_t prefix_bytes;
     bool all;            /* "clusters/-" */
     struct slice filter; /* Of backups. */
-    struct buf one;
-    struct buf *out;
+    struct backup_order order;
+    struct buf messages; /* The backups that fit, one after the other, */
+    struct listed *list; /* and their places in it; owned. */
+    size_t count;
+    size_t cap;
 };
+
+/* A message among those of a listing. */
+struct listed {
+    const struct listing *listing;
+    size_t at;
+    size_t len;
+};
+
+static struct slice listed_message(const struct listed *m)
+{
+    return slice_sub(buf_slice(&m->listing->messages), m->at, m->at + m->len);
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+    const struct listed *x = a;
+    return backup_order_compare(&x->listing->order, listed_message(x),
+                                listed_message(b));
+}
 
 static int
 backup_visit(void *ctx, struct slice key, struct slice message, struct err *err)
@@ -378,19 +402,37 @@ backup_visit(void *ctx, struct slice key, struct slice message, struct err *err)
     struct resource_name n = l->name;
     struct slice rest = slice_sub(key, l->prefix_bytes, key.len);
     size_t at = slice_find_byte(rest, '/');
+    struct listed one = {.listing = l, .at = l->messages.len};
     bool fits = true;
     int rc;
     n.id = slice_sub(rest, 0, at);
     n.sub_id = slice_sub(rest, at + 1, rest.len);
     if (!l->all && !slice_eq(n.id, l->name.id))
         return 0;
-    buf_clear(&l->one);
-    backup_name_put(l->kind, &n, &l->one);
-    put_kept(message, &l->one);
-    rc = backup_filter_fits(l->filter, buf_slice(&l->one), &fits, err);
-    if (rc == 0 && fits)
-        pb_put_bytes(l->out, RESPONSE_LIST, buf_slice(&l->one));
-    return rc;
+    backup_name_put(l->kind, &n, &l->messages);
+    put_kept(message, &l->messages);
+    one.len = l->messages.len - one.at;
+    rc = backup_filter_fits(l->filter, listed_message(&one), &fits, err);
+    if (rc || !fits) {
+        l->messages.len = one.at;
+        return rc;
+    }
+    if (l->count == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 16;
+        l->list = mem_realloc(l->list, l->cap * sizeof(*l->list));
+    }
+    l->list[l->count++] = one;
+    return 0;
+}
+
+/* Append the messages to @out; backups in their order, snapshots in that of
+ * their names. */
+static void put_listing(struct listing *l, struct buf *out)
+{
+    if (l->kind == &backup_kind_backup && l->count > 0)
+        qsort(l->list, l->count, sizeof(*l->list), compare_listed);
+    for (size_t i = 0; i < l->count; i++)
+        pb_put_bytes(out, RESPONSE_LIST, listed_message(&l->list[i]));
 }
 
 static int backup_list(struct gateway *g,
@@ -398,7 +440,8 @@ static int backup_list(struct gateway *g,
                        struct grpc_call *call,
                        struct err *err)
 {
-    struct listing l = {.kind = k, .out = grpc_scratch(call)};
+    struct listing l = {.kind = k};
+    struct buf *out = grpc_scratch(call);
     struct slice request = grpc_request(call);
     struct buf prefix = BUF_INIT;
     bool fits;
@@ -408,11 +451,9 @@ static int backup_list(struct gateway *g,
         l.filter = pb_find(request, PB_ListBackupsRequest_filter);
         rc = backup_filter_fits(l.filter, SLICE_EMPTY, &fits, err);
     }
-    if (rc == 0 && k == &backup_kind_backup &&
-        pb_find(request, PB_ListBackupsRequest_order_by).len)
-        rc = err_set(err, ERR_UNSUPPORTED,
-                     "ListBackupsRequest.order_by: not implemented here (leave "
-                     "it unset)");
+    if (rc == 0 && k == &backup_kind_backup)
+        rc = backup_order_parse(
+            pb_find(request, PB_ListBackupsRequest_order_by), &l.order, err);
     if (rc == 0)
         rc = backup_expire(g, k, l.name.instance, err);
     if (rc == 0) {
@@ -421,9 +462,12 @@ static int backup_list(struct gateway *g,
         l.prefix_bytes = prefix.len;
         rc = registry_each(g->own, buf_slice(&prefix), backup_visit, &l, err);
     }
-    buf_close(&l.one);
+    if (rc == 0)
+        put_listing(&l, out);
+    mem_free(l.list);
+    buf_close(&l.messages);
     buf_close(&prefix);
-    return rc ? rc : grpc_send(call, l.out, err);
+    return rc ? rc : grpc_send(call, out, err);
 }
 
 static int backup_drop(struct gateway *g,

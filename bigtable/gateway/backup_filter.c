@@ -8,31 +8,10 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/backup_field.h"
 #include "bigtable/gateway/pb.h"
 
 #define DEPTH_MAX 16
-#define US_PER_S  INT64_C(1000000)
-
-enum field_kind {
-    KIND_TEXT,
-    KIND_TIME,
-    KIND_STATE,
-    KIND_SIZE,
-};
-
-static const struct field {
-    const char *name;
-    unsigned number; /* In the message Backup. */
-    enum field_kind kind;
-} fields[] = {
-    {"name", PB_Backup_name, KIND_TEXT},
-    {"source_table", PB_Backup_source_table, KIND_TEXT},
-    {"expire_time", PB_Backup_expire_time, KIND_TIME},
-    {"start_time", PB_Backup_start_time, KIND_TIME},
-    {"end_time", PB_Backup_end_time, KIND_TIME},
-    {"size_bytes", PB_Backup_size_bytes, KIND_SIZE},
-    {"state", PB_Backup_state, KIND_STATE},
-};
 
 enum filter_op {
     OP_HAS,
@@ -61,23 +40,10 @@ struct filter_parser {
 
 /* --- words --------------------------------------------------------------- */
 
-static char lower_case(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool is_same(struct slice a, struct slice b)
-{
-    for (size_t i = 0; i < a.len && i < b.len; i++)
-        if (lower_case(a.data[i]) != lower_case(b.data[i]))
-            return false;
-    return a.len == b.len;
-}
-
 static bool backup_filter_contains(struct slice text, struct slice part)
 {
     for (size_t i = 0; i + part.len <= text.len; i++)
-        if (is_same(slice_sub(text, i, i + part.len), part))
+        if (backup_text_equal(slice_sub(text, i, i + part.len), part))
             return true;
     return false;
 }
@@ -125,7 +91,7 @@ static struct slice peek_word(struct filter_parser *j, bool in_name)
 static bool take_keyword(struct filter_parser *j, const char *keyword)
 {
     struct slice word = peek_word(j, true);
-    if (!is_same(word, slice_str(keyword)))
+    if (!backup_text_equal(word, slice_str(keyword)))
         return false;
     backup_filter_consume(j, word.len);
     return true;
@@ -170,32 +136,14 @@ static bool is_fit(enum filter_op op, int order)
     return false;
 }
 
-static int order_of_texts(struct slice a, struct slice b)
-{
-    for (size_t i = 0; i < a.len && i < b.len; i++) {
-        char x = lower_case(a.data[i]);
-        char y = lower_case(b.data[i]);
-        if (x != y)
-            return (unsigned char)x < (unsigned char)y ? -1 : 1;
-    }
-    return (a.len > b.len) - (a.len < b.len);
-}
-
 static int order_of_numbers(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int64_t time_us(struct slice timestamp)
-{
-    return (int64_t)pb_find_integer(timestamp, PB_Timestamp_seconds) *
-               US_PER_S +
-           (int64_t)pb_find_integer(timestamp, PB_Timestamp_nanos) / 1000;
-}
-
 /* Parse @value as the number that fields of @kind are compared by. */
 static int number_of(struct filter_parser *j,
-                     enum field_kind kind,
+                     enum backup_field_kind kind,
                      struct slice value,
                      int64_t *n)
 {
@@ -205,15 +153,15 @@ static int number_of(struct filter_parser *j,
         [PB_Backup_State_READY] = "READY",
     };
     uint64_t size;
-    if (kind == KIND_TIME)
+    if (kind == BACKUP_FIELD_TIME)
         return text_parse_time(value, n, j->err);
-    if (kind == KIND_SIZE) {
+    if (kind == BACKUP_FIELD_SIZE) {
         int rc = text_parse_u64(value, &size, j->err);
         *n = rc || size > INT64_MAX ? INT64_MAX : (int64_t)size;
         return rc;
     }
     for (size_t i = 0; i < ARRAY_LEN(states); i++)
-        if (is_same(value, slice_str(states[i]))) {
+        if (backup_text_equal(value, slice_str(states[i]))) {
             *n = (int64_t)i;
             return 0;
         }
@@ -222,41 +170,35 @@ static int number_of(struct filter_parser *j,
 }
 
 static int backup_filter_compare(struct filter_parser *j,
-                                 const struct field *f,
+                                 const struct backup_field *f,
                                  enum filter_op op,
                                  struct slice value,
                                  bool *fits)
 {
     struct slice text = pb_find(j->backup, f->number);
     int64_t wanted;
-    int64_t held;
     int rc;
-    if (f->kind == KIND_TEXT) {
+    if (f->kind == BACKUP_FIELD_TEXT) {
         *fits = op == OP_HAS ? backup_filter_contains(text, value)
-                             : is_fit(op, order_of_texts(text, value));
+                             : is_fit(op, backup_text_compare(text, value));
         return 0;
     }
     rc = number_of(j, f->kind, value, &wanted);
-    held = f->kind == KIND_TIME
-               ? time_us(text)
-               : (int64_t)pb_find_integer(j->backup, f->number);
-    *fits = rc == 0 && is_fit(op, order_of_numbers(held, wanted));
+    *fits =
+        rc == 0 &&
+        is_fit(op, order_of_numbers(backup_field_number(f, j->backup), wanted));
     return rc;
 }
 
 static int take_comparison(struct filter_parser *j, bool *fits)
 {
     struct slice name = peek_word(j, true);
-    const struct field *f = NULL;
+    const struct backup_field *f = backup_field_find(name);
     struct slice value = SLICE_EMPTY;
     int rc;
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (is_same(name, slice_str(fields[i].name)))
-            f = &fields[i];
     if (!f)
-        return backup_filter_syntax_error(
-            j, "a field (name, source_table, state, start_time, "
-               "end_time, expire_time, size_bytes)");
+        return backup_filter_syntax_error(j,
+                                          "a field (" BACKUP_FIELD_NAMES ")");
     backup_filter_consume(j, name.len);
     for (size_t i = 0; i < ARRAY_LEN(operators); i++)
         if (take_text(j, operators[i].text)) {
@@ -298,7 +240,7 @@ static int take_all(struct filter_parser *j, unsigned depth, bool *fits)
 {
     int rc = take_term(j, depth, fits);
     while (rc == 0 && !is_over(j) &&
-           !is_same(peek_word(j, true), SLICE_LIT("OR"))) {
+           !backup_text_equal(peek_word(j, true), SLICE_LIT("OR"))) {
         bool other = false;
         (void)take_keyword(j, "AND");
         rc = take_term(j, depth, &other);

@@ -51,12 +51,37 @@ static void expect_one(const char *name)
     ck_assert(slice_eq_str(pb_find(pb_find(message, 1), 1), name));
 }
 
-static int list_backups(const char *filter)
+static int list_ordered(const char *filter, const char *order_by)
 {
     struct buf b = BUF_INIT;
     pb_put_bytes(&b, 1, SLICE_LIT(INSTANCE "/clusters/-"));
     pb_put_bytes(&b, 2, slice_str(filter));
+    pb_put_bytes(&b, 3, slice_str(order_by));
     return call(TABLES "ListBackups", &b);
+}
+
+static int list_backups(const char *filter)
+{
+    return list_ordered(filter, "");
+}
+
+/* ListBackups with @order_by names b1 and b2 in the order @wanted. */
+static void expect_order(const char *order_by, const char *wanted)
+{
+    struct buf names = BUF_INIT;
+    struct slice message = SLICE_EMPTY;
+    struct cursor c;
+    struct pb_field field;
+    size_t at = 0;
+    ck_assert_int_eq(list_ordered("", order_by), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    c = cursor_make(message);
+    while (pb_next(&c, &field)) {
+        struct slice name = pb_find(field.bytes, 1);
+        buf_append_slice(&names, slice_sub(name, name.len - 2, name.len));
+    }
+    ck_assert_str_eq(buf_cstr(&names), wanted);
+    buf_close(&names);
 }
 
 static void run_backups(void *arg)
@@ -83,8 +108,14 @@ static void run_backups(void *arg)
     b = read_request();
     ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_OK);
     expect_rows("r{f:q@1000=v}\n");
+    world_sleep_us(world, 1000000);
     ck_assert_int_eq(copy_backup("b2", CLUSTER "/backups/b1", now_s + 60),
                      GRPC_OK);
+    expect_order("", "b2b1"); /* The newest first. */
+    expect_order("start_time", "b1b2");
+    expect_order("expire_time", "b2b1");
+    expect_order(" state desc , name desc", "b2b1");
+    ck_assert_int_eq(list_ordered("", "owner"), GRPC_INVALID_ARGUMENT);
     ck_assert_int_eq(call_named(TABLES "DeleteBackup", CLUSTER "/backups/b1"),
                      GRPC_OK);
     ck_assert_int_eq(call_named(TABLES "DeleteBackup", CLUSTER "/backups/b1"),

@@ -1,6 +1,7 @@
 /* Filters of backups, as the API has them. Pure. */
 #include "base/core/buf.h"
 #include "bigtable/gateway/backup_filter.h"
+#include "bigtable/gateway/backup_order.h"
 #include "bigtable/gateway/pb.h"
 #include "tests/lib/check_main.h"
 
@@ -101,4 +102,82 @@ START_TEST(test_malformed)
 
 END_TEST
 
-TEST_MAIN("backup filter", test_comparisons, test_expressions, test_malformed)
+/* A backup that began at second @start, of @bytes bytes. */
+static void put_backup(struct buf *b, const char *name, int start, int bytes)
+{
+    size_t at;
+    pb_put_bytes(b, 1, slice_str(name));
+    at = pb_open(b, 4);
+    pb_put_integer(b, 1, start);
+    pb_close(b, at);
+    pb_put_integer(b, 6, bytes);
+}
+
+static void expect_order(const char *order_by, int wanted)
+{
+    struct buf a = BUF_INIT;
+    struct buf b = BUF_INIT;
+    struct backup_order o;
+    struct err err = ERR_INIT;
+    int c;
+    put_backup(&a, "Alpha", 5, 100);
+    put_backup(&b, "beta", 9, 100);
+    ck_assert_msg(backup_order_parse(slice_str(order_by), &o, &err) == 0, "%s",
+                  err.text);
+    c = backup_order_compare(&o, buf_slice(&a), buf_slice(&b));
+    ck_assert_msg((c > 0) - (c < 0) == wanted, "%s: %d", order_by, c);
+    c = backup_order_compare(&o, buf_slice(&b), buf_slice(&a));
+    ck_assert_msg((c > 0) - (c < 0) == -wanted, "%s: %d", order_by, c);
+    ck_assert_int_eq(backup_order_compare(&o, buf_slice(&a), buf_slice(&a)), 0);
+    buf_close(&a);
+    buf_close(&b);
+}
+
+START_TEST(test_order)
+{
+    static const char *const bad[] = {
+        "owner", "name,",         ",name", "name up", "name desc desc",
+        "name;", "name asc desc", ",",     "desc",    "start_time descending",
+    };
+    struct backup_order o;
+    struct err err = ERR_INIT;
+    expect_order("", 1); /* The newest first. */
+    expect_order("  ", 1);
+    expect_order("start_time", -1);
+    expect_order("Start_Time ASC", -1);
+    expect_order("start_time desc", 1);
+    expect_order("name", -1);
+    expect_order("name  desc", 1);
+    expect_order("size_bytes desc", -1); /* Then by name. */
+    expect_order("size_bytes,start_time desc", 1);
+    expect_order("state , size_bytes desc , name desc", 1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        ck_assert_msg(backup_order_parse(slice_str(bad[i]), &o, &err) ==
+                          ERR_INVALID,
+                      "%s", bad[i]);
+}
+
+END_TEST
+
+/* More keys than there is room for are refused. */
+START_TEST(test_order_is_bounded)
+{
+    struct buf text = BUF_INIT;
+    struct backup_order o;
+    for (int i = 0; i < BACKUP_ORDER_KEYS_MAX; i++)
+        buf_append_slice(&text, i ? SLICE_LIT(",name") : SLICE_LIT("name"));
+    ck_assert_int_eq(backup_order_parse(buf_slice(&text), &o, NULL), 0);
+    buf_append_slice(&text, SLICE_LIT(",name"));
+    ck_assert_int_eq(backup_order_parse(buf_slice(&text), &o, NULL),
+                     ERR_INVALID);
+    buf_close(&text);
+}
+
+END_TEST
+
+TEST_MAIN("backup filter",
+          test_comparisons,
+          test_expressions,
+          test_malformed,
+          test_order,
+          test_order_is_bounded)
