@@ -36,7 +36,6 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
     snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)parent,
              (long)parent);
     read_text(path, text, sizeof(text));
-    PRE(max > 0);
     for (;;) {
         long pid = strtol(at, &end, 10);
         if (end == at || n == max)
@@ -49,9 +48,8 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
 /* The kilobytes on the line @name of @text, in bytes; 0: there is none. */
 static uint64_t line_bytes(const char *text, const char *name)
 {
-    PRE(name[0] == '\n');
-
     const char *at = strstr(text, name);
+    PRE(name[0] == '\n');
     return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
@@ -74,6 +72,7 @@ void process_tree_look(pid_t root, unsigned max, struct process_tree *t)
     *t = (struct process_tree){.root_bytes = own_bytes(root)};
     count = process_tree_children(root, found, max);
     for (unsigned i = 0; i < count; i++) {
+        INVARIANT(count <= max);
         t->bytes += own_bytes(found[i]);
         count += process_tree_children(found[i], found + count, max - count);
     }
