@@ -245,7 +245,7 @@ class BadInputTest(ClusterTest):
 
         def refused():
             return sum(server.counter(REFUSED % reason)
-                       for reason in ("proof", "protocol", "kind", "silence"))
+                       for reason in ("proof", "protocol", "kind", "silent"))
 
         def come():
             try:
