@@ -136,7 +136,6 @@ static void run_stop(void *arg)
     gateway_close(atomic_exchange(&h->gateway, NULL));
     quarry_close(h->quarry);
     h->quarry = NULL;
-    POST(!h->quarry);
 }
 
 /* --- the role ------------------------------------------------------------ */

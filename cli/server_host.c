@@ -569,8 +569,9 @@ note_reload(struct server_host *h, const char *what, int rc, struct err *err)
 void server_host_reload(struct server_host *h)
 {
     struct err err = ERR_INIT;
-    int rc = rpc_security_reload(h->security, h->env.world, &err);
+    int rc;
     PRE(h->security);
+    rc = rpc_security_reload(h->security, h->env.world, &err);
     note_reload(h, "security", rc, &err);
     rc = server_settings_reload_keys(h->env.world, h->settings, h->master_keys,
                                      &err);

@@ -117,7 +117,6 @@ void grpc_call_free_spares(struct grpc_server *server)
         grpc_call_free_memory(call);
     }
     server->spare_count = 0;
-    POST(!server->spare);
 }
 
 /* --- headers ------------------------------------------------------------- */

@@ -62,8 +62,8 @@ bool chunk_has_replica(const struct chunk *c, uint16_t server);
 /* False: it was there, or there is no room for one more. */
 bool chunk_add_replica(struct chunk *c, uint16_t server);
 /* False: it was not there. */
+bool chunk_remove_replica(struct chunk *c, uint16_t server);
 /* Panics unless INV-1, INV-2's bound of the length and INV-4's bound hold. */
 void chunk_check(const struct chunk *c);
-bool chunk_remove_replica(struct chunk *c, uint16_t server);
 
 #endif /* GFS_LITE_NAMENODE_CHUNK_MAP_H */

@@ -15,7 +15,7 @@
 #define REST_US  UINT64_C(1000000) /* Of one that does not lead. */
 #define TRASH_US UINT64_C(60000000)
 /* Between tries to seal or close a file of which no copy was found. */
-#define BLOCKED_US UINT64_C(5000000)
+#define BLOCKED_TURN_US UINT64_C(5000000)
 /* Age at which an open chunk that only one server has is sealed. */
 #define ALONE_NS UINT64_C(2000000000)
 /* Steps of emptying the trash, of freeing removed inodes, and of a snapshot
@@ -135,7 +135,7 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
 static bool is_blocked(struct namenode *nn, uint64_t id)
 {
     return id_map_get(&nn->blocked, id) &&
-           namenode_silent_us(nn, &nn->blocked, id) < BLOCKED_US;
+           namenode_silent_us(nn, &nn->blocked, id) < BLOCKED_TURN_US;
 }
 
 /* Files that were removed, or closed by others, have no entry for ever. */
@@ -144,7 +144,7 @@ static void forget_blocked(struct namenode *nn)
     struct id_map_walk walk = {0};
     struct last_use *u;
     while ((u = id_map_walk(&nn->blocked, &walk)))
-        if (namenode_silent_us(nn, &nn->blocked, u->id) > 2 * BLOCKED_US) {
+        if (namenode_silent_us(nn, &nn->blocked, u->id) > 2 * BLOCKED_TURN_US) {
             id_map_remove(&nn->blocked, u->id);
             mem_free(u);
         }
