@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/core/text.h"
+#include "cli/status_text.h"
 
 const char *question_state(const struct question *q)
 {
@@ -15,48 +16,9 @@ const char *question_state(const struct question *q)
     return q->rc ? "silent" : "up";
 }
 
-/* The line up to the next line feed, which is taken from *@rest. */
-static struct slice next_line(struct slice *rest)
-{
-    size_t end = slice_find_byte(*rest, '\n');
-    struct slice line = slice_sub(*rest, 0, end);
-    *rest = slice_sub(*rest, end + 1, rest->len);
-    return line;
-}
-
-/* The next "key=value" or "key="value with spaces"" of @line. */
-bool next_pair(struct slice *line, struct slice *key, struct slice *value)
-{
-    size_t end = slice_find_byte(*line, '=');
-    char stop = ' ';
-    if (end == line->len)
-        return false;
-    *key = slice_trim(slice_sub(*line, 0, end));
-    *line = slice_sub(*line, end + 1, line->len);
-    if (line->len && line->data[0] == '"') {
-        stop = '"';
-        *line = slice_sub(*line, 1, line->len);
-    }
-    end = slice_find_byte(*line, stop);
-    *value = slice_sub(*line, 0, end);
-    *line = slice_sub(*line, end + 1, line->len);
-    return true;
-}
-
-struct slice value_of(struct slice pairs, const char *wanted)
-{
-    struct slice key;
-    struct slice value;
-    while (next_pair(&pairs, &key, &value))
-        if (slice_eq_str(key, wanted))
-            return value;
-    return SLICE_EMPTY;
-}
-
 struct slice answer_about(const struct question *q, const char *key)
 {
-    struct slice rest = buf_slice(&q->answer);
-    return value_of(next_line(&rest), key);
+    return status_value(status_about(buf_slice(&q->answer)), key);
 }
 
 struct slice answer_up(const struct question *q)
@@ -67,10 +29,9 @@ struct slice answer_up(const struct question *q)
 /* By how much its clock is ahead of the one of who asks; false: unknown. */
 static bool clock_offset(const struct question *q, int64_t *us)
 {
-    struct slice rest = buf_slice(&q->answer);
     uint64_t time = 0;
     if (q->pid == 0 || q->rc ||
-        text_parse_u64(value_of(next_line(&rest), "time"), &time, NULL))
+        text_parse_u64(answer_about(q, "time"), &time, NULL))
         return false;
     *us = (int64_t)(time - (q->asked_us + q->waited_us / 2));
     return true;
@@ -108,28 +69,7 @@ int64_t answer_clock(const struct inquiry *i, size_t n)
 
 struct slice answer_roles(const struct question *q)
 {
-    struct slice rest = buf_slice(&q->answer);
-    next_line(&rest);
-    return rest;
-}
-
-bool next_role(struct slice *rest, struct slice *role, struct slice *pairs)
-{
-    struct slice line;
-    size_t colon;
-    if (rest->len == 0)
-        return false;
-    line = next_line(rest);
-    colon = slice_find_byte(line, ':');
-    *role = slice_sub(line, 0, colon);
-    *pairs = slice_sub(line, colon + 1, line.len);
-    return true;
-}
-
-bool role_leads(struct slice pairs)
-{
-    return slice_eq_str(value_of(pairs, "state"), "leader") ||
-           slice_eq_str(value_of(pairs, "master"), "yes");
+    return status_roles(buf_slice(&q->answer));
 }
 
 /* Do nodes have @wanted, and does none of them lead it? */
@@ -140,12 +80,12 @@ static bool lacks_leader(const struct inquiry *i, const char *wanted)
     struct slice pairs;
     for (size_t n = 0; n < i->count; n++) {
         struct slice rest = answer_roles(&i->questions[n]);
-        while (next_role(&rest, &role, &pairs)) {
+        while (status_next_role(&rest, &role, &pairs)) {
             if (!slice_eq_str(role, wanted))
                 continue;
             is_there = true;
-            if (role_leads(pairs) &&
-                !slice_eq_str(value_of(pairs, "ready"), "no"))
+            if (status_leads(pairs) &&
+                !slice_eq_str(status_value(pairs, "ready"), "no"))
                 return false;
         }
     }

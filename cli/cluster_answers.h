@@ -51,18 +51,12 @@ struct inquiry {
 /* "down", "silent" (no answer in time) or "up". */
 const char *question_state(const struct question *q);
 
-/* Parts of the answer: one line about the process, then one a role, "ROLE:
- * key=value key="value with spaces" …". All borrowed. */
+/* Parts of the answer (status_text.h). All borrowed. */
 struct slice answer_up(const struct question *q); /* For how long, in µs. */
 /* The value of @key in the line about the process. */
 struct slice answer_about(const struct question *q, const char *key);
-/* The next role: its name and its pairs. *@rest: answer_roles() at first. */
+/* The lines about roles. */
 struct slice answer_roles(const struct question *q);
-bool next_role(struct slice *rest, struct slice *role, struct slice *pairs);
-bool next_pair(struct slice *line, struct slice *key, struct slice *value);
-/* Empty: there is no such key. */
-struct slice value_of(struct slice pairs, const char *key);
-bool role_leads(struct slice pairs);
 /* The first role that nodes have and none of them leads, or that is not ready;
  * NULL: there is none such. */
 const char *answers_without_leader(const struct inquiry *i);

@@ -2,6 +2,7 @@
  * with all that it reports, and one for the file system.
  */
 #include "cli/cluster_answers.h"
+#include "cli/status_text.h"
 #include "cli/table_printer.h"
 
 static const struct sheet_column columns[] = {
@@ -37,7 +38,7 @@ static void put_detail(struct slice line, struct buf *out)
 {
     struct slice key;
     struct slice value;
-    while (next_pair(&line, &key, &value))
+    while (status_next_pair(&line, &key, &value))
         if (!slice_eq_str(key, "health"))
             buf_printf(out, "%s%.*s=%.*s", out->len ? " " : "", SLICE_ARG(key),
                        SLICE_ARG(value));
@@ -51,8 +52,8 @@ static void add_role(struct sheet *s,
     struct buf detail = BUF_INIT;
     add_head(s, q);
     sheet_add(s, role);
-    sheet_add_str(s, role_leads(pairs) ? "yes" : "");
-    sheet_add(s, value_of(pairs, "health"));
+    sheet_add_str(s, status_leads(pairs) ? "yes" : "");
+    sheet_add(s, status_value(pairs, "health"));
     put_detail(pairs, &detail);
     sheet_add(s, buf_slice(&detail));
     buf_close(&detail);
@@ -65,7 +66,7 @@ static void add_answer(struct sheet *s, const struct question *q)
     struct slice pairs;
     if (rest.len == 0)
         add_bare(s, q, "");
-    while (next_role(&rest, &role, &pairs))
+    while (status_next_role(&rest, &role, &pairs))
         add_role(s, q, role, pairs);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/core/text.h"
 #include "cli/cluster_answers.h"
+#include "cli/status_text.h"
 #include "cli/table_printer.h"
 
 static const struct sheet_column columns[] = {
@@ -31,16 +32,16 @@ static void add_word(struct buf *out, const char *between, struct slice word)
 static void
 look_at_role(struct glance *g, struct slice role, struct slice pairs)
 {
-    struct slice health = value_of(pairs, "health");
+    struct slice health = status_value(pairs, "health");
     if (slice_eq_str(role, "tablet"))
-        g->tablets = value_of(pairs, "tablets");
+        g->tablets = status_value(pairs, "tablets");
     if (slice_eq_str(role, "chunk"))
-        g->chunks = value_of(pairs, "chunks");
+        g->chunks = status_value(pairs, "chunks");
     if (slice_eq_str(role, "worker")) {
-        g->busy = value_of(pairs, "busy");
-        g->slots = value_of(pairs, "slots");
+        g->busy = status_value(pairs, "busy");
+        g->slots = status_value(pairs, "slots");
     }
-    if (role_leads(pairs))
+    if (status_leads(pairs))
         add_word(&g->leads, ", ", role);
     if (!slice_eq_str(health, "well")) {
         add_word(&g->health, "; ", role);
@@ -68,7 +69,7 @@ static void add_node(struct sheet *s, const struct inquiry *i, size_t n)
     struct slice rest = answer_roles(q);
     struct slice role;
     struct slice pairs;
-    while (next_role(&rest, &role, &pairs))
+    while (status_next_role(&rest, &role, &pairs))
         look_at_role(&g, role, pairs);
     look_at_clock(&g, answer_clock(i, n));
     if (q->rc)
@@ -100,8 +101,8 @@ static struct slice leader_of(const struct inquiry *i, const char *wanted)
     struct slice pairs;
     for (size_t n = 0; n < i->count; n++) {
         struct slice rest = answer_roles(&i->questions[n]);
-        while (next_role(&rest, &role, &pairs))
-            if (slice_eq_str(role, wanted) && role_leads(pairs))
+        while (status_next_role(&rest, &role, &pairs))
+            if (slice_eq_str(role, wanted) && status_leads(pairs))
                 return pairs;
     }
     return SLICE_EMPTY;
@@ -110,7 +111,7 @@ static struct slice leader_of(const struct inquiry *i, const char *wanted)
 /* ", N what", unless there are none. */
 static void put_if_any(struct slice pairs, const char *key, struct buf *out)
 {
-    struct slice count = value_of(pairs, key);
+    struct slice count = status_value(pairs, key);
     if (count.len && !slice_eq_str(count, "0"))
         buf_printf(out, ", %.*s %s", SLICE_ARG(count), key);
 }
@@ -119,7 +120,7 @@ static void put_if_any(struct slice pairs, const char *key, struct buf *out)
 static uint64_t number_of(struct slice pairs, const char *key)
 {
     uint64_t n = 0;
-    return text_parse_u64(value_of(pairs, key), &n, NULL) == 0 ? n : 0;
+    return text_parse_u64(status_value(pairs, key), &n, NULL) == 0 ? n : 0;
 }
 
 static void put_count(uint64_t n, const char *one, struct buf *out)
@@ -158,8 +159,8 @@ static void put_jobs(const struct inquiry *i, struct buf *out)
     if (master.len == 0)
         return;
     buf_printf(out, "jobs: %.*s running, %.*s waiting\n",
-               SLICE_ARG(value_of(master, "running")),
-               SLICE_ARG(value_of(master, "waiting")));
+               SLICE_ARG(status_value(master, "running")),
+               SLICE_ARG(status_value(master, "waiting")));
 }
 
 static void put_files(const struct inquiry *i, struct buf *out)

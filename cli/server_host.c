@@ -91,10 +91,12 @@ static void put_health(const struct err *health, struct buf *out)
 static void put_status(struct server_host *h, struct buf *out)
 {
     uint64_t up_us = (world_mono_ns(h->env.world) - h->start_ns) / 1000;
-    buf_printf(out,
-               "node=%s address=%s cluster=%s security=%s pid=%ld up=", h->name,
-               h->address, h->env.cluster, rpc_security_kind_name(h->security),
-               (long)getpid());
+    buf_printf(out, "node=%s address=%s cluster=%s security=%s version=%s ",
+               h->name, h->address, h->env.cluster,
+               rpc_security_kind_name(h->security), QUARRY_VERSION);
+    if (h->env.rack && *h->env.rack)
+        buf_printf(out, "rack=%s ", h->env.rack);
+    buf_printf(out, "pid=%ld up=", (long)getpid());
     text_put_duration(out, up_us);
     buf_printf(out, " up_us=%llu time=%llu ", (unsigned long long)up_us,
                (unsigned long long)world_now_us(h->env.world));
@@ -167,6 +169,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     switch (what) {
     case SERVER_STATUS: put_status(h, out); break;
     case SERVER_VARS: put_metrics(h, METRIC_TEXT_PLAIN, out); break;
+    case SERVER_METRICS: put_metrics(h, METRIC_TEXT_PROMETHEUS, out); break;
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
@@ -243,6 +246,7 @@ static void add_methods(struct server_host *h)
     static const struct rpc_method methods[] = {
         {SERVER_STATUS, "server.status", server_host_handle, 0},
         {SERVER_VARS, "server.vars", server_host_handle, 0},
+        {SERVER_METRICS, "server.metrics", server_host_handle, 0},
         {SERVER_FIBERS, "server.fibers", server_host_handle, 0},
         {SERVER_PEERS, "server.peers", server_host_handle, 0},
         {SERVER_CALLS, "server.calls", server_host_handle, 0},

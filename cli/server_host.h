@@ -25,6 +25,7 @@ enum server_method {
     /* [change]; [levels]: change the levels of the log ("" not), and tell
      * them, in the form of logger_set_levels(). */
     SERVER_LOG_LEVEL = 0x106,
+    SERVER_METRICS = 0x107, /* All metrics, in the text format of Prometheus. */
 };
 
 /* Open all roles and the port. @failed(ctx) is called when a role has failed:

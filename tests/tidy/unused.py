@@ -9,7 +9,8 @@ found is unused for certain, and what shares its name may be missed.
 A macro that pastes names (embedded_##name) leads to the names that the lists of
 the tree give it: its calls in the same file and in a .def that is included
 there, and the rows of each list of which it is the argument. Where arguments are
-not plain names, it leads to every name with its prefix."""
+not plain names, it leads to every name with its prefix. One that names an
+argument as it is leads to the names that it is given in the same way."""
 
 import fnmatch
 import re
@@ -34,6 +35,9 @@ ALLOWED = {
     "master_keys_of": "makes a master key that no file or command gives",
     "chubby_release": "is in the lock service's public header",
     "gfs_record_append": "is in the file system's public header",
+    "doc_put_*": "is for subjects of documents",
+    "monitor_*": "is for subjects of documents",
+    "node_role": "is for subjects of documents",
     # Where a server listens, and what tests see of the inside of one.
     "http_address": "says which port the system chose",
     "rpc_listener_address": "says which port the system chose",
@@ -236,6 +240,10 @@ class Graph:
             if None in made and parts[0] not in parameters:
                 made.add(parts[0] + "*")
             out |= made - {None}
+        for use in uses or ():
+            out.update(given for parameter, given in zip(parameters, use)
+                       if re.fullmatch(r"[a-z_]\w*", given) and
+                       re.search(r"(?<![\w#])%s\b" % parameter, body))
         return out
 
     @staticmethod

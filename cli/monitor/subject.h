@@ -1,0 +1,202 @@
+/* For the files of subjects: parameters, JSON, the answers of all nodes, and
+ * clients of the cluster's services.
+ *
+ * A subject is a line of monitor_subjects.def and a function that adds its
+ * fields to a document which has `at_us`, `cluster` and an empty list of
+ * `warnings`.
+ *
+ * Threads: one loop. Whatever is borrowed from a monitor stays valid while the
+ * document is being made.
+ */
+#ifndef CLI_MONITOR_SUBJECT_H
+#define CLI_MONITOR_SUBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+#include "cli/monitor/monitor.h"
+#include "cli/monitor/node_metrics.h"
+#include "gfs-lite/gfs.h"
+
+struct chubby;
+struct job_client;
+struct quarry;
+
+/* Add the fields of the subject to @doc. Parks. Errors: as monitor_make(). */
+#define SUBJECT(name, list, function)                                          \
+    int function(struct monitor *m, const struct monitor_param *params,        \
+                 size_t count, json_t *doc, struct err *err);
+#include "cli/monitor/monitor_subjects.def"
+#undef SUBJECT
+
+const struct monitor_source *monitor_source_of(const struct monitor *m);
+
+/* --- parameters ---------------------------------------------------------- */
+
+/* The value of parameter @name; NULL: not given. */
+const char *monitor_param_value(const struct monitor_param *params,
+                                size_t count,
+                                const char *name);
+/* The same; ERR_INVALID: it is missing or empty. */
+MUST_CHECK int monitor_param_need(const struct monitor_param *params,
+                                  size_t count,
+                                  const char *name,
+                                  const char **value,
+                                  struct err *err);
+/* The number @name within [@min, @max]; *@out stays when it is not given.
+ * ERR_INVALID. */
+MUST_CHECK int monitor_param_number(const struct monitor_param *params,
+                                    size_t count,
+                                    const char *name,
+                                    uint64_t min,
+                                    uint64_t max,
+                                    uint64_t *out,
+                                    struct err *err);
+/* Parameter `limit`: rows of the document, at most. @otherwise: when it is not
+ * given. */
+#define MONITOR_ROWS_MAX 10000
+MUST_CHECK int monitor_param_limit(const struct monitor_param *params,
+                                   size_t count,
+                                   size_t otherwise,
+                                   size_t *limit,
+                                   struct err *err);
+
+/* --- JSON ---------------------------------------------------------------- */
+
+/* Bytes that are no UTF-8 become '?'. */
+void doc_put_text(json_t *object, const char *name, struct slice text);
+void doc_put_str(json_t *object, const char *name, const char *text);
+void doc_put_u64(json_t *object, const char *name, uint64_t value);
+void doc_put_i64(json_t *object, const char *name, int64_t value);
+/* Rounded to three digits after the point. Not a number: absent. */
+void doc_put_double(json_t *object, const char *name, double value);
+void doc_put_bool(json_t *object, const char *name, bool value);
+/* A row key, escaped as `quarry get` takes and prints it. */
+void doc_put_key(json_t *object, const char *name, struct slice key);
+/* A new, empty array or object at @name. Borrowed from @object. */
+json_t *doc_put_array(json_t *object, const char *name);
+json_t *doc_put_object(json_t *object, const char *name);
+/* A new object at the end of @array. Borrowed. */
+json_t *doc_append_object(json_t *array);
+/* Add a sentence to `warnings`. */
+void doc_warn(json_t *doc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* --- nodes --------------------------------------------------------------- */
+
+/* Nodes that are asked at most. */
+#define MONITOR_NODES_MAX 512
+
+enum node_state {
+    NODE_UP,
+    NODE_SILENT, /* No answer in time, or none that can be read. */
+    NODE_DOWN,   /* Nobody listens at its address. */
+};
+
+/* One answer of a node. Immutable, shared. */
+struct node_answer {
+    unsigned references;
+    struct buf status; /* The text of SERVER_STATUS. */
+    struct node_metrics metrics;
+    uint64_t asked_us;   /* When, by the clock of who asks. */
+    uint64_t waited_us;  /* For the answer of SERVER_STATUS. */
+    uint64_t at_mono_ns; /* When the metrics came. */
+    bool has_metrics;    /* They could be read. */
+    size_t *charged;     /* The bytes that all answers' metrics hold. */
+};
+
+/* A node, as it is known. */
+struct monitor_node {
+    const char *address;
+    const char *name; /* As it says itself; its address while unknown. */
+    bool in_cell;
+    enum node_state state;
+    const char *why;                  /* It is not up; "" else. */
+    const struct node_answer *answer; /* NULL: not up. */
+    const struct node_answer *before; /* An earlier one; NULL: none. */
+};
+
+/* All nodes, sorted by name, and what the namenode knows. Immutable, shared. */
+struct monitor_nodes {
+    unsigned references;
+    uint64_t at_us;
+    uint64_t at_mono_ns;
+    struct monitor_node *at;
+    size_t count;
+    bool has_files; /* The namenode answered. */
+    struct gfs_status files;
+    struct buf warnings; /* Lines: which other nodes may be missing. */
+    struct arena arena;
+};
+
+/* The nodes, asked within the last second. *@out: release it with
+ * monitor_nodes_unref(). Parks. Errors: ERR_CANCELLED, ERR_DEADLINE. */
+MUST_CHECK int monitor_nodes_get(struct monitor *m,
+                                 struct monitor_nodes **out,
+                                 struct err *err);
+/* The same, with a sample before the last one at nearly all nodes, so that
+ * there are rates: the first time it takes a second longer. */
+MUST_CHECK int monitor_nodes_get_rates(struct monitor *m,
+                                       struct monitor_nodes **out,
+                                       struct err *err);
+void monitor_nodes_unref(struct monitor_nodes *n); /* NULL is allowed. */
+/* Append to the `warnings` of @doc each node that is not up, and why, and those
+ * of @n. */
+void monitor_nodes_warn(const struct monitor_nodes *n, json_t *doc);
+/* By name or address; NULL: there is none. */
+const struct monitor_node *monitor_nodes_find(const struct monitor_nodes *n,
+                                              struct slice name);
+
+/* "up", "silent" or "down". */
+const char *node_state_name(enum node_state s);
+/* The value of @key in the line about the process, "" if there is none. */
+struct slice node_about(const struct monitor_node *n, const char *key);
+/* The pairs of @role of the node; false: it has not that role. */
+bool node_role(const struct monitor_node *n,
+               const char *role,
+               struct slice *pairs);
+/* The node that leads the others of @role (lock, namenode, master, jobs); NULL:
+ * none does. */
+const struct monitor_node *monitor_nodes_leader(const struct monitor_nodes *n,
+                                                const char *role);
+/* By how much the clock of @node is ahead of the median of all. False: unknown.
+ */
+bool node_clock_offset(const struct monitor_nodes *n,
+                       const struct monitor_node *node,
+                       int64_t *us);
+/* The sum of the samples of metric @name ("quarry_rpc_calls_total") with
+ * @labels ("table=t,reason=read"; NULL: any). False: there is none. */
+bool node_metric(const struct monitor_node *n,
+                 const char *name,
+                 const char *labels,
+                 double *out);
+/* By how much a counter grew a second between the last two samples. False:
+ * there are not two of one process. */
+bool node_rate(const struct monitor_node *n,
+               const char *name,
+               const char *labels,
+               double *per_s);
+/* Add to @h what the histogram @name ("quarry_tablet_read_seconds") recorded
+ * between the last two samples. */
+void node_latency(const struct monitor_node *n,
+                  const char *name,
+                  const char *labels,
+                  struct metric_spread *h);
+
+/* --- services ------------------------------------------------------------ */
+
+/* Clients, opened by their first use and borrowed until the document is made.
+ * Park. Errors: ERR_UNAVAILABLE and others of the service; one that could not
+ * be opened is not tried again for some seconds. */
+MUST_CHECK int
+monitor_tables(struct monitor *m, struct quarry **out, struct err *err);
+MUST_CHECK int
+monitor_files(struct monitor *m, struct fs **out, struct err *err);
+MUST_CHECK int
+monitor_jobs(struct monitor *m, struct job_client **out, struct err *err);
+MUST_CHECK int
+monitor_locks(struct monitor *m, struct chubby **out, struct err *err);
+
+#endif /* CLI_MONITOR_SUBJECT_H */
