@@ -26,7 +26,8 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
-#include "cli/console.h"
+#include "cli/console/console.h"
+#include "cli/monitor/monitor.h"
 #include "cli/process_metrics.h"
 #include "cli/role.h"
 #include "cli/server_limits.h"
@@ -66,6 +67,7 @@ struct server_host {
     struct fiber *doctor; /* Asks the roles how they are. */
     bool has_left;        /* The roles were told to stop. */
     struct stale_sessions *stale_sessions;
+    struct monitor *monitor; /* NULL: no console. */
     struct console *console; /* NULL: none. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
@@ -467,23 +469,48 @@ static int report_health(void *ctx, struct err *err)
     return 0;
 }
 
+static int make_document(void *ctx,
+                         const char *subject,
+                         const struct monitor_param *params,
+                         size_t count,
+                         json_t **out,
+                         struct err *err)
+{
+    const struct server_host *h = ctx;
+    return monitor_make(h->monitor, subject, params, count, out, err);
+}
+
+static int open_monitor(struct server_host *h, struct err *err)
+{
+    const struct monitor_source source = {.world = h->env.world,
+                                          .security = h->security,
+                                          .cluster = h->env.cluster,
+                                          .cell = h->env.cell_members,
+                                          .cell_count = h->env.cell_count,
+                                          .own_address = h->address,
+                                          .own_text = put_text,
+                                          .ctx = h};
+    return monitor_open(&source, &h->monitor, err);
+}
+
 static int open_console(struct server_host *h, struct err *err)
 {
     const struct console_source source = {.ctx = h,
                                           .text = put_text,
                                           .metrics = put_metrics,
                                           .health = report_health,
+                                          .document = make_document,
                                           .names = h->settings->console_names,
                                           .name = h->name,
-                                          .address = h->address,
-                                          .cluster = h->env.cluster,
-                                          .cell = h->env.cell_members,
-                                          .cell_count = h->env.cell_count,
-                                          .security = h->security};
+                                          .cluster = h->env.cluster};
+    int rc;
     PRE(!h->console);
     if (!*h->settings->console)
         return 0;
-    return console_open(h->settings->console, &source, &h->console, err);
+    rc = open_monitor(h, err);
+    if (rc == 0)
+        rc = console_open(h->settings->console, &source, &h->console, err);
+    return rc;
 }
 
 static int open_all(struct server_host *h, struct err *err)
@@ -648,6 +675,7 @@ void server_host_close(struct server_host *h)
     if (!h)
         return;
     console_close(h->console);
+    monitor_close(h->monitor);
     stale_sessions_free(h->stale_sessions);
     stop_roles(h, false);
     rpc_listener_close(h->listener);

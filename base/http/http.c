@@ -1,56 +1,58 @@
-/* The HTTP server: the one file that includes libmicrohttpd. The library's
- * thread accepts connections and parses requests; for each it runs the handler
- * in a fiber of the loop and waits for the reply. */
+/* The HTTP server: connections, and requests from their first byte to their
+ * reply (http.h tells their life). */
 #include "base/http/http.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/core/panic.h"
 #include "base/http/guests.h"
 #include "base/http/http_host.h"
+#include "base/http/http_private.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "base/runtime/world_uv_address.h"
 
-#define ADDRESS_BYTES 300
 /* More than the admitted guests, because some of them are ending. */
 #define LIBRARY_CONNECTIONS_MAX (2 * HTTP_CONNECTIONS_MAX)
 /* Seconds without a byte in either direction. */
 #define IDLE_S   30
 #define SWEEP_US 1000000
 
-struct http_server {
-    struct MHD_Daemon *daemon;
-    struct loop *loop; /* Where handlers run. */
-    http_handler handler;
-    void *ctx;
-    char *names; /* Owned. */
-    struct http_guests *guests;
-    struct fiber *sweeping;
-    char address[ADDRESS_BYTES];
-};
-
-struct http_request {
-    struct http_server *server;
-    struct MHD_Connection *connection;
-    const char *path;
-    char peer[ADDRESS_BYTES];
-    struct http_reply reply;
-};
+/* --- what handlers ask --------------------------------------------------- */
 
 const char *http_peer(const struct http_request *r)
 {
     return r->peer;
 }
 
+bool http_is_post(const struct http_request *r)
+{
+    return r->is_post;
+}
+
 const char *http_path(const struct http_request *r)
 {
-    return r->path;
+    return r->target;
+}
+
+const struct http_segments *http_path_segments(const struct http_request *r)
+{
+    return &r->segments;
+}
+
+const char *http_query_text(const struct http_request *r)
+{
+    return r->query_text;
+}
+
+const struct http_form *http_query(const struct http_request *r)
+{
+    return &r->query;
 }
 
 const char *http_request_header(const struct http_request *r, const char *name)
@@ -58,122 +60,149 @@ const char *http_request_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-/* --- connections, on the library's thread -------------------------------- */
+/* --- replies ------------------------------------------------------------- */
 
-static uint64_t now_s(const struct http_server *s)
+void http_reply_header(struct http_reply *reply,
+                       const char *name,
+                       const char *value)
 {
-    return world_mono_ns(loop_world(s->loop)) / 1000000000;
+    for (const char *p = value; *p; p++)
+        PRE(*p >= 0x20 && *p < 0x7f);
+    buf_append(&reply->headers, name, strlen(name) + 1);
+    buf_append(&reply->headers, value, strlen(value) + 1);
 }
 
-static enum MHD_Result
-on_accept(void *cls, const struct sockaddr *from, socklen_t bytes)
-{
-    struct http_server *s = cls;
-    (void)bytes;
-    return http_guests_admit(s->guests, from) ? MHD_YES : MHD_NO;
-}
-
-static const struct sockaddr *address_of(struct MHD_Connection *c)
-{
-    return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
-        ->client_addr;
-}
-
-static void on_connection(void *cls,
-                          struct MHD_Connection *c,
-                          void **guest,
-                          enum MHD_ConnectionNotificationCode what)
-{
-    struct http_server *s = cls;
-    const union MHD_ConnectionInfo *fd =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *guest = http_guests_enter(s->guests, fd->connect_fd, address_of(c),
-                                   now_s(s));
-    else
-        http_guests_leave(s->guests, *guest);
-}
-
-static void *guest_of(struct MHD_Connection *c)
-{
-    return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-        ->socket_context;
-}
-
-static void run_sweeping(void *arg)
-{
-    struct http_server *s = arg;
-    struct world *w = loop_world(s->loop);
-    while (fiber_check(NULL) == 0) {
-        http_guests_sweep(s->guests, now_s(s));
-        world_sleep_us(w, SWEEP_US);
-    }
-}
-
-/* --- requests, on the library's thread ----------------------------------- */
-
-/* Pages have no scripts, load nothing, and send nothing. */
+/* Scripts, styles, pictures and connections are ours alone; no page is shown in
+ * a frame or sends a form elsewhere. */
 static const struct {
     const char *name;
     const char *value;
 } headers[] = {
+    {"Cache-Control", "no-store"},
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Content-Security-Policy",
-     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
-     "form-action 'none'; frame-ancestors 'none'"},
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+     "connect-src 'self'; form-action 'self'; base-uri 'none'; "
+     "frame-ancestors 'none'"},
 };
 
-static enum MHD_Result send_reply(struct MHD_Connection *c,
-                                  const struct http_reply *reply)
+static void add_headers(struct MHD_Response *out, struct http_reply *reply)
 {
-    struct MHD_Response *out = MHD_create_response_from_buffer(
-        reply->body.len, reply->body.data, MHD_RESPMEM_MUST_COPY);
+    const char *p = reply->headers.data;
+    const char *end = p + reply->headers.len;
+    while (p && p < end) {
+        const char *name = p;
+        const char *value = name + strlen(name) + 1;
+        (void)MHD_add_response_header(out, name, value);
+        p = value + strlen(value) + 1;
+    }
+    (void)MHD_add_response_header(out, "Content-Type", reply->content_type);
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+        if (!MHD_get_response_header(out, headers[i].name))
+            (void)MHD_add_response_header(out, headers[i].name,
+                                          headers[i].value);
+}
+
+static uint64_t now_s(const struct http_server *s)
+{
+    return world_mono_ns(loop_world(s->loop)) / 1000000000;
+}
+
+static enum MHD_Result send_reply(struct http_request *r)
+{
+    struct http_reply *reply = &r->reply;
+    struct MHD_Response *out =
+        r->stream.fn
+            ? http_stream_response(r)
+            : MHD_create_response_from_buffer(reply->body.len, reply->body.data,
+                                              MHD_RESPMEM_MUST_COPY);
     enum MHD_Result rc;
     if (!out)
         return MHD_NO;
-    (void)MHD_add_response_header(out, "Content-Type", reply->content_type);
-    (void)MHD_add_response_header(out, "Cache-Control", "no-store");
-    for (size_t i = 0; i < ARRAY_LEN(headers); i++)
-        (void)MHD_add_response_header(out, headers[i].name, headers[i].value);
-    rc = MHD_queue_response(c, reply->status, out);
+    add_headers(out, reply);
+    if (!r->stream.fn || r->is_head) {
+        http_guests_busy(r->server->guests, r->guest, false);
+        http_guests_answered(r->server->guests, r->guest, now_s(r->server));
+    }
+    rc = MHD_queue_response(r->connection, reply->status, out);
     MHD_destroy_response(out);
+    buf_close(&reply->body);
     return rc;
+}
+
+/* --- handling, on the loop ----------------------------------------------- */
+
+/* PRE: the server's mutex is held. */
+static void leave_running(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    *(r->prev ? &r->prev->next : &s->running) = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    r->fiber = NULL;
+    if (!s->running)
+        cond_broadcast(&s->idle);
 }
 
 static void run_handler(void *arg)
 {
     struct http_request *r = arg;
-    r->server->handler(r->server->ctx, r, &r->reply);
+    struct http_server *s = r->server;
+    s->handler(s->ctx, r, &r->reply);
+    mutex_lock(&s->mutex);
+    r->stage = HTTP_HANDLED;
+    MHD_resume_connection(r->connection); /* INV-1 */
+    if (r->stream.fn && s->is_closing)
+        fiber_cancel(fiber_self());
+    mutex_unlock(&s->mutex);
+    if (r->stream.fn)
+        http_stream_run(r);
+    mutex_lock(&s->mutex);
+    leave_running(r);
+    mutex_unlock(&s->mutex);
+    http_request_unref(r);
 }
 
-static void refuse_host(struct http_reply *reply)
+static void begin_handler(void *arg)
 {
-    reply->status = MHD_HTTP_MISDIRECTED_REQUEST;
-    buf_printf(&reply->body,
-               "this server does not go by that name: use its address, or tell "
-               "it the name (console-names)\n");
+    struct http_request *r = arg;
+    struct fiber *f = fiber_start(r->server->loop, "http", run_handler, r);
+    r->fiber = f; /* It has not run yet. */
+    fiber_detach(f);
 }
 
-static bool is_called_right(const struct http_request *r)
+/* False: the server closes. */
+static bool enter_running(struct http_request *r)
 {
-    return http_host_is_ours(http_request_header(r, "Host"), r->server->names);
+    struct http_server *s = r->server;
+    bool ok;
+    mutex_lock(&s->mutex);
+    ok = !s->is_closing;
+    if (ok) {
+        r->stage = HTTP_HANDLING;
+        r->references++;
+        r->prev = NULL;
+        r->next = s->running;
+        if (s->running)
+            s->running->prev = r;
+        s->running = r;
+    }
+    mutex_unlock(&s->mutex);
+    return ok;
 }
 
-static void http_answer(struct http_request *r)
-{
-    void *guest = guest_of(r->connection);
-    http_guests_busy(r->server->guests, guest, true);
-    loop_call(r->server->loop, "http", run_handler, r);
-    http_guests_busy(r->server->guests, guest, false);
-}
+/* --- requests, on the library's thread ----------------------------------- */
 
 static void note_peer(struct http_request *r)
 {
-    const struct sockaddr *from = address_of(r->connection);
+    const struct sockaddr *from =
+        MHD_get_connection_info(r->connection,
+                                MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+            ->client_addr;
     struct sockaddr_storage a = {.ss_family = from->sa_family};
     memcpy(&a, from,
            from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
@@ -181,10 +210,133 @@ static void note_peer(struct http_request *r)
     address_print(&a, r->peer, sizeof(r->peer));
 }
 
-static void http_refuse(struct http_reply *reply)
+/* The request line has been read. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *c)
 {
-    reply->status = MHD_HTTP_METHOD_NOT_ALLOWED;
-    buf_printf(&reply->body, "only GET and HEAD are answered here\n");
+    struct http_request *r = mem_zalloc(1, sizeof(*r));
+    char *query;
+    r->server = cls;
+    r->connection = c;
+    r->guest = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+                   ->socket_context;
+    r->target = mem_strdup(target);
+    query = strchr(r->target, '?');
+    if (query)
+        *query++ = '\0';
+    r->query_text = query ? query : "";
+    r->reply.status = MHD_HTTP_OK;
+    r->reply.content_type = "text/plain; charset=utf-8";
+    r->references = 1;
+    cond_init(&r->stream.taken);
+    note_peer(r);
+    return r;
+}
+
+void http_request_unref(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    bool last;
+    mutex_lock(&s->mutex);
+    PRE(r->references > 0);
+    last = --r->references == 0; /* INV-3 */
+    mutex_unlock(&s->mutex);
+    if (!last)
+        return;
+    http_segments_close(&r->segments);
+    http_form_close(&r->query);
+    http_form_close(&r->form);
+    buf_close(&r->body);
+    buf_close(&r->reply.body);
+    buf_close(&r->reply.headers);
+    cond_close(&r->stream.taken);
+    mem_free(r->target);
+    mem_free(r);
+}
+
+static void on_completed(void *cls,
+                         struct MHD_Connection *c,
+                         void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct http_request *r = *state;
+    (void)cls;
+    (void)c;
+    (void)how;
+    *state = NULL;
+    if (!r)
+        return;
+    http_stream_leave(r);
+    http_request_unref(r);
+}
+
+/* --- judging requests ---------------------------------------------------- */
+
+static enum MHD_Result refuse(struct http_request *r, unsigned status)
+{
+    r->reply.status = status;
+    return send_reply(r);
+}
+
+static bool is_form(const struct http_request *r)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    const char *type = http_request_header(r, "Content-Type");
+    return type && strncasecmp(type, form, sizeof(form) - 1) == 0;
+}
+
+/* Targets are printable ASCII: a browser escapes all else. */
+static int parse_request(struct http_request *r, struct err *err)
+{
+    int rc = 0;
+    for (const char *p = r->target; *p; p++)
+        if (*p <= 0x20 || *p >= 0x7f)
+            rc = err_set(err, ERR_INVALID, "a byte that must be escaped");
+    if (rc == 0)
+        rc = http_segments_parse(slice_str(r->target), &r->segments, err);
+    if (rc == 0)
+        rc = http_form_parse(slice_str(r->query_text), &r->query, err);
+    if (rc == 0 && r->is_post && is_form(r))
+        rc = http_form_parse(buf_slice(&r->body), &r->form, err);
+    return rc;
+}
+
+/* 0, or the status that refuses it. */
+static unsigned judge_request(struct http_request *r, const char *method)
+{
+    struct err err = ERR_INIT;
+    struct buf *body = &r->reply.body;
+    if (!http_host_is_ours(http_request_header(r, "Host"), r->server->names)) {
+        buf_append_str(body, "this server does not go by that name: use its "
+                             "address, or tell it the name (console-names)\n");
+        return MHD_HTTP_MISDIRECTED_REQUEST;
+    }
+    r->is_head = strcmp(method, "HEAD") == 0;
+    r->is_post = strcmp(method, "POST") == 0;
+    if (!r->is_head && !r->is_post && strcmp(method, "GET") != 0) {
+        http_reply_header(&r->reply, "Allow", "GET, HEAD, POST");
+        buf_append_str(body, "only GET, HEAD and POST are answered here\n");
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
+    }
+    if (r->is_too_big) {
+        buf_printf(body, "the body is longer than %zu bytes\n",
+                   HTTP_BODY_BYTES_MAX);
+        return MHD_HTTP_CONTENT_TOO_LARGE;
+    }
+    if (parse_request(r, &err)) {
+        buf_printf(body, "malformed request: %s\n", err.text);
+        return MHD_HTTP_BAD_REQUEST;
+    }
+    return 0;
+}
+
+static void take_body(struct http_request *r, const char *data, size_t len)
+{
+    if (r->is_too_big || r->body.len + len > HTTP_BODY_BYTES_MAX) {
+        r->is_too_big = true;
+        buf_close(&r->body);
+    } else {
+        buf_append(&r->body, data, len);
+    }
 }
 
 static enum MHD_Result on_request(void *cls,
@@ -196,34 +348,77 @@ static enum MHD_Result on_request(void *cls,
                                   size_t *upload_bytes,
                                   void **state)
 {
-    static const char seen;
-    struct http_request r = {
-        .server = cls,
-        .connection = c,
-        .path = url,
-        .reply = {MHD_HTTP_OK, "text/plain; charset=utf-8", BUF_INIT}};
-    enum MHD_Result rc;
+    struct http_request *r = *state;
+    struct http_server *s = cls;
+    unsigned status;
+    (void)url;
     (void)version;
-    (void)upload;
-    if (*state == NULL) { /* The headers are complete; a body may follow. */
-        *state = (void *)(uintptr_t)&seen;
+    PRE(r && r->connection == c);
+    if (r->stage == HTTP_HANDLED)
+        return send_reply(r);
+    if (!r->has_headers) { /* A body may follow. */
+        r->has_headers = true;
         return MHD_YES;
     }
-    if (*upload_bytes) { /* Discard a body; the request is refused after it. */
+    if (*upload_bytes) {
+        take_body(r, upload, *upload_bytes);
         *upload_bytes = 0;
         return MHD_YES;
     }
-    note_peer(&r);
-    if (!is_called_right(&r))
-        refuse_host(&r.reply);
-    else if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-        http_answer(&r);
+    status = judge_request(r, method);
+    if (status)
+        return refuse(r, status);
+    if (!enter_running(r))
+        return MHD_NO;
+    http_guests_busy(s->guests, r->guest, true);
+    MHD_suspend_connection(c);
+    loop_post(s->loop, begin_handler, r);
+    return MHD_YES;
+}
+
+/* --- connections, on the library's thread -------------------------------- */
+
+static enum MHD_Result
+on_accept(void *cls, const struct sockaddr *from, socklen_t bytes)
+{
+    struct http_server *s = cls;
+    (void)bytes;
+    return http_guests_admit(s->guests, from) ? MHD_YES : MHD_NO;
+}
+
+static void on_connection(void *cls,
+                          struct MHD_Connection *c,
+                          void **guest,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = cls;
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *guest = http_guests_enter(s->guests, fd->connect_fd, from->client_addr,
+                                   now_s(s));
     else
-        http_refuse(&r.reply);
-    http_guests_answered(r.server->guests, guest_of(c), now_s(r.server));
-    rc = send_reply(c, &r.reply);
-    buf_close(&r.reply.body);
-    return rc;
+        http_guests_leave(s->guests, *guest);
+}
+
+/* Texts are decoded here, part by part, not by the library. */
+static size_t keep_escaped(void *cls, struct MHD_Connection *c, char *text)
+{
+    (void)cls;
+    (void)c;
+    return strlen(text);
+}
+
+static void run_sweeping(void *arg)
+{
+    struct http_server *s = arg;
+    struct world *w = loop_world(s->loop);
+    while (fiber_check(NULL) == 0) {
+        http_guests_sweep(s->guests, now_s(s));
+        world_sleep_us(w, SWEEP_US);
+    }
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -244,17 +439,19 @@ static void note_address(struct http_server *s, struct sockaddr_storage *at)
 static int
 http_start(struct http_server *s, struct resolved *at, struct err *err)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (at->family == AF_INET6)
         flags |= MHD_USE_IPv6;
     errno = 0;
     s->daemon = MHD_start_daemon(
         flags, 0, on_accept, s, on_request, s, MHD_OPTION_SOCK_ADDR, &at->addr,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIBRARY_CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_BYTES,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escaped, s, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)LIBRARY_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        HTTP_CONNECTION_BYTES, MHD_OPTION_END);
     if (!s->daemon && errno == EADDRINUSE)
         return err_set(err, ERR_BUSY, "the port is in use");
     if (!s->daemon)
@@ -266,6 +463,8 @@ http_start(struct http_server *s, struct resolved *at, struct err *err)
 static void free_server(struct http_server *s)
 {
     http_guests_free(s->guests);
+    cond_close(&s->idle);
+    mutex_close(&s->mutex);
     mem_free(s->names);
     mem_free(s);
 }
@@ -285,6 +484,8 @@ int http_listen(const char *address,
         .loop = loop_self(), .handler = handler, .ctx = ctx};
     s->names = mem_strdup(names ? names : "");
     s->guests = http_guests_new();
+    mutex_init(&s->mutex);
+    cond_init(&s->idle);
     if (rc == 0 && at.family != AF_INET && at.family != AF_INET6)
         rc = err_set(err, ERR_INVALID, "not an address of the internet");
     if (rc == 0)
@@ -316,7 +517,17 @@ void http_close(struct http_server *s)
 {
     if (!s)
         return;
-    /* A request under way needs the loop, so it must not block meanwhile. */
+    mutex_lock(&s->mutex);
+    s->is_closing = true;
+    for (struct http_request *r = s->running; r; r = r->next) {
+        if (r->stream.fn && r->fiber)
+            fiber_cancel(r->fiber);
+        cond_broadcast(&r->stream.taken);
+    }
+    while (s->running)
+        cond_wait(&s->idle, &s->mutex);
+    mutex_unlock(&s->mutex);
+    /* The library's thread may need the loop to end. */
     offload(http_stop, s);
     fiber_cancel(s->sweeping);
     fiber_join(s->sweeping);

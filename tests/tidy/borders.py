@@ -237,7 +237,7 @@ HOMES = [
     (r"xxhash\.h", ["base/core/"]),
     (r"(rocksdb|leveldb)/.*", ["tests/bench/"]),
     (r"check\.h", ["tests/"]),
-    (r"microhttpd\.h", ["base/http/http.c"]),
+    (r"microhttpd\.h", ["base/http/"]),
     (r"nghttp2/.*", ["bigtable/gateway/grpc_connection.h",
                      "bigtable/gateway/session_memory.h"]),
 ]

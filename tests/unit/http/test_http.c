@@ -125,8 +125,8 @@ END_TEST
 static void refusals(void)
 {
     struct buf b = BUF_INIT;
-    expect("POST / HTTP/1.1\r\nContent-Length: 3\r\n" CLOSE "abc",
-           "HTTP/1.1 405 ", "only GET and HEAD");
+    expect("PUT / HTTP/1.1\r\nContent-Length: 3\r\n" CLOSE "abc",
+           "HTTP/1.1 405 ", "only GET, HEAD and POST");
     expect("DELETE / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 405 ", "only GET");
     /* Headers larger than a connection may have. */
     buf_printf(&b, "GET / HTTP/1.1\r\nX: ");

@@ -10,8 +10,8 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/core/text.h"
-#include "cli/console.h"
-#include "cli/console_text.h"
+#include "cli/console/console.h"
+#include "cli/console/console_text.h"
 
 /* The quality that the parameters @rest give; 1 without one. */
 static double quality_of(struct slice rest)
