@@ -13,6 +13,7 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
+#include "base/metrics/metric_history.h"
 #include "base/metrics/metrics.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/codec.h"
@@ -27,6 +28,7 @@
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/console/console.h"
+#include "cli/history_call.h"
 #include "cli/monitor/monitor.h"
 #include "cli/process_metrics.h"
 #include "cli/role.h"
@@ -58,6 +60,7 @@ struct server_host {
     struct rpc_server *server;
     struct rpc_listener *listener;
     struct metrics *metrics;
+    struct metric_history *history;
     struct call_trace *trace;
     char *name;
     char *address;
@@ -127,20 +130,22 @@ static void make_printable(struct buf *out, size_t from)
     }
 }
 
-static void gather_names(const struct server_host *h, struct metric_set *out)
+static void gather_host(const struct server_host *h, struct metric_set *out)
 {
     metric_put(out, METRIC_build_info, METRIC_LABELS(QUARRY_VERSION), 1);
     metric_put(out, METRIC_node_info,
                METRIC_LABELS(h->name, h->env.cluster,
                              rpc_security_kind_name(h->security)),
                1);
+    metric_put(out, METRIC_memory_bytes, METRIC_LABELS("metric_history"),
+               (double)metric_history_bytes(h->history));
 }
 
 /* All that this process measures. */
 static struct metric_set *server_host_gather(struct server_host *h)
 {
     struct metric_set *out = metric_set_new(h->metrics);
-    gather_names(h, out);
+    gather_host(h, out);
     process_metrics_gather(out);
     metrics_gather(h->metrics, out);
     rpc_server_gather(h->server, out);
@@ -175,7 +180,8 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
-    case SERVER_LOG_LEVEL: break; /* handle_log_level() */
+    case SERVER_LOG_LEVEL:      /* handle_log_level() */
+    case SERVER_HISTORY: break; /* handle_history() */
     }
     make_printable(out, from);
 }
@@ -219,6 +225,18 @@ static int handle_log_level(void *ctx, struct rpc_call *call, struct err *err)
     return rc;
 }
 
+/* The history is sampled on this loop, too. */
+static int handle_history(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct server_host *h = ctx;
+    struct history_request r;
+    int rc = history_request_get(call->body, &r, err);
+    if (rc == 0)
+        history_reply_put(h->history, &r, world_now_us(h->env.world),
+                          call->reply_body);
+    return rc;
+}
+
 /* Audit methods that change something for others than their caller. Methods of
  * roles that this process does not have are unknown here. */
 static void audit_methods(struct server_host *h)
@@ -254,6 +272,7 @@ static void add_methods(struct server_host *h)
         {SERVER_CALLS, "server.calls", server_host_handle, 0},
         {SERVER_LOG_LEVEL, "server.log_level", handle_log_level,
          RPC_METHOD_INTERNAL},
+        {SERVER_HISTORY, "server.history", handle_history, 0},
     };
     rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
 }
@@ -328,12 +347,26 @@ static void ask_health(struct server_host *h, struct running_role *r)
         note_failure(h, r);
 }
 
+/* Sample the metrics, if that is due. */
+static void sample_history(struct server_host *h)
+{
+    struct world *w = h->env.world;
+    struct metric_set *set;
+    if (!metric_history_is_due(h->history, world_now_us(w)))
+        return;
+    set = server_host_gather(h);
+    metric_history_sample(h->history, set, world_now_us(w), world_mono_ns(w));
+    metric_set_free(set);
+}
+
+/* One wake-up a second serves both. */
 static void run_doctor(void *arg)
 {
     struct server_host *h = arg;
     while (fiber_check(NULL) == 0 && h->failure.code == 0) {
         for (size_t i = 0; i < h->role_count && h->failure.code == 0; i++)
             ask_health(h, &h->roles[i]);
+        sample_history(h);
         world_sleep_to_tick(h->env.world, HEALTH_US);
     }
 }
@@ -565,6 +598,7 @@ int server_host_open(struct world *w,
     h->start_ns = world_mono_ns(w);
     h->server = rpc_server_new(w);
     h->metrics = metrics_new();
+    h->history = metric_history_new();
     h->trace = call_trace_new(w, TRACE_SPANS, TRACE_ONE_IN);
     fill_env(h, w);
     add_methods(h);
@@ -686,6 +720,7 @@ void server_host_close(struct server_host *h)
     rpc_server_free(h->server);
     cluster_roles_free(h->cluster);
     call_trace_free(h->trace);
+    metric_history_free(h->history);
     metrics_free(h->metrics);
     rpc_security_free(h->security);
     master_keys_unref(h->master_keys);

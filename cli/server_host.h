@@ -26,6 +26,9 @@ enum server_method {
      * them, in the form of logger_set_levels(). */
     SERVER_LOG_LEVEL = 0x106,
     SERVER_METRICS = 0x107, /* All metrics, in the text format of Prometheus. */
+    /* [names, from_us, step_us, count]; [now_us, [[name, points], …]]: what
+     * the process remembers of its metrics (history_call.h). */
+    SERVER_HISTORY = 0x110,
 };
 
 /* Open all roles and the port. @failed(ctx) is called when a role has failed:

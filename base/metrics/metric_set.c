@@ -118,6 +118,49 @@ void metric_put_histogram(struct metric_set *s,
     metric_histogram_merge(set_sample(s, id, labels)->histogram, h);
 }
 
+/* --- looking up ---------------------------------------------------------- */
+
+static bool
+is_sample_of(const struct sample *x, enum metric_id id, const char *label)
+{
+    return x->id == id && (!label || strcmp(x->labels[0], label) == 0);
+}
+
+bool metric_set_value(const struct metric_set *s,
+                      enum metric_id id,
+                      const char *label,
+                      double *out)
+{
+    double sum = 0;
+    bool found = false;
+    PRE(metric_info(id)->type < METRIC_HISTOGRAM);
+    PRE(!label || metric_label_count(id) > 0);
+    for (size_t i = 0; i < s->count; i++)
+        if (is_sample_of(s->samples[i], id, label)) {
+            sum += s->samples[i]->value;
+            found = true;
+        }
+    if (found)
+        *out = sum;
+    return found;
+}
+
+bool metric_set_histogram(const struct metric_set *s,
+                          enum metric_id id,
+                          const char *label,
+                          struct metric_histogram *out)
+{
+    bool found = false;
+    PRE(metric_info(id)->type >= METRIC_HISTOGRAM);
+    PRE(!label || metric_label_count(id) > 0);
+    for (size_t i = 0; i < s->count; i++)
+        if (is_sample_of(s->samples[i], id, label)) {
+            metric_histogram_merge(out, s->samples[i]->histogram);
+            found = true;
+        }
+    return found;
+}
+
 /* --- text ---------------------------------------------------------------- */
 
 static int compare_samples(const void *a, const void *b)

@@ -25,6 +25,8 @@
 #ifndef BASE_METRICS_METRICS_H
 #define BASE_METRICS_METRICS_H
 
+#include <stdbool.h>
+
 #include "base/metrics/metric.h"
 
 struct buf;
@@ -71,6 +73,18 @@ void metric_put_histogram(struct metric_set *s,
                           enum metric_id id,
                           const char *const *labels,
                           const struct metric_histogram *h);
+
+/* The sum of the samples of @id (of no histogram) whose first label is @label;
+ * NULL: of all. False: there are none, and *@out is left alone. */
+bool metric_set_value(const struct metric_set *s,
+                      enum metric_id id,
+                      const char *label,
+                      double *out);
+/* The same of a histogram: added to @out. */
+bool metric_set_histogram(const struct metric_set *s,
+                          enum metric_id id,
+                          const char *label,
+                          struct metric_histogram *out);
 
 enum metric_text {
     METRIC_TEXT_OPENMETRICS, /* Of OpenMetrics 1.0, */

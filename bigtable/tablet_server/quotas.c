@@ -133,6 +133,7 @@ void rules_pay(struct tablet_server *s,
 {
     uint64_t now;
     PRE(rate == RATE_READS || rate == RATE_WRITES);
+    metric_add(t->meters.row_bytes, bytes);
     if (principals_are_bound(s, t))
         principal_buckets_pay(rule_book_principals(s->rules), principal, rows,
                               bytes, world_mono_ns(s->world));

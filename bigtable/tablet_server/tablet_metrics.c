@@ -29,6 +29,7 @@ struct table_meters table_meters_find(struct metrics *m, const char *name)
             metrics_histogram(m, METRIC_tablet_write_seconds, labels),
         .read_rows = metrics_counter(m, METRIC_tablet_read_rows, labels),
         .written_rows = metrics_counter(m, METRIC_tablet_written_rows, labels),
+        .row_bytes = metrics_counter(m, METRIC_tablet_row_bytes, labels),
     };
 }
 

@@ -47,6 +47,7 @@ struct table_meters {
     struct metric_histogram *write_seconds;
     struct metric_counter *read_rows;
     struct metric_counter *written_rows;
+    struct metric_counter *row_bytes;
 };
 
 /* Those of the table @name. */

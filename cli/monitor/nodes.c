@@ -147,6 +147,7 @@ static void put_load(json_t *node, const struct monitor_node *n)
     put_gauge(node, n, "tablets", "quarry_tablet_tablets");
     put_rate(node, n, "reads_per_s", "quarry_tablet_read_rows_total");
     put_rate(node, n, "writes_per_s", "quarry_tablet_written_rows_total");
+    put_rate(node, n, "bytes_per_s", "quarry_tablet_row_bytes_total");
     put_rate(node, n, "errors_per_s", "quarry_rpc_call_failures_total");
     put_latency(node, n);
 }

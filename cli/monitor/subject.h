@@ -185,6 +185,33 @@ void node_latency(const struct monitor_node *n,
                   const char *labels,
                   struct metric_spread *h);
 
+/* --- calls to nodes ------------------------------------------------------ */
+
+struct node_call {
+    const struct monitor_node *node;
+    struct slice body;
+    struct slice attachment;
+    int rc;
+    struct err err;
+    struct buf reply;
+    struct buf reply_attachment;
+};
+
+struct node_calls {
+    struct node_call *at; /* Owned. */
+    size_t count;
+};
+
+/* Call @method of each node of @n that is up, at the same time; each may take
+ * two seconds. Close @out in any case. Parks. */
+void node_calls_make(struct monitor *m,
+                     const struct monitor_nodes *n,
+                     uint32_t method,
+                     struct slice body,
+                     struct slice attachment,
+                     struct node_calls *out);
+void node_calls_close(struct node_calls *c);
+
 /* --- services ------------------------------------------------------------ */
 
 /* Clients, opened by their first use and borrowed until the document is made.
