@@ -18,6 +18,11 @@ static const struct option here_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const struct option attempts_options[] = {
+    {"after", 0, "N", "leave out the first N"},
+    {NULL, 0, NULL, NULL},
+};
+
 static const struct option list_options[] = {
     {"ended", 0, "N", "how many jobs that ended (10)"},
     {NULL, 0, NULL, NULL},
@@ -167,6 +172,26 @@ const struct command job_commands[] = {
      .words_max = 1,
      .options = {here_options, remote_options},
      .run = job_run_counters},
+    {.name = "job attempts",
+     .arguments = "[ID]",
+     .summary = "List the attempts of a job: worker, time, records, error",
+     .details = "Of a job that runs, and of one in the history. Attempts that\n"
+                "took far longer than the others are named below.",
+     .examples = "quarry job attempts last --format csv",
+     .words_max = 1,
+     .options = {attempts_options, here_options, remote_options},
+     .run = job_run_attempts},
+    {.name = "job log",
+     .arguments = "ID ATTEMPT",
+     .summary = "Print the end of the output of a failed attempt",
+     .details = "ATTEMPT is a name that \"job attempts\" prints. At most 64 "
+                "KiB of the first 10 and\nthe last 10 attempts that failed "
+                "are kept, for those who may look into the job.",
+     .examples = "quarry job log last m3.1",
+     .words_min = 2,
+     .words_max = 2,
+     .options = {here_options, remote_options},
+     .run = job_run_log},
     {.name = "job resume",
      .arguments = "ID",
      .summary = "Continue a job whose process has died",

@@ -96,6 +96,24 @@ MUST_CHECK int job_cell_kill(struct cli *cli,
                              const struct args *args,
                              const char *id,
                              struct err *err);
+struct attempt_record;
+struct job_attempts;
+/* The timeline of a job, borrowing from @bytes; and the log of attempt @a of
+ * it. Park. */
+MUST_CHECK int job_cell_attempts(struct cli *cli,
+                                 const struct args *args,
+                                 const char *id,
+                                 uint64_t after,
+                                 uint64_t limit,
+                                 struct buf *bytes,
+                                 struct job_attempts *out,
+                                 struct err *err);
+MUST_CHECK int job_cell_log(struct cli *cli,
+                            const struct args *args,
+                            const char *id,
+                            const struct attempt_record *a,
+                            struct buf *text,
+                            struct err *err);
 MUST_CHECK int
 job_cell_workers(struct cli *cli, const struct args *args, struct err *err);
 
@@ -108,6 +126,10 @@ MUST_CHECK int
 job_run_status(struct cli *cli, const struct args *args, struct err *err);
 MUST_CHECK int
 job_run_counters(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_attempts(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_log(struct cli *cli, const struct args *args, struct err *err);
 MUST_CHECK int
 job_run_kill(struct cli *cli, const struct args *args, struct err *err);
 

@@ -451,6 +451,81 @@ int job_cell_kill(struct cli *cli,
     return remote_run(cli, args, with_client, &q, err);
 }
 
+struct attempts_question {
+    struct job_attempts_ask ask;
+    struct buf *bytes;
+    struct job_attempts *out;
+};
+
+static int
+attempts_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct attempts_question *a = q->ctx;
+    struct buf body = BUF_INIT;
+    int rc;
+    (void)r;
+    job_attempts_ask_put(&a->ask, &body);
+    rc = job_client_call(q->client, JOB_ATTEMPTS, buf_slice(&body), 0, a->bytes,
+                         err);
+    if (rc == 0)
+        rc = job_attempts_get(buf_slice(a->bytes), a->out, err);
+    buf_close(&body);
+    return rc;
+}
+
+int job_cell_attempts(struct cli *cli,
+                      const struct args *args,
+                      const char *id,
+                      uint64_t after,
+                      uint64_t limit,
+                      struct buf *bytes,
+                      struct job_attempts *out,
+                      struct err *err)
+{
+    struct attempts_question a = {
+        .ask = {slice_str(id), after, limit}, .bytes = bytes, .out = out};
+    struct question q = {.fn = attempts_question, .ctx = &a};
+    return remote_run(cli, args, with_client, &q, err);
+}
+
+struct log_question {
+    struct job_log_ask ask;
+    struct buf *text;
+};
+
+static int log_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct log_question *l = q->ctx;
+    struct job_log log;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    int rc;
+    (void)r;
+    job_log_ask_put(&l->ask, &body);
+    rc = job_client_call(q->client, JOB_LOG, buf_slice(&body), 0, &reply, err);
+    if (rc == 0)
+        rc = job_log_get(buf_slice(&reply), &log, err);
+    if (rc == 0)
+        buf_append_slice(l->text, log.text);
+    buf_close(&body);
+    buf_close(&reply);
+    return rc;
+}
+
+int job_cell_log(struct cli *cli,
+                 const struct args *args,
+                 const char *id,
+                 const struct attempt_record *a,
+                 struct buf *text,
+                 struct err *err)
+{
+    struct log_question l = {
+        .ask = {slice_str(id), a->part, a->kind, a->task, a->attempt},
+        .text = text};
+    struct question q = {.fn = log_question, .ctx = &l};
+    return remote_run(cli, args, with_client, &q, err);
+}
+
 static void print_workers(struct cli *cli, const struct job_workers *w)
 {
     static const struct sheet_column columns[] = {

@@ -51,6 +51,7 @@ struct attempt_host;
 struct fs;
 struct job_setup;
 struct job_summary;
+struct job_timeline;
 struct mr_job;
 struct keyring;
 struct quarry;
@@ -232,6 +233,9 @@ struct mr_options {
      * being written. NULL: it is written. */
     void (*told)(void *ctx, const struct job_summary *s);
     void *told_ctx;
+    /* Receives every attempt (master/job_timeline.h). Borrowed; NULL: the run
+     * has its own, if it has a history. */
+    struct job_timeline *timeline;
     void (*progress)(void *ctx, const struct mr_progress *p);
     void *progress_ctx;
     const atomic_bool *cancel; /* ERR_CANCELLED soon after it is set. */

@@ -101,6 +101,27 @@ MUST_CHECK int job_history_kill(const struct job_files *files,
                                 const char *id,
                                 struct err *err);
 
+/* All attempts of a job, as attempt_list_get() reads them, appended to @out.
+ * *@id_out, its whole id, is owned. Errors: as job_history_get(), and
+ * ERR_CORRUPT. No attempts: an older program ran it, or it still runs and has
+ * not written any.
+ */
+MUST_CHECK int job_history_attempts(const struct job_files *files,
+                                    const char *history_dir,
+                                    const char *id,
+                                    char **id_out,
+                                    struct buf *out,
+                                    struct err *err);
+struct attempt_record;
+/* The end of the output of attempt @a, one that failed, appended to @out.
+ * ERR_NOTFOUND: it is not kept. */
+MUST_CHECK int job_history_log(const struct job_files *files,
+                               const char *history_dir,
+                               const char *id,
+                               const struct attempt_record *a,
+                               struct buf *out,
+                               struct err *err);
+
 /* Text of job.json for @job, appended to @out; and the reverse (ERR_CORRUPT).
  */
 void job_summary_encode(const struct job_summary *job, struct buf *out);

@@ -38,8 +38,8 @@
 #include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/task/job_package.h"
 
-/* The end of an attempt's output that is kept. */
-#define SAID_BYTES_MAX ((size_t)4 << 10)
+/* The end of an attempt's output that is kept, and handed on if it fails. */
+#define SAID_BYTES_MAX ((size_t)64 << 10)
 /* Reports hold counters, file names and sampled keys. */
 #define REPORT_BYTES_MAX ((uint64_t)64 << 20)
 
@@ -313,6 +313,17 @@ count_cage(const struct process_host *h, bool weak, struct task_report *report)
                       weak ? COUNTERS_SANDBOX_WEAK : COUNTERS_SANDBOX_CAGE) = 1;
 }
 
+/* Hand on what a failed attempt said; nobody reads that of others. */
+static void take_said(struct process_slot *s, struct attempt_event *event)
+{
+    struct slice said = buf_slice(&s->said);
+    if (said.len > SAID_BYTES_MAX)
+        said = slice_sub(said, said.len - SAID_BYTES_MAX, said.len);
+    if (!event->reported || event->report.code != 0)
+        buf_append_slice(&event->said, said);
+    buf_clear(&s->said);
+}
+
 static int receive_end(struct process_host *h,
                        struct attempt_event *event,
                        struct err *err)
@@ -331,10 +342,10 @@ static int receive_end(struct process_host *h,
     reason = (enum zygote_reason)(get_le32(head + 12) & ~ZYGOTE_WEAK);
     s = &h->slots[event->slot];
     drain_pipe(s);
-    buf_append_slice(&event->said, buf_slice(&s->said));
     task_report_init(&event->report);
     if (WIFEXITED(status))
         event->reported = read_report(h, event->slot, &event->report) == 0;
+    take_said(s, event);
     if (event->reported) {
         count_cage(h, get_le32(head + 12) & ZYGOTE_WEAK, &event->report);
         return 0;

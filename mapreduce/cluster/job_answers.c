@@ -219,6 +219,33 @@ static int check_ended(struct job_master_term *r,
     return rc;
 }
 
+int job_answers_find(struct job_master_term *r,
+                     struct slice id,
+                     struct slice who,
+                     struct managed_job **kept,
+                     char **name,
+                     struct err *err)
+{
+    struct buf json = BUF_INIT;
+    int rc = job_answers_resolve(r, id, name, err);
+    *kept = rc == 0 ? find_kept(r, slice_str(*name)) : NULL;
+    if (rc == 0 && *kept) {
+        if (!is_theirs(r, who, (*kept)->principal))
+            rc = job_answers_refuse(who, "look into", (*kept)->id,
+                                    (*kept)->principal, err);
+    } else if (rc == 0) {
+        rc = read_history(r, *name, &json, err);
+        if (rc == 0)
+            rc = check_ended(r, who, buf_slice(&json), err);
+    }
+    buf_close(&json);
+    if (rc) {
+        mem_free(*name);
+        *name = NULL;
+    }
+    return rc;
+}
+
 /* Reduce @json to the public part where the job is not @who's. */
 static void
 show_others(struct job_master_term *r, struct slice who, struct buf *json)
@@ -403,6 +430,8 @@ static int job_answers_answer(void *ctx, struct rpc_call *call, struct err *err)
     case JOB_LIST: rc = list_jobs(r, call, err); break;
     case JOB_KILL: rc = kill_job(r, call, err); break;
     case JOB_WORKERS: rc = list_workers(r, call); break;
+    case JOB_ATTEMPTS: rc = job_answers_attempts(r, call, err); break;
+    case JOB_LOG: rc = job_answers_log(r, call, err); break;
     default: PANIC("no method of the job master: %u", call->method);
     }
     job_answers_leave(m);
@@ -417,6 +446,8 @@ void job_answers_add(struct job_master *m, struct rpc_server *server)
         {JOB_LIST, "job.list", job_answers_answer, 0},
         {JOB_KILL, "job.kill", job_answers_answer, 0},
         {JOB_WORKERS, "job.workers", job_answers_answer, 0},
+        {JOB_ATTEMPTS, "job.attempts", job_answers_answer, 0},
+        {JOB_LOG, "job.log", job_answers_answer, 0},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), m);
 }

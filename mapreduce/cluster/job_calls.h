@@ -30,18 +30,23 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "mapreduce/job.h"
+#include "mapreduce/task/attempt_digest.h"
+#include "mapreduce/task/attempt_record.h"
 
 #define JOBS_LOCK_MASTER "/mapreduce/master"
 #define JOBS_ROOT        "/mapreduce/jobs"
 #define JOBS_HISTORY     "/mapreduce/history"
 
 enum job_method {
-    JOB_SUBMIT = 0x621,  /* submission; nothing. ERR_INVALID: no such options;
-                            a wrong SPEC or parameter ends the job instead. */
-    JOB_WATCH = 0x622,   /* watch; struct job_news. Waits for some. */
-    JOB_LIST = 0x623,    /* list; struct job_texts of job.json */
-    JOB_KILL = 0x624,    /* watch; nothing. ERR_INVALID: it does not run. */
-    JOB_WORKERS = 0x625, /* nothing; struct job_workers */
+    JOB_SUBMIT = 0x621,   /* submission; nothing. ERR_INVALID: no such options;
+                             a wrong SPEC or parameter ends the job instead. */
+    JOB_WATCH = 0x622,    /* watch; struct job_news. Waits for some. */
+    JOB_LIST = 0x623,     /* list; struct job_texts of job.json */
+    JOB_KILL = 0x624,     /* watch; nothing. ERR_INVALID: it does not run. */
+    JOB_WORKERS = 0x625,  /* nothing; struct job_workers */
+    JOB_ATTEMPTS = 0x626, /* attempts_ask; struct job_attempts */
+    JOB_LOG = 0x627,      /* log_ask; struct job_log. ERR_NOTFOUND: there is
+                             none. */
 };
 
 struct job_submission {
@@ -121,5 +126,73 @@ struct job_workers {
 void job_workers_put(const struct job_workers *w, struct buf *out);
 MUST_CHECK int
 job_workers_get(struct slice in, struct job_workers *w, struct err *err);
+
+/* --- the timeline of a job ----------------------------------------------- */
+
+/* Attempts in one answer, at most: about 300 KB. */
+#define JOB_ATTEMPTS_MAX 5000
+
+struct job_attempts_ask {
+    struct slice id; /* As in struct job_watch. */
+    uint64_t after;  /* Leave out that many, the oldest. */
+    uint64_t limit;  /* At most JOB_ATTEMPTS_MAX; 0: that many. */
+};
+
+void job_attempts_ask_put(const struct job_attempts_ask *a, struct buf *out);
+MUST_CHECK int job_attempts_ask_get(struct slice in,
+                                    struct job_attempts_ask *a,
+                                    struct err *err);
+
+/* An attempt far slower than the others (attempt_digest.h). */
+struct job_straggler {
+    struct attempt_record attempt; /* Its worker is one of the list's. */
+    uint64_t took_us;
+    uint64_t median_us;
+};
+
+struct job_attempts {
+    struct slice id;
+    uint64_t now_us;          /* Of the job master. */
+    uint64_t total;           /* Attempts that are remembered. */
+    struct attempt_list list; /* Some of them, in order. */
+    struct job_straggler stragglers[STRAGGLERS_MAX]; /* Of all of them. */
+    size_t straggler_count;
+    struct partition_digest partitions;
+};
+
+void job_attempts_put(const struct job_attempts *a, struct buf *out);
+/* job_attempts_close() also after failure. */
+MUST_CHECK int
+job_attempts_get(struct slice in, struct job_attempts *a, struct err *err);
+void job_attempts_close(struct job_attempts *a);
+
+/* Fill @out, with its id and time, from all attempts of a job in @bytes
+ * (attempt_list_put()): those after @after, at most @limit. Texts are borrowed
+ * from @bytes; job_attempts_close() also after failure. ERR_CORRUPT. */
+MUST_CHECK int job_attempts_digest(struct slice bytes,
+                                   uint64_t after,
+                                   uint64_t limit,
+                                   struct job_attempts *out,
+                                   struct err *err);
+
+struct job_log_ask {
+    struct slice id;
+    uint32_t part; /* From 1. */
+    enum task_kind kind;
+    uint32_t task;
+    uint32_t attempt;
+};
+
+void job_log_ask_put(const struct job_log_ask *a, struct buf *out);
+MUST_CHECK int
+job_log_ask_get(struct slice in, struct job_log_ask *a, struct err *err);
+
+/* The end of what an attempt wrote to its standard error and output. */
+struct job_log {
+    struct slice text;
+};
+
+void job_log_put(const struct job_log *l, struct buf *out);
+MUST_CHECK int job_log_get(struct slice in, struct job_log *l, struct err *err);
 
 #endif /* MAPREDUCE_CLUSTER_JOB_CALLS_H */

@@ -296,8 +296,10 @@ static void job_master_govern(struct job_master *m)
     while (!m->stopping && !atomic_load(&r->over) && fiber_check(NULL) == 0) {
         uint64_t seen = r->versions;
         managed_jobs_schedule(r);
-        if (m->calls == 0)
+        if (m->calls == 0) {
+            managed_jobs_drop_timelines(r);
             forget_ended(r);
+        }
         mutex_lock(&r->mutex);
         if (seen == r->versions && !atomic_load(&r->over))
             (void)cond_wait_us(&r->changed, &r->mutex, r->world,

@@ -16,6 +16,7 @@ struct buf;
 struct chubby;
 struct chubby_handle;
 struct fiber;
+struct rpc_call;
 
 struct job_master {
     struct world *world;
@@ -34,6 +35,22 @@ void job_file_path(struct buf *out,
                    const char *root,
                    const char *id,
                    const char *name);
+/* The job that @id means, if @who may look into it: *@kept if it is in memory,
+ * and else NULL. *@name is its id, owned: NULL after failure. Parks. Errors:
+ * ERR_NOTFOUND, ERR_INVALID (several), ERR_DENIED. */
+MUST_CHECK int job_answers_find(struct job_master_term *r,
+                                struct slice id,
+                                struct slice who,
+                                struct managed_job **kept,
+                                char **name,
+                                struct err *err);
+/* JOB_ATTEMPTS and JOB_LOG. Park. */
+MUST_CHECK int job_answers_attempts(struct job_master_term *r,
+                                    struct rpc_call *call,
+                                    struct err *err);
+MUST_CHECK int job_answers_log(struct job_master_term *r,
+                               struct rpc_call *call,
+                               struct err *err);
 /* Add the methods that clients call. */
 void job_answers_add(struct job_master *m, struct rpc_server *server);
 

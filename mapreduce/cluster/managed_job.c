@@ -22,6 +22,7 @@
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/job_replay.h"
+#include "mapreduce/master/job_timeline.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/output/dirs.h"
 
@@ -206,6 +207,7 @@ static void fill_options(struct managed_job *j, struct mr_options *o)
     o->check_ctx = j;
     o->told = on_told;
     o->told_ctx = j;
+    o->timeline = j->timeline;
     o->in_process = false;
 }
 
@@ -416,6 +418,15 @@ static int open_files(const struct managed_job *j,
     return 0;
 }
 
+/* What the master before this one has seen of the job's attempts. */
+static void timeline_resume(struct managed_job *j)
+{
+    struct err err = ERR_INIT;
+    if (j->resumed && job_timeline_load(j->timeline, &err))
+        log_warn(j->term->world, "jobs", "job %s: timeline: %s", j->id,
+                 err.text);
+}
+
 static void managed_job_run(void *arg)
 {
     struct managed_job *j = arg;
@@ -425,6 +436,7 @@ static void managed_job_run(void *arg)
     struct err err = ERR_INIT;
     struct fs *theirs;
     int rc;
+    timeline_resume(j);
     fill_options(j, &o);
     fill_defaults(&r->options->caps, &o);
     rc = open_files(j, &o, &theirs, &err);
@@ -440,6 +452,7 @@ static void managed_job_run(void *arg)
         managed_job_count(j, rc);
         managed_job_set_outcome(j, rc, report, &err);
         save_end(j, buf_slice(&j->summary));
+        job_timeline_save(j->timeline, true);
         if (put_away(j, &err))
             log_warn(r->world, "jobs", "job %s: history: %s", j->id, err.text);
     } else {
@@ -463,6 +476,7 @@ int managed_job_add(struct job_master_term *r,
                     struct err *err)
 {
     struct managed_job *j = mem_zalloc(1, sizeof(*j));
+    char *dir;
     int rc = saved_job_decode(&j->submitted, s->options, err);
     *j = (struct managed_job){
         .term = r,
@@ -479,6 +493,9 @@ int managed_job_add(struct job_master_term *r,
     }
     atomic_init(&j->cancel, false);
     j->submitted_us = (uint64_t)j->submitted.job_time_us;
+    dir = path_of(j, JOBS_ROOT, "");
+    j->timeline = job_timeline_new(&r->files, dir);
+    mem_free(dir);
     j->waiting = "other jobs run";
     mutex_lock(&r->mutex);
     *r->last = j;
@@ -493,9 +510,19 @@ void managed_job_free(struct managed_job *j)
 {
     saved_job_close(&j->submitted);
     buf_close(&j->summary);
+    job_timeline_free(j->timeline);
     mem_free(j->id);
     mem_free(j->principal);
     mem_free(j);
+}
+
+void managed_jobs_drop_timelines(struct job_master_term *r)
+{
+    for (struct managed_job *j = r->jobs; j; j = j->next)
+        if (j->state == MANAGED_HISTORY) {
+            job_timeline_free(j->timeline);
+            j->timeline = NULL;
+        }
 }
 
 static void managed_job_join(struct managed_job *j)

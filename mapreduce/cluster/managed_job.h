@@ -22,6 +22,7 @@
 #include "mapreduce/records/files.h"
 #include "mapreduce/task/saved_job.h"
 
+struct job_timeline;
 struct task;
 struct worker_pool;
 
@@ -61,6 +62,8 @@ struct managed_job {
     struct task *task;
     atomic_bool cancel;
     uint64_t submitted_us;
+    struct job_timeline *timeline; /* Until it is in the history; then NULL.
+                                      Owned. */
     /* Under the mutex: */
     enum managed_state state;
     uint64_t version;
@@ -89,6 +92,10 @@ void managed_job_describe(struct managed_job *j, struct buf *out);
 void managed_jobs_schedule(struct job_master_term *r);
 /* Wait for all tasks: unfinished jobs are left to the next master. Parks. */
 void managed_jobs_end(struct job_master_term *r);
+
+/* Free the timelines of jobs that are in the history, where they are read. PRE:
+ * no call is being answered. */
+void managed_jobs_drop_timelines(struct job_master_term *r);
 
 /* The news of @j; its summary is appended to @json. Any thread. */
 void managed_job_news(struct managed_job *j,

@@ -65,6 +65,14 @@ static struct slice last_lines(struct slice said)
     return slice_sub(said, i, said.len);
 }
 
+/* What the attempt failed with, in one line. */
+static const char *cause_of(const struct attempt_event *e, bool silent)
+{
+    if (silent)
+        return "stopped for finishing no record in time";
+    return e->reported ? e->report.err.text : e->death;
+}
+
 static void describe_failure(const struct phase *p,
                              const struct running *at,
                              const struct attempt_event *e,
@@ -80,10 +88,7 @@ static void describe_failure(const struct phase *p,
     if (h->worker_name)
         buf_printf(out, " on %s", h->worker_name(h, at->worker));
     buf_append_str(out, ": ");
-    if (silent)
-        buf_append_str(out, "stopped for finishing no record in time");
-    else
-        buf_append_str(out, e->reported ? e->report.err.text : e->death);
+    buf_append_str(out, cause_of(e, silent));
     if (at_record) {
         buf_append_str(out, " at ");
         describe_record(status, out);
@@ -356,6 +361,48 @@ static void note_cage(struct phase *p,
     buf_close(&text);
 }
 
+static enum attempt_end end_of(const struct attempt_event *e,
+                               enum task_verdict verdict)
+{
+    if (verdict == TASK_ACCEPT)
+        return ATTEMPT_END_SUCCEEDED;
+    if (verdict == TASK_LATE)
+        return ATTEMPT_END_STOPPED;
+    return e->lost ? ATTEMPT_END_LOST : ATTEMPT_END_FAILED;
+}
+
+/* A reduce counts what it has merged in its report; a map's status says how far
+ * it came. Parks. */
+static void timeline_take(struct phase *p,
+                          const struct running *at,
+                          const struct attempt_event *e,
+                          enum task_verdict verdict,
+                          bool silent)
+{
+    const struct task_status *s = p->run->host->status(p->run->host, e->slot);
+    struct attempt_ending ending = {
+        .state = end_of(e, verdict),
+        .records = STATUS_GET(s, records),
+        .bytes = MIN_OF(STATUS_GET(s, bytes), STATUS_GET(s, total)),
+        .log = buf_slice(&e->said)};
+    if (!p->run->timeline)
+        return;
+    if (at->stage->kind == TASK_REDUCE) {
+        ending.records = STATUS_GET(s, values);
+        ending.bytes = 0;
+    }
+    if (at->stage->kind == TASK_REDUCE && e->reported) {
+        const struct counters *c = &e->report.counters;
+        ending.records =
+            (uint64_t)MAX_OF(counters_value(c, "reduce.values"), 0);
+        ending.bytes =
+            (uint64_t)MAX_OF(counters_value(c, "shuffle.bytes_read"), 0);
+    }
+    if (ending.state == ATTEMPT_END_FAILED || ending.state == ATTEMPT_END_LOST)
+        ending.error = slice_str(cause_of(e, silent));
+    job_timeline_end(p->run->timeline, at->timeline_index, &ending);
+}
+
 static int
 take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
 {
@@ -378,6 +425,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
     verdict =
         sched_ended(&p->sched, stage->job, at->task, at->attempt, &o, now);
     note_cage(p, at, e, verdict == TASK_ACCEPT);
+    timeline_take(p, at, e, verdict, silent);
     if (verdict == TASK_ACCEPT) {
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;

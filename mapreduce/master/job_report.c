@@ -38,7 +38,7 @@ void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
     PRE(phase <= MR_PHASE_DONE);
     r->progress.phase = phase;
     r->phase_us = world_now_us(r->setup.world);
-    r->tasks_waiting = 0;
+    buf_clear(&r->waits_for);
     r->progress.tasks_total = tasks;
     r->progress.tasks_done = 0;
     r->progress.tasks_running = 0;
@@ -69,15 +69,10 @@ void job_end_phase(struct job_run *r, const struct task_table *tasks)
 void job_describe_wait(struct job_run *r)
 {
     struct job_summary *s = &r->summary;
-    struct buf text = BUF_INIT;
     mem_free(s->waits);
     s->waits = NULL;
-    if (s->state != JOB_RUNNING || r->tasks_waiting == 0 || !r->waits_for ||
-        !*r->waits_for)
-        return;
-    buf_printf(&text, "%u task%s: %s", r->tasks_waiting,
-               r->tasks_waiting == 1 ? " waits" : "s wait", r->waits_for);
-    s->waits = buf_take(&text);
+    if (s->state == JOB_RUNNING && r->waits_for.len > 0)
+        s->waits = mem_strdup(buf_cstr(&r->waits_for));
 }
 
 void job_report(struct job_run *r, bool now)

@@ -137,12 +137,28 @@ int64_t mr_report_counter(const struct mr_report *r, const char *name)
     return 0;
 }
 
+/* Attempts go to the caller's timeline, or to one beside the history. */
+static void timeline_start(struct job_run *r)
+{
+    struct err err = ERR_INIT;
+    r->timeline = r->opts->timeline;
+    if (!r->timeline && !r->dir_is_temporary)
+        r->timeline = r->own_timeline =
+            job_timeline_new(&r->setup.files, r->job_dir);
+    if (r->own_timeline && r->replay &&
+        job_timeline_load(r->own_timeline, &err))
+        job_note(r, "attempts before this process: %s", err.text);
+    if (r->timeline)
+        r->part = job_timeline_begin_part(r->timeline, r->replay != NULL);
+}
+
 static int job_run_all(struct job_run *r, struct err *err)
 {
     int rc = job_prepare(r, err);
     if (rc)
         return rc;
     summary_start(r);
+    timeline_start(r);
     rc = job_plan(r, err);
     job_history_save(r);
     if (rc == 0) {
@@ -202,10 +218,14 @@ static int run_options(struct mr_options *o,
         look_for_others(r, &rc,
                         err); /* Writing the history may have taken its time. */
     }
+    if (r->own_timeline && !r->given_up)
+        job_timeline_save(r->own_timeline, true);
     job_set_phase(r, MR_PHASE_DONE, 0);
     if (report)
         *report = make_report(r);
     job_cleanup(r);
+    job_timeline_free(r->own_timeline);
+    buf_close(&r->waits_for);
     summary_free(&r->summary);
     world_free(r->own_world);
     mem_free(r);
@@ -291,6 +311,7 @@ static int job_resume_from(const struct mr_options *base,
     o.check_ctx = base->check_ctx;
     o.told = base->told;
     o.told_ctx = base->told_ctx;
+    o.timeline = base->timeline;
     if (base->workers > 0) {
         o.workers = base->workers;
         o.memory_bytes = base->memory_bytes;

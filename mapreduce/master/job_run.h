@@ -19,6 +19,7 @@
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/job_replay.h"
+#include "mapreduce/master/job_timeline.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/task/host.h"
 #include "mapreduce/task/task.h"
@@ -55,13 +56,16 @@ struct job_run {
     struct counters counters;
     unsigned skips_left;
     unsigned skips_max;
-    struct job_summary summary; /* For the history. */
+    struct job_summary summary;    /* For the history. */
+    struct job_timeline *timeline; /* NULL: none is kept. */
+    struct job_timeline *own_timeline;
+    uint32_t part; /* Of the timeline. */
     struct mr_progress progress;
     struct journal journal;
     struct replay *replay;   /* Of a resumed job; else NULL. Borrowed. */
     unsigned tasks_restored; /* From it. */
-    unsigned tasks_waiting;  /* Of the phase, */
-    const char *waits_for;   /* and what for. Static. */
+    struct buf waits_for;    /* The reason that tasks wait, in a sentence;
+                                empty: none does. */
     uint64_t started_ns;     /* Monotonic. */
     uint64_t told_ns;        /* When progress was last reported. */
     uint64_t phase_us;       /* Wall clock, when the phase began. */

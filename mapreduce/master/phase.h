@@ -33,6 +33,7 @@ struct running {
     uint64_t seen_records; /* As its status showed when it was last read. */
     uint64_t seen_bytes;
     uint64_t seen_values;
+    size_t timeline_index; /* The attempt's in the job's timeline. */
 };
 
 /* While reduces run, maps whose output is lost run again beside them, and no

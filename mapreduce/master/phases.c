@@ -151,6 +151,23 @@ take_back(struct phase *p, uint32_t job, uint32_t task, uint32_t attempt)
     (void)sched_ended(&p->sched, job, task, attempt, &lost, now_us(p));
 }
 
+/* Enter the attempt in the timeline, if there is one. */
+static size_t
+timeline_begin(struct phase *p, const struct running *at, bool backup)
+{
+    struct attempt_host *h = p->run->host;
+    const struct attempt_record what = {.part = p->run->part,
+                                        .kind = at->stage->kind,
+                                        .task = at->task,
+                                        .attempt = at->attempt,
+                                        .backup = backup};
+    if (!p->run->timeline)
+        return TIMELINE_NONE;
+    return job_timeline_begin(p->run->timeline, &what,
+                              h->worker_name ? h->worker_name(h, at->worker)
+                                             : NULL);
+}
+
 static int
 start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
 {
@@ -174,6 +191,7 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
         return rc;
     INVARIANT(slot < h->slot_count);
     INVARIANT(p->slots[slot].stage == NULL); /* INV-1 */
+    at.timeline_index = timeline_begin(p, &at, a->kind == SCHED_BACKUP);
     p->slots[slot] = at;
     p->slots_touched = MAX_OF(p->slots_touched, slot + 1);
     if (a->kind == SCHED_BACKUP)
@@ -258,6 +276,36 @@ static void look_at(struct phase *p, unsigned slot, uint64_t now)
         moved, now);
 }
 
+/* How far the attempt in @slot is, for the timeline. A reader takes more of a
+ * file than its split has. */
+static struct attempt_progress progress_of(struct phase *p, unsigned slot)
+{
+    const struct running *at = &p->slots[slot];
+    const struct task_status *s = p->run->host->status(p->run->host, slot);
+    return (struct attempt_progress){.index = at->timeline_index,
+                                     .records = at->stage->kind == TASK_REDUCE
+                                                    ? at->seen_values
+                                                    : at->seen_records,
+                                     .bytes = at->seen_bytes,
+                                     .total = STATUS_GET(s, total)};
+}
+
+/* Report how far the running attempts are. */
+static void timeline_watch(struct phase *p)
+{
+    struct attempt_progress *list;
+    size_t n = 0;
+    if (!p->run->timeline)
+        return;
+    list = mem_alloc((p->slots_touched + 1) * sizeof(*list));
+    for (unsigned i = 0; i < p->slots_touched; i++)
+        if (p->slots[i].stage)
+            list[n++] = progress_of(p, i);
+    job_timeline_progress(p->run->timeline, list, n);
+    mem_free(list);
+    job_timeline_save(p->run->timeline, false);
+}
+
 static void phases_watch(struct phase *p)
 {
     struct job_run *r = p->run;
@@ -278,8 +326,10 @@ static void phases_watch(struct phase *p)
     r->progress.bytes = bytes;
     r->progress.tasks_done = g->tasks.done;
     r->progress.tasks_running = g->tasks.running;
-    r->tasks_waiting = g->tasks.waiting;
-    r->waits_for = sched_wait_text(sched_why(&p->sched, g->job, now));
+    buf_clear(&r->waits_for);
+    sched_describe_wait(&p->sched, g->job, attempt_kind_name(g->kind), now,
+                        &r->waits_for);
+    timeline_watch(p);
 }
 
 /* Count an ended attempt's work before its slot's status is used again. */
@@ -378,7 +428,13 @@ static int phases_step(struct phase *p, struct err *err)
 static void take_stopped(struct phase *p, const struct attempt_event *e)
 {
     struct running *at = &p->slots[e->slot];
+    const struct attempt_progress last = progress_of(p, e->slot);
+    const struct attempt_ending ending = {.state = ATTEMPT_END_STOPPED,
+                                          .records = last.records,
+                                          .bytes = last.bytes};
     INVARIANT(at->stage != NULL); /* INV-1 */
+    if (p->run->timeline)
+        job_timeline_end(p->run->timeline, at->timeline_index, &ending);
     take_back(p, at->stage->job, at->task, at->attempt);
     at->stage = NULL;
 }

@@ -529,18 +529,3 @@ enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
     }
     return why;
 }
-
-const char *sched_wait_text(enum sched_wait why)
-{
-    switch (why) {
-    case SCHED_WAIT_NOTHING: return "";
-    case SCHED_WAIT_WORKER: return "no worker is up";
-    case SCHED_WAIT_SLOT: return "all slots are taken";
-    case SCHED_WAIT_MEMORY: return "no worker has the memory an attempt needs";
-    case SCHED_WAIT_QUOTA: return "the job has all the slots it may have";
-    case SCHED_WAIT_BANNED: return "the free workers are those it fails on";
-    case SCHED_WAIT_PLACE: return "for a slot near its input";
-    case SCHED_WAIT_MAPS: return "maps whose output is gone run again";
-    }
-    return "";
-}

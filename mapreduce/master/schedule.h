@@ -46,6 +46,8 @@
 /* Failures on one worker before it may be banned. */
 #define SCHED_BAN_FAILURES 3
 
+struct buf;
+
 struct sched_worker {
     bool up;
     bool silent; /* No message from it: it may be gone, or come back. */
@@ -151,8 +153,15 @@ enum task_verdict sched_ended(struct sched *s,
  * there, unless they are kept elsewhere (sched_job.kept). */
 void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs);
 
-/* Why @job waits; and the same in words for people. */
+/* Why @job waits. */
 enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us);
-const char *sched_wait_text(enum sched_wait why);
+/* The same for people, appended: "3 map attempts wait for a free slot: 2
+ * workers with 2 slots each are busy". @kind is the kind of its tasks, "map".
+ * Nothing is appended for a job that does not wait. */
+void sched_describe_wait(const struct sched *s,
+                         uint32_t job,
+                         const char *kind,
+                         uint64_t now_us,
+                         struct buf *out);
 
 #endif /* MAPREDUCE_MASTER_SCHEDULE_H */

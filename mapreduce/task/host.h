@@ -38,7 +38,8 @@ struct attempt_event {
     bool reported;             /* It ended by itself, with this */
     struct task_report report; /* report. Otherwise */
     char death[128];           /* how it died: "killed by signal 11 (…)". */
-    struct buf said;           /* Last lines of its stdout and stderr. */
+    struct buf said;           /* The end of its stdout and stderr, if it
+                                  failed; at most 64 KiB. */
 };
 
 void attempt_event_close(struct attempt_event *e);

@@ -297,11 +297,11 @@ class Mistakes(JobsTest):
         jobs = []
         for out, options, why in (
                 ("none", ("--memory", "10TiB"),
-                 "1 task waits: no worker has the memory an attempt needs"),
+                 "1 map attempt waits: no worker has the memory an attempt needs"),
                 ("one", ("--split", "1KiB", "--slots", "1"),
-                 "tasks wait: the job has all the slots it may have"),
+                 "attempts wait: the job has all the slots it may have (1)"),
                 ("two", ("--split", "1KiB"),
-                 "tasks wait: all slots are taken")):
+                 "attempts wait for a free slot: 1 worker with 1 slot is busy")):
             job = self.ok("job", "run", "--detach", "--mapper", "sleep 600",
                           "--no-backups", *options, "-i", "file:a.txt", "-o",
                           "file:" + out).split()[0]

@@ -33,6 +33,25 @@ static void read_workers(struct slice in)
     buf_close(&again);
 }
 
+static void read_attempts(struct slice in)
+{
+    struct job_attempts a = {.total = 0};
+    struct buf again = BUF_INIT;
+    if (job_attempts_get(in, &a, NULL) == 0)
+        job_attempts_put(&a, &again);
+    job_attempts_close(&a);
+    buf_close(&again);
+}
+
+/* The history's file of attempts. */
+static void read_timeline(struct slice in)
+{
+    struct job_attempts a = {.now_us = UINT64_C(1) << 40};
+    if (job_attempts_digest(in, 1, 3, &a, NULL) == 0 && a.list.count > 3)
+        abort();
+    job_attempts_close(&a);
+}
+
 static void read_options(struct slice in)
 {
     struct saved_job r = {.job_id = NULL};
@@ -58,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     in = slice_make(data + 1, size - 1);
-    switch (data[0] % 8) {
+    switch (data[0] % 13) {
     case 0: FUZZ_AGAIN(job_submission, in); break;
     case 1: FUZZ_AGAIN(job_watch, in); break;
     case 2: FUZZ_AGAIN(job_news, in); break;
@@ -66,6 +85,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 4: read_texts(in); break;
     case 5: read_workers(in); break;
     case 6: read_options(in); break;
+    case 8: FUZZ_AGAIN(job_attempts_ask, in); break;
+    case 9: read_attempts(in); break;
+    case 10: read_timeline(in); break;
+    case 11: FUZZ_AGAIN(job_log_ask, in); break;
+    case 12: FUZZ_AGAIN(job_log, in); break;
     default: read_summary(in); break;
     }
     return 0;

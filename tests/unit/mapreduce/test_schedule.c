@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "mapreduce/master/schedule.h"
@@ -169,29 +170,59 @@ START_TEST(test_homes)
 
 END_TEST
 
-/* Whatever a job waits for has a name. */
+/* What a job waits for, as people are told. */
+static void assert_said(const struct sched *s, uint32_t job, const char *want)
+{
+    struct buf said = BUF_INIT;
+    sched_describe_wait(s, job, "map", 0, &said);
+    ck_assert_str_eq(buf_cstr(&said), want);
+    buf_close(&said);
+}
+
+/* Whatever a job waits for is said in a sentence, with figures. */
 START_TEST(test_reasons)
 {
     struct sched s;
     struct task_table t[2];
     struct sched_action last;
     make_sched(&s, 2, 2, 100);
+    s.workers[0].all_slots = s.workers[1].all_slots = 2;
     add_job(&s, &t[0], 3, (struct sched_job){.attempt_bytes = 60});
     ck_assert_int_eq(sched_why(&s, 0, 0), SCHED_WAIT_NOTHING);
+    assert_said(&s, 0, "");
     ck_assert_uint_eq(run_all(&s, 0, &last), 2);
     ck_assert_int_eq(sched_why(&s, 0, 0), SCHED_WAIT_MEMORY);
+    assert_said(&s, 0,
+                "1 map attempt waits: no worker has the memory an attempt "
+                "needs (60 B; at most 40 B are free)");
     add_job(&s, &t[1], 5, (struct sched_job){.quota = 1});
     ck_assert_uint_eq(run_all(&s, 0, &last), 1);
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_QUOTA);
+    assert_said(&s, 1,
+                "4 map attempts wait: the job has all the slots it may have "
+                "(1)");
     s.jobs[1].quota = 0;
     ck_assert_uint_eq(run_all(&s, 0, &last), 1);
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_SLOT);
+    assert_said(&s, 1,
+                "3 map attempts wait for a free slot: 2 workers with 2 slots "
+                "each are busy");
+    s.workers[0].all_slots = 4;
+    s.workers[0].silent = true;
+    assert_said(&s, 1,
+                "3 map attempts wait for a free slot: 2 workers with 6 slots "
+                "are busy, or silent (1)");
+    s.workers[0].all_slots = s.workers[1].all_slots = 0;
+    assert_said(&s, 1,
+                "3 map attempts wait for a free slot: all slots are taken (2), "
+                "or silent (1)");
     s.workers[0].up = s.workers[1].up = false;
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_WORKER);
+    assert_said(&s, 1, "3 map attempts wait: no worker is up");
     s.jobs[1].held = true;
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_MAPS);
-    for (int i = SCHED_WAIT_WORKER; i <= SCHED_WAIT_MAPS; i++)
-        ck_assert_uint_gt(strlen(sched_wait_text((enum sched_wait)i)), 10);
+    assert_said(&s, 1,
+                "3 map attempts wait: maps whose output is gone run again");
     task_table_close(&t[0]);
     task_table_close(&t[1]);
     sched_close(&s);
