@@ -56,6 +56,7 @@ struct job_summary {
     uint64_t pid;        /* Of the process that runs it. */
     unsigned tasks_total;
     unsigned tasks_done;
+    unsigned tasks_running;
     unsigned attempts_failed;
     char *waits;              /* The reason it waits; NULL: it does not. */
     char *error;              /* NULL unless it failed. */

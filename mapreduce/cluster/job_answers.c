@@ -262,7 +262,8 @@ show_others(struct job_master_term *r, struct slice who, struct buf *json)
                                            .started_us = s->started_us,
                                            .ended_us = s->ended_us,
                                            .tasks_total = s->tasks_total,
-                                           .tasks_done = s->tasks_done};
+                                           .tasks_done = s->tasks_done,
+                                           .tasks_running = s->tasks_running};
         buf_clear(json);
         job_summary_encode(&public, json);
     }

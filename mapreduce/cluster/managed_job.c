@@ -418,7 +418,7 @@ static int open_files(const struct managed_job *j,
     return 0;
 }
 
-/* What the master before this one has seen of the job's attempts. */
+/* Continue the timeline that the master before this one has written. */
 static void timeline_resume(struct managed_job *j)
 {
     struct err err = ERR_INIT;

@@ -65,7 +65,7 @@ static struct slice last_lines(struct slice said)
     return slice_sub(said, i, said.len);
 }
 
-/* What the attempt failed with, in one line. */
+/* The reason that the attempt failed, in one line. */
 static const char *cause_of(const struct attempt_event *e, bool silent)
 {
     if (silent)

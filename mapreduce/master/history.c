@@ -89,6 +89,7 @@ static json_t *summary_to_json(const struct job_summary *s)
     put_number(j, "ended_us", s->ended_us);
     put_number(j, "tasks_total", s->tasks_total);
     put_number(j, "tasks_done", s->tasks_done);
+    put_number(j, "tasks_running", s->tasks_running);
     put_number(j, "attempts_failed", s->attempts_failed);
     put_number(j, "pid", s->pid);
     json_object_set_new(j, "waits", history_text(s->waits));
@@ -212,6 +213,7 @@ int job_summary_decode(struct slice bytes,
     s->ended_us = get_number(j, "ended_us");
     s->tasks_total = (unsigned)get_number(j, "tasks_total");
     s->tasks_done = (unsigned)get_number(j, "tasks_done");
+    s->tasks_running = (unsigned)get_number(j, "tasks_running");
     s->attempts_failed = (unsigned)get_number(j, "attempts_failed");
     s->pid = get_number(j, "pid");
     s->inputs = get_texts(j, "inputs", &s->input_count);
@@ -270,6 +272,7 @@ void job_history_save(struct job_run *r)
     r->summary.pid = (uint64_t)getpid();
     r->summary.tasks_total = r->progress.tasks_total;
     r->summary.tasks_done = r->progress.tasks_done;
+    r->summary.tasks_running = r->progress.tasks_running;
     r->summary.attempts_failed = r->progress.attempts_failed;
     job_describe_wait(r);
     if (r->opts->told) {

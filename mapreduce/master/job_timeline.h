@@ -6,9 +6,9 @@
  *     DIR/logs/1-m00003.2      what attempt 2 of map task 3 of part 1 wrote
  *
  * It is bounded: ATTEMPT_RECORDS_MAX attempts, ATTEMPT_ERRORS_MAX texts of
- * errors, TIMELINE_LOGS_MAX outputs of TIMELINE_LOG_BYTES_MAX each. What does
- * not fit is counted. The file is written every TIMELINE_SAVE_US while the job
- * runs, for the process that may resume it, and at the end.
+ * errors, TIMELINE_LOGS_MAX outputs of TIMELINE_LOG_BYTES_MAX each. Attempts
+ * beyond that are counted. The file is written every TIMELINE_SAVE_US while the
+ * job runs, for the process that may resume it, and at the end.
  *
  * Invariants (job_timeline.c keeps them)
  *     INV-1. An attempt ends once; the begun ones that have not ended are

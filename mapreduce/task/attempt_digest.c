@@ -127,7 +127,7 @@ static int by_size(const void *a, const void *b)
     return by_place(a, b);
 }
 
-/* What @a says about its partition. */
+/* The figures of its partition that @a knows. */
 static struct partition_figures figures_of(const struct attempt_record *a)
 {
     struct partition_figures f = {.part = a->part, .index = a->task};

@@ -1,4 +1,4 @@
-/* What the attempts of a job say about it: which are stragglers, and how evenly
+/* Conclusions from the attempts of a job: which are stragglers, and how evenly
  * the reduces' partitions are filled.
  *
  * Pure: no clock, no I/O.

@@ -1,4 +1,4 @@
-/* What is remembered of an attempt after it has begun: one line of a job's
+/* The record of an attempt, from its beginning: one line of a job's
  * timeline, in memory, in the history's file `timeline` and in the answers of
  * the job master.
  *

@@ -170,7 +170,7 @@ START_TEST(test_homes)
 
 END_TEST
 
-/* What a job waits for, as people are told. */
+/* The sentence that people are told. */
 static void assert_said(const struct sched *s, uint32_t job, const char *want)
 {
     struct buf said = BUF_INIT;
