@@ -1,6 +1,8 @@
 /* The job master's answers about the timelines of jobs, to those who may look
  * into them: of a job that runs from memory, of one that has ended from the
  * history. */
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/world.h"
@@ -34,6 +36,7 @@ static int find_timeline(struct job_master_term *r,
 {
     const struct attempt_list none = {.parts = 0};
     int rc = 0;
+    PRE(!j || strcmp(j->id, id) == 0);
     if (j && j->timeline)
         job_timeline_encode(j->timeline, out);
     else

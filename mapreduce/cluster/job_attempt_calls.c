@@ -53,6 +53,8 @@ static void put_partitions(const struct partition_digest *d, struct buf *out)
 void job_attempts_put(const struct job_attempts *a, struct buf *out)
 {
     struct buf list = BUF_INIT;
+    PRE(a->straggler_count <= STRAGGLERS_MAX);
+    PRE(a->partitions.count <= PARTITIONS_MAX);
     attempt_list_put(&a->list, &list);
     codec_put_array(out, ATTEMPTS_FIELDS);
     codec_put_bin(out, a->id);
@@ -136,6 +138,7 @@ static void cut_list(struct attempt_list *l, uint64_t after, uint64_t limit)
     if (limit == 0 || limit > JOB_ATTEMPTS_MAX)
         limit = JOB_ATTEMPTS_MAX;
     l->count = (size_t)MIN_OF((uint64_t)(l->count - from), limit);
+    POST(l->count <= limit);
     memmove(l->at, l->at + from, l->count * sizeof(*l->at));
 }
 
@@ -146,7 +149,9 @@ int job_attempts_digest(struct slice bytes,
                         struct err *err)
 {
     struct straggler slow[STRAGGLERS_MAX];
-    int rc = attempt_list_get(bytes, &out->list, err);
+    int rc;
+    PRE(out->now_us > 0);
+    rc = attempt_list_get(bytes, &out->list, err);
     out->straggler_count = 0;
     out->partitions = (struct partition_digest){.at = NULL};
     if (rc)

@@ -520,6 +520,7 @@ void managed_jobs_drop_timelines(struct job_master_term *r)
 {
     for (struct managed_job *j = r->jobs; j; j = j->next)
         if (j->state == MANAGED_HISTORY) {
+            INVARIANT(!j->task); /* INV-1 */
             job_timeline_free(j->timeline);
             j->timeline = NULL;
         }

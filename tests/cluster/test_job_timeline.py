@@ -2,6 +2,8 @@
 ended, which were slow, how even the partitions are, and what an attempt that
 failed has written; while the job runs, after it, and for those who may see it."""
 
+import json
+
 from processes import main
 from test_jobs import JobsTest
 
@@ -24,6 +26,13 @@ class Timeline(JobsTest):
     def attempts(self, job, *more):
         return self.json("job", "attempts", job, *more)
 
+    def state(self, job):
+        row, = self.json("job", "status", job)
+        return row["state"]
+
+    def document(self, subject, *params):
+        return json.loads(self.ok("monitor", subject, *params))
+
     def test_timeline(self):
         c = self.serve(2, 2)
         for i in range(8):
@@ -39,6 +48,18 @@ class Timeline(JobsTest):
             line for line in self.run_quarry("job", "attempts", job).stderr
             .decode().splitlines() if "slow: m3.1 on n" in line])
         self.assertRegex(slow[0], r"took \d+\.\d s, the median is 0\.\d s")
+        d = self.document("job", "id=" + job)
+        self.assertEqual((d["state"], d["phase"]), ("running", "map"))
+        self.assertEqual((d["tasks_running"], d["tasks_done"]), (1, 7))
+        self.assertEqual([s["name"] for s in d["stragglers"]], ["m3.1"])
+        self.assertGreater(d["stragglers"][0]["took_us"],
+                           2 * d["stragglers"][0]["median_us"])
+        self.assertIn("2 times the median", d["straggler_rule"])
+        self.assertNotIn("waits_for", d)
+        d = self.document("jobs")
+        self.assertEqual([(j["id"], j["state"], j["tasks_running"])
+                          for j in d["running"]], [(job, "running", 1)])
+        self.assertEqual({w["name"] for w in d["workers"]}, {"n1", "n2"})
         running = [a for a in self.attempts(job) if a["state"] == "running"]
         self.assertIn("m3.1", [a["attempt"] for a in running])
         self.wait_for(lambda: self.state(job) == "succeeded")
@@ -58,6 +79,7 @@ class Timeline(JobsTest):
         self.assertGreaterEqual(max(int(a["records"]) for a in reduces), 351)
         self.assertTrue(all(int(a["bytes"]) > 0 for a in reduces
                             if int(a["records"]) > 0))
+        self.see_document(job, by_name)
         # Pages.
         self.assertEqual(len(self.attempts(job, "--after", "10")),
                          len(by_name) - 10)
@@ -70,6 +92,32 @@ class Timeline(JobsTest):
             "job", "attempts", job).returncode == 0)
         self.assertEqual({a["attempt"] for a in self.attempts(job)},
                          set(by_name))
+
+    def see_document(self, job, by_name):
+        """The document of the job that has ended says the same."""
+        d = self.document("job", "id=" + job)
+        self.assertEqual(d["state"], "succeeded")
+        self.assertEqual({a["name"] for a in d["attempts"]}, set(by_name))
+        failed, = (a for a in d["attempts"] if a["name"] == "m5.1")
+        self.assertEqual((failed["kind"], failed["task"], failed["attempt"],
+                          failed["state"], failed["has_log"]),
+                         ("map", 5, 1, "failed", True))
+        self.assertGreater(failed["ended_at_us"], failed["begun_at_us"])
+        self.assertEqual(d["partitions_total"], 4)
+        self.assertEqual(sum(p["records"] for p in d["partitions"]), 359)
+        self.assertGreater(d["partition_records_max"],
+                           10 * d["partition_records_median"])
+        self.assertEqual([p["name"] for p in d["phases"]], ["map", "reduce"])
+        self.assertEqual(d["counters"]["reduce.values"], 359)
+        self.assertIn("exited with status 7", d["notes"][0])
+        page = self.document("job", "id=" + job, "after=2", "limit=3")
+        self.assertEqual([a["name"] for a in page["attempts"]],
+                         [a["name"] for a in d["attempts"]][2:5])
+        self.assertEqual(page["attempts_next"], 5)
+        self.assertIn("more attempts", page["warnings"][0])
+        log = self.document("job_log", "id=" + job, "task=5", "attempt=1")
+        self.assertTrue(log["text"].endswith("no such luck\n"))
+        self.assertEqual(self.document("jobs")["past"][0]["id"], job)
 
     def see_log(self, job):
         """The end of what the failed attempt wrote, and of no other."""

@@ -79,7 +79,7 @@ fill(struct attempt_record *at, size_t count, enum task_kind kind, uint64_t us)
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* Everything that was entered is read from the file: names of workers, ends, errors. */
+/* Everything that was entered is read from the file. */
 START_TEST(test_attempts_are_read_back)
 {
     struct job_timeline *t;
