@@ -89,8 +89,8 @@ const struct command monitor_commands[] = {
      .arguments = "SUBJECT [NAME=VALUE…]",
      .summary = "Print what can be seen of a cluster, as JSON",
      .details =
-         "The document of SUBJECT is the one that the console shows as a page: "
-         "nodes. Rows of\nlong lists are cut: limit=N says how many there are, "
+         "The document of SUBJECT is the one that the console shows as a page. "
+         "Rows of long\nlists are cut: limit=N says how many there are, "
          "after=NAME where they begin.\nRates are those of the last seconds, "
          "for which the command takes two samples.",
      .examples = "quarry monitor nodes -t cluster:./quarry-cluster\n"

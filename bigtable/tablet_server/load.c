@@ -255,7 +255,7 @@ static void tablet_load_serve(struct load *l, struct served *t)
     store_add_table(s->store, l->table);
     t->recovered = l->bytes > 0;
     t->meters = table_meters_find(s->options.metrics, l->table->name);
-    served_start(&s->served, t, l->table);
+    served_start(&s->served, t, l->table, world_now_us(s->world));
     table_part_unref(l->table);
     l->table = NULL;
     if (l->bytes == 0)

@@ -185,11 +185,13 @@ bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch)
 
 void served_start(struct served_set *s,
                   struct served *t,
-                  struct table_part *table)
+                  struct table_part *table,
+                  uint64_t now_us)
 {
     PRE(table);
     mutex_lock(&s->lock);
     PRE(!t->table); /* INV-2 */
+    t->loaded_at_us = now_us;
     t->table = table_part_ref(table);
     tablet_move(t, TABLET_SERVING);
     cond_broadcast(&s->changed);

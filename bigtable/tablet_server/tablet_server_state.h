@@ -81,6 +81,7 @@ struct served {
     atomic_ullong writes;
     atomic_ullong cpu_us;
     bool recovered;             /* Its rows came from a log. */
+    uint64_t loaded_at_us;      /* Since the epoch; set as `table`. */
     struct table_meters meters; /* Set before it is served, as `table`. */
 };
 
@@ -114,11 +115,12 @@ void served_leave(struct served_set *s, struct served *t);
 bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch);
 /* Has it left in @epoch or later? */
 bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
-/* Serve @t as @table, of which it takes a reference. PRE: it is being loaded.
- */
+/* Serve @t as @table, of which it takes a reference, from @now_us on. PRE: it
+ * is being loaded. */
 void served_start(struct served_set *s,
                   struct served *t,
-                  struct table_part *table);
+                  struct table_part *table,
+                  uint64_t now_us);
 /* Change the phase of @t. PRE: its diagram has the move. */
 void tablet_move(struct served *t, enum tablet_phase to);
 /* From TABLET_SERVING to TABLET_UNLOADING, which one order gets to do. False:

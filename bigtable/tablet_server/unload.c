@@ -205,7 +205,7 @@ void tablet_was_split(void *ctx,
         PRE(t);
         t->table_id = from->table_id;
         t->meters = from->meters;
-        served_start(&s->served, t, halves[i]);
+        served_start(&s->served, t, halves[i], world_now_us(s->world));
         served_unref(t);
     }
     served_remove(&s->served, from);

@@ -7,11 +7,13 @@
 #include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/snapshot_calls.h"
+#include "bigtable/wire/survey_calls.h"
 
 #define TABLET_METHODS(METHOD)                                                 \
     TABLET_ORDER_METHODS(METHOD)                                               \
     TABLET_DATA_METHODS(METHOD)                                                \
-    TABLET_LOAD_METHODS(METHOD)
+    TABLET_LOAD_METHODS(METHOD)                                                \
+    TABLET_SURVEY_METHODS(METHOD)
 
 #define MASTER_METHODS(METHOD)                                                 \
     MASTER_TABLE_METHODS(METHOD)                                               \

@@ -42,6 +42,7 @@ int monitor_param_number(const struct monitor_param *params,
 {
     const char *text = monitor_param_value(params, count, name);
     uint64_t value;
+    PRE(min <= max);
     if (!text)
         return 0;
     if (text_parse_u64(slice_str(text), &value, NULL) || value < min ||
@@ -75,20 +76,36 @@ static void doc_set(json_t *object, const char *name, json_t *value)
         PANIC("a document has no memory for %s", name);
 }
 
-void doc_put_text(json_t *object, const char *name, struct slice text)
+/* Owned. */
+static json_t *text_value(struct slice text)
 {
     struct buf clean = BUF_INIT;
-    if (utf8_valid(text) && !memchr(text.data ? text.data : "", 0, text.len)) {
-        doc_set(object, name,
-                json_stringn(text.data ? text.data : "", text.len));
-        return;
-    }
+    json_t *out;
+    if (utf8_valid(text) && !memchr(text.data ? text.data : "", 0, text.len))
+        return json_stringn(text.data ? text.data : "", text.len);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
         buf_append_byte(&clean, c >= 0x20 && c < 0x7f ? text.data[i] : '?');
     }
-    doc_set(object, name, json_string(buf_cstr(&clean)));
+    out = json_string(buf_cstr(&clean));
     buf_close(&clean);
+    return out;
+}
+
+void doc_put_text(json_t *object, const char *name, struct slice text)
+{
+    doc_set(object, name, text_value(text));
+}
+
+void doc_append_text(json_t *array, struct slice text)
+{
+    if (json_array_append_new(array, text_value(text)))
+        PANIC("a document has no memory for a text");
+}
+
+void doc_append_str(json_t *array, const char *text)
+{
+    doc_append_text(array, slice_str(text));
 }
 
 void doc_put_str(json_t *object, const char *name, const char *text)
@@ -155,15 +172,21 @@ void doc_warn(json_t *doc, const char *fmt, ...)
 {
     json_t *warnings = json_object_get(doc, "warnings");
     struct buf text = BUF_INIT;
-    json_t *item = json_object();
     va_list ap;
     PRE(warnings);
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    doc_put_text(item, "text", buf_slice(&text));
-    if (json_array_append(warnings, json_object_get(item, "text")))
-        PANIC("a document has no memory for a warning");
-    json_decref(item);
+    doc_append_text(warnings, buf_slice(&text));
     buf_close(&text);
+}
+
+void doc_warn_lines(json_t *doc, struct slice lines)
+{
+    while (lines.len) {
+        size_t end = slice_find_byte(lines, '\n');
+        doc_append_text(json_object_get(doc, "warnings"),
+                        slice_sub(lines, 0, end));
+        lines = slice_sub(lines, end + 1, lines.len);
+    }
 }

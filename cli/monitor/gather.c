@@ -49,6 +49,7 @@ static size_t answer_bytes(const struct node_answer *a)
 
 static struct node_answer *answer_ref(struct node_answer *a)
 {
+    INVARIANT(!a || a->references > 0);
     if (a)
         a->references++;
     return a;
@@ -58,6 +59,7 @@ static void answer_unref(struct node_answer *a)
 {
     if (!a || --a->references)
         return;
+    INVARIANT(*a->charged >= answer_bytes(a));
     *a->charged -= answer_bytes(a);
     node_metrics_close(&a->metrics);
     buf_close(&a->status);
@@ -97,7 +99,7 @@ static int ask_text(struct known_node *k,
     const struct rpc_call_options call = {.timeout_us = ASK_US};
     struct buf body = BUF_INIT;
     int rc;
-    if (!k->channel) {
+    if (k->is_own) {
         s->own_text(s->ctx, what, out);
         return 0;
     }
@@ -238,6 +240,7 @@ static struct known_node *note_address(struct monitor *m, struct slice address)
             m->nodes[i]->listed_ns = world_mono_ns(m->source.world);
             return m->nodes[i];
         }
+    INVARIANT(m->node_count <= MONITOR_NODES_MAX); /* INV-1 */
     m->too_many = m->node_count == MONITOR_NODES_MAX;
     if (m->too_many)
         return NULL;
@@ -245,8 +248,8 @@ static struct known_node *note_address(struct monitor *m, struct slice address)
     k->monitor = m;
     k->address = mem_strndup(address.data, address.len);
     k->listed_ns = world_mono_ns(m->source.world);
-    if (!own || !slice_eq_str(address, own))
-        k->channel = rpc_channel_new(k->address, &o);
+    k->is_own = own && slice_eq_str(address, own);
+    k->channel = rpc_channel_new(k->address, &o);
     m->nodes[m->node_count++] = k;
     return k;
 }
@@ -254,6 +257,7 @@ static struct known_node *note_address(struct monitor *m, struct slice address)
 /* PRE: its question has ended, and its fiber was joined. Parks. */
 static void free_node(struct known_node *k)
 {
+    PRE(!k->running && k->call_count == 0);
     rpc_channel_free(k->channel);
     answer_unref(k->answer);
     answer_unref(k->base);
@@ -268,8 +272,8 @@ static void forget_nodes(struct monitor *m)
     uint64_t now = world_mono_ns(m->source.world);
     for (size_t i = m->node_count; i-- > 0;) {
         struct known_node *k = m->nodes[i];
-        if (k->in_cell || k->running || !k->asked || k->state == NODE_UP ||
-            now - k->listed_ns < FORGET_NS)
+        if (k->in_cell || k->running || k->call_count || !k->asked ||
+            k->state == NODE_UP || now - k->listed_ns < FORGET_NS)
             continue;
         m->nodes[i] = m->nodes[--m->node_count];
         if (k->fiber)
@@ -294,6 +298,7 @@ static void note_cell(struct monitor *m)
 
 static void end_search(struct monitor *m, struct monitor_search *s, int rc)
 {
+    PRE(s->running);
     s->failed = rc != 0;
     s->running = false;
     s->ended_ns = world_mono_ns(m->source.world);
@@ -529,6 +534,8 @@ warn_of(struct monitor_nodes *n, const struct monitor_search *s, const char *of)
 
 static void copy_node(struct monitor_nodes *n, struct known_node *k)
 {
+    PRE(k->asked);
+    INVARIANT((k->state == NODE_UP) == (k->answer != NULL));
     n->at[n->count++] = (struct monitor_node){
         .address = arena_strdup(&n->arena, k->address),
         .name = arena_strdup(&n->arena, k->name ? k->name : k->address),

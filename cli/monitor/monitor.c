@@ -40,6 +40,7 @@ int monitor_open(const struct monitor_source *source,
     m = mem_zalloc(1, sizeof(*m));
     m->source = *source;
     mutex_init(&m->gathering);
+    mutex_init(&m->surveying);
     mutex_init(&m->opening);
     mutex_init(&m->ended_lock);
     cond_init(&m->ended);
@@ -54,11 +55,13 @@ void monitor_close(struct monitor *m)
         return;
     monitor__stop_asking(m);
     monitor__close_clients(m);
+    monitor_tablets_unref(m->tablets);
     monitor_nodes_unref(m->last);
     arena_close(&m->files_arena);
     cond_close(&m->ended);
     mutex_close(&m->ended_lock);
     mutex_close(&m->opening);
+    mutex_close(&m->surveying);
     mutex_close(&m->gathering);
     mem_free(m);
 }

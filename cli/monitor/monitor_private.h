@@ -31,10 +31,12 @@ struct monitor_search {
 /* A process of the cluster that the monitor has heard of. */
 struct known_node {
     struct monitor *monitor;
-    char *address;               /* Owned, as all below. */
-    char *name;                  /* NULL: not known yet. */
-    struct rpc_channel *channel; /* NULL: this process. */
-    struct fiber *fiber;         /* The question under way, or its remains. */
+    char *address; /* Owned, as all below. */
+    char *name;    /* NULL: not known yet. */
+    struct rpc_channel *channel;
+    bool is_own;         /* This process. */
+    unsigned call_count; /* Calls of documents that are under way. */
+    struct fiber *fiber; /* The question under way, or its remains. */
     bool running;
     bool asked; /* At least one question has ended. */
     bool in_cell;
@@ -59,6 +61,8 @@ struct monitor {
     size_t node_count;
     bool too_many; /* Some were left out. */
     struct monitor_nodes *last;
+    struct mutex surveying; /* Held by who replaces the next one. */
+    struct monitor_tablets *tablets;
     size_t metrics_bytes; /* Of all answers that are kept. */
     unsigned making;      /* Documents that are being made. */
     struct monitor_search files_search;

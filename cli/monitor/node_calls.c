@@ -19,31 +19,38 @@ struct node_call_run {
     struct fiber *fiber;
 };
 
-/* That of the questions to the node; NULL: there is none, it is this process.
- */
-static struct rpc_channel *known_channel(const struct monitor *m,
-                                         const char *address)
+int monitor_call(struct monitor *m,
+                 const struct monitor_node *node,
+                 const struct monitor_question *q,
+                 struct buf *reply,
+                 struct buf *reply_attachment,
+                 struct err *err)
 {
-    for (size_t i = 0; i < m->node_count; i++)
-        if (strcmp(m->nodes[i]->address, address) == 0)
-            return m->nodes[i]->channel;
-    return NULL;
+    const struct rpc_call_options o = {.timeout_us = q->timeout_us};
+    for (size_t i = 0; i < m->node_count; i++) {
+        struct known_node *k = m->nodes[i];
+        int rc;
+        if (strcmp(k->address, node->address) != 0)
+            continue;
+        k->call_count++;
+        rc = rpc_call(k->channel, q->method, &o, q->body, q->attachment, reply,
+                      reply_attachment, err);
+        k->call_count--;
+        return rc;
+    }
+    return err_set(err, ERR_UNAVAILABLE, "node %s has left", node->name);
 }
 
 static void run_node_call(void *arg)
 {
     const struct node_call_run *r = arg;
-    const struct rpc_call_options o = {.timeout_us = NODE_CALL_US};
-    const struct rpc_channel_options co = {.security =
-                                               r->monitor->source.security};
     struct node_call *c = r->call;
-    struct rpc_channel *known = known_channel(r->monitor, c->node->address);
-    struct rpc_channel *own = NULL;
-    if (!known)
-        own = rpc_channel_new(c->node->address, &co);
-    c->rc = rpc_call(known ? known : own, r->method, &o, c->body, c->attachment,
-                     &c->reply, &c->reply_attachment, &c->err);
-    rpc_channel_free(own);
+    const struct monitor_question q = {.method = r->method,
+                                       .body = c->body,
+                                       .attachment = c->attachment,
+                                       .timeout_us = NODE_CALL_US};
+    c->rc = monitor_call(r->monitor, c->node, &q, &c->reply,
+                         &c->reply_attachment, &c->err);
 }
 
 void node_calls_make(struct monitor *m,

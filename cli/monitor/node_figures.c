@@ -57,7 +57,6 @@ const struct monitor_node *monitor_nodes_find(const struct monitor_nodes *n,
 
 void monitor_nodes_warn(const struct monitor_nodes *n, json_t *doc)
 {
-    struct slice rest = buf_slice(&n->warnings);
     for (size_t i = 0; i < n->count; i++) {
         const struct monitor_node *k = &n->at[i];
         if (k->state != NODE_UP)
@@ -69,11 +68,7 @@ void monitor_nodes_warn(const struct monitor_nodes *n, json_t *doc)
                      "or they cannot be read",
                      k->name);
     }
-    while (rest.len) {
-        size_t end = slice_find_byte(rest, '\n');
-        doc_warn(doc, "%.*s", SLICE_ARG(slice_sub(rest, 0, end)));
-        rest = slice_sub(rest, end + 1, rest.len);
-    }
+    doc_warn_lines(doc, buf_slice(&n->warnings));
 }
 
 /* --- the clock ----------------------------------------------------------- */

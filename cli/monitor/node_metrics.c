@@ -112,6 +112,7 @@ int node_metrics_parse(struct slice text,
                            "line %zu of the metrics cannot be read", number);
         out->count++;
     }
+    POST(out->count <= lines);
     if (out->count)
         qsort(out->at, out->count, sizeof(*out->at), compare_samples);
     return 0;
@@ -220,6 +221,7 @@ bool node_metrics_sum(const struct node_metrics *m,
 static double *bucket_of(struct metric_spread *h, double bound)
 {
     size_t i = 0;
+    PRE(h->size <= METRIC_SPREAD_BUCKETS);
     while (i < h->size && h->bounds[i] < bound)
         i++;
     if (i < h->size && !(h->bounds[i] > bound))
@@ -294,6 +296,7 @@ bool metric_spread_quantile(const struct metric_spread *h,
 {
     double wanted = metric_spread_count(h) * share;
     double low = 0;
+    PRE(share > 0 && share < 1);
     if (!(wanted > 0))
         return false;
     for (size_t i = 0; i < h->size; i++) {

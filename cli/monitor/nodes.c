@@ -211,3 +211,62 @@ int subject_nodes(struct monitor *m,
     monitor_nodes_unref(n);
     return 0;
 }
+
+/* --- one node ------------------------------------------------------------ */
+
+static void put_label(json_t *labels, struct slice name, struct slice value)
+{
+    struct buf text = BUF_INIT;
+    buf_append_slice(&text, name);
+    if (utf8_valid(name))
+        doc_put_text(labels, buf_cstr(&text), value);
+    buf_close(&text);
+}
+
+/* "name{labels}" by their values, as in the scrape; buckets are left out. */
+static void put_metrics(json_t *doc, const struct monitor_node *n)
+{
+    json_t *rows = doc_put_array(doc, "metrics");
+    for (size_t i = 0; n->answer && i < n->answer->metrics.count; i++) {
+        const struct node_sample *s = &n->answer->metrics.at[i];
+        json_t *row;
+        json_t *labels;
+        struct slice rest = s->labels;
+        struct slice name;
+        struct slice value;
+        if (slice_ends_with(s->name, SLICE_LIT("_bucket")))
+            continue;
+        row = doc_append_object(rows);
+        doc_put_text(row, "name", s->name);
+        labels = doc_put_object(row, "labels");
+        while (node_label_next(&rest, &name, &value))
+            put_label(labels, name, value);
+        doc_put_double(row, "value", s->value);
+    }
+}
+
+int subject_node(struct monitor *m,
+                 const struct monitor_param *params,
+                 size_t count,
+                 json_t *doc,
+                 struct err *err)
+{
+    const struct monitor_node *node;
+    struct monitor_nodes *n;
+    const char *name;
+    int rc = monitor_param_need(params, count, "name", &name, err);
+    if (rc == 0)
+        rc = monitor_nodes_get_rates(m, &n, err);
+    if (rc)
+        return rc;
+    node = monitor_nodes_find(n, slice_str(name));
+    if (node) {
+        monitor_nodes_warn(n, doc);
+        put_node(doc, n, node);
+        put_metrics(doc, node);
+    } else {
+        rc = err_set(err, ERR_NOTFOUND, "there is no node %.100s", name);
+    }
+    monitor_nodes_unref(n);
+    return rc;
+}

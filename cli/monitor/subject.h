@@ -17,6 +17,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/slice.h"
+#include "bigtable/wire/survey_calls.h"
 #include "cli/monitor/monitor.h"
 #include "cli/monitor/node_metrics.h"
 #include "gfs-lite/gfs.h"
@@ -81,8 +82,12 @@ json_t *doc_put_array(json_t *object, const char *name);
 json_t *doc_put_object(json_t *object, const char *name);
 /* A new object at the end of @array. Borrowed. */
 json_t *doc_append_object(json_t *array);
-/* Add a sentence to `warnings`. */
+/* A string at the end of @array, as doc_put_text() puts it. */
+void doc_append_text(json_t *array, struct slice text);
+void doc_append_str(json_t *array, const char *text);
+/* Add a sentence to `warnings`, or each line of @lines. */
 void doc_warn(json_t *doc, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void doc_warn_lines(json_t *doc, struct slice lines);
 
 /* --- nodes --------------------------------------------------------------- */
 
@@ -211,6 +216,81 @@ void node_calls_make(struct monitor *m,
                      struct slice attachment,
                      struct node_calls *out);
 void node_calls_close(struct node_calls *c);
+
+/* A call of one node. */
+struct monitor_question {
+    uint32_t method;
+    struct slice body;
+    struct slice attachment;
+    uint64_t timeout_us;
+};
+
+/* Call a method of @node. @reply and @reply_attachment (NULL: none is wanted)
+ * are appended to. Parks. Errors: those of rpc_call(). */
+MUST_CHECK int monitor_call(struct monitor *m,
+                            const struct monitor_node *node,
+                            const struct monitor_question *q,
+                            struct buf *reply,
+                            struct buf *reply_attachment,
+                            struct err *err);
+
+/* --- tablets ------------------------------------------------------------- */
+
+/* Tablets of all servers together, at most. */
+#define MONITOR_TABLETS_MAX 100000
+
+/* A tablet, as its server tells. */
+struct monitor_tablet {
+    struct surveyed_tablet t;
+    const struct monitor_node *node; /* Of monitor_tablets.nodes. */
+};
+
+/* The tablets of all servers, sorted by table and row. Immutable, shared. */
+struct monitor_tablets {
+    unsigned references;
+    uint64_t at_mono_ns;
+    uint64_t took_ns;
+    struct monitor_nodes *nodes; /* Referenced. */
+    struct monitor_tablet *at;
+    size_t count;
+    bool is_complete;    /* All tablet servers that are known have told. */
+    struct buf warnings; /* Lines. */
+    struct arena arena;
+};
+
+/* The tablets, asked within the last second, or within ten times the time that
+ * it took. *@out: monitor_tablets_unref(). Parks. Errors: ERR_CANCELLED,
+ * ERR_DEADLINE. */
+MUST_CHECK int monitor_tablets_get(struct monitor *m,
+                                   struct monitor_tablets **out,
+                                   struct err *err);
+void monitor_tablets_unref(struct monitor_tablets *t); /* NULL is allowed. */
+/* The tablets of @table: the first one and their number. */
+size_t monitor_tablets_of(const struct monitor_tablets *t,
+                          struct slice table,
+                          const struct monitor_tablet **first);
+/* Append to `warnings` of @doc which servers have not told, and the nodes'. */
+void monitor_tablets_warn(const struct monitor_tablets *t, json_t *doc);
+
+/* Sums over the tablets of a table. */
+struct tablet_totals {
+    size_t served;
+    size_t gaps; /* Ranges of rows that no server has told of. */
+    uint64_t bytes;
+    double reads_per_s;
+    double writes_per_s;
+    double bytes_per_s;
+    const struct monitor_tablet *hottest; /* NULL: none is read or written. */
+};
+
+/* Add up the @count tablets at @first, those of one table. */
+struct tablet_totals tablet_totals_of(const struct monitor_tablet *first,
+                                      size_t count);
+/* A sentence about the state of a table with these totals: "well", or what
+ * ails it. @complete: of monitor_tablets. */
+const char *tablet_totals_state(const struct tablet_totals *t, bool complete);
+/* The columns of a tablet, as in documents table and tablet. */
+void doc_put_tablet(json_t *row, const struct monitor_tablet *t);
 
 /* --- services ------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@
 #include "bigtable/wire/log_calls.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/snapshot_calls.h"
+#include "bigtable/wire/survey_calls.h"
 #include "tests/lib/fuzz_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,6 +50,22 @@ static void read_status(struct slice in)
     arena_init(&a);
     if (server_status_get(in, &a, &s, NULL) == 0)
         server_status_put(&s, &again);
+    buf_close(&again);
+    arena_close(&a);
+}
+
+/* The answers that show tablets to people. */
+static void read_survey(struct slice in)
+{
+    struct arena a;
+    struct survey s;
+    struct examination e;
+    struct buf again = BUF_INIT;
+    arena_init(&a);
+    if (survey_get(in, &a, &s, NULL) == 0)
+        survey_put(&s, &again);
+    if (examination_get(in, &a, &e, NULL) == 0)
+        examination_put(&e, &again);
     buf_close(&again);
     arena_close(&a);
 }
@@ -119,7 +136,8 @@ static void read_load(struct slice in)
     LOG_MESSAGES(MESSAGE)                                                      \
     LOAD_MESSAGES(MESSAGE)                                                     \
     POLICY_MESSAGES(MESSAGE)                                                   \
-    SNAPSHOT_MESSAGES(MESSAGE)
+    SNAPSHOT_MESSAGES(MESSAGE)                                                 \
+    SURVEY_MESSAGES(MESSAGE)
 
 enum fuzz_reader {
     FUZZ_BOUNDS,
@@ -135,6 +153,7 @@ enum fuzz_reader {
     FUZZ_HOLDERS,
     FUZZ_LEND,
     FUZZ_LOAD,
+    FUZZ_SURVEY,
     FUZZ_MESSAGES(FUZZ_READER) FUZZ_COUNT
 };
 
@@ -156,6 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case FUZZ_SNAPSHOT: read_snapshot(in); break;
     case FUZZ_SNAPSHOT_TABLET: FUZZ_AGAIN(snapshot_tablet, in); break;
     case FUZZ_HOLDERS: read_holders(in); break;
+    case FUZZ_SURVEY: read_survey(in); break;
     case FUZZ_LEND: FUZZ_AGAIN(lend_reply, in); break;
     case FUZZ_LOAD:
         read_load(in);

@@ -157,7 +157,8 @@ ALLOWED = {
     # Documents about the cluster ask all services, as their clients.
     "cli/monitor": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
                     "gfs-lite/gfs.h", "bigtable/quarry",
-                    "bigtable/client/place.h", "bigtable/wire/",
+                    "bigtable/client/", "bigtable/row/schema.h",
+                    "bigtable/wire/",
                     "mapreduce/job_history.h", "mapreduce/job.h",
                     "mapreduce/mapreduce.h", "mapreduce/cluster/job_calls.h",
                     "mapreduce/cluster/job_client.h",

@@ -35,9 +35,7 @@ ALLOWED = {
     "master_keys_of": "makes a master key that no file or command gives",
     "chubby_release": "is in the lock service's public header",
     "gfs_record_append": "is in the file system's public header",
-    "doc_put_*": "is for subjects of documents",
     "monitor_*": "is for subjects of documents",
-    "node_role": "is for subjects of documents",
     # Where a server listens, and what tests see of the inside of one.
     "http_address": "says which port the system chose",
     "rpc_listener_address": "says which port the system chose",
