@@ -147,6 +147,14 @@ static void html_url_vput(struct buf *out, const char *pattern, va_list ap)
     }
 }
 
+void html_url_put(struct buf *out, const char *pattern, ...)
+{
+    va_list ap;
+    va_start(ap, pattern);
+    html_url_vput(out, pattern, ap);
+    va_end(ap);
+}
+
 void html_url(struct html *h, const char *name, const char *pattern, ...)
 {
     struct buf b = BUF_INIT;
@@ -160,28 +168,11 @@ void html_url(struct html *h, const char *name, const char *pattern, ...)
 
 /* --- figures ------------------------------------------------------------- */
 
-static void html_magnitude(struct html *h,
-                           int64_t n,
-                           void (*put)(struct buf *b, uint64_t n))
+void html_count(struct html *h, int64_t n)
 {
     if (n < 0)
         buf_append_byte(h->out, '-');
-    put(h->out, n < 0 ? (uint64_t)0 - (uint64_t)n : (uint64_t)n);
-}
-
-void html_count(struct html *h, int64_t n)
-{
-    html_magnitude(h, n, text_put_count);
-}
-
-void html_bytes(struct html *h, int64_t bytes)
-{
-    html_magnitude(h, bytes, text_put_bytes);
-}
-
-void html_duration(struct html *h, int64_t us)
-{
-    html_magnitude(h, us, text_put_duration);
+    text_put_count(h->out, n < 0 ? (uint64_t)0 - (uint64_t)n : (uint64_t)n);
 }
 
 void html_time(struct html *h, int64_t at_us)
@@ -195,41 +186,6 @@ void html_time(struct html *h, int64_t at_us)
     html_text(h, buf_slice(&b));
     html_lit(h, "</time>");
     buf_close(&b);
-}
-
-static bool html_ends_with(const char *name, const char *end)
-{
-    return slice_ends_with(slice_str(name), slice_str(end));
-}
-
-static void html_number(struct html *h, const json_t *value)
-{
-    double n = json_number_value(value);
-    if (json_is_integer(value))
-        html_count(h, (int64_t)json_integer_value(value));
-    else
-        html_printf(h, "%.3f", n);
-}
-
-void html_figure(struct html *h, const char *name, const json_t *value)
-{
-    int64_t n = (int64_t)json_number_value(value);
-    if (!json_is_number(value)) {
-        html_json(h, value);
-    } else if (html_ends_with(name, "bytes")) {
-        html_bytes(h, n);
-    } else if (html_ends_with(name, "bytes_per_s")) {
-        html_bytes(h, n);
-        html_lit(h, "/s");
-    } else if (html_ends_with(name, "at_us")) {
-        html_time(h, n);
-    } else if (html_ends_with(name, "_us")) {
-        html_duration(h, n);
-    } else {
-        html_number(h, value);
-        if (html_ends_with(name, "_per_s"))
-            html_lit(h, "/s");
-    }
 }
 
 /* --- parts --------------------------------------------------------------- */

@@ -66,18 +66,16 @@ void html_attr_int(struct html *h, const char *name, int64_t value);
 /* Append ` name="…"` with a URL of ours: each "{}" of @pattern (a literal) is
  * the next of the strings, percent-encoded: "/tables/{}/tablets?from={}". */
 void html_url(struct html *h, const char *name, const char *pattern, ...);
+/* The URL alone, for other places than HTML. */
+void html_url_put(struct buf *out, const char *pattern, ...);
+
 /* --- figures ------------------------------------------------------------- */
 
-/* 1,234,567 — 1.5 GiB — 1.25 ms or 3h20m — a <time> that the script shows in
- * the reader's zone, and which is UTC without it. */
+/* 1,234,567. */
 void html_count(struct html *h, int64_t n);
-void html_bytes(struct html *h, int64_t bytes);
-void html_duration(struct html *h, int64_t us);
+/* A <time> that the script shows in the reader's zone, and which is UTC without
+ * it. */
 void html_time(struct html *h, int64_t at_us);
-/* @value by the unit that the end of @name tells: "bytes" or "used_bytes" as
- * html_bytes(), "_at_us" as html_time(), "_us" as html_duration(), "_per_s"
- * with "/s"; other numbers as html_count() or with 3 decimals. */
-void html_figure(struct html *h, const char *name, const json_t *value);
 
 /* --- parts --------------------------------------------------------------- */
 

@@ -1,12 +1,36 @@
-/* The frame of pages. The script finds what to listen to in the attributes of
- * <body>, because a page contains no script itself. */
+/* The frame of pages: a bar with the cluster's name, the menu, the page, a
+ * foot. The script finds what to listen to in an attribute of <main>, because a
+ * page contains no script itself. */
 #include "cli/console/page_frame.h"
 
 #include <string.h>
 
+#include "base/core/panic.h"
+#include "base/http/http_form.h"
 #include "cli/console/page_table.h"
 
-static void frame_head(struct html *h)
+/* Subjects whose pages have plots, and the one with the key visualizer. */
+static bool frame_has_plots(const char *subject)
+{
+    return strcmp(subject, "overview") == 0 || strcmp(subject, "nodes") == 0 ||
+           strcmp(subject, "history") == 0;
+}
+
+static void frame_style(struct html *h, const char *name)
+{
+    html_lit(h, "<link rel=\"stylesheet\"");
+    html_asset(h, "href", name);
+    html_lit(h, ">");
+}
+
+static void frame_script(struct html *h, const char *name)
+{
+    html_lit(h, "<script defer");
+    html_asset(h, "src", name);
+    html_lit(h, "></script>");
+}
+
+static void frame_head(struct html *h, const char *subject)
 {
     html_lit(h, "<!doctype html><html lang=\"en\"><head><meta "
                 "charset=\"utf-8\"><meta name=\"viewport\" "
@@ -15,17 +39,22 @@ static void frame_head(struct html *h)
     html_str(h, h->view->title);
     html_lit(h, " - ");
     html_str(h, h->view->cluster);
-    html_lit(h, " - Quarry</title><link rel=\"stylesheet\"");
-    html_asset(h, "href", "console.css");
-    html_lit(h, "><script defer");
-    html_asset(h, "src", "console.js");
-    html_lit(h, "></script></head>");
+    html_lit(h, " - Quarry</title><link rel=\"icon\"");
+    html_asset(h, "href", "icon.svg");
+    html_lit(h, ">");
+    if (frame_has_plots(subject)) {
+        frame_style(h, "uPlot.min.css");
+        frame_script(h, "uPlot.iife.min.js");
+    }
+    frame_style(h, "console.css");
+    frame_script(h, "console.js");
+    html_lit(h, "</head>");
 }
 
 /* One entry for each page whose title is its entry. */
 static void frame_menu(struct html *h, const char *marked)
 {
-    html_lit(h, "<nav aria-label=\"Pages\"><ul>");
+    html_lit(h, "<nav class=\"nav\" aria-label=\"Pages\"><ul>");
     for (const struct console_page *p = console_pages; p->path; p++) {
         if (!*p->menu || strcmp(p->menu, p->title) != 0)
             continue;
@@ -50,46 +79,77 @@ static void frame_viewer(struct html *h)
     html_lit(h, " <button>Log out</button></form>");
 }
 
-/* Parts of the cluster that did not answer. */
-static void frame_warnings(struct html *h, const json_t *doc)
+/* The bar on top. The script says in it whether the page is live. */
+static void frame_bar(struct html *h)
 {
-    const json_t *warnings = json_object_get(doc, "warnings");
-    if (json_array_size(warnings) == 0)
-        return;
-    html_lit(h, "<ul class=\"warnings\" role=\"status\">");
-    for (size_t i = 0; i < json_array_size(warnings); i++) {
-        html_lit(h, "<li>");
-        html_json(h, json_array_get(warnings, i));
-        html_lit(h, "</li>");
-    }
-    html_lit(h, "</ul>");
+    html_lit(h, "<a class=\"skip\" href=\"#main\">Skip to the page</a>"
+                "<header class=\"top\"><a class=\"brand\" href=\"/\">"
+                "<svg width=\"18\" height=\"18\" aria-hidden=\"true\">"
+                "<rect width=\"8\" height=\"8\" rx=\"2\"/>"
+                "<rect x=\"10\" width=\"8\" height=\"8\" rx=\"2\"/>"
+                "<rect y=\"10\" width=\"8\" height=\"8\" rx=\"2\"/>"
+                "<rect x=\"10\" y=\"10\" width=\"8\" height=\"8\" rx=\"4\"/>"
+                "</svg>Quarry</a><span class=\"cluster\">");
+    html_str(h, h->view->cluster);
+    html_lit(h, "</span><div class=\"live\" id=\"live\"></div>");
+    frame_viewer(h);
+    html_lit(h, "</header>");
 }
 
-static void frame_foot(struct html *h, const json_t *doc)
+/* The address of the stream of the page's document. */
+static void frame_events(struct html *h, const char *subject)
+{
+    struct buf link = BUF_INIT;
+    struct http_segments path;
+    struct page_match m;
+    struct err err = ERR_INIT;
+    bool known =
+        http_segments_parse(slice_str(h->view->path), &path, &err) == 0 &&
+        page_find(&path, &m);
+    html_url_put(&link, "/events?subject={}", subject);
+    for (size_t i = 0; known && i < m.count; i++)
+        html_url_put(&link, "&{}={}", m.params[i].name, m.params[i].value);
+    if (*h->view->query)
+        buf_printf(&link, "&%s", h->view->query);
+    html_attr_slice(h, "data-events", buf_slice(&link));
+    http_segments_close(&path);
+    buf_close(&link);
+}
+
+/* The heading of a page that does not write its own. */
+static void frame_heading(struct html *h)
+{
+    html_lit(h, "<div class=\"head\"><h1>");
+    html_str(h, h->view->title);
+    html_lit(h, "</h1></div>");
+}
+
+static void frame_as_of(struct html *h, const json_t *doc)
 {
     const json_t *at = json_object_get(doc, "at_us");
-    html_lit(h, "<footer>");
-    if (json_is_integer(at)) {
-        html_lit(h, "<span>As of ");
-        html_time(h, (int64_t)json_integer_value(at));
-        html_lit(h, "</span>");
-    }
-    if (*h->view->node) {
-        html_lit(h, "<span>Seen from ");
-        html_str(h, h->view->node);
-        html_lit(h, ": ");
-        for (const char *const *p =
-                 (const char *const[]){"/status", "/metrics", "/vars",
-                                       "/fibers", "/peers", "/calls", "/health",
-                                       NULL};
-             *p; p++) {
-            html_lit(h, "<a");
-            html_attr(h, "href", *p);
-            html_lit(h, ">");
-            html_str(h, *p + 1);
-            html_lit(h, "</a> ");
-        }
-        html_lit(h, "</span>");
+    if (!json_is_integer(at))
+        return;
+    html_lit(h, "<p class=\"dim\">As of ");
+    html_time(h, (int64_t)json_integer_value(at));
+    html_lit(h, "</p>");
+}
+
+static void frame_foot(struct html *h)
+{
+    static const char *const texts[] = {"/status", "/metrics", "/vars",
+                                        "/fibers", "/peers",   "/calls",
+                                        "/health", NULL};
+    if (!*h->view->node)
+        return;
+    html_lit(h, "<footer>Seen from ");
+    html_str(h, h->view->node);
+    html_lit(h, ", as text: ");
+    for (const char *const *p = texts; *p; p++) {
+        html_lit(h, "<a");
+        html_attr(h, "href", *p);
+        html_lit(h, ">");
+        html_str(h, *p + 1);
+        html_lit(h, "</a> ");
     }
     html_lit(h, "</footer>");
 }
@@ -100,24 +160,22 @@ void page_frame(struct html *h,
                 html_fn render,
                 const json_t *doc)
 {
-    frame_head(h);
-    html_lit(h, "<body");
-    html_attr(h, "data-subject", subject);
-    html_attr(h, "data-path", h->view->path);
-    html_attr(h, "data-query", h->view->query);
-    html_lit(h, "><a class=\"skip\" href=\"#main\">Skip to the page</a>"
-                "<header><a class=\"home\" href=\"/\">");
-    html_str(h, h->view->cluster);
-    html_lit(h, "</a>");
+    PRE(h->view && h->view->title);
+    frame_head(h, subject);
+    html_lit(h, "<body>");
+    frame_bar(h);
+    html_lit(h, "<div class=\"body\">");
     frame_menu(h, menu);
-    frame_viewer(h);
-    html_lit(h, "</header><main id=\"main\" tabindex=\"-1\"><h1>");
-    html_str(h, h->view->title);
-    html_lit(h, "</h1>");
-    frame_warnings(h, doc);
+    html_lit(h, "<div><main id=\"main\" tabindex=\"-1\"");
+    if (*subject)
+        frame_events(h, subject);
+    html_lit(h, ">");
+    if (!*subject || json_object_get(doc, "error"))
+        frame_heading(h);
     if (render)
         render(h, doc);
+    frame_as_of(h, doc);
     html_lit(h, "</main>");
-    frame_foot(h, doc);
-    html_lit(h, "</body></html>\n");
+    frame_foot(h);
+    html_lit(h, "</div></div></body></html>\n");
 }

@@ -1,0 +1,275 @@
+/* One job: progress, what it waits for, a timeline of its attempts, the skew of
+ * its partitions, counters; and the log of an attempt. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/console/page_renderers.h"
+#include "cli/console/pages/page_fields.h"
+#include "cli/console/pages/page_parts.h"
+#include "cli/console/pages/page_rows.h"
+#include "cli/console/pages/page_timeline.h"
+
+/* --- attempts ------------------------------------------------------------ */
+
+/* "map 12", with its straggling. */
+static void attempt_task(struct html *h, const json_t *row, const json_t *doc)
+{
+    html_json(h, page_field(row, "kind"));
+    html_lit(h, " ");
+    page_put(h, row, "task");
+    if (page_is_straggler(row, page_list(doc, "stragglers"))) {
+        html_lit(h, " ");
+        page_state(h, "straggler");
+    }
+}
+
+static void attempt_took(struct html *h, const json_t *row, const json_t *doc)
+{
+    double from, to;
+    if (!page_number(row, "ended_at_us", &to) || to <= 0)
+        to = page_number_or(doc, "at_us", NAN);
+    if (page_number(row, "begun_at_us", &from) && to >= from)
+        page_value(h, HUMANE_DURATION, to - from);
+    else
+        page_missing(h);
+}
+
+/* Of a failed one: why, and where its log is. */
+static void attempt_error(struct html *h, const json_t *row, const json_t *doc)
+{
+    const char *error = page_string_or_empty(row, "error");
+    const char *state = page_string_or_empty(row, "state");
+    char task[24], attempt[24];
+    page_put(h, row, "error");
+    if (!*error && strncmp(state, "fail", 4) != 0)
+        return;
+    snprintf(task, sizeof(task), "%lld",
+             (long long)json_integer_value(page_field(row, "task")));
+    snprintf(attempt, sizeof(attempt), "%lld",
+             (long long)json_integer_value(page_field(row, "attempt")));
+    html_lit(h, " <a");
+    html_url(h, "href", "/jobs/{}/log?kind={}&task={}&attempt={}",
+             page_string_or_empty(doc, "id"), page_string_or_empty(row, "kind"),
+             task, attempt);
+    html_lit(h, ">log</a>");
+}
+
+static const struct page_column attempts_columns[] = {
+    {"task", "Task", CELL_FIGURE, NULL, attempt_task},
+    {"attempt", "Attempt", CELL_FIGURE, NULL, NULL},
+    {"worker", "Worker", CELL_TEXT, NULL, NULL},
+    {"state", "State", CELL_STATE, NULL, NULL},
+    {"begun_at_us", "Begun ago", CELL_AGE, NULL, NULL},
+    {"ended_at_us", "Took", CELL_FIGURE, NULL, attempt_took},
+    {"records", "Records", CELL_FIGURE, NULL, NULL},
+    {"bytes", "Bytes", CELL_FIGURE, NULL, NULL},
+    {"error", "Error", CELL_TEXT, NULL, attempt_error},
+};
+
+static const struct page_rows attempts_rows = {
+    .id = "attempts",
+    .caption = "Attempts",
+    .columns = attempts_columns,
+    .column_count = ARRAY_LEN(attempts_columns),
+    .nothing = "No attempt has begun.",
+    .next =
+        "Workers take tasks as soon as they have a slot: look at the nodes.",
+};
+
+/* --- partitions ---------------------------------------------------------- */
+
+static double partitions_max(const json_t *list)
+{
+    double max = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        max = fmax(max, page_number_or(json_array_get(list, i), "bytes", 0));
+    return max;
+}
+
+static double partitions_mean(const json_t *list)
+{
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        sum += page_number_or(json_array_get(list, i), "bytes", 0);
+    return json_array_size(list) ? sum / (double)json_array_size(list) : 0;
+}
+
+/* A bar by the greatest; twice the mean is skew. */
+static void partition_bar(struct html *h, const json_t *row, const json_t *doc)
+{
+    const json_t *all = page_list(doc, "partitions");
+    double bytes = page_number_or(row, "bytes", 0);
+    double max = partitions_max(all);
+    page_bar(h, max > 0 ? bytes / max : 0, bytes > 2 * partitions_mean(all));
+}
+
+static const struct page_column partitions_columns[] = {
+    {"index", "Partition", CELL_FIGURE, NULL, NULL},
+    {"records", "Records", CELL_FIGURE, NULL, NULL},
+    {"bytes", "Bytes", CELL_FIGURE, NULL, NULL},
+    {"share", "Share of the greatest", CELL_TEXT, NULL, partition_bar},
+};
+
+static const struct page_rows partitions_rows = {
+    .id = "partitions",
+    .caption = "Partitions",
+    .columns = partitions_columns,
+    .column_count = ARRAY_LEN(partitions_columns),
+    .sort = "sort_partitions",
+    .nothing = "No partition has data yet.",
+    .next = "They fill as map tasks end.",
+};
+
+static void job_skew(struct html *h, const json_t *list)
+{
+    double max = partitions_max(list);
+    double mean = partitions_mean(list);
+    if (mean <= 0)
+        return;
+    html_lit(h, "<p class=\"sub\">The greatest partition has ");
+    html_printf(h, "%.1f", max / mean);
+    html_lit(h, " times the mean.</p>");
+}
+
+/* --- the job ------------------------------------------------------------- */
+
+static const struct page_column phases_columns[] = {
+    {"name", "Phase", CELL_TEXT, NULL, NULL},
+    {"state", "State", CELL_STATE, NULL, NULL},
+    {"tasks_total", "Tasks", CELL_FIGURE, NULL, NULL},
+    {"tasks_done", "Done", CELL_FIGURE, NULL, NULL},
+    {"begun_at_us", "Begun ago", CELL_AGE, NULL, NULL},
+    {"ended_at_us", "Ended ago", CELL_AGE, NULL, NULL},
+};
+
+static const struct page_rows phases_rows = {
+    .id = "phases",
+    .caption = "Phases",
+    .columns = phases_columns,
+    .column_count = ARRAY_LEN(phases_columns),
+    .sort = "sort_phases",
+    .nothing = "No phase has begun.",
+    .next = "The job waits for its turn.",
+};
+
+static void job_figures(struct html *h, const json_t *doc)
+{
+    double done = page_number_or(doc, "tasks_done", 0);
+    double total = page_number_or(doc, "tasks_total", 0);
+    page_figures_begin(h, "Progress");
+    page_figure_begin(h, "Tasks done");
+    page_put(h, doc, "tasks_done");
+    html_lit(h, " <small>of ");
+    page_put(h, doc, "tasks_total");
+    html_lit(h, "</small>");
+    page_bar(h, total > 0 ? done / total : 0, false);
+    page_figure_end(h);
+    page_figure(h, "Phase", doc, "phase");
+    page_figure(h, "Tasks running", doc, "tasks_running");
+    page_figure(h, "Failed attempts", doc, "attempts_failed");
+    page_figure_begin(h, "Took");
+    attempt_took(h, doc, doc);
+    page_figure_end(h);
+    page_figure(h, "Of", doc, "principal");
+    page_figures_end(h);
+}
+
+static void job_waits(struct html *h, const json_t *doc)
+{
+    const json_t *waits = page_field(doc, "waits_for");
+    if (!json_is_string(waits))
+        return;
+    html_lit(h,
+             "<div class=\"note warn\" role=\"note\"><strong>Waits</strong> ");
+    html_json(h, waits);
+    html_lit(h, "</div>");
+}
+
+static void job_notes(struct html *h, const json_t *notes)
+{
+    if (json_array_size(notes) == 0)
+        return;
+    html_lit(h, "<section class=\"panel\"><h2>Notes</h2><ul>");
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        html_lit(h, "<li>");
+        html_json(h, json_array_get(notes, i));
+        html_lit(h, "</li>");
+    }
+    html_lit(h, "</ul></section>");
+}
+
+static void job_parts(struct html *h, const json_t *doc)
+{
+    const json_t *partitions = page_list(doc, "partitions");
+    const json_t *counters = page_field(doc, "counters");
+    html_lit(h, "<div class=\"cols\"><div>");
+    if (json_array_size(partitions)) {
+        page_rows(h, &partitions_rows, partitions, doc);
+        job_skew(h, partitions);
+    }
+    html_lit(h, "</div><div>");
+    if (json_object_size(counters)) {
+        page_pairs_begin(h, "Counters");
+        page_pairs_of(h, counters);
+        page_pairs_end(h);
+    }
+    job_notes(h, page_list(doc, "notes"));
+    html_lit(h, "</div></div>");
+}
+
+static void job_kill(struct html *h, const json_t *doc)
+{
+    const char *fields[] = {"id", page_string_or_empty(doc, "id"), NULL};
+    double ended;
+    if (!page_number(doc, "ended_at_us", &ended) || ended <= 0)
+        page_action(h, "/actions/kill_job", "Kill", "Kill this job?", fields);
+}
+
+void render_job(struct html *h, const json_t *doc)
+{
+    static const struct page_crumb up = {"Jobs", "/jobs", NULL, NULL};
+    const char *label = page_string_or_empty(doc, "label");
+    const char *id = page_string_or_empty(doc, "id");
+    const json_t *attempts = page_list(doc, "attempts");
+    page_head_begin(h, &up, 1, *label ? label : id);
+    page_state(h, page_string(doc, "state"));
+    job_kill(h, doc);
+    page_sub_begin(h);
+    html_str(h, id);
+    page_sub_end(h);
+    page_head_end(h, doc);
+    job_waits(h, doc);
+    job_figures(h, doc);
+    page_timeline(h, attempts, page_list(doc, "stragglers"),
+                  page_number_or(doc, "at_us", 0));
+    if (page_list_size(doc, "phases"))
+        page_rows(h, &phases_rows, page_list(doc, "phases"), doc);
+    job_parts(h, doc);
+    page_rows(h, &attempts_rows, attempts, doc);
+}
+
+void render_job_log(struct html *h, const json_t *doc)
+{
+    const char *id = page_string_or_empty(doc, "id");
+    const struct page_crumb up[] = {{"Jobs", "/jobs", NULL, NULL},
+                                    {id, "/jobs/{}", id, NULL}};
+    const char *text = page_string_or_empty(doc, "text");
+    page_head_begin(h, up, ARRAY_LEN(up), "Log of an attempt");
+    page_sub_begin(h);
+    html_json(h, page_field(doc, "kind"));
+    html_lit(h, " task ");
+    page_put(h, doc, "task");
+    html_lit(h, ", attempt ");
+    page_put(h, doc, "attempt");
+    page_sub_end(h);
+    page_head_end(h, doc);
+    if (!*text) {
+        page_empty(h, "The attempt wrote no log.",
+                   "It has the standard error of a task.");
+        return;
+    }
+    html_lit(h, "<pre class=\"log\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Log\">");
+    html_str(h, text);
+    html_lit(h, "</pre>");
+}

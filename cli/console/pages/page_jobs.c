@@ -1,0 +1,100 @@
+/* Jobs that run and those that ended. */
+#include "cli/console/page_renderers.h"
+#include "cli/console/pages/page_fields.h"
+#include "cli/console/pages/page_parts.h"
+#include "cli/console/pages/page_rows.h"
+
+static void job_progress(struct html *h, const json_t *row, const json_t *doc)
+{
+    double done, total;
+    (void)doc;
+    page_put(h, row, "tasks_done");
+    html_lit(h, " <small>of ");
+    page_put(h, row, "tasks_total");
+    html_lit(h, "</small>");
+    if (page_number(row, "tasks_done", &done) &&
+        page_number(row, "tasks_total", &total) && total > 0)
+        page_bar(h, done / total, false);
+}
+
+/* Its label, with its id below. */
+static void job_label(struct html *h, const json_t *row, const json_t *doc)
+{
+    const char *id = page_string(row, "id");
+    const char *label = page_string_or_empty(row, "label");
+    (void)doc;
+    if (!id) {
+        page_put(h, row, "label");
+        return;
+    }
+    html_lit(h, "<a");
+    html_url(h, "href", "/jobs/{}", id);
+    html_lit(h, ">");
+    html_str(h, *label ? label : id);
+    html_lit(h, "</a>");
+    if (*label) {
+        html_lit(h, "<br><small class=\"key\">");
+        html_str(h, id);
+        html_lit(h, "</small>");
+    }
+}
+
+static void job_took(struct html *h, const json_t *row, const json_t *doc)
+{
+    double from, to;
+    if (!page_number(row, "ended_at_us", &to) || to <= 0)
+        to = page_number_or(doc, "at_us", 0);
+    if (page_number(row, "begun_at_us", &from) && from > 0 && to >= from)
+        page_value(h, HUMANE_DURATION, to - from);
+    else
+        page_missing(h);
+}
+
+static const struct page_column running_columns[] = {
+    {"label", "Job", CELL_TEXT, NULL, job_label},
+    {"state", "State", CELL_STATE, NULL, NULL},
+    {"phase", "Phase", CELL_TEXT, NULL, NULL},
+    {"tasks_done", "Tasks done", CELL_FIGURE, NULL, job_progress},
+    {"tasks_running", "Running", CELL_FIGURE, NULL, NULL},
+    {"attempts_failed", "Failed attempts", CELL_FIGURE, NULL, NULL},
+    {"begun_at_us", "Running for", CELL_AGE, NULL, NULL},
+    {"principal", "Of", CELL_TEXT, NULL, NULL},
+};
+
+static const struct page_rows running_rows = {
+    .id = "running",
+    .caption = "Running",
+    .columns = running_columns,
+    .column_count = ARRAY_LEN(running_columns),
+    .key = "id",
+    .nothing = "No job runs.",
+    .next = "Begin one: quarry job run --help",
+};
+
+static const struct page_column past_columns[] = {
+    {"label", "Job", CELL_TEXT, NULL, job_label},
+    {"state", "State", CELL_STATE, NULL, NULL},
+    {"tasks_done", "Tasks done", CELL_FIGURE, NULL, job_progress},
+    {"attempts_failed", "Failed attempts", CELL_FIGURE, NULL, NULL},
+    {"ended_at_us", "Ended ago", CELL_AGE, NULL, NULL},
+    {"begun_at_us", "Took", CELL_TEXT, NULL, job_took},
+    {"principal", "Of", CELL_TEXT, NULL, NULL},
+};
+
+static const struct page_rows past_rows = {
+    .id = "past",
+    .caption = "Past",
+    .columns = past_columns,
+    .column_count = ARRAY_LEN(past_columns),
+    .key = "id",
+    .sort = "sort_past",
+    .nothing = "No job has ended yet.",
+    .next = "The history of a job is here as soon as it ends.",
+};
+
+void render_jobs(struct html *h, const json_t *doc)
+{
+    page_head(h, doc, "Jobs");
+    page_rows(h, &running_rows, page_list(doc, "running"), doc);
+    page_rows(h, &past_rows, page_list(doc, "past"), doc);
+}
