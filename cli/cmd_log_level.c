@@ -3,49 +3,11 @@
  * and is named in the error.
  */
 #include "base/core/buf.h"
-#include "base/core/panic.h"
-#include "base/rpc/codec.h"
-#include "base/rpc/remote.h"
 #include "cli/cli.h"
+#include "cli/cluster_orders.h"
 #include "cli/command.h"
 #include "cli/remote_call.h"
-#include "cli/server_host.h"
 #include "cli/table_printer.h"
-
-#define NODE_US UINT64_C(5000000)
-
-/* Send @change ("": none) to the node; its levels are appended to @levels. */
-static int log_level_ask(const struct remote *r,
-                         const char *address,
-                         struct slice change,
-                         struct buf *levels,
-                         struct err *err)
-{
-    struct rpc_channel_options o = {.security = r->security};
-    struct rpc_call_options call = {.timeout_us = NODE_US};
-    struct rpc_channel *c = rpc_channel_new(address, &o);
-    struct buf request = BUF_INIT;
-    struct buf body = BUF_INIT;
-    struct codec_reader reader;
-    int rc;
-    codec_put_array(&request, 1);
-    codec_put_str(&request, change);
-    rc = rpc_call(c, SERVER_LOG_LEVEL, &call, buf_slice(&request), SLICE_EMPTY,
-                  &body, NULL, err);
-    if (rc == 0) {
-        reader = codec_reader_make(buf_slice(&body));
-        if (codec_get_array(&reader) >= 1)
-            buf_append_slice(levels, codec_get_bytes(&reader));
-        if (reader.bad)
-            rc = err_set(err, ERR_CORRUPT, "malformed answer");
-    }
-    if (rc)
-        err_wrap(err, "node %s", address);
-    rpc_channel_free(c);
-    buf_close(&request);
-    buf_close(&body);
-    return rc;
-}
 
 /* All nodes get it, also after one has failed; the first failure is told. */
 static int log_level_on_fiber(struct remote *r, struct err *err)
@@ -62,8 +24,8 @@ static int log_level_on_fiber(struct remote *r, struct err *err)
         struct err why = ERR_INIT;
         int rc;
         buf_clear(&levels);
-        rc =
-            log_level_ask(r, r->addresses[i], slice_str(change), &levels, &why);
+        rc = order_log_level(r->addresses[i], r->security, slice_str(change),
+                             &levels, &why);
         if (rc && !first)
             first = err_copy(err, &why);
         if (rc)

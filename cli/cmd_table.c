@@ -11,6 +11,7 @@
 #include "bigtable/quarry.h"
 #include "bigtable/quarry_access.h"
 #include "cli/cli.h"
+#include "cli/cluster_orders.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"
 #include "cli/remote_call.h"
@@ -478,41 +479,27 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
 static int run_split(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry *q;
-    struct buf row = BUF_INIT;
     int rc = cli_store(cli, CLI_EXISTING, &q, err);
     for (size_t i = 1; i < args->word_count && !rc; i++) {
-        buf_clear(&row);
-        argument_unescape(&row, slice_str(args->words[i]));
-        rc = quarry_table_split(q, args->words[0], buf_slice(&row), err);
+        rc = order_split(q, args->words[0], args->words[i], err);
         if (rc == ERR_NOTFOUND)
             cli_hint_table(cli, args->words[0], err);
     }
-    buf_close(&row);
     return rc;
 }
 
 static int run_move(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry *q;
-    struct quarry_move m;
-    struct buf row = BUF_INIT;
+    struct buf said = BUF_INIT;
     int rc = cli_store(cli, CLI_EXISTING, &q, err);
-    argument_unescape(&row, slice_str(args->words[1]));
     if (!rc)
-        rc = quarry_table_move_tablet(q, args->words[0], buf_slice(&row),
-                                      args->words[2], &m, err);
-    buf_close(&row);
-    if (rc)
-        return rc;
-    if (m.from == m.to)
-        printf("tablet %llu is on server %llu already\n",
-               (unsigned long long)m.tablet, (unsigned long long)m.to);
-    else
-        printf("tablet %llu moved from server %llu to %llu; its rows were not "
-               "served for %.1f ms\n",
-               (unsigned long long)m.tablet, (unsigned long long)m.from,
-               (unsigned long long)m.to, (double)m.unserved_us / 1000);
-    return 0;
+        rc = order_move(q, args->words[0], args->words[1], args->words[2],
+                        &said, err);
+    if (!rc)
+        printf("%s\n", buf_cstr(&said));
+    buf_close(&said);
+    return rc;
 }
 
 static int

@@ -122,6 +122,7 @@ extern const struct command lock_commands[];
 extern const struct command member_commands[];
 extern const struct command log_level_commands[];
 extern const struct command monitor_commands[];
+extern const struct command console_commands[];
 extern const struct command fs_commands[];
 extern const struct command bench_commands[];
 extern const struct command shell_commands[];

@@ -10,6 +10,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
+#include "cli/cluster_orders.h"
 #include "cli/cmd_job.h"
 #include "cli/interrupt.h"
 #include "cli/remote_call.h"
@@ -438,7 +439,7 @@ static int kill_question(struct question *q, struct remote *r, struct err *err)
 {
     const struct one_question *o = q->ctx;
     (void)r;
-    return ask_about(q->client, JOB_KILL, o->id, 0, 0, NULL, err);
+    return order_kill(q->client, o->id, err);
 }
 
 int job_cell_kill(struct cli *cli,

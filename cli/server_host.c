@@ -528,6 +528,10 @@ static int open_monitor(struct server_host *h, struct err *err)
 
 static int open_console(struct server_host *h, struct err *err)
 {
+    const struct action_cluster actions = {.security = h->security,
+                                           .name = h->env.cluster,
+                                           .cell = h->env.cell_members,
+                                           .cell_count = h->env.cell_count};
     const struct console_source source = {.ctx = h,
                                           .text = put_text,
                                           .metrics = put_metrics,
@@ -535,7 +539,9 @@ static int open_console(struct server_host *h, struct err *err)
                                           .document = make_document,
                                           .names = h->settings->console_names,
                                           .name = h->name,
-                                          .cluster = h->env.cluster};
+                                          .cluster = h->env.cluster,
+                                          .access = h->settings->access,
+                                          .actions = actions};
     int rc;
     PRE(!h->console);
     if (!*h->settings->console)
@@ -642,6 +648,10 @@ void server_host_reload(struct server_host *h)
                                      &err);
     if (rc || h->master_keys)
         note_reload(h, "encryption", rc, &err);
+    if (h->console) {
+        rc = console_reload(h->console, &err);
+        note_reload(h, "console-tokens", rc, &err);
+    }
     for (size_t i = 0; i < h->role_count; i++) {
         const struct role *r = h->roles[i].role;
         if (!r->reload)

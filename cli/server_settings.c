@@ -34,7 +34,10 @@ const struct option server_options[] = {
      "same on every node (this node alone)"},
     {"name", 0, "NAME", "of this node (its address)"},
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
-    {"console", 0, "ADDR", "show pages and metrics there, by HTTP, to anybody"},
+    {"console", 0, "ADDR", "show pages and metrics there, by HTTP"},
+    {"console-tokens", 0, "FILE",
+     "who may see it, and change things through it\n(quarry token new "
+     "--console); without: all may see"},
     {"bigtable-api", 0, "ADDR", "serve the public Bigtable API (gRPC) there"},
     {"busy-poll", 0, "MICROSECONDS",
      "how long a thread looks for work before it\nsleeps (50; 0: not at all)"},
@@ -202,6 +205,19 @@ console_names(struct conf *conf, const char *console, const char *address)
     return buf_take(&b);
 }
 
+static int
+read_console_access(struct server_settings *s, struct conf *c, struct err *err)
+{
+    struct console_access_options *o = &s->access;
+    int rc;
+    o->tokens = s->console_tokens;
+    rc = conf_get_bool(c, SECTION, "console-metrics-token",
+                       &o->metrics_need_token, err);
+    if (rc == 0)
+        rc = conf_get_bool(c, SECTION, "console-proxy", &o->behind_proxy, err);
+    return rc;
+}
+
 /* The settings that are texts, where they are kept and what they are when
  * nobody sets them. */
 static const struct {
@@ -226,6 +242,7 @@ static const struct {
     {"pid-file", offsetof(struct server_settings, pid_file), ""},
     {"bigtable-api", offsetof(struct server_settings, bigtable_api), ""},
     {"console", offsetof(struct server_settings, console), ""},
+    {"console-tokens", offsetof(struct server_settings, console_tokens), ""},
     {"api-certificate", offsetof(struct server_settings, api_certificate), ""},
     {"api-certificate-key",
      offsetof(struct server_settings, api_certificate_key), ""},
@@ -254,6 +271,8 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     if (!log_format_parse(slice_str(format), &s->log_format))
         rc = err_set(err, ERR_INVALID, "log-format \"%s\": text or json",
                      format);
+    if (rc == 0)
+        rc = read_console_access(s, c, err);
     if (rc == 0)
         rc = read_roles(s, roles, err);
     if (rc == 0 && *busy_poll)

@@ -11,6 +11,7 @@
 #include "base/crypt/master_key.h"
 #include "base/runtime/log.h"
 #include "cli/command.h"
+#include "cli/console/access.h"
 
 struct conf;
 struct role;
@@ -51,6 +52,8 @@ struct server_settings {
     char *api_jwt_key;
     /* Where the master key is: section [encryption]. */
     struct master_key_source encryption; /* Texts of `conf`. */
+    char *console_tokens;
+    struct console_access_options access; /* Of the console. */
     char *console_names; /* Names it may be called by, with commas. */
     char *log_levels;    /* "info,rpc=debug". Owned. */
     enum log_format log_format;

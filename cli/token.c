@@ -1,5 +1,5 @@
-/* quarry token new: tokens for the public API. The token is printed once; the
- * file for servers has only its hash.
+/* quarry token new: tokens for the public API and for the console. The token is
+ * printed once; the file for servers has only its hash.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,15 @@
 #include "bigtable/gateway/api_auth.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/console/token_file.h"
 
-#define FILE_DEFAULT "tokens"
+#define FILE_DEFAULT         "tokens"
+#define CONSOLE_FILE_DEFAULT "console-tokens"
 
 static const struct option token_options[] = {
     {"file", 0, "FILE", "where its hash is added, made if missing (tokens)"},
+    {"console", 0, "RIGHT",
+     "for the console: view, or operate; the file is\nconsole-tokens then"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -46,6 +50,8 @@ static int run_new(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *principal = args->words[0];
     const char *path = args_value(args, "file");
+    const char *right = args_value(args, "console");
+    enum console_right parsed;
     unsigned char secret[API_TOKEN_BYTES];
     unsigned char hash[API_TOKEN_HASH_BYTES];
     struct buf token = BUF_INIT;
@@ -56,13 +62,20 @@ static int run_new(struct cli *cli, const struct args *args, struct err *err)
                            "\"%s\": a name without spaces and commas, up to "
                            "%d bytes",
                            principal, API_PRINCIPAL_BYTES - 1);
+    if (right && !console_right_parse(slice_str(right), &parsed))
+        return usage_error(args, err, "--console \"%s\": view or operate",
+                           right);
+    if (!path)
+        path = right ? CONSOLE_FILE_DEFAULT : FILE_DEFAULT;
     world_random_bytes(cli->world, secret, sizeof(secret));
     put_hex(&token, secret, sizeof(secret));
     api_token_hash(buf_slice(&token), hash);
     buf_printf(&line, "%s ", principal);
+    if (right)
+        buf_printf(&line, "%s sha256:", right);
     put_hex(&line, hash, sizeof(hash));
     buf_append_byte(&line, '\n');
-    rc = add_line(path ? path : FILE_DEFAULT, buf_slice(&line), err);
+    rc = add_line(path, buf_slice(&line), err);
     if (rc == 0)
         printf("%s\n", buf_cstr(&token));
     buf_close(&token);
@@ -73,13 +86,17 @@ static int run_new(struct cli *cli, const struct args *args, struct err *err)
 const struct command token_commands[] = {
     {.name = "token new",
      .arguments = "PRINCIPAL",
-     .summary = "Make a token for callers of the public API",
+     .summary = "Make a token for the public API or the console",
      .details =
          "The token is printed, once; its SHA-256 is added to the file, which\n"
          "`quarry server --api-tokens FILE` reads. To take a token back,\n"
          "remove its line. Callers send `authorization: Bearer TOKEN`, and\n"
-         "have the rights that the lists give to PRINCIPAL (quarry acl).",
-     .examples = "quarry token new --file /etc/quarry/tokens crawler",
+         "have the rights that the lists give to PRINCIPAL (quarry acl).\n"
+         "With --console it is for the console's pages: PRINCIPAL is then the\n"
+         "name in the audit log, and the server's setting console-tokens the\n"
+         "file.",
+     .examples = "quarry token new --file /etc/quarry/tokens crawler\n"
+                 "quarry token new --console operate alice",
      .words_min = 1,
      .words_max = 1,
      .options = {token_options},

@@ -55,6 +55,11 @@ const struct http_form *http_query(const struct http_request *r)
     return &r->query;
 }
 
+const struct http_form *http_body(const struct http_request *r)
+{
+    return &r->form;
+}
+
 const char *http_request_header(const struct http_request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
@@ -72,8 +77,16 @@ void http_reply_header(struct http_reply *reply,
     buf_append(&reply->headers, value, strlen(value) + 1);
 }
 
+void http_reply_redirect(struct http_reply *reply, const char *path)
+{
+    reply->status = MHD_HTTP_SEE_OTHER;
+    http_reply_header(reply, "Location", path);
+    buf_clear(&reply->body);
+}
+
 /* Scripts, styles, pictures and connections are ours alone; no page is shown in
- * a frame or sends a form elsewhere. */
+ * a frame or sends a form elsewhere. Without any referrer our own forms would
+ * come with no origin. */
 static const struct {
     const char *name;
     const char *value;
@@ -81,7 +94,7 @@ static const struct {
     {"Cache-Control", "no-store"},
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
+    {"Referrer-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Content-Security-Policy",

@@ -81,6 +81,8 @@ const struct http_segments *http_path_segments(const struct http_request *r);
  */
 const char *http_query_text(const struct http_request *r);
 const struct http_form *http_query(const struct http_request *r);
+/* The fields of a POST; none if its body is no form. */
+const struct http_form *http_body(const struct http_request *r);
 /* The value of the header @name of the request; NULL: it has none. Only before
  * the handler returns. */
 const char *http_request_header(const struct http_request *r, const char *name);
@@ -92,6 +94,8 @@ const char *http_request_header(const struct http_request *r, const char *name);
 void http_reply_header(struct http_reply *reply,
                        const char *name,
                        const char *value);
+/* 303: see @path, by GET. */
+void http_reply_redirect(struct http_reply *reply, const char *path);
 /* Have @fn write the body once the handler has returned. False: there are too
  * many streams already; then nothing is changed. */
 MUST_CHECK bool

@@ -122,3 +122,18 @@ void http_segments_close(struct http_segments *s)
     mem_free(s->text);
     *s = (struct http_segments){.count = 0};
 }
+
+/* --- cookies ------------------------------------------------------------- */
+
+struct slice http_cookie(const char *cookies, const char *name)
+{
+    struct slice rest = slice_str(cookies ? cookies : "");
+    PRE(*name);
+    while (rest.len) {
+        struct slice value = slice_trim(http_cut(&rest, ';'));
+        struct slice key = http_cut(&value, '=');
+        if (slice_eq_str(key, name))
+            return value;
+    }
+    return SLICE_EMPTY;
+}

@@ -60,4 +60,8 @@ MUST_CHECK int http_segments_parse(struct slice path,
                                    struct err *err);
 void http_segments_close(struct http_segments *s);
 
+/* The value of the cookie @name in the header @cookies ("a=1; b=2"; NULL
+ * allowed), or an empty slice. Borrowed from it. */
+struct slice http_cookie(const char *cookies, const char *name);
+
 #endif /* BASE_HTTP_HTTP_FORM_H */

@@ -32,6 +32,7 @@ struct html_view {
     const char *query;
     const char *title;
     const char *viewer;     /* The name of the token, or "". */
+    bool can_log_out;       /* The viewer has a session. */
     bool may_operate;       /* Buttons that change something are of use. */
     const char *form_token; /* Against forged forms. */
 };

@@ -73,6 +73,12 @@ static void frame_viewer(struct html *h)
 {
     if (!*h->view->viewer)
         return;
+    if (!h->view->can_log_out) {
+        html_lit(h, "<span class=\"viewer\">");
+        html_str(h, h->view->viewer);
+        html_lit(h, "</span>");
+        return;
+    }
     html_lit(h, "<form class=\"viewer\" method=\"post\" action=\"/logout\">");
     html_form_token(h);
     html_str(h, h->view->viewer);

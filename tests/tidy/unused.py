@@ -37,7 +37,6 @@ ALLOWED = {
     "gfs_record_append": "is in the file system's public header",
     "monitor_*": "is for subjects of documents",
     # Where a server listens, and what tests see of the inside of one.
-    "http_address": "says which port the system chose",
     "rpc_listener_address": "says which port the system chose",
     "rpc_connect": "waits until a connection stands",
     "rpc_channel_is_up": "shows a connection",

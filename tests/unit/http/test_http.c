@@ -249,7 +249,7 @@ static void headers(void)
 {
     static const char *const lines[] = {
         "Content-Security-Policy: default-src 'none';", "X-Frame-Options: DENY",
-        "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer",
+        "X-Content-Type-Options: nosniff", "Referrer-Policy: same-origin",
         "Cross-Origin-Resource-Policy: same-origin"};
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", lines[i]);
