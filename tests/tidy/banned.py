@@ -15,7 +15,8 @@ BANNED = [
     ("rand srand random srandom drand48", [], "base/core/rand.h"),
     ("assert", [], "PRE, POST, INVARIANT, ASSERT_SLOW"),
     ("malloc calloc realloc reallocarray strdup strndup",
-     ["base/core/panic.c"], "mem_alloc and its family"),
+     # The process is Python's: it raises MemoryError.
+     ["base/core/panic.c", "bindings/python/"], "mem_alloc and its family"),
     # crc32c asks the processor once what it can; OpenSSL's contexts are a
     # thread's, and freed when it ends.
     (r"pthread_\w+", ["base/runtime/", "base/core/crc32c.c",

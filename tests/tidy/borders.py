@@ -213,6 +213,8 @@ ALLOWED = {
     "cli/cmd_encryption": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h",
                        "bigtable/store/store_encryption.h", "cli/"],
     "cli/cmd_check": DUMP + ["bigtable/wire/snapshot_record.h"],
+    "bindings": ["base/core/", "bigtable/quarry", "bigtable/row/cells.h",
+                 "sawzall-lite/sawzall.h", "bindings/"],
     "tests": [""],
     "examples": ["base/core/", "bigtable/quarry.h",
                  "mapreduce/mapreduce.h", "quarry/"],

@@ -3,13 +3,18 @@
 import concurrent.futures
 import os
 import subprocess
+import sysconfig
 
 import tree
+
+# The binding's headers include Python's.
+PYTHON = sysconfig.get_paths()["include"]
 
 
 def compile_header(path):
     run = subprocess.run(
-        ["gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", tree.ROOT, "-Wall",
+        ["gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", tree.ROOT,
+         "-isystem", PYTHON, "-Wall",
          "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-"],
         input='#include "%s"\n#include "%s"\nextern int unused;\n' %
         (path, path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -21,6 +26,9 @@ def main():
     found = tree.Findings()
     headers = [path for path in tree.sources(".h")
                if not path.startswith(("tests/bench/", "examples/"))]
+    if not os.path.exists(os.path.join(PYTHON, "Python.h")):
+        headers = [path for path in headers
+                   if not path.startswith("bindings/python/")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, code, output in pool.map(compile_header, headers):
             if code:

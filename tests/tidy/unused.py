@@ -20,6 +20,8 @@ import tree
 # Names that stay although the product does not reach them, and why.
 ALLOWED = {
     "_*_SOURCE": "asks the C library's headers for more",
+    "PY_SSIZE_T_CLEAN": "is for Python.h",
+    "Py_LIMITED_API": "is for Python.h",
     "XXH_INLINE_ALL": "is for xxhash.h",
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
@@ -204,7 +206,7 @@ class Graph:
         self.lists = Lists()
         self.leads = {}   # Name -> the names its definitions have in them.
         self.where = {}   # Name -> (path, line).
-        self.roots = {"main"}
+        self.roots = {"main", "PyInit__quarry"}
         self.included = set()
 
     def define(self, name, path, line, text):
