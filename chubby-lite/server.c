@@ -375,6 +375,7 @@ void chubby_server_get_stats(const struct chubby_server *s,
 
     *out = (struct chubby_server_stats){
         .session_count = t->sessions.count,
+        .session_limit = CELL_SESSIONS_MAX,
         .handle_count = t->handles.count,
         .node_count = s->cell->node_count,
         .waiting_count = s->wait_count,

@@ -65,6 +65,7 @@ bool chubby_server_has_holder(struct chubby_server *s, struct slice principal);
 /* Figures for status. */
 struct chubby_server_stats {
     uint64_t session_count;
+    uint64_t session_limit;
     uint64_t handle_count;
     uint64_t node_count;
     uint64_t waiting_count; /* Calls that wait for a lock, */

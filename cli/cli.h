@@ -47,6 +47,8 @@ struct cli {
     uint64_t wait_us;       /* For a directory that another process has. */
     uint64_t reach_us;      /* For somebody of a cluster who answers; 0: as
                                $QUARRY_TIMEOUT says. */
+    int status;             /* The exit status of a command that did its work
+                               and found something; 0 elsewhere. */
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;

@@ -121,6 +121,7 @@ extern const struct command cluster_commands[];
 extern const struct command lock_commands[];
 extern const struct command member_commands[];
 extern const struct command log_level_commands[];
+extern const struct command doctor_commands[];
 extern const struct command monitor_commands[];
 extern const struct command console_commands[];
 extern const struct command fs_commands[];

@@ -6,14 +6,19 @@
 #include "cli/process_metrics.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include "base/core/panic.h"
 #include "base/metrics/metrics.h"
 #include "base/runtime/descriptors.h"
+#include "cli/server_restart.h"
+
+#define PATH_BYTES 4096
 
 static void put(struct metric_set *out, enum metric_id id, double value)
 {
@@ -70,6 +75,80 @@ static void put_stat(struct metric_set *out)
         (double)pages * (double)sysconf(_SC_PAGESIZE));
 }
 
+/* The number in kB behind @name in a file of /proc. False: there is none. */
+static bool read_kb(const char *path, const char *name, double *bytes)
+{
+    char line[256];
+    unsigned long long kb = 0;
+    bool found = false;
+    size_t len = strlen(name);
+    FILE *f = fopen(path, "r");
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = strncmp(line, name, len) == 0 &&
+                sscanf(line + len, " %llu kB", &kb) == 1;
+    if (f)
+        fclose(f);
+    *bytes = (double)kb * 1024;
+    return found;
+}
+
+/* The limit in the file @name of the control group @group below @root, or of
+ * one above it, if it is lower than *@least. */
+static void lower_by_groups(const char *root,
+                            const char *group,
+                            const char *name,
+                            double *least)
+{
+    char path[2 * PATH_BYTES];
+    char at[PATH_BYTES];
+    unsigned long long limit;
+    PRE(*root == '/' && *least >= 0);
+    snprintf(at, sizeof(at), "%s", group);
+    for (;;) {
+        char *slash = strrchr(at, '/');
+        FILE *f;
+        snprintf(path, sizeof(path), "%s%s/%s", root, at, name);
+        f = fopen(path, "r");
+        if (f && fscanf(f, "%llu", &limit) == 1 && (double)limit < *least)
+            *least = (double)limit;
+        if (f)
+            fclose(f);
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+}
+
+/* Version 2 has a line "0::/group", version 1 "N:memory:/group". */
+static void lower_by_limits(double *least)
+{
+    char line[PATH_BYTES];
+    FILE *f = fopen("/proc/self/cgroup", "r");
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *first = strchr(line, ':');
+        const char *group = first ? strchr(first + 1, ':') : NULL;
+        line[strcspn(line, "\n")] = '\0';
+        if (group && strncmp(first, "::", 2) == 0)
+            lower_by_groups("/sys/fs/cgroup", group + 1, "memory.max", least);
+        if (group && strncmp(first, ":memory:", 8) == 0)
+            lower_by_groups("/sys/fs/cgroup/memory", group + 1,
+                            "memory.limit_in_bytes", least);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void put_memory(struct metric_set *out)
+{
+    double bytes;
+    if (read_kb("/proc/self/status", "VmSwap:", &bytes))
+        put(out, METRIC_process_swap_bytes, bytes);
+    if (!read_kb("/proc/meminfo", "MemTotal:", &bytes))
+        return;
+    lower_by_limits(&bytes);
+    put(out, METRIC_process_memory_limit_bytes, bytes);
+}
+
 static void put_descriptors(struct metric_set *out)
 {
     const struct dirent *e;
@@ -101,6 +180,8 @@ void process_metrics_gather(struct metric_set *out)
 {
     put_processor(out);
     put_stat(out);
+    put_memory(out);
+    put(out, METRIC_process_restarts, (double)server_restart_count());
     put_descriptors(out);
     put_clock(out);
 }

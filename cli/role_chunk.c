@@ -92,6 +92,9 @@ static void chunk_gather(void *role, struct metric_set *out)
     metric_put(out, METRIC_chunk_capacity_bytes, NULL,
                (double)s.capacity_bytes);
     metric_put(out, METRIC_chunk_free_bytes, NULL, (double)s.free_bytes);
+    if (s.probe_us)
+        metric_put(out, METRIC_chunk_probe_seconds, NULL,
+                   (double)s.probe_us / 1e6);
     metric_put(out, METRIC_chunk_damaged_chunks, NULL, (double)s.found_damage);
     metric_put(out, METRIC_chunk_scrubbed_bytes, NULL,
                (double)s.scrubbed_bytes);

@@ -328,6 +328,9 @@ static void gateway_role_gather(void *role, struct metric_set *out)
 {
     struct gateway_host *h = role;
     const struct gateway *g = h->gateway;
+    if (h->tls && tls_context_end_s(h->tls))
+        metric_put(out, METRIC_certificate_end_seconds, METRIC_LABELS("api"),
+                   (double)tls_context_end_s(h->tls));
     if (g)
         gateway_gather(g, out);
 }

@@ -172,6 +172,7 @@ static void jobs_role_gather(void *role, struct metric_set *out)
         return;
     metric_put(out, METRIC_jobs_running, NULL, s.running);
     metric_put(out, METRIC_jobs_waiting, NULL, s.waiting);
+    metric_put(out, METRIC_jobs_stalled, NULL, s.stalled);
     metric_put(out, METRIC_jobs_workers, NULL, s.workers);
     metric_put(out, METRIC_jobs_slots, METRIC_LABELS("busy"), s.busy);
     metric_put(out, METRIC_jobs_slots, METRIC_LABELS("idle"),

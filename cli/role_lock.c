@@ -50,6 +50,8 @@ static void lock_gather(void *role, struct metric_set *out)
     chubby_server_get_stats(role, &stats);
     role_cell_gather(&s, lock_role.name, out);
     metric_put(out, METRIC_lock_sessions, NULL, (double)stats.session_count);
+    metric_put(out, METRIC_lock_sessions_limit, NULL,
+               (double)stats.session_limit);
     metric_put(out, METRIC_lock_handles, NULL, (double)stats.handle_count);
     metric_put(out, METRIC_lock_nodes, NULL, (double)stats.node_count);
     metric_put(out, METRIC_lock_waiting, NULL, (double)stats.waiting_count);

@@ -139,6 +139,10 @@ static void gather_host(const struct server_host *h, struct metric_set *out)
                1);
     metric_put(out, METRIC_memory_bytes, METRIC_LABELS("metric_history"),
                (double)metric_history_bytes(h->history));
+    if (rpc_security_end_s(h->security))
+        metric_put(out, METRIC_certificate_end_seconds,
+                   METRIC_LABELS("cluster"),
+                   (double)rpc_security_end_s(h->security));
 }
 
 /* All that this process measures. */

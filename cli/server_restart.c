@@ -78,6 +78,11 @@ bool server_restart_is_due(void)
     return count > 0;
 }
 
+uint64_t server_restart_count(void)
+{
+    return count;
+}
+
 static uint64_t pause_ms(void)
 {
     uint64_t ms = RESTART_PAUSE_MS_MIN;

@@ -31,6 +31,8 @@ struct world;
 void server_restart_note(struct world *w);
 /* Is this not the first of its lives? */
 bool server_restart_is_due(void);
+/* How often in a row it restarted. */
+uint64_t server_restart_count(void);
 /* Wait out the pause that is due, and say so in the log. False: a signal of
  * @ends, which must be blocked, came instead. */
 bool server_restart_wait(struct world *w, const sigset_t *ends);

@@ -402,6 +402,18 @@ const char *rpc_security_principal(const struct rpc_security *s)
     return s->principal;
 }
 
+int64_t rpc_security_end_s(const struct rpc_security *s)
+{
+    struct security_secrets *x;
+    int64_t end_s;
+    if (s->kind != RPC_SECURITY_TLS)
+        return 0;
+    x = security_secrets_ref(s);
+    end_s = tls_context_end_s(security_tls(x));
+    security_secrets_unref(x);
+    return end_s;
+}
+
 const char *rpc_security_kind_name(const struct rpc_security *s)
 {
     static const char *const names[] = {"none", "key", "tls"};

@@ -24,6 +24,8 @@
 #ifndef BASE_RPC_SECURITY_H
 #define BASE_RPC_SECURITY_H
 
+#include <stdint.h>
+
 #include "base/core/err.h"
 
 struct rpc_security;
@@ -72,6 +74,10 @@ rpc_security_reload(struct rpc_security *s, struct world *w, struct err *err);
  * the name. Owned. */
 struct rpc_security *rpc_security_as(const struct rpc_security *s,
                                      const char *principal);
+
+/* When this side's certificate ends, in seconds since the epoch; 0: there is
+ * none. Parks. */
+int64_t rpc_security_end_s(const struct rpc_security *s);
 
 /* PRE: no listener or channel uses it. NULL is allowed. */
 void rpc_security_free(struct rpc_security *s);

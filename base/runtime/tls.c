@@ -16,6 +16,7 @@
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream_ops.h"
 #include "base/runtime/world.h"
@@ -31,6 +32,7 @@ struct tls_context {
     bool nameless;        /* Peers need no certificate. */
     const char *protocol; /* By ALPN; NULL: any. */
     char name[NAME_BYTES];
+    int64_t end_s; /* Of the certificate; 0: not known. */
 };
 
 struct tls_stream {
@@ -104,6 +106,16 @@ static bool name_of(const X509 *cert, char out[NAME_BYTES])
 
 /* --- contexts ------------------------------------------------------------ */
 
+static int64_t end_of(const X509 *cert)
+{
+    struct tm t;
+    if (!cert || ASN1_TIME_to_tm(X509_get0_notAfter(cert), &t) != 1)
+        return 0;
+    return 86400 * text_days_from_date(t.tm_year + 1900, (unsigned)t.tm_mon + 1,
+                                       (unsigned)t.tm_mday) +
+           3600 * t.tm_hour + 60 * t.tm_min + t.tm_sec;
+}
+
 static int use_certificates(struct tls_context *c, BIO *pem, struct err *err)
 {
     X509 *cert = PEM_read_bio_X509(pem, NULL, NULL, NULL);
@@ -112,6 +124,7 @@ static int use_certificates(struct tls_context *c, BIO *pem, struct err *err)
         X509_free(cert);
         return err_set(err, ERR_INVALID, "the certificate has no name");
     }
+    c->end_s = end_of(cert);
     X509_free(cert);
     if (!ok)
         return bad_pem("certificate", err);
@@ -265,6 +278,11 @@ void tls_context_free(struct tls_context *c)
 const char *tls_context_name(const struct tls_context *c)
 {
     return c->name;
+}
+
+int64_t tls_context_end_s(const struct tls_context *c)
+{
+    return c->end_s;
 }
 
 /* --- cipher text --------------------------------------------------------- */

@@ -41,6 +41,9 @@ void tls_context_free(struct tls_context *c); /* NULL is allowed. */
 /* The first DNS name of our certificate, or its common name. Borrowed. */
 const char *tls_context_name(const struct tls_context *c);
 
+/* When our certificate ends, in seconds since the epoch; 0: it does not say. */
+int64_t tls_context_end_s(const struct tls_context *c);
+
 /* Perform the handshake over *@s as client or server and replace it by the
  * encrypted stream; on failure *@s is closed and NULL. Both sides must show
  * a certificate that the authority signed, that is for this side and in date

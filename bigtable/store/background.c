@@ -292,6 +292,8 @@ static void run_split(struct store *s, struct tablet *t)
     b->split_count += rc == 0 && did;
     t->splitting = false;
     t->split_crossing = crossing;
+    atomic_store(&t->unsplittable_bytes,
+                 rc == 0 && own > limit && !did ? own : 0);
     t->split_after_bytes =
         all + (rc == 0 && own <= limit ? limit - own : limit / 8) + 1;
     mutex_unlock(&b->lock);

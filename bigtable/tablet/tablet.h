@@ -93,6 +93,9 @@ struct tablet {
      * are shared, nobody looks again. */
     uint64_t split_after_bytes;
     size_t split_crossing;
+    /* Of its rows, when it was too large and there was no row to cut at; else
+     * 0. */
+    atomic_ullong unsplittable_bytes;
 };
 
 struct tablet *tablet_ref(struct tablet *t);

@@ -4,6 +4,7 @@
  * leaves. The sizes of tables are added up over the tablets that are here, from
  * what the engine keeps in memory; nothing is read for them.
  */
+#include "base/core/hash_map.h"
 #include "base/core/panic.h"
 #include "base/metrics/metrics.h"
 #include "base/runtime/world.h"
@@ -53,8 +54,9 @@ static void put(struct metric_set *out, enum metric_id id, double value)
 
 /* Sums over the tablets that are here. */
 struct tablet_sums {
-    uint64_t table_count; /* SSTables. */
-    uint64_t run_count;   /* The most of one group. */
+    struct hash_map hottest; /* Table to rows a second of its busiest tablet. */
+    uint64_t table_count;    /* SSTables. */
+    uint64_t run_count;      /* The most of one group. */
     uint64_t debt_bytes;
 };
 
@@ -90,6 +92,31 @@ static void put_families(struct metric_set *out,
     mem_free(uses);
 }
 
+static void
+note_load(struct tablet_sums *sums, const struct tablet *t, const char *table)
+{
+    struct load_rates r =
+        load_meter_rates(&t->load, world_mono_ns(t->env->world));
+    union hash_value *most =
+        hash_map_put(&sums->hottest, slice_str(table), NULL);
+    PRE(r.reads >= 0 && r.writes >= 0);
+    most->number = MAX_OF(most->number, (uint64_t)(r.reads + r.writes));
+}
+
+static void put_hottest(struct metric_set *out, struct tablet_sums *sums)
+{
+    const struct hash_slot *slot;
+    size_t at = 0;
+    PRE(out);
+    while ((slot = hash_map_next(&sums->hottest, &at)) != NULL) {
+        char *table = mem_strndup(slot->key.data, slot->key.len);
+        metric_put(out, METRIC_tablet_hottest_rows, METRIC_LABELS(table),
+                   (double)slot->value.number);
+        mem_free(table);
+    }
+    hash_map_close(&sums->hottest);
+}
+
 static void put_tablet(struct metric_set *out,
                        const struct table_part_view *v,
                        const char *table,
@@ -99,6 +126,10 @@ static void put_tablet(struct metric_set *out,
     size_t count = MIN_OF(atomic_load(&t->group_count), v->schema->group_count);
     PRE(v->tablet_count == 1);
     metric_put(out, METRIC_tablet_tablets, METRIC_LABELS(table), 1);
+    note_load(sums, t, table);
+    if (atomic_load(&t->unsplittable_bytes))
+        metric_put(out, METRIC_tablet_unsplittable_bytes, METRIC_LABELS(table),
+                   (double)atomic_load(&t->unsplittable_bytes));
     for (size_t i = 0; i < count; i++)
         put_group(out, t->groups[i], table, v->schema->groups[i].name, sums);
     put_families(out, t, v->schema, table);
@@ -109,6 +140,7 @@ static void put_tablets(struct tablet_server *s, struct metric_set *out)
     struct tablet_sums sums = {.run_count = 0};
     size_t count;
     struct served **list = served_list(&s->served, &count);
+    hash_map_init(&sums.hottest, HASH_KEYS_COPIED);
     for (size_t i = 0; i < count; i++) {
         struct table_part *p = atomic_load(&list[i]->phase) == TABLET_SERVING
                                    ? list[i]->table
@@ -120,6 +152,7 @@ static void put_tablets(struct tablet_server *s, struct metric_set *out)
         served_unref(list[i]);
     }
     mem_free(list);
+    put_hottest(out, &sums);
     put(out, METRIC_engine_sstables, (double)sums.table_count);
     put(out, METRIC_engine_runs, (double)sums.run_count);
     put(out, METRIC_engine_compaction_debt_bytes, (double)sums.debt_bytes);
@@ -222,6 +255,7 @@ static void put_writers(struct store *s, struct metric_set *out)
 {
     const struct write_queue *q = &s->queue;
     double memory = (double)atomic_load(&s->env.memory_bytes);
+    PRE(s->options.memtable_bytes > 0);
     put_stall(out, "memory", &q->stall_count, &q->stall_us);
     put_stall(out, "turn", &q->turn_count, &q->turn_us);
     metric_put_histogram(out, METRIC_engine_commit_sync_seconds, NULL,
@@ -268,4 +302,5 @@ void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
     put_writers(s->store, out);
     put_background(s->store, out);
     put(out, METRIC_engine_log_bytes, (double)write_log_bytes(s->log));
+    put(out, METRIC_engine_log_limit_bytes, (double)server_log_bytes_max(s));
 }

@@ -219,7 +219,7 @@ static int open_log(struct tablet_server *s, struct err *err)
     return shared_log_open(&o, &s->log, err);
 }
 
-static uint64_t log_bytes_max(const struct tablet_server *s)
+uint64_t server_log_bytes_max(const struct tablet_server *s)
 {
     return s->options.log_bytes ? s->options.log_bytes : LOG_BYTES_DEFAULT;
 }
@@ -240,7 +240,7 @@ static int open_store(struct tablet_server *s, struct err *err)
     struct store_sharing sharing = {.fs = s->fs,
                                     .log = s->log,
                                     .first_id = cluster_id(s->number, 1),
-                                    .log_bytes_max = log_bytes_max(s),
+                                    .log_bytes_max = server_log_bytes_max(s),
                                     .replaced = tablet_was_split,
                                     .ctx = s};
     PRE(s->number && s->log && !s->store);
@@ -331,7 +331,7 @@ int tablet_server_open(struct world *w,
     s->programs = program_cache_new();
     s->rules = rule_book_new(s);
     /* The survivors together have room for the log of one dead server. */
-    s->segments = segment_cache_new(w, log_bytes_max(s));
+    s->segments = segment_cache_new(w, server_log_bytes_max(s));
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     methods_add(s);
     *out = s;

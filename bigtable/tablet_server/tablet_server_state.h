@@ -53,6 +53,8 @@ struct table_meters {
 /* Those of the table @name. */
 struct table_meters table_meters_find(struct metrics *m, const char *name);
 /* A program has burnt @fuel: as a filter of a scan, or to fill tables. */
+/* Bytes of its log beyond which it flushes. */
+uint64_t server_log_bytes_max(const struct tablet_server *s);
 void server_count_fuel(struct tablet_server *s, bool as_filter, uint64_t fuel);
 
 /* --- served tablets (served.c) ------------------------------------------- */

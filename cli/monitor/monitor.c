@@ -5,6 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "cli/monitor/finding_watch.h"
 #include "cli/monitor/monitor_private.h"
 
 struct subject {
@@ -28,6 +29,11 @@ const struct monitor_source *monitor_source_of(const struct monitor *m)
     return &m->source;
 }
 
+struct finding_watch *monitor_watch(const struct monitor *m)
+{
+    return m->watch;
+}
+
 int monitor_open(const struct monitor_source *source,
                  struct monitor **out,
                  struct err *err)
@@ -45,6 +51,7 @@ int monitor_open(const struct monitor_source *source,
     mutex_init(&m->ended_lock);
     cond_init(&m->ended);
     arena_init(&m->files_arena);
+    m->watch = finding_watch_new();
     *out = m;
     return 0;
 }
@@ -56,6 +63,7 @@ void monitor_close(struct monitor *m)
     monitor__stop_asking(m);
     monitor__close_clients(m);
     monitor_tablets_unref(m->tablets);
+    finding_watch_free(m->watch);
     monitor_nodes_unref(m->last);
     arena_close(&m->files_arena);
     cond_close(&m->ended);

@@ -75,7 +75,8 @@ struct monitor {
     struct monitor_client file_system;
     struct monitor_client jobs;
     struct monitor_client locks;
-    bool locks_lost; /* Their session has expired. */
+    struct finding_watch *watch; /* Owned. */
+    bool locks_lost;             /* Their session has expired. */
 };
 
 /* End all questions. Parks. */

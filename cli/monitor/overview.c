@@ -3,110 +3,15 @@
  */
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "cli/monitor/finding_watch.h"
 #include "cli/monitor/subject.h"
 #include "cli/status_text.h"
 
+/* The worst ones. */
+#define FINDINGS_SHOWN 5
+
 /* Roles of which one leads the others. */
 static const char *const led[] = {"lock", "namenode", "master", "jobs"};
-
-/* --- the sentence -------------------------------------------------------- */
-
-struct verdict {
-    bool failing;
-    bool warning;
-    struct buf text; /* Sentences, separated by "; ". */
-};
-
-static void PRINTF_LIKE(3, 4)
-    add_verdict(struct verdict *v, bool failing, const char *fmt, ...)
-{
-    va_list ap;
-    buf_append_str(&v->text, v->text.len ? "; " : "");
-    va_start(ap, fmt);
-    buf_vprintf(&v->text, fmt, ap);
-    va_end(ap);
-    v->failing |= failing;
-    v->warning |= !failing;
-}
-
-static bool has_role(const struct monitor_nodes *n, const char *role)
-{
-    struct slice pairs;
-    for (size_t i = 0; i < n->count; i++)
-        if (node_role(&n->at[i], role, &pairs))
-            return true;
-    return false;
-}
-
-static void judge_nodes(struct verdict *v, const struct monitor_nodes *n)
-{
-    size_t away = 0;
-    const char *one = "";
-    for (size_t i = 0; i < n->count; i++)
-        if (n->at[i].state != NODE_UP) {
-            away++;
-            one = n->at[i].name;
-        }
-    if (away == 1)
-        add_verdict(v, false, "node %s does not answer", one);
-    else if (away)
-        add_verdict(v, false, "%zu of %zu nodes do not answer", away, n->count);
-}
-
-/* The health that roles tell of themselves. */
-static void judge_roles(struct verdict *v, const struct monitor_nodes *n)
-{
-    for (size_t i = 0; i < n->count; i++) {
-        struct slice rest =
-            n->at[i].answer ? status_roles(buf_slice(&n->at[i].answer->status))
-                            : SLICE_EMPTY;
-        struct slice role;
-        struct slice pairs;
-        while (status_next_role(&rest, &role, &pairs)) {
-            struct slice health = status_value(pairs, "health");
-            if (health.len && !slice_eq_str(health, "well"))
-                add_verdict(v, false, "role %.*s of node %s: %.*s",
-                            SLICE_ARG(role), n->at[i].name, SLICE_ARG(health));
-        }
-    }
-}
-
-static void judge_leaders(struct verdict *v, const struct monitor_nodes *n)
-{
-    for (size_t i = 0; i < ARRAY_LEN(led); i++)
-        if (has_role(n, led[i]) && !monitor_nodes_leader(n, led[i]))
-            add_verdict(v, true, "nobody leads the role %s", led[i]);
-}
-
-static void judge_files(struct verdict *v, const struct monitor_nodes *n)
-{
-    if (!n->has_files)
-        add_verdict(v, true, "the namenode does not answer");
-    else if (n->files.lost)
-        add_verdict(v, true, "%llu chunks are lost",
-                    (unsigned long long)n->files.lost);
-    else if (n->files.under_replicated)
-        add_verdict(v, false, "%llu chunks have too few copies",
-                    (unsigned long long)n->files.under_replicated);
-}
-
-static void put_verdict(json_t *doc, const struct monitor_nodes *n)
-{
-    struct verdict v = {.text = BUF_INIT};
-    judge_leaders(&v, n);
-    judge_files(&v, n);
-    judge_nodes(&v, n);
-    judge_roles(&v, n);
-    if (v.text.len == 0)
-        buf_append_str(&v.text, "all nodes answer, and all is well");
-    doc_put_str(doc, "state",
-                v.failing   ? "failing"
-                : v.warning ? "warning"
-                            : "well");
-    doc_put_text(doc, "sentence", buf_slice(&v.text));
-    doc_put_array(doc, "findings");
-    buf_close(&v.text);
-}
 
 /* --- figures ------------------------------------------------------------- */
 
@@ -244,19 +149,19 @@ int subject_overview(struct monitor *m,
                      struct err *err)
 {
     struct monitor_nodes *n;
-    int rc = monitor_nodes_get_rates(m, &n, err);
+    int rc = monitor_put_findings(m, FINDINGS_SHOWN, doc, err);
     (void)params;
     (void)count;
+    if (rc == 0)
+        rc = monitor_nodes_get_rates(m, &n, err);
     if (rc)
         return rc;
-    put_verdict(doc, n);
     put_counts(doc, n);
     put_tables(doc, n);
     put_rates(doc, n);
     put_latency(doc, n);
     put_disk(doc, n);
     put_jobs(doc, n);
-    monitor_nodes_warn(n, doc);
     monitor_nodes_unref(n);
     return 0;
 }

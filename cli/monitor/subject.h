@@ -23,6 +23,7 @@
 #include "gfs-lite/gfs.h"
 
 struct chubby;
+struct finding_watch;
 struct job_client;
 struct quarry;
 
@@ -33,6 +34,8 @@ struct quarry;
 #include "cli/monitor/monitor_subjects.def"
 #undef SUBJECT
 
+/* The memory of findings. Borrowed. */
+struct finding_watch *monitor_watch(const struct monitor *m);
 const struct monitor_source *monitor_source_of(const struct monitor *m);
 
 /* --- parameters ---------------------------------------------------------- */

@@ -142,5 +142,6 @@ void chunkserver_get_stats(const struct chunkserver *cs,
                                       .copied_chunks = cs->copied_chunks,
                                       .capacity_bytes = cs->capacity_bytes,
                                       .free_bytes = cs->free_bytes,
+                                      .probe_us = chunkserver_probe_us(cs),
                                       .is_connected = cs->is_connected};
 }

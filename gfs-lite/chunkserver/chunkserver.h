@@ -77,6 +77,8 @@ struct chunkserver_stats {
     uint64_t copied_chunks;
     uint64_t capacity_bytes; /* Of its disk, */
     uint64_t free_bytes;     /* and the bytes that may still be stored. */
+    uint64_t probe_us;       /* To write and sync a few bytes to it takes about
+                                so long; 0: not known yet. */
     bool is_connected;       /* The last heartbeat was answered. */
 };
 

@@ -37,6 +37,9 @@ struct copy_order {
  *     INV-2. copy_count orders wait in `copies`, at most COPY_QUEUE_MAX;
  *            `copying` fibers copy, at most COPIES_MAX (copy.c).
  *     INV-3. A key without an id is unused; the newest is first. */
+/* Of probes of the disk. */
+#define PROBES_KEPT 3
+
 struct chunkserver {
     struct world *world;
     struct chunk_store *store;
@@ -64,6 +67,8 @@ struct chunkserver {
     struct fiber *prober;      /* Probes the disk. */
     struct fiber *writer;      /* Writes back unsynced bytes; */
     size_t write_back_at;      /* where it continues among the open files. */
+    uint64_t probe_us[PROBES_KEPT]; /* Of the last ones: a ring. */
+    uint64_t probe_count;
     struct err health; /* The result of the last probe, like the next two. */
     uint64_t capacity_bytes;
     uint64_t free_bytes;
@@ -160,6 +165,8 @@ void chunkserver_note_written(struct chunkserver *cs,
 /* health.c */
 /* The fiber that probes the disk; @arg is the server. */
 void chunkserver_run_prober(void *arg);
+/* The median of the last probes; 0: there were too few. */
+uint64_t chunkserver_probe_us(const struct chunkserver *cs);
 
 /* socket.c: descriptors for readers and writers on this machine. */
 /* Listen at cs->socket_path. Parks. Errors: those of stream_listen(). */

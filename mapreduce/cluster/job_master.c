@@ -499,9 +499,10 @@ void job_master_get_status(const struct job_master *m,
     *out = (struct job_master_status){.is_master = m->term != NULL};
     if (!m->term)
         return;
-    for (const struct managed_job *j = m->term->jobs; j; j = j->next) {
+    for (struct managed_job *j = m->term->jobs; j; j = j->next) {
         out->waiting += j->state == MANAGED_WAITING;
         out->running += j->state == MANAGED_RUNNING;
+        out->stalled += j->state == MANAGED_RUNNING && managed_job_stalls(j);
         out->ended += j->state >= MANAGED_ENDED;
     }
     worker_pool_size(m->term->pool, &size);

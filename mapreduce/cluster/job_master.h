@@ -99,7 +99,8 @@ struct job_master_status {
     bool is_master;
     uint32_t waiting; /* Jobs. */
     uint32_t running;
-    uint64_t ended; /* Since it became master. */
+    uint32_t stalled; /* Of the running: their tasks wait, and none runs. */
+    uint64_t ended;   /* Since it became master. */
     uint32_t workers;
     uint32_t slots;
     uint32_t busy;

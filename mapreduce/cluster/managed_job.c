@@ -640,6 +640,15 @@ void managed_job_describe(struct managed_job *j, struct buf *out)
     mutex_unlock(&j->term->mutex);
 }
 
+bool managed_job_stalls(struct managed_job *j)
+{
+    bool stalls;
+    mutex_lock(&j->term->mutex);
+    stalls = *j->waits && j->progress.tasks_running == 0;
+    mutex_unlock(&j->term->mutex);
+    return stalls;
+}
+
 int managed_job_kill(struct managed_job *j, struct err *err)
 {
     char *path;

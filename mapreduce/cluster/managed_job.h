@@ -88,6 +88,9 @@ void managed_job_free(struct managed_job *j); /* PRE: not running. */
  * done, 2 run; 4 tasks wait: all slots are taken". */
 void managed_job_describe(struct managed_job *j, struct buf *out);
 
+/* Do its tasks wait for something, while none of them runs? Any thread. */
+bool managed_job_stalls(struct managed_job *j);
+
 /* Start the jobs that may run; join those that have ended. Parks. */
 void managed_jobs_schedule(struct job_master_term *r);
 /* Wait for all tasks: unfinished jobs are left to the next master. Parks. */
