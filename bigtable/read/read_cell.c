@@ -181,6 +181,14 @@ static int read_encoded(struct cell_read *r,
     return 0;
 }
 
+static void read_cell_meter(const struct cell_read *r, uint64_t bytes)
+{
+    const struct heat_operation op = {LOAD_READS, r->name, 1, bytes};
+    uint64_t metered = load_meter_add(&r->tablet->load, LOAD_READS, 1, bytes,
+                                      world_mono_ns(r->env->world));
+    tablet_note_heat(r->tablet, &op, metered);
+}
+
 static int read_in_view(struct cell_read *r,
                         struct buf *value,
                         int64_t *timestamp_us,
@@ -205,9 +213,7 @@ static int read_in_view(struct cell_read *r,
     r->column_hash = hash64_slice(r->column);
     r->now_us = r->family->gc ? tablet_env_age_us(r->env) : 0;
     rc = read_encoded(r, value, timestamp_us, found, err);
-    load_meter_add(&r->tablet->load, LOAD_READS, 1,
-                   r->name.len + value->len - value_at,
-                   world_mono_ns(r->env->world));
+    read_cell_meter(r, r->name.len + value->len - value_at);
     if (large)
         buf_close(&key);
     return rc;

@@ -9,6 +9,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/row_source.h"
+#include "bigtable/row/cell_key.h"
 #include "bigtable/row/filter_run.h"
 #include "bigtable/row/read_row.h"
 #include "bigtable/tablet/table_part.h"
@@ -36,13 +37,20 @@ struct scan {
     uint64_t unmetered_rows;
     uint64_t unmetered_bytes;
     bool metered; /* Some meter has something of this scan. */
+    /* The same for the heat of the tablet in hand; they began at heat_key. */
+    uint64_t heat_rows;
+    uint64_t heat_bytes;
+    size_t heat_key_length;
     /* From here on not zeroed by scan_new(): most scans need one of each. */
     struct row_source opened_sources[GROUP_COUNT_MAX];
     struct entry_source sources[GROUP_COUNT_MAX];
+    char heat_key[HEAT_KEY_BYTES_MAX];
 };
 
 /* Rows after which a long scan is told to the meter. */
 #define METER_ROWS 1024
+/* Rows that count for the place where they begin. */
+#define HEAT_ROWS 64
 
 static const struct row_span everything = {.single = false};
 
@@ -107,21 +115,73 @@ static bool group_is_wanted(const struct scan *s, uint32_t id)
     return false;
 }
 
+/* --- meters -------------------------------------------------------------- */
+
+/* The rows that the heat of the tablet in hand does not have yet. */
+static struct heat_operation scan_take_heat(struct scan *s)
+{
+    const struct heat_operation op = {
+        LOAD_READS, slice_make(s->heat_key, s->heat_key_length), s->heat_rows,
+        s->heat_bytes};
+    s->heat_rows = s->heat_bytes = 0;
+    return op;
+}
+
 /* Tell the tablet in hand what was read of it. */
 static void scan_meter_rows(struct scan *s)
 {
     struct tablet *t;
+    uint64_t metered;
     if (s->unmetered_rows == 0 || s->tablet >= s->snapshot_count)
         return;
     t = s->snapshots[s->tablet].tablet;
-    load_meter_add(&t->load, LOAD_READS, s->unmetered_rows, s->unmetered_bytes,
-                   world_mono_ns(t->env->world));
+    metered = load_meter_add(&t->load, LOAD_READS, s->unmetered_rows,
+                             s->unmetered_bytes, world_mono_ns(t->env->world));
     s->unmetered_rows = s->unmetered_bytes = 0;
     s->metered = true;
+    if (s->heat_rows) {
+        const struct heat_operation op = scan_take_heat(s);
+        tablet_note_heat(t, &op, metered);
+    }
+}
+
+static void scan_keep_heat_key(struct scan *s, struct slice row)
+{
+    row = heat_key(row);
+    memcpy(s->heat_key, row.data, row.len);
+    s->heat_key_length = row.len;
+}
+
+static void scan_heat_row(struct scan *s, const struct quarry_row *row)
+{
+    struct tablet *t = s->snapshots[s->tablet].tablet;
+    if (!t->env->heat || row->cell_count == 0)
+        return;
+    if (s->heat_rows++ == 0)
+        scan_keep_heat_key(s, row->key);
+    s->heat_bytes += row->key.len + s->reader.cells_bytes;
+    if (s->heat_rows >= HEAT_ROWS) {
+        const struct heat_operation op = scan_take_heat(s);
+        tablet_add_heat(t, &op, 1);
+    }
+}
+
+/* Nothing was found of the single row that was asked for. */
+static void scan_heat_nothing(struct scan *s)
+{
+    const struct row_span *span = span_at(s, 0);
+    struct buf plain = BUF_INIT;
+    if (s->snapshot_count != 1 || !span->single ||
+        !s->snapshots[0].tablet->env->heat)
+        return;
+    scan_keep_heat_key(s, cell_key_plain_row(buf_slice(&span->lower), &plain));
+    s->heat_rows = 1;
+    buf_close(&plain);
 }
 
 static void meter_row(struct scan *s, const struct quarry_row *row)
 {
+    scan_heat_row(s, row);
     s->unmetered_rows += row->cell_count > 0;
     s->unmetered_bytes += row->key.len + s->reader.cells_bytes;
     if (s->unmetered_rows >= METER_ROWS)
@@ -328,7 +388,10 @@ void scan_free(struct scan *s)
     if (!s)
         return;
     /* To find nothing is a read as well. */
-    s->unmetered_rows += !s->metered && s->unmetered_rows == 0;
+    if (!s->metered && s->unmetered_rows == 0) {
+        s->unmetered_rows = 1;
+        scan_heat_nothing(s);
+    }
     s->tablet = s->tablet < s->snapshot_count ? s->tablet : 0;
     INVARIANT(!s->spec->row_limit || s->rows <= s->spec->row_limit);
     scan_meter_rows(s);

@@ -256,6 +256,7 @@ int tablet_open(struct store *store,
     t->life = atomic_fetch_add(&store->env.next_life, 1) + 1;
     set_bounds(t, start, end);
     load_meter_init(&t->load, world_mono_ns(store->world));
+    tablet_heat_init(&t->heat);
     for (size_t i = 0; i < schema->group_count && rc == 0; i++)
         rc = open_group(t, &schema->groups[i],
                         find_group(groups, group_count, schema->groups[i].id),

@@ -7,10 +7,7 @@
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
-/* A slot holds at most a terabyte: 256 GB/s. */
-#define LOAD_COUNT_BITS 40
-#define LOAD_COUNT_MAX  ((UINT64_C(1) << LOAD_COUNT_BITS) - 1)
-#define LOAD_SLOT_MAX   (UINT64_MAX >> LOAD_COUNT_BITS)
+#define LOAD_SLOT_MAX (UINT64_MAX >> LOAD_COUNT_BITS)
 
 #define NS_PER_S 1e9
 
@@ -30,10 +27,10 @@ void load_meter_init(struct load_meter *m, uint64_t now_ns)
             atomic_init(&m->slots[k][i], slot_at(now_ns) << LOAD_COUNT_BITS);
 }
 
-static void load_meter_count(struct load_meter *m,
-                             enum load_kind kind,
-                             uint64_t slot,
-                             uint64_t n)
+static uint64_t load_meter_count(struct load_meter *m,
+                                 enum load_kind kind,
+                                 uint64_t slot,
+                                 uint64_t n)
 {
     atomic_ullong *at = &m->slots[kind][slot % LOAD_SLOT_COUNT];
     unsigned long long held = atomic_load_explicit(at, memory_order_relaxed);
@@ -41,20 +38,20 @@ static void load_meter_count(struct load_meter *m,
     while (held >> LOAD_COUNT_BITS != slot)
         if (atomic_compare_exchange_weak(at, &held, slot << LOAD_COUNT_BITS))
             break;
-    atomic_fetch_add_explicit(at, MIN_OF(n, LOAD_COUNT_MAX >> 8),
-                              memory_order_relaxed);
+    return atomic_fetch_add_explicit(at, MIN_OF(n, LOAD_COUNT_MAX >> 8),
+                                     memory_order_relaxed);
 }
 
-void load_meter_add(struct load_meter *m,
-                    enum load_kind kind,
-                    uint64_t rows,
-                    uint64_t bytes,
-                    uint64_t now_ns)
+uint64_t load_meter_add(struct load_meter *m,
+                        enum load_kind kind,
+                        uint64_t rows,
+                        uint64_t bytes,
+                        uint64_t now_ns)
 {
     uint64_t slot = slot_at(now_ns);
     PRE(kind != LOAD_BYTES);
-    load_meter_count(m, kind, slot, rows);
-    load_meter_count(m, LOAD_BYTES, slot, bytes);
+    (void)load_meter_count(m, LOAD_BYTES, slot, bytes);
+    return load_meter_count(m, kind, slot, rows);
 }
 
 /* The sum of the slots that are not too old. */

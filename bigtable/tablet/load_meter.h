@@ -21,6 +21,10 @@
 #define LOAD_SLOT_NS    (UINT64_C(4) * 1000000000)
 #define LOAD_SLOT_COUNT 16
 
+/* A slot holds at most a terabyte: 256 GB/s. */
+#define LOAD_COUNT_BITS 40
+#define LOAD_COUNT_MAX  ((UINT64_C(1) << LOAD_COUNT_BITS) - 1)
+
 enum load_kind {
     LOAD_READS,  /* Rows. */
     LOAD_WRITES, /* Rows. */
@@ -44,12 +48,13 @@ struct load_rates {
 };
 
 void load_meter_init(struct load_meter *m, uint64_t now_ns);
-/* @rows were read or written, of @bytes together. */
-void load_meter_add(struct load_meter *m,
-                    enum load_kind kind,
-                    uint64_t rows,
-                    uint64_t bytes,
-                    uint64_t now_ns);
+/* @rows were read or written, of @bytes together. Returns what the slot held
+ * before: its number, and how many rows of @kind. */
+uint64_t load_meter_add(struct load_meter *m,
+                        enum load_kind kind,
+                        uint64_t rows,
+                        uint64_t bytes,
+                        uint64_t now_ns);
 struct load_rates load_meter_rates(const struct load_meter *m, uint64_t now_ns);
 
 #endif /* BIGTABLE_TABLET_LOAD_METER_H */

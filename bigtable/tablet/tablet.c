@@ -4,6 +4,7 @@
 #include "bigtable/tablet/tablet.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet_env.h"
 
@@ -33,6 +34,7 @@ void tablet_unref(struct tablet *t)
     INVARIANT(before == 1);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         t->env->ops->close_group(t->groups[i]);
+    tablet_heat_close(&t->heat, t->env->heat);
     table_part_unref(t->table);
     buf_close(&t->start);
     buf_close(&t->end);
@@ -92,6 +94,22 @@ size_t tablet_crossing_files(const struct tablet *t)
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         count += atomic_load(&t->groups[i]->crossing_count);
     return count;
+}
+
+void tablet_add_heat(struct tablet *t,
+                     const struct heat_operation *op,
+                     unsigned weight)
+{
+    const struct heat_place place = {t->table->name, buf_slice(&t->start),
+                                     buf_slice(&t->end)};
+    struct heat_operation weighted = *op;
+    PRE(weight > 0);
+    if (!t->env->heat)
+        return;
+    weighted.rows *= weight;
+    weighted.bytes *= weight;
+    tablet_heat_add(&t->heat, t->env->heat, &place, &weighted,
+                    world_now_us(t->env->world));
 }
 
 /* --- memtables ----------------------------------------------------------- */

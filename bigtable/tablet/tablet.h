@@ -39,6 +39,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/load_meter.h"
+#include "bigtable/tablet/tablet_heat.h"
 
 struct skip_batch;
 struct table_part;
@@ -82,6 +83,7 @@ struct tablet {
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
     struct load_meter load;
+    struct tablet_heat heat; /* Used if the environment has a log for it. */
     atomic_bool lost; /* It is another server's, or the server ends: no jobs any
                          more. */
     /* Under the background's lock: */
@@ -119,6 +121,23 @@ bool tablet_contains(const struct tablet *t, struct slice row);
 static inline bool tablet_group_is_clean(const struct tablet_group *g)
 {
     return atomic_load(&g->last_sequence) <= atomic_load(&g->flushed_sequence);
+}
+
+/* Count an operation on rows at and behind @key for the picture of heat,
+ * @weight times: @rows and @bytes of it. For tablet_note_heat(). */
+void tablet_add_heat(struct tablet *t,
+                     const struct heat_operation *op,
+                     unsigned weight);
+
+/* An operation was done that the meter answered with @metered: count it, if it
+ * is one of those that are. */
+static inline void tablet_note_heat(struct tablet *t,
+                                    const struct heat_operation *op,
+                                    uint64_t metered)
+{
+    unsigned weight = heat_weight(metered);
+    if (weight)
+        tablet_add_heat(t, op, weight);
 }
 
 /* Put one entry into the memtable, in the course of @batch, or at once (NULL).

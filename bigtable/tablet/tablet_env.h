@@ -26,6 +26,7 @@
 #include "bigtable/tablet/age_clock.h"
 #include "bigtable/tablet/row_stamps.h"
 
+struct heat_log;
 struct scan_cache;
 struct tablet_env;
 struct tablet_group;
@@ -54,8 +55,9 @@ struct tablet_env {
     const char *dir;               /* Of the store, for messages. Borrowed. */
     bool read_only;                /* No write is let in. */
     struct scan_cache *scan_cache; /* The store's. NULL: off. */
-    struct write_log *log;         /* The store's. NULL: read-only. */
-    struct write_queue *queue;     /* The store's. */
+    struct heat_log *heat;     /* Of hot rows. NULL: not counted. Borrowed. */
+    struct write_log *log;     /* The store's. NULL: read-only. */
+    struct write_queue *queue; /* The store's. */
     struct age_clock ages;
     struct row_stamps stamps;
     atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */

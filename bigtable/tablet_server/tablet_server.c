@@ -17,6 +17,7 @@
 #include "bigtable/quarry.h"
 #include "bigtable/recovery/segment_cache.h"
 #include "bigtable/store/shared.h"
+#include "bigtable/tablet/heat_log.h"
 #include "bigtable/tablet_server/log_replay.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
@@ -243,10 +244,14 @@ static int open_store(struct tablet_server *s, struct err *err)
                                     .log_bytes_max = server_log_bytes_max(s),
                                     .replaced = tablet_was_split,
                                     .ctx = s};
+    int rc;
     PRE(s->number && s->log && !s->store);
     s->registry = tablet_registry_new(&registry);
     sharing.registry = tablet_registry_base(s->registry);
-    return store_open_shared(s->world, &o, &sharing, &s->store, err);
+    rc = store_open_shared(s->world, &o, &sharing, &s->store, err);
+    if (rc == 0)
+        s->store->env.heat = s->heat; /* There is no tablet yet. */
+    return rc;
 }
 
 static int tablet_server_join(struct tablet_server *s, struct err *err)
@@ -332,6 +337,7 @@ int tablet_server_open(struct world *w,
     s->rules = rule_book_new(s);
     /* The survivors together have room for the log of one dead server. */
     s->segments = segment_cache_new(w, server_log_bytes_max(s));
+    s->heat = heat_log_new(HEAT_BYTES_MAX);
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     methods_add(s);
     *out = s;
@@ -510,6 +516,7 @@ static void close_parts(struct tablet_server *s)
         store_close(s->store);
     else
         write_log_close(s->log);
+    heat_log_free(s->heat);
     tablet_rows_free(s->root);
     tablet_rows_free(s->metadata);
     quarry_close(s->quarry);

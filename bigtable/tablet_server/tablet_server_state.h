@@ -23,6 +23,7 @@
 #include "bigtable/wire/methods.h"
 
 struct channel_set;
+struct heat_log;
 struct fiber;
 struct loop;
 struct program_cache;
@@ -158,6 +159,7 @@ struct tablet_server {
     struct mutex client_lock;     /* Held while it is opened. */
     struct tablet_rows *root;
     struct store *store;
+    struct heat_log *heat; /* Which rows of its tablets are hot. */
     struct tablet_registry *registry;
     struct write_log *log;
     struct served_set served;

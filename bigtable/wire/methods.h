@@ -4,6 +4,7 @@
 
 #include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/data_calls.h"
+#include "bigtable/wire/heat_calls.h"
 #include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/snapshot_calls.h"
@@ -13,7 +14,8 @@
     TABLET_ORDER_METHODS(METHOD)                                               \
     TABLET_DATA_METHODS(METHOD)                                                \
     TABLET_LOAD_METHODS(METHOD)                                                \
-    TABLET_SURVEY_METHODS(METHOD)
+    TABLET_SURVEY_METHODS(METHOD)                                              \
+    TABLET_HEAT_METHODS(METHOD)
 
 #define MASTER_METHODS(METHOD)                                                 \
     MASTER_TABLE_METHODS(METHOD)                                               \

@@ -236,19 +236,39 @@ struct written {
     uint64_t rows;
     uint64_t bytes;
     uint64_t now_ns;
+    bool is_single;   /* The write has one row. */
+    struct slice row; /* The last one. */
 };
 
+/* The heat of a single row follows the meter, that of many their numbers. */
 static void write_group_meter_rows(const struct written *in)
 {
-    if (in->tablet)
-        load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows, in->bytes,
-                       in->now_ns);
+    const struct heat_operation op = {LOAD_WRITES, in->row, 1, in->bytes};
+    uint64_t metered;
+    if (!in->tablet)
+        return;
+    metered = load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows,
+                             in->bytes, in->now_ns);
+    if (in->is_single)
+        tablet_note_heat(in->tablet, &op, metered);
+}
+
+/* One of many rows of a write, whose entries have numbers from @sequence on. */
+static void write_group_note_heat(const struct written *in,
+                                  uint64_t bytes,
+                                  uint64_t sequence)
+{
+    const struct heat_operation op = {LOAD_WRITES, in->row, 1, bytes};
+    unsigned weight = heat_weight_of_many(sequence);
+    if (weight)
+        tablet_add_heat(in->tablet, &op, weight);
 }
 
 static void insert_writer(struct tablet_env *env, const struct writer *w)
 {
     const struct resolved *resolved = (const void *)w->resolved.data;
-    struct written in = {.now_ns = world_mono_ns(env->world)};
+    struct written in = {.now_ns = world_mono_ns(env->world),
+                         .is_single = w->count == 1};
     uint64_t sequence = w->sequence;
     uint64_t bytes = 0;
     for (size_t i = 0; i < w->count; i++) {
@@ -265,6 +285,9 @@ static void insert_writer(struct tablet_env *env, const struct writer *w)
                                  resolved, w->now_us, &sequence);
         in.rows++;
         in.bytes += row.len + m->ops.len;
+        in.row = row;
+        if (!in.is_single)
+            write_group_note_heat(&in, row.len + m->ops.len, sequence);
         resolved += m->count;
     }
     INVARIANT(sequence == w->sequence + w->op_count);

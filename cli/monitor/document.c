@@ -54,6 +54,28 @@ int monitor_param_number(const struct monitor_param *params,
     return 0;
 }
 
+int monitor_param_time(const struct monitor_param *params,
+                       size_t count,
+                       const char *name,
+                       uint64_t now_us,
+                       uint64_t *out,
+                       struct err *err)
+{
+    const char *text = monitor_param_value(params, count, name);
+    uint64_t value;
+    bool before = text && *text == '-';
+    if (!text || !*text)
+        return 0;
+    if (text_parse_u64(slice_str(text + before), &value, NULL) ||
+        (before && value > now_us / UINT64_C(1000000)))
+        return err_set(err, ERR_INVALID,
+                       "parameter %s=%s is neither microseconds since the "
+                       "epoch nor, as -3600, seconds before now",
+                       name, text);
+    *out = before ? now_us - value * UINT64_C(1000000) : value;
+    return 0;
+}
+
 int monitor_param_limit(const struct monitor_param *params,
                         size_t count,
                         size_t otherwise,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/history_call.h"
 #include "cli/monitor/subject.h"
@@ -28,29 +27,6 @@ struct history_question {
 
 /* --- parameters ---------------------------------------------------------- */
 
-/* A time: microseconds since the epoch, or seconds before now ("-3600"). */
-static int history_param_time(const struct monitor_param *params,
-                              size_t count,
-                              const char *name,
-                              uint64_t now_us,
-                              uint64_t *out,
-                              struct err *err)
-{
-    const char *text = monitor_param_value(params, count, name);
-    uint64_t value;
-    bool before = text && *text == '-';
-    if (!text || !*text)
-        return 0;
-    if (text_parse_u64(slice_str(text + before), &value, NULL) ||
-        (before && value > now_us / US_PER_S))
-        return err_set(err, ERR_INVALID,
-                       "parameter %s=%s is neither microseconds since the "
-                       "epoch nor, as -3600, seconds before now",
-                       name, text);
-    *out = before ? now_us - value * US_PER_S : value;
-    return 0;
-}
-
 static int read_span(const struct monitor_param *params,
                      size_t count,
                      uint64_t now_us,
@@ -61,9 +37,9 @@ static int read_span(const struct monitor_param *params,
     uint64_t from_us = now_us - HISTORY_DEFAULT_S * US_PER_S;
     uint64_t to_us = now_us;
     uint64_t step_s = 0;
-    int rc = history_param_time(params, count, "from", now_us, &from_us, err);
+    int rc = monitor_param_time(params, count, "from", now_us, &from_us, err);
     if (rc == 0)
-        rc = history_param_time(params, count, "to", now_us, &to_us, err);
+        rc = monitor_param_time(params, count, "to", now_us, &to_us, err);
     if (rc == 0)
         rc =
             monitor_param_number(params, count, "step", 1, 86400, &step_s, err);

@@ -59,6 +59,14 @@ MUST_CHECK int monitor_param_number(const struct monitor_param *params,
                                     uint64_t max,
                                     uint64_t *out,
                                     struct err *err);
+/* The time @name: microseconds since the epoch, or seconds before @now_us
+ * ("-3600"); *@out stays when it is not given. ERR_INVALID. */
+MUST_CHECK int monitor_param_time(const struct monitor_param *params,
+                                  size_t count,
+                                  const char *name,
+                                  uint64_t now_us,
+                                  uint64_t *out,
+                                  struct err *err);
 /* Parameter `limit`: rows of the document, at most. @otherwise: when it is not
  * given. */
 #define MONITOR_ROWS_MAX 10000

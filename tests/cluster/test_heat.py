@@ -68,6 +68,77 @@ class HeatTest(ClusterTest):
         for wrong in ("series=nonsense", "from=yesterday", "step=0", "node=n9"):
             self.fails(1, "monitor", "history", wrong, *TARGET)
 
+    def heat(self, *words):
+        return self.document("heat", "table=t", *words)
+
+    def hottest(self, *words):
+        """The range that was used most, and its rate now."""
+        rows = self.heat(*words)["hottest"]
+        return rows[0] if rows else None
+
+    def read(self, row, times):
+        self.ok("shell", *TARGET, stdin="get t %s\n" % row * times)
+
+    def check_matrix(self, doc):
+        self.assertEqual(len(doc["values"]), len(doc["times"]))
+        for row in doc["values"]:
+            self.assertEqual(len(row), len(doc["keys"]) - 1)
+        inner = [k for k in doc["keys"][1:-1]]
+        self.assertEqual(inner, sorted(set(inner)))
+        self.assertLessEqual(len(inner), 255)
+        self.assertLessEqual(len(doc["times"]), 1440)
+
+    def see_hot(self, row):
+        """The document shows within seconds that the row is hot now."""
+        def seen():
+            hot = self.hottest("from=-600")
+            return hot and hot["start"] == row and hot["end"] == row + "\\x00" and hot
+        hot, seconds = self.until("hot range %s" % row, seen, 60)
+        self.assertGreater(hot["now_per_s"], 0)
+        return seconds
+
+    def test_hot_key(self):
+        """A key that is read often stands out within seconds, in the tablet that has it now and
+        after the tablet was cut and moved to another server; what was before stays to be seen."""
+        c = self.loopback(3)
+        self.ok("table", "create", "t", "--family", "f", *TARGET)
+        self.ok("shell", *TARGET,
+                stdin="".join("put t row%03d f:q=v\n" % i for i in range(200)))
+        writes = self.heat("what=writes", "from=-600")
+        self.check_matrix(writes)
+        self.assertGreater(len(writes["keys"]), 10)
+        self.assertEqual(self.heat("what=reads", "from=-600")["hottest"], [])
+        self.read("row077", 100)
+        self.assertLess(self.see_hot("row077"), SOON)
+        self.assertGreater(sum(map(sum, self.heat("what=bytes", "from=-600")["values"])), 0)
+        # Cut it off, and give it to another server.
+        self.ok("table", "split", "t", "row050", *TARGET)
+        rows = self.json("table", "tablets", "t", *TARGET)
+        owner = [r for r in rows if r["start"] == "row050"][0]["server"]
+        others = {n["address"] for n in self.document("nodes")["nodes"]} - {owner}
+        self.ok("table", "move", "t", "row050", sorted(others)[0], *TARGET)
+        self.read("row123", 150)
+        self.assertLess(self.see_hot("row123"), SOON)
+        whole = self.heat("what=reads", "from=-600")
+        self.check_matrix(whole)
+        starts = [h["start"] for h in whole["hottest"]]
+        self.assertIn("row123", starts)
+        self.assertIn("row077", starts)
+        # Zoom: only rows in between, in finer ranges or the same.
+        zoom = self.heat("what=reads", "from=-600", "start=row100", "end=row150")
+        self.check_matrix(zoom)
+        self.assertEqual((zoom["keys"][0], zoom["keys"][-1]), ("row100", "row150"))
+        self.assertEqual(zoom["hottest"][0]["start"], "row123")
+        self.assertNotIn("row077", [h["start"] for h in zoom["hottest"]])
+        day = self.heat("what=reads")
+        self.assertEqual(day["step_us"], 300000000)
+        self.assertLessEqual(len(day["times"]), 290)
+        self.check_matrix(day)
+        for wrong in ("what=nonsense", "from=yesterday", "step=1", "table=u"):
+            self.fails(1, "monitor", "heat", *([] if wrong == "table=u" else ["table=t"]), wrong,
+                       *TARGET)
+        self.fails(1, "monitor", "heat", "table=t", "start=b", "end=a", *TARGET)
+
 
 if __name__ == "__main__":
     main()
