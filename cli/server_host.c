@@ -34,6 +34,7 @@
 #include "cli/role.h"
 #include "cli/server_limits.h"
 #include "cli/server_settings.h"
+#include "cli/settings_text.h"
 #include "cli/stale_sessions.h"
 
 /* Spans of sampled calls that are kept; one call tree in this many is. */
@@ -181,6 +182,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_STATUS: put_status(h, out); break;
     case SERVER_VARS: put_metrics(h, METRIC_TEXT_PLAIN, out); break;
     case SERVER_METRICS: put_metrics(h, METRIC_TEXT_PROMETHEUS, out); break;
+    case SERVER_CONFIG: settings_text_put(h->settings, out); break;
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
@@ -271,6 +273,8 @@ static void add_methods(struct server_host *h)
         {SERVER_STATUS, "server.status", server_host_handle, 0},
         {SERVER_VARS, "server.vars", server_host_handle, 0},
         {SERVER_METRICS, "server.metrics", server_host_handle, 0},
+        {SERVER_CONFIG, "server.config", server_host_handle,
+         RPC_METHOD_INTERNAL},
         {SERVER_FIBERS, "server.fibers", server_host_handle, 0},
         {SERVER_PEERS, "server.peers", server_host_handle, 0},
         {SERVER_CALLS, "server.calls", server_host_handle, 0},

@@ -25,6 +25,7 @@ enum server_method {
     /* [change]; [levels]: change the levels of the log ("" not), and tell
      * them, in the form of logger_set_levels(). */
     SERVER_LOG_LEVEL = 0x106,
+    SERVER_CONFIG = 0x108,  /* The settings in force (settings_text.h). */
     SERVER_METRICS = 0x107, /* All metrics, in the text format of Prometheus. */
     /* [names, from_us, step_us, count]; [now_us, [[name, points], …]]: what
      * the process remembers of its metrics (history_call.h). */

@@ -251,6 +251,14 @@ static const struct {
     {"api-jwt-key", offsetof(struct server_settings, api_jwt_key), ""},
 };
 
+const char *server_settings_default(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (strcmp(texts[i].name, name) == 0)
+            return texts[i].when_missing;
+    return NULL;
+}
+
 static char **setting_text(struct server_settings *s, size_t i)
 {
     return (char **)(void *)((char *)s + texts[i].at);
@@ -303,6 +311,7 @@ int server_settings_read(struct world *w,
     int rc;
     *out = (struct server_settings){.conf = NULL};
     (void)w;
+    out->args = args;
     out->config = args_value(args, "config");
     rc = read_conf(out->config, &out->conf, err);
     if (rc == 0)

@@ -23,8 +23,9 @@ struct world;
 
 /* Texts are owned by the settings. */
 struct server_settings {
-    struct conf *conf;  /* Owned; empty without a file. */
-    const char *config; /* Of --config; NULL: none. Borrowed. */
+    struct conf *conf;       /* Owned; empty without a file. */
+    const char *config;      /* Of --config; NULL: none. Borrowed. */
+    const struct args *args; /* Of the command line. Borrowed. */
     char *data;
     char *name;
     char *listen;
@@ -69,6 +70,9 @@ MUST_CHECK int server_settings_read(struct world *w,
                                     struct server_settings *out,
                                     struct err *err);
 void server_settings_close(struct server_settings *s);
+/* The text of setting @name of [server] when nobody sets it; NULL: there is
+ * none. */
+const char *server_settings_default(const char *name);
 
 /* Read the master keys again, from where the configuration file says now.
  * Parks. On error all stays as it was. Errors: those of master_keys_reload(),

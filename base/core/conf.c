@@ -26,6 +26,8 @@ struct conf {
     size_t count;
     size_t cap;
     const char **asked; /* Keys that the program asked for; in the arena. */
+    struct conf_setting *settings; /* The same with sections, without values;
+                                      as many. */
     size_t asked_count;
     size_t asked_cap;
 };
@@ -192,21 +194,29 @@ void conf_free(struct conf *c)
     arena_close(&c->arena);
     mem_free(c->entries);
     mem_free(c->asked);
+    mem_free(c->settings);
     mem_free(c);
 }
 
 /* --- look-ups ------------------------------------------------------------ */
 
-static void note_asked(struct conf *c, const char *key)
+static void note_asked(struct conf *c, const char *section, const char *key)
 {
-    for (size_t i = 0; i < c->asked_count; i++)
-        if (strcmp(c->asked[i], key) == 0)
+    size_t i;
+    for (i = 0; i < c->asked_count; i++)
+        if (strcmp(c->asked[i], key) == 0 &&
+            strcmp(c->settings[i].section, section) == 0)
             return;
     if (c->asked_count == c->asked_cap) {
         c->asked_cap = c->asked_cap ? c->asked_cap * 2 : 16;
         c->asked = mem_realloc(c->asked, c->asked_cap * sizeof(*c->asked));
+        c->settings =
+            mem_realloc(c->settings, c->asked_cap * sizeof(*c->settings));
     }
-    c->asked[c->asked_count++] = arena_strdup(&c->arena, key);
+    c->asked[i] = arena_strdup(&c->arena, key);
+    c->settings[i] = (struct conf_setting){
+        .section = arena_strdup(&c->arena, section), .key = c->asked[i]};
+    c->asked_count++;
 }
 
 /* SIZE_MAX as @nth finds the last one, which is in force. */
@@ -216,7 +226,7 @@ static struct entry *conf_find_entry(struct conf *c,
                                      size_t nth)
 {
     struct entry *last = NULL;
-    note_asked(c, key);
+    note_asked(c, section, key);
     for (size_t i = 0; i < c->count; i++) {
         struct entry *e = &c->entries[i];
         if (strcmp(e->section, section) != 0 || strcmp(e->key, key) != 0)
@@ -298,6 +308,22 @@ int conf_get_bool(struct conf *c,
     return e ? conf_wrap_error(
                    c, e, text_parse_bool(slice_str(e->value), out, err), err)
              : 0;
+}
+
+void conf_each(const struct conf *c,
+               void (*fn)(void *ctx, const struct conf_setting *s),
+               void *ctx)
+{
+    for (size_t i = 0; i < c->asked_count; i++) {
+        struct conf_setting s = c->settings[i];
+        for (size_t k = 0; k < c->count; k++)
+            if (strcmp(c->entries[k].section, s.section) == 0 &&
+                strcmp(c->entries[k].key, s.key) == 0) {
+                s.value = c->entries[k].value;
+                s.line = c->entries[k].line;
+            }
+        fn(ctx, &s);
+    }
 }
 
 static int

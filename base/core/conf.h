@@ -60,6 +60,20 @@ MUST_CHECK int conf_get_bool(struct conf *c,
                              bool *out,
                              struct err *err);
 
+/* A key that a getter was called for. Texts are borrowed from the conf. */
+struct conf_setting {
+    const char *section;
+    const char *key;
+    const char *value; /* In the file; NULL: it is not there. */
+    unsigned line;     /* There, from 1; else 0. */
+};
+
+/* Call fn(ctx, setting) for each known key, in the order in which they were
+ * first asked for. */
+void conf_each(const struct conf *c,
+               void (*fn)(void *ctx, const struct conf_setting *s),
+               void *ctx);
+
 /* ERR_INVALID when the file, or @section of it, sets a key that no getter
  * was called for. */
 MUST_CHECK int conf_check_known(struct conf *c, struct err *err);

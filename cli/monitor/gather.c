@@ -185,16 +185,17 @@ static void monitor_ask(void *arg)
     struct known_node *k = arg;
     struct world *w = k->monitor->source.world;
     struct node_answer *a = mem_zalloc(1, sizeof(*a));
+    struct err err = ERR_INIT;
     a->references = 1;
     a->charged = &k->monitor->metrics_bytes;
     fiber_set_deadline(world_mono_ns(w) + ASK_US * 1000);
-    k->err = ERR_INIT;
-    if (ask_status(k, a, &k->err) == 0) {
+    if (ask_status(k, a, &err) == 0) {
         ask_metrics(k, a);
         a->at_mono_ns = world_mono_ns(w);
         keep_answer(k, a);
     } else {
-        k->state = state_of(&k->err);
+        err_copy(&k->err, &err);
+        k->state = state_of(&err);
         answer_unref(k->answer);
         answer_unref(k->base);
         k->answer = NULL;

@@ -1,6 +1,7 @@
 /* Configuration files say what they mean, and mistakes are named by line. */
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/macros.h"
 #include "tests/lib/check_main.h"
@@ -45,6 +46,30 @@ START_TEST(test_all_forms)
     ck_assert(on);
     ck_assert_str_eq(conf_get(conf, "server", "peer"), "two");
     ck_assert_int_eq(conf_check_known(conf, &err), 0);
+    conf_free(conf);
+}
+
+END_TEST
+
+static void print_setting(void *ctx, const struct conf_setting *s)
+{
+    buf_printf(ctx, "%s.%s=%s:%u ", s->section, s->key,
+               s->value ? s->value : "-", s->line);
+}
+
+/* Each key that was asked for is told once, with the value in force and its
+ * line; those of equal names in two sections are two. */
+START_TEST(test_known_settings)
+{
+    struct buf b = BUF_INIT;
+    uint64_t v = 7;
+    ck_assert_int_eq(parse("[a]\nlog = 1\nlog = 2\nother = 3\n[b]\n"), 0);
+    ck_assert_int_eq(conf_get_u64(conf, "a", "log", &v, &err), 0);
+    ck_assert_ptr_nonnull(conf_get(conf, "a", "log"));
+    ck_assert_ptr_null(conf_get(conf, "b", "log"));
+    conf_each(conf, print_setting, &b);
+    ck_assert_str_eq(buf_cstr(&b), "a.log=2:3 b.log=-:0 ");
+    buf_close(&b);
     conf_free(conf);
 }
 
@@ -100,4 +125,5 @@ TEST_MAIN("conf",
           test_all_forms,
           test_malformed,
           test_wrong_use,
+          test_known_settings,
           test_sections_are_checked_apart)
