@@ -68,7 +68,7 @@ START_TEST(test_values_with_marks)
 
 END_TEST
 
-/* What is no scrape is refused, and says at which line. */
+/* A text that is no scrape is refused, and the line is named. */
 START_TEST(test_malformed)
 {
     static const char *const texts[] = {
@@ -159,7 +159,7 @@ START_TEST(test_quantiles_of_an_interval)
 
 END_TEST
 
-/* What took longer than the last bound is at least that long. */
+/* Times beyond the last bound are at least that long. */
 START_TEST(test_quantile_without_end)
 {
     struct metric_spread h = {.size = 0};

@@ -1,5 +1,5 @@
-/* What tablet servers tell people of their tablets is read as it was written,
- * and hostile bytes are refused without memory being taken for them. */
+/* Surveys and examinations of tablets are read as they were written, and
+ * hostile bytes are refused without memory being taken for them. */
 #include <string.h>
 
 #include "base/core/arena.h"
