@@ -293,7 +293,8 @@ static void leave_running(struct order *o)
 static void run_order(void *arg)
 {
     struct order *o = arg;
-    (void)!o->action->run(o, &o->err);
+    if (o->action->run(o, &o->err) == 0)
+        err_init(&o->err); /* Of a try that was repeated. */
     note_order(o);
     leave_running(o);
     o->is_done = true;

@@ -1,6 +1,8 @@
 """The console: what a browser, a scraper and a load balancer get."""
 
+import json
 import re
+import socket
 import urllib.error
 import urllib.request
 
@@ -51,6 +53,103 @@ class ConsoleTest(ClusterTest):
         self.assertRegex(text, r'(?m)^quarry_rpc_calls_total'
                                r'\{principal_class="cluster"\} \d+$')
         self.assertNotIn("_bucket", text)
+
+    def answer(self, address, path, **headers):
+        """Status, headers and text, also of a refusal."""
+        q = urllib.request.Request(
+            "http://%s%s" % (address, path),
+            headers={k.replace("_", "-"): v for k, v in headers.items()})
+        try:
+            with urllib.request.urlopen(q, timeout=SECONDS) as a:
+                return a.status, a.headers, a.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.code, e.headers, e.read().decode()
+
+    def test_twins(self):
+        """A page and its twin tell the same, and refuse the same."""
+        c = self.loopback(1)
+        at = self.address(c, "n1")
+        doc = json.loads(self.get(at, "/nodes.json")[2])
+        self.assertEqual([n["name"] for n in doc["nodes"]], ["n1"])
+        self.assertIn("n1", self.get(at, "/nodes")[2])
+        for path in ("/tables/no%3Ctable%3E", "/tables/no%3Ctable%3E.json"):
+            status, _, text = self.answer(at, path)
+            self.assertEqual(status, 404, path)
+            self.assertNotIn("no<table>", text if path[-1] == "E" else "")
+        for path in ("/a%zz", "/a%00", "/a?b=%ff", "/" + "x/" * 20):
+            self.assertEqual(self.answer(at, path)[0], 400, path)
+        self.assertEqual(self.answer(at, "/nodes", Host="evil.example")[0], 421)
+
+    def test_assets(self):
+        """Style and script come from here, and are kept until they change."""
+        c = self.loopback(1)
+        at = self.address(c, "n1")
+        _, headers, page = self.answer(at, "/nodes")
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertNotIn("unsafe", headers["Content-Security-Policy"])
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertNotRegex(page, r"(?i)<script>|<style|\son\w+=|style=")
+        paths = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
+        self.assertGreaterEqual(len(paths), 2)
+        for path in paths:
+            status, headers, _ = self.answer(at, path)
+            self.assertEqual(status, 200, path)
+            self.assertIn("immutable", headers["Cache-Control"])
+            self.assertEqual(self.answer(at, path.split("?")[0],
+                                         If_None_Match=headers["ETag"])[0],
+                             304)
+
+    def open_events(self, at, subject):
+        """A socket that reads the stream, and what it says first."""
+        host, port = at.split(":")
+        s = socket.create_connection((host, int(port)), SECONDS)
+        self.addCleanup(s.close)
+        s.sendall(("GET /events?subject=%s HTTP/1.1\r\nHost: %s\r\n\r\n" %
+                   (subject, at)).encode())
+        return s, s.recv(12)
+
+    def test_events(self):
+        """A stream has a document, and another one when something changed."""
+        c = self.loopback(1)
+        at = self.address(c, "n1")
+        s, _ = self.open_events(at, "nodes")
+        with s.makefile("r", encoding="utf-8") as f:
+            docs = []
+            while len(docs) < 2:
+                line = f.readline()
+                self.assertTrue(line, "the stream has ended")
+                if line.startswith("data: "):
+                    docs.append(json.loads(line[len("data: "):]))
+        self.assertGreater(docs[1]["at_us"], docs[0]["at_us"])
+        self.assertEqual(self.answer(at, "/events?subject=nothing")[0], 404)
+
+    def test_idle_streams(self):
+        """Two hundred idle streams are refused beyond a few, and pages are
+        still answered; the node stops with them open."""
+        c = self.loopback(1)
+        at = self.address(c, "n1")
+        said = [self.open_events(at, "nodes")[1] for _ in range(200)]
+        taken = said.count(b"HTTP/1.1 200")
+        self.assertGreater(taken, 0)
+        self.assertLessEqual(taken, 64)
+        self.assertIn(b"HTTP/1.1 503", said)
+        for _ in range(5):
+            self.assertEqual(self.answer(at, "/health")[0], 200)
+            self.assertEqual(self.answer(at, "/nodes.json")[0], 200)
+        c.stop("n1")
+
+    def test_dead_node(self):
+        """A node that is dead is said to be, by any of the others."""
+        c = self.loopback(3)
+        c.kill("n3")
+        at = self.address(c, "n1")
+
+        def told():
+            doc = json.loads(self.get(at, "/nodes.json")[2])
+            states = {n["name"]: n["state"] for n in doc["nodes"]}
+            return (states.get("n1") == states.get("n2") == "up" and
+                    sorted(states.values())[0] != "up" and doc["warnings"])
+        self.wait_for(told)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* The HTTP server answers pages from fibers, refuses what it does not know, and
  * ends while requests are under way. */
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,11 +31,73 @@ static void await(const bool *told)
         world_sleep_us(world, 1000);
 }
 
+/* --- streams ------------------------------------------------------------- */
+
+static size_t streams_running;
+static int stream_rc;
+
+/* Numbers, until somebody ends it. */
+static void count_up(void *ctx, struct http_stream *s)
+{
+    int rc = 0;
+    ck_assert_ptr_eq(ctx, &streams_running);
+    streams_running++;
+    for (int i = 0; rc == 0; i++) {
+        char text[16];
+        int n = snprintf(text, sizeof(text), "<%d>", i);
+        rc = http_stream_write(s, slice_make(text, (size_t)n), NULL);
+        world_sleep_us(world, 1000);
+    }
+    stream_rc = rc;
+    streams_running--;
+}
+
+/* More than a socket takes. */
+static void write_much(void *ctx, struct http_stream *s)
+{
+    static char much[(size_t)16 << 20];
+    (void)ctx;
+    streams_running++;
+    memset(much, 'x', sizeof(much));
+    stream_rc = http_stream_write(s, slice_make(much, sizeof(much)), NULL);
+    streams_running--;
+}
+
+static void write_three(void *ctx, struct http_stream *s)
+{
+    (void)ctx;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(http_stream_write(s, SLICE_LIT("piece;"), NULL), 0);
+}
+
+static void begin_stream(const struct http_request *r,
+                         http_stream_fn fn,
+                         struct http_reply *reply)
+{
+    if (!http_stream_begin(r, fn, &streams_running))
+        reply->status = 503;
+}
+
 static void
 answer(void *ctx, const struct http_request *request, struct http_reply *reply)
 {
     ck_assert_ptr_eq(ctx, &server);
     ck_assert_ptr_eq(loop_self(), loop);
+    if (strcmp(http_path(request), "/count") == 0)
+        begin_stream(request, count_up, reply);
+    if (strcmp(http_path(request), "/much") == 0)
+        begin_stream(request, write_much, reply);
+    if (strcmp(http_path(request), "/three") == 0)
+        begin_stream(request, write_three, reply);
+    if (http_is_post(request)) {
+        const char *a = http_form_get(http_body(request), "a");
+        buf_printf(&reply->body, "a=%s;", a ? a : "(none)");
+    }
+    if (strcmp(http_path(request), "/away") == 0) {
+        http_reply_redirect(reply, "/there?a=b");
+        http_reply_header(reply, "Cache-Control", "private");
+        return;
+    }
     if (strcmp(http_path(request), "/slow") == 0) {
         slow_began = true;
         await(&slow_may_end);
@@ -142,6 +205,159 @@ static void refusals(void)
 START_TEST(test_refusals)
 {
     run(refusals);
+}
+
+END_TEST
+
+#define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
+
+static void post_bytes(size_t bytes, const char *status)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "POST / HTTP/1.1\r\n" FORM "Content-Length: %zu\r\n" CLOSE,
+               bytes);
+    buf_append_str(&b, "a=");
+    buf_append_fill(&b, 'x', bytes - 2);
+    expect(buf_cstr(&b), status, "");
+    buf_close(&b);
+}
+
+static void posts(void)
+{
+    expect("POST /p HTTP/1.1\r\n" FORM "Content-Length: 9\r\n" CLOSE
+           "b=1&a=%25",
+           "HTTP/1.1 200 ", "a=%;/p");
+    expect("POST /p HTTP/1.1\r\nContent-Length: 3\r\n" CLOSE "a=1",
+           "HTTP/1.1 200 ", "a=(none);");
+    expect("POST /p HTTP/1.1\r\n" FORM "Content-Length: 3\r\n" CLOSE "a=%",
+           "HTTP/1.1 400 ", "percent sign");
+    expect("POST /p HTTP/1.1\r\n" FORM "Transfer-Encoding: chunked\r\n" CLOSE
+           "2\r\na=\r\n1\r\n7\r\n0\r\n\r\n",
+           "HTTP/1.1 200 ", "a=7;");
+    post_bytes(HTTP_BODY_BYTES_MAX, "HTTP/1.1 200 ");
+    post_bytes(HTTP_BODY_BYTES_MAX + 1, "HTTP/1.1 413 ");
+    post_bytes(4 * HTTP_BODY_BYTES_MAX, "HTTP/1.1 413 ");
+    expect("GET /a%zz HTTP/1.1\r\n" CLOSE, "HTTP/1.1 400 ", "malformed");
+    expect("GET /a?b=%ff HTTP/1.1\r\n" CLOSE, "HTTP/1.1 400 ", "UTF-8");
+    expect("GET /away HTTP/1.1\r\n" CLOSE, "HTTP/1.1 303 ",
+           "Location: /there?a=b");
+    expect("GET /away HTTP/1.1\r\n" CLOSE, "HTTP/1.1 303 ",
+           "Cache-Control: private");
+}
+
+/* Forms are read up to their bound, and replies have the headers they got. */
+START_TEST(test_posts)
+{
+    run(posts);
+}
+
+END_TEST
+
+static struct stream *open_stream(const char *path)
+{
+    struct err err = ERR_INIT;
+    struct stream *s;
+    struct buf b = BUF_INIT;
+    struct slice part;
+    ck_assert_msg(stream_connect(http_address(server), &s, &err) == 0, "%s",
+                  err.text);
+    buf_printf(&b, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    part = buf_slice(&b);
+    ck_assert_int_eq(stream_write(s, &part, 1, &err), 0);
+    buf_close(&b);
+    return s;
+}
+
+/* Read until @text has come. */
+static void read_until(struct stream *s, const char *text)
+{
+    struct buf b = BUF_INIT;
+    while (!strstr(buf_cstr(&b), text)) {
+        char chunk[1024];
+        size_t got = 0;
+        ck_assert_int_eq(stream_read(s, chunk, sizeof(chunk), &got, NULL), 0);
+        ck_assert_uint_gt(got, 0);
+        buf_append(&b, chunk, got);
+    }
+    buf_close(&b);
+}
+
+static void await_streams(size_t count)
+{
+    while (streams_running != count)
+        world_sleep_us(world, 1000);
+}
+
+static void streams(void)
+{
+    struct stream *one = open_stream("/count");
+    struct stream *two = open_stream("/count");
+    read_until(one, "<5>");
+    read_until(two, "<5>");
+    expect("GET /three HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "piece;");
+    expect("HEAD /count HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "");
+    expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "/");
+    stream_close(one);
+    await_streams(1);
+    ck_assert(stream_rc == ERR_CLOSED || stream_rc == ERR_CANCELLED);
+    read_until(two, "<50>");
+    stream_close(two);
+    await_streams(0);
+}
+
+/* Streams are written side by side until their clients leave. */
+START_TEST(test_streams)
+{
+    run(streams);
+}
+
+END_TEST
+
+static void most_streams(void)
+{
+    struct stream *s[HTTP_ADDRESS_STREAMS_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+        s[i] = open_stream("/count");
+        read_until(s[i], "<0>");
+    }
+    expect("GET /count HTTP/1.1\r\n" CLOSE, "HTTP/1.1 503 ", "");
+    expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "/");
+    stream_close(s[0]);
+    await_streams(ARRAY_LEN(s) - 1);
+    s[0] = open_stream("/count");
+    read_until(s[0], "<0>");
+    for (size_t i = 0; i < ARRAY_LEN(s); i++)
+        stream_close(s[i]);
+    await_streams(0);
+}
+
+/* One address has a bounded number of streams; one that ends makes room. */
+START_TEST(test_most_streams)
+{
+    run(most_streams);
+}
+
+END_TEST
+
+static void closed_with_streams(void)
+{
+    struct stream *counting = open_stream("/count");
+    struct stream *stuck = open_stream("/much"); /* And is not read. */
+    struct err err = ERR_INIT;
+    read_until(counting, "<3>");
+    await_streams(2);
+    http_close(server);
+    ck_assert_uint_eq(streams_running, 0);
+    stream_close(counting);
+    stream_close(stuck);
+    ck_assert_int_eq(
+        http_listen("127.0.0.1:0", NAMES, answer, &server, &server, &err), 0);
+}
+
+/* Closing ends the streams, also one whose client reads nothing. */
+START_TEST(test_closed_with_streams)
+{
+    run(closed_with_streams);
 }
 
 END_TEST
@@ -386,5 +602,9 @@ TEST_MAIN("http",
           test_places,
           test_pages,
           test_refusals,
+          test_posts,
+          test_streams,
+          test_most_streams,
+          test_closed_with_streams,
           test_in_use,
           test_closed_under_way)
