@@ -336,6 +336,13 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_move_tablet(struct quarry *q,
  * they are, no row is lost. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_compact(struct quarry *q, const char *name, struct err *err);
+/* The same for the tablets alone that hold rows of [start, end); an empty @end
+ * is the table's. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_compact_rows(struct quarry *q,
+                                                       const char *name,
+                                                       struct slice start,
+                                                       struct slice end,
+                                                       struct err *err);
 /* Delete the rows in [start, end); an empty @end has no bound. Errors:
  * ERR_NOTFOUND, ERR_FULL, ERR_UNKNOWN_OUTCOME: some of the rows may be gone,
  * now or later. After any other some may be gone, too. */

@@ -242,7 +242,16 @@ int quarry_table_move_tablet(struct quarry *q,
 
 int quarry_table_compact(struct quarry *q, const char *name, struct err *err)
 {
-    return q->ops->table_compact(q, name, err);
+    return q->ops->table_compact(q, name, SLICE_EMPTY, SLICE_EMPTY, err);
+}
+
+int quarry_table_compact_rows(struct quarry *q,
+                              const char *name,
+                              struct slice start,
+                              struct slice end,
+                              struct err *err)
+{
+    return q->ops->table_compact(q, name, start, end, err);
 }
 
 int quarry_table_drop_rows(struct quarry *q,

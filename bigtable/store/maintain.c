@@ -39,7 +39,20 @@ static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
     return rc;
 }
 
-int compact_table(struct store *s, struct table_part *t, struct err *err)
+static bool
+overlaps(const struct tablet *t, struct slice start, struct slice end)
+{
+    struct slice first = buf_slice(&t->start);
+    struct slice behind = buf_slice(&t->end);
+    return (behind.len == 0 || slice_cmp(start, behind) < 0) &&
+           (end.len == 0 || slice_cmp(first, end) < 0);
+}
+
+int compact_table(struct store *s,
+                  struct table_part *t,
+                  struct slice start,
+                  struct slice end,
+                  struct err *err)
 {
     struct table_part_view *v;
     int rc = store_flush(s, err);
@@ -49,7 +62,8 @@ int compact_table(struct store *s, struct table_part *t, struct err *err)
     if (!v)
         return table_part_gone(t, err);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
-        rc = compact_tablet(s, v->tablets[i], err);
+        if (overlaps(v->tablets[i], start, end))
+            rc = compact_tablet(s, v->tablets[i], err);
         if (rc == ERR_CANCELLED)
             rc = 0; /* It was split meanwhile: its halves are fresh. */
     }

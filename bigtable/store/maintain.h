@@ -13,9 +13,13 @@ struct store;
 struct table_part;
 struct tablet;
 
-/* Flush the store and merge each group of each tablet of @t into one run. */
-MUST_CHECK int
-compact_table(struct store *s, struct table_part *t, struct err *err);
+/* Flush the store and merge each group of each tablet of @t that holds rows of
+ * [@start, @end) into one run; an empty @end is the table's. */
+MUST_CHECK int compact_table(struct store *s,
+                             struct table_part *t,
+                             struct slice start,
+                             struct slice end,
+                             struct err *err);
 
 /* Rows that cut @t into about @parts equal pieces, ascending: *@keys and their
  * bytes are one owned allocation. */

@@ -230,11 +230,16 @@ int cluster_table_move_tablet(struct quarry *q,
     return rc;
 }
 
-int cluster_table_compact(struct quarry *q, const char *name, struct err *err)
+int cluster_table_compact(struct quarry *q,
+                          const char *name,
+                          struct slice start,
+                          struct slice end,
+                          struct err *err)
 {
-    struct order o = {.cluster = q->cluster,
-                      .method = MASTER_COMPACT,
-                      .order = {.name = slice_str(name)}};
+    struct order o = {
+        .cluster = q->cluster,
+        .method = MASTER_COMPACT,
+        .order = {.name = slice_str(name), .row = start, .row_end = end}};
     return give_order(&o, CLUSTER_NO_TIMEOUT, err);
 }
 

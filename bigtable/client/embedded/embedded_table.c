@@ -131,13 +131,17 @@ int embedded_table_move_tablet(struct quarry *q,
     return ERR_UNSUPPORTED;
 }
 
-int embedded_table_compact(struct quarry *q, const char *name, struct err *err)
+int embedded_table_compact(struct quarry *q,
+                           const char *name,
+                           struct slice start,
+                           struct slice end,
+                           struct err *err)
 {
     struct table_part *t;
     int rc = store_find_table(q->store, name, &t, err);
     if (rc)
         return rc;
-    rc = compact_table(q->store, t, err);
+    rc = compact_table(q->store, t, start, end, err);
     table_part_unref(t);
     return rc;
 }

@@ -104,7 +104,7 @@ static void change(struct rand_gen *r, unsigned n)
     case 1: drop_some(r); break;
     case 2:
         if (rand_one_in(r, 4))
-            OK(compact_table(store, table, &err));
+            OK(compact_table(store, table, SLICE_EMPTY, SLICE_EMPTY, &err));
         break;
     case 3:
         if (rand_one_in(r, 8)) {
@@ -290,7 +290,47 @@ START_TEST(test_a_tablet_that_is_lost_is_an_error)
 
 END_TEST
 
+static size_t files_of(const struct tablet *t)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct lsm_stats stats;
+        lsm_stats(t->groups[i]->lsm, &stats);
+        count += stats.table_count;
+    }
+    return count;
+}
+
+/* A compaction of a range rewrites the tablets that hold its rows alone. */
+START_TEST(test_compaction_of_a_range)
+{
+    struct table_part_view *v;
+    setup();
+    OK(split_at(store, table, SLICE_LIT("row100"), &err));
+    v = table_part_get_view(table);
+    ck_assert_uint_eq(v->tablet_count, 2);
+    for (unsigned i = 1; i <= 3; i++) {
+        write_row(1, i);
+        write_row(101, i);
+        for (size_t k = 0; k < 2; k++)
+            OK(flush_tablet(store, v->tablets[k], &err));
+    }
+    ck_assert_uint_eq(files_of(v->tablets[0]), 3);
+    OK(compact_table(store, table, SLICE_LIT("row100"), SLICE_EMPTY, &err));
+    ck_assert_uint_eq(files_of(v->tablets[0]), 3);
+    ck_assert_uint_eq(files_of(v->tablets[1]), 1);
+    OK(compact_table(store, table, SLICE_EMPTY, SLICE_LIT("row100"), &err));
+    ck_assert_uint_eq(files_of(v->tablets[0]), 1);
+    table_part_view_unref(v);
+    check_rows();
+    close_all();
+    world_free(world);
+}
+
+END_TEST
+
 TEST_MAIN("split",
+          test_compaction_of_a_range,
           test_random_splits,
           test_split_twice,
           test_mistakes,
