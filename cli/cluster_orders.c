@@ -52,6 +52,26 @@ int order_move(struct quarry *q,
     return 0;
 }
 
+int order_compact(struct quarry *q,
+                  const char *table,
+                  const char *row,
+                  struct err *err)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    int rc;
+    if (!*row)
+        return quarry_table_compact(q, table, err);
+    argument_unescape(&start, slice_str(row));
+    buf_append_slice(&end, buf_slice(&start));
+    buf_append_byte(&end, '\0');
+    rc = quarry_table_compact_rows(q, table, buf_slice(&start), buf_slice(&end),
+                                   err);
+    buf_close(&start);
+    buf_close(&end);
+    return rc;
+}
+
 int order_kill(struct job_client *c, const char *id, struct err *err)
 {
     const struct job_watch w = {slice_str(id), 0, 0};

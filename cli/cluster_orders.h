@@ -30,6 +30,12 @@ MUST_CHECK int order_move(struct quarry *q,
                           const char *server,
                           struct buf *said,
                           struct err *err);
+/* Compact @table, or the one tablet that holds @row ("": all). Errors:
+ * quarry_table_compact(). */
+MUST_CHECK int order_compact(struct quarry *q,
+                             const char *table,
+                             const char *row,
+                             struct err *err);
 /* Stop the job @id. Errors: ERR_INVALID (it does not run), those of
  * job_client_call(). */
 MUST_CHECK int

@@ -502,13 +502,19 @@ static int run_move(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
+static const struct option compact_options[] = {
+    {"row", 0, "ROW", "only the tablet that holds this row"},
+    {NULL, 0, NULL, NULL},
+};
+
 static int
 run_compact(struct cli *cli, const struct args *args, struct err *err)
 {
+    const char *row = args_value(args, "row");
     struct quarry *q;
     int rc = cli_store(cli, CLI_EXISTING, &q, err);
     for (size_t i = 0; i < args->word_count && !rc; i++) {
-        rc = quarry_table_compact(q, args->words[i], err);
+        rc = order_compact(q, args->words[i], row ? row : "", err);
         if (rc == ERR_NOTFOUND)
             cli_hint_table(cli, args->words[i], err);
     }
@@ -590,9 +596,11 @@ const struct command table_commands[] = {
     {.name = "table compact",
      .arguments = "NAME…",
      .summary = "Rewrite a table without what was deleted",
-     .examples = "quarry table compact webtable",
+     .examples = "quarry table compact webtable\n"
+                 "quarry table compact webtable --row com.cnn.www",
      .words_min = 1,
      .words_max = WORDS_ANY,
+     .options = {compact_options},
      .run = run_compact},
     {.name = "table stats",
      .arguments = "NAME",

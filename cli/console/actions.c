@@ -40,7 +40,8 @@ struct action {
     struct action_field {
         const char *name;
         const char *label;
-    } fields[FIELDS_MAX]; /* All are needed; the first is what it is done to. */
+        bool may_be_empty;
+    } fields[FIELDS_MAX]; /* The first names the object of the action. */
 
     int (*run)(struct order *o, struct err *err);
 };
@@ -114,10 +115,11 @@ static int run_split(struct order *o, struct err *err)
 
 static int do_compact(struct order *o, struct quarry *q, struct err *err)
 {
-    int rc = quarry_table_compact(q, o->values[0], err);
+    const char *row = o->values[1];
+    int rc = order_compact(q, o->values[0], row, err);
     if (rc == 0)
-        buf_printf(&o->said, "all tablets of table %s were compacted",
-                   o->values[0]);
+        buf_printf(&o->said, "%s of table %s compacted",
+                   *row ? "the tablet" : "all tablets", o->values[0]);
     return rc;
 }
 
@@ -155,41 +157,47 @@ static int run_log_level(struct order *o, struct err *err)
 }
 
 static const struct action actions[] = {
-    {"move",
-     "Move a tablet",
-     "Gives the tablet that holds the row to another tablet server. Its rows "
-     "are not served for a moment, and balancing leaves it there for five "
-     "minutes.",
-     "Move the tablet",
-     {{"table", "Table"}, {"row", "Row"}, {"server", "To the server"}},
-     run_move},
-    {"split",
-     "Split a tablet",
-     "Cuts the tablet that holds the row in two, in front of it. Both halves "
-     "share the files that are there: nothing is copied.",
-     "Split the tablet",
-     {{"table", "Table"}, {"row", "At the row"}},
-     run_split},
-    {"compact",
-     "Compact a table",
-     "Rewrites all files of the table without what was deleted or has expired: "
-     "it reads and writes as many bytes as the table has.",
-     "Compact the table",
-     {{"table", "Table"}},
-     run_compact},
-    {"kill",
-     "Kill a job",
-     "Stops the job, with all attempts that run. This cannot be undone.",
-     "Kill the job",
-     {{"job", "Job"}},
-     run_kill},
-    {"log-level",
-     "Set log levels",
-     "Changes what one process logs, until it restarts: debug, info, warn or "
-     "error, for one component too, as in rpc=debug.",
-     "Set the levels",
-     {{"node", "Address of the node"}, {"levels", "Levels"}},
-     run_log_level},
+    {.name = "move",
+     .title = "Move a tablet",
+     .about = "Gives the tablet that holds the row to another tablet server. "
+              "Its rows are not served for a moment, and balancing leaves it "
+              "there for five minutes.",
+     .button = "Move the tablet",
+     .fields = {{"table", "Table", false},
+                {"row", "Row", false},
+                {"server", "To the server", false}},
+     .run = run_move},
+    {.name = "split",
+     .title = "Split a tablet",
+     .about = "Cuts the tablet that holds the row in two, in front of it. Both "
+              "halves share the files that are there: nothing is copied.",
+     .button = "Split the tablet",
+     .fields = {{"table", "Table", false}, {"row", "At the row", false}},
+     .run = run_split},
+    {.name = "compact",
+     .title = "Compact a table",
+     .about = "Rewrites all files of the table, or of the tablet that holds "
+              "the row, without what was deleted or has expired: it reads and "
+              "writes as many bytes as these have.",
+     .button = "Compact",
+     .fields = {{"table", "Table", false},
+                {"row", "Row (empty: all tablets)", true}},
+     .run = run_compact},
+    {.name = "kill",
+     .title = "Kill a job",
+     .about = "Stops the job, with all attempts that run. This cannot be "
+              "undone.",
+     .button = "Kill the job",
+     .fields = {{"job", "Job", false}},
+     .run = run_kill},
+    {.name = "log-level",
+     .title = "Set log levels",
+     .about = "Changes what one process logs, until it restarts: debug, info, "
+              "warn or error, for one component too, as in rpc=debug.",
+     .button = "Set the levels",
+     .fields = {{"node", "Address of the node", false},
+                {"levels", "Levels", false}},
+     .run = run_log_level},
 };
 
 static const struct action *find_action(const char *name)
@@ -215,7 +223,9 @@ put_field(struct html *h, const struct action_field *f, const json_t *given)
     html_attr(h, "for", f->name);
     html_lit(h, ">");
     html_str(h, f->label);
-    html_lit(h, "</label> <input required autocomplete=\"off\"");
+    html_lit(h, "</label> <input autocomplete=\"off\"");
+    if (!f->may_be_empty)
+        html_lit(h, " required");
     html_attr(h, "id", f->name);
     html_attr(h, "name", f->name);
     html_attr(h, "value", json_string_value(json_object_get(given, f->name)));
@@ -308,11 +318,11 @@ static int
 take_values(struct order *o, const struct http_form *given, struct err *err)
 {
     for (size_t i = 0; i < FIELDS_MAX && o->action->fields[i].name; i++) {
-        const char *value = http_form_get(given, o->action->fields[i].name);
-        if (!value || !*value)
-            return err_set(err, ERR_INVALID, "field \"%s\" is empty",
-                           o->action->fields[i].label);
-        o->values[i] = mem_strdup(value);
+        const struct action_field *f = &o->action->fields[i];
+        const char *value = http_form_get(given, f->name);
+        if ((!value || !*value) && !f->may_be_empty)
+            return err_set(err, ERR_INVALID, "field \"%s\" is empty", f->label);
+        o->values[i] = mem_strdup(value ? value : "");
     }
     return 0;
 }

@@ -184,17 +184,17 @@ static void put_html(struct console_call *k,
                      const json_t *doc)
 {
     const struct console_source *s = &k->console->source;
-    struct html_view view = {.cluster = s->cluster,
-                             .node = s->name,
-                             .path = http_path(k->request),
-                             .query = http_query_text(k->request),
-                             .title = title,
-                             .viewer = k->viewer.name,
-                             .may_operate =
-                                 k->viewer.right == CONSOLE_OPERATE &&
-                                 k->console->actions,
-                             .can_log_out = k->viewer.form_token[0] != '\0',
-                             .form_token = k->viewer.form_token};
+    struct html_view view = {
+        .cluster = s->cluster,
+        .node = k->viewer.right == CONSOLE_NONE ? "" : s->name,
+        .path = http_path(k->request),
+        .query = http_query_text(k->request),
+        .title = title,
+        .viewer = k->viewer.name,
+        .may_operate =
+            k->viewer.right == CONSOLE_OPERATE && k->console->actions,
+        .can_log_out = k->viewer.form_token[0] != '\0',
+        .form_token = k->viewer.form_token};
     struct html h = {&k->reply->body, &view};
     k->reply->content_type = TYPE_HTML;
     page_frame(&h, menu, subject, render, doc);
@@ -359,6 +359,7 @@ static void console_log_out(struct console_call *k)
     note_viewer(k, "console.logout", NULL);
     console_access_log_out(k->console->access, k->request, &k->viewer,
                            k->reply);
+    events_end_streams(k->console->events);
     http_reply_redirect(k->reply, "/login");
 }
 
@@ -501,7 +502,10 @@ static void console_get(struct console_call *k)
     struct console *c = k->console;
     note_access(k);
     if (strcmp(http_path(k->request), "/login") == 0) {
-        put_login(k, http_query(k->request), NULL);
+        if (console_access_has_tokens(c->access))
+            put_login(k, http_query(k->request), NULL);
+        else
+            http_reply_redirect(k->reply, "/");
         return;
     }
     if (console_text(c, k->request, k->reply) ||
@@ -571,6 +575,8 @@ int console_reload(struct console *c, struct err *err)
     int rc = console_access_reload(c->access, err);
     if (rc)
         err_wrap(err, "console");
+    else
+        events_end_streams(c->events);
     return rc;
 }
 

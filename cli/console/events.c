@@ -33,6 +33,7 @@ struct topic {
 struct viewer {
     struct topic *topic;
     struct viewer *next;
+    uint64_t epoch;
     struct fiber *fiber; /* NULL until its stream begins. */
 };
 
@@ -40,6 +41,7 @@ struct events {
     events_make make;
     void *ctx;
     struct world *world;
+    uint64_t epoch; /* Streams of an earlier one end. */
     struct topic *topics;
     struct fiber *closer; /* Waits until there are none. */
 };
@@ -198,7 +200,8 @@ static bool await_text(const struct viewer *v, uint64_t seen)
 {
     struct world *w = v->topic->events->world;
     uint64_t until_ns = world_mono_ns(w) + EVENTS_HEARTBEAT_US * 1000;
-    while (v->topic->version == seen && fiber_check(NULL) == 0)
+    while (v->topic->version == seen && v->epoch == v->topic->events->epoch &&
+           fiber_check(NULL) == 0)
         if (!fiber_park_until(until_ns))
             return false;
     return true;
@@ -207,14 +210,17 @@ static bool await_text(const struct viewer *v, uint64_t seen)
 static void view_events(void *ctx, struct http_stream *s)
 {
     struct viewer *v = ctx;
+    const struct events *e = v->topic->events;
+    uint64_t until_ns = world_mono_ns(e->world) + EVENTS_STREAM_US * 1000;
     uint64_t seen = 0;
     int rc = http_stream_write(s, SLICE_LIT("retry: 3000\n\n"), NULL);
     v->fiber = fiber_self();
-    while (rc == 0 && (rc = fiber_check(NULL)) == 0) {
-        if (await_text(v, seen) && v->topic->version != seen)
-            rc = write_text(v, s, &seen);
-        else
+    while (rc == 0 && (rc = fiber_check(NULL)) == 0 && v->epoch == e->epoch &&
+           world_mono_ns(e->world) < until_ns) {
+        if (!await_text(v, seen))
             rc = http_stream_write(s, SLICE_LIT(": nothing new\n\n"), NULL);
+        else if (v->topic->version != seen)
+            rc = write_text(v, s, &seen);
     }
     viewer_free(v);
 }
@@ -235,6 +241,7 @@ void events_reply(struct events *e,
     }
     t = topic_of(e, m);
     v->topic = t;
+    v->epoch = e->epoch;
     v->next = t->viewers;
     t->viewers = v;
     if (!t->fiber) {
@@ -242,6 +249,13 @@ void events_reply(struct events *e,
         fiber_detach(t->fiber); /* The topic ends with it. */
     }
     reply->content_type = "text/event-stream";
+}
+
+void events_end_streams(struct events *e)
+{
+    e->epoch++;
+    for (const struct topic *t = e->topics; t; t = t->next)
+        wake_viewers(t);
 }
 
 /* --- life ---------------------------------------------------------------- */

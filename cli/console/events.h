@@ -29,6 +29,9 @@ struct page_match;
 
 /* A document that changes is sent after this. */
 #define EVENTS_PERIOD_US UINT64_C(2000000)
+/* A stream ends after this, so that it does not outlive its viewer's session by
+ * long; browsers open it again. */
+#define EVENTS_STREAM_US UINT64_C(600000000)
 /* Without a change, a comment. */
 #define EVENTS_HEARTBEAT_US UINT64_C(10000000)
 
@@ -43,6 +46,9 @@ struct events *events_new(events_make make, void *ctx);
 /* PRE: no stream is left: the HTTP server is closed. Parks. NULL is allowed. */
 void events_free(struct events *e);
 
+/* End all streams: rights have changed. Browsers open them again, and are
+ * refused if they may not any more. */
+void events_end_streams(struct events *e);
 /* Answer with the stream of @m's document (what it points to is copied), or
  * with 503 when there are too many streams. */
 void events_reply(struct events *e,

@@ -123,6 +123,12 @@ class AccessTest(ClusterTest):
         self.wait_for(lambda: self.audited("console.logout"))
         self.assertEqual(self.audited("console.login")[-1]["who"], "wall")
         cookie = self.log_in(self.view)
+        stream = http.client.HTTPConnection(self.at, timeout=SECONDS)
+        self.addCleanup(stream.close)
+        stream.request("GET", "/events?subject=nodes",
+                       headers={"Cookie": cookie})
+        events = stream.getresponse()
+        self.assertEqual(events.status, 200)
         with open(self.path("tokens")) as f:
             lines = f.readlines()
         with open(self.path("tokens"), "w") as f:
@@ -130,6 +136,7 @@ class AccessTest(ClusterTest):
         self.cluster.signal("n1", signal.SIGHUP)
         self.wait_for(lambda: self.get("/nodes.json",
                                        Cookie=cookie).status == 401)
+        events.read()  # It ends.
         self.assertEqual(self.get("/nodes.json",
                                   **self.bearer(self.operate)).status, 200)
 
@@ -199,7 +206,7 @@ class AccessTest(ClusterTest):
         return len(self.json("table", "tablets", table))
 
     def order(self, name, **fields):
-        """What a program gets for an action."""
+        """The status and the document that a program gets for an action."""
         reply = self.post("/actions/" + name, fields,
                           **self.bearer(self.operate))
         return reply.status, json.loads(reply.text)
@@ -216,6 +223,8 @@ class AccessTest(ClusterTest):
         self.assertTrue(any("were not served for" in d["text"]
                             for _, d in said), said)
         self.assertEqual(self.order("compact", table="t")[1]["outcome"], "done")
+        self.assertIn("the tablet of", self.order("compact", table="t",
+                                                  row="a")[1]["text"])
         self.assertEqual(self.order("compact", table="none")[0], 404)
         self.assertEqual(self.order("log-level", node=self.listen,
                                     levels="info,rpc=debug")[0], 200)
