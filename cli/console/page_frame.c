@@ -12,7 +12,7 @@
 /* Subjects whose pages have plots, and the one with the key visualizer. */
 static bool frame_has_plots(const char *subject)
 {
-    return strcmp(subject, "overview") == 0 || strcmp(subject, "nodes") == 0 ||
+    return strcmp(subject, "overview") == 0 || strcmp(subject, "node") == 0 ||
            strcmp(subject, "history") == 0;
 }
 

@@ -266,6 +266,14 @@
     });
     return [times.map((t) => t / 1e6), ...rows];
   };
+  /* The points that no line shows, because what is beside them is missing. */
+  const lonely = (u, line) => {
+    const row = u.data[line];
+    return row.map((v, i) => i).filter((i) =>
+      row[i] != null && row[i - 1] == null && row[i + 1] == null);
+  };
+  /* Steps of an axis of bytes are powers of two. */
+  const POWERS = Array.from({ length: 55 }, (_, i) => 2 ** i);
   const plotOptions = (figure, names, unit, width) => ({
     width,
     height: 180,
@@ -279,11 +287,12 @@
       },
       {
         stroke: colour("--dim"), grid: { stroke: colour("--line2") }, ticks: { show: false },
+        incrs: /^bytes/.test(unit) ? POWERS : undefined,
         size: 70, values: (u, vs) => vs.map((v) => humane(v, unit)),
       },
     ],
     series: [{}, ...names.map((n, i) => ({
-      stroke: colour("--c" + (i + 1)), width: 1.6, points: { show: false },
+      stroke: colour("--c" + (i + 1)), width: 1.6, points: { size: 4, filter: lonely },
       fill: names.length === 1 ? colour("--c1") + "1f" : undefined,
     }))],
     hooks: { setCursor: [(u) => tellPlot(figure, u, u.cursor.idx)] },
@@ -320,9 +329,8 @@
     const figures = all("figure.plot");
     if (!window.uPlot || !figures.length || (!now && Date.now() - drawnAt < 4500)) return;
     drawnAt = Date.now();
-    const { history, span } = one("[data-history]").dataset;
     try {
-      const answer = await fetch(history + "&from=" + (Date.now() * 1000 - span));
+      const answer = await fetch(one("[data-history]").dataset.history);
       if (!answer.ok) return;
       const found = (await answer.json()).series || [];
       for (const f of figures) drawPlot(f, found);

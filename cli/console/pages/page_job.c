@@ -39,18 +39,23 @@ static void attempt_error(struct html *h, const json_t *row, const json_t *doc)
 {
     const char *error = page_string_or_empty(row, "error");
     const char *state = page_string_or_empty(row, "state");
-    char task[24], attempt[24];
+    char part[24], task[24], attempt[24];
     page_put(h, row, "error");
-    if (!*error && strncmp(state, "fail", 4) != 0)
+    if (!page_is_true(row, "has_log") && !*error &&
+        strncmp(state, "fail", 4) != 0)
         return;
+    snprintf(part, sizeof(part), "%lld",
+             page_field(row, "part")
+                 ? (long long)json_integer_value(page_field(row, "part"))
+                 : 1);
     snprintf(task, sizeof(task), "%lld",
              (long long)json_integer_value(page_field(row, "task")));
     snprintf(attempt, sizeof(attempt), "%lld",
              (long long)json_integer_value(page_field(row, "attempt")));
     html_lit(h, " <a");
-    html_url(h, "href", "/jobs/{}/log?kind={}&task={}&attempt={}",
-             page_string_or_empty(doc, "id"), page_string_or_empty(row, "kind"),
-             task, attempt);
+    html_url(h, "href", "/jobs/{}/log?part={}&kind={}&task={}&attempt={}",
+             page_string_or_empty(doc, "id"), part,
+             page_string_or_empty(row, "kind"), task, attempt);
     html_lit(h, ">log</a>");
 }
 
@@ -78,36 +83,38 @@ static const struct page_rows attempts_rows = {
 
 /* --- partitions ---------------------------------------------------------- */
 
-static double partitions_max(const json_t *list)
-{
-    double max = 0;
-    for (size_t i = 0; i < json_array_size(list); i++)
-        max = fmax(max, page_number_or(json_array_get(list, i), "bytes", 0));
-    return max;
-}
+struct partition_sizes {
+    const char *field; /* Bytes, or records where those are not known. */
+    double max, mean;
+};
 
-static double partitions_mean(const json_t *list)
+static struct partition_sizes partition_sizes(const json_t *list)
 {
-    double sum = 0;
+    struct partition_sizes s = {"records", 0, 0};
     for (size_t i = 0; i < json_array_size(list); i++)
-        sum += page_number_or(json_array_get(list, i), "bytes", 0);
-    return json_array_size(list) ? sum / (double)json_array_size(list) : 0;
+        if (page_number_or(json_array_get(list, i), "bytes", 0) > 0)
+            s.field = "bytes";
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        double size = page_number_or(json_array_get(list, i), s.field, 0);
+        s.max = fmax(s.max, size);
+        s.mean += size / (double)json_array_size(list);
+    }
+    return s;
 }
 
 /* A bar by the greatest; twice the mean is skew. */
 static void partition_bar(struct html *h, const json_t *row, const json_t *doc)
 {
-    const json_t *all = page_list(doc, "partitions");
-    double bytes = page_number_or(row, "bytes", 0);
-    double max = partitions_max(all);
-    page_bar(h, max > 0 ? bytes / max : 0, bytes > 2 * partitions_mean(all));
+    struct partition_sizes s = partition_sizes(page_list(doc, "partitions"));
+    double size = page_number_or(row, s.field, 0);
+    page_bar(h, s.max > 0 ? size / s.max : 0, size > 2 * s.mean);
 }
 
 static const struct page_column partitions_columns[] = {
     {"index", "Partition", CELL_FIGURE, NULL, NULL},
     {"records", "Records", CELL_FIGURE, NULL, NULL},
     {"bytes", "Bytes", CELL_FIGURE, NULL, NULL},
-    {"share", "Share of the greatest", CELL_TEXT, NULL, partition_bar},
+    {"share", "Share", CELL_TEXT, NULL, partition_bar},
 };
 
 static const struct page_rows partitions_rows = {
@@ -122,12 +129,11 @@ static const struct page_rows partitions_rows = {
 
 static void job_skew(struct html *h, const json_t *list)
 {
-    double max = partitions_max(list);
-    double mean = partitions_mean(list);
-    if (mean <= 0)
+    struct partition_sizes s = partition_sizes(list);
+    if (s.mean <= 0)
         return;
     html_lit(h, "<p class=\"sub\">The greatest partition has ");
-    html_printf(h, "%.1f", max / mean);
+    html_printf(h, "%.1f", s.max / s.mean);
     html_lit(h, " times the mean.</p>");
 }
 
@@ -135,11 +141,12 @@ static void job_skew(struct html *h, const json_t *list)
 
 static const struct page_column phases_columns[] = {
     {"name", "Phase", CELL_TEXT, NULL, NULL},
-    {"state", "State", CELL_STATE, NULL, NULL},
-    {"tasks_total", "Tasks", CELL_FIGURE, NULL, NULL},
-    {"tasks_done", "Done", CELL_FIGURE, NULL, NULL},
+    {"tasks", "Tasks", CELL_FIGURE, NULL, NULL},
+    {"attempts", "Attempts", CELL_FIGURE, NULL, NULL},
+    {"mean_us", "Mean", CELL_FIGURE, NULL, NULL},
+    {"longest_us", "Longest", CELL_FIGURE, NULL, NULL},
     {"begun_at_us", "Begun ago", CELL_AGE, NULL, NULL},
-    {"ended_at_us", "Ended ago", CELL_AGE, NULL, NULL},
+    {"ended_at_us", "Took", CELL_FIGURE, NULL, attempt_took},
 };
 
 static const struct page_rows phases_rows = {
@@ -174,14 +181,14 @@ static void job_figures(struct html *h, const json_t *doc)
     page_figures_end(h);
 }
 
-static void job_waits(struct html *h, const json_t *doc)
+static void job_remark(struct html *h, const char *what, const json_t *text)
 {
-    const json_t *waits = page_field(doc, "waits_for");
-    if (!json_is_string(waits))
+    if (!json_is_string(text))
         return;
-    html_lit(h,
-             "<div class=\"note warn\" role=\"note\"><strong>Waits</strong> ");
-    html_json(h, waits);
+    html_lit(h, "<div class=\"note warn\" role=\"note\"><strong>");
+    html_str(h, what);
+    html_lit(h, "</strong> ");
+    html_json(h, text);
     html_lit(h, "</div>");
 }
 
@@ -198,23 +205,29 @@ static void job_notes(struct html *h, const json_t *notes)
     html_lit(h, "</ul></section>");
 }
 
-static void job_parts(struct html *h, const json_t *doc)
+static void job_partitions(struct html *h, const json_t *doc)
 {
     const json_t *partitions = page_list(doc, "partitions");
+    if (json_array_size(partitions) == 0)
+        return;
+    html_lit(h, "<div>");
+    page_rows(h, &partitions_rows, partitions, doc);
+    job_skew(h, partitions);
+    html_lit(h, "</div>");
+}
+
+static void job_parts(struct html *h, const json_t *doc)
+{
     const json_t *counters = page_field(doc, "counters");
-    html_lit(h, "<div class=\"cols\"><div>");
-    if (json_array_size(partitions)) {
-        page_rows(h, &partitions_rows, partitions, doc);
-        job_skew(h, partitions);
-    }
-    html_lit(h, "</div><div>");
+    html_lit(h, "<div class=\"cols\">");
+    job_partitions(h, doc);
     if (json_object_size(counters)) {
         page_pairs_begin(h, "Counters");
         page_pairs_of(h, counters);
         page_pairs_end(h);
     }
     job_notes(h, page_list(doc, "notes"));
-    html_lit(h, "</div></div>");
+    html_lit(h, "</div>");
 }
 
 static void job_kill(struct html *h, const json_t *doc)
@@ -238,7 +251,9 @@ void render_job(struct html *h, const json_t *doc)
     html_str(h, id);
     page_sub_end(h);
     page_head_end(h, doc);
-    job_waits(h, doc);
+    job_remark(h, "Error:", page_field(doc, "error"));
+    job_remark(h, "Waits:", page_field(doc, "waits_for"));
+    job_remark(h, "Hint:", page_field(doc, "hint"));
     job_figures(h, doc);
     page_timeline(h, attempts, page_list(doc, "stragglers"),
                   page_number_or(doc, "at_us", 0));

@@ -58,6 +58,7 @@ static const struct page_column running_columns[] = {
     {"tasks_running", "Running", CELL_FIGURE, NULL, NULL},
     {"attempts_failed", "Failed attempts", CELL_FIGURE, NULL, NULL},
     {"begun_at_us", "Running for", CELL_AGE, NULL, NULL},
+    {"waits_for", "Waits for", CELL_TEXT, NULL, NULL},
     {"principal", "Of", CELL_TEXT, NULL, NULL},
 };
 
@@ -92,9 +93,32 @@ static const struct page_rows past_rows = {
     .next = "The history of a job is here as soon as it ends.",
 };
 
+static const struct page_column workers_columns[] = {
+    {"name", "Worker", CELL_TEXT, NULL, NULL},
+    {"state", "State", CELL_STATE, NULL, NULL},
+    {"address", "Address", CELL_TEXT, NULL, NULL},
+    {"rack", "Rack", CELL_TEXT, NULL, NULL},
+    {"slots_busy", "Busy slots", CELL_FIGURE, NULL, NULL},
+    {"slots", "Slots", CELL_FIGURE, NULL, NULL},
+    {"memory_promised_bytes", "Memory promised", CELL_FIGURE, NULL, NULL},
+    {"memory_bytes", "Memory", CELL_FIGURE, NULL, NULL},
+};
+
+static const struct page_rows workers_rows = {
+    .id = "workers",
+    .caption = "Workers",
+    .columns = workers_columns,
+    .column_count = ARRAY_LEN(workers_columns),
+    .key = "name",
+    .sort = "sort_workers",
+    .nothing = "No worker is known.",
+    .next = "Without one no task runs: nodes need the role worker.",
+};
+
 void render_jobs(struct html *h, const json_t *doc)
 {
     page_head(h, doc, "Jobs");
     page_rows(h, &running_rows, page_list(doc, "running"), doc);
     page_rows(h, &past_rows, page_list(doc, "past"), doc);
+    page_rows(h, &workers_rows, page_list(doc, "workers"), doc);
 }

@@ -149,7 +149,9 @@ static void node_process(struct html *h, const json_t *n)
     page_pair(h, "Address", n, "address");
     page_pair(h, "Rack", n, "rack");
     page_pair(h, "Version", n, "version");
-    page_pair(h, "Process id", n, "pid");
+    page_pair_begin(h, "Process id");
+    html_json(h, page_field(n, "pid"));
+    page_pair_end(h);
     page_pair(h, "Up for", n, "up_us");
     page_pair(h, "Security", n, "security");
     page_pair(h, "Answers within", n, "rtt_us");
@@ -177,48 +179,64 @@ static void node_figures(struct html *h, const json_t *n)
     page_figures_end(h);
 }
 
-/* The last segment of the page's path is its name, maybe with escapes: nodes
- * are few, so each one's own address is compared. */
-static bool node_is_asked(const struct html *h, const json_t *n)
+/* --- its metrics --------------------------------------------------------- */
+
+/* "method read, table t". */
+static void metric_labels(struct html *h, const json_t *row, const json_t *doc)
 {
-    struct buf b = BUF_INIT;
-    const char *path = h->view->path ? h->view->path : "";
-    bool found;
-    html_url_put(&b, "/nodes/{}", page_string_or_empty(n, "name"));
-    found = slice_eq_str(buf_slice(&b), path);
-    buf_close(&b);
-    return found;
+    const char *name, *separator = "";
+    json_t *value;
+    (void)doc;
+    json_object_foreach((json_t *)(uintptr_t)page_field(row, "labels"), name,
+                        value)
+    {
+        html_printf(h, "%s%s ", separator, name);
+        html_json(h, value);
+        separator = ", ";
+    }
 }
 
-static const json_t *node_asked(const struct html *h, const json_t *doc)
+static const struct page_column metrics_columns[] = {
+    {"name", "Metric", CELL_KEY, NULL, NULL},
+    {"labels", "Labels", CELL_TEXT, NULL, metric_labels},
+    {"value", "Value", CELL_FIGURE, NULL, NULL},
+};
+
+static const struct page_rows metrics_rows = {
+    .id = "metrics",
+    .caption = "Metrics",
+    .columns = metrics_columns,
+    .column_count = ARRAY_LEN(metrics_columns),
+    .sort = "sort_metrics",
+    .nothing = "The node told no metrics.",
+    .next = "Its console has them at /metrics.",
+};
+
+static void node_metrics_panel(struct html *h, const json_t *doc)
 {
-    const json_t *nodes = page_list(doc, "nodes");
-    for (size_t i = 0; i < json_array_size(nodes); i++)
-        if (node_is_asked(h, json_array_get(nodes, i)))
-            return json_array_get(nodes, i);
-    return json_array_size(nodes) == 1 ? json_array_get(nodes, 0) : NULL;
+    const json_t *metrics = page_list(doc, "metrics");
+    if (json_array_size(metrics) == 0)
+        return;
+    html_lit(h, "<details id=\"all-metrics\"><summary>All metrics of the "
+                "node</summary>");
+    page_rows(h, &metrics_rows, metrics, doc);
+    html_lit(h, "</details>");
 }
 
 void render_node(struct html *h, const json_t *doc)
 {
     static const struct page_crumb up = {"Nodes", "/nodes", NULL, NULL};
-    const json_t *n = node_asked(h, doc);
-    const char *name = page_string_or_empty(n, "name");
-    const json_t *roles = page_list(n, "roles");
-    page_head_begin(h, &up, 1, n ? name : h->view->title);
-    if (n)
-        node_state_cell(h, n, doc);
+    const char *name = page_string_or_empty(doc, "name");
+    const json_t *roles = page_list(doc, "roles");
+    page_head_begin(h, &up, 1, *name ? name : h->view->title);
+    node_state_cell(h, doc, doc);
     page_head_end(h, doc);
-    if (!n) {
-        page_empty(h, "There is no such node.",
-                   "It may have left: look at all nodes.");
-        return;
-    }
-    node_figures(h, n);
+    node_figures(h, doc);
     page_plots(h, node_plots, ARRAY_LEN(node_plots), name);
     html_lit(h, "<div class=\"cols\">");
-    node_process(h, n);
+    node_process(h, doc);
     for (size_t i = 0; i < json_array_size(roles); i++)
         node_role_panel(h, json_array_get(roles, i));
     html_lit(h, "</div>");
+    node_metrics_panel(h, doc);
 }

@@ -28,7 +28,9 @@ static const struct page_plot overview_plots[] = {
     {"Errors", "per_s", {{"errors_per_s", "failed calls"}}},
     {"Disk",
      "bytes",
-     {{"disk_used_bytes", "used"}, {"disk_size_bytes", "size"}}},
+     {{"disk_used_bytes", "chunks"},
+      {"disk_free_bytes", "free"},
+      {"disk_size_bytes", "size"}}},
 };
 
 /* --- findings ------------------------------------------------------------ */
@@ -169,6 +171,8 @@ static void overview_figures(struct html *h, const json_t *doc)
     overview_share(h, "Nodes up", "/nodes", doc, "nodes.up", "nodes.total");
     overview_linked(h, "Tables", "/tables", doc, "tables");
     page_figure(h, "Tablets", doc, "tablets");
+    if (page_number_or(doc, "tablets_unassigned", 0) > 0)
+        page_figure(h, "Not served", doc, "tablets_unassigned");
     page_figure(h, "Rows read", doc, "reads_per_s");
     page_figure(h, "Rows written", doc, "writes_per_s");
     page_figure(h, "Bytes of rows", doc, "bytes_per_s");

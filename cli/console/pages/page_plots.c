@@ -9,12 +9,12 @@
 
 static const struct {
     const char *name, *label;
-    const char *span_us;
+    const char *from; /* Seconds before now. */
 } page_ranges[] = {
-    {"15m", "15 min", "900000000"},
-    {"1h", "1 h", "3600000000"},
-    {"6h", "6 h", "21600000000"},
-    {"1d", "1 d", "86400000000"},
+    {"15m", "15 min", "-900"},
+    {"1h", "1 h", "-3600"},
+    {"6h", "6 h", "-21600"},
+    {"1d", "1 d", "-86400"},
 };
 
 /* The index in page_ranges of the one in the address, else the first. */
@@ -54,7 +54,6 @@ page_plot_series(struct buf *out, const struct page_plot *plots, size_t count)
                 buf_append_str(out, ",");
             buf_append_str(out, plots[i].lines[k].series);
         }
-    buf_append_byte(out, 0);
 }
 
 static void page_plot(struct html *h, const struct page_plot *p)
@@ -84,12 +83,14 @@ void page_plots(struct html *h,
 {
     size_t range = page_range(h);
     PRE(count > 0);
-    struct buf series = BUF_INIT;
+    struct buf series = BUF_INIT, link = BUF_INIT;
     page_plot_series(&series, plots, count);
     html_lit(h, "<section aria-label=\"Plots\"");
-    html_attr(h, "data-span", page_ranges[range].span_us);
-    html_url(h, "data-history", "/history.json?series={}&node={}", series.data,
-             node);
+    html_url_put(&link, "/history.json?series={}&from={}", buf_cstr(&series),
+                 page_ranges[range].from);
+    if (*node)
+        html_url_put(&link, "&node={}", node);
+    html_attr_slice(h, "data-history", buf_slice(&link));
     html_lit(h, ">");
     page_plot_ranges(h, range);
     html_lit(h, "<div class=\"cols\">");
@@ -97,4 +98,5 @@ void page_plots(struct html *h,
         page_plot(h, &plots[i]);
     html_lit(h, "</div></section>");
     buf_close(&series);
+    buf_close(&link);
 }

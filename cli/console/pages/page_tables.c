@@ -120,6 +120,8 @@ static const struct page_column tablets_columns[] = {
     {"state", "State", CELL_STATE, NULL, NULL},
     {"bytes", "Size", CELL_FIGURE, NULL, NULL},
     {"files", "Files", CELL_FIGURE, NULL, NULL},
+    {"memory_bytes", "In memory", CELL_FIGURE, NULL, NULL},
+    {"debt_bytes", "Compaction debt", CELL_FIGURE, NULL, NULL},
     {"reads_per_s", "Reads", CELL_FIGURE, NULL, NULL},
     {"writes_per_s", "Writes", CELL_FIGURE, NULL, NULL},
     {"bytes_per_s", "Bytes", CELL_FIGURE, NULL, NULL},
@@ -140,7 +142,6 @@ static const struct page_column families_columns[] = {
     {"name", "Family", CELL_TEXT, NULL, NULL},
     {"group", "Locality group", CELL_TEXT, NULL, NULL},
     {"gc", "Keeps", CELL_TEXT, NULL, NULL},
-    {"type", "Type", CELL_TEXT, NULL, NULL},
 };
 
 static const struct page_rows families_rows = {
@@ -231,9 +232,11 @@ void render_table(struct html *h, const json_t *doc)
 
 static const struct page_column tablet_files_columns[] = {
     {"name", "File", CELL_KEY, NULL, NULL},
+    {"group", "Locality group", CELL_TEXT, NULL, NULL},
     {"level", "Level", CELL_FIGURE, NULL, NULL},
     {"generation", "Generation", CELL_FIGURE, NULL, NULL},
     {"bytes", "Size", CELL_FIGURE, NULL, NULL},
+    {"entries", "Entries", CELL_FIGURE, NULL, NULL},
     {"smallest", "From row", CELL_KEY, NULL, NULL},
     {"largest", "To row", CELL_KEY, NULL, NULL},
 };
@@ -248,10 +251,9 @@ static const struct page_rows tablet_files_rows = {
 };
 
 static const struct page_column memtables_columns[] = {
-    {"state", "State", CELL_STATE, NULL, NULL},
+    {"group", "Locality group", CELL_TEXT, NULL, NULL},
+    {"count", "Memtables", CELL_FIGURE, NULL, NULL},
     {"bytes", "Size", CELL_FIGURE, NULL, NULL},
-    {"entries", "Entries", CELL_FIGURE, NULL, NULL},
-    {"age_us", "Age", CELL_FIGURE, NULL, NULL},
 };
 
 static const struct page_rows memtables_rows = {

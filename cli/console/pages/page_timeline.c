@@ -95,15 +95,21 @@ static unsigned timeline_pack(struct timeline_bar *bars, size_t count)
 
 /* --- draw ---------------------------------------------------------------- */
 
+/* Is @field the same in both? Also if neither has it. */
+static bool attempt_same(const json_t *a, const json_t *b, const char *field)
+{
+    const json_t *x = page_field(a, field), *y = page_field(b, field);
+    return x == y || json_equal(x, y);
+}
+
 bool page_is_straggler(const json_t *attempt, const json_t *stragglers)
 {
-    const json_t *task = page_field(attempt, "task");
-    for (size_t i = 0; task && i < json_array_size(stragglers); i++) {
+    for (size_t i = 0; i < json_array_size(stragglers); i++) {
         const json_t *s = json_array_get(stragglers, i);
-        const json_t *other = json_is_object(s) ? page_field(s, "task") : s;
-        const char *kind = page_string(s, "kind");
-        if (json_equal(task, other) &&
-            (!kind || page_field_is(attempt, "kind", kind)))
+        if (page_field(s, "task") && attempt_same(attempt, s, "part") &&
+            attempt_same(attempt, s, "kind") &&
+            attempt_same(attempt, s, "task") &&
+            attempt_same(attempt, s, "attempt"))
             return true;
     }
     return false;
@@ -187,7 +193,7 @@ static void timeline_lane(struct html *h,
 /* Times since the begin, at quarters of the width. */
 static void timeline_axis(struct html *h, const struct timeline *t)
 {
-    html_lit(h, "<div>since the begin</div><div><svg aria-hidden=\"true\" "
+    html_lit(h, "<div>since the start</div><div><svg aria-hidden=\"true\" "
                 "height=\"16\">");
     for (int i = 0; i <= 4; i++) {
         struct buf b = BUF_INIT;
@@ -210,10 +216,11 @@ static void timeline_legend(struct html *h)
     "<li><svg width=\"10\" height=\"10\" aria-hidden=\"true\"><rect "          \
     "class=\"" look "\" width=\"10\" height=\"10\" rx=\"2\"/></svg>" name      \
     "</li>"
-    html_lit(h, "<ul class=\"legend\">" KEY("s-done", "map, done")
-                    KEY("s-red", "reduce, done") KEY("s-run", "running")
-                        KEY("s-slow", "straggler") KEY("s-fail", "failed")
-                            KEY("s-stop", "stopped") "</ul>");
+    html_lit(h,
+             "<ul class=\"legend\">" KEY("s-done", "map, done")
+                 KEY("s-red", "reduce, done") KEY("s-run", "running")
+                     KEY("s-slow", "straggler") KEY("s-fail", "failed or lost")
+                         KEY("s-stop", "stopped") "</ul>");
 #undef KEY
 }
 

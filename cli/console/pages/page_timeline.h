@@ -17,8 +17,7 @@ void page_timeline(struct html *h,
                    const json_t *attempts,
                    const json_t *stragglers,
                    double now_us);
-/* Is the attempt of one of @stragglers (numbers of tasks, or objects with
- * `task` and `kind`)? */
+/* Is it one of @stragglers: the same part, kind, task and attempt? */
 bool page_is_straggler(const json_t *attempt, const json_t *stragglers);
 
 #endif /* CLI_CONSOLE_PAGES_PAGE_TIMELINE_H */

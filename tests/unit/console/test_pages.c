@@ -146,6 +146,12 @@ static const struct {
      "'connections':3,'disk_used_bytes':90,'disk_size_bytes':100,'tablets':74,"
      "'reads_per_s':24102.1,'p50_us':420,'p99_us':7100},{'name':'n2','state':"
      "'down','why':'refused'}]}"},
+    {"node",
+     "{'name':'n1','address':'10.0.0.1:7400','state':'silent','why':'no "
+     "answer','roles':[{'name':'lock','health':'well','leads':true,'figures':"
+     "{'term':12,'log_bytes':4096}}],'up_us':12345678,'disk_used_bytes':90,"
+     "'disk_size_bytes':100,'metrics':[{'name':'quarry_x_total','labels':"
+     "{'method':'read'},'value':1.5}]}"},
     {"tables",
      "{'tables':[{'name':'webtable','families':['a','b'],'tablets':96,'bytes':"
      "123456,'reads_per_s':310.5,'hottest_tablet':'com.example/','state':"
@@ -180,7 +186,7 @@ static const struct {
      "'failed','begun_at_us':1699999000000000,'ended_at_us':1699999100000000,"
      "'records':7,'bytes':9,'error':'exit status 3'},{'task':2,'kind':"
      "'reduce','attempt':1,'worker':'w1','state':'running','begun_at_us':"
-     "1699999050000000}],'stragglers':[2,{'task':1,'kind':'map'}],"
+     "1699999050000000}],'stragglers':[2,{'task':1,'attempt':1,'kind':'map'}],"
      "'partitions':[{'index':0,'records':5,'bytes':50},{'index':1,'records':"
      "500,'bytes':5000}],'waits_for':'workers','notes':['a note']}"},
     {"job_log", "{'id':'j1','kind':'map','task':1,'attempt':1,'text':'lines'}"},
