@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/http/http_form.h"
 #include "cli/console/page_table.h"
+#include "cli/monitor/monitor.h"
 
 /* Subjects whose pages have plots, and the one with the key visualizer. */
 static bool frame_has_plots(const char *subject)
@@ -51,12 +52,23 @@ static void frame_head(struct html *h, const char *subject)
     html_lit(h, "</head>");
 }
 
+/* Is there a document about @subject? */
+static bool frame_has_subject(const char *subject)
+{
+    const char *params, *name;
+    for (size_t i = 0; (name = monitor_subject(i, &params)); i++)
+        if (strcmp(name, subject) == 0)
+            return true;
+    return false;
+}
+
 /* One entry for each page whose title is its entry. */
 static void frame_menu(struct html *h, const char *marked)
 {
     html_lit(h, "<nav class=\"nav\" aria-label=\"Pages\"><ul>");
     for (const struct console_page *p = console_pages; p->path; p++) {
-        if (!*p->menu || strcmp(p->menu, p->title) != 0)
+        if (!*p->menu || strcmp(p->menu, p->title) != 0 ||
+            !frame_has_subject(p->subject))
             continue;
         html_lit(h, "<li><a");
         html_attr(h, "href", p->path);

@@ -5,7 +5,6 @@
  *   live      when the server says that the page's document is new, the page is
  *             fetched again and the parts that differ are put in place
  *   plots     of the history of figures (uPlot)
- *   actions   ask before they are sent
  *
  * What a reader chose is in the address, so that a link to it can be shared.
  * Handlers are the document's, never an element's: elements come and go.
@@ -130,13 +129,6 @@
     if (!e.target.dataset.filter) return;
     setQuery(e.target.dataset.filter, e.target.value);
     applyFilter(e.target.closest("table"));
-  });
-
-  /* --- actions ----------------------------------------------------------- */
-
-  document.addEventListener("submit", (e) => {
-    const question = e.target.dataset.confirm;
-    if (question && !confirm(question)) e.preventDefault();
   });
 
   /* --- live -------------------------------------------------------------- */
@@ -303,9 +295,7 @@
     all("[data-series]", figure).forEach((span, i) => {
       const row = u.data[i + 1] || [];
       const v = index == null ? row[row.length - 1] : row[index];
-      const value = one("b", span);
-      value.textContent = humane(v, unit);
-      if (u.data.length > 2) span.style.color = colour("--c" + (i + 1));
+      one("b", span).textContent = humane(v, unit);
     });
   };
   const drawPlot = (figure, found) => {

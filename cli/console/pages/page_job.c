@@ -232,10 +232,10 @@ static void job_parts(struct html *h, const json_t *doc)
 
 static void job_kill(struct html *h, const json_t *doc)
 {
-    const char *fields[] = {"id", page_string_or_empty(doc, "id"), NULL};
     double ended;
     if (!page_number(doc, "ended_at_us", &ended) || ended <= 0)
-        page_action(h, "/actions/kill_job", "Kill", "Kill this job?", fields);
+        page_action(h, "Kill", "/actions/kill?job={}",
+                    page_string_or_empty(doc, "id"), NULL);
 }
 
 void render_job(struct html *h, const json_t *doc)

@@ -230,9 +230,12 @@ void render_node(struct html *h, const json_t *doc)
     const json_t *roles = page_list(doc, "roles");
     page_head_begin(h, &up, 1, *name ? name : h->view->title);
     node_state_cell(h, doc, doc);
+    page_action(h, "Log levels", "/actions/log-level?node={}",
+                page_string_or_empty(doc, "address"), NULL);
     page_head_end(h, doc);
     node_figures(h, doc);
-    page_plots(h, node_plots, ARRAY_LEN(node_plots), name);
+    if (page_field_is(doc, "state", "up"))
+        page_plots(h, node_plots, ARRAY_LEN(node_plots), name);
     html_lit(h, "<div class=\"cols\">");
     node_process(h, doc);
     for (size_t i = 0; i < json_array_size(roles); i++)

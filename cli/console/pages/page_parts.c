@@ -411,28 +411,19 @@ void page_empty(struct html *h, const char *sentence, const char *next)
 }
 
 void page_action(struct html *h,
-                 const char *path,
                  const char *label,
-                 const char *question,
-                 const char *const *fields)
+                 const char *pattern,
+                 const char *first,
+                 const char *second)
 {
-    PRE(path[0] == '/' && *question);
+    PRE(strncmp(pattern, "/actions/", 9) == 0);
     if (!h->view->may_operate)
         return;
-    html_lit(h, "<form class=\"act\" method=\"post\"");
-    html_attr(h, "action", path);
-    html_attr(h, "data-confirm", question);
+    html_lit(h, "<a class=\"btn danger\"");
+    html_url(h, "href", pattern, first, second);
     html_lit(h, ">");
-    html_form_token(h);
-    for (; fields[0]; fields += 2) {
-        html_lit(h, "<input type=\"hidden\"");
-        html_attr(h, "name", fields[0]);
-        html_attr(h, "value", fields[1]);
-        html_lit(h, ">");
-    }
-    html_lit(h, "<button class=\"danger\">");
     html_str(h, label);
-    html_lit(h, "</button></form>");
+    html_lit(h, "</a>");
 }
 
 void page_percent_attr(struct html *h, const char *name, double share)

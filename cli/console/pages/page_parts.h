@@ -95,14 +95,13 @@ void page_missing(struct html *h);
 
 /* An empty state: a sentence, and what to do next. */
 void page_empty(struct html *h, const char *sentence, const char *next);
-/* A form that changes something: a button, for viewers who may. @question is
- * asked before it is sent. The fields are pairs of names and values, with a
- * NULL at the end. */
+/* A link to the form of an action, for viewers who may: @pattern as of
+ * html_url(), with both strings in it. */
 void page_action(struct html *h,
-                 const char *path,
                  const char *label,
-                 const char *question,
-                 const char *const *fields);
+                 const char *pattern,
+                 const char *first,
+                 const char *second);
 
 /* A bar of @share of its width, [0, 1]. */
 void page_bar(struct html *h, double share, bool hot);

@@ -222,6 +222,8 @@ void render_table(struct html *h, const json_t *doc)
     const json_t *tablets = page_list(doc, "tablets");
     page_head_begin(h, &up, 1, table_name(doc));
     page_button(h, "Key visualizer", "/heat/{}", table_name(doc));
+    page_action(h, "Compact", "/actions/compact?table={}", table_name(doc),
+                NULL);
     page_head_end(h, doc);
     table_figures(h, tablets);
     page_rows(h, &tablets_rows, tablets, doc);
@@ -316,11 +318,8 @@ static void tablet_actions(struct html *h, const json_t *doc)
 {
     const char *table = table_name(doc);
     const char *start = page_string_or_empty(doc, "start");
-    const char *fields[] = {"table", table, "start", start, NULL};
-    page_action(h, "/actions/split", "Split", "Split this tablet?", fields);
-    page_action(h, "/actions/move", "Move", "Move this tablet?", fields);
-    page_action(h, "/actions/compact", "Compact", "Compact this tablet?",
-                fields);
+    page_action(h, "Move", "/actions/move?table={}&row={}", table, start);
+    page_action(h, "Split", "/actions/split?table={}&row={}", table, start);
 }
 
 /* "From row a to before row b". */
