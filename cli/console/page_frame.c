@@ -134,6 +134,12 @@ static void frame_events(struct html *h, const char *subject)
     buf_close(&link);
 }
 
+/* Is it why there is no document? A document may have an `error` too. */
+static bool frame_is_failure(const json_t *doc)
+{
+    return json_object_get(doc, "error") && !json_object_get(doc, "at_us");
+}
+
 /* The heading of a page that does not write its own. */
 static void frame_heading(struct html *h)
 {
@@ -188,7 +194,7 @@ void page_frame(struct html *h,
     if (*subject)
         frame_events(h, subject);
     html_lit(h, ">");
-    if (!*subject || json_object_get(doc, "error"))
+    if (!*subject || frame_is_failure(doc))
         frame_heading(h);
     if (render)
         render(h, doc);

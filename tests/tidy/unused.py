@@ -37,7 +37,6 @@ ALLOWED = {
     "master_keys_of": "makes a master key that no file or command gives",
     "chubby_release": "is in the lock service's public header",
     "gfs_record_append": "is in the file system's public header",
-    "monitor_*": "is for subjects of documents",
     # Where a server listens, and what tests see of the inside of one.
     "rpc_listener_address": "says which port the system chose",
     "rpc_connect": "waits until a connection stands",

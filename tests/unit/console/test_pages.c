@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "cli/console/html.h"
+#include "cli/console/page_frame.h"
 #include "cli/console/page_renderers.h"
 #include "cli/console/page_table.h"
 #include "cli/console/pages/page_rows.h"
@@ -323,6 +324,37 @@ START_TEST(test_all_pages)
 
 END_TEST
 
+/* @text is in @page once. */
+static void ck_assert_once(struct buf *page, const char *text)
+{
+    ck_assert_has(page, text);
+    ck_assert_ptr_null(strstr(strstr(buf_cstr(page), text) + 1, text));
+}
+
+/* In its frame, a page has one heading, also that of a job that failed, and
+ * listens to its document by the parameters of its path. */
+START_TEST(test_framed)
+{
+    json_t *doc = parse("{\"at_us\":1,\"id\":\"j1\",\"error\":\"no\"}");
+    json_t *failure = parse("{\"error\":\"no such job\"}");
+    struct buf page = BUF_INIT;
+    struct html_view view = view_of("/jobs/j%261", "sort=task");
+    struct html h = {&page, &view};
+    page_frame(&h, "Jobs", "job", render_job, doc);
+    ck_assert_once(&page, "<h1>");
+    ck_assert_has(&page, "data-events=\"/events?subject=job&amp;id=j%261&amp;"
+                         "sort=task\"");
+    ck_assert_once(&page, "aria-current=\"page\"");
+    buf_clear(&page);
+    page_frame(&h, "Jobs", "job", NULL, failure);
+    ck_assert_once(&page, "<h1>");
+    buf_close(&page);
+    json_decref(doc);
+    json_decref(failure);
+}
+
+END_TEST
+
 /* Without any field, or with none that is expected, a page is whole. */
 START_TEST(test_any_document)
 {
@@ -474,6 +506,7 @@ END_TEST
 TEST_MAIN("pages",
           test_all_pages,
           test_any_document,
+          test_framed,
           test_sorted,
           test_cut,
           test_waterfall,
