@@ -16,6 +16,7 @@
 #include "bigtable/client/place.h"
 #include "bigtable/quarry.h"
 #include "cli/monitor/finding.h"
+#include "cli/monitor/finding_trends.h"
 #include "cli/monitor/subject.h"
 #include "cli/status_text.h"
 #include "mapreduce/cluster/job_client.h"
@@ -44,7 +45,8 @@ struct job_progress {
 };
 
 struct finding_watch {
-    struct finding_memory *memory;
+    struct finding_memory *memory; /* Owned, */
+    struct finding_trends *trends; /* both. */
     struct hash_map heard; /* Address to when it last answered, in µs. */
     struct hash_map jobs;  /* Id to struct job_progress, owned. */
     struct mutex asking;   /* Of loads. */
@@ -58,12 +60,14 @@ struct fact_sheet {
     struct monitor_nodes *nodes;
     struct arena arena;
     struct finding_facts facts;
+    struct fact_node *own_nodes; /* Those of the facts. */
 };
 
 struct finding_watch *finding_watch_new(void)
 {
     struct finding_watch *w = mem_zalloc(1, sizeof(*w));
     w->memory = finding_memory_new();
+    w->trends = finding_trends_new();
     hash_map_init(&w->heard, HASH_KEYS_COPIED);
     hash_map_init(&w->jobs, HASH_KEYS_COPIED);
     mutex_init(&w->asking);
@@ -89,6 +93,7 @@ void finding_watch_free(struct finding_watch *w)
     hash_map_close(&w->heard);
     arena_close(&w->loads.arena);
     mutex_close(&w->asking);
+    finding_trends_free(w->trends);
     finding_memory_free(w->memory);
     mem_free(w);
 }
@@ -164,8 +169,19 @@ static void take_nodes(struct fact_sheet *s)
     PRE(s->nodes && s->facts.now_us > 0);
     for (size_t i = 0; i < s->nodes->count; i++)
         take_node(s, &s->nodes->at[i], &nodes[i]);
+    s->own_nodes = nodes;
     s->facts.nodes = nodes;
     s->facts.node_count = s->nodes->count;
+}
+
+/* PRE: nothing parks before the series are used. */
+static void take_series(struct fact_sheet *s)
+{
+    struct fact_node *nodes = s->own_nodes;
+    PRE(s->facts.nodes == nodes);
+    for (size_t i = 0; i < s->facts.node_count; i++)
+        nodes[i].series = finding_trends_of(s->watch->trends, nodes[i].address,
+                                            &nodes[i].series_count);
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -411,7 +427,7 @@ static void take_job(struct fact_sheet *s,
         .id = arena_strdup(a, j->id),
         .label = arena_strdup(a, j->name ? j->name : ""),
         .phase = arena_strdup(a, j->phase ? j->phase : ""),
-        .runs = j->tasks_total > 0,
+        .runs = !j->waits || strcmp(j->waits, JOB_WAITS_ITS_TURN) != 0,
         .tasks_total = j->tasks_total,
         .tasks_done = j->tasks_done,
         .tasks_running = attempts_of(master, j->id),
@@ -534,6 +550,8 @@ int monitor_put_findings(struct monitor *m,
     take_files(&s);
     take_tablets(&s);
     take_jobs(&s);
+    finding_trends_ask(s.watch->trends, m, s.nodes);
+    take_series(&s);
     put_drawn(&s, limit, doc);
     arena_close(&s.arena);
     monitor_nodes_unref(s.nodes);

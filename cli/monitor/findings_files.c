@@ -140,13 +140,34 @@ void rule_chunks_lost(const struct finding_facts *f, struct finding_list *out)
                 finding_number(out, (double)f->files.chunks));
 }
 
+/* Those in service, and how many of them live. */
+static size_t count_servers(const struct fact_files *x, size_t *alive)
+{
+    size_t all = 0;
+    *alive = 0;
+    for (size_t i = 0; i < x->server_count; i++) {
+        *alive += x->servers[i].alive && !x->servers[i].leaves;
+        all += !x->servers[i].leaves;
+    }
+    INVARIANT(*alive <= all);
+    return all;
+}
+
+/* A cluster that was never larger is meant so. */
+static bool is_small(const struct fact_files *x)
+{
+    size_t alive;
+    size_t all = count_servers(x, &alive);
+    return all > 0 && all < REPLICATION && alive == all;
+}
+
 void rule_chunks_few_copies(const struct finding_facts *f,
                             struct finding_list *out)
 {
     const struct fact_files *x = &f->files;
     if (!x->known || x->under_replicated == 0 || x->chunks == 0)
         return;
-    finding_add(out, FINDING_WARNING, "files");
+    finding_add(out, is_small(x) ? FINDING_NOTE : FINDING_WARNING, "files");
     finding_say(out,
                 "%s of %s chunks (%.0f %%) have too few copies; %s %s being "
                 "copied.",
@@ -208,18 +229,13 @@ void rule_files_safe_mode(const struct finding_facts *f,
 void rule_chunk_servers_few(const struct finding_facts *f,
                             struct finding_list *out)
 {
-    size_t alive = 0;
-    size_t all = 0;
+    size_t alive;
+    size_t all = count_servers(&f->files, &alive);
     if (!f->files.known || f->files.server_count == 0)
         return;
-    for (size_t i = 0; i < f->files.server_count; i++) {
-        alive += f->files.servers[i].alive && !f->files.servers[i].leaves;
-        all += !f->files.servers[i].leaves;
-    }
     if (alive >= REPLICATION)
         return;
     /* A cluster that was never larger is meant so. */
-    INVARIANT(alive <= all);
     finding_add(out, all < REPLICATION ? FINDING_NOTE : FINDING_WARNING,
                 "files");
     finding_say(out,

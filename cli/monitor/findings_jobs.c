@@ -17,12 +17,13 @@ static void say_stuck(const struct finding_facts *f,
 {
     finding_add(out, FINDING_WARNING, "job %s", j->id)->since_at_us =
         j->progress_at_us;
-    if (j->waits_for)
-        finding_say(out,
-                    "Job %s (%s) does not get on: %s. %u of %u tasks are "
-                    "done.",
-                    j->id, name_of(j), j->waits_for, j->tasks_done,
-                    j->tasks_total);
+    if (j->waits_for && j->tasks_total == 0)
+        finding_say(out, "Job %s (%s) does not begin: %s.", j->id, name_of(j),
+                    j->waits_for);
+    else if (j->waits_for)
+        finding_say(
+            out, "Job %s (%s) does not get on: %s; %u of %u tasks are done.",
+            j->id, name_of(j), j->waits_for, j->tasks_done, j->tasks_total);
     else
         finding_say(out,
                     "Job %s (%s) has made no progress since %s: %u of %u "

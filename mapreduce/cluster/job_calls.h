@@ -37,6 +37,9 @@
 #define JOBS_ROOT        "/mapreduce/jobs"
 #define JOBS_HISTORY     "/mapreduce/history"
 
+/* A submitted job waits for this until its turn comes. */
+#define JOB_WAITS_ITS_TURN "other jobs run"
+
 enum job_method {
     JOB_SUBMIT = 0x621,   /* submission; nothing. ERR_INVALID: no such options;
                              a wrong SPEC or parameter ends the job instead. */

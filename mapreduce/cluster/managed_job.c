@@ -496,7 +496,7 @@ int managed_job_add(struct job_master_term *r,
     dir = path_of(j, JOBS_ROOT, "");
     j->timeline = job_timeline_new(&r->files, dir);
     mem_free(dir);
-    j->waiting = "other jobs run";
+    j->waiting = JOB_WAITS_ITS_TURN;
     mutex_lock(&r->mutex);
     *r->last = j;
     r->last = &j->next;
@@ -644,7 +644,7 @@ bool managed_job_stalls(struct managed_job *j)
 {
     bool stalls;
     mutex_lock(&j->term->mutex);
-    stalls = *j->waits && j->progress.tasks_running == 0;
+    stalls = (*j->waits || j->waiting) && j->progress.tasks_running == 0;
     mutex_unlock(&j->term->mutex);
     return stalls;
 }

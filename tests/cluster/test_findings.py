@@ -1,0 +1,236 @@
+"""Faults that are made on real clusters are seen: by `quarry doctor`, in the documents
+`findings` and `overview` of the console, in the metrics, and by `quarry top` where there is one.
+How long each took is printed (SEEN …): docs/operating.md has the figures of a quiet machine."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+from processes import CELL, QUARRY, SECONDS, ClusterTest, main
+from test_health import tmpfs_missing
+
+TARGET = "cluster:quarry-cluster"
+SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(\{[^ ]*\})? (\S+)$")
+# Of each write that the slow disk does.
+DELAY_US = 300000
+
+
+class FindingsTest(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.has_top = self.run_quarry("top", "--help").returncode == 0
+
+    # --- who looks
+
+    def console(self, cluster, name):
+        with open(cluster.dir(name) + "/server.conf") as f:
+            return re.search(r"^console = (.*)$", f.read(), re.M).group(1)
+
+    def get(self, address, path):
+        with urllib.request.urlopen("http://%s%s" % (address, path), timeout=SECONDS) as answer:
+            return answer.read().decode()
+
+    def doctor(self):
+        """(status, document) of quarry doctor."""
+        done = subprocess.run([QUARRY, "doctor", "-t", TARGET, "--format", "json"], cwd=self.dir,
+                              env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=SECONDS, check=False)
+        self.assertNotIn(b"Sanitizer", done.stderr)
+        self.assertTrue(done.stdout, done.stderr)
+        return done.returncode, json.loads(done.stdout)
+
+    def samples(self, address):
+        """[(name, labels, value)]"""
+        matches = [SAMPLE.match(line) for line in self.get(address, "/metrics").splitlines()]
+        return [(m.group(1), m.group(2) or "", float(m.group(3))) for m in matches if m]
+
+    @staticmethod
+    def found(doc, wanted):
+        return any(x["id"] == wanted[0] and re.search(wanted[1], x["sentence"])
+                   for x in doc.get("findings", []))
+
+    def await_seen(self, what, wanted, at, metric):
+        """Until everybody has seen it. @wanted: the finding's id and a pattern of its sentence;
+        @at: a console; @metric: (address, function of a sample)."""
+        begin = time.monotonic()
+        took = {}
+        status = []
+
+        def in_doctor():
+            code, doc = self.doctor()
+            if self.found(doc, wanted):
+                status.append(code)
+            return bool(status)
+
+        looks = {
+            "doctor": in_doctor,
+            "findings": lambda: self.found(json.loads(self.get(at, "/findings.json")), wanted),
+            "overview": lambda: self.found(json.loads(self.get(at, "/overview.json")), wanted),
+            "metrics": lambda: any(metric[1](*s) for s in self.samples(metric[0])),
+        }
+        if self.has_top:
+            looks["top"] = lambda: wanted[0] in self.ok("top", "--once", "--format", "json", "-t",
+                                                        TARGET)
+
+        def look(name):
+            while name not in took and time.monotonic() < begin + SECONDS:
+                try:
+                    if looks[name]():
+                        took[name] = time.monotonic() - begin
+                        return
+                except OSError:
+                    pass
+                time.sleep(0.2)
+        threads = [threading.Thread(target=look, args=[name]) for name in looks]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        print("SEEN %s: %s" % (what, ", ".join("%s %.1f s" % (n, took[n]) for n in sorted(took))),
+              flush=True)
+        if set(took) != set(looks):
+            self.fail("%s: not seen by %s: %s" % (what, set(looks) - set(took), self.doctor()))
+        self.assertIn(status[0], (1, 2))
+
+    def await_gone(self, finding):
+        self.wait_for(lambda: not self.found(self.doctor()[1], (finding, "")))
+
+    # --- faults
+
+    def test_dead_node(self):
+        """A node that is killed; a doctor who is asked when nobody answers says so."""
+        c = self.loopback(3, CELL)
+        c.leader("namenode")
+        self.await_gone("node_down")
+        c.kill("n3")
+        leader = c.leader("lock", other_than=["n3"])
+        self.await_seen("dead node", ("node_down", "does not answer"), self.console(c, "n1"), (
+            self.console(c, leader), lambda name, labels, value:
+            name == "quarry_cell_unreachable_members" and value > 0))
+        c.start("n3")
+        self.await_gone("node_down")
+        for name in c.names:
+            c.kill(name)
+        done = self.run_quarry("doctor", "-t", TARGET)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"nobody answers", done.stderr)
+
+    def test_full_disk(self):
+        """A disk without space under one node."""
+        disk = self.path("quarry-cluster/n1")
+        os.makedirs(disk)
+        why = tmpfs_missing(disk)
+        shutil.rmtree(self.path("quarry-cluster"))
+        if why:
+            self.skip(why)
+        c = self.loopback(3, CELL)
+        c.stop("n1")
+        kept = self.path("kept")
+        os.rename(disk, kept)
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        self.addCleanup(c.end)  # Before its disk goes.
+        shutil.copytree(kept, disk, dirs_exist_ok=True)
+        c.start("n1")
+        filler = os.path.join(disk, "filler")
+        with open(filler, "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(bytes(4096))
+            except OSError:
+                pass
+        self.await_seen("full disk", ("disk_full", "chunk of node n1 waits for space"),
+                        self.console(c, "n2"), (
+            self.console(c, "n1"), lambda name, labels, value:
+            name == "quarry_chunk_free_bytes" and value == 0))
+        os.unlink(filler)
+        self.await_gone("disk_full")
+
+    def test_slow_disk(self):
+        """A disk whose writes take long, by holding up the system calls of one node."""
+        if not shutil.which("strace"):
+            self.skip("there is no strace (scripts/deps test)")
+        c = self.loopback(2, settings="[chunk]\nheartbeat = 1s\n")
+        calls = "fsync,fdatasync,pwritev2,sync_file_range"
+        tracer = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + calls, "-e",
+             "inject=%s:delay_enter=%d" % (calls, DELAY_US), "-p", str(c.pid("n2"))],
+            stderr=subprocess.PIPE)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        self.await_seen("slow disk", ("disk_slow", "node n2 is slow"), self.console(c, "n1"), (
+            self.console(c, "n2"), lambda name, labels, value:
+            name == "quarry_chunk_probe_seconds" and value > 0.1))
+        tracer.send_signal(signal.SIGTERM)
+        tracer.wait()
+        self.await_gone("disk_slow")
+
+    def test_under_replicated_file(self):
+        """A file that should have more copies than there are servers."""
+        c = self.loopback(3, CELL)
+        self.write("file", "x" * 100000)
+        self.ok("fs", "put", "file", "/f", "-t", TARGET)
+        self.await_gone("chunks_few_copies")
+        self.ok("fs", "setrep", "4", "/f", "-t", TARGET)
+        leader = c.leader("namenode")
+        self.await_seen("under-replicated file", ("chunks_few_copies", "too few copies"),
+                        self.console(c, "n1"), (
+            self.console(c, leader), lambda name, labels, value:
+            name == "quarry_fs_under_replicated_chunks" and value > 0))
+        self.ok("fs", "setrep", "3", "/f", "-t", TARGET)
+        self.await_gone("chunks_few_copies")
+
+    def test_stuck_job(self):
+        """A job that has no worker."""
+        c = self.loopback(1, "lock,namenode,chunk,tablet,master,jobs")
+        c.leader("lock")
+        self.write("lines", "a\nb\n")
+        self.ok("fs", "put", "lines", "/lines", "-t", TARGET)
+        job = self.ok("job", "run", "--detach", "--mapper", "cat", "-i", "file:/lines", "-o",
+                      "file:/out", "-t", TARGET).split()[-1]
+        at = self.console(c, "n1")
+        self.await_seen("stuck job", ("job_stuck", "Job %s .* no worker is up" % job), at, (
+            at, lambda name, labels, value: name == "quarry_jobs_stalled" and value > 0))
+        self.assertTrue(self.found(self.doctor()[1], ("workers_none", "there is no worker")))
+        self.ok("job", "kill", job, "-t", TARGET)
+        self.await_gone("job_stuck")
+
+    def test_hot_key(self):
+        """One row that is read again and again, in a table of several tablets."""
+        c = self.loopback(2)
+        self.wait_for(lambda: c.roles("n2").get("tablet", {}).get("ready") == "yes")
+        self.ok("table", "create", "web", "--family", "f", "-t", TARGET)
+        for row in ("b", "m"):
+            self.ok("put", "web", row, "f:q=v", "-t", TARGET)
+        self.ok("table", "split", "web", "m", "-t", TARGET)
+        text = self.path("commands")
+        with open(text, "w") as f:
+            f.write("get web b\n" * 200000)
+        for _ in range(3):
+            reader = subprocess.Popen([QUARRY, "shell", "-t", TARGET], cwd=self.dir, env=self.env,
+                                      stdin=open(text), stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            self.addCleanup(reader.wait)
+            self.addCleanup(reader.kill)
+        nodes = [self.console(c, name) for name in c.names]
+        server = self.json("table", "where", "web", "b", "-t", TARGET)[0]["server"]
+        at = nodes[[self.address(c, n) for n in c.names].index(server)]
+        self.await_seen("hot key", ("tablet_hot", "table web .*% of the table's load"), nodes[0], (
+            at, lambda name, labels, value:
+            name == "quarry_tablet_hottest_rows" and '"web"' in labels and value > 50))
+
+    @staticmethod
+    def address(cluster, name):
+        with open(cluster.dir(name) + "/server.conf") as f:
+            return re.search(r"^listen = (.*)$", f.read(), re.M).group(1)
+
+
+if __name__ == "__main__":
+    main()
