@@ -79,6 +79,29 @@ static void choose_cuts(struct heat_cuts *c,
     }
 }
 
+static bool has_cut(const struct heat_cuts *c, struct slice key)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (slice_eq(c->keys[i], key))
+            return true;
+    return false;
+}
+
+/* Fill up with cuts of @before, from all over it. Their bytes stay there. */
+static void keep_cuts(struct heat_cuts *c, const struct heat_layout *before)
+{
+    size_t room = HEAT_RANGES_MAX - 1 - c->count;
+    size_t inner = before->count - 1;
+    size_t kept = MIN_OF(room, inner);
+    for (size_t i = 0; i < kept; i++) {
+        struct slice key = before->bounds[1 + i * inner / kept];
+        if (!has_cut(c, key))
+            c->keys[c->count++] = key;
+    }
+    qsort(c->keys, c->count, sizeof(*c->keys), compare_samples);
+    POST(c->count < HEAT_RANGES_MAX);
+}
+
 static struct slice put_bytes(char **at, struct slice s)
 {
     struct slice out = slice_make(*at, s.len);
@@ -90,7 +113,8 @@ static struct slice put_bytes(char **at, struct slice s)
 
 struct heat_layout *heat_layout_new(const struct heat_place *place,
                                     struct slice *samples,
-                                    size_t count)
+                                    size_t count,
+                                    const struct heat_layout *before)
 {
     struct heat_cuts cuts;
     struct heat_layout *l;
@@ -99,6 +123,8 @@ struct heat_layout *heat_layout_new(const struct heat_place *place,
     cuts.count = 0;
     if (count)
         choose_cuts(&cuts, place, samples, count);
+    if (before)
+        keep_cuts(&cuts, before);
     for (size_t i = 0; i < cuts.count; i++)
         bytes += cuts.keys[i].len;
     l = mem_zalloc(1, sizeof(*l) + bytes);

@@ -46,11 +46,13 @@ struct heat_layout {
 struct slice heat_key(struct slice key);
 
 /* The layout of @place cut at those of the @count @samples that divide them
- * best; with none, one range. @samples is sorted by it. One reference, the
- * caller's. */
+ * best; with none, one range. Where they make fewer ranges than there may be,
+ * some cuts of @before (NULL: there are none) remain. @samples is sorted by it.
+ * One reference, the caller's. */
 struct heat_layout *heat_layout_new(const struct heat_place *place,
                                     struct slice *samples,
-                                    size_t count);
+                                    size_t count,
+                                    const struct heat_layout *before);
 struct heat_layout *heat_layout_ref(struct heat_layout *l);
 /* NULL is allowed. */
 void heat_layout_unref(struct heat_layout *l);

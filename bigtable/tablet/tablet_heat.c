@@ -149,7 +149,7 @@ static void heat_cut(struct heat_counter *c, const struct heat_place *place)
     struct heat_layout *to;
     PRE(c->sample->count > 0);
     memcpy(keys, c->sample->keys, sizeof(keys));
-    to = heat_layout_new(place, keys, c->sample->count);
+    to = heat_layout_new(place, keys, c->sample->count, c->layout);
     spread_counts(c, to);
     heat_layout_unref(c->layout);
     c->layout = to;
@@ -171,7 +171,7 @@ static void heat_uncut(struct heat_counter *c,
     if (c->layout->count == 1)
         return;
     heat_layout_unref(c->layout);
-    c->layout = heat_layout_new(place, NULL, 0);
+    c->layout = heat_layout_new(place, NULL, 0, NULL);
 }
 
 /* Could the range be cut, as one that has more than one key? */
@@ -313,7 +313,7 @@ static struct heat_counter *counter_new(struct heat_log *log,
 {
     struct heat_counter *c = mem_zalloc(1, sizeof(*c));
     PRE(log && place->table);
-    c->layout = heat_layout_new(place, NULL, 0);
+    c->layout = heat_layout_new(place, NULL, 0, NULL);
     heat_begin(c, log, minute);
     return c;
 }

@@ -49,6 +49,8 @@ static void frame_head(struct html *h, const char *subject)
     }
     frame_style(h, "console.css");
     frame_script(h, "console.js");
+    if (strcmp(subject, "heat") == 0)
+        frame_script(h, "heat.js");
     html_lit(h, "</head>");
 }
 

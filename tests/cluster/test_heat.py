@@ -1,8 +1,11 @@
 """History and heat of real processes: what nodes remember is in the documents within seconds."""
 
 import json
+import os
+import re
 import time
 
+from browser import Browser, missing
 from processes import SECONDS, ClusterTest, main
 
 TARGET = ("-t", "cluster:quarry-cluster")
@@ -138,6 +141,77 @@ class HeatTest(ClusterTest):
             self.fails(1, "monitor", "heat", *([] if wrong == "table=u" else ["table=t"]), wrong,
                        *TARGET)
         self.fails(1, "monitor", "heat", "table=t", "start=b", "end=a", *TARGET)
+
+    def console(self, cluster, name):
+        with open(cluster.dir(name) + "/server.conf") as f:
+            return re.search(r"^console = (.*)$", f.read(), re.M).group(1)
+
+    def drawn(self, browser):
+        """Wait for a picture; what it tells."""
+        self.until("picture", lambda: browser.run(
+            "return document.getElementById('heat').dataset.drawn"))
+        return browser.run("return document.getElementById('heat-told').textContent")
+
+    def picture(self, browser, name):
+        if os.environ.get("QUARRY_PICTURES"):
+            browser.picture(os.path.join(os.environ["QUARRY_PICTURES"], name + ".png"), True)
+
+    def test_key_visualizer(self):
+        """The picture is drawn, tells what is under the keyboard's cursor, is zoomed by the
+        keyboard, with its state in the address, and back; without a script there is a table."""
+        if missing():
+            print("SKIPPED: %s: %s" % (self.id(), missing()), flush=True)
+            self.skipTest(missing())
+        c = self.loopback(1)
+        self.ok("table", "create", "t", "--family", "f", *TARGET)
+        self.ok("shell", *TARGET,
+                stdin="".join("put t row%03d f:q=v\n" % i for i in range(150)))
+        self.read("row077", 150)
+        self.see_hot("row077")
+        url = "http://%s/heat/t?what=reads&from=-1200" % self.console(c, "n1")
+        with Browser(self.path("browser")) as b:
+            b.open(url)
+            self.assertIn("Point at the picture", self.drawn(b))
+            self.assertGreater(b.run("""
+                const c = document.querySelector('#heat canvas[tabindex]');
+                const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+                const seen = new Set();
+                for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+                return seen.size"""), 4)
+            b.scheme("dark")
+            self.picture(b, "heat-dark")
+            b.scheme("light")
+            self.picture(b, "heat-light")
+            b.run("document.querySelector('#heat canvas[tabindex]').focus()")
+            press = """document.querySelector('#heat canvas[tabindex]').dispatchEvent(
+                new KeyboardEvent('keydown', {key: arguments[0], shiftKey: arguments[1],
+                                              bubbles: true}))"""
+            b.run(press, "ArrowDown", False)
+            b.run(press, "ArrowDown", False)
+            self.assertRegex(b.run(
+                "return document.getElementById('heat-told').textContent"), "to before .*reads")
+            b.run(press, "ArrowDown", True)
+            self.assertIn("Selected", b.run(
+                "return document.getElementById('heat-told').textContent"))
+            b.run("delete document.getElementById('heat').dataset.drawn")
+            b.run(press, "Enter", False)
+            self.drawn(b)
+            self.assertRegex(b.run("return location.search"), "start=row.*")
+            b.run("delete document.getElementById('heat').dataset.drawn")
+            b.run(press, "Escape", False)
+            self.drawn(b)
+            self.until("the whole again", lambda: "start=" not in b.run("return location.search"))
+            b.run("document.querySelector('a[data-what=writes]').click()")
+            self.until("writes", lambda: "what=writes" in b.run("return location.search"))
+            b.size(360)
+            self.assertLessEqual(b.run("return document.documentElement.scrollWidth"), 360)
+            self.picture(b, "heat-narrow")
+            self.assertEqual([line for line in b.log() if line.get("level") == "SEVERE"], [])
+            b.without_script()
+            b.open(url)
+            page = b.run("return document.body.textContent")
+        self.assertIn("Hottest ranges", page)
+        self.assertIn("row077", page)
 
 
 if __name__ == "__main__":

@@ -350,34 +350,3 @@ void render_tablet(struct html *h, const json_t *doc)
     page_rows(h, &events_rows, page_list(doc, "events"), doc);
     html_lit(h, "</div>");
 }
-
-/* --- the key visualizer -------------------------------------------------- */
-
-static void heat_choice(struct html *h, const char *table, const char *what)
-{
-    static const char *const choices[] = {"reads", "writes", "bytes"};
-    html_lit(h, "<nav class=\"ranges\" aria-label=\"Figure\">");
-    for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
-        html_lit(h, "<a class=\"btn\"");
-        html_url(h, "href", "/heat/{}?what={}", table, choices[i]);
-        if (strcmp(choices[i], what) == 0)
-            html_lit(h, " aria-current=\"true\"");
-        html_lit(h, ">");
-        html_str(h, choices[i]);
-        html_lit(h, "</a> ");
-    }
-    html_lit(h, "</nav>");
-}
-
-void render_heat(struct html *h, const json_t *doc)
-{
-    const char *table = page_string_or_empty(doc, "table");
-    const struct page_crumb up[] = {{"Tables", "/tables", NULL, NULL},
-                                    {table, "/tables/{}", table, NULL}};
-    const char *what = page_string(doc, "what");
-    page_head_begin(h, up, ARRAY_LEN(up), "Key visualizer");
-    page_head_end(h, doc);
-    heat_choice(h, table, what ? what : "reads");
-    html_lit(h, "<section class=\"panel heat\" id=\"heat\" "
-                "aria-label=\"Heat by key range and time\"></section>");
-}

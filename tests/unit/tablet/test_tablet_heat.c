@@ -133,7 +133,7 @@ START_TEST(test_layout)
             snprintf(keys[i], sizeof(keys[i]), "row%03u", n);
             samples[i] = slice_str(keys[i]);
         }
-        l = heat_layout_new(&place, samples, count);
+        l = heat_layout_new(&place, samples, count, NULL);
         ck_assert_uint_le(l->count, HEAT_RANGES_MAX);
         for (size_t i = 0; i < l->count; i++)
             ck_assert(slice_cmp(l->bounds[i], l->bounds[i + 1]) < 0);
@@ -154,6 +154,35 @@ START_TEST(test_layout)
 
 END_TEST
 
+/* A sample that is one key leaves the other cuts where they were. */
+START_TEST(test_layout_keeps_cuts)
+{
+    const struct heat_place place = place_of("", "");
+    struct slice samples[HEAT_SAMPLES];
+    char keys[HEAT_SAMPLES][16];
+    struct heat_layout *first, *second;
+    before();
+    for (unsigned i = 0; i < HEAT_SAMPLES; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "row%03u", i * 10);
+        samples[i] = slice_str(keys[i]);
+    }
+    first = heat_layout_new(&place, samples, HEAT_SAMPLES, NULL);
+    for (unsigned i = 0; i < HEAT_SAMPLES; i++)
+        samples[i] = SLICE_LIT("row077");
+    second = heat_layout_new(&place, samples, HEAT_SAMPLES, first);
+    ck_assert_uint_ge(second->count, 14);
+    for (size_t i = 1; i + 1 < second->count; i++)
+        ck_assert(slice_cmp(second->bounds[i], second->bounds[i + 1]) < 0);
+    ck_assert(slice_eq_str(
+        second->bounds[heat_layout_find(second, SLICE_LIT("row077"))],
+        "row077"));
+    heat_layout_unref(first);
+    heat_layout_unref(second);
+    after();
+}
+
+END_TEST
+
 /* Keys are put into the right range though they are longer than cuts may be. */
 START_TEST(test_long_keys)
 {
@@ -167,7 +196,7 @@ START_TEST(test_long_keys)
         longs[i][HEAT_KEY_BYTES_MAX - 1] = (char)('a' + i);
         samples[i] = slice_make(longs[i], sizeof(longs[i]));
     }
-    l = heat_layout_new(&place, samples, 4);
+    l = heat_layout_new(&place, samples, 4, NULL);
     ck_assert_uint_ge(l->count, 4);
     for (unsigned i = 1; i < 4; i++) {
         struct slice key = slice_make(longs[i], sizeof(longs[i]));
@@ -343,7 +372,7 @@ START_TEST(test_matrix_spreads)
                             .bounds = bounds,
                             .ranges = 2};
     before();
-    record.layout = heat_layout_new(&place, NULL, 0);
+    record.layout = heat_layout_new(&place, NULL, 0, NULL);
     record.counts[0][LOAD_READS] = 80;
     heat_matrix_init(&m);
     heat_matrix_add(&m, &record);
@@ -489,6 +518,7 @@ END_TEST
 
 TEST_MAIN("tablet heat",
           test_layout,
+          test_layout_keeps_cuts,
           test_long_keys,
           test_sums_are_those_of_the_model,
           test_hot_key,
