@@ -252,4 +252,76 @@ MUST_CHECK int chubby_check_sequencer(struct chubby *c,
                                       struct slice sequencer,
                                       struct err *err);
 
+/* --- the whole cell ------------------------------------------------------ */
+
+/* Sessions, or entries, in one answer; locks of a session and holders of a lock
+ * that are named. */
+#define CHUBBY_SURVEY_MAX       1000
+#define CHUBBY_SURVEY_NAMED_MAX 100
+
+struct chubby_session_view {
+    uint64_t id;
+    struct slice principal;
+    struct slice address; /* Where its process listens; "": not known. */
+    uint64_t lease_ms;
+    uint64_t lease_left_us; /* 0: it has run out. */
+    uint64_t handle_count;
+    uint64_t held_count; /* Locks that it holds, */
+    struct slice *locks; /* and the paths of some of them. */
+    size_t lock_count;
+};
+
+struct chubby_session_list {
+    uint64_t total; /* Sessions of the cell. */
+    struct chubby_session_view *at;
+    size_t count;
+    bool more; /* After the last of these. */
+};
+
+struct chubby_holder_view {
+    uint64_t session;
+    struct slice principal;
+    struct slice address;
+};
+
+struct chubby_entry_view {
+    struct slice name;
+    struct chubby_stat stat;
+    enum chubby_lock mode; /* Of its lock; CHUBBY_FREE: nobody holds it. */
+    uint64_t handle_count; /* That have it open. */
+    uint64_t holder_count;
+    struct chubby_holder_view *holders; /* Some of them. */
+    size_t named_count;
+};
+
+struct chubby_entry_list {
+    uint64_t total; /* Entries of the directory. */
+    struct chubby_entry_view *at;
+    size_t count;
+    bool more;
+};
+
+struct arena;
+
+/* The sessions of the cell after the id @after, at most @limit (0: as many as
+ * one answer has), in the order of their ids; in memory of @a. For the
+ * cluster's processes and administrators. Parks. Errors: ERR_DENIED,
+ * ERR_UNAVAILABLE, ERR_DEADLINE, ERR_CANCELLED. */
+MUST_CHECK int chubby_list_sessions(struct chubby *c,
+                                    uint64_t after,
+                                    uint32_t limit,
+                                    struct arena *a,
+                                    struct chubby_session_list *out,
+                                    struct err *err);
+/* The entries of directory @path after the name @after, sorted, with the
+ * holders of their locks. As chubby_list_sessions(); also ERR_NOTFOUND,
+ * ERR_INVALID (a file). */
+MUST_CHECK int chubby_list_entries(struct chubby *c,
+                                   const char *path,
+                                   const char *after,
+                                   uint32_t limit,
+                                   struct arena *a,
+                                   struct chubby_entry_list *out,
+                                   struct err *err);
+
 #endif /* CHUBBY_LITE_CHUBBY_H */

@@ -31,7 +31,13 @@
     METHOD(CHUBBY_METHOD_CHECK, 0x303, "lock.check", server__handle_check, 0)  \
     /* chubby_keep_alive; chubby_news */                                       \
     METHOD(CHUBBY_METHOD_KEEP_ALIVE, 0x304, "lock.keep_alive",                 \
-           server__handle_keep_alive, 0)
+           server__handle_keep_alive, 0)                                       \
+    /* chubby_survey; chubby_session_list (lock_survey.h) */                   \
+    METHOD(CHUBBY_METHOD_SESSIONS, 0x305, "lock.sessions",                     \
+           server__handle_sessions, 0)                                         \
+    /* chubby_survey; chubby_entry_list */                                     \
+    METHOD(CHUBBY_METHOD_ENTRIES, 0x306, "lock.entries",                       \
+           server__handle_entries, 0)
 
 enum chubby_method {
     CHUBBY_METHODS(METHOD_NUMBER)
@@ -70,6 +76,16 @@ struct chubby_check {
 void chubby_view_put(const struct chubby_view *v, struct buf *out);
 MUST_CHECK int
 chubby_view_get(struct slice bytes, struct chubby_view *v, struct err *err);
+
+/* A question about the whole cell, which needs no session: sessions after
+ * @session, or entries of @path after the name @after. Only those who may look
+ * (chubby_server_options) are answered. */
+struct chubby_survey {
+    struct slice path;
+    struct slice after;
+    uint64_t session;
+    uint32_t limit; /* At most CHUBBY_SURVEY_MAX; 0: that many. */
+};
 
 /* --- keep-alives --------------------------------------------------------- */
 
@@ -125,10 +141,17 @@ MUST_CHECK int chubby_news_get_item(struct codec_reader *r,
     FIELD(U64, term)                                                           \
     FIELD(U64, heard)
 
+#define CHUBBY_SURVEY(FIELD)                                                   \
+    FIELD(BYTES, path)                                                         \
+    FIELD(BYTES, after)                                                        \
+    FIELD(U64, session)                                                        \
+    FIELD(U32, limit)
+
 #define CHUBBY_MESSAGES(MESSAGE)                                               \
     MESSAGE(chubby_query, CHUBBY_QUERY, "query")                               \
     MESSAGE(chubby_check, CHUBBY_CHECK, "question about a sequencer")          \
-    MESSAGE(chubby_keep_alive, CHUBBY_KEEP_ALIVE, "keep-alive")
+    MESSAGE(chubby_keep_alive, CHUBBY_KEEP_ALIVE, "keep-alive")                \
+    MESSAGE(chubby_survey, CHUBBY_SURVEY, "question about the cell")
 
 CHUBBY_MESSAGES(MESSAGE_PROTOTYPES)
 

@@ -284,6 +284,8 @@ int chubby_server_open(struct world *w,
     s->world = w;
     s->rpc = rpc;
     s->lease_ms = opts->lease_ms ? opts->lease_ms : LEASE_MS_DEFAULT;
+    s->may_look = opts->may_look;
+    s->may_look_ctx = opts->may_look_ctx;
     s->cell = cell_new(on_event, s);
     lease_table_init(&s->leases);
     hash_map_init(&s->changing, HASH_KEYS_COPIED);

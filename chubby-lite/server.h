@@ -38,6 +38,10 @@ struct chubby_server_options {
      * here. */
     struct replica_options replica;
     uint32_t lease_ms; /* Longest of a session; default 12,000. */
+    /* May @principal see all sessions and holders of locks? Parks. NULL:
+     * everybody may. */
+    bool (*may_look)(void *ctx, struct slice principal);
+    void *may_look_ctx;
 };
 
 /* Open the server, recover its state and add its methods to @rpc, which must

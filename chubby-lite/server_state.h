@@ -36,6 +36,8 @@ struct chubby_server {
     struct replica *replica;
     struct cell *cell;
     uint32_t lease_ms;
+    bool (*may_look)(void *ctx, struct slice principal);
+    void *may_look_ctx;
     /* While leading; term is 0 otherwise. */
     uint64_t term;
     uint64_t base_us; /* Cell's time when this leadership began, */

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/lock_views.h"
 #include "cli/remote_call.h"
 #include "cli/supervisor.h"
 #include "cli/table_printer.h"
@@ -517,6 +518,45 @@ static int run_watch(struct cli *cli, const struct args *args, struct err *err)
     return run_within(cli, args, lock_command_watch, NULL, err);
 }
 
+/* --- sessions, holders --------------------------------------------------- */
+
+static int
+with_cell(struct remote *r,
+          int (*fn)(struct remote *r, struct chubby *c, struct err *err),
+          struct err *err)
+{
+    struct chubby *c;
+    int rc = connect_cell(r, NULL, NULL, &c, err);
+
+    if (rc)
+        return rc;
+    rc = fn(r, c, err);
+    chubby_disconnect(c);
+    return rc;
+}
+
+static int lock_command_sessions(struct remote *r, struct err *err)
+{
+    return with_cell(r, lock_views_sessions, err);
+}
+
+static int
+run_sessions(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_within(cli, args, lock_command_sessions, NULL, err);
+}
+
+static int lock_command_holders(struct remote *r, struct err *err)
+{
+    return with_cell(r, lock_views_holders, err);
+}
+
+static int
+run_holders(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_within(cli, args, lock_command_holders, NULL, err);
+}
+
 /* --- the commands -------------------------------------------------------- */
 
 static const struct option time_options[] = {
@@ -589,6 +629,23 @@ const struct command lock_commands[] = {
      .words_max = WORDS_ANY,
      .options = {hold_options, remote_options},
      .run = run_hold},
+    {.name = "lock sessions",
+     .arguments = "",
+     .summary = "List the sessions, what is left of their leases, their locks",
+     .details = "For administrators. A session whose lease has run out loses "
+                "its locks.",
+     .examples = "quarry lock sessions -t cluster:./quarry-cluster",
+     .options = {time_options, remote_options},
+     .run = run_sessions},
+    {.name = "lock holders",
+     .arguments = "[PATH]",
+     .summary = "List who holds the locks of a directory",
+     .details = "For administrators.",
+     .examples = "quarry lock holders /bigtable/servers -t "
+                 "cluster:./quarry-cluster",
+     .words_max = 1,
+     .options = {time_options, remote_options},
+     .run = run_holders},
     {.name = "lock watch",
      .arguments = "PATH",
      .summary = "Print what happens to a file or directory",

@@ -56,8 +56,15 @@ static void run_asking(void *arg)
     }
 }
 
+bool principal_lists_are_known(const struct principal_lists *l)
+{
+    return l->known != NULL;
+}
+
 void principal_lists_start(struct principal_lists *l)
 {
+    if (l->fiber)
+        return;
     l->fiber = fiber_start(loop_self(), "principals", run_asking, l);
 }
 

@@ -18,7 +18,9 @@ struct role_env;
 
 /* @env is borrowed. On a fiber. Owned. */
 struct principal_lists *principal_lists_new(const struct role_env *env);
-/* Begin to ask. */
+/* Has the master answered yet? */
+bool principal_lists_are_known(const struct principal_lists *l);
+/* Begin to ask; nothing if it has begun. */
 void principal_lists_start(struct principal_lists *l);
 /* Ask no more. Parks. */
 void principal_lists_stop(struct principal_lists *l);

@@ -35,6 +35,8 @@ static UNUSED struct sim_cluster *cluster;
 static UNUSED struct member members[SERVERS_MAX];
 static UNUSED size_t member_count;
 static UNUSED struct rpc_security *security;
+/* Of chubby_server_options; NULL: everybody may. */
+static UNUSED bool (*may_look)(void *ctx, struct slice principal);
 static const char *const addresses[SERVERS_MAX] = {"s1:700", "s2:700", "s3:700",
                                                    "s4:700", "s5:700"};
 
@@ -50,6 +52,7 @@ serve(struct member *m, struct rpc_server *rpc, struct err *err)
                     .member_count = member_count,
                     .security = security,
                     .snapshot_log_bytes = 20000},
+        .may_look = may_look,
     };
     struct rpc_listen_options listen = {.security = security};
     struct rpc_listener *listener = NULL;
