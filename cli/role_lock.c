@@ -28,8 +28,8 @@ struct lock_host {
     bool stopping;
 };
 
-/* The cluster's processes may see everything, and administrators. Who these are
- * is asked of the master from the first question on. */
+/* The cluster's processes may see everything, and administrators: their
+ * list is asked of the master from the first question on. */
 static bool lock_may_look(void *ctx, struct slice principal)
 {
     struct lock_host *h = ctx;

@@ -254,6 +254,11 @@ struct gfs_status {
     size_t server_count;
     uint64_t unreported; /* Chunks without a known copy, while servers have yet
                             to report. */
+    uint64_t over_replicated; /* With too many copies, at the last scan. */
+    /* Wall clock of the leader, when it first saw the present ones; 0: there
+     * are none. */
+    uint64_t under_since_us;
+    uint64_t lost_since_us;
 };
 
 struct gfs_finding {

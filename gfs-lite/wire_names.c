@@ -18,6 +18,7 @@
 #define CHUNK_FIELDS         6
 #define SERVER_FIELDS        4
 #define STATUS_FIELDS        12
+#define STATUS_FIELDS_ADDED  3 /* Not told by older namenodes. */
 #define SERVER_STATUS_FIELDS 8
 #define FINDINGS_FIELDS      5
 #define FINDING_FIELDS       5
@@ -300,7 +301,7 @@ static void get_server_status(struct codec_reader *r,
 
 void gfs_status_put(const struct gfs_status *s, struct buf *out)
 {
-    codec_put_array(out, STATUS_FIELDS);
+    codec_put_array(out, STATUS_FIELDS + STATUS_FIELDS_ADDED);
     codec_put_bool(out, s->safe_mode);
     codec_put_u64(out, s->files);
     codec_put_u64(out, s->directories);
@@ -315,6 +316,9 @@ void gfs_status_put(const struct gfs_status *s, struct buf *out)
     for (size_t i = 0; i < s->server_count; i++)
         put_server_status(&s->servers[i], out);
     codec_put_u64(out, s->unreported);
+    codec_put_u64(out, s->over_replicated);
+    codec_put_u64(out, s->under_since_us);
+    codec_put_u64(out, s->lost_since_us);
 }
 
 int gfs_status_get(struct slice in,
@@ -338,6 +342,15 @@ int gfs_status_get(struct slice in,
     for (size_t i = 0; i < s->server_count; i++)
         get_server_status(&m.r, &s->servers[i]);
     s->unreported = codec_get_u64(&m.r);
+    s->over_replicated = 0;
+    s->under_since_us = 0;
+    s->lost_since_us = 0;
+    if (m.count >= STATUS_FIELDS + STATUS_FIELDS_ADDED) {
+        m.known += STATUS_FIELDS_ADDED;
+        s->over_replicated = codec_get_u64(&m.r);
+        s->under_since_us = codec_get_u64(&m.r);
+        s->lost_since_us = codec_get_u64(&m.r);
+    }
     return message_end(&m, "status of the file system", err);
 }
 

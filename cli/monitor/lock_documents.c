@@ -23,7 +23,7 @@ static void put_session_id(json_t *o, const char *name, uint64_t id)
     doc_put_str(o, name, text);
 }
 
-/* Who is behind a session: its address, the node there, and who it is. */
+/* The client of a session: its address, the node there, its principal. */
 static void put_client(json_t *o,
                        const struct monitor_nodes *nodes,
                        struct slice principal,

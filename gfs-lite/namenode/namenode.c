@@ -143,6 +143,8 @@ static void namenode_set_leading(void *ctx, bool leading, uint64_t term)
     INVARIANT(term >= nn->term); /* INV-5 */
     nn->term = term;
     nn->leading_since_ns = leading ? world_mono_ns(nn->world) : 0;
+    nn->under_since_us = 0;
+    nn->lost_since_us = 0;
     if (leading) {
         namenode_reset(nn);
         namenode_begin_keys(nn);

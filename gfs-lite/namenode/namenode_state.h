@@ -99,9 +99,12 @@ struct namenode {
     uint64_t alone_ns;          /* the last time that this was so. */
     uint64_t leading_since_ns;  /* 0: another leads. */
     uint64_t term;
-    uint64_t under_count; /* Chunks with too few copies, at the last scan, */
-    uint64_t over_count;  /* with too many, */
-    uint64_t lost_count;  /* and without any. */
+    uint64_t under_count;    /* Chunks with too few copies, at the last scan, */
+    uint64_t over_count;     /* with too many, */
+    uint64_t lost_count;     /* and without any. */
+    uint64_t under_since_us; /* Wall clock, when there first were some; 0: there
+                                are none. */
+    uint64_t lost_since_us;
     struct metric_counter copies_ordered[COPY_REASONS];
     unsigned reports; /* Full reports being applied: the known replicas are
                          incomplete meanwhile. */

@@ -427,6 +427,9 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
                             .lost = early ? 0 : lost,
                             .unreported = early ? lost : 0,
                             .under_replicated = under,
+                            .under_since_us = nn->under_since_us,
+                            .lost_since_us = nn->lost_since_us,
+                            .over_replicated = nn->over_count,
                             .copying = nn->copies.count,
                             .server_count = nn->servers.count};
     s.servers = mem_zalloc(s.server_count + 1, sizeof(*s.servers));

@@ -236,19 +236,6 @@ static bool scan_all(struct scan *s)
     return leads;
 }
 
-void namenode_scan(struct namenode *nn)
-{
-    struct scan s = {.nn = nn, .repair = !namenode_in_safe_mode(nn)};
-    nn->scan_due_ns = world_mono_ns(nn->world) + nn->options.scan_us * 1000;
-    repair_queue_close(&nn->repairs);
-    repair_queue_init(&nn->repairs);
-    if (!scan_all(&s))
-        return;
-    nn->under_count = s.under;
-    nn->over_count = s.over;
-    nn->lost_count = s.lost;
-}
-
 /* Chunks that are being written have the copies that their chains have. */
 static void count_open(struct scan *s)
 {
@@ -267,12 +254,46 @@ static void count_open(struct scan *s)
     }
 }
 
+/* Remember since when chunks lack copies. Before servers have reported, that is
+ * not known. */
+static void note_since(const struct scan *s)
+{
+    struct namenode *nn = s->nn;
+    bool early = namenode_is_early(nn);
+    uint64_t now_us = world_now_us(nn->world);
+    if (early || s->under == 0)
+        nn->under_since_us = 0;
+    else if (nn->under_since_us == 0)
+        nn->under_since_us = now_us;
+    if (early || s->lost == 0)
+        nn->lost_since_us = 0;
+    else if (nn->lost_since_us == 0)
+        nn->lost_since_us = now_us;
+}
+
+void namenode_scan(struct namenode *nn)
+{
+    struct scan s = {.nn = nn, .repair = !namenode_in_safe_mode(nn)};
+    nn->scan_due_ns = world_mono_ns(nn->world) + nn->options.scan_us * 1000;
+    repair_queue_close(&nn->repairs);
+    repair_queue_init(&nn->repairs);
+    if (!scan_all(&s))
+        return;
+    nn->under_count = s.under;
+    nn->over_count = s.over;
+    nn->lost_count = s.lost;
+    count_open(&s);
+    note_since(&s);
+}
+
 bool namenode_count(struct namenode *nn, uint64_t *lost, uint64_t *under)
 {
     struct scan s = {.nn = nn};
     bool leads = scan_all(&s);
-    if (leads)
+    if (leads) {
         count_open(&s);
+        note_since(&s);
+    }
     *lost = s.lost;
     *under = s.under;
     return leads;

@@ -1,6 +1,7 @@
 """`quarry lock` against a cell of real processes: files and locks outlive the
 servers that hold them, and a lock's holder is one at a time."""
 
+import json
 import os
 import re
 import signal
@@ -29,6 +30,8 @@ class LockTest(ClusterTest):
                       self.check_status_of_the_command):
             with self.subTest(check.__name__):
                 check()
+        with self.subTest("holders are seen"):
+            self.check_holders()
         with self.subTest("holder dies"):
             self.check_holder_that_died(*dead)
         with self.subTest("silent holders"):
@@ -96,6 +99,41 @@ class LockTest(ClusterTest):
         self.assertEqual(done.returncode, 1, message)
         self.assertIn("the lock is held by session", message)
         self.assertIn("exit status 1", message)
+
+    def check_holders(self):
+        """The holder of a lock is seen, with its session, while it holds it."""
+        looks = (("holders", "lock holders --format json"),
+                 ("sessions", "lock sessions --format json"),
+                 ("document", "monitor locks limit=1000"))
+        self.lock("hold", "/seen", "--", "sh", "-c", " && ".join(
+            "%s %s -t %s >%s.json" % (QUARRY, what, TARGET, name)
+            for name, what in looks))
+        text = {}
+        for name, _ in looks:
+            with open(self.path(name + ".json")) as f:
+                text[name] = f.read()
+        holders, sessions = ([json.loads(line) for line in
+                              text[name].splitlines()]
+                             for name in ("holders", "sessions"))
+        document = json.loads(text["document"])
+        mine, = (h for h in holders if h["name"] == "seen")
+        self.assertEqual(mine["mode"], "exclusive")
+        session, = (s for s in sessions if s["session"] == mine["session"])
+        self.assertEqual(session["locks"], "/seen")
+        self.assertTrue(0 < session["lease_seconds"] <= 12, session)
+        entry, = (e for e in document["entries"] if e["name"] == "seen")
+        self.assertEqual((entry["kind"], entry["mode"]), ("file", "exclusive"))
+        self.assertEqual([h["session"] for h in entry["holders"]],
+                         [mine["session"]])
+        seen, = (s for s in document["sessions"]
+                 if s["id"] == mine["session"])
+        self.assertEqual(seen["locks"], ["/seen"])
+        self.assertGreater(seen["lease_left_us"], 0)
+        self.assertEqual(document["sessions_total"],
+                         len(document["sessions"]))
+        names = [row["name"] for row in
+                 self.json("lock", "holders", "-t", TARGET)]
+        self.assertNotIn("seen", names)
 
     def check_watch(self):
         """Events of a file are printed, until it is deleted."""

@@ -152,10 +152,15 @@ class RightsTest(CertifiedTest):
                       "-i", "file:/lines.txt", "-o", "file:/slow").strip()
         self.wait_for(lambda: self.json("job", "list")[0]["done"] is not None)
         self.become("stranger")
-        for order in ("kill", "status", "counters"):
+        for order in ("kill", "status", "counters", "attempts"):
             said = self.fails(1, "job", order, job)
             self.assertIn("stranger may not", said)
             self.assertIn("which is ann's", said)
+        said = self.fails(1, "job", "log", job, "m0.1")
+        self.assertIn("stranger may not look into", said)
+        for order in ("sessions", "holders"):
+            self.assertIn("stranger may not see the sessions",
+                          self.fails(1, "lock", order))
         listed = [j for j in self.json("job", "list") if j["job"] == job]
         self.assertEqual(listed[0]["by"], "ann")
         self.assertEqual(listed[0]["state"], "running")
@@ -163,6 +168,8 @@ class RightsTest(CertifiedTest):
         self.ok("acl", "grant", "--whole-cluster", "own", "reader")
         self.become("reader")
         self.ok("job", "status", job)
+        self.ok("job", "attempts", job)
+        self.ok("lock", "sessions")
         self.ok("job", "kill", job)
         self.become("ann")
         self.wait_for(lambda: "killed" in self.ok("job", "status", job))

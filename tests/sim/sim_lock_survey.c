@@ -3,6 +3,7 @@
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "chubby-lite/chubby.h"
 #include "tests/lib/sim_lock_cell.h"
 
 /* --- helpers ------------------------------------------------------------- */
