@@ -48,7 +48,7 @@ static int compare_offsets(const void *a, const void *b)
  * two nodes it tells which of their clocks is wrong. */
 static int64_t middle_offset(const struct inquiry *i)
 {
-    int64_t all[CLUSTER_NODES_MAX + 1] = {0};
+    int64_t all[INQUIRY_NODES_MAX + 1] = {0};
     size_t count = 1;
     for (size_t n = 0; n < i->count; n++)
         count += clock_offset(&i->questions[n], &all[count]);
