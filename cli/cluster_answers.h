@@ -40,7 +40,6 @@ struct inquiry {
     const struct rpc_security *security;
     struct question questions[INQUIRY_NODES_MAX];
     size_t count;
-    size_t first; /* Those before it have been asked. */
     bool about_files;
     struct gfs_status files; /* Valid without an error. */
     struct arena arena;      /* Of files. */

@@ -16,6 +16,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/cluster_answers.h"
+#include "cli/monitor/subject.h"
 #include "cli/remote_call.h"
 #include "cli/server_host.h"
 
@@ -86,7 +87,7 @@ static void ask_all(struct inquiry *i)
     struct asking *askings = mem_zalloc(i->count + 1, sizeof(*askings));
     struct fiber **fibers = mem_zalloc(i->count + 1, sizeof(*fibers));
     size_t count = 0;
-    for (size_t n = i->first; n < i->count; n++) {
+    for (size_t n = 0; n < i->count; n++) {
         askings[n] = (struct asking){i, &i->questions[n]};
         if (i->questions[n].pid)
             fibers[count++] = fiber_start(loop_self(), "status",
@@ -206,65 +207,75 @@ int cluster_print_status(struct cli *cli,
 
 /* --- by addresses -------------------------------------------------------- */
 
-/* Ask at @address, too, unless that is done. */
-static void
-add_address(struct inquiry *i, struct cluster_node *nodes, struct slice address)
+/* The answer of @from as that to question @i of the inquiry. */
+static void take_node(struct inquiry *i,
+                      struct cluster_node *node,
+                      const struct monitor_node *from)
 {
-    struct cluster_node *node = &nodes[i->count];
-    for (size_t n = 0; n < i->count; n++)
-        if (slice_eq_str(address, nodes[n].address))
-            return;
-    if (i->count == INQUIRY_NODES_MAX)
+    struct question *q = &i->questions[i->count++];
+    uint64_t pid;
+    node->address = mem_strdup(from->address);
+    *q = (struct question){.node = node, .pid = QUESTION_PID_UNKNOWN};
+    if (from->state != NODE_UP) {
+        q->rc = err_copy(&q->err, from->err);
         return;
-    node->address = mem_strndup(address.data, address.len);
-    i->questions[i->count++] =
-        (struct question){.node = node, .pid = QUESTION_PID_UNKNOWN};
+    }
+    snprintf(node->name, sizeof(node->name), "%s", from->name);
+    buf_append_slice(&q->answer, buf_slice(&from->answer->status));
+    q->asked_us = from->answer->asked_us;
+    q->waited_us = from->answer->waited_us;
+    if (!text_parse_u64(answer_about(q, "pid"), &pid, NULL))
+        q->pid = (pid_t)pid;
 }
 
-/* Name the nodes by their own answers. */
-static size_t name_nodes(struct inquiry *i, struct cluster_node *nodes)
+/* Print the nodes @n. Errors: that of the first, if none of them is up. */
+static int print_gathered(struct cli *cli,
+                          const struct monitor_nodes *n,
+                          bool roles,
+                          struct err *err)
 {
-    size_t answered = 0;
-    for (size_t n = 0; n < i->count; n++) {
-        struct question *q = &i->questions[n];
-        struct slice name = answer_about(q, "node");
-        uint64_t pid;
-        if (q->rc)
-            continue;
-        answered++;
-        snprintf(nodes[n].name, sizeof(nodes[n].name), "%.*s", SLICE_ARG(name));
-        if (!text_parse_u64(answer_about(q, "pid"), &pid, NULL))
-            q->pid = (pid_t)pid;
+    struct inquiry *i = mem_zalloc(1, sizeof(*i));
+    struct cluster_node *nodes = mem_zalloc(n->count + 1, sizeof(*nodes));
+    size_t up = 0;
+    int rc = 0;
+    PRE(n->count > 0 && n->count <= INQUIRY_NODES_MAX);
+    i->cli = cli;
+    i->about_files = true;
+    arena_init(&i->arena);
+    i->files = n->files;
+    if (!n->has_files)
+        err_set(&i->files_err, ERR_UNAVAILABLE, "no namenode answers");
+    for (size_t k = 0; k < n->count; k++) {
+        take_node(i, &nodes[k], &n->at[k]);
+        up += n->at[k].state == NODE_UP;
     }
-    return answered;
+    if (up)
+        (roles ? print_roles : print_nodes)(i);
+    else
+        rc = err_copy(err, n->at[0].err);
+    for (size_t k = 0; k < i->count; k++)
+        mem_free(nodes[k].address);
+    inquiry_free(i);
+    mem_free(nodes);
+    return rc;
 }
 
 int cluster_print_remote(struct remote *r, bool roles, struct err *err)
 {
-    struct inquiry *i = mem_zalloc(1, sizeof(*i));
-    struct cluster_node *nodes = mem_zalloc(INQUIRY_NODES_MAX, sizeof(*nodes));
-    int rc = 0;
-    i->cli = r->cli;
-    i->security = r->security;
-    i->about_files = true;
-    arena_init(&i->arena);
-    for (size_t n = 0; n < r->address_count; n++)
-        add_address(i, nodes, slice_str(r->addresses[n]));
-    ask_all(i);
-    i->first = i->count;
-    for (size_t n = 0; i->files_err.code == 0 && n < i->files.server_count; n++)
-        if (i->files.servers[n].state != GFS_SERVER_GONE)
-            add_address(i, nodes, i->files.servers[n].server.address);
-    i->about_files = false;
-    ask_all(i);
-    i->about_files = true;
-    if (name_nodes(i, nodes))
-        (roles ? print_roles : print_nodes)(i);
-    else
-        rc = err_copy(err, &i->questions[0].err);
-    for (size_t n = 0; n < i->count; n++)
-        mem_free(nodes[n].address);
-    inquiry_free(i);
-    mem_free(nodes);
+    const struct monitor_source source = {.world = r->world,
+                                          .security = r->security,
+                                          .cluster = r->cli->cluster,
+                                          .cell = r->addresses,
+                                          .cell_count = r->address_count};
+    struct monitor_nodes *n = NULL;
+    struct monitor *m;
+    int rc = monitor_open(&source, &m, err);
+    if (rc)
+        return rc;
+    rc = monitor_nodes_get(m, &n, err);
+    if (rc == 0)
+        rc = print_gathered(r->cli, n, roles, err);
+    monitor_nodes_unref(n);
+    monitor_close(m);
     return rc;
 }

@@ -30,7 +30,7 @@ MUST_CHECK int cluster_find_leaderless(struct cli *cli,
                                        struct err *err);
 
 /* The same as cluster_print_status() of the cluster at the addresses of @r:
- * its nodes are those, and the chunk servers that its namenode knows. On a
+ * its nodes are those, and all others that they know (monitor.h). On a
  * fiber. Parks. Errors: none of them answers. */
 struct remote;
 MUST_CHECK int

@@ -535,14 +535,20 @@ warn_of(struct monitor_nodes *n, const struct monitor_search *s, const char *of)
 
 static void copy_node(struct monitor_nodes *n, struct known_node *k)
 {
+    struct err *why = NULL;
     PRE(k->asked);
     INVARIANT((k->state == NODE_UP) == (k->answer != NULL));
+    if (k->state != NODE_UP) {
+        why = arena_alloc(&n->arena, sizeof(*why));
+        *why = k->err;
+    }
     n->at[n->count++] = (struct monitor_node){
         .address = arena_strdup(&n->arena, k->address),
         .name = arena_strdup(&n->arena, k->name ? k->name : k->address),
         .in_cell = k->in_cell,
         .state = k->state,
-        .why = k->state == NODE_UP ? "" : arena_strdup(&n->arena, k->err.text),
+        .why = why ? why->text : "",
+        .err = why,
         .answer = answer_ref(k->answer),
         .before = answer_ref(k->base)};
 }

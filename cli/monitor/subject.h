@@ -130,6 +130,7 @@ struct monitor_node {
     bool in_cell;
     enum node_state state;
     const char *why;                  /* It is not up; "" else. */
+    const struct err *err;            /* The same; NULL: it is up. */
     const struct node_answer *answer; /* NULL: not up. */
     const struct node_answer *before; /* An earlier one; NULL: none. */
 };
