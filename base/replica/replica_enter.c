@@ -243,10 +243,14 @@ static int replica_enter_once(struct replica *r, struct err *err)
 
 /* --- becoming a voter ---------------------------------------------------- */
 
+/* Is this member a voter, and is that committed? The log may have a change that
+ * the next leader does not have and takes back. */
 static bool is_in(const struct replica *r)
 {
-    const struct raft_member *m =
-        raft_config_find(raft_members(r->raft), r->id);
+    struct raft_config committed;
+    const struct raft_member *m;
+    raft_members_at(r->raft, raft_commit(r->raft), &committed);
+    m = raft_config_find(&committed, r->id);
     return m && m->voting && strcmp(m->address, r->address) == 0;
 }
 
@@ -323,12 +327,12 @@ static int check_removed(struct replica *r, struct err *err)
     return rc;
 }
 
-/* Does the table have another address of this member? */
-static bool was_moved(const struct replica *r)
+/* Does the table have this member with another address, or as a learner? */
+static bool is_listed_otherwise(const struct replica *r)
 {
     const struct raft_member *m =
         raft_config_find(raft_members(r->raft), r->id);
-    return m && strcmp(m->address, r->address) != 0;
+    return m && (!m->voting || strcmp(m->address, r->address) != 0);
 }
 
 static int replica_enter_watch(struct replica *r, struct err *err)
@@ -338,7 +342,7 @@ static int replica_enter_watch(struct replica *r, struct err *err)
     while (rc == 0 && !r->closing) {
         if (raft_leader(r->raft))
             led_us = replica__now_us(r);
-        if (was_moved(r)) {
+        if (is_listed_otherwise(r)) {
             rc = replica_enter_join(r, err);
         } else if (replica__now_us(r) >= led_us + FORGOTTEN_US) {
             led_us = replica__now_us(r);

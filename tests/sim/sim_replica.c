@@ -314,6 +314,85 @@ START_TEST(test_a_member_tells_its_new_address)
 
 END_TEST
 
+/* Has @m, as @by knows it, a vote? -1: it is no member. */
+static int vote_of(const struct register_member *m,
+                   const struct register_member *by)
+{
+    struct replica_status own;
+    struct replica_status s;
+    if (!m->replica || !by->replica)
+        return -1;
+    replica_get_status(m->replica, &own);
+    replica_get_status(by->replica, &s);
+    for (size_t i = 0; i < s.member_count; i++)
+        if (s.members[i].id == own.id)
+            return s.members[i].voting;
+    return -1;
+}
+
+static void await_vote(const struct register_member *m,
+                       const struct register_member *by,
+                       int vote)
+{
+    for (int i = 0; i < 200000 && vote_of(m, by) != vote; i++)
+        register_sleep_us(100);
+    ck_assert_int_eq(vote_of(m, by), vote);
+}
+
+static bool has_committed_all(const struct register_member *m)
+{
+    struct replica_status s;
+    replica_get_status(m->replica, &s);
+    return s.commit_index == s.last_index;
+}
+
+/* The leader makes a learner a voter, reaches nobody but the learner with that,
+ * and dies. The others elect another, whose log does not have the change. */
+static void lose_promotion(void *arg)
+{
+    struct register_member *leader;
+    struct register_member *joiner;
+    (void)arg;
+    register_cell_boot();
+    leader = register_await_leader(5 * SECOND_US);
+    register_sleep_us(SECOND_US);
+    leader = register_await_leader(SECOND_US);
+    joiner = &register_cell.members[leader == &register_cell.members[0]];
+    register_lose_disk(joiner);
+    register_boot(joiner);
+    await_vote(joiner, leader, 0);
+    while (!has_committed_all(leader))
+        register_sleep_us(100);
+    sim_partition(register_cell.sim,
+                  (struct world *const[]){leader->world, joiner->world}, 2);
+    await_vote(joiner, joiner, 1);
+    register_kill(leader, SIM_CRASH_KILL);
+    register_sleep_us(100000);
+    register_await_leader(10 * SECOND_US);
+    sim_heal(register_cell.sim);
+    register_boot_all();
+    register_sleep_us(SECOND_US);
+    for (int i = 0; i < 2000; i++) {
+        leader = register_await_leader(10 * SECOND_US);
+        if (vote_of(joiner, leader) == 1)
+            break;
+        register_sleep_us(10000);
+    }
+    ck_assert_int_eq(vote_of(joiner, leader), 1);
+    register_cell_agree();
+    register_cell_stop();
+}
+
+/* A learner that read in its log that it is a voter asks again when that was
+ * never committed. */
+START_TEST(test_a_lost_promotion_is_asked_for_again)
+{
+    for (uint64_t seed = 0; seed < 3; seed++)
+        play_entering(test_seed() + seed, 5, lose_promotion);
+}
+
+END_TEST
+
 /* --- all stand still ----------------------------------------------------- */
 
 struct removal {
@@ -382,4 +461,5 @@ TEST_MAIN("replica",
           test_all_are_there_when_a_cell_is_founded,
           test_nobody_founds_a_cell_again,
           test_a_member_tells_its_new_address,
+          test_a_lost_promotion_is_asked_for_again,
           test_who_stood_still_does_not_judge)
