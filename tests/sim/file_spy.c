@@ -418,6 +418,22 @@ static bool overlaps(const struct spy_version *v, uint64_t from, uint64_t until)
     return v->from_us <= until && v->until_us >= from;
 }
 
+/* Could he not read one of @nodes at some time of @l, wherever it was then? A
+ * file that was found at the path, and moved to where he may not go before its
+ * bytes were read, is refused. */
+static bool lost_one_of(const struct look *l, unsigned nodes)
+{
+    for (size_t i = 0; i < l->tree->count; i++) {
+        const struct spy_version *v = &l->tree->versions[i];
+        if (!overlaps(v, l->from_us, storm_now_us()))
+            continue;
+        for (unsigned n = RIGHTS_FIRST_FILE; n < RIGHTS_NODES; n++)
+            if (nodes & (1u << n) && !rights_may_read(&v->state, l->who, n))
+                return true;
+    }
+    return false;
+}
+
 /* The answers that some state of the time gives; *nodes has a bit for each
  * node that one answers with. */
 static unsigned possible_answers(const struct look *l, unsigned *nodes)
@@ -437,6 +453,8 @@ static unsigned possible_answers(const struct look *l, unsigned *nodes)
         if (a == RIGHTS_YES)
             *nodes |= 1u << node;
     }
+    if (l->question == RIGHTS_ASK_READ && lost_one_of(l, *nodes))
+        answers |= RIGHTS_DENIED;
     return answers;
 }
 
