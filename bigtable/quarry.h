@@ -180,6 +180,27 @@ QUARRY_EXPORT MUST_CHECK int quarry_open(const char *target,
  * it. PRE: tables and scanners are closed. NULL is allowed. */
 QUARRY_EXPORT void quarry_close(struct quarry *q);
 
+/* --- traces -------------------------------------------------------------- */
+
+/* Memory for quarry_trace_begin(). */
+struct quarry_trace {
+    uint64_t opaque[8];
+};
+
+/* The calls that this thread (or fiber) makes from now on, of any cluster,
+ * belong to the trace of @traceparent, as children of the span that it names:
+ * W3C's Trace Context, "00-<trace>-<span>-<flags>". The servers keep spans of
+ * them if its flags say that it is sampled. They nest; quarry_trace_end() is
+ * called on the same thread, and before @t is gone. Asynchronous calls, and a
+ * scanner's reading ahead, belong to the trace in which they were begun.
+ * ERR_INVALID: it is none; then nothing has begun. */
+QUARRY_EXPORT MUST_CHECK int quarry_trace_begin(struct quarry_trace *t,
+                                                const char *traceparent,
+                                                struct err *err);
+QUARRY_EXPORT void quarry_trace_end(struct quarry_trace *t);
+
+/* --- the store as a whole ------------------------------------------------ */
+
 /* Everything applied so far, in any durability, is in SSTables and synced
  * when this returns: minor compactions of all tables. */
 QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);

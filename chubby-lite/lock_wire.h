@@ -24,14 +24,14 @@
            server__handle_execute, 0)                                          \
     /* command ACQUIRE, answered once the lock is had; answer */               \
     METHOD(CHUBBY_METHOD_ACQUIRE, 0x301, "lock.acquire",                       \
-           server__handle_acquire, 0)                                          \
+           server__handle_acquire, RPC_METHOD_WAITS)                           \
     /* chubby_query; chubby_view */                                            \
     METHOD(CHUBBY_METHOD_READ, 0x302, "lock.read", server__handle_read, 0)     \
     /* chubby_check; nothing */                                                \
     METHOD(CHUBBY_METHOD_CHECK, 0x303, "lock.check", server__handle_check, 0)  \
     /* chubby_keep_alive; chubby_news */                                       \
     METHOD(CHUBBY_METHOD_KEEP_ALIVE, 0x304, "lock.keep_alive",                 \
-           server__handle_keep_alive, 0)                                       \
+           server__handle_keep_alive, RPC_METHOD_WAITS)                        \
     /* chubby_survey; chubby_session_list (lock_survey.h) */                   \
     METHOD(CHUBBY_METHOD_SESSIONS, 0x305, "lock.sessions",                     \
            server__handle_sessions, 0)                                         \

@@ -15,13 +15,13 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/rpc/call_trace.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/remote_call.h"
@@ -345,7 +345,7 @@ server_command_start(struct server *s, const struct args *args, struct err *err)
         return rc;
     logger_find_journal(s->logger, remote_variable("JOURNAL_STREAM"));
     logger_set_format(s->logger, s->settings.log_format);
-    logger_set_request(s->logger, call_trace_request);
+    logger_set_request(s->logger, trace_request_text);
     world_set_logger(s->world, s->logger);
     rc = take_directory(s, err);
     if (rc == 0)

@@ -30,6 +30,9 @@ const struct option global_options[] = {
     {"wait", 0, "SECONDS",
      "wait so long for a directory that another process\n"
      "writes: one at a time does, any number read"},
+    {"trace", 0, NULL,
+     "of a cluster: keep spans of all that the command does there,\n"
+     "and print the trace's id (see quarry trace)"},
     {"quiet", 'q', NULL, "no progress and no remarks on standard error"},
     {"help", 'h', NULL, "this page"},
     {NULL, 0, NULL, NULL},

@@ -22,7 +22,6 @@
 #include "base/core/err.h"
 
 struct buf;
-struct call_trace;
 struct cluster_roles;
 struct conf;
 struct master_keys;
@@ -46,7 +45,6 @@ struct role_env {
     const char *certificate_key;
     const char *authority;
     struct metrics *metrics;
-    struct call_trace *trace;
     struct conf *conf;   /* The configuration file; section "[ROLE]" is
                             the role's. Never NULL, maybe empty. */
     const char *data;    /* Directory of the process; a role keeps its files

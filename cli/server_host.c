@@ -15,7 +15,6 @@
 #include "base/crypt/master_key.h"
 #include "base/metrics/metric_history.h"
 #include "base/metrics/metrics.h"
-#include "base/rpc/call_trace.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/roles.h"
@@ -26,6 +25,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/tracer.h"
 #include "cli/cli.h"
 #include "cli/console/console.h"
 #include "cli/history_call.h"
@@ -35,11 +35,8 @@
 #include "cli/server_limits.h"
 #include "cli/server_settings.h"
 #include "cli/settings_text.h"
+#include "cli/span_calls.h"
 #include "cli/stale_sessions.h"
-
-/* Spans of sampled calls that are kept; one call tree in this many is. */
-#define TRACE_SPANS  4096
-#define TRACE_ONE_IN 1000
 
 #define HEALTH_US 1000000
 /* A role that takes longer to stop is worth a line. */
@@ -62,7 +59,7 @@ struct server_host {
     struct rpc_listener *listener;
     struct metrics *metrics;
     struct metric_history *history;
-    struct call_trace *trace;
+    struct tracer *tracer;
     char *name;
     char *address;
     struct running_role roles[SERVER_ROLES_MAX];
@@ -153,6 +150,7 @@ static struct metric_set *server_host_gather(struct server_host *h)
     gather_host(h, out);
     process_metrics_gather(out);
     metrics_gather(h->metrics, out);
+    tracer_gather(h->tracer, out);
     rpc_server_gather(h->server, out);
     if (h->listener)
         rpc_listener_gather(h->listener, out);
@@ -185,9 +183,11 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_CONFIG: settings_text_put(h->settings, out); break;
     case SERVER_FIBERS: fiber_dump(h->loop, out); break;
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
-    case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
-    case SERVER_LOG_LEVEL:      /* handle_log_level() */
-    case SERVER_HISTORY: break; /* handle_history() */
+    case SERVER_CALLS: tracer_print(h->tracer, out); break;
+    case SERVER_LOG_LEVEL: /* They have handlers of their own. */
+    case SERVER_HISTORY:
+    case SERVER_SPANS:
+    case SERVER_TRACE_SETTINGS: break;
     }
     make_printable(out, from);
 }
@@ -282,7 +282,13 @@ static void add_methods(struct server_host *h)
          RPC_METHOD_INTERNAL},
         {SERVER_HISTORY, "server.history", handle_history, 0},
     };
+    static const struct rpc_method of_traces[] = {
+        {SERVER_SPANS, "server.spans", span_calls_query, 0},
+        {SERVER_TRACE_SETTINGS, "server.trace_settings", span_calls_settings,
+         RPC_METHOD_INTERNAL},
+    };
     rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
+    rpc_server_add(h->server, of_traces, ARRAY_LEN(of_traces), h->tracer);
 }
 
 /* --- roles --------------------------------------------------------------- */
@@ -413,7 +419,6 @@ static int listen_on(struct server_host *h, struct err *err)
     PRE(!h->listener);
     o.security = h->security;
     o.metrics = h->metrics;
-    o.trace = h->trace;
     o.is_member = is_member;
     o.is_holder = is_holder;
     o.ctx = h;
@@ -470,7 +475,6 @@ static void fill_env(struct server_host *h, struct world *w)
         .certificate_key = s->certificate_key,
         .authority = s->authority,
         .metrics = h->metrics,
-        .trace = h->trace,
         .conf = s->conf,
         .data = s->data,
         .name = h->name,
@@ -613,7 +617,9 @@ int server_host_open(struct world *w,
     h->server = rpc_server_new(w);
     h->metrics = metrics_new();
     h->history = metric_history_new();
-    h->trace = call_trace_new(w, TRACE_SPANS, TRACE_ONE_IN);
+    h->tracer = tracer_new(w, TRACE_BYTES_DEFAULT);
+    tracer_set(h->tracer, &s->traces);
+    world_set_tracer(w, h->tracer);
     fill_env(h, w);
     add_methods(h);
     if (rc == 0) {
@@ -737,7 +743,8 @@ void server_host_close(struct server_host *h)
     }
     rpc_server_free(h->server);
     cluster_roles_free(h->cluster);
-    call_trace_free(h->trace);
+    world_set_tracer(h->env.world, NULL);
+    tracer_free(h->tracer);
     metric_history_free(h->history);
     metrics_free(h->metrics);
     rpc_security_free(h->security);

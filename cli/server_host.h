@@ -30,6 +30,8 @@ enum server_method {
     /* [names, from_us, step_us, count]; [now_us, [[name, points], …]]: what
      * the process remembers of its metrics (history_call.h). */
     SERVER_HISTORY = 0x110,
+    SERVER_SPANS = 0x111,          /* span_calls.h */
+    SERVER_TRACE_SETTINGS = 0x112, /* The same. */
 };
 
 /* Open all roles and the port. @failed(ctx) is called when a role has failed:

@@ -195,6 +195,29 @@ static int set_busy_poll(const char *text, struct err *err)
     return 0;
 }
 
+/* trace-sample and trace-slow; "": the default. */
+static int read_traces(struct server_settings *s,
+                       const char *sample,
+                       const char *slow,
+                       struct err *err)
+{
+    s->traces = (struct trace_settings){.one_in = TRACE_ONE_IN_DEFAULT,
+                                        .slow_us = TRACE_SLOW_US_DEFAULT};
+    if (*sample && text_parse_u64(slice_str(sample), &s->traces.one_in, NULL))
+        return err_set(err, ERR_INVALID,
+                       "trace-sample \"%s\": one trace in this number; "
+                       "0: none",
+                       sample);
+    if (strcmp(slow, "0") == 0)
+        s->traces.slow_us = 0;
+    else if (*slow &&
+             text_parse_duration(slice_str(slow), &s->traces.slow_us, NULL))
+        return err_set(err, ERR_INVALID,
+                       "trace-slow \"%s\": a duration, as 500ms; 0: no call",
+                       slow);
+    return 0;
+}
+
 /* The configured names, and those of the addresses. */
 static char *
 console_names(struct conf *conf, const char *console, const char *address)
@@ -271,6 +294,8 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     char *roles = server_settings_setting(args, c, "roles", "");
     char *format = server_settings_setting(args, c, "log-format", "text");
     char *busy_poll = server_settings_setting(args, c, "busy-poll", "");
+    char *sample = server_settings_setting(args, c, "trace-sample", "");
+    char *slow = server_settings_setting(args, c, "trace-slow", "");
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *setting_text(s, i) = server_settings_setting(args, c, texts[i].name,
@@ -285,6 +310,10 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
         rc = read_roles(s, roles, err);
     if (rc == 0 && *busy_poll)
         rc = set_busy_poll(busy_poll, err);
+    if (rc == 0)
+        rc = read_traces(s, sample, slow, err);
+    mem_free(sample);
+    mem_free(slow);
     mem_free(busy_poll);
     mem_free(roles);
     mem_free(format);

@@ -10,6 +10,7 @@
 #include "base/core/err.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/log.h"
+#include "base/trace/tracer.h"
 #include "cli/command.h"
 #include "cli/console/access.h"
 
@@ -57,6 +58,7 @@ struct server_settings {
     struct console_access_options access; /* Of the console. */
     char *console_names; /* Names it may be called by, with commas. */
     char *log_levels;    /* "info,rpc=debug". Owned. */
+    struct trace_settings traces;
     enum log_format log_format;
 };
 

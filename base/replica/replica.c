@@ -21,6 +21,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 
 #define ELECTION_MS        300
 #define HEARTBEAT_MS       50
@@ -347,6 +348,7 @@ int replica_propose(struct replica *r,
                     struct err *err)
 {
     struct replica_wait w = {.reply = reply, .err = err};
+    struct span s;
     int rc = replica__check_leading(r, err);
     if (rc)
         return rc;
@@ -359,7 +361,10 @@ int replica_propose(struct replica *r,
     w.command = raft_bytes_new(command);
     replica__enqueue(&r->proposed, &w);
     fiber_wake(r->clock);
+    span_begin(&s, "commit and apply");
+    span_number(&s, "bytes", (int64_t)command.len);
     rc = replica__await(&w);
+    span_end(&s, rc);
     raft_bytes_unref(w.command);
     return rc;
 }

@@ -51,31 +51,56 @@ static uint32_t crc_of_attachment(const struct frame *f)
     return crc;
 }
 
-/* Bytes that precede the body: the length of act_as, and the name. */
-static size_t act_as_bytes(const struct frame *f)
+/* Bytes that precede the body: the trace, the length of act_as, and the name.
+ */
+static size_t front_bytes(const struct frame *f)
 {
-    return f->act_as.len ? 1 + f->act_as.len : 0;
+    return (f->is_wide ? FRAME_TRACE_BYTES : 0) +
+           (f->act_as.len ? 1 + f->act_as.len : 0);
+}
+
+static char *put_trace(const struct frame *f, char *to)
+{
+    put_le64(to, f->trace.high);
+    put_le64(to + 8, f->span_id);
+    return to + FRAME_TRACE_BYTES;
 }
 
 size_t frame_head_bytes(const struct frame *f)
 {
-    return FRAME_HEADER_BYTES + act_as_bytes(f) + f->body.len;
+    return FRAME_HEADER_BYTES + front_bytes(f) + f->body.len;
 }
 
-/* Checksum of the body and of act_as before it. */
+/* Checksum of the body and of what is before it. */
 static uint32_t crc_of_body(const struct frame *f)
 {
+    char ids[FRAME_TRACE_BYTES];
     char len = (char)f->act_as.len;
-    uint32_t crc;
-    if (f->act_as.len == 0)
-        return crc32c(f->body.data, f->body.len);
-    crc = crc32c_extend(crc32c(&len, 1), f->act_as.data, f->act_as.len);
+    uint32_t crc = 0;
+    if (f->is_wide) {
+        (void)put_trace(f, ids);
+        crc = crc32c(ids, sizeof(ids));
+    }
+    if (f->act_as.len) {
+        crc = crc32c_extend(crc, &len, 1);
+        crc = crc32c_extend(crc, f->act_as.data, f->act_as.len);
+    }
     return crc32c_extend(crc, f->body.data, f->body.len);
+}
+
+static uint16_t flags_of(const struct frame *f)
+{
+    unsigned flags = f->flags;
+    if (f->act_as.len)
+        flags |= FRAME_ACT_AS;
+    if (f->is_wide)
+        flags |= FRAME_TRACE;
+    return (uint16_t)flags;
 }
 
 void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
 {
-    size_t body_bytes = act_as_bytes(f) + f->body.len;
+    size_t body_bytes = front_bytes(f) + f->body.len;
     size_t attachment_bytes = frame_attachment_bytes(f);
     PRE(f->act_as.len <= RPC_NAME_BYTES_MAX);
     PRE(body_bytes <= FRAME_BODY_BYTES_MAX);
@@ -83,19 +108,18 @@ void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
     put_le32(header + AT_MAGIC, FRAME_MAGIC);
     header[AT_VERSION] = FRAME_VERSION;
     header[AT_KIND] = (char)f->kind;
-    put_le16(header + AT_FLAGS,
-             f->act_as.len ? f->flags | FRAME_ACT_AS : f->flags);
+    put_le16(header + AT_FLAGS, flags_of(f));
     put_le64(header + AT_CALL_ID, f->call_id);
     put_le32(header + AT_METHOD, f->method);
     put_le32(header + AT_STATUS, (uint32_t)f->status);
     put_le64(header + AT_DEADLINE, f->deadline_us);
-    put_le64(header + AT_TRACE_ID, f->trace_id);
+    put_le64(header + AT_TRACE_ID, f->trace.low);
     put_le64(header + AT_IDEMPOTENCY, f->idempotency_key);
     put_le32(header + AT_BODY_BYTES, (uint32_t)body_bytes);
     put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)attachment_bytes);
     put_le32(header + AT_BODY_CRC, crc_of_body(f));
     put_le32(header + AT_ATTACHMENT_CRC, crc_of_attachment(f));
-    put_le32(header + AT_SPAN_ID, f->span_id);
+    put_le32(header + AT_SPAN_ID, (uint32_t)f->span_id);
     put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
 }
 
@@ -110,12 +134,28 @@ void frame_encode_head(const struct frame *f, char *head)
 {
     char *to = head + FRAME_HEADER_BYTES;
     frame_encode_header(f, head);
+    if (f->is_wide)
+        to = put_trace(f, to);
     if (f->act_as.len)
         *to++ = (char)f->act_as.len;
     (void)put_bytes(put_bytes(to, f->act_as), f->body);
 }
 
-int frame_take_act_as(struct frame *f, struct err *err)
+static int frame_take_trace(struct frame *f, struct err *err)
+{
+    if ((f->flags & FRAME_TRACE) == 0)
+        return 0;
+    if (f->kind != FRAME_REQUEST)
+        return err_set(err, ERR_CORRUPT, "frame: a trace, and no request");
+    if (f->body.len < FRAME_TRACE_BYTES)
+        return err_set(err, ERR_CORRUPT, "frame: a trace longer than it");
+    f->trace.high = get_le64(f->body.data);
+    f->span_id = get_le64(f->body.data + 8);
+    f->body = slice_sub(f->body, FRAME_TRACE_BYTES, f->body.len);
+    return 0;
+}
+
+static int frame_take_act_as(struct frame *f, struct err *err)
 {
     size_t len;
     if ((f->flags & FRAME_ACT_AS) == 0)
@@ -130,6 +170,12 @@ int frame_take_act_as(struct frame *f, struct err *err)
     if (!rpc_name_is_valid(f->act_as))
         return err_set(err, ERR_CORRUPT, "frame: malformed principal");
     return 0;
+}
+
+int frame_take_front(struct frame *f, struct err *err)
+{
+    int rc = frame_take_trace(f, err);
+    return rc ? rc : frame_take_act_as(f, err);
 }
 
 void frame_mark_shared(char header[FRAME_HEADER_BYTES])
@@ -181,7 +227,7 @@ int frame_decode_header(const char header[FRAME_HEADER_BYTES],
         .method = get_le32(header + AT_METHOD),
         .status = (int32_t)get_le32(header + AT_STATUS),
         .deadline_us = get_le64(header + AT_DEADLINE),
-        .trace_id = get_le64(header + AT_TRACE_ID),
+        .trace = {0, get_le64(header + AT_TRACE_ID)},
         .idempotency_key = get_le64(header + AT_IDEMPOTENCY),
         .span_id = get_le32(header + AT_SPAN_ID),
         .body = {NULL, body_bytes},

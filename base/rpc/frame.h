@@ -18,11 +18,13 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "base/trace/trace_id.h"
 
 #define FRAME_MAGIC        UINT32_C(0x43505251) /* "QRPC" */
 #define FRAME_VERSION      1
 #define FRAME_HEADER_BYTES 72
 #define FRAME_PLACE_BYTES  8
+#define FRAME_TRACE_BYTES  16
 
 /* Largest body: messages are small, bulk goes into attachments. */
 #define FRAME_BODY_BYTES_MAX ((uint32_t)16 << 20)
@@ -45,22 +47,27 @@ enum frame_flags {
                           8 bytes, follows instead: shared_ring.h. */
     FRAME_ACT_AS = 4,  /* The body is preceded by one byte, the length of a
                           name, and the name. Requests only. */
+    FRAME_TRACE = 8,   /* Before all that come 16 bytes: the high half of the
+                          trace id, and the caller's span id. Requests only, to
+                          peers of protocol version 2. */
 };
 
 struct file;
 
 struct frame {
     enum frame_kind kind;
-    uint16_t flags;       /* FRAME_* flags. */
-    uint64_t call_id;     /* Unique among calls in flight of a connection. */
-    uint32_t method;      /* Of the service's method table; requests. */
-    int32_t status;       /* 0 or ERR_*; responses. */
-    uint64_t deadline_us; /* Time left to the caller; 0: none. Relative,
-                             because clocks of machines differ. */
-    uint64_t trace_id;    /* The same along a tree of calls; 0: none. */
+    uint16_t flags;        /* FRAME_* flags. */
+    uint64_t call_id;      /* Unique among calls in flight of a connection. */
+    uint32_t method;       /* Of the service's method table; requests. */
+    int32_t status;        /* 0 or ERR_*; responses. */
+    uint64_t deadline_us;  /* Time left to the caller; 0: none. Relative,
+                              because clocks of machines differ. */
+    struct trace_id trace; /* The same along a tree of calls. */
+    uint64_t span_id;      /* The caller's, in that tree; 0: none. */
+    bool is_wide;          /* To send: ids in full, by FRAME_TRACE; else only
+                              their low 64 and 32 bits. */
     uint64_t
         idempotency_key;     /* The same in all tries of a mutation; 0: none. */
-    uint32_t span_id;        /* The caller's, in that tree; 0: none. */
     struct slice act_as;     /* "": the caller itself. Borrowed. */
     struct slice body;       /* Borrowed. */
     struct slice attachment; /* Borrowed. */
@@ -94,9 +101,9 @@ MUST_CHECK int frame_decode_header(const char header[FRAME_HEADER_BYTES],
                                    struct frame *f,
                                    struct err *err);
 
-/* Split act_as from the front of a received and verified body. Errors:
- * ERR_CORRUPT (no valid name, or not a request). */
-MUST_CHECK int frame_take_act_as(struct frame *f, struct err *err);
+/* Split trace and act_as from the front of a received and verified body.
+ * Errors: ERR_CORRUPT (no valid ids or name, or not a request). */
+MUST_CHECK int frame_take_front(struct frame *f, struct err *err);
 
 /* Compare checksums of the received bytes with those in the header. Errors:
  * ERR_CORRUPT names the part. */

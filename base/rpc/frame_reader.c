@@ -167,7 +167,7 @@ int frame_reader_body(struct frame_reader *r,
     f->body = buf_slice(body);
     rc = frame_verify(f, crc32c(f->body.data, f->body.len), f->attachment_crc,
                       err);
-    return rc ? rc : frame_take_act_as(f, err);
+    return rc ? rc : frame_take_front(f, err);
 }
 
 /* Read the place of the attachment of @f in the shared memory; *@from is

@@ -106,8 +106,8 @@ put_hello(const struct rpc_security *s, bool shares, struct buf *out)
     char *p = buf_extend(out, HANDSHAKE_HELLO_BYTES);
     memset(p, 0, HANDSHAKE_HELLO_BYTES);
     put_le32(p + HELLO_AT_MAGIC, HELLO_MAGIC);
-    p[HELLO_AT_VERSION_MIN] = FRAME_VERSION;
-    p[HELLO_AT_VERSION_MAX] = FRAME_VERSION;
+    p[HELLO_AT_VERSION_MIN] = PROTOCOL_VERSION_MIN;
+    p[HELLO_AT_VERSION_MAX] = PROTOCOL_VERSION_MAX;
     p[HELLO_AT_KIND] = (char)s->kind;
     p[HELLO_AT_CLUSTER_BYTES] = (char)cluster;
     p[HELLO_AT_PRINCIPAL_BYTES] = (char)principal;
@@ -192,10 +192,13 @@ static int check_hello(const struct rpc_security *sec,
                        struct err *err)
 {
     *why = HANDSHAKE_VERSION;
-    if (h->version_min > FRAME_VERSION || h->version_max < FRAME_VERSION)
+    if (h->version_min > PROTOCOL_VERSION_MAX ||
+        h->version_max < PROTOCOL_VERSION_MIN ||
+        h->version_min > h->version_max)
         return err_set(err, ERR_UNSUPPORTED,
-                       "it speaks versions %u to %u, this program %d",
-                       h->version_min, h->version_max, FRAME_VERSION);
+                       "it speaks versions %u to %u, this program %d to %d",
+                       h->version_min, h->version_max, PROTOCOL_VERSION_MIN,
+                       PROTOCOL_VERSION_MAX);
     *why = HANDSHAKE_KIND;
     if (h->kind != (unsigned)sec->kind)
         return err_set(err, ERR_DENIED, "it wants security kind %u, not %d",
@@ -211,11 +214,21 @@ static int check_hello(const struct rpc_security *sec,
     return 0;
 }
 
-static void start_answer(char *p, uint32_t magic, unsigned status)
+/* The version that both sides speak; of a client that none fits, the newest of
+ * this program. */
+static unsigned choose_version(const struct hello *h)
+{
+    bool fits = h->version_max >= PROTOCOL_VERSION_MIN;
+    return fits ? MIN_OF(h->version_max, (unsigned)PROTOCOL_VERSION_MAX)
+                : PROTOCOL_VERSION_MAX;
+}
+
+static void
+start_answer(char *p, uint32_t magic, const struct hello *h, unsigned status)
 {
     memset(p, 0, HANDSHAKE_WELCOME_BYTES);
     put_le32(p + ANSWER_AT_MAGIC, magic);
-    p[ANSWER_AT_VERSION] = FRAME_VERSION;
+    p[ANSWER_AT_VERSION] = (char)choose_version(h);
     p[ANSWER_AT_STATUS] = (char)status;
 }
 
@@ -250,7 +263,7 @@ static int handshake_challenge(const struct rpc_security *sec,
     unsigned char got[HANDSHAKE_PROOF_BYTES];
     struct slice parts[2] = {{g->bytes, g->len}, {question, sizeof(question)}};
     int rc;
-    start_answer(question, CHALLENGE_MAGIC, 0);
+    start_answer(question, CHALLENGE_MAGIC, &g->hello, 0);
     world_random_bytes(world_here(), question + ANSWER_AT_BYTES,
                        HANDSHAKE_NONCE_BYTES);
     *why = HANDSHAKE_SILENT;
@@ -268,13 +281,14 @@ static int handshake_challenge(const struct rpc_security *sec,
 /* Send a client the reason, if that reveals nothing. */
 static void handshake_refuse(const struct rpc_security *sec,
                              struct stream *s,
+                             const struct hello *h,
                              enum handshake_refusal why)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
     if (sec->kind == RPC_SECURITY_KEY || why == HANDSHAKE_PROTOCOL ||
         why == HANDSHAKE_SILENT)
         return;
-    start_answer(answer, WELCOME_MAGIC, 1 + (unsigned)why);
+    start_answer(answer, WELCOME_MAGIC, h, 1 + (unsigned)why);
     (void)!write_bytes(s, slice_make(answer, sizeof(answer)), NULL);
 }
 
@@ -329,12 +343,13 @@ static int handshake_greet(const struct rpc_security *sec,
     int rc = read_hello(s, g, why, err);
     if (rc)
         return rc;
-    start_answer(answer, WELCOME_MAGIC, 0);
+    start_answer(answer, WELCOME_MAGIC, &g->hello, 0);
+    sharing->version = choose_version(&g->hello);
     rc = check_hello(sec, &g->hello, why, err);
     if (rc == 0)
         rc = name_client(sec, s, &g->hello, principal, err);
     if (rc)
-        handshake_refuse(sec, s, *why);
+        handshake_refuse(sec, s, &g->hello, *why);
     else if (sec->kind == RPC_SECURITY_KEY)
         rc = handshake_challenge(
             sec, s, g, why, (unsigned char *)answer + ANSWER_AT_BYTES, err);
@@ -390,6 +405,7 @@ static int check_answer(const char *p,
                         struct err *err)
 {
     unsigned status = (unsigned char)p[ANSWER_AT_STATUS];
+    unsigned version = (unsigned char)p[ANSWER_AT_VERSION];
     if (get_le32(p + ANSWER_AT_MAGIC) != magic) {
         err_set(err, ERR_DENIED, "%s speaks another protocol", address);
         err_set_detail(err, ERR_DETAIL_OTHER_PROTOCOL, "");
@@ -398,9 +414,10 @@ static int check_answer(const char *p,
     if (status > 0 && status <= HANDSHAKE_REFUSAL_COUNT)
         return err_set(err, ERR_DENIED, "%s refuses: wrong %s", address,
                        refusal_names[status - 1]);
-    if (status || (unsigned char)p[ANSWER_AT_VERSION] != FRAME_VERSION)
+    if (status || version < PROTOCOL_VERSION_MIN ||
+        version > PROTOCOL_VERSION_MAX)
         return err_set(err, ERR_UNSUPPORTED, "%s speaks version %u", address,
-                       (unsigned char)p[ANSWER_AT_VERSION]);
+                       version);
     return 0;
 }
 
@@ -434,6 +451,7 @@ static int handshake_introduce(const struct rpc_security *sec,
                                struct stream *s,
                                const struct buf *hello,
                                bool *shares,
+                               unsigned *version,
                                struct err *err)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
@@ -449,6 +467,7 @@ static int handshake_introduce(const struct rpc_security *sec,
         rc = err_set(err, ERR_DENIED, "%s does not know the cluster's key",
                      address);
     *shares = rc == 0 && answer[ANSWER_AT_SHARES] == 1;
+    *version = rc ? 0 : (unsigned char)answer[ANSWER_AT_VERSION];
     return rc;
 }
 
@@ -464,7 +483,8 @@ static int handshake_meet(const struct rpc_security *sec,
     bool shares;
     int rc;
     put_hello(sec, own != NULL, &hello);
-    rc = handshake_introduce(sec, address, s, &hello, &shares, err);
+    rc = handshake_introduce(sec, address, s, &hello, &shares,
+                             &sharing->version, err);
     buf_close(&hello);
     if (shares && own)
         return shared_ring_open(s, true, own, &sharing->ring, &sharing->refused,

@@ -21,6 +21,11 @@
 struct shared_ring;
 struct stream;
 
+/* Versions of the protocol: from 2 on requests may have FRAME_TRACE. A server
+ * chooses the highest that both sides know. */
+#define PROTOCOL_VERSION_MIN 1
+#define PROTOCOL_VERSION_MAX 2
+
 #define HANDSHAKE_HELLO_BYTES     44
 #define HANDSHAKE_NONCE_BYTES     32
 #define HANDSHAKE_PROOF_BYTES     32
@@ -47,8 +52,9 @@ enum handshake_refusal {
 /* "protocol", "version" and so on: the end of a counter's name. */
 const char *handshake_refusal_name(enum handshake_refusal r);
 
-/* The outcome of sharing memory. */
+/* The agreement of both sides. */
 struct sharing {
+    unsigned version;         /* Of the protocol. */
     struct shared_ring *ring; /* Owned; NULL: attachments travel with their
                                  frames. */
     struct err refused;       /* Why this side could not; code 0: it could. */

@@ -318,6 +318,7 @@ int link_call(struct link *l, struct frame *f, struct link_call *k)
     PRE(k->call_id && !k->done);
     k->fiber = fiber_self();
     f->call_id = k->call_id;
+    f->is_wide = l->options.version >= 2 && trace_id_is_set(f->trace);
     l->caller_count++;
     l->was_used = true;
     rc = l->lost.code ? err_copy(k->err, &l->lost) : link_send(l, f, k);

@@ -39,6 +39,7 @@ struct link_options {
     uint64_t ping_us;
     uint64_t dead_us;
     uint64_t idle_us; /* Without calls for this time, it is closed. */
+    unsigned version; /* Of the protocol, as agreed upon. */
     /* The link is lost (its reason in @why) and takes no more calls. */
     void (*lost)(void *ctx, const struct err *why);
     /* It was freed. */

@@ -22,7 +22,6 @@
 #include "base/rpc/admission.h"
 #include "base/rpc/rpc.h"
 
-struct call_trace;
 struct rpc_listener;
 struct rpc_security;
 struct metric_set;
@@ -47,7 +46,6 @@ struct rpc_channel_options {
     uint64_t backoff_min_us;     /* Pause after a failure; default 20 ms. */
     uint64_t backoff_max_us;     /* It doubles up to here; default 2 s. */
     struct metrics *metrics;     /* Counters "rpc_client_*"; NULL: none. */
-    struct call_trace *trace; /* Of sampled calls (call_trace.h); NULL: none. */
 };
 
 /* A channel to the server at @address (stream.h; copied), on the running
@@ -98,7 +96,6 @@ struct rpc_listen_options {
     uint64_t handshake_us; /* Time a client has to authenticate; default 5 s. */
     const struct rpc_security *security; /* NULL: none, of no cluster. */
     struct metrics *metrics;             /* Counters "rpc_*"; NULL: none. */
-    struct call_trace *trace;            /* Of sampled calls; NULL: none. */
 };
 
 /* Serve @s (borrowed) at @address on the running fiber's loop: each call runs

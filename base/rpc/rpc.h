@@ -50,9 +50,8 @@ struct rpc_call {
                                   that may act for others. "" in process. */
     struct slice peer;         /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
-    uint64_t trace_id;
-    uint64_t idempotency_key;     /* 0: none. */
-    struct buf *reply_body;       /* Where the answer goes; owned by the */
+    uint64_t idempotency_key;  /* 0: none. */
+    struct buf *reply_body;    /* Where the answer goes; owned by the */
     struct buf *reply_attachment; /* transport, empty at first. */
     /* Set by a handler that knows the checksum that reply_attachment must
      * have: the caller verifies it. */
@@ -87,6 +86,8 @@ enum rpc_method_flags {
      * computes it anyway, and must do so before it trusts a byte. In process
      * there is none. */
     RPC_METHOD_CHECKS_CRC = 2,
+    /* It waits for an event by its nature: it is never slow (span.h). */
+    RPC_METHOD_WAITS = 4,
 };
 
 struct rpc_method {
@@ -151,7 +152,6 @@ struct rpc_sink {
 /* Zeros are defaults. */
 struct rpc_call_options {
     uint64_t timeout_us; /* 0: only the fiber's deadline, if any. */
-    uint64_t trace_id;   /* 0: that of the call being handled, if any. */
     uint64_t idempotency_key;
     /* The principal on whose behalf it is made, if the caller may act for
      * others. "": the caller's own. Borrowed until the call returns.

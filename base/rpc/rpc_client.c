@@ -10,7 +10,6 @@
 
 #include "base/core/panic.h"
 #include "base/metrics/metrics.h"
-#include "base/rpc/call_trace.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/handshake.h"
 #include "base/rpc/link.h"
@@ -23,6 +22,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 
 #define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
 /* Two pings fit into the silence of a dead one, and a keep-alive that is
@@ -175,16 +175,17 @@ static void back_off(struct rpc_channel *c, int rc, const struct err *err)
 
 static void client_keep_stream(struct rpc_channel *c,
                                struct stream *s,
-                               struct shared_ring *ring)
+                               const struct sharing *sharing)
 {
-    struct link_options o = {.ping_us = c->options.ping_us,
+    struct link_options o = {.version = sharing->version,
+                             .ping_us = c->options.ping_us,
                              .dead_us = c->options.dead_us,
                              .idle_us = UNUSED_US,
                              .lost = on_lost,
                              .gone = on_gone,
                              .ctx = c};
     c->link_count++;
-    c->link = link_start(s, ring, &o);
+    c->link = link_start(s, sharing->ring, &o);
     c->failure.code = 0;
     c->failure_count = 0;
     c->retry_ns = 0;
@@ -200,7 +201,7 @@ static void run_connecting(void *arg)
     int rc = open_stream(c, &s, &sharing, &err);
     note_unshared(c, &sharing.refused);
     if (rc == 0)
-        client_keep_stream(c, s, sharing.ring);
+        client_keep_stream(c, s, &sharing);
     else
         back_off(c, rc, &err);
     c->connecting = NULL;
@@ -281,8 +282,8 @@ struct remote_call {
     struct slice attachment;
     struct buf *reply_body;
     struct buf *reply_attachment;
-    struct call_context context;
-    uint64_t deadline_ns; /* Monotonic; 0: none. */
+    struct trace_context context; /* To be sent. */
+    uint64_t deadline_ns;         /* Monotonic; 0: none. */
     struct err *err;
     int rc;
 };
@@ -309,7 +310,7 @@ static int call_linked(struct rpc_channel *c, struct remote_call *k)
                       .flags = k->context.sampled ? FRAME_SAMPLED : 0,
                       .method = k->method,
                       .deadline_us = time_left_us(c),
-                      .trace_id = k->context.trace_id,
+                      .trace = k->context.trace,
                       .span_id = k->context.span_id,
                       .idempotency_key = k->opts->idempotency_key,
                       .act_as = k->opts->act_as,
@@ -388,18 +389,19 @@ static int check_size(const struct remote_call *k, struct err *err)
 static int channel_call(struct remote_call *k)
 {
     struct rpc_channel *c = k->client;
-    struct call_span span;
+    struct span span;
     int rc = check_size(k, k->err);
     if (rc)
         return rc;
     k->deadline_ns = deadline_of(c, k->opts);
-    call_span_begin(&span, c->options.trace, world_of(c), k->opts->trace_id,
-                    &k->context);
+    span_begin_call(&span, world_of(c), "call", c->address);
+    span_number(&span, "method", k->method);
+    k->context = span.self;
     if (is_here(c))
         call_here(k);
     else
         loop_call(c->loop, "rpc call", call_here, k);
-    call_span_end(&span, k->method, c->address, k->rc);
+    span_end(&span, k->rc);
     return k->rc;
 }
 

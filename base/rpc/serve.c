@@ -162,7 +162,7 @@ static int take_frame(struct connection *c,
         return rc;
     switch (f->kind) {
     case FRAME_REQUEST:
-        serve__start_call(c, f, body, attachment);
+        serve__start_call(c, f, m, body, attachment);
         return wait_for_room(c, err);
     case FRAME_CANCEL: serve__cancel_call(c, f->call_id); return 0;
     case FRAME_PING:

@@ -4,7 +4,6 @@
  * most of them is closed, so that slow readers cannot take all memory. */
 #include "base/core/panic.h"
 #include "base/metrics/metrics.h"
-#include "base/rpc/call_trace.h"
 #include "base/rpc/error_reply.h"
 #include "base/rpc/reply_file.h"
 #include "base/rpc/serve_internal.h"
@@ -12,6 +11,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 
 /* A call being handled. */
 struct job {
@@ -19,7 +19,8 @@ struct job {
     struct job *prev;
     struct connection *connection;
     struct fiber *fiber;
-    struct frame request; /* Its slices point into the two below. */
+    const struct rpc_method *method; /* NULL: there is none of that number. */
+    struct frame request;            /* Its slices point into the two below. */
     struct buf body;
     struct buf attachment;
     size_t bytes; /* Of these two buffers. */
@@ -132,8 +133,7 @@ static void serve_call_respond(struct connection *c,
     struct frame f = {.kind = FRAME_RESPONSE,
                       .call_id = k->request.call_id,
                       .method = k->request.method,
-                      .status = status,
-                      .trace_id = k->request.trace_id};
+                      .status = status};
     if (status) {
         error_reply_put(failure, status, call->reply_body);
         buf_clear(call->reply_attachment);
@@ -169,23 +169,44 @@ static uint64_t deadline_of(const struct connection *c, const struct frame *f)
     return now + f->deadline_us * 1000;
 }
 
-/* Run the handler as part of the caller's tree of calls. */
+/* Begin the span of the call, as a child of its caller's. */
+static void
+serve_call_begin(struct connection *c, const struct job *k, struct span *span)
+{
+    struct trace_context caller = {
+        .trace = k->request.trace,
+        .span_id = k->request.span_id,
+        .sampled = (k->request.flags & FRAME_SAMPLED) != 0,
+    };
+    span_begin_root(span, serve__world(c), SPAN_SERVER,
+                    k->method ? k->method->name : "unknown method", &caller);
+    span->peer = stream_peer(c->stream);
+    if (k->method && (k->method->flags & RPC_METHOD_WAITS))
+        span->flags |= SPAN_WAITS;
+}
+
+static void serve_call_end(const struct job *k,
+                           const struct rpc_call *call,
+                           struct span *span,
+                           int status)
+{
+    span_text(span, "principal", call->principal);
+    span_number(span, "request_bytes", (int64_t)k->bytes);
+    span_number(span, "reply_bytes",
+                (int64_t)(call->reply_body->len + call->reply_attachment->len +
+                          call->reply_file->bytes));
+    span_end(span, status);
+}
+
+/* Run the handler. */
 static int serve_call_handle(struct connection *c,
                              const struct job *k,
                              struct rpc_call *call,
                              struct err *err)
 {
-    struct call_context caller = {
-        .trace_id = k->request.trace_id,
-        .span_id = k->request.span_id,
-        .sampled = (k->request.flags & FRAME_SAMPLED) != 0,
-    };
-    struct call_context context;
-    struct call_span span;
+    struct span span;
     int rc;
-    call_span_serve(&span, c->listener->options.trace, serve__world(c), &caller,
-                    &context);
-    fiber_set_context(&context); /* Also unsampled: its calls are not roots. */
+    serve_call_begin(c, k, &span);
     fiber_set_deadline(call->deadline_mono_ns);
     rc = fiber_check(err);
     /* A client that does not read its answers gets no more of them. */
@@ -195,8 +216,7 @@ static int serve_call_handle(struct connection *c,
         rc = rpc_server_dispatch(c->listener->server, call, err);
     if (rc == 0)
         rc = check_size(call, err);
-    fiber_set_context(NULL);
-    call_span_end(&span, call->method, stream_peer(c->stream), rc);
+    serve_call_end(k, call, &span, rc);
     return rc;
 }
 
@@ -239,7 +259,6 @@ static void run_job(void *arg)
                             .actor = slice_str(c->principal),
                             .peer = slice_str(stream_peer(c->stream)),
                             .deadline_mono_ns = deadline_of(c, &k->request),
-                            .trace_id = k->request.trace_id,
                             .idempotency_key = k->request.idempotency_key,
                             .reply_body = &body,
                             .reply_attachment = &attachment,
@@ -256,11 +275,13 @@ static void run_job(void *arg)
 
 void serve__start_call(struct connection *c,
                        const struct frame *f,
+                       const struct rpc_method *m,
                        struct buf *body,
                        struct buf *attachment)
 {
     struct job *k = mem_zalloc(1, sizeof(*k));
     k->connection = c;
+    k->method = m;
     k->request = *f;
     k->body = *body;
     k->attachment = *attachment;

@@ -68,10 +68,12 @@ static inline size_t serve__waiting_bytes(const struct connection *c)
 
 /* --- serve_call.c -------------------------------------------------------- */
 
-/* Start a fiber that handles the request @f, whose slices point into @body and
- * @attachment; these are emptied. It ends by itself and wakes c->fiber. */
+/* Start a fiber that handles the request @f of method @m (NULL: there is none),
+ * whose slices point into @body and @attachment; these are emptied. It ends by
+ * itself and wakes c->fiber. */
 void serve__start_call(struct connection *c,
                        const struct frame *f,
+                       const struct rpc_method *m,
                        struct buf *body,
                        struct buf *attachment);
 /* Cancel the call of that id, if it is being handled. */

@@ -35,6 +35,8 @@ make_fcontext(void *top, size_t bytes, void (*fn)(struct context_transfer t));
 static _Thread_local struct fiber *running;
 static _Thread_local struct loop *running_loop;
 static _Thread_local const void *thread_home;
+/* The context of a plain thread. */
+static _Thread_local void *thread_context;
 
 struct fiber *fiber_self(void)
 {
@@ -432,14 +434,14 @@ uint64_t fiber_deadline(void)
 
 void *fiber_context(void)
 {
-    return running ? running->owner_context : NULL;
+    return running ? running->owner_context : thread_context;
 }
 
 void *fiber_set_context(void *context)
 {
-    void *old = fiber_context();
-    if (running)
-        running->owner_context = context;
+    void **at = running ? &running->owner_context : &thread_context;
+    void *old = *at;
+    *at = context;
     return old;
 }
 

@@ -72,9 +72,10 @@ uint64_t fiber_deadline(void); /* 0: none, also on a plain thread. */
 /* 0, ERR_CANCELLED or ERR_DEADLINE. On a plain thread always 0. */
 MUST_CHECK int fiber_check(struct err *err);
 
-/* A pointer that belongs to the running fiber; base/rpc keeps the call that
- * is being handled there. NULL at first and on a plain thread, where setting
- * it does nothing. Setting returns the old one. */
+/* A pointer that belongs to the running fiber, or to the plain thread;
+ * base/trace keeps the running work's place in a trace there. NULL at first.
+ * Setting returns the old one. Functions that loop_call() and offload() run
+ * have that of their caller, who waits for them. Any thread. */
 void *fiber_context(void);
 void *fiber_set_context(void *context);
 

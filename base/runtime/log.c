@@ -44,7 +44,7 @@ struct logger {
     char *path; /* Owned; NULL: standard error. */
     bool is_journal;
     enum log_format format;
-    uint64_t (*request)(void); /* NULL: there are none. */
+    log_request_fn request; /* NULL: there are none. */
     atomic_int least;
     atomic_int fd;
     struct mutex mutex; /* Of changes of levels; reading takes none. */
@@ -125,7 +125,7 @@ void logger_find_journal(struct logger *l, const char *stream)
                     st.st_dev == device && st.st_ino == inode;
 }
 
-void logger_set_request(struct logger *l, uint64_t (*request)(void))
+void logger_set_request(struct logger *l, log_request_fn request)
 {
     l->request = request;
 }
@@ -311,7 +311,7 @@ struct log_line {
     enum log_level level;
     const char *component;
     const char *message;
-    uint64_t request; /* 0: none. */
+    char request[LOG_REQUEST_BYTES]; /* "": none. */
 };
 
 static void put_field(struct buf *out, const char *name, const char *text)
@@ -323,7 +323,6 @@ static void put_field(struct buf *out, const char *name, const char *text)
 static void
 put_json_line(struct world *w, const struct log_line *x, struct buf *out)
 {
-    char request[24];
     struct buf level = BUF_INIT;
     buf_append_str(out, "{\"time\":\"");
     text_put_time(out, (int64_t)world_now_us(w));
@@ -332,10 +331,8 @@ put_json_line(struct world *w, const struct log_line *x, struct buf *out)
     put_field(out, "level", buf_cstr(&level));
     buf_close(&level);
     put_field(out, "component", x->component);
-    snprintf(request, sizeof(request), "%016llx",
-             (unsigned long long)x->request);
-    if (x->request)
-        put_field(out, "request", request);
+    if (*x->request)
+        put_field(out, "request", x->request);
     put_field(out, "message", x->message);
     buf_append_str(out, "}\n");
 }
@@ -349,8 +346,8 @@ put_text_line(struct world *w, const struct log_line *x, struct buf *out)
     }
     buf_printf(out, "%s %s %s", level_names[x->level], x->component,
                x->message);
-    if (x->request)
-        buf_printf(out, " request=%016llx", (unsigned long long)x->request);
+    if (*x->request)
+        buf_printf(out, " request=%s", x->request);
     buf_append_byte(out, '\n');
 }
 
@@ -388,9 +385,10 @@ void log_write(struct world *w,
     va_end(ap);
     message[put_safely(message, sizeof(message) - 1, raw)] = '\0';
     if (w->logger) {
-        write_line(w, &(struct log_line){
-                          level, component, message,
-                          w->logger->request ? w->logger->request() : 0});
+        struct log_line x = {level, component, message, ""};
+        if (w->logger->request)
+            x.request[w->logger->request(x.request)] = '\0';
+        write_line(w, &x);
         return;
     }
     snprintf(line, sizeof(line), "%s %s %s", level_names[level], component,

@@ -68,10 +68,14 @@ logger_set_levels(struct logger *l, struct slice text, struct err *err);
 /* Append them in that form: "info,rpc=debug". Any thread. */
 void logger_print_levels(const struct logger *l, struct buf *out);
 
-/* Lines that are written while @request() is not 0 say so, as request=… : the
- * id of the tree of calls that the caller works for. Before other threads use
- * it. NULL: none do. */
-void logger_set_request(struct logger *l, uint64_t (*request)(void));
+/* Write the id of what the caller works for, and return its length: less than
+ * LOG_REQUEST_BYTES, 0: it has none. */
+#define LOG_REQUEST_BYTES 40
+typedef size_t (*log_request_fn)(char *out);
+
+/* Lines have, as request=…, the id that @request writes then: that of the trace
+ * that the caller works for. Before other threads use it. NULL: none do. */
+void logger_set_request(struct logger *l, log_request_fn request);
 
 /* The logger of @w; NULL: none. Borrowed. */
 struct logger *world_logger(const struct world *w);

@@ -124,13 +124,16 @@ struct call {
     const char *name;
     loop_fn fn;
     void *arg;
+    void *context; /* The caller's: fiber_context(). */
     struct sync_waiter caller;
 };
 
 static void run_call(void *arg)
 {
     struct call *c = arg;
+    (void)fiber_set_context(c->context);
     c->fn(c->arg);
+    (void)fiber_set_context(NULL);
     waiter_wake(&c->caller);
 }
 
@@ -142,16 +145,38 @@ static void start_call(void *arg)
 
 void loop_call(struct loop *l, const char *name, loop_fn fn, void *arg)
 {
-    struct call c = {.loop = l, .name = name, .fn = fn, .arg = arg};
+    struct call c = {.loop = l,
+                     .name = name,
+                     .fn = fn,
+                     .arg = arg,
+                     .context = fiber_context()};
     waiter_init(&c.caller);
     loop_post(l, start_call, &c);
     waiter_wait(&c.caller);
 }
 
+/* Work of a fiber that has a context, and waits. */
+struct offloaded {
+    loop_fn fn;
+    void *arg;
+    void *context;
+};
+
+static void run_offloaded(void *arg)
+{
+    struct offloaded *o = arg;
+    void *outer = fiber_set_context(o->context);
+    o->fn(o->arg);
+    (void)fiber_set_context(outer);
+}
+
 void offload(loop_fn fn, void *arg)
 {
     struct fiber *f = fiber_self();
-    if (f)
+    struct offloaded o = {.fn = fn, .arg = arg, .context = fiber_context()};
+    if (f && o.context)
+        f->loop->ops->offload(f->loop, run_offloaded, &o);
+    else if (f)
         f->loop->ops->offload(f->loop, fn, arg);
     else
         fn(arg);

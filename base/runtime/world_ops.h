@@ -13,6 +13,7 @@ struct logger;
 struct loop;
 struct stream;
 struct stream_listener;
+struct tracer;
 
 struct world_ops {
     void (*free)(struct world *w);
@@ -133,6 +134,7 @@ struct world {
     const struct world_ops *ops;
     struct logger *logger; /* Borrowed; NULL: none. See log.h. */
     struct audit *audit;   /* Borrowed; NULL: none. See audit.h. */
+    struct tracer *tracer; /* Borrowed; NULL: none. See base/trace/tracer.h. */
 };
 
 struct file {

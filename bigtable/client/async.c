@@ -185,6 +185,7 @@ static void take_along(struct async_pool *p, struct async_call *first)
     for (size_t i = 0; i < LOOKS_MAX && *at && count < max; i++) {
         struct async_call *call = *at;
         if (call->alone || call->kind != first->kind ||
+            !trace_id_eq(call->trace.trace, first->trace.trace) ||
             bytes + call->bytes > ASYNC_TOGETHER_BYTES_MAX ||
             !first->kind->goes_with(first, call)) {
             before = call;
@@ -305,8 +306,11 @@ static void async_serve(void *arg)
     mutex_lock(&p->lock);
     p->woken -= p->woken > 0;
     while ((calls = take_calls(p)) != NULL) {
+        struct trace_context trace = calls->trace;
         mutex_unlock(&p->lock);
+        trace_use_context(&trace);
         calls->kind->run(calls);
+        (void)fiber_set_context(NULL);
         mutex_lock(&p->lock);
         end_calls(p, calls);
     }
@@ -315,6 +319,7 @@ static void async_serve(void *arg)
 
 void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
+    trace_copy_context(&call->trace);
     mutex_lock(&p->lock);
     while (p->in_flight >= p->call_max &&
            !(is_stuck(p) && where_inside(p) < p->calling_back))

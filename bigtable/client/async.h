@@ -26,6 +26,8 @@ struct world;
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/trace/span.h"
+
 #define ASYNC_TASKS     16
 #define ASYNC_FIBERS    256
 #define ASYNC_TASKS_MAX 256
@@ -50,9 +52,10 @@ struct async_kind {
 struct async_call {
     struct async_call *next;
     const struct async_kind *kind;
-    size_t bytes; /* About, that it sends. */
-    bool again;   /* Set by run: to be run again, */
-    bool alone;   /* as it was or is to be: alone. */
+    struct trace_context trace; /* In which it was submitted. */
+    size_t bytes;               /* About, that it sends. */
+    bool again;                 /* Set by run: to be run again, */
+    bool alone;                 /* as it was or is to be: alone. */
 };
 
 /* @world is borrowed, as is @loop, whose fibers are the tasks unless it is

@@ -3,6 +3,8 @@
  */
 #include "bigtable/gateway/grpc_call.h"
 
+#include <stdio.h>
+
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/busy_poll.h"
@@ -158,6 +160,11 @@ void grpc_call_take_header(struct grpc_call *call,
     } else if (slice_eq_str(name, "authorization")) {
         buf_clear(&call->authorization);
         buf_append_slice(&call->authorization, value);
+    } else if (slice_eq_str(name, "traceparent")) {
+        call->has_trace = traceparent_parse(value, &call->trace);
+    } else if (slice_eq_str(name, "tracestate")) {
+        snprintf(call->trace_state, sizeof(call->trace_state), "%.*s",
+                 SLICE_ARG(value));
     } else if (slice_eq_str(name, "grpc-timeout")) {
         if (!grpc_parse_timeout(value, &call->timeout_ns))
             call->timeout_ns = 0;
@@ -410,6 +417,13 @@ void grpc_set_outcome(struct grpc_call *call, int rc, const struct err *err)
     grpc_call_set_status(call, rc, err);
 }
 
+/* Failures about which a caller asks the operator, who looks for the trace. */
+static bool is_ours_to_explain(int rc)
+{
+    return rc == ERR_IO || rc == ERR_CORRUPT || rc == ERR_DEADLINE ||
+           rc == ERR_UNKNOWN_OUTCOME;
+}
+
 void grpc_call_set_status(struct grpc_call *call, int rc, const struct err *err)
 {
     if (rc == 0)
@@ -425,4 +439,9 @@ void grpc_call_set_status(struct grpc_call *call, int rc, const struct err *err)
     buf_append_str(&call->text, err->text[0] ? err->text : err_name(rc));
     if (err->hint[0])
         buf_printf(&call->text, " (%s)", err->hint);
+    if (is_ours_to_explain(rc) && trace_id_is_set(call->trace.trace)) {
+        char id[TRACE_ID_TEXT_BYTES];
+        trace_id_print(call->trace.trace, id);
+        buf_printf(&call->text, " (trace %s)", id);
+    }
 }

@@ -26,6 +26,7 @@
 
 #include <stdatomic.h>
 
+#include "base/trace/trace_id.h"
 #include "bigtable/gateway/grpc.h"
 #include "bigtable/gateway/grpc_budget.h"
 
@@ -33,6 +34,9 @@
 #define GRPC_PREFIX_BYTES 5
 
 #define GRPC_CONTENT_TYPE "application/grpc"
+
+/* Of the tracestate, which spans keep. */
+#define GRPC_TRACE_STATE_BYTES 129
 
 struct fiber;
 struct grpc_connection;
@@ -70,6 +74,9 @@ struct grpc_call {
     bool gzip;                /* Of the request, and so of the reply. */
     uint64_t timeout_ns;      /* 0: none. */
     struct buf authorization; /* Empty: it said nothing. */
+    struct traceparent trace; /* The caller's, then its own span. */
+    bool has_trace;           /* The caller gave one: the reply has it too. */
+    char trace_state[GRPC_TRACE_STATE_BYTES]; /* Cut; "": none. */
     char principal[GRPC_PRINCIPAL_BYTES]; /* The caller; "": not authenticated.
                                            */
 

@@ -42,6 +42,16 @@ static nghttp2_nv timing_header(const struct grpc_call *call,
     return grpc_reply_header("server-timing", slice_make(text, (size_t)n));
 }
 
+/* The caller gave a traceparent: which span of ours answers it, as W3C's Trace
+ * Context, level 2, has it. nghttp2 copies the value. */
+static nghttp2_nv trace_header(const struct grpc_call *call,
+                               char text[TRACEPARENT_TEXT_BYTES])
+{
+    PRE(call->has_trace);
+    traceparent_print(&call->trace, text);
+    return grpc_reply_header("traceresponse", slice_str(text));
+}
+
 /* grpc-status, grpc-message and, for who should come again, the details that
  * say when. */
 #define STATUS_HEADERS_MAX 3
@@ -177,28 +187,37 @@ void grpc_reply_begin(struct grpc_call *call)
     nghttp2_data_provider source = {.source = {.ptr = call},
                                     .read_callback = on_read_reply};
     char timing[TIMING_BYTES];
-    nghttp2_nv nv[4] = {
+    char trace[TRACEPARENT_TEXT_BYTES];
+    size_t count = 3;
+    nghttp2_nv nv[5] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         timing_header(call, timing),
-        fixed_header("grpc-encoding", "gzip"),
     };
+    if (call->gzip)
+        nv[count++] = fixed_header("grpc-encoding", "gzip");
+    if (call->has_trace)
+        nv[count++] = trace_header(call, trace);
     begin_replying(call);
-    submit_response(call, nv, call->gzip ? 4 : 3, &source);
+    submit_response(call, nv, count, &source);
 }
 
 /* A reply that is its status alone. */
 void grpc_reply_status(struct grpc_call *call)
 {
     char timing[TIMING_BYTES];
-    nghttp2_nv nv[4 + STATUS_HEADERS_MAX] = {
+    char trace[TRACEPARENT_TEXT_BYTES];
+    nghttp2_nv nv[5 + STATUS_HEADERS_MAX] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         fixed_header("grpc-accept-encoding", "identity,gzip"),
         timing_header(call, timing),
     };
     struct status_texts texts = {BUF_INIT, BUF_INIT};
-    size_t count = 4 + status_headers(call, nv + 4, &texts);
+    size_t count = 4;
+    if (call->has_trace)
+        nv[count++] = trace_header(call, trace);
+    count += status_headers(call, nv + count, &texts);
     call->responded = true;
     submit_response(call, nv, count, NULL);
     status_texts_close(&texts);

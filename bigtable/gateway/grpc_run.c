@@ -3,7 +3,9 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/stream.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/gateway/grpc_connection.h"
 
 /* The largest call that may join a group, and the most bytes of a group. */
@@ -62,12 +64,44 @@ static int grpc_run_handle(struct grpc_call *call, struct err *err)
     return rc;
 }
 
+/* "/package.Service/Method", without the slash. */
+static const char *grpc_run_name(const struct grpc_call *call)
+{
+    return call->method ? call->method->path + 1 : "gRPC";
+}
+
+/* Begin the span of @call, a child of that which its traceparent names. */
+static void grpc_run_trace(struct grpc_call *call, struct span *span)
+{
+    struct trace_context caller = {.trace = call->trace.trace,
+                                   .span_id = call->trace.span_id,
+                                   .sampled = call->trace.sampled};
+    span_begin_root(span, call->server->world, SPAN_SERVER, grpc_run_name(call),
+                    &caller);
+    span->peer = stream_peer(call->connection->io);
+    call->trace.trace = span->self.trace;
+    if (span->self.span_id)
+        call->trace.span_id = span->self.span_id;
+    call->trace.sampled = span->self.sampled;
+}
+
+static void
+grpc_run_trace_end(const struct grpc_call *call, struct span *span, int rc)
+{
+    span_text(span, "principal", slice_str(call->principal));
+    span_number(span, "request_bytes", (int64_t)call->message_len);
+    span_text(span, "tracestate", slice_str(call->trace_state));
+    span_end(span, rc);
+}
+
 static void run_call(void *arg)
 {
     struct grpc_call *call = arg;
     struct grpc_server *server = call->server;
     struct err err = ERR_INIT;
+    struct span span;
     int rc;
+    grpc_run_trace(call, &span);
     if (call->timeout_ns)
         fiber_set_deadline(world_mono_ns(server->world) + call->timeout_ns);
     rc = fiber_check(&err);
@@ -75,6 +109,7 @@ static void run_call(void *arg)
         rc = grpc_call_uncompress(call, &err);
     if (rc == 0)
         rc = grpc_run_handle(call, &err);
+    grpc_run_trace_end(call, &span, rc);
     grpc_call_set_status(call, rc, &err);
     grpc_run_end(call);
 }
@@ -110,8 +145,15 @@ static void run_crowd(void *arg)
     for (size_t i = 0; i < crowd->count; i++)
         if (grpc_run_begin(crowd->calls[i], now))
             good[count++] = crowd->calls[i];
-    if (count)
+    if (count) {
+        struct trace_context caller = {.span_id = 0};
+        struct span span;
+        span_begin_root(&span, server->world, SPAN_SERVER,
+                        grpc_run_name(good[0]), &caller);
+        span_number(&span, "calls_together", (int64_t)count);
         server->options.handle_many(server->options.ctx, good, count);
+        span_end(&span, 0);
+    }
     for (size_t i = 0; i < crowd->count; i++)
         grpc_run_end(crowd->calls[i]);
     mem_free(crowd);
@@ -148,7 +190,8 @@ void grpc_crowd_free(struct grpc_crowd *crowd)
 static bool goes_together(const struct grpc_call *call)
 {
     return call->method->handle == call->server->options.together &&
-           !call->gzip && call->message_len <= TOGETHER_CALL_BYTES_MAX;
+           !call->gzip && call->message_len <= TOGETHER_CALL_BYTES_MAX &&
+           !call->has_trace; /* Its span is its own. */
 }
 
 static void add_to_crowd(struct grpc_connection *c, struct grpc_call *call)

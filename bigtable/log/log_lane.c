@@ -12,6 +12,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/log/log_seal.h"
 #include "bigtable/log/segment_list.h"
 #include "gfs-lite/fs.h"
@@ -167,7 +168,11 @@ static int write_bytes(struct lane *n, struct err *err)
 static int run_job(struct lane *n, bool *tried, struct err *err)
 {
     int rc = 0;
+    struct span s;
     PRE(n->rotate || n->file);
+    trace_use_context(&n->trace);
+    span_begin(&s, n->sync ? "segment sync" : "segment write");
+    span_number(&s, "bytes", (int64_t)n->bytes.len);
     if (n->rotate)
         rc = begin_segment(n, err);
     *tried = rc == 0;
@@ -177,6 +182,8 @@ static int run_job(struct lane *n, bool *tried, struct err *err)
         fs_writer_close(n->file);
         n->file = NULL;
     }
+    span_end(&s, rc);
+    (void)fiber_set_context(NULL);
     return rc;
 }
 
@@ -272,6 +279,7 @@ void log_lane__submit(struct lane *n,
         n->last = records[i].last;
     }
     n->sync = sync;
+    trace_copy_context(&n->trace);
     n->orphan = false;
     INVARIANT(n->number < l->next_number); /* INV-3 */
     n->state = LANE_BUSY;

@@ -31,6 +31,7 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/runtime/sync.h"
+#include "base/trace/span.h"
 #include "bigtable/log/log_format.h"
 #include "bigtable/log/shared_log.h"
 #include "bigtable/log/write_log.h"
@@ -77,9 +78,10 @@ struct lane {
     uint64_t avoid_ns; /* It was slow: until then the other one is better. */
     /* The job: */
     bool sync;
-    bool rotate;      /* Begin segment `number` first. */
-    struct buf bytes; /* To be written; empty: sync alone. */
-    uint64_t last;    /* Sequence of the last entry in it. */
+    bool rotate;                /* Begin segment `number` first. */
+    struct buf bytes;           /* To be written; empty: sync alone. */
+    uint64_t last;              /* Sequence of the last entry in it. */
+    struct trace_context trace; /* Of who gave it. */
     /* The segment; the worker's while the lane is busy: */
     struct fs_writer *file; /* NULL: none, or it failed. */
     uint64_t number;        /* Of the file, or of the one to begin. */

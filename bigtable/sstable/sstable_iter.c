@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/trace/span.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/chunk_pool.h"
 #include "bigtable/sstable/decoder.h"
@@ -116,6 +117,8 @@ static int fill_window(struct sstable_iter *it,
     uint64_t start = h->offset / CHUNK_ALIGN * CHUNK_ALIGN;
     uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
     size_t want = it->window_want;
+    struct span *s = span_here();
+    uint64_t start_ns = span_clock(s);
     int rc = it->window ? 0 : take_window(it, err);
 
     if (rc)
@@ -136,6 +139,8 @@ static int fill_window(struct sstable_iter *it,
         rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
     }
     INVARIANT(it->window_len <= want);
+    span_number(s, "windows_from_files", 1);
+    span_elapsed(s, "files_us", start_ns);
     metric_add(
         &block_cache_meter(r->cache)
              ->read_bytes[it->mode == SSTABLE_READ_ONCE ? TABLE_READ_COMPACTION

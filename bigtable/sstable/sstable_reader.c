@@ -9,6 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/trace/span.h"
 #include "bigtable/row/schema.h" /* enum bloom_kind */
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/bloom.h"
@@ -107,6 +108,8 @@ int sstable_reader__load(struct sstable_reader *r,
     struct cached_block *b =
         block_cache_alloc(r->cache, h->raw_bytes + BLOCK_TRAILER_BYTES +
                                         (r->sealing ? BLOCK_SEAL_BYTES : 0));
+    struct span *s = span_here();
+    uint64_t start_ns = span_clock(s);
     int rc;
 
     *out = NULL;
@@ -116,6 +119,8 @@ int sstable_reader__load(struct sstable_reader *r,
         rc = load_raw(r, h, b, err);
     else
         rc = load_packed(r, h, b, err);
+    span_number(s, "blocks_from_files", 1);
+    span_elapsed(s, "files_us", start_ns);
     if (rc) {
         cached_block_unref(b);
         return sstable_reader__fail(r, h->offset, rc, err);
@@ -141,8 +146,10 @@ int sstable_reader__cached(struct sstable_reader *r,
     int rc;
 
     *out = block_cache_get(r->cache, r->file_number, h->offset);
-    if (is_block(*out, h))
+    if (is_block(*out, h)) {
+        span_number(span_here(), "blocks_from_cache", 1);
         return 0;
+    }
     loading = !*out;
     if (loading) { /* Neighbours are often read by many at once. */
         *out = block_cache_begin_load(r->cache, r->file_number, h->offset);

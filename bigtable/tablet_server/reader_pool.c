@@ -3,13 +3,17 @@
 #include "bigtable/tablet_server/reader_pool.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 
 struct pool_job {
     struct pool_job *next;
     void (*fn)(void *);
     void *arg;
+    void *context; /* The caller's: base/runtime/fiber.h. */
+    uint64_t queued_ns;
     bool done;
     struct cond finished;
 };
@@ -26,6 +30,15 @@ struct reader_pool {
     size_t max;
     bool stop;
 };
+
+static void reader_pool_run_job(struct pool_job *j)
+{
+    (void)fiber_set_context(j->context);
+    if (j->context)
+        span_note("reader queue", j->queued_ns, 0);
+    j->fn(j->arg);
+    (void)fiber_set_context(NULL);
+}
 
 static void reader_pool_work(void *arg)
 {
@@ -45,7 +58,7 @@ static void reader_pool_work(void *arg)
         if (!p->head)
             p->tail = &p->head;
         mutex_unlock(&p->lock);
-        j->fn(j->arg);
+        reader_pool_run_job(j);
         mutex_lock(&p->lock);
         INVARIANT(!j->done);
         j->done = true;
@@ -85,7 +98,9 @@ void reader_pool_free(struct reader_pool *p)
 
 void reader_pool_run(struct reader_pool *p, void (*fn)(void *), void *arg)
 {
-    struct pool_job j = {.fn = fn, .arg = arg};
+    struct pool_job j = {.fn = fn, .arg = arg, .context = fiber_context()};
+    if (j.context)
+        j.queued_ns = world_mono_ns(p->world);
     cond_init(&j.finished);
     mutex_lock(&p->lock);
     PRE(!p->stop);

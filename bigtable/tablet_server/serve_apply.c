@@ -10,6 +10,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/done_changes.h"
@@ -321,6 +322,18 @@ static void put_reply(const struct apply *a, struct buf *out)
     apply_reply_put(&r, out);
 }
 
+static void serve_apply_trace(const struct apply *a)
+{
+    const struct served *first = a->part_count ? a->parts[0].served : NULL;
+    struct span *s = span_here();
+    if (first && first->table)
+        span_text(s, "table", slice_str(first->table->name));
+    if (first)
+        span_number(s, "tablet", (int64_t)first->id);
+    span_number(s, "tablets", (int64_t)a->part_count);
+    span_number(s, "rows", (int64_t)a->count);
+}
+
 static int
 serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
 {
@@ -336,6 +349,7 @@ serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
     while (rc == 0 && apply_open(a, now_us))
         rc = fiber_check(err); /* There is a round for each mistake. */
     took_ns = world_mono_ns(a->server->world) - start_ns;
+    serve_apply_trace(a);
     for (size_t i = 0; i < a->part_count; i++) {
         if (a->parts[i].served)
             metric_observe(a->parts[i].served->meters.write_seconds, took_ns);

@@ -5,6 +5,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/quarry.h"
 #include "bigtable/read/script.h"
 #include "bigtable/store/store.h"
@@ -141,6 +142,14 @@ static bool is_single_row(const struct read_job *j)
            (s->none || (s->span_count == 1 && s->spans[0].single));
 }
 
+static void serve_read_trace(const struct read_job *j)
+{
+    struct span *s = span_here();
+    span_text(s, "table", slice_str(j->serving.served->table->name));
+    span_number(s, "tablet", (int64_t)j->serving.served->id);
+    span_number(s, "rows", (int64_t)j->reply.row_count);
+}
+
 static int serve_read_run(struct read_job *j, struct err *err)
 {
     struct served *t = j->serving.served;
@@ -159,6 +168,7 @@ static int serve_read_run(struct read_job *j, struct err *err)
                                     : t->meters.scan_seconds,
                    took_ns);
     metric_add(t->meters.read_rows, j->reply.row_count);
+    serve_read_trace(j);
     if (j->script)
         server_count_fuel(j->server, true, script_filter_fuel(j->script));
     return j->rc ? err_copy(err, &j->err) : 0;

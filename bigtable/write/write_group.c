@@ -9,6 +9,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/log/write_log.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/lsm/skip_list.h" /* SKIP_LINE_BYTES */
@@ -173,8 +174,10 @@ log_group(struct tablet_env *env, struct write_group *g, struct err *err)
     struct write_ticket t = {
         .records = records, .count = make_records(g, records), .sync = g->sync};
     uint64_t start_ns = g->sync ? world_mono_ns(env->world) : 0;
+    struct span s;
     int rc = 0;
     PRE(g->log);
+    span_begin(&s, g->sync ? "log sync" : "log write");
     if (t.count == 0 || !g->overlaps) {
         if (t.count)
             rc = write_log_write(env->log, records, t.count, g->sync, err);
@@ -186,6 +189,9 @@ log_group(struct tablet_env *env, struct write_group *g, struct err *err)
         if (rc == 0)
             rc = write_log_end(env->log, &t, err);
     }
+    span_number(&s, "bytes", (int64_t)g->logged_bytes);
+    span_number(&s, "writers", (int64_t)g->count);
+    span_end(&s, rc);
     if (g->sync && t.count)
         metric_observe(&env->queue->sync_seconds,
                        world_mono_ns(env->world) - start_ns);

@@ -5,6 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/table_part.h"
@@ -80,8 +81,13 @@ static void write_queue_enqueue(struct write_queue *q, struct writer *w)
 static bool wait_queued(struct write_queue *q, struct writer *w)
 {
     INVARIANT(w->done || q->head); /* INV-1 */
-    while (!w->done && q->head != w)
-        cond_wait(&w->woken, &q->lock);
+    if (!w->done && q->head != w) {
+        struct span s;
+        span_begin(&s, "group commit");
+        while (!w->done && q->head != w)
+            cond_wait(&w->woken, &q->lock);
+        span_end(&s, 0);
+    }
     if (!w->done)
         return true;
     mutex_unlock(&q->lock);

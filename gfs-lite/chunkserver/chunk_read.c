@@ -3,6 +3,7 @@
  * Verified blocks in the page cache are sent without a copy.
  */
 #include "base/core/panic.h"
+#include "base/trace/span.h"
 #include "gfs-lite/chunkserver/chunkserver_state.h"
 
 int chunkserver_find(struct chunkserver *cs,
@@ -46,9 +47,13 @@ static int read_chunk(struct chunkserver *cs,
     PRE(c->pins > 0);
     uint32_t version = c->version;
     bool sealed = c->sealed;
-    int rc = crc ? chunk_file_read_with_crc(c->file, offset, len, dst,
-                                            &crc->value, err)
-                 : chunk_file_read(c->file, offset, len, dst, err);
+    struct span s;
+    int rc;
+    span_begin(&s, "read and verify");
+    rc = crc ? chunk_file_read_with_crc(c->file, offset, len, dst, &crc->value,
+                                        err)
+             : chunk_file_read(c->file, offset, len, dst, err);
+    span_end(&s, rc);
     if (rc == 0 && crc)
         crc->known = true;
     if (rc != ERR_CORRUPT)
@@ -121,6 +126,8 @@ int chunkserver_handle_read(void *ctx, struct rpc_call *rpc, struct err *err)
     if (call.offset < answer.length)
         len = (uint32_t)MIN_OF(call.length, answer.length - call.offset);
     INVARIANT(len == 0 || call.offset + len <= answer.length);
+    span_number(span_here(), "chunk", (int64_t)call.handle);
+    span_number(span_here(), "bytes", len);
     if (len > 0 && ((call.flags & CHUNK_VERIFY) ||
                     !chunk_read_lend(cs, c, (uint32_t)call.offset, len, rpc)))
         rc =

@@ -28,6 +28,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "gfs-lite/chunkserver/chunkserver_state.h"
 
 /* How long a call waits for the bytes before its own. */
@@ -43,6 +44,7 @@ struct passing {
     struct slice data;
     struct rpc_crc crc;  /* Of the data. */
     struct fiber *fiber; /* NULL: there is no next one. */
+    void *context;       /* Of the call, which waits for the fiber. */
     struct buf reply;    /* `answer` borrows from it. */
     struct chunk_answer answer;
     struct err err;
@@ -56,6 +58,7 @@ static void run_passing(void *arg)
                                     .attachment_crc = p->crc};
     struct buf body = BUF_INIT;
     int rc;
+    (void)fiber_set_context(p->context);
     chunk_call_put(&p->call, &body);
     rc = peers_call_with(p->cs->peers, p->next, CHUNK_WRITE, &opts,
                          buf_slice(&body), p->data, &p->reply, NULL, &p->err);
@@ -75,7 +78,8 @@ static void pass_on(struct passing *p,
     *p = (struct passing){.cs = cs,
                           .call = *call,
                           .data = rpc->attachment,
-                          .crc = rpc->attachment_crc};
+                          .crc = rpc->attachment_crc,
+                          .context = fiber_context()};
     if (call->chain_count == 0)
         return;
     p->next = call->chain[0];
@@ -260,11 +264,16 @@ static int chunk_write_take(struct chunkserver *cs,
                             struct err *err)
 {
     struct stored_chunk *c;
+    struct span s;
     int rc = find_or_make(cs, call, &c, err);
     if (rc)
         return rc;
     mutex_lock(&c->lock);
+    span_begin(&s, call->flags & CHUNK_SYNC ? "append and sync" : "append");
+    span_number(&s, "chunk", (int64_t)call->handle);
+    span_number(&s, "bytes", (int64_t)rpc->attachment.len);
     rc = take_locked(cs, c, call, rpc, err);
+    span_end(&s, rc);
     *length = c->length;
     mutex_unlock(&c->lock);
     chunk_store_put(cs->store, c);

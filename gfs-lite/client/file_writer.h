@@ -9,6 +9,7 @@
 #ifndef GFS_LITE_CLIENT_FILE_WRITER_H
 #define GFS_LITE_CLIENT_FILE_WRITER_H
 
+#include "base/trace/span.h"
 #include "gfs-lite/client/gfs_client.h"
 
 /* The call for a piece to one server, or to the chain. */
@@ -28,9 +29,10 @@ struct piece {
     bool sync;
     bool is_there; /* Written to the servers' files, by a grant. */
     struct delivery deliveries[GFS_REPLICAS_MAX];
-    unsigned deliveries_left; /* Under way. */
-    int rc;                   /* The first failure, */
-    struct err err;           /* its error, */
+    unsigned deliveries_left;   /* Under way. */
+    struct trace_context trace; /* Of who sent it. */
+    int rc;                     /* The first failure, */
+    struct err err;             /* its error, */
     int failed; /* and the number of the server that failed; -1: not known. */
 };
 

@@ -9,6 +9,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "gfs-lite/client/gfs_client.h"
 
 #define ATTEMPT_US UINT64_C(6000000)
@@ -21,6 +22,7 @@ struct attempt {
     struct remote_read *read;
     char *address; /* Owned. */
     struct fiber *fiber;
+    struct trace_context trace; /* Of who reads. */
     struct rpc_sink
         data;     /* The first attempt reads into the caller's memory; */
     char *memory; /* others into their own, which is owned. */
@@ -70,6 +72,7 @@ static int remote_read_ask(struct attempt *a, uint32_t flags)
 static void run_attempt(void *arg)
 {
     struct attempt *a = arg;
+    trace_use_context(&a->trace);
     a->rc = remote_read_ask(a, 0);
     if (a->rc == ERR_CORRUPT) /* Let the server verify it. */
         a->rc = remote_read_ask(a, CHUNK_VERIFY);
@@ -135,6 +138,7 @@ static void start_next(struct remote_read *r)
         a->memory = mem_alloc(r->len);
     a->data = (struct rpc_sink){.data = a->memory ? a->memory : r->dst,
                                 .cap = r->len};
+    trace_copy_context(&a->trace);
     a->fiber = fiber_start(r->gfs->loop, "gfs read", run_attempt, a);
     if (r->started > 1)
         atomic_fetch_add(&r->gfs->hedged_reads, 1);

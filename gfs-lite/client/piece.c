@@ -12,6 +12,7 @@
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "base/trace/span.h"
 #include "gfs-lite/client/file_writer.h"
 #include "gfs-lite/client/gfs_client.h"
 
@@ -83,7 +84,10 @@ static void run_delivery(void *arg)
     struct chunk_answer answer = {.code = 0};
     struct err err = ERR_INIT;
     int failed = w->servers.numbers[d->server];
-    int rc = call_server(d, &answer, &err);
+    struct trace_context trace = p->trace;
+    int rc;
+    trace_use_context(&trace);
+    rc = call_server(d, &answer, &err);
     if (rc == 0 && answer.code) {
         rc = err_set(&err, answer.code, "%.*s", SLICE_ARG(answer.text));
         failed = gfs__server_number(w->gfs, answer.failed);
@@ -112,6 +116,7 @@ static void start_piece(void *arg)
 void gfs__start_deliveries(struct piece *p)
 {
     struct loop *loop = p->writer->gfs->loop;
+    trace_copy_context(&p->trace);
     p->deliveries_left = p->writer->to_each ? p->writer->servers.count : 1;
     if (fiber_self() && loop_self() == loop)
         start_piece(p);

@@ -443,7 +443,7 @@ void job_answers_add(struct job_master *m, struct rpc_server *server)
 {
     static const struct rpc_method methods[] = {
         {JOB_SUBMIT, "job.submit", job_answers_answer, 0},
-        {JOB_WATCH, "job.watch", job_answers_answer, 0},
+        {JOB_WATCH, "job.watch", job_answers_answer, RPC_METHOD_WAITS},
         {JOB_LIST, "job.list", job_answers_answer, 0},
         {JOB_KILL, "job.kill", job_answers_answer, 0},
         {JOB_WORKERS, "job.workers", job_answers_answer, 0},

@@ -85,7 +85,7 @@ class Caller:
                 raise Refused("the end")
             self.data += more
 
-    def call(self, method, message):
+    def call(self, method, message, headers=()):
         """(the status, the reply's bytes)"""
         self.stream += 2
         head = b"".join(literal(k, v) for k, v in (
@@ -94,6 +94,8 @@ class Caller:
             ("te", "trailers")))
         if self.token:
             head += literal("authorization", "Bearer " + self.token)
+        for name, value in headers:
+            head += literal(name, value)
         body = b"\0" + struct.pack(">I", len(message)) + message
         try:
             self.socket.sendall(frame(HEADERS, 4, self.stream, head) +

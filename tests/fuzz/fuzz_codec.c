@@ -88,7 +88,7 @@ static void check_act_as(struct slice body)
 {
     struct frame f = {
         .kind = FRAME_REQUEST, .flags = FRAME_ACT_AS, .body = body};
-    if (frame_take_act_as(&f, NULL))
+    if (frame_take_front(&f, NULL))
         return;
     INVARIANT(rpc_name_is_valid(f.act_as));
     INVARIANT(f.act_as.data == body.data + 1);

@@ -9,6 +9,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/rows_reader.h"
 
@@ -23,6 +24,7 @@ struct cluster_scanner {
     struct rows_reader reader; /* The fiber's. */
     struct fiber *fiber;
     bool read_ahead;
+    struct trace_context trace; /* Of who opened it. */
 
     struct mutex lock; /* Of what follows. */
     struct cond changed;
@@ -77,6 +79,7 @@ static void run_scan(void *arg)
     struct cluster *c = s->cluster;
     struct err err = ERR_INIT;
     int rc = 0;
+    trace_use_context(&s->trace);
     while (rc == 0 && !s->reader.done && wait_for_room(s)) {
         struct buf rows = BUF_INIT;
         (void)fiber_set_deadline(world_mono_ns(c->world) +
@@ -151,6 +154,7 @@ static int open_on_loop(void *arg, struct err *err)
     struct opening *o = arg;
     struct cluster_scanner *s = o->scanner;
     int rc = rows_reader_init(&s->reader, o->table, o->opts, err);
+    trace_copy_context(&s->trace);
     if (rc == 0)
         s->fiber = fiber_start(s->cluster->loop, "tables scan", run_scan, s);
     return rc;

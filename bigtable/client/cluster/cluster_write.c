@@ -79,6 +79,7 @@ struct writing {
     struct change_again *again; /* Numbers given later. */
     struct group *groups;
     struct fiber *waiter;
+    void *context;      /* Its: base/runtime/fiber.h. */
     size_t running;     /* Groups whose fibers have not ended. */
     size_t failed;      /* Least index that failed; count: none. */
     struct err failure; /* Why it did. */
@@ -204,6 +205,7 @@ static void send_group(void *arg)
 {
     struct group *g = arg;
     bool stopped = false; /* Later changes may be of the same rows. */
+    (void)fiber_set_context(g->writing->context);
     for (size_t i = 0; i < g->count && !stopped;) {
         size_t begin = i;
         i = send_some(g, i);
@@ -310,6 +312,7 @@ static void make_groups(struct writing *w)
 static void send_groups(struct writing *w)
 {
     w->waiter = fiber_self();
+    w->context = fiber_context();
     for (struct group *g = w->groups; g; g = g->next)
         w->running++;
     for (struct group *g = w->groups ? w->groups->next : NULL; g; g = g->next)

@@ -14,7 +14,8 @@ struct fan {
     fan_fn fn;
     void *ctx;
     uint64_t deadline_ns;
-    int rc; /* First failure; all end then. */
+    void *context; /* Of the caller, who waits. */
+    int rc;        /* First failure; all end then. */
     struct err *err;
 };
 
@@ -23,6 +24,7 @@ static void run_worker(void *arg)
     struct fan *f = arg;
     bool more = true;
     (void)fiber_set_deadline(f->deadline_ns);
+    (void)fiber_set_context(f->context);
     while (more && f->rc == 0) {
         struct err err = ERR_INIT;
         int rc = f->fn(f->ctx, &more, &err);
@@ -37,8 +39,11 @@ int fan_out(struct loop *loop,
             void *ctx,
             struct err *err)
 {
-    struct fan f = {
-        .fn = fn, .ctx = ctx, .deadline_ns = fiber_deadline(), .err = err};
+    struct fan f = {.fn = fn,
+                    .ctx = ctx,
+                    .deadline_ns = fiber_deadline(),
+                    .context = fiber_context(),
+                    .err = err};
     struct fiber *fibers[WORKERS_MAX];
     PRE(fn);
     workers = MIN_OF(workers, WORKERS_MAX);

@@ -8,13 +8,13 @@
 #include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "base/metrics/metrics.h"
-#include "base/rpc/call_trace.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
 #include "base/sim/sim_cluster.h"
 #include "base/sim/sim_nemesis.h"
+#include "base/trace/tracer.h"
 #include "tests/lib/check_main.h"
 
 enum {
@@ -42,7 +42,7 @@ static struct world *server_machine;
 static struct world *relay_machine;
 static uint64_t added; /* Calls of ADD executed. */
 static struct metrics *metrics;
-static struct call_trace *trace;
+static struct tracer *tracer;
 static char blob[BLOB];
 
 static uint64_t client_counted(enum metric_id id)
@@ -95,10 +95,10 @@ static int add_one(void *ctx, struct rpc_call *call, struct err *err)
 /* Calls ECHO of the server machine. */
 static int relay(void *ctx, struct rpc_call *call, struct err *err)
 {
-    struct rpc_channel *c = rpc_channel_new(
-        "server:1", &(struct rpc_channel_options){.trace = ctx});
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
     int rc = rpc_call(c, ECHO, NULL, call->body, SLICE_EMPTY, call->reply_body,
                       NULL, err);
+    (void)ctx;
     rpc_channel_free(c);
     return rc;
 }
@@ -112,11 +112,11 @@ static const struct rpc_method methods[] = {
 static void serve(void *arg)
 {
     struct rpc_server *s = rpc_server_new(here());
-    struct rpc_listen_options o = {
-        .metrics = metrics, .trace = trace, .idle_us = 4 * SECOND};
+    struct rpc_listen_options o = {.metrics = metrics, .idle_us = 4 * SECOND};
     struct rpc_listener *l;
     (void)arg;
-    rpc_server_add(s, methods, ARRAY_LEN(methods), trace);
+    world_set_tracer(here(), tracer);
+    rpc_server_add(s, methods, ARRAY_LEN(methods), NULL);
     if (rpc_listen(s, ":1", &o, &l, NULL) == 0) {
         while (fiber_check(NULL) == 0)
             if (fiber_park_checked(NULL))
@@ -136,12 +136,12 @@ static void run(uint64_t seed, task_fn scenario)
     added = 0;
     cluster = sim_cluster_new(seed);
     metrics = metrics_new();
-    trace = NULL;
+    tracer = NULL;
     server_machine = sim_machine_new(cluster, "server", &o);
     relay_machine = sim_machine_new(cluster, "relay", &o);
     sim_cluster_run(cluster, scenario, NULL);
     sim_cluster_free(cluster);
-    call_trace_free(trace);
+    tracer_free(tracer);
     metrics_free(metrics);
 }
 
@@ -517,9 +517,10 @@ static void traced(void *arg)
     struct buf b = BUF_INIT;
     unsigned lines = 0;
     (void)arg;
-    trace = call_trace_new(here(), 100, 2);
-    c = rpc_channel_new("relay:1",
-                        &(struct rpc_channel_options){.trace = trace});
+    tracer = tracer_new(here(), 100000);
+    tracer_set(tracer, &(struct trace_settings){.one_in = 2});
+    world_set_tracer(here(), tracer);
+    c = rpc_channel_new("relay:1", NULL);
     boot();
     sim_boot(relay_machine, serve, NULL);
     world_sleep_us(here(), 1000);
@@ -530,18 +531,18 @@ static void traced(void *arg)
         rpc_call(c, RELAY, NULL, SLICE_LIT("y"), SLICE_EMPTY, NULL, NULL, &err),
         0); /* Not this one's turn. */
     world_sleep_us(here(), SECOND);
-    call_trace_print(trace, 0, &b);
+    tracer_print(tracer, &b);
     for (const char *p = buf_cstr(&b); (p = strchr(p, '\n')); p++)
         lines++;
     ck_assert_uint_eq(lines, 4);
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client 5 relay:1 "));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client 1 server:1 "));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server 5 director:"));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server 1 relay:"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client call relay:1 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client call server:1 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server relay director:"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server echo relay:"));
     /* One tree: all lines begin with the same trace id. */
     for (const char *p = strchr(b.data, '\n'); p && p[1];
          p = strchr(p + 1, '\n'))
-        ck_assert_mem_eq(p + 1, b.data, 16);
+        ck_assert_mem_eq(p + 1, b.data, 32);
     rpc_channel_free(c);
     buf_close(&b);
 }

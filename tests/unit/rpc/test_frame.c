@@ -14,7 +14,7 @@ static struct frame sample(void)
                           .method = 77,
                           .status = ERR_CORRUPT,
                           .deadline_us = 1500000,
-                          .trace_id = 99,
+                          .trace = {0, 99},
                           .idempotency_key = 0xdeadbeefu,
                           .span_id = 0x12345678,
                           .body = SLICE_LIT("body"),
@@ -42,7 +42,7 @@ START_TEST(test_header_round_trip)
     ck_assert_uint_eq(g.method, f.method);
     ck_assert_int_eq(g.status, f.status);
     ck_assert_uint_eq(g.deadline_us, f.deadline_us);
-    ck_assert_uint_eq(g.trace_id, f.trace_id);
+    ck_assert(trace_id_eq(g.trace, f.trace));
     ck_assert_uint_eq(g.idempotency_key, f.idempotency_key);
 }
 
@@ -143,9 +143,57 @@ START_TEST(test_act_as)
     ck_assert_int_eq(frame_verify(&g, crc32c(g.body.data, g.body.len),
                                   g.attachment_crc, &err),
                      0);
-    ck_assert_int_eq(frame_take_act_as(&g, &err), 0);
+    ck_assert_int_eq(frame_take_front(&g, &err), 0);
     ck_assert(slice_eq_str(g.act_as, "alice"));
     ck_assert(slice_eq_str(g.body, "body"));
+}
+
+END_TEST
+
+/* Ids in full precede whom the call is for; without them come the low halves.
+ */
+START_TEST(test_trace)
+{
+    struct frame f = sample();
+    struct frame g;
+    struct err err = ERR_INIT;
+    char head[FRAME_HEADER_BYTES + 100];
+    f.act_as = SLICE_LIT("alice");
+    f.trace = (struct trace_id){UINT64_MAX - 1, 99};
+    f.span_id = UINT64_C(0x123456789abcdef0);
+    f.is_wide = true;
+    ck_assert_uint_eq(frame_head_bytes(&f),
+                      FRAME_HEADER_BYTES + FRAME_TRACE_BYTES + 1 + 5 + 4);
+    frame_encode_head(&f, head);
+    ck_assert_int_eq(frame_decode_header(head, &g, &err), 0);
+    ck_assert_uint_eq(g.trace.low, 99);
+    ck_assert_uint_eq(g.span_id, 0x9abcdef0u);
+    g.body.data = head + FRAME_HEADER_BYTES;
+    ck_assert_int_eq(frame_verify(&g, crc32c(g.body.data, g.body.len),
+                                  g.attachment_crc, &err),
+                     0);
+    ck_assert_int_eq(frame_take_front(&g, &err), 0);
+    ck_assert(trace_id_eq(g.trace, f.trace));
+    ck_assert_uint_eq(g.span_id, f.span_id);
+    ck_assert(slice_eq_str(g.act_as, "alice"));
+    ck_assert(slice_eq_str(g.body, "body"));
+}
+
+END_TEST
+
+/* Ids that are cut, or in a frame that is no request, end the connection. */
+START_TEST(test_malformed_trace)
+{
+    struct frame f = {.kind = FRAME_REQUEST, .flags = FRAME_TRACE};
+    struct err err = ERR_INIT;
+    f.body = SLICE_LIT("fifteen bytes..");
+    ck_assert_int_eq(frame_take_front(&f, &err), ERR_CORRUPT);
+    f.body = SLICE_LIT("sixteen bytes...");
+    f.kind = FRAME_RESPONSE;
+    ck_assert_int_eq(frame_take_front(&f, &err), ERR_CORRUPT);
+    f.kind = FRAME_REQUEST;
+    ck_assert_int_eq(frame_take_front(&f, &err), 0);
+    ck_assert_uint_eq(f.body.len, 0);
 }
 
 END_TEST
@@ -168,14 +216,14 @@ START_TEST(test_malformed_act_as)
                       .flags = FRAME_ACT_AS,
                       .body = SLICE_LIT("\x01"
                                         "a")};
-    ck_assert_int_eq(frame_take_act_as(&f, &err), ERR_CORRUPT);
+    ck_assert_int_eq(frame_take_front(&f, &err), ERR_CORRUPT);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         f = (struct frame){
             .kind = FRAME_REQUEST, .flags = FRAME_ACT_AS, .body = bad[i]};
-        ck_assert_int_eq(frame_take_act_as(&f, &err), ERR_CORRUPT);
+        ck_assert_int_eq(frame_take_front(&f, &err), ERR_CORRUPT);
     }
     f.flags = 0;
-    ck_assert_int_eq(frame_take_act_as(&f, &err), 0);
+    ck_assert_int_eq(frame_take_front(&f, &err), 0);
 }
 
 END_TEST
@@ -186,4 +234,6 @@ TEST_MAIN("frame",
           test_parts,
           test_limits_and_versions_are_named,
           test_act_as,
+          test_trace,
+          test_malformed_trace,
           test_malformed_act_as)

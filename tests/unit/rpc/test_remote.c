@@ -41,8 +41,8 @@ static int echo(void *ctx, struct rpc_call *call, struct err *err)
     (void)err;
     running++;
     running_max = running > running_max ? running : running_max;
-    if (call->trace_id)
-        world_sleep_us(world, call->trace_id);
+    if (call->idempotency_key) /* How long it takes. */
+        world_sleep_us(world, call->idempotency_key);
     buf_append_slice(call->reply_body, call->body);
     buf_append_slice(call->reply_attachment, call->attachment);
     running--;
@@ -143,10 +143,10 @@ static void echo_once(uint64_t seed, size_t bytes_max)
     struct buf attachment = BUF_INIT;
     struct buf sent = BUF_INIT;
     struct err err = ERR_INIT;
-    struct rpc_call_options opts = {.trace_id = 0};
+    struct rpc_call_options opts = {.timeout_us = 0};
     rand_init(&r, seed);
     buf_append_fill(&sent, (char)seed, rand_below(&r, bytes_max));
-    opts.trace_id = rand_below(&r, 3) * 100; /* The handler sleeps that long. */
+    opts.idempotency_key = rand_below(&r, 3) * 100;
     ck_assert_msg(rpc_call(channel, ECHO, &opts, SLICE_LIT("body"),
                            buf_slice(&sent), &body, &attachment, &err) == 0,
                   "%s", err.text);
@@ -338,7 +338,7 @@ END_TEST
 
 static void echo_slowly(void *arg)
 {
-    struct rpc_call_options opts = {.trace_id = 500};
+    struct rpc_call_options opts = {.idempotency_key = 500};
     struct err err = ERR_INIT;
     (void)arg;
     ck_assert_int_eq(rpc_call(channel, ECHO, &opts, SLICE_EMPTY, SLICE_EMPTY,

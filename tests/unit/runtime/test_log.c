@@ -214,9 +214,10 @@ START_TEST(test_component_bound)
 
 END_TEST
 
-static uint64_t request_of_test(void)
+static size_t request_of_test(char *out)
 {
-    return UINT64_C(0xabc);
+    memcpy(out, "0000000000000abc", 16);
+    return 16;
 }
 
 /* A line of JSON is one object, whatever the message has; requests have their

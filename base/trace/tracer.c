@@ -1,0 +1,242 @@
+/* Kept spans: a list, oldest first, under a mutex that only spans that are kept
+ * take. They stay encoded, so that a bound in bytes is exact. */
+#include "base/trace/tracer.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "base/metrics/metrics.h"
+#include "base/runtime/sync.h"
+#include "base/runtime/world.h"
+#include "base/runtime/world_ops.h"
+#include "base/trace/span_record.h"
+
+/* Memory of a kept span beside its bytes. */
+#define KEPT_OVERHEAD_BYTES 32
+
+struct kept_span {
+    struct kept_span *newer;
+    struct kept_span *older;
+    size_t bytes;
+    char data[];
+};
+
+struct tracer {
+    struct world *world;
+    atomic_uint_fast64_t one_in;
+    atomic_uint_fast64_t slow_us;
+    atomic_uint_fast64_t root_count; /* Traces that began here. */
+    struct mutex mutex;              /* Guards the list. */
+    struct kept_span *oldest;
+    struct kept_span *newest;
+    size_t bytes;
+    size_t bytes_max;
+    struct metric_counter kept;
+    struct metric_counter evicted;
+    struct metric_counter left_out;
+};
+
+struct tracer *tracer_new(struct world *w, size_t bytes)
+{
+    struct tracer *t = mem_zalloc(1, sizeof(*t));
+    PRE(bytes >= SPAN_BYTES_MAX + KEPT_OVERHEAD_BYTES);
+    t->world = w;
+    t->bytes_max = bytes;
+    atomic_init(&t->one_in, TRACE_ONE_IN_DEFAULT);
+    atomic_init(&t->slow_us, TRACE_SLOW_US_DEFAULT);
+    atomic_init(&t->root_count, 0);
+    mutex_init(&t->mutex);
+    return t;
+}
+
+static size_t kept_bytes(const struct kept_span *k)
+{
+    return k->bytes + KEPT_OVERHEAD_BYTES;
+}
+
+static void drop_oldest(struct tracer *t)
+{
+    struct kept_span *k = t->oldest;
+    INVARIANT(k && t->bytes >= kept_bytes(k)); /* INV-1 */
+    t->oldest = k->newer;
+    if (t->oldest)
+        t->oldest->older = NULL;
+    else
+        t->newest = NULL;
+    t->bytes -= kept_bytes(k);
+    mem_free(k);
+}
+
+void tracer_free(struct tracer *t)
+{
+    if (!t)
+        return;
+    while (t->oldest)
+        drop_oldest(t);
+    mutex_close(&t->mutex);
+    mem_free(t);
+}
+
+struct tracer *world_tracer(const struct world *w)
+{
+    return w->tracer;
+}
+
+void world_set_tracer(struct world *w, struct tracer *t)
+{
+    w->tracer = t;
+}
+
+struct world *tracer_world(const struct tracer *t)
+{
+    return t->world;
+}
+
+void tracer_set(struct tracer *t, const struct trace_settings *s)
+{
+    uint64_t slow_us = s->slow_us && s->slow_us < TRACE_SLOW_US_MIN
+                           ? TRACE_SLOW_US_MIN
+                           : s->slow_us;
+    atomic_store_explicit(&t->one_in, s->one_in, memory_order_relaxed);
+    atomic_store_explicit(&t->slow_us, slow_us, memory_order_relaxed);
+}
+
+struct trace_settings tracer_settings(const struct tracer *t)
+{
+    return (struct trace_settings){
+        .one_in = atomic_load_explicit(&t->one_in, memory_order_relaxed),
+        .slow_us = atomic_load_explicit(&t->slow_us, memory_order_relaxed)};
+}
+
+bool tracer_samples(struct tracer *t)
+{
+    uint64_t one_in = atomic_load_explicit(&t->one_in, memory_order_relaxed);
+    return one_in &&
+           atomic_fetch_add_explicit(&t->root_count, 1, memory_order_relaxed) %
+                   one_in ==
+               0;
+}
+
+/* --- keeping ------------------------------------------------------------- */
+
+static void keep_one(struct tracer *t, struct slice bytes)
+{
+    struct kept_span *k = mem_alloc(sizeof(*k) + bytes.len);
+    PRE(bytes.len <= SPAN_BYTES_MAX);
+    *k = (struct kept_span){.bytes = bytes.len};
+    memcpy(k->data, bytes.data, bytes.len);
+    mutex_lock(&t->mutex);
+    while (t->bytes + kept_bytes(k) > t->bytes_max) {
+        drop_oldest(t);
+        metric_add(&t->evicted, 1);
+    }
+    k->older = t->newest;
+    if (k->older)
+        k->older->newer = k;
+    else
+        t->oldest = k;
+    t->newest = k;
+    t->bytes += kept_bytes(k);
+    INVARIANT(t->bytes <= t->bytes_max); /* INV-1 */
+    mutex_unlock(&t->mutex);
+}
+
+void tracer_keep(struct tracer *t, struct slice bytes, unsigned count)
+{
+    struct slice rest = bytes;
+    for (unsigned i = 0; i < count; i++) {
+        struct span_record r;
+        struct slice before = rest;
+        int rc = span_record_get(&rest, &r, NULL);
+        PRE(rc == 0);
+        keep_one(t, slice_make(before.data, before.len - rest.len));
+    }
+    PRE(rest.len == 0);
+    metric_add(&t->kept, count);
+}
+
+void tracer_count_left_out(struct tracer *t, unsigned count)
+{
+    metric_add(&t->left_out, count);
+}
+
+/* --- what is kept -------------------------------------------------------- */
+
+static struct slice kept_slice(const struct kept_span *k)
+{
+    return slice_make(k->data, k->bytes);
+}
+
+static bool span_matches(const struct kept_span *k, const struct span_query *q)
+{
+    struct slice in = kept_slice(k);
+    struct span_record r;
+    if (span_record_get(&in, &r, NULL))
+        return false;
+    if (trace_id_is_set(q->trace) && !trace_id_eq(q->trace, r.trace))
+        return false;
+    if (q->calls && (r.kind != SPAN_SERVER || (r.flags & SPAN_WAITS)))
+        return false;
+    return r.duration_us >= q->min_us;
+}
+
+bool tracer_query(struct tracer *t,
+                  const struct span_query *q,
+                  size_t bytes_max,
+                  struct buf *out)
+{
+    size_t from = out->len;
+    bool all = true;
+    mutex_lock(&t->mutex);
+    for (const struct kept_span *k = t->newest; k && all; k = k->older) {
+        if (!span_matches(k, q))
+            continue;
+        all = out->len - from + k->bytes <= bytes_max;
+        if (all)
+            buf_append_slice(out, kept_slice(k));
+    }
+    mutex_unlock(&t->mutex);
+    return all;
+}
+
+static void print_span(const struct kept_span *k, struct buf *out)
+{
+    struct slice in = kept_slice(k);
+    struct span_record r;
+    char trace[TRACE_ID_TEXT_BYTES];
+    if (span_record_get(&in, &r, NULL))
+        return;
+    trace_id_print(r.trace, trace);
+    buf_printf(out, "%s %016" PRIx64 "<%016" PRIx64 " %s %.*s %.*s ", trace,
+               r.id, r.parent, span_kind_name(r.kind), SLICE_ARG(r.name),
+               SLICE_ARG(r.peer.len ? r.peer : SLICE_LIT("-")));
+    text_put_time(out, (int64_t)r.start_us);
+    buf_append_byte(out, ' ');
+    text_put_duration(out, r.duration_us);
+    buf_printf(out, " %s\n", r.status ? err_name(r.status) : "ok");
+}
+
+void tracer_print(struct tracer *t, struct buf *out)
+{
+    mutex_lock(&t->mutex);
+    for (const struct kept_span *k = t->oldest; k; k = k->newer)
+        print_span(k, out);
+    mutex_unlock(&t->mutex);
+}
+
+void tracer_gather(struct tracer *t, struct metric_set *out)
+{
+    size_t bytes;
+    mutex_lock(&t->mutex);
+    bytes = t->bytes;
+    mutex_unlock(&t->mutex);
+    metric_put_counter(out, METRIC_trace_spans, NULL, &t->kept);
+    metric_put_counter(out, METRIC_trace_evicted_spans, NULL, &t->evicted);
+    metric_put_counter(out, METRIC_trace_left_out_spans, NULL, &t->left_out);
+    metric_put(out, METRIC_trace_bytes, NULL, (double)bytes);
+}

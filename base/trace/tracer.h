@@ -1,0 +1,83 @@
+/* The spans that a process keeps, in memory of bounded size, and what it keeps:
+ * those of sampled traces, and those of calls that were slow (span.h has the
+ * rule). The oldest give way to new ones.
+ *
+ * A tracer belongs to a world, as a logger does: what runs in the world finds
+ * it there. A world without one records nothing; ids of traces travel still.
+ *
+ * Invariants
+ *     INV-1. `bytes` is the sum of the kept spans' bytes, and at most the
+ *            bound.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_TRACE_TRACER_H
+#define BASE_TRACE_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/slice.h"
+#include "base/trace/trace_id.h"
+
+struct buf;
+struct metric_set;
+struct tracer;
+struct world;
+
+#define TRACE_BYTES_DEFAULT   ((size_t)4 << 20)
+#define TRACE_ONE_IN_DEFAULT  1000
+#define TRACE_SLOW_US_DEFAULT UINT64_C(1000000)
+#define TRACE_SLOW_US_MIN     UINT64_C(100)
+
+struct trace_settings {
+    uint64_t one_in;  /* Of the traces that begin here are sampled; 0: none. */
+    uint64_t slow_us; /* A call that takes as long is kept; 0: none is. */
+};
+
+/* Keep at most @bytes of spans. Owned. */
+struct tracer *tracer_new(struct world *w, size_t bytes);
+void tracer_free(struct tracer *t); /* NULL is allowed. */
+
+/* The tracer of @w; NULL: none. Borrowed. */
+struct tracer *world_tracer(const struct world *w);
+/* Make what runs in @w record to @t (borrowed), or nothing when it is NULL.
+ * Call it once, before other threads use @w. */
+void world_set_tracer(struct world *w, struct tracer *t);
+
+struct world *tracer_world(const struct tracer *t);
+
+void tracer_set(struct tracer *t, const struct trace_settings *s);
+struct trace_settings tracer_settings(const struct tracer *t);
+
+/* Is it the turn of the trace that begins now to be sampled? */
+bool tracer_samples(struct tracer *t);
+
+/* Keep spans, encoded (span_record.h): @count of them in @bytes. */
+void tracer_keep(struct tracer *t, struct slice bytes, unsigned count);
+/* Spans that were left out of slow calls with very many parts. */
+void tracer_count_left_out(struct tracer *t, unsigned count);
+
+struct span_query {
+    struct trace_id trace; /* Of this trace; none: of all. */
+    uint64_t min_us;       /* That took as long. */
+    bool calls;            /* Handled calls alone, without those that wait by
+                              their nature. */
+};
+
+/* Append the kept spans that match @q, newest first, while they are at most
+ * @bytes_max; false: there were more. */
+bool tracer_query(struct tracer *t,
+                  const struct span_query *q,
+                  size_t bytes_max,
+                  struct buf *out);
+
+/* Append all kept spans, oldest first, one a line:
+ * "trace span<parent kind name peer start duration outcome". */
+void tracer_print(struct tracer *t, struct buf *out);
+
+/* Add the metrics "trace_*". */
+void tracer_gather(struct tracer *t, struct metric_set *out);
+
+#endif /* BASE_TRACE_TRACER_H */
