@@ -355,10 +355,34 @@ START_TEST(test_renewed)
 
 END_TEST
 
+static void ends(void *arg)
+{
+    struct rpc_security *none = rpc_security_none("blue", "n");
+    struct rpc_security *s;
+    int64_t left_s;
+    (void)arg;
+    make_certificates();
+    s = must_tls("blue", "server", "ca.crt");
+    left_s = rpc_security_end_s(s) - (int64_t)(world_now_us(world) / 1000000);
+    ck_assert_int_le(left_s, 10001);
+    ck_assert_int_ge(left_s, 9000);
+    ck_assert_int_eq(rpc_security_end_s(none), 0);
+    rpc_security_free(s);
+    rpc_security_free(none);
+}
+
+/* It is known when a certificate ends. */
+START_TEST(test_ends)
+{
+    in_real_world(ends);
+}
+
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {test_tls, test_tls_names, test_tls_bulk,
-                                  test_renewed};
+                                  test_renewed, test_ends};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security_tls", tests, ARRAY_LEN(tests));
 }

@@ -205,7 +205,62 @@ START_TEST(test_large_tablets_are_split)
 
 END_TEST
 
+/* Cells of one row, each of FILL_VALUE random bytes. */
+static void write_wide_row(size_t cells)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < cells; i++) {
+        const struct quarry_mutation *list[1];
+        struct quarry_mutation m;
+        char name[32];
+        char value[FILL_VALUE];
+        snprintf(name, sizeof(name), "q%08zu", i);
+        for (size_t k = 0; k < sizeof(value); k++)
+            value[k] = (char)rand_u64(&r);
+        mutation_init(&m, SLICE_LIT("row"));
+        mutation_set(&m, SLICE_LIT("f"), slice_str(name), 1,
+                     slice_make(value, sizeof(value)));
+        list[0] = &m;
+        OK(write_apply(&store->env, table, list, 1, WRITE_LOGGED, 1, NULL, NULL,
+                       &err));
+        mutation_close(&m);
+    }
+    OK(store_flush(store, &err));
+}
+
+static void widen_and_wait(void *arg)
+{
+    struct table_part_view *v;
+    (void)arg;
+    open_store_with(SPLIT_BYTES);
+    write_wide_row(SPLIT_BYTES / FILL_VALUE / 2);
+    world_sleep_us(world, LONG_US);
+    v = table_part_get_view(table);
+    ck_assert_uint_eq(atomic_load(&v->tablets[0]->unsplittable_bytes), 0);
+    table_part_view_unref(v);
+    write_wide_row(4 * SPLIT_BYTES / FILL_VALUE);
+    world_sleep_us(world, LONG_US);
+    v = table_part_get_view(table);
+    /* It was cut before the row, where there is nothing. */
+    ck_assert_uint_eq(v->tablet_count, 2);
+    ck_assert_uint_eq(atomic_load(&v->tablets[0]->unsplittable_bytes), 0);
+    ck_assert_uint_ge(atomic_load(&v->tablets[1]->unsplittable_bytes),
+                      3 * SPLIT_BYTES);
+    table_part_view_unref(v);
+    close_store();
+}
+
+/* A tablet that is too large and has one row says that it cannot be split. */
+START_TEST(test_a_large_row_is_told)
+{
+    run_simulated(widen_and_wait, test_seed());
+}
+
+END_TEST
+
 TEST_MAIN("background",
+          test_a_large_row_is_told,
           test_a_merge_that_the_last_flush_made_due_is_made,
           test_memory_goes_back_to_the_system,
           test_large_tablets_are_split)
