@@ -339,7 +339,9 @@ static bool describe_unserved(struct monitor *m, const char *table, json_t *doc)
     json_array_foreach(json_object_get(about, "tablets"), i, tablet)
     {
         const char *start = json_string_value(json_object_get(tablet, "start"));
-        if (json_object_get(tablet, "server"))
+        const char *state = json_string_value(json_object_get(tablet, "state"));
+        /* While a node is silent it is unknown what it serves. */
+        if (!state || strcmp(state, "unserved") != 0)
             continue;
         buf_printf(&text,
                    "its input table %s: the tablet from row \"%s\" is not "
