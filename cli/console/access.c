@@ -122,7 +122,9 @@ static void put_address(const struct console_access *a,
         const char *comma = strrchr(told, ',');
         from = slice_trim(slice_str(comma ? comma + 1 : told));
     }
-    snprintf(v->address, sizeof(v->address), "%.*s", SLICE_ARG(from));
+    from = slice_sub(from, 0, sizeof(v->address) - 1);
+    memcpy(v->address, from.data, from.len);
+    v->address[from.len] = '\0';
 }
 
 static void take_token(struct console_viewer *v, const struct console_token *t)

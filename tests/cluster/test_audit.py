@@ -93,7 +93,7 @@ class AuditTest(ClusterTest):
 # Calls of processes of the cluster among each other, which refuse others.
 BETWEEN = {
     "chunk.fence", "master.report_split", "namenode.heartbeat", "replica.step",
-    "server.log_level",
+    "server.log_level", "server.trace_settings",
     "tablet.capture", "tablet.compact", "tablet.drop_rows", "tablet.flush",
     "tablet.load", "tablet.log_read", "tablet.log_sort", "tablet.schema",
     "tablet.split", "tablet.status", "tablet.unload", "worker.forget",
@@ -102,13 +102,15 @@ BETWEEN = {
 }
 # Those that change nothing that others see.
 QUESTIONS = {
-    "job.list", "job.watch", "job.workers", "lock.check", "lock.keep_alive",
-    "lock.read", "master.flush", "master.policy", "master.snapshot_list",
+    "job.attempts", "job.list", "job.log", "job.watch", "job.workers",
+    "lock.check", "lock.entries", "lock.keep_alive", "lock.read",
+    "lock.sessions", "master.flush", "master.policy", "master.snapshot_list",
     "master.snapshot_show", "master.status", "namenode.check",
     "namenode.grants", "namenode.layout", "namenode.list", "namenode.renew",
-    "namenode.stat", "namenode.status", "server.calls", "server.fibers",
-    "server.peers", "server.status", "server.vars", "tablet.cuts",
-    "tablet.describe",
+    "namenode.stat", "namenode.status", "server.calls", "server.config",
+    "server.fibers", "server.history", "server.metrics", "server.peers",
+    "server.spans", "server.status", "server.vars", "tablet.cuts",
+    "tablet.describe", "tablet.examine", "tablet.heat", "tablet.survey",
 }
 # Rows, bytes of files, locks: too many for a log, which has what is refused.
 CONTENTS = {
