@@ -85,7 +85,7 @@ class SourcesToo(sdist):
                 shutil.copytree(path, os.path.join(to, name),
                                 ignore=shutil.ignore_patterns(
                                     "build", "dist", "*.egg-info",
-                                    "__pycache__"),
+                                    "__pycache__", "quarry[-_]tables-*"),
                                 dirs_exist_ok=True)
             else:
                 shutil.copy(path, os.path.join(to, name))

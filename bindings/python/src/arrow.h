@@ -78,6 +78,7 @@ struct arrow_buffer {
     char *data; /* Owned. */
     size_t len;
     size_t cap;
+    size_t first; /* Room to begin with: of the batch before. */
 };
 
 /* A column under construction. Zeros and a spec are an empty one. */
@@ -86,8 +87,10 @@ struct arrow_column {
     enum arrow_type type;
     char *name; /* Owned, as the next two. */
     char *family;
+    size_t family_len;
     char *qualifier; /* NULL: none. */
     size_t qualifier_len;
+    size_t place; /* Of an ARROW_COLUMN: of its cell in the last row. */
     struct arrow_buffer validity; /* Bits. */
     struct arrow_buffer offsets;  /* int32_t; of ARROW_MAP: of entries. */
     struct arrow_buffer data;     /* Of fixed types the values. */

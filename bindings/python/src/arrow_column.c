@@ -15,7 +15,7 @@
 
 static bool buffer_grow(struct arrow_buffer *b, size_t more)
 {
-    size_t cap = b->cap ? b->cap : BUFFER_BYTES_MIN;
+    size_t cap = b->cap ? b->cap : MAX_OF(b->first, BUFFER_BYTES_MIN);
     char *data;
     while (cap - b->len < more)
         cap *= 2;
@@ -239,17 +239,30 @@ static int add_timestamps(struct arrow_column *c,
     return 0;
 }
 
-/* The newest value of its column, or null. */
+static bool is_of_column(const struct arrow_column *c,
+                         const struct quarry_cell *cell)
+{
+    return slice_eq(cell->qualifier,
+                    slice_make(c->qualifier, c->qualifier_len)) &&
+           slice_eq(cell->family, slice_make(c->family, c->family_len));
+}
+
+/* The newest value of its column, or null. Rows are much alike: the place of
+ * the cell in the last one is tried first, unless an older version may be
+ * there. */
 static int add_column(struct arrow_column *c,
                       const struct quarry_row *row,
                       struct err *err)
 {
-    const struct slice family = slice_str(c->family);
-    const struct slice qualifier = slice_make(c->qualifier, c->qualifier_len);
-    for (size_t i = 0; i < row->cell_count; i++)
-        if (slice_eq(row->cells[i].qualifier, qualifier) &&
-            slice_eq(row->cells[i].family, family))
-            return add_value(c, row, row->cells[i].value, err);
+    size_t at = c->place < row->cell_count ? c->place : 0;
+    if (at && (!is_of_column(c, &row->cells[at]) ||
+               is_of_column(c, &row->cells[at - 1])))
+        at = 0;
+    for (; at < row->cell_count; at++)
+        if (is_of_column(c, &row->cells[at])) {
+            c->place = at;
+            return add_value(c, row, row->cells[at].value, err);
+        }
     return add_null(c, err);
 }
 
@@ -367,7 +380,7 @@ int arrow_struct_array(struct ArrowArray *out,
 static void *buffer_take(struct arrow_buffer *b)
 {
     void *data = b->data ? b->data : calloc(1, 8);
-    *b = (struct arrow_buffer){.data = NULL};
+    *b = (struct arrow_buffer){.first = b->len + b->len / 8};
     return data;
 }
 

@@ -163,6 +163,7 @@ static bool take_column(PyObject *o, struct arrow_column *out)
         .type = (enum arrow_type)type,
         .name = copy_bytes(name, strlen(name)),
         .family = copy_bytes(family, strlen(family)),
+        .family_len = strlen(family),
         .qualifier = copy_bytes(qualifier, (size_t)len),
         .qualifier_len = (size_t)len,
     };
