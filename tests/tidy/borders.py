@@ -248,6 +248,7 @@ HOMES = [
     (r"libxml/.*", ["mapreduce/warc/"]),
     (r"re2/.*", ["base/regex/"]),
     (r"jansson\.h", ["cli/", "mapreduce/ingest/", "mapreduce/"]),
+    (r"ncurses\.h", ["cli/top/"]),
     (r"histedit\.h|editline/.*", ["cli/shell.c"]),
     (r"seccomp\.h", ["mapreduce/sandbox/sandbox.c",
                        "tests/unit/mapreduce/test_escapes.c"]),
