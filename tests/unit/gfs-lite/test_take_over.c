@@ -80,6 +80,7 @@ static void take_from_the_living(struct cell *c)
     struct logger l;
     uint64_t length;
     uint64_t again;
+    await_servers(c, fs);
     start_logger(c, &l, c->chunks[4].world, 100000);
     world_sleep_us(sim_director(c->sim), 2000000);
     ck_assert_uint_gt(l.synced, 0);
@@ -113,6 +114,7 @@ static void take_from_the_cut_off(struct cell *c)
     struct world *w = c->chunks[4].world;
     struct logger l;
     uint64_t length;
+    await_servers(c, fs);
     start_logger(c, &l, w, 100000);
     world_sleep_us(sim_director(c->sim), 2000000);
     sim_partition(c->sim, &w, 1);
@@ -141,6 +143,7 @@ static void take_from_the_dead(struct cell *c)
     struct fs *fs = cell_client(c, director, "taker");
     struct logger l;
     uint64_t length;
+    await_servers(c, fs);
     start_logger(c, &l, c->chunks[4].world, 100000);
     world_sleep_us(director, 2000000 + test_seed() % 1000);
     sim_crash(c->chunks[4].world, SIM_CRASH_POWER);
@@ -173,6 +176,7 @@ static void take_at_once(struct cell *c)
     struct logger l;
     uint64_t length;
     uint64_t before;
+    await_servers(c, fs);
     start_logger(c, &l, c->chunks[4].world, 100000);
     world_sleep_us(director, 2000000 + test_seed() % 1000);
     sim_crash(c->chunks[4].world, SIM_CRASH_KILL);
@@ -219,6 +223,7 @@ static void take_beside_rot(struct cell *c)
     struct fs *fs = cell_client(c, director, "taker");
     struct taker t = {.fs = fs};
     struct logger l;
+    await_servers(c, fs);
     start_logger(c, &l, c->chunks[3].world, 400);
     while (!l.done && l.data.len < 200 * 700)
         world_sleep_us(director, 1000);
@@ -319,6 +324,7 @@ static void open_without_servers(struct cell *c)
     struct fs *fs = cell_client(c, director, "reader");
     struct buf got = BUF_INIT;
     struct logger l;
+    await_servers(c, fs);
     start_logger(c, &l, c->chunks[3].world, 100000);
     world_sleep_us(director, 2000000);
     for (unsigned i = 0; i < 4; i++)
