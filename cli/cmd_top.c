@@ -172,6 +172,7 @@ static int run_top(struct cli *cli, const struct args *args, struct err *err)
     int rc;
     if (!remote_is_cluster(cli->target)) {
         usage_error(args, err, "the target %s is no cluster", cli->target);
+        err->hint[0] = '\0'; /* It points to --help. */
         err_hint(err, "of a cluster: -t HOST:PORT,… or -t cluster:DIR; of a "
                       "directory: quarry table list, quarry table tablets NAME "
                       "and quarry doctor");
