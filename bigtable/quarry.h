@@ -85,8 +85,9 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
-#include "bigtable/row/alteration.h"  /* struct quarry_alter */
-#include "bigtable/row/cells.h"       /* struct quarry_row, quarry_cell */
+#include "bigtable/row/alteration.h" /* struct quarry_alter */
+#include "bigtable/row/cells.h"      /* struct quarry_row, quarry_cell */
+#include "bigtable/row/explain_counts.h"
 #include "bigtable/row/row_request.h" /* struct quarry_read_options */
 
 #ifdef __cplusplus
@@ -604,6 +605,21 @@ quarry_run_program(struct quarry_table *t,
                    struct saw_run *run,
                    uint64_t *row_count,
                    struct err *err);
+
+/* --- explain ------------------------------------------------------------- */
+/* The record of a scan, for quarry_read_options.explain: docs/explain.md. */
+
+/* An empty record. Owned. One thread at a time, with the scans it is for. */
+QUARRY_EXPORT struct quarry_explain *quarry_explain_new(void);
+QUARRY_EXPORT void quarry_explain_free(struct quarry_explain *e); /* NULL ok. */
+/* Append it as text for people, or as a JSON object. */
+QUARRY_EXPORT void quarry_explain_text(const struct quarry_explain *e,
+                                       struct buf *out);
+QUARRY_EXPORT void quarry_explain_json(const struct quarry_explain *e,
+                                       struct buf *out);
+/* The counters of all its tablets, added up. */
+QUARRY_EXPORT void quarry_explain_total(const struct quarry_explain *e,
+                                        struct quarry_explain_counts *out);
 
 /* --- filters ------------------------------------------------------------- */
 /* Those of google.bigtable.v2.RowFilter, with its semantics; regular

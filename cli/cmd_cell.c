@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/column.h"
 #include "cli/command.h"
+#include "cli/explain_args.h"
 #include "cli/row_printer.h"
 #include "cli/scan_args.h"
 #include "cli/table_printer.h"
@@ -284,30 +285,72 @@ static int print_row(struct cli *cli,
     return ERR_OK;
 }
 
+static int no_row(const struct args *args, struct err *err)
+{
+    err_set(err, ERR_NOTFOUND, "%s: no row %s%s", args->words[0],
+            args->words[1], args->word_count > 2 ? " with that column" : "");
+    err_hint(err, "see: quarry scan %s --keys-only --limit 10", args->words[0]);
+    return ERR_NOTFOUND;
+}
+
+static int get_row(struct cli *cli,
+                   const struct args *args,
+                   struct quarry_table *t,
+                   struct slice key,
+                   const struct quarry_read_options *options,
+                   struct err *err)
+{
+    struct quarry_row *row = NULL;
+    int rc = quarry_read_row(t, key, options, &row, err);
+    if (!rc)
+        rc = row ? print_row(cli, args, row, err) : no_row(args, err);
+    quarry_row_free(row);
+    return rc;
+}
+
+/* A scan of the one row, because scans are what is explained. */
+static int get_explained(struct cli *cli,
+                         const struct args *args,
+                         struct quarry_table *t,
+                         struct slice key,
+                         struct quarry_read_options options,
+                         struct err *err)
+{
+    struct quarry_scanner *scanner;
+    const struct quarry_row *row;
+    int rc;
+    options.range_count = 0;
+    options.keys = &key;
+    options.key_count = 1;
+    rc = quarry_scan(t, &options, &scanner, err);
+    if (rc)
+        return rc;
+    rc = quarry_scanner_next(scanner, &row, err);
+    if (!rc && !row)
+        rc = no_row(args, err);
+    else if (!rc && !explain_args_only(args))
+        rc = print_row(cli, args, row, err);
+    quarry_scanner_close(scanner);
+    return rc;
+}
+
 static int read_row(struct cli *cli,
                     const struct args *args,
-                    const struct scan_args *spec,
+                    struct scan_args *spec,
                     struct err *err)
 {
+    struct quarry_explain *explain;
     struct quarry_table *t;
-    struct quarry_row *row = NULL;
     struct buf key = BUF_INIT;
     int rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (rc)
         return rc;
     argument_unescape(&key, slice_str(args->words[1]));
-    rc = quarry_read_row(t, buf_slice(&key), &spec->options, &row, err);
-    if (!rc && !row) {
-        err_set(err, ERR_NOTFOUND, "%s: no row %s%s", args->words[0],
-                args->words[1],
-                args->word_count > 2 ? " with that column" : "");
-        err_hint(err, "see: quarry scan %s --keys-only --limit 10",
-                 args->words[0]);
-        rc = ERR_NOTFOUND;
-    }
-    if (!rc)
-        rc = print_row(cli, args, row, err);
-    quarry_row_free(row);
+    explain = explain_args_begin(args, &spec->options);
+    rc = explain
+             ? get_explained(cli, args, t, buf_slice(&key), spec->options, err)
+             : get_row(cli, args, t, buf_slice(&key), &spec->options, err);
+    explain_args_print(cli, args, explain, rc);
     buf_close(&key);
     quarry_table_close(t);
     return rc;
@@ -492,7 +535,7 @@ const struct command cell_commands[] = {
      .examples = "quarry get webtable com.cnn.www anchor: --versions 1",
      .words_min = 2,
      .words_max = WORDS_ANY,
-     .options = {get_options, read_options},
+     .options = {get_options, read_options, explain_options},
      .run = run_get},
     {.name = "delete",
      .arguments = "TABLE ROW [COLUMN…]",

@@ -7,6 +7,7 @@
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/explain_args.h"
 #include "cli/interrupt.h"
 #include "cli/row_printer.h"
 #include "cli/scan_args.h"
@@ -40,6 +41,7 @@ static int scan_table(struct cli *cli,
                       void *ctx,
                       struct err *err)
 {
+    struct quarry_explain *explain;
     struct scan_args spec;
     struct quarry_table *t;
     int rc = scan_args_parse(cli, args, &spec, err);
@@ -48,7 +50,9 @@ static int scan_table(struct cli *cli,
     rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (!rc) {
         spec.options.keys_only |= keys_only;
+        explain = explain_args_begin(args, &spec.options);
         rc = scan_rows(t, &spec.options, each, ctx, err);
+        explain_args_print(cli, args, explain, rc);
         quarry_table_close(t);
     }
     scan_args_close(&spec);
@@ -56,6 +60,14 @@ static int scan_table(struct cli *cli,
 }
 
 /* --- scan ---------------------------------------------------------------- */
+
+/* For --explain-only. */
+static bool count_only(void *ctx, const struct quarry_row *row)
+{
+    (void)row;
+    ((struct row_printer *)ctx)->row_count++;
+    return !interrupted();
+}
 
 /* Ctrl-C ends a scan in the shell without ending the shell. */
 static bool print_one(void *ctx, const struct quarry_row *row)
@@ -80,11 +92,15 @@ static int run_scan(struct cli *cli, const struct args *args, struct err *err)
                      (size_t)cut);
     if (cli->in_shell)
         (void)interrupt_watch();
-    rc = scan_table(cli, args, false, print_one, &p, err);
+    rc = scan_table(cli, args, false,
+                    explain_args_only(args) ? count_only : print_one, &p, err);
     if (!rc && interrupted())
         rc = err_set(err, ERR_CANCELLED, "scan: interrupted after %llu rows",
                      (unsigned long long)p.row_count);
-    row_printer_close(&p);
+    if (!explain_args_only(args))
+        row_printer_close(&p);
+    else
+        buf_close(&p.line);
     return rc;
 }
 
@@ -138,10 +154,11 @@ const struct command scan_commands[] = {
          "--limit 20\n"
          "quarry scan webtable --keys-only --saw-text \\\n"
          "    'r: Row = input; if (match(\"news\", r.key)) emit keep <- "
-         "r;'",
+         "r;'\n"
+         "quarry scan webtable --value '.*news.*' --explain-only",
      .words_min = 1,
      .words_max = 1,
-     .options = {read_options, scan_only_options},
+     .options = {read_options, scan_only_options, explain_options},
      .run = run_scan},
     {.name = "count",
      .arguments = "TABLE [OPTION…]",

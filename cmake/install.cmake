@@ -27,6 +27,7 @@ foreach(header
         bigtable/client/bulk_load.h bigtable/quarry.h
         bigtable/quarry_access.h
         bigtable/row/alteration.h bigtable/row/cells.h
+        bigtable/row/explain_counts.h
         bigtable/row/quota.h bigtable/row/row_request.h
         mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)

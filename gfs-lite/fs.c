@@ -196,6 +196,15 @@ int fs_read_scan_at(struct fs_reader *r,
     return fs_read_at(r, offset, dst, len, got, err);
 }
 
+enum fs_place fs_read_place(struct fs_reader *r, uint64_t offset, uint64_t len)
+{
+    uint64_t size = r->size_bytes;
+    len = offset < size ? MIN_OF(len, size - offset) : 0;
+    if (len == 0 || !r->fs->ops->read_place)
+        return FS_PLACE_DISK;
+    return r->fs->ops->read_place(r, offset, len);
+}
+
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
 {
     r->fs->ops->prefetch(r, offset, len);

@@ -168,6 +168,16 @@ MUST_CHECK int fs_read_scan_at(struct fs_reader *r,
                                size_t len,
                                size_t *got,
                                struct err *err);
+
+/* Where a read of [offset, offset + len) would find the bytes now; those at
+ * different places count for the slowest. Parks: a chunk server of this machine
+ * may be asked for a descriptor. */
+enum fs_place {
+    FS_PLACE_PAGE_CACHE, /* Of this machine, all of them. */
+    FS_PLACE_DISK,       /* Of this machine, or the system cannot tell. */
+    FS_PLACE_REMOTE,     /* A chunk server is asked over the network. */
+};
+enum fs_place fs_read_place(struct fs_reader *r, uint64_t offset, uint64_t len);
 /* Start reading [offset, offset+len) in the background. A hint. */
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
 void fs_reader_close(struct fs_reader *r); /* NULL is allowed. */

@@ -55,6 +55,9 @@ struct fs_ops {
                         size_t len,
                         size_t *got,
                         struct err *err);
+    enum fs_place (*read_place)(struct fs_reader *r, /* NULL: the disk. */
+                                uint64_t offset,
+                                uint64_t len);
     void (*prefetch)(struct fs_reader *r, uint64_t offset, uint64_t len);
     void (*reader_close)(struct fs_reader *r);
     size_t (*locality)(struct fs_reader *r,

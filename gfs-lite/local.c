@@ -363,6 +363,7 @@ static const struct fs_ops local_ops = {
     .read_at = local_read_at,
     .read_once_at = local_read_once_at,
     .read_scan_at = local_read_scan_at,
+    .read_place = local_read_place,
     .prefetch = local_prefetch,
     .reader_close = local_reader_close,
     .locality = local_locality,

@@ -105,6 +105,8 @@ int local_read_scan_at(struct fs_reader *base,
                        size_t len,
                        size_t *got,
                        struct err *err);
+enum fs_place
+local_read_place(struct fs_reader *base, uint64_t offset, uint64_t len);
 void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len);
 void local_reader_close(struct fs_reader *base);
 size_t local_locality(struct fs_reader *base,

@@ -280,6 +280,20 @@ int local_read_scan_at(struct fs_reader *base,
     return local_read_once_at(base, offset, dst, len, got, err);
 }
 
+enum fs_place
+local_read_place(struct fs_reader *base, uint64_t offset, uint64_t len)
+{
+    struct local_reader *r = local_reader(base);
+    struct file *f;
+    bool cached;
+
+    if (local_reader_enter(r, &f, NULL))
+        return FS_PLACE_DISK; /* The read that follows says why it fails. */
+    cached = file_cached_bytes(f, offset, len) == len;
+    local_reader_leave(r);
+    return cached ? FS_PLACE_PAGE_CACHE : FS_PLACE_DISK;
+}
+
 void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
     struct local_reader *r = local_reader(base);

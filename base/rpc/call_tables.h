@@ -39,4 +39,8 @@
     MUST_CHECK int type##_get(struct slice bytes, struct type *m,              \
                               struct err *err);
 
+/* The same of a message with fields that were added later. */
+#define MESSAGE_PROTOTYPES_LATER(type, FIELDS, LATER, what)                    \
+    MESSAGE_PROTOTYPES(type, FIELDS, what)
+
 #endif /* BASE_RPC_CALL_TABLES_H */

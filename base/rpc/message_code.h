@@ -9,6 +9,8 @@
 #ifndef BASE_RPC_MESSAGE_CODE_H
 #define BASE_RPC_MESSAGE_CODE_H
 
+#include <string.h>
+
 #include "base/rpc/rpc_message.h"
 
 /* --- kinds --------------------------------------------------------------- */
@@ -46,6 +48,33 @@
         struct message_reader in =                                             \
             message_begin(bytes, 0 FIELDS(MESSAGE_COUNT));                     \
         FIELDS(MESSAGE_GET)                                                    \
+        return message_end(&in, what, err);                                    \
+    }
+
+/* Fields that were added to a message after its first version: what a writer of
+ * before did not send is zero. */
+#define MESSAGE_GET_LATER(KIND, member)                                        \
+    if (in.count > in.known) {                                                 \
+        GET_##KIND(member);                                                    \
+        in.known++;                                                            \
+    }
+
+/* A message with such fields, LATER; peers of before skip them. */
+#define MESSAGE_CODE_LATER(type, FIELDS, LATER, what)                          \
+    void type##_put(const struct type *m, struct buf *out)                     \
+    {                                                                          \
+        codec_put_array(out, 0 FIELDS(MESSAGE_COUNT) LATER(MESSAGE_COUNT));    \
+        FIELDS(MESSAGE_PUT)                                                    \
+        LATER(MESSAGE_PUT)                                                     \
+    }                                                                          \
+                                                                               \
+    int type##_get(struct slice bytes, struct type *m, struct err *err)        \
+    {                                                                          \
+        struct message_reader in =                                             \
+            message_begin(bytes, 0 FIELDS(MESSAGE_COUNT));                     \
+        memset(m, 0, sizeof(*m));                                              \
+        FIELDS(MESSAGE_GET)                                                    \
+        LATER(MESSAGE_GET_LATER)                                               \
         return message_end(&in, what, err);                                    \
     }
 

@@ -44,6 +44,7 @@
 
 struct block_cache;
 struct buf;
+struct explain_tablet;
 struct fs;
 struct lsm;
 struct lsm_iter;
@@ -252,7 +253,21 @@ struct lsm_read_options {
                                   values: no bound. */
     bool scan;                 /* Read ahead, and keep the blocks out of the
                                   cache's hot part. */
+    struct explain_tablet *explain; /* Borrowed by the iterator: what is read
+                                       is counted; NULL: nothing is. After
+                                       lsm_explain_files(). */
 };
+
+/* Add the files of @s, group @group of a tablet, to @explain. If the group is
+ * not wanted, none is going to be opened; else those are not in whose key range
+ * no row is wanted, as wanted(ctx, first key, last key) says. */
+typedef bool (*lsm_wanted_fn)(void *ctx, struct slice first, struct slice last);
+void lsm_explain_files(const struct lsm_snapshot *s,
+                       struct explain_tablet *explain,
+                       uint32_t group,
+                       bool group_is_wanted,
+                       lsm_wanted_fn wanted,
+                       void *ctx);
 
 /* A merging iterator over @s, at no entry yet. It holds its own reference. */
 MUST_CHECK int lsm_iter_new(struct lsm_snapshot *s,

@@ -11,6 +11,7 @@
 #include "bigtable/lsm/merge.h"
 #include "bigtable/lsm/probe.h"
 #include "bigtable/lsm/source.h"
+#include "bigtable/row/explain.h"
 
 struct lsm_iter {
     struct lsm_snapshot *snapshot; /* Pinned. */
@@ -44,7 +45,7 @@ static struct lsm_iter *new_iter(size_t mem_count, size_t run_count)
 static int add_run(struct lsm_iter *it,
                    const struct run *r,
                    const struct run_probe *probe,
-                   bool scan,
+                   const struct lsm_read_options *opts,
                    struct err *err)
 {
     bool maybe = true;
@@ -56,7 +57,10 @@ static int add_run(struct lsm_iter *it,
     if (rc || !maybe)
         return rc;
     run_source_init(&it->runs[it->run_count++], r->tables, r->table_count,
-                    &it->bounds, scan ? SSTABLE_READ_SCAN : SSTABLE_READ_POINT);
+                    &it->bounds,
+                    opts->scan ? SSTABLE_READ_SCAN : SSTABLE_READ_POINT);
+    if (UNLIKELY(opts->explain))
+        run_source_explain(&it->runs[it->run_count - 1], opts->explain);
     return 0;
 }
 
@@ -85,10 +89,13 @@ int lsm_iter_new(struct lsm_snapshot *s,
                    hash64_slice(opts->probe_column));
     for (size_t i = 0; i < s->mem_count; i++) {
         mem_source_init(&it->mems[i], s->mems[i], opts->sequence_max);
+        if (UNLIKELY(opts->explain))
+            mem_source_explain(&it->mems[i], opts->explain);
         it->pointers[sources++] = &it->mems[i].base;
     }
+    probe.explain = opts->explain;
     for (size_t i = 0; i < v->run_count && !rc; i++)
-        rc = add_run(it, &v->runs[i], &probe, opts->scan, err);
+        rc = add_run(it, &v->runs[i], &probe, opts, err);
     for (size_t i = 0; i < it->run_count; i++)
         it->pointers[sources++] = &it->runs[i].base;
     merge_init(&it->merge, it->pointers, it->pointers + sources, sources);
@@ -150,4 +157,28 @@ struct slice lsm_iter_value(const struct lsm_iter *it)
 {
     PRE(merge_top(&it->merge));
     return merge_top(&it->merge)->value;
+}
+
+void lsm_explain_files(const struct lsm_snapshot *s,
+                       struct explain_tablet *explain,
+                       uint32_t group,
+                       bool group_is_wanted,
+                       lsm_wanted_fn wanted,
+                       void *ctx)
+{
+    const struct version *v = s->version;
+
+    PRE(explain);
+    PRE(wanted);
+    for (size_t i = 0; i < v->table_count; i++) {
+        const struct lsm_table *t = &v->tables[i]->info;
+        enum explain_fate fate = EXPLAIN_FILE_FAMILY;
+        if (group_is_wanted)
+            fate = wanted(ctx, t->first_key, t->last_key)
+                       ? EXPLAIN_FILE_NOT_NEEDED
+                       : EXPLAIN_FILE_KEY_RANGE;
+        explain_file(explain, t->number, group, t->bytes, fate);
+    }
+    if (group_is_wanted)
+        explain->counts.memtables_read += s->mem_count;
 }

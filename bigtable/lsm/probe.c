@@ -12,6 +12,7 @@
 #include "base/core/buf.h"
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/sstable/sstable_reader.h"
 
 /* Behind the row part: family id and marker, see row/cell_key.h. */
@@ -28,19 +29,39 @@ void run_probe_init(struct run_probe *p,
     p->column_hash = column.len ? column_hash : p->row_hash;
 }
 
+/* The filter of a table that has the key in its range ruled it out. */
+static void explain_probe(struct explain_tablet *explain,
+                          const struct lsm_table *t,
+                          struct slice prefix)
+{
+    PRE(slice_cmp(t->last_key, prefix) >= 0);
+    if (slice_cmp(t->first_key, prefix) <= 0 ||
+        slice_starts_with(t->first_key, prefix))
+        explain_file_met(explain, t->number, EXPLAIN_FILE_BLOOM_FILTER);
+}
+
 static int test_prefix(const struct run *r,
                        const struct sstable_probe *probe,
+                       struct explain_tablet *explain,
                        bool *maybe,
                        struct err *err)
 {
     uint32_t i = run_find(r, probe->prefix);
+    struct sstable_probe one = *probe;
+    int rc;
 
     PRE(probe->prefix.len > 0);
     if (i == r->table_count) {
         *maybe = false;
         return 0;
     }
-    return sstable_reader_probe(r->tables[i]->reader, probe, maybe, err);
+    if (UNLIKELY(explain))
+        one.explain = explain_file_met(explain, r->tables[i]->info.number,
+                                       EXPLAIN_FILE_KEY_RANGE);
+    rc = sstable_reader_probe(r->tables[i]->reader, &one, maybe, err);
+    if (UNLIKELY(explain) && rc == 0 && !*maybe)
+        explain_probe(explain, &r->tables[i]->info, probe->prefix);
+    return rc;
 }
 
 /* *@maybe: there may be a deletion of the row or of the column's family. */
@@ -58,12 +79,12 @@ static int test_scopes(const struct run_probe *p,
     buf_append_fill(&key, '\0', FAMILY_PART_BYTES); /* Family 0: the row. */
     probe.prefix = buf_slice(&key);
     probe.hash = hash64_slice(probe.prefix);
-    rc = test_prefix(r, &probe, maybe, err);
+    rc = test_prefix(r, &probe, p->explain, maybe, err);
     if (!rc && !*maybe) {
         memcpy(key.data + p->row.len, p->column.data + p->row.len,
                FAMILY_PART_BYTES - 1); /* The column's family, as a whole. */
         probe.hash = hash64_slice(probe.prefix);
-        rc = test_prefix(r, &probe, maybe, err);
+        rc = test_prefix(r, &probe, p->explain, maybe, err);
     }
     buf_close(&key);
     return rc;
@@ -79,7 +100,7 @@ int run_probe_test(const struct run_probe *p,
         .row_hash = p->row_hash,
         .hash = p->column_hash,
     };
-    int rc = test_prefix(r, &probe, maybe, err);
+    int rc = test_prefix(r, &probe, p->explain, maybe, err);
 
     if (rc || *maybe || p->column.len < p->row.len + FAMILY_PART_BYTES ||
         !r->has_scope_deletions)

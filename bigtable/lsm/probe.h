@@ -7,12 +7,16 @@
 
 #include "bigtable/lsm/version.h"
 
+struct explain_tablet;
+
 /* A row, or one column of it, with the hashes that filters take. */
 struct run_probe {
     struct slice row;
     struct slice column; /* Empty: all of the row. */
     uint64_t row_hash;
     uint64_t column_hash;
+    struct explain_tablet *explain; /* Borrowed; NULL, as run_probe_init()
+                                       leaves it: not explained. */
 };
 
 /* Slices are borrowed. @column_hash is hash64_slice(@column). */

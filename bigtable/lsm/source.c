@@ -8,6 +8,7 @@
 #include "bigtable/lsm/chain_prefetch.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/sstable/properties.h"
 
 /* --- memtables ----------------------------------------------------------- */
@@ -66,6 +67,31 @@ void mem_source_init(struct mem_source *s,
     s->base.next = mem_next;
 }
 
+static int mem_seek_explained(struct merge_source *base,
+                              struct slice target,
+                              struct err *err)
+{
+    int rc = mem_seek(base, target, err);
+    as_mem(base)->explain->counts.entries_from_memtables += base->valid;
+    return rc;
+}
+
+static int mem_next_explained(struct merge_source *base, struct err *err)
+{
+    int rc = mem_next(base, err);
+    as_mem(base)->explain->counts.entries_from_memtables += base->valid;
+    return rc;
+}
+
+void mem_source_explain(struct mem_source *s, struct explain_tablet *explain)
+{
+    PRE(explain);
+    PRE(!s->base.valid);
+    s->explain = explain;
+    s->base.seek = mem_seek_explained;
+    s->base.next = mem_next_explained;
+}
+
 void mem_source_read_whole(struct mem_source *s,
                            struct chain_prefetch *prefetch)
 {
@@ -80,6 +106,15 @@ static struct run_source *as_run(struct merge_source *s)
     return CONTAINER_OF(s, struct run_source, base);
 }
 
+static bool run_table_skip(const struct run_source *s,
+                           const struct sstable_file *f,
+                           enum explain_fate fate)
+{
+    if (UNLIKELY(s->explain))
+        explain_file_met(s->explain, f->info.number, fate);
+    return false;
+}
+
 /* True if table @f may hold entries that are wanted. Deletions count for all
  * times. */
 static bool table_is_wanted(const struct run_source *s,
@@ -89,10 +124,12 @@ static bool table_is_wanted(const struct run_source *s,
     const struct sstable_properties *p = sstable_reader_properties(f->reader);
 
     if (f->info.sequence_min > b->sequence_max)
-        return false;
+        return run_table_skip(s, f, EXPLAIN_FILE_SEQUENCE);
     if (b->time_min_us == b->time_max_us || p->tombstone_count > 0)
         return true;
-    return p->time_max_us >= b->time_min_us && p->time_min_us < b->time_max_us;
+    return (p->time_max_us >= b->time_min_us &&
+            p->time_min_us < b->time_max_us) ||
+           run_table_skip(s, f, EXPLAIN_FILE_TIME);
 }
 
 /* Key of the iterator's entry, with the number that the table's owner gave. */
@@ -160,6 +197,9 @@ run_open_from(struct run_source *s, struct slice target, struct err *err)
         s->given = f->given_sequence;
         s->is_plain = !s->check_upper && !s->check_sequence && !s->given;
         sstable_iter_open(&s->iter, f->reader, s->mode);
+        if (UNLIKELY(s->explain))
+            s->iter.explain = explain_file_met(s->explain, f->info.number,
+                                               EXPLAIN_FILE_OPENED);
         rc = sstable_iter_seek(&s->iter, target, err);
         /* Under its given number an entry may lie before the target. */
         if (!rc && s->given && sstable_iter_valid(&s->iter) &&
@@ -235,8 +275,34 @@ void run_source_init(struct run_source *s,
     s->check_sequence = false;
     s->is_plain = true;
     s->given = 0;
+    s->explain = NULL;
     s->key = BUF_INIT;
     sstable_iter_init(&s->iter);
+}
+
+static int run_seek_explained(struct merge_source *base,
+                              struct slice target,
+                              struct err *err)
+{
+    int rc = run_seek(base, target, err);
+    as_run(base)->explain->counts.entries_from_files += base->valid;
+    return rc;
+}
+
+static int run_next_explained(struct merge_source *base, struct err *err)
+{
+    int rc = run_next(base, err);
+    as_run(base)->explain->counts.entries_from_files += base->valid;
+    return rc;
+}
+
+void run_source_explain(struct run_source *s, struct explain_tablet *explain)
+{
+    PRE(explain);
+    PRE(!s->base.valid);
+    s->explain = explain;
+    s->base.seek = run_seek_explained;
+    s->base.next = run_next_explained;
 }
 
 void run_source_close(struct run_source *s)

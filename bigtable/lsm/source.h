@@ -11,6 +11,7 @@
 #include "bigtable/sstable/sstable_reader.h"
 
 struct chain_prefetch;
+struct explain_tablet;
 
 struct mem_source {
     struct merge_source base;
@@ -18,12 +19,16 @@ struct mem_source {
     const struct skip_node *node;
     uint64_t sequence_max; /* Entries with higher numbers are skipped. */
     struct chain_prefetch *prefetch; /* Borrowed; NULL: none, see below. */
+    struct explain_tablet *explain;  /* Borrowed; NULL: not explained. */
 };
 
 /* Over @mem, borrowed. */
 void mem_source_init(struct mem_source *s,
                      const struct memtable *mem,
                      uint64_t sequence_max);
+
+/* Count the entries that it shows. @explain is borrowed. */
+void mem_source_explain(struct mem_source *s, struct explain_tablet *explain);
 
 /* Prefetch for a reader of all entries of @s. PRE: its memtable is frozen.
  * @prefetch is borrowed for as long as the source is used. */
@@ -51,6 +56,7 @@ struct run_source {
     bool is_plain;       /* Neither, and its keys are as they are. */
     uint64_t given;      /* Number that all its entries have; 0: their own. */
     struct buf key;      /* With that number. */
+    struct explain_tablet *explain; /* Borrowed; NULL: not explained. */
     struct sstable_iter iter;
 };
 
@@ -60,6 +66,9 @@ void run_source_init(struct run_source *s,
                      uint32_t table_count,
                      const struct source_bounds *bounds,
                      enum sstable_read_mode mode);
+/* Count the entries that it shows, and the fate of its tables, which are known
+ * to @explain (borrowed). */
+void run_source_explain(struct run_source *s, struct explain_tablet *explain);
 /* Release the block under the iterator. */
 void run_source_close(struct run_source *s);
 

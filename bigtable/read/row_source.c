@@ -9,6 +9,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/read/scan_cache.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/tablet_env.h"
 
@@ -98,6 +99,26 @@ static int cached_next(struct entry_source *e, struct err *err)
 }
 
 static const struct entry_source_ops cached_ops = {cached_seek, cached_next};
+
+static int
+cached_seek_explained(struct entry_source *e, struct slice key, struct err *err)
+{
+    struct row_source *s = e->it;
+    int rc = cached_seek(e, key, err);
+    s->explain->counts.entries_from_scan_cache += e->valid;
+    return rc;
+}
+
+static int cached_next_explained(struct entry_source *e, struct err *err)
+{
+    struct row_source *s = e->it;
+    int rc = cached_next(e, err);
+    s->explain->counts.entries_from_scan_cache += e->valid;
+    return rc;
+}
+
+static const struct entry_source_ops cached_ops_explained = {
+    cached_seek_explained, cached_next_explained};
 
 /* --- filling the cache --------------------------------------------------- */
 
@@ -225,6 +246,7 @@ int row_source_open_row(struct row_source *s,
                       hash64_slice(place->encoded));
     s->cached = scan_cache_get(cache, &k, &place->env->stamps, place->row,
                                opts->sequence_max);
+    s->explain = opts->explain;
     if (s->cached && !s->cached->oversized)
         return 0;
     oversized = s->cached != NULL;
@@ -249,7 +271,8 @@ void row_source_close(struct row_source *s)
 
 struct entry_source row_source_entries(struct row_source *s)
 {
+    const struct entry_source_ops *cached =
+        s->explain ? &cached_ops_explained : &cached_ops;
     row_source_check(s);
-    return (struct entry_source){.it = s,
-                                 .ops = s->iter ? &iter_ops : &cached_ops};
+    return (struct entry_source){.it = s, .ops = s->iter ? &iter_ops : cached};
 }

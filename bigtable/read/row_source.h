@@ -20,6 +20,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/read_row.h" /* struct entry_source */
 
+struct explain_tablet;
 struct scan_entry;
 struct tablet_env;
 struct tablet;
@@ -37,9 +38,11 @@ struct row_place {
 };
 
 struct row_source {
-    struct lsm_iter *iter;     /* Owned; or */
-    struct scan_entry *cached; /* referenced. */
-    size_t at;                 /* Of its pairs. */
+    struct lsm_iter *iter;          /* Owned; or */
+    struct scan_entry *cached;      /* referenced. */
+    size_t at;                      /* Of its pairs. */
+    struct explain_tablet *explain; /* Borrowed; NULL: its pairs are not
+                                       counted. */
 };
 
 /* Over @snapshot (borrowed), as @opts say. */

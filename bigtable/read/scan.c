@@ -10,6 +10,7 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/row_source.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/row/filter_run.h"
 #include "bigtable/row/read_row.h"
 #include "bigtable/tablet/table_part.h"
@@ -41,6 +42,8 @@ struct scan {
     uint64_t heat_rows;
     uint64_t heat_bytes;
     size_t heat_key_length;
+    struct explain_tablet *explain; /* Of the tablet opened last; NULL: none. */
+    size_t explained;               /* Its index. */
     /* From here on not zeroed by scan_new(): most scans need one of each. */
     struct row_source opened_sources[GROUP_COUNT_MAX];
     struct entry_source sources[GROUP_COUNT_MAX];
@@ -227,12 +230,60 @@ static int open_source(struct scan *s,
     return rc;
 }
 
+/* --- explained scans ----------------------------------------------------- */
+
+/* Is some row of the scan within the keys [first, last]? */
+static bool scan_wants_keys(void *ctx, struct slice first, struct slice last)
+{
+    const struct scan *s = ctx;
+    const struct tablet *t = s->snapshots[s->tablet].tablet;
+    size_t low = 0;
+    size_t high = span_count(s);
+    if (slice_cmp(last, buf_slice(&t->start_key)) < 0 ||
+        (t->end_key.len && slice_cmp(first, buf_slice(&t->end_key)) >= 0))
+        return false;
+    while (low < high) { /* The first span that ends behind @first. */
+        size_t middle = low + (high - low) / 2;
+        const struct row_span *span = span_at(s, middle);
+        if (span->upper.len && slice_cmp(buf_slice(&span->upper), first) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < span_count(s) &&
+           slice_cmp(buf_slice(&span_at(s, low)->lower), last) <= 0;
+}
+
+/* The tablet in hand is about to be read: what follows is counted as its. */
+static void scan_explain_tablet(struct scan *s)
+{
+    const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    const struct tablet *t = snapshot->tablet;
+    if (s->explain && s->explained == s->tablet)
+        return;
+    s->explain = explain_tablet(s->spec->explain, t->id, SLICE_EMPTY,
+                                buf_slice(&t->start), buf_slice(&t->end));
+    s->explained = s->tablet;
+    for (size_t i = 0; i < snapshot->group_count; i++)
+        lsm_explain_files(snapshot->groups[i], s->explain, (uint32_t)i,
+                          group_is_wanted(s, t->groups[i]->id), scan_wants_keys,
+                          s);
+    row_reader_set_explain(&s->reader, s->explain);
+}
+
+struct explain_tablet *scan_explained(const struct scan *s)
+{
+    return s->explain;
+}
+
+/* --- opening tablets ----------------------------------------------------- */
+
 /* Sources for the wanted groups of the tablet in hand: for the one row @probe,
  * or for ranges. */
 static int open_sources(struct scan *s, struct slice probe, struct err *err)
 {
     const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
-    const struct lsm_read_options opts = {
+    struct lsm_read_options opts = {
         .sequence_max = snapshot->sequence,
         .probe_row = probe,
         .time_min_us = s->spec->time_min_us,
@@ -242,6 +293,10 @@ static int open_sources(struct scan *s, struct slice probe, struct err *err)
     int rc = 0;
     PRE(s->tablet < s->snapshot_count);
     close_sources(s);
+    if (UNLIKELY(s->spec->explain)) {
+        scan_explain_tablet(s);
+        opts.explain = s->explain;
+    }
     for (size_t i = 0; i < snapshot->group_count && rc == 0; i++)
         if (group_is_wanted(s, snapshot->tablet->groups[i]->id))
             rc = open_source(s, i, &opts, err);
@@ -309,7 +364,8 @@ static bool scan_advance(struct scan *s)
     return false;
 }
 
-int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
+static int
+next_row(struct scan *s, const struct quarry_row **row, struct err *err)
 {
     *row = NULL;
     if (s->spec->none || (s->spec->row_limit && s->rows >= s->spec->row_limit))
@@ -333,6 +389,23 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
         if (rc)
             return rc;
     }
+}
+
+static int
+next_explained(struct scan *s, const struct quarry_row **row, struct err *err)
+{
+    struct quarry_explain *e = s->spec->explain;
+    uint64_t begin_ns = explain_now(e);
+    int rc = next_row(s, row, err);
+    if (s->explain)
+        s->explain->scan_ns += explain_now(e) - begin_ns;
+    return rc;
+}
+
+int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
+{
+    return LIKELY(!s->spec->explain) ? next_row(s, row, err)
+                                     : next_explained(s, row, err);
 }
 
 uint64_t scan_sequence(const struct scan *s)

@@ -9,6 +9,9 @@
  *            and in a tablet that it has pinned.
  *     INV-3. It has at most one source for each group of that tablet.
  *     INV-4. It hands out no more rows than the specification's limit.
+ *     INV-5. An explained scan counts all that it reads of a tablet in that
+ *            tablet's part of the record (row/explain.h), and another scan
+ *            counts nothing.
  *
  * Threads: one at a time. Scans park, and so does read_cell(); the functions of
  * a read_spec do not.
@@ -26,6 +29,8 @@
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h"
 
+struct explain_tablet;
+struct quarry_explain;
 struct quarry_filter;
 struct regex;
 struct scan;
@@ -58,6 +63,9 @@ struct read_spec {
     bool none;              /* No row at all: empty ranges were asked for. */
     bool read_ahead;        /* The scan is expected to continue. */
     uint32_t progress_rows; /* Rows without cells to hand out one; 0: none. */
+    /* Record of what the scan does, begun by explain_begin() with this filter;
+     * borrowed; NULL: none. */
+    struct quarry_explain *explain;
 };
 
 void read_spec_close(struct read_spec *spec);
@@ -85,6 +93,9 @@ MUST_CHECK int scan_new(struct table_part_view *view,
 /* The next row, borrowed until the next call; NULL at the end. */
 MUST_CHECK int
 scan_next(struct scan *s, const struct quarry_row **row, struct err *err);
+/* The part of the record about the tablet of the last row; NULL if no tablet
+ * was opened, or the scan is not explained. Borrowed from the record. */
+struct explain_tablet *scan_explained(const struct scan *s);
 /* The highest sequence number the scan sees. */
 uint64_t scan_sequence(const struct scan *s);
 void scan_free(struct scan *s); /* NULL is allowed. */

@@ -110,6 +110,9 @@ MUST_CHECK int filter_check(const struct quarry_filter *f, struct err *err);
 
 enum filter_effect filter_effect(enum filter_kind kind);
 
+/* Append the name and the argument of @f, without its parts: one line. */
+void filter_describe(const struct quarry_filter *f, struct buf *out);
+
 /* Can cells of @family make a difference to what @f (NULL: no filter) gives?
  * True where that is not plain. */
 bool filter_reads_family(const struct quarry_filter *f, struct slice family);

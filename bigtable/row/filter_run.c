@@ -8,10 +8,15 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/regex/regex.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/row/filter.h"
 
 /* Copies of cells that a filter may make of one row, beyond its own. */
 #define COPIES_MAX ((size_t)1 << 20)
+
+/* Explained scans look at the clock in one row of these: twice for each cell
+ * of all rows would cost more than most filters. */
+#define TIMED_ROWS 8
 
 /* The state of a leaf inside one row. */
 struct leaf_state {
@@ -40,7 +45,13 @@ struct filter_run {
     size_t stream_count;
     const struct quarry_filter **rest; /* The links of the chain behind. */
     size_t rest_count;
-    struct buf qualifier; /* Of the last streamed cell. */
+    /* The places of both in the preorder of the filter's nodes. */
+    unsigned *stream_nodes;
+    unsigned *rest_nodes;
+    struct explain_tablet *explain; /* Borrowed; NULL: not explained. */
+    bool is_timed;                  /* The row in hand is. */
+    bool is_refused;                /* It is, by its key. */
+    struct buf qualifier;           /* Of the last streamed cell. */
     const char *family;
     uint64_t column;    /* Counts the columns of a row. */
     struct slice row;   /* Borrowed key of the row in hand. */
@@ -304,23 +315,41 @@ static int filter_run_merge(struct filter_run *r,
     return 0;
 }
 
+/* A node of the filter, and its place in the preorder of the nodes. */
+struct placed {
+    const struct quarry_filter *filter;
+    unsigned at;
+};
+
+/* The part after @before of @of; the first when that is not one. */
+static struct placed
+part_after(struct placed of, size_t i, struct placed before)
+{
+    unsigned at =
+        i == 0 ? of.at + 1
+               : before.at + (before.filter ? before.filter->node_count : 0);
+    return (struct placed){of.filter->parts[i], at};
+}
+
 static int filter_run_eval(struct filter_run *r,
-                           const struct quarry_filter *f,
+                           struct placed p,
                            const struct work *in,
                            struct work *out,
                            struct err *err);
 
-static int eval_links(struct filter_run *r,
-                      const struct quarry_filter *const *links,
-                      size_t count,
+static int eval_chain(struct filter_run *r,
+                      struct placed p,
                       const struct work *in,
                       struct work *out,
                       struct err *err)
 {
+    struct placed part = p;
     struct work now = *in;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < p.filter->part_count; i++) {
         struct work next;
-        int rc = filter_run_eval(r, links[i], &now, &next, err);
+        int rc;
+        part = part_after(p, i, part);
+        rc = filter_run_eval(r, part, &now, &next, err);
         if (rc)
             return rc;
         now = next;
@@ -330,15 +359,18 @@ static int eval_links(struct filter_run *r,
 }
 
 static int eval_interleave(struct filter_run *r,
-                           const struct quarry_filter *f,
+                           struct placed p,
                            const struct work *in,
                            struct work *out,
                            struct err *err)
 {
+    struct placed now = p;
     *out = (struct work){NULL, 0};
-    for (size_t i = 0; i < f->part_count; i++) {
+    for (size_t i = 0; i < p.filter->part_count; i++) {
         struct work part;
-        int rc = filter_run_eval(r, f->parts[i], in, &part, err);
+        int rc;
+        now = part_after(p, i, now);
+        rc = filter_run_eval(r, now, in, &part, err);
         if (rc == 0)
             rc = filter_run_merge(r, out, &part, err);
         if (rc)
@@ -348,47 +380,82 @@ static int eval_interleave(struct filter_run *r,
 }
 
 static int eval_condition(struct filter_run *r,
-                          const struct quarry_filter *f,
+                          struct placed p,
                           const struct work *in,
                           struct work *out,
                           struct err *err)
 {
     struct work decided;
-    const struct quarry_filter *branch;
-    int rc = filter_run_eval(r, f->parts[0], in, &decided, err);
+    struct placed branch = part_after(p, 0, p);
+    int rc = filter_run_eval(r, branch, in, &decided, err);
     *out = (struct work){NULL, 0};
     if (rc)
         return rc;
-    branch = f->parts[decided.count ? 1 : 2];
-    return branch ? filter_run_eval(r, branch, in, out, err) : 0;
+    branch = part_after(p, 1, branch);
+    if (decided.count == 0)
+        branch = part_after(p, 2, branch);
+    return branch.filter ? filter_run_eval(r, branch, in, out, err) : 0;
+}
+
+static int eval_node(struct filter_run *r,
+                     struct placed p,
+                     const struct work *in,
+                     struct work *out,
+                     struct err *err)
+{
+    enum filter_kind kind = p.filter->kind;
+    if (kind == FILTER_CHAIN)
+        return eval_chain(r, p, in, out, err);
+    if (kind == FILTER_INTERLEAVE)
+        return eval_interleave(r, p, in, out, err);
+    if (kind == FILTER_CONDITION)
+        return eval_condition(r, p, in, out, err);
+    if (kind == FILTER_SINK)
+        return filter_run_merge(r, &r->sunk, in, err);
+    eval_leaf(r, p.filter, in, out);
+    return 0;
 }
 
 /* Recursion is bounded by FILTER_DEPTH_MAX. */
 static int filter_run_eval(struct filter_run *r,
-                           const struct quarry_filter *f,
+                           struct placed p,
                            const struct work *in,
                            struct work *out,
                            struct err *err)
 {
+    int rc;
     *out = (struct work){NULL, 0};
     if (in->count == 0)
         return 0;
-    if (f->kind == FILTER_CHAIN)
-        return eval_links(r, (const struct quarry_filter *const *)f->parts,
-                          f->part_count, in, out, err);
-    if (f->kind == FILTER_INTERLEAVE)
-        return eval_interleave(r, f, in, out, err);
-    if (f->kind == FILTER_CONDITION)
-        return eval_condition(r, f, in, out, err);
-    if (f->kind == FILTER_SINK)
-        return filter_run_merge(r, &r->sunk, in, err);
-    eval_leaf(r, f, in, out);
+    if (r->explain)
+        explain_stage_in(r->explain->explain, p.at, in->count);
+    rc = eval_node(r, p, in, out, err);
+    if (r->explain)
+        explain_stage_out(r->explain->explain, p.at, out->count);
+    return rc;
+}
+
+/* The links behind the streaming part, one after the other. */
+static int eval_rest(struct filter_run *r,
+                     const struct work *in,
+                     struct work *out,
+                     struct err *err)
+{
+    struct work now = *in;
+    for (size_t i = 0; i < r->rest_count; i++) {
+        const struct placed link = {r->rest[i], r->rest_nodes[i]};
+        struct work next;
+        int rc = filter_run_eval(r, link, &now, &next, err);
+        if (rc)
+            return rc;
+        now = next;
+    }
+    *out = now;
     return 0;
 }
 
-int filter_run_finish(struct filter_run *r,
-                      struct quarry_row *row,
-                      struct err *err)
+static int
+finish_row(struct filter_run *r, struct quarry_row *row, struct err *err)
 {
     struct work in;
     struct work out;
@@ -402,7 +469,7 @@ int filter_run_finish(struct filter_run *r,
     in = work_new(r, row->cell_count);
     for (size_t i = 0; i < row->cell_count; i++)
         in.cells[in.count++] = (struct work_cell){row->cells[i], i};
-    rc = eval_links(r, r->rest, r->rest_count, &in, &out, err);
+    rc = eval_rest(r, &in, &out, err);
     if (rc == 0)
         rc = filter_run_merge(r, &out, &r->sunk, err);
     if (rc)
@@ -415,19 +482,97 @@ int filter_run_finish(struct filter_run *r,
     return 0;
 }
 
+/* --- explained scans ----------------------------------------------------- */
+
+static uint64_t timed_begin(const struct filter_run *r)
+{
+    return r->is_timed ? explain_now(r->explain->explain) : 0;
+}
+
+static void timed_end(struct filter_run *r, uint64_t begin_ns)
+{
+    if (r->is_timed)
+        r->explain->filter_timed_ns +=
+            explain_now(r->explain->explain) - begin_ns;
+}
+
+static void mark_streaming(struct filter_run *r, struct placed p)
+{
+    struct placed part = p;
+    r->explain->explain->stages[p.at].streams = true;
+    for (size_t i = 0;
+         p.filter->kind == FILTER_CHAIN && i < p.filter->part_count; i++) {
+        part = part_after(p, i, part);
+        if (part.filter->kind == FILTER_CHAIN)
+            mark_streaming(r, part);
+    }
+}
+
+void filter_run_set_explain(struct filter_run *r,
+                            struct explain_tablet *explain)
+{
+    r->explain = explain;
+    r->is_timed = false;
+    if (explain) {
+        PRE(explain->explain->stage_count >= r->filter->node_count);
+        mark_streaming(r, (struct placed){r->filter, 0});
+    }
+}
+
+static bool judge_row(struct filter_run *r, size_t i)
+{
+    bool good = leaf_row(r->stream[i], r->row);
+    if (r->explain && !good) {
+        struct quarry_explain *e = r->explain->explain;
+        for (size_t k = 0; k < i; k++)
+            explain_stage_row(e, r->stream_nodes[k], true);
+        explain_stage_row(e, r->stream_nodes[i], false);
+        r->is_refused = true;
+    }
+    return good;
+}
+
+static void begin_explained_row(struct filter_run *r)
+{
+    struct explain_tablet *t = r->explain;
+    t->explain->row++;
+    r->is_refused = false;
+    r->is_timed = t->filter_rows++ % TIMED_ROWS == 0;
+    t->filter_timed_rows += r->is_timed;
+}
+
+static enum filter_verdict stream_explained(struct filter_run *r,
+                                            struct quarry_cell *cell)
+{
+    struct quarry_explain *e = r->explain->explain;
+    enum filter_verdict v = FILTER_PASS;
+    /* Of a row that is refused, one cell comes here before it is left. */
+    for (size_t i = 0; i < r->stream_count && v == FILTER_PASS; i++) {
+        explain_stage_in(e, r->stream_nodes[i], !r->is_refused);
+        v = leaf_cell(r->stream[i], &r->states[i], r->column, cell);
+        explain_stage_out(e, r->stream_nodes[i],
+                          !r->is_refused && v == FILTER_PASS);
+    }
+    return v;
+}
+
 /* --- the streaming part -------------------------------------------------- */
 
 /* Lay the links of nested chains out in one row. */
-static void filter_run_flatten(struct filter_run *r,
-                               const struct quarry_filter *f)
+static void filter_run_flatten(struct filter_run *r, struct placed p)
 {
-    if (f->kind == FILTER_CHAIN) {
-        for (size_t i = 0; i < f->part_count; i++)
-            filter_run_flatten(r, f->parts[i]);
-    } else if (is_leaf(f) && r->rest_count == 0) {
-        r->stream[r->stream_count++] = f;
+    if (p.filter->kind == FILTER_CHAIN) {
+        struct placed part = p;
+        for (size_t i = 0; i < p.filter->part_count; i++) {
+            part = part_after(p, i, part);
+            filter_run_flatten(r, part);
+        }
+    } else if (is_leaf(p.filter) && r->rest_count == 0) {
+        r->stream_nodes[r->stream_count] = p.at;
+        r->stream[r->stream_count++] = p.filter;
     } else {
-        r->rest[r->rest_count++] = f;
+        r->rest_nodes[r->rest_count] = p.at;
+        r->rest[r->rest_count++] = p.filter;
     }
 }
 
@@ -445,8 +590,10 @@ int filter_run_new(const struct quarry_filter *f,
     r->stream = mem_zalloc(f->node_count, sizeof(f));
     r->rest = mem_zalloc(f->node_count, sizeof(f));
     r->states = mem_zalloc(f->node_count, sizeof(*r->states));
+    r->stream_nodes = mem_zalloc(f->node_count, sizeof(*r->stream_nodes));
+    r->rest_nodes = mem_zalloc(f->node_count, sizeof(*r->rest_nodes));
     arena_init(&r->arena);
-    filter_run_flatten(r, f);
+    filter_run_flatten(r, (struct placed){f, 0});
     *out = r;
     return 0;
 }
@@ -459,6 +606,8 @@ void filter_run_free(struct filter_run *r)
     mem_free(r->stream);
     mem_free(r->rest);
     mem_free(r->states);
+    mem_free(r->stream_nodes);
+    mem_free(r->rest_nodes);
     buf_close(&r->qualifier);
     arena_close(&r->arena);
     mem_free(r);
@@ -469,10 +618,12 @@ bool filter_run_row(struct filter_run *r, struct slice key)
     r->row = key;
     r->family = NULL;
     r->column = 0;
+    if (UNLIKELY(r->explain))
+        begin_explained_row(r);
     for (size_t i = 0; i < r->stream_count; i++) {
         const char *family = r->states[i].family;
         bool good = r->states[i].family_good;
-        if (!leaf_row(r->stream[i], key))
+        if (!judge_row(r, i))
             return false;
         r->states[i] = (struct leaf_state){0, 0, family, good};
     }
@@ -490,9 +641,32 @@ static void note_column(struct filter_run *r, const struct quarry_cell *c)
     r->column++;
 }
 
+static enum filter_verdict cell_explained(struct filter_run *r,
+                                          struct quarry_cell *cell)
+{
+    uint64_t begin_ns = timed_begin(r);
+    enum filter_verdict v;
+    note_column(r, cell);
+    v = stream_explained(r, cell);
+    timed_end(r, begin_ns);
+    return v;
+}
+
+int filter_run_finish(struct filter_run *r,
+                      struct quarry_row *row,
+                      struct err *err)
+{
+    uint64_t begin_ns = timed_begin(r);
+    int rc = finish_row(r, row, err);
+    timed_end(r, begin_ns);
+    return rc;
+}
+
 enum filter_verdict filter_run_cell(struct filter_run *r,
                                     struct quarry_cell *cell)
 {
+    if (UNLIKELY(r->explain))
+        return cell_explained(r, cell);
     note_column(r, cell);
     for (size_t i = 0; i < r->stream_count; i++) {
         enum filter_verdict v =

@@ -15,6 +15,7 @@
 
 #include "base/core/panic.h"
 #include "base/regex/regex.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/row/filter_run.h"
 
 /* Steps before a seek pays: a seek costs about as much as ten steps. */
@@ -35,6 +36,14 @@ void row_reader_set_sources(struct row_reader *r,
     r->sources = sources;
     r->source_count = source_count;
     r->current = NULL;
+}
+
+void row_reader_set_explain(struct row_reader *r,
+                            struct explain_tablet *explain)
+{
+    r->opts.explain = explain;
+    if (r->opts.filter)
+        filter_run_set_explain(r->opts.filter, explain);
 }
 
 void row_reader_close(struct row_reader *r)
@@ -338,12 +347,29 @@ static int row_reader_malformed(const struct row_reader *r, struct err *err)
                    SLICE_ARG(slice_sub(buf_slice(&r->row_name), 0, 128)));
 }
 
+/* Out of the way of scans that are not explained. */
+__attribute__((noinline, cold)) static void
+count_fate(struct quarry_explain_counts *c, enum fate fate)
+{
+    switch (fate) {
+    case FATE_SHOWN: c->entries_shown++; break;
+    case FATE_HIDDEN: c->entries_hidden++; break;
+    case FATE_TOMBSTONE:
+    case FATE_REDUNDANT: c->entries_deletions++; break;
+    case FATE_COLLECTED: c->entries_expired++; break;
+    case FATE_FOREIGN: c->entries_foreign++; break;
+    case FATE_MALFORMED: break;
+    }
+}
+
 /* Judge the entry in hand and move on. */
 static int take_entry(struct row_reader *r, struct err *err)
 {
     enum fate fate =
         visibility_feed(&r->view, r->current->key, r->current->value);
     enum move move = MOVE_STEP;
+    if (UNLIKELY(r->opts.explain))
+        count_fate(&r->opts.explain->counts, fate);
     if (r->view.newer <= 1 && fate == FATE_SHOWN)
         r->shown = 0;
     switch (fate) {
@@ -393,6 +419,8 @@ static int take_row(struct row_reader *r, struct err *err)
         return row_reader_malformed(r, err);
     visibility_begin_row(&r->view, row_length);
     begin_row(r, key, escaped);
+    if (UNLIKELY(r->opts.explain))
+        r->opts.explain->counts.rows_examined++;
     if (r->opts.filter)
         wanted = filter_run_row(r->opts.filter, buf_slice(&r->row_name));
     do {

@@ -22,6 +22,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/row/visibility.h"
 
+struct explain_tablet;
 struct filter_run;
 struct regex;
 
@@ -61,7 +62,9 @@ struct row_reader_options {
                                without cells is handed out; 0: never. */
     uint32_t cell_limit;    /* Cells after which the rest of a row is left; 0:
                                none. */
-    struct filter_run *filter; /* NULL: none. */
+    struct filter_run *filter;      /* NULL: none. */
+    struct explain_tablet *explain; /* All that is read is counted in it; NULL:
+                                       the scan is not explained. */
 };
 
 struct row_reader {
@@ -96,6 +99,9 @@ void row_reader_close(struct row_reader *r);
 void row_reader_set_sources(struct row_reader *r,
                             struct entry_source *sources,
                             size_t source_count);
+/* Count in @explain (borrowed; NULL: nothing) from now on. */
+void row_reader_set_explain(struct row_reader *r,
+                            struct explain_tablet *explain);
 
 /* Go to the first row at or after the encoded key @lower, and end before the
  * encoded key @upper (empty: no end); both copied. */

@@ -17,6 +17,7 @@
 
 #include "base/core/slice.h"
 
+struct quarry_explain;
 struct quarry_filter;
 
 /* Set by one thread and read by others. */
@@ -67,6 +68,10 @@ struct quarry_read_options {
     /* quarry_run_program: stop with ERR_CANCELLED when it becomes true. NULL:
      * never. Borrowed until the call returns. */
     const quarry_flag *cancel;
+    /* quarry_scan: record here what the scan does (quarry_explain_new()); its
+     * scans add up, and must have the same filter and program. Complete when
+     * the scanner is closed. Borrowed until then. NULL: nothing is measured. */
+    struct quarry_explain *explain;
 };
 
 enum quarry_rmw_kind {

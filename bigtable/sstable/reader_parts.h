@@ -51,23 +51,28 @@ static inline size_t sstable_reader__payload(const struct sstable_reader *r,
     return h->stored_bytes > seal ? h->stored_bytes - seal : 0;
 }
 
-/* Read and decode the block at @h into a fresh block with one reference. Parks.
- */
+/* Read and decode the block at @h into a fresh block with one reference.
+ * @explain: NULL, or the record of the explained scan that wants it; its place
+ * is then where the block was. Parks. */
 MUST_CHECK int sstable_reader__load(struct sstable_reader *r,
                                     const struct block_handle *h,
+                                    struct explain_file *explain,
                                     struct cached_block **out,
                                     struct err *err);
 
-/* The block at @h through the cache, with one reference. Parks. */
+/* The block at @h through the cache, with one reference; @explain as above.
+ * Parks. */
 MUST_CHECK int sstable_reader__cached(struct sstable_reader *r,
                                       const struct block_handle *h,
+                                      struct explain_file *explain,
                                       struct cached_block **out,
                                       struct err *err);
 
 /* The index block of partition @i. *@held is what the caller must unref when it
- * is done (NULL for a pinned one). Parks. */
+ * is done (NULL for a pinned one). @explain as above. Parks. */
 MUST_CHECK int sstable_reader__index(struct sstable_reader *r,
                                      uint32_t i,
+                                     struct explain_file *explain,
                                      struct slice *bytes,
                                      struct cached_block **held,
                                      struct err *err);

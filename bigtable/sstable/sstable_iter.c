@@ -14,6 +14,7 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/sstable/chunk_pool.h"
 #include "bigtable/sstable/decoder.h"
+#include "bigtable/sstable/explained_read.h"
 #include "bigtable/sstable/reader_parts.h"
 #include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
@@ -72,6 +73,7 @@ void sstable_iter_open(struct sstable_iter *it,
     if (it->mode != mode)
         drop_window(it);
     it->reader = r;
+    it->explain = NULL;
     it->mode = mode;
     it->window_len = 0;
     if (mode == SSTABLE_READ_ONCE)
@@ -119,6 +121,7 @@ static int fill_window(struct sstable_iter *it,
     size_t want = it->window_want;
     struct span *s = span_here();
     uint64_t start_ns = span_clock(s);
+    struct explained_read x;
     int rc = it->window ? 0 : take_window(it, err);
 
     if (rc)
@@ -129,6 +132,7 @@ static int fill_window(struct sstable_iter *it,
         want =
             (size_t)(end - start + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
     INVARIANT(want <= window_room(it)); /* INV-5 */
+    x = explained_read_begin(it->explain, r->file, start, want);
     if (it->mode == SSTABLE_READ_ONCE) {
         rc = fs_read_once_at(r->file, start, it->window, want, &it->window_len,
                              err);
@@ -141,6 +145,12 @@ static int fill_window(struct sstable_iter *it,
     INVARIANT(it->window_len <= want);
     span_number(s, "windows_from_files", 1);
     span_elapsed(s, "files_us", start_ns);
+    explained_read_end(&x, it->window_len);
+    if (UNLIKELY(it->explain)) {
+        it->window_place = (uint8_t)x.place;
+        it->explain->tablet->counts.read_ahead_windows++;
+        it->explain->tablet->counts.read_ahead_bytes += it->window_len;
+    }
     metric_add(
         &block_cache_meter(r->cache)
              ->read_bytes[it->mode == SSTABLE_READ_ONCE ? TABLE_READ_COMPACTION
@@ -200,10 +210,12 @@ static int sstable_iter_expand(struct sstable_iter *it,
 {
     struct decoder_pool *pool = block_cache_decoders(it->reader->cache);
     struct decoder *d;
+    uint64_t begin_ns;
     int rc = make_room(it, h, err);
 
     if (rc)
         return rc;
+    begin_ns = explained_decode_begin(it->explain);
     d = decoder_take(pool);
     if (it->reader->sealing)
         rc = sstable_iter_unseal(it, h, codec, d, &stored, err);
@@ -211,6 +223,7 @@ static int sstable_iter_expand(struct sstable_iter *it,
         rc = decoder_expand(d, codec, it->reader->dictionary, stored,
                             it->expanded, h->raw_bytes, err);
     decoder_give(pool, d);
+    explained_decode_end(it->explain, begin_ns);
     *bytes = slice_make(it->expanded, h->raw_bytes);
     return rc;
 }
@@ -260,6 +273,23 @@ static int scan_block(struct sstable_iter *it,
 
 /* --- blocks -------------------------------------------------------------- */
 
+/* Count a block of an explained scan: out of the window, or from @place. */
+static void count_block(struct sstable_iter *it,
+                        enum explain_place place,
+                        bool window,
+                        const struct block_handle *h)
+{
+    if (UNLIKELY(it->explain))
+        explain_block(it->explain, place, window, h->stored_bytes,
+                      h->raw_bytes);
+}
+
+/* The place of the read made last. */
+static enum explain_place last_place(const struct sstable_iter *it)
+{
+    return it->explain ? it->explain->place : EXPLAIN_DISK;
+}
+
 /* The decoded block @h, by whatever way the mode asks for. */
 static int fetch_block(struct sstable_iter *it,
                        const struct block_handle *h,
@@ -279,20 +309,29 @@ static int fetch_block(struct sstable_iter *it,
             return err_set(err, ERR_CORRUPT, "index: more blocks than counted");
         *bytes =
             slice_make(r->resident[number]->data, r->resident[number]->len);
+        count_block(it, EXPLAIN_MEMORY, false, h);
         return 0;
     }
     if (it->mode == SSTABLE_READ_SCAN && !in_window(it, h))
         it->data_block = block_cache_get(r->cache, r->file_number, h->offset);
     if (!it->data_block && it->mode != SSTABLE_READ_POINT && fits) {
         rc = scan_block(it, h, bytes, err);
-        return rc ? sstable_reader__fail(r, h->offset, rc, err) : 0;
+        if (rc)
+            return sstable_reader__fail(r, h->offset, rc, err);
+        count_block(it, (enum explain_place)it->window_place, true, h);
+        return 0;
     }
-    if (!it->data_block) {
-        rc = it->mode == SSTABLE_READ_POINT
-                 ? sstable_reader__cached(r, h, &it->data_block, err)
-                 : sstable_reader__load(r, h, &it->data_block, err);
+    if (it->data_block) {
+        count_block(it, EXPLAIN_BLOCK_CACHE, false, h);
+    } else {
+        rc =
+            it->mode == SSTABLE_READ_POINT
+                ? sstable_reader__cached(r, h, it->explain, &it->data_block,
+                                         err)
+                : sstable_reader__load(r, h, it->explain, &it->data_block, err);
         if (rc)
             return rc;
+        count_block(it, last_place(it), false, h);
     }
     *bytes = slice_make(it->data_block->data, it->data_block->len);
     return 0;
@@ -333,7 +372,8 @@ static int open_partition(struct sstable_iter *it, uint32_t i, struct err *err)
     cached_block_unref(it->index_block);
     it->index_block = NULL;
     it->partition = i;
-    rc = sstable_reader__index(r, i, &bytes, &it->index_block, err);
+    rc =
+        sstable_reader__index(r, i, it->explain, &bytes, &it->index_block, err);
     if (rc)
         return rc;
     rc = block_iter_open(&it->index, bytes, err);

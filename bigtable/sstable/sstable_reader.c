@@ -15,6 +15,7 @@
 #include "bigtable/sstable/bloom.h"
 #include "bigtable/sstable/decoder.h"
 #include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/explained_read.h"
 #include "bigtable/sstable/reader_parts.h"
 #include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
@@ -40,17 +41,21 @@ int sstable_reader__fail(const struct sstable_reader *r,
 /* Read the stored form of @h, trailer and all, to @to, check and unseal it. */
 static int read_stored(struct sstable_reader *r,
                        const struct block_handle *h,
+                       struct explain_file *explain,
                        char *to,
                        enum block_codec *codec,
                        struct err *err)
 {
     size_t want = h->stored_bytes + BLOCK_TRAILER_BYTES;
     size_t got;
+    const struct explained_read x =
+        explained_read_begin(explain, r->file, h->offset, want);
     int rc = fs_read_at(r->file, h->offset, to, want, &got, err);
 
     PRE(h->stored_bytes > 0); /* INV-2 begins here. */
     if (rc)
         return rc;
+    explained_read_end(&x, got);
     if (got < want)
         return err_set(err, ERR_CORRUPT, "the file ends inside it");
     metric_add(&block_cache_meter(r->cache)->read_bytes[TABLE_READ_POINT],
@@ -65,11 +70,12 @@ static int read_stored(struct sstable_reader *r,
 /* A raw block is read where it will stay. */
 static int load_raw(struct sstable_reader *r,
                     const struct block_handle *h,
+                    struct explain_file *explain,
                     struct cached_block *b,
                     struct err *err)
 {
     enum block_codec codec;
-    int rc = read_stored(r, h, b->data, &codec, err);
+    int rc = read_stored(r, h, explain, b->data, &codec, err);
 
     if (!rc && codec != BLOCK_RAW)
         rc = err_set(err, ERR_CORRUPT, "codec and lengths disagree");
@@ -78,6 +84,7 @@ static int load_raw(struct sstable_reader *r,
 
 static int load_packed(struct sstable_reader *r,
                        const struct block_handle *h,
+                       struct explain_file *explain,
                        struct cached_block *b,
                        struct err *err)
 {
@@ -85,22 +92,26 @@ static int load_packed(struct sstable_reader *r,
     struct decoder *d = decoder_take(pool);
     char *room = decoder_room(d, h->stored_bytes + BLOCK_TRAILER_BYTES);
     enum block_codec codec;
+    uint64_t begin_ns;
     int rc;
 
     if (!room)
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->stored_bytes);
     else
-        rc = read_stored(r, h, room, &codec, err);
+        rc = read_stored(r, h, explain, room, &codec, err);
+    begin_ns = explained_decode_begin(explain);
     if (!rc)
         rc = decoder_expand(d, codec, r->dictionary,
                             slice_make(room, sstable_reader__payload(r, h)),
                             b->data, h->raw_bytes, err);
+    explained_decode_end(explain, begin_ns);
     decoder_give(pool, d);
     return rc;
 }
 
 int sstable_reader__load(struct sstable_reader *r,
                          const struct block_handle *h,
+                         struct explain_file *explain,
                          struct cached_block **out,
                          struct err *err)
 {
@@ -116,9 +127,9 @@ int sstable_reader__load(struct sstable_reader *r,
     if (!b)
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
     else if (sstable_reader__payload(r, h) == h->raw_bytes)
-        rc = load_raw(r, h, b, err);
+        rc = load_raw(r, h, explain, b, err);
     else
-        rc = load_packed(r, h, b, err);
+        rc = load_packed(r, h, explain, b, err);
     span_number(s, "blocks_from_files", 1);
     span_elapsed(s, "files_us", start_ns);
     if (rc) {
@@ -139,12 +150,15 @@ static bool is_block(const struct cached_block *b, const struct block_handle *h)
 
 int sstable_reader__cached(struct sstable_reader *r,
                            const struct block_handle *h,
+                           struct explain_file *explain,
                            struct cached_block **out,
                            struct err *err)
 {
     bool loading;
     int rc;
 
+    if (UNLIKELY(explain))
+        explain->place = EXPLAIN_BLOCK_CACHE;
     *out = block_cache_get(r->cache, r->file_number, h->offset);
     if (is_block(*out, h)) {
         span_number(span_here(), "blocks_from_cache", 1);
@@ -158,7 +172,7 @@ int sstable_reader__cached(struct sstable_reader *r,
         loading = !*out;
     }
     cached_block_unref(*out);
-    rc = sstable_reader__load(r, h, out, err);
+    rc = sstable_reader__load(r, h, explain, out, err);
     if (!rc)
         *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
     if (loading)
@@ -170,6 +184,7 @@ int sstable_reader__cached(struct sstable_reader *r,
 static int pinned_block(struct sstable_reader *r,
                         const struct block_handle *h,
                         struct cached_block *_Atomic *slot,
+                        struct explain_file *explain,
                         struct slice *bytes,
                         struct cached_block **held,
                         struct err *err)
@@ -180,8 +195,8 @@ static int pinned_block(struct sstable_reader *r,
 
     *held = NULL;
     if (UNLIKELY(!b)) {
-        rc = r->pins ? sstable_reader__load(r, h, &b, err)
-                     : sstable_reader__cached(r, h, &b, err);
+        rc = r->pins ? sstable_reader__load(r, h, explain, &b, err)
+                     : sstable_reader__cached(r, h, explain, &b, err);
         if (rc)
             return rc;
         if (!r->pins) {
@@ -198,6 +213,7 @@ static int pinned_block(struct sstable_reader *r,
 
 int sstable_reader__index(struct sstable_reader *r,
                           uint32_t i,
+                          struct explain_file *explain,
                           struct slice *bytes,
                           struct cached_block **held,
                           struct err *err)
@@ -205,7 +221,10 @@ int sstable_reader__index(struct sstable_reader *r,
     PRE(i < r->partition_count);
 
     struct partition *p = &r->partitions[i];
-    return pinned_block(r, &p->entry.index, &p->index, bytes, held, err);
+    if (UNLIKELY(explain))
+        explain->tablet->counts.index_blocks++;
+    return pinned_block(r, &p->entry.index, &p->index, explain, bytes, held,
+                        err);
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -246,7 +265,7 @@ static int read_footer(struct sstable_reader *r, struct err *err)
 static int read_properties(struct sstable_reader *r, struct err *err)
 {
     struct cached_block *b;
-    int rc = sstable_reader__load(r, &r->footer.properties, &b, err);
+    int rc = sstable_reader__load(r, &r->footer.properties, NULL, &b, err);
 
     if (rc)
         return rc;
@@ -263,7 +282,7 @@ static int read_dictionary(struct sstable_reader *r, struct err *err)
 
     if (r->footer.dictionary.stored_bytes == 0)
         return 0;
-    rc = sstable_reader__load(r, &r->footer.dictionary, &b, err);
+    rc = sstable_reader__load(r, &r->footer.dictionary, NULL, &b, err);
     if (rc)
         return rc;
     rc = dictionary_open(slice_make(b->data, b->len), &r->dictionary, err);
@@ -306,7 +325,7 @@ add_partition(struct sstable_reader *r, struct block_iter *it, struct err *err)
 static int read_top(struct sstable_reader *r, struct err *err)
 {
     struct block_iter it;
-    int rc = sstable_reader__load(r, &r->footer.top, &r->top, err);
+    int rc = sstable_reader__load(r, &r->footer.top, NULL, &r->top, err);
 
     if (rc)
         return rc;
@@ -343,7 +362,8 @@ load_resident(void *arg, struct slice separator, const struct block_handle *h)
 
     (void)separator;
     if (!l->rc && l->next < r->properties.block_count)
-        l->rc = sstable_reader__load(r, h, &r->resident[l->next++], l->err);
+        l->rc =
+            sstable_reader__load(r, h, NULL, &r->resident[l->next++], l->err);
 }
 
 static int make_resident(struct sstable_reader *r, struct err *err)
@@ -517,7 +537,8 @@ int sstable_reader_probe(struct sstable_reader *r,
     *maybe = true;
     if (p->entry.filter.stored_bytes == 0)
         return 0;
-    rc = pinned_block(r, &p->entry.filter, &p->filter, &filter, &held, err);
+    rc = pinned_block(r, &p->entry.filter, &p->filter, probe->explain, &filter,
+                      &held, err);
     if (rc)
         return rc;
     *maybe =
@@ -526,6 +547,10 @@ int sstable_reader_probe(struct sstable_reader *r,
     metric_add(&block_cache_meter(r->cache)->filter_checks, 1);
     if (!*maybe)
         metric_add(&block_cache_meter(r->cache)->filter_negatives, 1);
+    if (UNLIKELY(probe->explain)) {
+        probe->explain->tablet->counts.index_filters_asked++;
+        probe->explain->tablet->counts.index_filters_negative += !*maybe;
+    }
     return 0;
 }
 
@@ -543,7 +568,7 @@ static int each_block_of(struct sstable_reader *r,
     struct block_iter it;
     struct slice bytes;
     uint32_t count = 0;
-    int rc = sstable_reader__index(r, i, &bytes, &held, err);
+    int rc = sstable_reader__index(r, i, NULL, &bytes, &held, err);
 
     if (rc)
         return rc;

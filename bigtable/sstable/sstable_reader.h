@@ -38,6 +38,7 @@
 
 struct block_cache;
 struct cached_block;
+struct explain_file;
 struct fs;
 struct sstable_properties;
 struct sstable_reader;
@@ -71,6 +72,7 @@ struct sstable_probe {
     struct slice prefix; /* Encoded row or column. */
     uint64_t row_hash;   /* hash64() of the encoded row, */
     uint64_t hash;       /* and of the prefix: equal when that is the row. */
+    struct explain_file *explain; /* Borrowed; NULL: not explained. */
 };
 
 /* May the table hold entries that start with the prefix of @probe? False means
@@ -112,6 +114,9 @@ struct sstable_iter {
     char *expanded;                   /* A decoded block of a scan; owned. */
     size_t expanded_cap;
     struct block_cache *cache; /* `window` is a chunk of its pool, or NULL. */
+    struct explain_file *explain; /* Borrowed; set after sstable_iter_open();
+                                     NULL: not explained. */
+    uint8_t window_place;         /* Of it: enum explain_place of the window. */
     bool valid;
     struct block_iter index;
     struct block_iter data;

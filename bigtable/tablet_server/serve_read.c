@@ -8,6 +8,7 @@
 #include "base/trace/span.h"
 #include "bigtable/quarry.h"
 #include "bigtable/read/script.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/programs.h"
@@ -37,11 +38,68 @@ struct read_job {
     uint64_t row_limit;
     size_t bytes_max;
     uint64_t end_ns;
+    struct quarry_explain *explain; /* NULL: it was not asked for. */
+    uint64_t queued_ns;             /* When it began to wait for a thread. */
     struct read_reply reply;
     struct buf next;
     int rc;
     struct err err;
 };
+
+/* --- explained scans ----------------------------------------------------- */
+
+static uint64_t world_clock(void *world)
+{
+    return world_mono_ns(world);
+}
+
+static void begin_explained(struct read_job *j)
+{
+    PRE(!j->explain);
+    if (!j->request.explain)
+        return;
+    j->explain = j->serving.spec.explain = explain_new();
+    explain_begin(j->explain, j->serving.spec.filter, j->has_script,
+                  world_clock, j->server->world);
+}
+
+/* Time of the call that no part of the scan has. */
+static uint64_t time_of_rest(const struct explain_tablet *t, uint64_t took_ns)
+{
+    uint64_t known = t->scan_ns + t->counts.time_program + t->counts.time_queue;
+    return took_ns > known ? took_ns - known : 0;
+}
+
+/* The record of the answer, into @out: nothing if no tablet was read. */
+static void
+put_explained(struct read_job *j, uint64_t begin_ns, struct buf *out)
+{
+    struct quarry_explain *e = j->explain;
+    if (!e || e->tablet_count == 0)
+        return;
+    PRE(e->tablet_count == 1); /* One is served in a part of a table. */
+    explain_end(e);
+    e->tablets[0]->counts.time_answering =
+        time_of_rest(e->tablets[0], world_mono_ns(j->server->world) - begin_ns);
+    explain_put(e->tablets[0], out);
+    j->reply.explain = buf_slice(out);
+}
+
+static int run_script_explained(struct read_job *j,
+                                struct explain_tablet *t,
+                                const struct quarry_row *row,
+                                struct err *err)
+{
+    PRE(j->script);
+
+    uint64_t begin_ns = explain_now(j->explain);
+    int rc = script_filter_run(j->script, row, err);
+    explain_program(t, explain_now(j->explain) - begin_ns, row->cell_count,
+                    script_filter_fuel(j->script));
+    return rc;
+}
+
+/* --- rows ---------------------------------------------------------------- */
 
 /* The next answer begins at the first row after @row. */
 static void continue_after(struct read_job *j, struct slice row)
@@ -52,32 +110,44 @@ static void continue_after(struct read_job *j, struct slice row)
     buf_append_byte(&j->next, '\0');
 }
 
-static void put_rows_kept(struct read_job *j)
+static void put_row_out(struct read_job *j,
+                        struct explain_tablet *t,
+                        const struct quarry_row *row)
+{
+    PRE(!t || j->explain);
+    row_put(row, j->rows);
+    j->reply.row_count++;
+    if (UNLIKELY(t))
+        explain_row_out(t, row, j->script != NULL);
+}
+
+static void put_rows_kept(struct read_job *j, struct explain_tablet *t)
 {
     const struct quarry_row *row;
 
     PRE(j->script);
-    while ((row = script_filter_next(j->script)) != NULL) {
-        row_put(row, j->rows);
-        j->reply.row_count++;
-    }
+    while ((row = script_filter_next(j->script)) != NULL)
+        put_row_out(j, t, row);
 }
 
-/* Append one row of the scan to the answer. */
-static int
-put_row(struct read_job *j, const struct quarry_row *row, struct err *err)
+/* Append one row of the scan to the answer; @t is NULL unless it is explained.
+ */
+static int put_row(struct read_job *j,
+                   struct explain_tablet *t,
+                   const struct quarry_row *row,
+                   struct err *err)
 {
     int rc;
     if (row->cell_count == 0)
         return 0; /* It only reports the progress of the scan. */
     if (!j->script) {
-        row_put(row, j->rows);
-        j->reply.row_count++;
+        put_row_out(j, t, row);
         return 0;
     }
-    rc = script_filter_run(j->script, row, err);
+    rc = t ? run_script_explained(j, t, row, err)
+           : script_filter_run(j->script, row, err);
     if (rc == 0)
-        put_rows_kept(j);
+        put_rows_kept(j, t);
     return rc;
 }
 
@@ -99,7 +169,7 @@ static int read_rows(struct read_job *j, struct err *err)
     if (rc)
         return rc;
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {
-        rc = put_row(j, row, err);
+        rc = put_row(j, scan_explained(scan), row, err);
         if (rc)
             break;
         if (is_full(j)) {
@@ -127,10 +197,13 @@ static int open_script(struct read_job *j, struct err *err)
 static void run_read(void *arg)
 {
     struct read_job *j = arg;
+    uint64_t queue_ns = j->explain ? explain_now(j->explain) - j->queued_ns : 0;
     if (j->has_script)
         j->rc = open_script(j, &j->err);
     if (j->rc == 0)
         j->rc = read_rows(j, &j->err);
+    if (j->explain && j->explain->tablet_count)
+        j->explain->tablets[0]->counts.time_queue = queue_ns;
 }
 
 static bool is_single_row(const struct read_job *j)
@@ -155,6 +228,7 @@ static int serve_read_run(struct read_job *j, struct err *err)
     struct served *t = j->serving.served;
     uint64_t start_ns = world_mono_ns(j->server->world);
     uint64_t took_ns;
+    j->queued_ns = start_ns;
     if (is_single_row(j)) {
         run_read(j); /* Mostly from memory; a file is waited for by parking. */
     } else {
@@ -201,6 +275,8 @@ static int serve_read_prepare(struct read_job *j,
         rc = serving_may_read(j->server, &j->serving, principal, err);
     if (rc == 0)
         note_script(j, &o);
+    if (rc == 0)
+        begin_explained(j);
     quarry_filter_free((struct quarry_filter *)(uintptr_t)o.filter);
     return rc;
 }
@@ -208,6 +284,8 @@ static int serve_read_prepare(struct read_job *j,
 int handle_read(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
     struct read_job j = {.server = s, .rows = call->reply_attachment};
+    uint64_t begin_ns = world_mono_ns(s->world);
+    struct buf explained = BUF_INIT;
     struct arena a;
     int rc = read_request_get(call->body, &j.request, err);
 
@@ -229,8 +307,11 @@ int handle_read(struct tablet_server *s, struct rpc_call *call, struct err *err)
         rc = check_answer(j.server, err);
     if (rc == 0) {
         j.reply.next = buf_slice(&j.next);
+        put_explained(&j, begin_ns, &explained);
         read_reply_put(&j.reply, call->reply_body);
     }
+    explain_free(j.explain);
+    buf_close(&explained);
     script_filter_free(j.script);
     program_unref(j.program);
     serving_end(&j.serving);

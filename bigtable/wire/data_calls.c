@@ -19,6 +19,7 @@
 #define DESCRIBE_FAMILIES_MAX 4096
 #define FAMILY_LOAD_FIELDS    3
 
+DATA_MESSAGES_LATER(MESSAGE_CODE_LATER)
 DATA_MESSAGES(MESSAGE_CODE)
 
 /* --- writing rows -------------------------------------------------------- */

@@ -67,16 +67,28 @@ struct read_request {
     struct slice from;    /* Continue at this row; empty: at the start. */
     uint64_t row_limit;   /* Rows still wanted; 0: all. */
     uint32_t bytes_max;   /* About, of an answer; 0: the server's default. */
+    bool explain;         /* Say in the answer what was read for it. */
 };
 
 struct read_reply {
     bool done;         /* The tablet has no more. */
     struct slice next; /* Otherwise continue at this row. */
     uint64_t row_count;
+    struct slice explain; /* explain_put(), if that was asked for. */
 };
 
 struct quarry_read_options;
 struct arena;
+struct explain_tablet;
+
+/* The record of the scan of one answer, about its tablet: counters in the order
+ * of EXPLAIN_COUNTS, files, and stages of the filter. explain_get() adds it to
+ * @t, whose record has begun with the same filter and program; counters that
+ * an older server does not know stay as they are. Errors: ERR_CORRUPT, also
+ * when the stages are others; then part of it may have been added. */
+void explain_put(const struct explain_tablet *t, struct buf *out);
+MUST_CHECK int
+explain_get(struct slice in, struct explain_tablet *t, struct err *err);
 
 /* Options with all they point to, apart from `cancel`. get bounds everything:
  * at most READ_RANGES_MAX ranges and keys together; a filter with a mistake in
@@ -333,11 +345,13 @@ MUST_CHECK int alter_schema(struct schema *schema,
     FIELD(BYTES, from)                                                         \
     FIELD(U64, row_limit)                                                      \
     FIELD(U32, bytes_max)
+#define READ_REQUEST_LATER(FIELD) FIELD(FLAG, explain)
 
 #define READ_REPLY(FIELD)                                                      \
     FIELD(FLAG, done)                                                          \
     FIELD(BYTES, next)                                                         \
     FIELD(U64, row_count)
+#define READ_REPLY_LATER(FIELD) FIELD(BYTES, explain)
 
 #define EACH_REQUEST(FIELD) FIELD(U32, count)
 
@@ -385,9 +399,13 @@ MUST_CHECK int alter_schema(struct schema *schema,
     FIELD(U64, tablet)                                                         \
     FIELD(U32, parts)
 
+/* Messages that have grown: FIELDS, and those that were added later. */
+#define DATA_MESSAGES_LATER(MESSAGE)                                           \
+    MESSAGE(read_request, READ_REQUEST, READ_REQUEST_LATER,                    \
+            "request to read rows")                                            \
+    MESSAGE(read_reply, READ_REPLY, READ_REPLY_LATER, "answer with rows")
+
 #define DATA_MESSAGES(MESSAGE)                                                 \
-    MESSAGE(read_request, READ_REQUEST, "request to read rows")                \
-    MESSAGE(read_reply, READ_REPLY, "answer with rows")                        \
     MESSAGE(each_request, EACH_REQUEST, "request to read single rows")         \
     MESSAGE(apply_request, APPLY_REQUEST, "request to change rows")            \
     MESSAGE(check_request, CHECK_REQUEST, "request to check a row")            \
@@ -426,6 +444,7 @@ MUST_CHECK int describe_reply_get(struct slice in,
                                   struct describe_reply *r,
                                   struct err *err);
 
+DATA_MESSAGES_LATER(MESSAGE_PROTOTYPES_LATER)
 DATA_MESSAGES(MESSAGE_PROTOTYPES)
 
 #endif /* BIGTABLE_WIRE_DATA_CALLS_H */

@@ -116,6 +116,7 @@ static const struct fs_ops gfs_ops = {
     .open = gfs__open,
     .read_at = gfs__read_at,
     .read_once_at = gfs__read_at,
+    .read_place = gfs__read_place,
     .prefetch = gfs__prefetch,
     .reader_close = gfs__reader_close,
     .locality = gfs__locality,

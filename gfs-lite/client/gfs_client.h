@@ -222,6 +222,8 @@ int gfs__read_at(struct fs_reader *r,
                  size_t len,
                  size_t *got,
                  struct err *err);
+enum fs_place
+gfs__read_place(struct fs_reader *base, uint64_t offset, uint64_t len);
 void gfs__prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
 void gfs__reader_close(struct fs_reader *r);
 size_t gfs__locality(struct fs_reader *r,
@@ -280,5 +282,9 @@ MUST_CHECK int gfs__read_local(struct local_chunk *l,
                                uint32_t len,
                                char *dst,
                                struct err *err);
+/* Does the page cache have [offset, offset + len) of the chunk? */
+bool gfs__local_is_cached(const struct local_chunk *l,
+                          uint32_t offset,
+                          uint32_t len);
 
 #endif /* GFS_LITE_CLIENT_GFS_CLIENT_H */

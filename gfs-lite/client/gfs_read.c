@@ -311,6 +311,27 @@ int gfs__read_at(struct fs_reader *base,
     return 0;
 }
 
+enum fs_place
+gfs__read_place(struct fs_reader *base, uint64_t offset, uint64_t len)
+{
+    struct gfs_reader *r = reader_of(base);
+    enum fs_place place = FS_PLACE_PAGE_CACHE;
+    while (len > 0 && place != FS_PLACE_REMOTE) {
+        struct reader_chunk *c = find_chunk(r, offset);
+        uint32_t at = (uint32_t)(offset - c->chunk.offset);
+        uint32_t step = (uint32_t)MIN_OF(len, c->length - at);
+        if (atomic_load(&c->state) == LOCAL_UNKNOWN)
+            find_local(r, c);
+        if (atomic_load(&c->state) != LOCAL_OPEN)
+            place = FS_PLACE_REMOTE;
+        else if (!gfs__local_is_cached(c->local, at, step))
+            place = FS_PLACE_DISK;
+        offset += step;
+        len -= step;
+    }
+    return place;
+}
+
 void gfs__prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
 {
     (void)r; /* Servers read ahead; a hint need not travel. */

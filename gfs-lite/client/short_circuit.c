@@ -306,3 +306,11 @@ int gfs__read_local(struct local_chunk *l,
     }
     return rc;
 }
+
+bool gfs__local_is_cached(const struct local_chunk *l,
+                          uint32_t offset,
+                          uint32_t len)
+{
+    return file_cached_bytes(l->file, CHUNK_DATA_AT + (uint64_t)offset, len) ==
+           len;
+}

@@ -58,7 +58,7 @@ INSTALLED = ("base/core/buf.h", "base/core/err.h", "base/core/slice.h",
              "bigtable/client/bulk_load.h", "bigtable/quarry.h",
              "bigtable/quarry_access.h", "bigtable/row/alteration.h",
              "bigtable/row/cells.h", "bigtable/row/quota.h",
-             "bigtable/row/row_request.h", "mapreduce/mapreduce.h")
+             "bigtable/row/row_request.h", "bigtable/row/explain_counts.h", "mapreduce/mapreduce.h")
 
 # The simulator takes the place of the world: tests enter it anywhere.
 SIMULATOR = ("base/sim/sim", "base/sim/world_sim")

@@ -12,6 +12,7 @@
 #include "base/trace/span.h"
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/rows_reader.h"
+#include "bigtable/row/explain.h"
 
 /* Answers that wait, beside the one in the caller's hand. */
 #define QUEUE_MAX 2
@@ -35,7 +36,9 @@ struct cluster_scanner {
     bool closing;
     struct err err; /* Why it ended, if it has a code. */
 
-    /* The caller's. */
+    /* The caller's. Of the record of an explained scan (NULL: it is not), the
+     * fiber has the tablets and stages, and the caller the rest. */
+    struct quarry_explain *explain;
     struct buf rows;
     struct row_decoder decoder;
 };
@@ -125,12 +128,10 @@ static int take_answer(struct cluster_scanner *s, bool *more, struct err *err)
     return rc;
 }
 
-int cluster_scanner_next(struct quarry_scanner *base,
-                         const struct quarry_row **row,
-                         struct err *err)
+static int next_of_scanner(struct cluster_scanner *s,
+                           const struct quarry_row **row,
+                           struct err *err)
 {
-    struct cluster_scanner *s =
-        CONTAINER_OF(base, struct cluster_scanner, base);
     bool more = true;
     int rc = row_decoder_next(&s->decoder, row, err);
     while (rc == 0 && !*row && more) {
@@ -138,6 +139,21 @@ int cluster_scanner_next(struct quarry_scanner *base,
         if (rc == 0 && more)
             rc = row_decoder_next(&s->decoder, row, err);
     }
+    return rc;
+}
+
+int cluster_scanner_next(struct quarry_scanner *base,
+                         const struct quarry_row **row,
+                         struct err *err)
+{
+    struct cluster_scanner *s =
+        CONTAINER_OF(base, struct cluster_scanner, base);
+    int rc;
+    if (LIKELY(!s->explain))
+        return next_of_scanner(s, row, err);
+    explain_enter(s->explain);
+    rc = next_of_scanner(s, row, err);
+    explain_leave(s->explain);
     return rc;
 }
 
@@ -154,10 +170,12 @@ static int open_on_loop(void *arg, struct err *err)
     struct opening *o = arg;
     struct cluster_scanner *s = o->scanner;
     int rc = rows_reader_init(&s->reader, o->table, o->opts, err);
+    if (rc)
+        return rc;
     trace_copy_context(&s->trace);
-    if (rc == 0)
-        s->fiber = fiber_start(s->cluster->loop, "tables scan", run_scan, s);
-    return rc;
+    s->reader.explain = s->explain;
+    s->fiber = fiber_start(s->cluster->loop, "tables scan", run_scan, s);
+    return 0;
 }
 
 static void free_scanner(struct cluster_scanner *s)
@@ -169,6 +187,21 @@ static void free_scanner(struct cluster_scanner *s)
     mutex_close(&s->lock);
     cond_close(&s->changed);
     mem_free(s);
+}
+
+static uint64_t world_clock(void *world)
+{
+    return world_mono_ns(world);
+}
+
+static void begin_explained(struct cluster_scanner *s,
+                            const struct quarry_read_options *opts)
+{
+    if (!opts || !opts->explain)
+        return;
+    s->explain = opts->explain;
+    explain_begin(s->explain, opts->filter, opts->program != NULL, world_clock,
+                  s->cluster->world);
 }
 
 int cluster_scan(struct quarry_table *t,
@@ -186,6 +219,7 @@ int cluster_scan(struct quarry_table *t,
     mutex_init(&s->lock);
     cond_init(&s->changed);
     row_decoder_init(&s->decoder, SLICE_EMPTY);
+    begin_explained(s, opts);
     rc = cluster_do(s->cluster, "tables scan", 0, open_on_loop, &o, err);
     if (rc)
         free_scanner(s);
@@ -215,5 +249,7 @@ void cluster_scanner_close(struct quarry_scanner *base)
     if (cluster_do(s->cluster, "tables scan", CLUSTER_NO_TIMEOUT, close_on_loop,
                    s, NULL))
         PANIC("closing does not fail");
+    if (s->explain)
+        explain_end(s->explain);
     free_scanner(s);
 }

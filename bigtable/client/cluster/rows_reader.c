@@ -5,9 +5,11 @@
 #include "bigtable/client/cluster/rows_reader.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/read/read_options.h"
 #include "bigtable/read/script.h"
+#include "bigtable/row/explain.h"
 #include "bigtable/row/mutation.h"
 
 /* Answers grow: the first rows come soon, the many come in few calls. */
@@ -96,7 +98,8 @@ static void put_request(const struct rows_reader *r,
     struct read_request request = {.tablet = where->tablet,
                                    .generation = r->table->generation,
                                    .row_limit = r->left,
-                                   .bytes_max = r->bytes_max};
+                                   .bytes_max = r->bytes_max,
+                                   .explain = r->explain != NULL};
     struct buf options = BUF_INIT;
     o.ranges = ranges;
     o.range_count = row_set_part(&r->set, row, where->end, RANGE_BYTES, ranges,
@@ -110,14 +113,49 @@ static void put_request(const struct rows_reader *r,
     mem_free(ranges);
 }
 
+/* The tablet server's part of the time. */
+static uint64_t time_served(const struct quarry_explain_counts *c)
+{
+    return c->time_queue + c->time_reading + c->time_decompressing +
+           c->time_merging + c->time_filter + c->time_program +
+           c->time_answering;
+}
+
+/* Add what an answer says about its scan; @took_ns: the call, from here. A
+ * server that does not know of records sends none. */
+static int take_explained(struct rows_reader *r,
+                          const struct location *where,
+                          struct slice record,
+                          uint64_t took_ns,
+                          struct err *err)
+{
+    PRE(r->explain);
+
+    struct explain_tablet *t = explain_tablet(
+        r->explain, where->tablet, where->address, where->start, where->end);
+    uint64_t before_ns = time_served(&t->counts);
+    uint64_t served_ns;
+    int rc = record.len ? explain_get(record, t, err) : 0;
+    served_ns = time_served(&t->counts) - before_ns;
+    t->counts.calls_made++;
+    t->counts.calls_retried += r->retried;
+    t->counts.time_network += took_ns > served_ns ? took_ns - served_ns : 0;
+    r->retried = 0;
+    return rc;
+}
+
 static int take_reply(struct rows_reader *r,
+                      const struct location *where,
                       struct slice body,
                       struct slice stop,
+                      uint64_t took_ns,
                       struct err *err)
 {
     struct read_reply reply;
     int rc = read_reply_get(body, &reply, err);
     PRE(!r->done);
+    if (rc == 0 && r->explain)
+        rc = take_explained(r, where, reply.explain, took_ns, err);
     if (rc == 0 && !reply.done && slice_cmp(reply.next, buf_slice(&r->at)) < 0)
         rc = err_set(err, ERR_CORRUPT, "an answer that goes back");
     if (rc)
@@ -139,6 +177,7 @@ rows_reader_ask(struct rows_reader *r, struct buf *rows, struct err *err)
     struct buf reply = BUF_INIT;
     struct location *where;
     struct slice row, stop;
+    uint64_t begin_ns;
     int rc = cluster_table_refresh(r->table, err);
     PRE(!r->done);
     if (rc)
@@ -152,10 +191,12 @@ rows_reader_ask(struct rows_reader *r, struct buf *rows, struct err *err)
         return rc;
     put_request(r, where, row, &stop, &body);
     buf_clear(rows);
+    begin_ns = world_mono_ns(c->world);
     rc = tablet_call(c, where, TABLET_READ, NULL, buf_slice(&body), SLICE_EMPTY,
                      &reply, rows, err);
     if (rc == 0)
-        rc = take_reply(r, buf_slice(&reply), stop, err);
+        rc = take_reply(r, where, buf_slice(&reply), stop,
+                        world_mono_ns(c->world) - begin_ns, err);
     location_unref(where);
     buf_close(&body);
     buf_close(&reply);
@@ -172,6 +213,8 @@ int rows_reader_next(struct rows_reader *r, struct buf *rows, struct err *err)
             retry.tries = 0;
         else if (!retry_again(&retry, &rc, err))
             break;
+        else
+            r->retried++;
     }
     return rc;
 }

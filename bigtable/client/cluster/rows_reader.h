@@ -20,6 +20,9 @@ struct rows_reader {
     uint64_t left; /* Of the row limit; 0: no limit. */
     uint32_t bytes_max;
     bool done;
+    /* The record of the scan: set after init; borrowed; NULL: not explained. */
+    struct quarry_explain *explain;
+    uint64_t retried; /* Calls, since the last answer. */
 };
 
 /* On error nothing is held. Parks. Errors: those of quarry_scan(). */

@@ -184,12 +184,13 @@ static void check_probes(struct sstable_reader *r,
         struct slice key = buf_slice(&e[i].key);
         struct slice row = slice_sub(key, 0, cell_key_row_length(key));
         struct slice column = slice_sub(key, 0, cell_key_column_length(key));
-        struct sstable_probe p = {row, hash64_slice(row), hash64_slice(row)};
+        struct sstable_probe p = {row, hash64_slice(row), hash64_slice(row),
+                                  NULL};
         bool maybe;
         ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         ck_assert(maybe);
         p = (struct sstable_probe){column, hash64_slice(row),
-                                   hash64_slice(column)};
+                                   hash64_slice(column), NULL};
         ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         ck_assert(maybe);
     }
@@ -202,7 +203,7 @@ static void check_probes(struct sstable_reader *r,
         cell_key_append_row(&absent, slice_str(row));
         p = (struct sstable_probe){buf_slice(&absent),
                                    hash64_slice(buf_slice(&absent)),
-                                   hash64_slice(buf_slice(&absent))};
+                                   hash64_slice(buf_slice(&absent)), NULL};
         ck_assert_int_eq(sstable_reader_probe(r, &p, &maybe, NULL), 0);
         passed += maybe;
         buf_close(&absent);

@@ -149,9 +149,9 @@ static int copy_options(struct slice in, struct arena *a, struct buf *out)
 
 static void make_read(struct maker *m, struct buf *out)
 {
-    struct read_request r = {any_u64(m),       any_u64(m),
-                             any_bytes(m, 50), any_bytes(m, 50),
-                             any_u64(m),       (uint32_t)any_u64(m)};
+    struct read_request r = {any_u64(m),       any_u64(m), any_bytes(m, 50),
+                             any_bytes(m, 50), any_u64(m), (uint32_t)any_u64(m),
+                             any_bool(m)};
     read_request_put(&r, out);
 }
 
@@ -167,7 +167,8 @@ static int copy_read(struct slice in, struct arena *a, struct buf *out)
 
 static void make_read_reply(struct maker *m, struct buf *out)
 {
-    struct read_reply r = {any_bool(m), any_bytes(m, 50), any_u64(m)};
+    struct read_reply r = {any_bool(m), any_bytes(m, 50), any_u64(m),
+                           any_bytes(m, 50)};
     read_reply_put(&r, out);
 }
 
