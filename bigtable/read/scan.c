@@ -391,7 +391,8 @@ next_row(struct scan *s, const struct quarry_row **row, struct err *err)
     }
 }
 
-static int
+/* Out of line, so that scan_next() is a jump where nothing is explained. */
+NOINLINE static int
 next_explained(struct scan *s, const struct quarry_row **row, struct err *err)
 {
     struct quarry_explain *e = s->spec->explain;

@@ -461,8 +461,6 @@ finish_row(struct filter_run *r, struct quarry_row *row, struct err *err)
     struct work out;
     struct quarry_cell *cells;
     int rc;
-    if (r->rest_count == 0 || row->cell_count == 0)
-        return 0;
     arena_reset(&r->arena);
     r->sunk = (struct work){NULL, 0};
     r->copies = 0;
@@ -519,17 +517,14 @@ void filter_run_set_explain(struct filter_run *r,
     }
 }
 
-static bool judge_row(struct filter_run *r, size_t i)
+/* Leaf @i refuses the row in hand, which those before it let pass. */
+static void refuse_explained_row(struct filter_run *r, size_t i)
 {
-    bool good = leaf_row(r->stream[i], r->row);
-    if (r->explain && !good) {
-        struct quarry_explain *e = r->explain->explain;
-        for (size_t k = 0; k < i; k++)
-            explain_stage_row(e, r->stream_nodes[k], true);
-        explain_stage_row(e, r->stream_nodes[i], false);
-        r->is_refused = true;
-    }
-    return good;
+    struct quarry_explain *e = r->explain->explain;
+    for (size_t k = 0; k < i; k++)
+        explain_stage_row(e, r->stream_nodes[k], true);
+    explain_stage_row(e, r->stream_nodes[i], false);
+    r->is_refused = true;
 }
 
 static void begin_explained_row(struct filter_run *r)
@@ -623,14 +618,18 @@ bool filter_run_row(struct filter_run *r, struct slice key)
     for (size_t i = 0; i < r->stream_count; i++) {
         const char *family = r->states[i].family;
         bool good = r->states[i].family_good;
-        if (!judge_row(r, i))
+        if (!leaf_row(r->stream[i], key)) {
+            if (r->explain)
+                refuse_explained_row(r, i);
             return false;
+        }
         r->states[i] = (struct leaf_state){0, 0, family, good};
     }
     return true;
 }
 
-static void note_column(struct filter_run *r, const struct quarry_cell *c)
+static inline void note_column(struct filter_run *r,
+                               const struct quarry_cell *c)
 {
     if (r->family == c->family.data &&
         slice_eq(c->qualifier, buf_slice(&r->qualifier)))
@@ -641,11 +640,12 @@ static void note_column(struct filter_run *r, const struct quarry_cell *c)
     r->column++;
 }
 
-static enum filter_verdict cell_explained(struct filter_run *r,
-                                          struct quarry_cell *cell)
+enum filter_verdict filter_run_cell_explained(struct filter_run *r,
+                                              struct quarry_cell *cell)
 {
     uint64_t begin_ns = timed_begin(r);
     enum filter_verdict v;
+    PRE(r->explain);
     note_column(r, cell);
     v = stream_explained(r, cell);
     timed_end(r, begin_ns);
@@ -656,8 +656,12 @@ int filter_run_finish(struct filter_run *r,
                       struct quarry_row *row,
                       struct err *err)
 {
-    uint64_t begin_ns = timed_begin(r);
-    int rc = finish_row(r, row, err);
+    uint64_t begin_ns;
+    int rc;
+    if (r->rest_count == 0 || row->cell_count == 0)
+        return 0;
+    begin_ns = timed_begin(r);
+    rc = finish_row(r, row, err);
     timed_end(r, begin_ns);
     return rc;
 }
@@ -665,8 +669,6 @@ int filter_run_finish(struct filter_run *r,
 enum filter_verdict filter_run_cell(struct filter_run *r,
                                     struct quarry_cell *cell)
 {
-    if (UNLIKELY(r->explain))
-        return cell_explained(r, cell);
     note_column(r, cell);
     for (size_t i = 0; i < r->stream_count; i++) {
         enum filter_verdict v =

@@ -46,6 +46,9 @@ bool filter_run_row(struct filter_run *r, struct slice key);
 /* The verdict on @cell, which may be changed (stripped value, label). */
 enum filter_verdict filter_run_cell(struct filter_run *r,
                                     struct quarry_cell *cell);
+/* The same where filter_run_set_explain() was given a record. */
+enum filter_verdict filter_run_cell_explained(struct filter_run *r,
+                                              struct quarry_cell *cell);
 /* The row is complete: apply the rest. @row's cells are replaced by ones that
  * are borrowed until the next row. Errors: ERR_TOOBIG when the filter
  * multiplies the row's cells without measure. */

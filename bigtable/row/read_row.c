@@ -24,7 +24,8 @@
 void row_reader_init(struct row_reader *r,
                      const struct row_reader_options *opts)
 {
-    *r = (struct row_reader){.opts = *opts};
+    *r = (struct row_reader){
+        .opts = *opts, .feed = visibility_feed, .filter_cell = filter_run_cell};
     visibility_init(&r->view, opts->schema, opts->now_us);
 }
 
@@ -36,14 +37,6 @@ void row_reader_set_sources(struct row_reader *r,
     r->sources = sources;
     r->source_count = source_count;
     r->current = NULL;
-}
-
-void row_reader_set_explain(struct row_reader *r,
-                            struct explain_tablet *explain)
-{
-    r->opts.explain = explain;
-    if (r->opts.filter)
-        filter_run_set_explain(r->opts.filter, explain);
 }
 
 void row_reader_close(struct row_reader *r)
@@ -271,7 +264,7 @@ static enum move take_cell(struct row_reader *r, int64_t time_us)
     if (r->opts.column_regex && !column_matches(r, &cell))
         return MOVE_NEXT_COLUMN;
     if (r->opts.filter) {
-        enum filter_verdict v = filter_run_cell(r->opts.filter, &cell);
+        enum filter_verdict v = r->filter_cell(r->opts.filter, &cell);
         if (v != FILTER_PASS)
             return move_of_verdict(v);
     }
@@ -347,9 +340,7 @@ static int row_reader_malformed(const struct row_reader *r, struct err *err)
                    SLICE_ARG(slice_sub(buf_slice(&r->row_name), 0, 128)));
 }
 
-/* Out of the way of scans that are not explained. */
-__attribute__((noinline, cold)) static void
-count_fate(struct quarry_explain_counts *c, enum fate fate)
+static void count_fate(struct quarry_explain_counts *c, enum fate fate)
 {
     switch (fate) {
     case FATE_SHOWN: c->entries_shown++; break;
@@ -362,14 +353,31 @@ count_fate(struct quarry_explain_counts *c, enum fate fate)
     }
 }
 
+/* visibility_feed() in an explained scan. */
+static enum fate
+feed_explained(struct visibility *v, struct slice key, struct slice value)
+{
+    struct row_reader *r = CONTAINER_OF(v, struct row_reader, view);
+    enum fate fate = visibility_feed(v, key, value);
+    count_fate(&r->opts.explain->counts, fate);
+    return fate;
+}
+
+void row_reader_set_explain(struct row_reader *r,
+                            struct explain_tablet *explain)
+{
+    r->opts.explain = explain;
+    r->feed = explain ? feed_explained : visibility_feed;
+    r->filter_cell = explain ? filter_run_cell_explained : filter_run_cell;
+    if (r->opts.filter)
+        filter_run_set_explain(r->opts.filter, explain);
+}
+
 /* Judge the entry in hand and move on. */
 static int take_entry(struct row_reader *r, struct err *err)
 {
-    enum fate fate =
-        visibility_feed(&r->view, r->current->key, r->current->value);
+    enum fate fate = r->feed(&r->view, r->current->key, r->current->value);
     enum move move = MOVE_STEP;
-    if (UNLIKELY(r->opts.explain))
-        count_fate(&r->opts.explain->counts, fate);
     if (r->view.newer <= 1 && fate == FATE_SHOWN)
         r->shown = 0;
     switch (fate) {

@@ -19,11 +19,11 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h"
+#include "bigtable/row/filter_run.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/row/visibility.h"
 
 struct explain_tablet;
-struct filter_run;
 struct regex;
 
 struct entry_source;
@@ -63,8 +63,8 @@ struct row_reader_options {
     uint32_t cell_limit;    /* Cells after which the rest of a row is left; 0:
                                none. */
     struct filter_run *filter;      /* NULL: none. */
-    struct explain_tablet *explain; /* All that is read is counted in it; NULL:
-                                       the scan is not explained. */
+    struct explain_tablet *explain; /* By row_reader_set_explain(): all that is
+                                       read is counted in it; NULL: nothing. */
 };
 
 struct row_reader {
@@ -73,6 +73,13 @@ struct row_reader {
     size_t source_count;
     struct entry_source *current; /* At the smallest key; NULL: end. */
     struct visibility view;
+    /* How an entry is judged, and a cell by the filter. In an explained scan
+     * these count as well, so that no other pays for it at each cell. */
+    enum fate (*feed)(struct visibility *v,
+                      struct slice key,
+                      struct slice value);
+    enum filter_verdict (*filter_cell)(struct filter_run *filter,
+                                       struct quarry_cell *cell);
     struct buf upper;    /* Encoded row key to stop before; empty: none. */
     struct buf target;   /* Key to skip to. */
     struct buf column;   /* "family:qualifier" for column_regex. */
