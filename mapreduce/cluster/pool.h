@@ -28,6 +28,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/slice.h"
 
 struct chubby;
 struct rpc_security;
@@ -78,6 +79,9 @@ void worker_pool_list(struct worker_pool *p,
                       struct pool_worker **out,
                       size_t *count);
 void worker_pool_list_free(struct pool_worker *list, size_t count);
+
+/* Is @name the node of a worker that is up? Any thread. */
+bool worker_pool_has_node(struct worker_pool *p, struct slice name);
 
 /* Sums over all workers that are up. Any thread. */
 struct pool_size {
