@@ -254,7 +254,7 @@ static bool console_page(struct console_call *k)
     cut_twin(k->request, &path, &keep);
     found = page_find(&path, &m);
     if (found) {
-        page_add_query(&m, http_query(k->request));
+        page_add_query(&m, http_query(k->request), is_twin(k->request));
         put_match(k, &m, is_twin(k->request));
     }
     buf_close(&keep);
@@ -273,7 +273,7 @@ static bool console_events(struct console_call *k)
         buf_append_str(&k->reply->body, "there is no such subject\n");
         return true;
     }
-    page_add_query(&m, http_query(k->request));
+    page_add_query(&m, http_query(k->request), false);
     events_reply(k->console->events, &m, k->request, k->reply);
     return true;
 }

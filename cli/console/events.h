@@ -32,8 +32,9 @@ struct page_match;
 /* A stream ends after this, so that it does not outlive its viewer's session by
  * long; browsers open it again. */
 #define EVENTS_STREAM_US UINT64_C(600000000)
-/* Without a change, a comment. */
-#define EVENTS_HEARTBEAT_US UINT64_C(10000000)
+/* Without a change, a comment: the second that cannot be sent ends the stream
+ * of a viewer who has left, and he may have opened many pages since. */
+#define EVENTS_HEARTBEAT_US UINT64_C(2000000)
 
 /* Makes the document of @m; *@out is owned. Parks. Errors: its own. */
 typedef int (*events_make)(void *ctx,

@@ -61,12 +61,15 @@ bool page_find(const struct http_segments *path, struct page_match *out)
     return false;
 }
 
-void page_add_query(struct page_match *m, const struct http_form *query)
+void page_add_query(struct page_match *m,
+                    const struct http_form *query,
+                    bool all)
 {
-    for (size_t i = 0; i < query->count && m->count < PAGE_PARAMS_MAX; i++)
-        if (strcmp(query->fields[i].name, "subject") != 0)
-            m->params[m->count++] = (struct monitor_param){
-                query->fields[i].name, query->fields[i].value};
+    for (size_t i = 0; i < query->count && m->count < PAGE_PARAMS_MAX; i++) {
+        const struct http_field *f = &query->fields[i];
+        if (all || monitor_subject_takes(m->page->subject, f->name))
+            m->params[m->count++] = (struct monitor_param){f->name, f->value};
+    }
 }
 
 const struct console_page *page_of_subject(const char *subject)

@@ -37,8 +37,13 @@ extern const struct console_page console_pages[];
 
 /* Find the page of @path. False: there is none. @out borrows from @path. */
 bool page_find(const struct http_segments *path, struct page_match *out);
-/* Add the fields of @query, as far as there is room; borrowed. */
-void page_add_query(struct page_match *m, const struct http_form *query);
+/* Add the fields of @query that are parameters of the page's subject, as far as
+ * there is room; borrowed. Others are the page's own (how its tables are
+ * sorted). With @all add these, too: a document is refused then that is asked
+ * with a parameter that it does not have. */
+void page_add_query(struct page_match *m,
+                    const struct http_form *query,
+                    bool all);
 /* The first page of @subject; NULL: there is none. */
 const struct console_page *page_of_subject(const char *subject);
 /* Append the title with its parameters: "Table webtable". */

@@ -114,6 +114,14 @@ static bool takes_param(const struct subject *s, const char *name)
     return false;
 }
 
+bool monitor_subject_takes(const char *subject, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(subjects); i++)
+        if (strcmp(subjects[i].name, subject) == 0)
+            return takes_param(&subjects[i], name);
+    return false;
+}
+
 static int check_params(const struct subject *s,
                         const struct monitor_param *params,
                         size_t count,

@@ -14,6 +14,7 @@
 #define CLI_MONITOR_MONITOR_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/err.h"
@@ -68,5 +69,7 @@ MUST_CHECK int monitor_make(struct monitor *m,
 /* The @index-th subject: its name and its parameters, separated by commas. NULL
  * at the end. Borrowed for ever. */
 const char *monitor_subject(size_t index, const char **params);
+/* Has @subject a parameter @name? False, too, if there is no such subject. */
+bool monitor_subject_takes(const char *subject, const char *name);
 
 #endif /* CLI_MONITOR_MONITOR_H */

@@ -72,6 +72,10 @@ class ConsoleTest(ClusterTest):
         doc = json.loads(self.get(at, "/nodes.json")[2])
         self.assertEqual([n["name"] for n in doc["nodes"]], ["n1"])
         self.assertIn("n1", self.get(at, "/nodes")[2])
+        self.assertEqual(self.answer(at, "/nodes?sort=-name")[0], 200)
+        self.assertEqual(self.answer(at, "/nodes.json?sort=-name")[0], 400)
+        self.assertIn('href="/nodes.json"',
+                      self.answer(at, "/nodes?sort=-name")[2])
         for path in ("/tables/no%3Ctable%3E", "/tables/no%3Ctable%3E.json"):
             status, _, text = self.answer(at, path)
             self.assertEqual(status, 404, path)
@@ -137,6 +141,39 @@ class ConsoleTest(ClusterTest):
             self.assertEqual(self.answer(at, "/health")[0], 200)
             self.assertEqual(self.answer(at, "/nodes.json")[0], 200)
         c.stop("n1")
+
+    def test_jobs(self):
+        """Every node shows a job and what a failed attempt of it wrote,
+        whichever leads the jobs; another user may not look into it."""
+        c = self.loopback(3)
+        t = ("-t", "cluster:quarry-cluster")
+        self.write("lines.txt", "a\n")
+        self.ok("fs", "put", "lines.txt", "/lines.txt", *t)
+        self.wait_for(lambda: len(self.json("job", "workers", *t)) == 3)
+        self.fails(1, "job", "run", "--mapper", "echo no such luck >&2; exit 3",
+                   "-i", "file:/lines.txt", "-o", "file:/out", *t)
+        job = self.json("job", "list", *t)[0]["job"]
+        for name in c.names:
+            at = self.address(c, name)
+            doc = json.loads(self.get(at, "/jobs/%s.json" % job)[2])
+            self.assertEqual(doc["state"], "failed", name)
+            log = json.loads(self.get(
+                at, "/jobs/%s/log.json?task=0&attempt=1" % job)[2])
+            self.assertIn("no such luck", log["text"], name)
+        self.env["USER"] = "ann"
+        self.assertIn("ann may not look into",
+                      self.fails(1, "job", "log", job, "m0.1", *t))
+
+    def test_left_streams(self):
+        """Streams whose viewers have left make room for others."""
+        c = self.loopback(1)
+        at = self.address(c, "n1")
+        left = [self.open_events(at, "config")[0] for _ in range(24)]
+        self.assertEqual(self.open_events(at, "config")[1], b"HTTP/1.1 503")
+        for s in left:
+            s.close()
+        self.wait_for(lambda: self.open_events(at, "config")[1] ==
+                      b"HTTP/1.1 200")
 
     def test_dead_node(self):
         """A node that is dead is said to be, by any of the others."""

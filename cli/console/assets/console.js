@@ -152,9 +152,17 @@
   const morphChildren = (old, now) => {
     const known = new Map();
     for (const c of old.childNodes) if (keyOf(c)) known.set(keyOf(c), c);
+    const wanted = new Set([...now.childNodes].map(keyOf).filter((key) => key));
     let at = old.firstChild;
+    const drop = () => {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    };
     for (const want of [...now.childNodes]) {
       const same = keyOf(want) && known.get(keyOf(want));
+      /* What is moved loses the focus: rather remove what is before it. */
+      while (same && at && at !== same && !wanted.has(keyOf(at))) drop();
       if (same && same !== at) old.insertBefore(same, at);
       if (same) at = same;
       if (at && alike(at, want)) {
@@ -164,11 +172,14 @@
         old.insertBefore(document.importNode(want, true), at);
       }
     }
-    while (at) {
-      const next = at.nextSibling;
-      at.remove();
-      at = next;
-    }
+    while (at) drop();
+  };
+  /* As morph(), and the focus stays where it is also if that was moved. */
+  const morphPage = (old, now) => {
+    const focused = document.activeElement;
+    morph(old, now);
+    if (focused.isConnected && focused !== document.activeElement)
+      focused.focus({ preventScroll: true });
   };
 
   const live = one("#live");
@@ -187,7 +198,7 @@
       const fresh = one("main", page);
       if (!fresh || paused) return;
       enhance(fresh);
-      morph(main, fresh);
+      morphPage(main, fresh);
       say("Live");
       drawPlots();
     } catch (e) {

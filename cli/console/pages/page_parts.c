@@ -4,8 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/http/http_form.h"
+#include "cli/console/page_table.h"
 #include "cli/console/pages/page_fields.h"
 
 /* --- the head ------------------------------------------------------------ */
@@ -70,16 +73,39 @@ void page_path(struct html *h, const char *pattern, const char *path)
     html_lit(h, "</ol></nav>");
 }
 
+/* Append the fields of the page's query that its document takes. */
+static void page_put_params(const struct html *h, struct buf *link)
+{
+    const char *path = h->view->path ? h->view->path : "/";
+    const char *query = h->view->query ? h->view->query : "";
+    struct http_segments segments;
+    struct http_form form = {.count = 0};
+    struct page_match m;
+    struct err err = ERR_INIT;
+    char separator = '?';
+    if (http_segments_parse(slice_str(path), &segments, &err) == 0 &&
+        page_find(&segments, &m) &&
+        http_form_parse(slice_str(query), &form, &err) == 0)
+        for (size_t i = 0; i < form.count; i++) {
+            const struct http_field *f = &form.fields[i];
+            if (!monitor_subject_takes(m.page->subject, f->name))
+                continue;
+            buf_append_byte(link, separator);
+            html_url_put(link, "{}={}", f->name, f->value);
+            separator = '&';
+        }
+    http_form_close(&form);
+    http_segments_close(&segments);
+}
+
 /* The address of the page's document. */
 static void page_json_link(struct html *h)
 {
     struct buf link = BUF_INIT;
     const char *path = h->view->path ? h->view->path : "/";
-    const char *query = h->view->query ? h->view->query : "";
     buf_append_str(&link, strcmp(path, "/") == 0 ? "/overview" : path);
     buf_append_str(&link, ".json");
-    if (*query)
-        buf_printf(&link, "?%s", query);
+    page_put_params(h, &link);
     html_lit(h, "<a class=\"btn\"");
     html_attr_slice(h, "href", buf_slice(&link));
     html_lit(h, ">JSON<span class=\"vh\"> of this page</span></a>");
@@ -91,8 +117,9 @@ static void page_warnings(struct html *h, const json_t *doc)
     const json_t *list = page_list(doc, "warnings");
     if (json_array_size(list) == 0)
         return;
-    html_lit(h, "<div class=\"note warn\" role=\"note\"><strong>Not all could "
-                "be asked</strong><ul>");
+    html_lit(h,
+             "<div class=\"note warn\" id=\"warnings\" role=\"note\"><strong>"
+             "Not all could be asked</strong><ul>");
     for (size_t i = 0; i < json_array_size(list); i++) {
         html_lit(h, "<li>");
         html_json(h, json_array_get(list, i));

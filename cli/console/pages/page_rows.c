@@ -246,7 +246,9 @@ static void page_row(struct html *h,
 static void
 page_rows_begin(struct html *h, const struct page_rows *t, size_t count)
 {
-    html_lit(h, "<div class=\"wide\" role=\"region\" tabindex=\"0\"");
+    html_lit(h, "<div class=\"wide\" role=\"region\" tabindex=\"0\" id=\"");
+    html_str(h, t->id);
+    html_lit(h, "-region\"");
     html_attr(h, "aria-label", t->caption);
     html_lit(h, "><table");
     html_attr(h, "id", t->id);

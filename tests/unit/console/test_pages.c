@@ -345,6 +345,11 @@ START_TEST(test_framed)
     ck_assert_has(&page, "data-events=\"/events?subject=job&amp;id=j%261&amp;"
                          "sort=task\"");
     ck_assert_once(&page, "aria-current=\"page\"");
+    ck_assert_has(&page, "href=\"/jobs/j%261.json\"");
+    buf_clear(&page);
+    view.query = "sort=task&limit=3&after=%26";
+    page_frame(&h, "Jobs", "job", render_job, doc);
+    ck_assert_has(&page, "href=\"/jobs/j%261.json?limit=3&amp;after=%26\"");
     buf_clear(&page);
     page_frame(&h, "Jobs", "job", NULL, failure);
     ck_assert_once(&page, "<h1>");
