@@ -36,5 +36,7 @@ def fill(test, rows=40):
             "-o", "file:/counts", "--split", "60KiB", "--reducers", "3")
     test.run_quarry("job", "run", "--mapper", "echo a mapper that fails >&2; "
                     "exit 3", "-i", "file:/books/book.txt", "-o", "file:/bad")
+    test.ok("count", "webtable", "--trace")
+    test.ok("put", "users", "u1", "info:name=Ann", "--trace")
     found = {j["state"]: j["job"] for j in test.json("job", "list")}
     return found["succeeded"], found["failed"]

@@ -22,11 +22,11 @@ static const struct page_column calls_columns[] = {
     {"method", "Method", CELL_TEXT, NULL, NULL},
     {"node", "Node", CELL_TEXT, "/nodes/{}", NULL},
     {"duration_us", "Took", CELL_FIGURE, NULL, NULL},
+    {"kept", "Kept as", CELL_TEXT, NULL, NULL},
     {"begun_at_us", "Begun ago", CELL_AGE, NULL, NULL},
     {"outcome", "Outcome", CELL_STATE, NULL, call_outcome},
     {"peer", "From", CELL_TEXT, NULL, NULL},
     {"trace_id", "Trace", CELL_KEY, "/traces/{}", NULL},
-    {"request_id", "Request", CELL_KEY, NULL, NULL},
 };
 
 static const struct page_rows calls_rows = {
@@ -35,7 +35,7 @@ static const struct page_rows calls_rows = {
     .columns = calls_columns,
     .column_count = ARRAY_LEN(calls_columns),
     .nothing = "No call was slow.",
-    .next = "Calls that take longer than the bound of `slow-call` are kept.",
+    .next = "Calls that take longer than `trace-slow` are kept.",
 };
 
 static void calls_field(struct html *h, const char *label, const char *name)
@@ -203,7 +203,8 @@ static void trace_attributes(struct html *h, const json_t *attributes)
     json_object_foreach((json_t *)(uintptr_t)attributes, key, value)
     {
         html_printf(h, "%s%s ", separator, key);
-        if (json_is_number(value))
+        /* Counts are exact: some are names, as that of a tablet. */
+        if (json_is_number(value) && humane_unit_of(key) != HUMANE_COUNT)
             page_value(h, humane_unit_of(key), json_number_value(value));
         else
             html_json(h, value);

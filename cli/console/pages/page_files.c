@@ -101,11 +101,13 @@ static void server_disk(struct html *h, const json_t *row, const json_t *doc)
 }
 
 static const struct page_column servers_columns[] = {
-    {"address", "Chunk server", CELL_TEXT, NULL, NULL},
+    {"node", "Chunk server", CELL_TEXT, "/nodes/{}", NULL},
+    {"address", "Address", CELL_TEXT, NULL, NULL},
     {"state", "State", CELL_STATE, NULL, NULL},
     {"rack", "Rack", CELL_TEXT, NULL, NULL},
     {"chunks", "Chunks", CELL_FIGURE, NULL, NULL},
     {"used_bytes", "Used", CELL_FIGURE, NULL, server_disk},
+    {"heard_us", "Heard ago", CELL_FIGURE, NULL, NULL},
 };
 
 static const struct page_rows servers_rows = {
@@ -119,45 +121,82 @@ static const struct page_rows servers_rows = {
     .next = "Nodes with the role chunk report to the namenode.",
 };
 
-/* Chunks that are not as they should be. */
+/* Chunks whose copies are fewer than wanted, and since when there are some. */
+static void files_short_of(struct html *h,
+                           const json_t *health,
+                           const char *name,
+                           const char *count,
+                           const char *since)
+{
+    double at;
+    page_figure_begin(h, name);
+    page_put(h, health, count);
+    if (page_number(health, since, &at)) {
+        html_lit(h, " <small>since ");
+        page_time(h, at);
+        html_lit(h, "</small>");
+    }
+    page_figure_end(h);
+}
+
 static void files_health(struct html *h, const json_t *health)
 {
     if (json_object_size(health) == 0)
         return;
-    page_figures_begin(h, "Chunks");
-    {
-        const char *key;
-        json_t *value;
-        json_object_foreach((json_t *)(uintptr_t)health, key, value)
-        {
-            struct buf name = BUF_INIT;
-            for (const char *p = key; *p; p++)
-                buf_append_byte(&name, *p == '_' ? ' ' : *p);
-            if (name.len && name.data[0] >= 'a' && name.data[0] <= 'z')
-                name.data[0] = (char)(name.data[0] - 'a' + 'A');
-            buf_append_byte(&name, 0);
-            page_figure_begin(h, name.data);
-            if (json_is_number(value))
-                page_value(h, humane_unit_of(key), json_number_value(value));
-            else
-                html_json(h, value);
-            page_figure_end(h);
-            buf_close(&name);
-        }
-    }
+    page_figures_begin(h, "The whole file system");
+    page_figure(h, "Files", health, "files");
+    page_figure(h, "Directories", health, "directories");
+    page_figure(h, "Bytes", health, "bytes");
+    page_figure(h, "Chunks", health, "chunks");
+    files_short_of(h, health, "Lost chunks", "lost", "lost_since_at_us");
+    files_short_of(h, health, "Chunks short of copies", "under_replicated",
+                   "under_replicated_since_at_us");
+    page_figure(h, "Chunks with too many copies", health, "over_replicated");
+    page_figure(h, "Being copied", health, "copying");
+    if (page_number_or(health, "unreported", 0) > 0)
+        page_figure(h, "Not reported yet", health, "unreported");
     page_figures_end(h);
+    if (page_is_true(health, "safe_mode"))
+        html_lit(h, "<div class=\"note warn\" id=\"safe-mode\" role=\"note\">"
+                    "The file system is in safe mode: it changes nothing until "
+                    "chunk servers have reported their chunks.</div>");
 }
 
-/* The link to the entries after these. */
-static void files_more(struct html *h, const json_t *doc)
+/* The file of a chunk that is short of copies. */
+static void thin_path(struct html *h, const json_t *row, const json_t *doc)
 {
-    const char *after = page_string(doc, "next_after");
-    if (!after)
-        return;
-    html_lit(h, "<p><a class=\"btn\"");
-    page_query_link(h, "after", after);
-    html_lit(h, ">More entries</a></p>");
+    const char *path = page_string_or_empty(row, "path");
+    (void)doc;
+    html_lit(h, "<a");
+    html_url(h, "href", "/file?path={}", path);
+    html_lit(h, ">");
+    page_key(h, path, "");
+    html_lit(h, "</a>");
 }
+
+/* Numbers of chunks are names: all their digits are shown. */
+static void thin_chunk(struct html *h, const json_t *row, const json_t *doc)
+{
+    (void)doc;
+    html_json(h, page_field(row, "chunk"));
+}
+
+static const struct page_column thin_columns[] = {
+    {"path", "File", CELL_TEXT, NULL, thin_path},
+    {"chunk", "Chunk", CELL_TEXT, NULL, thin_chunk},
+    {"copies", "Copies", CELL_FIGURE, NULL, NULL},
+    {"wanted", "Wanted", CELL_FIGURE, NULL, NULL},
+};
+
+static const struct page_rows thin_rows = {
+    .id = "thin",
+    .caption = "Chunks short of copies",
+    .columns = thin_columns,
+    .column_count = ARRAY_LEN(thin_columns),
+    .sort = "sort_thin",
+    .nothing = "All chunks here have their copies.",
+    .next = "quarry fs fsck looks at all of them.",
+};
 
 void render_files(struct html *h, const json_t *doc)
 {
@@ -168,19 +207,53 @@ void render_files(struct html *h, const json_t *doc)
     page_head_end(h, doc);
     files_health(h, page_field(doc, "health"));
     page_rows(h, &files_rows, page_list(doc, "entries"), doc);
-    files_more(h, doc);
+    page_query_next(h, doc, "entries_next", "after", "More entries");
+    if (page_list_size(doc, "thin"))
+        page_rows(h, &thin_rows, page_list(doc, "thin"), doc);
     if (page_list(doc, "servers"))
         page_rows(h, &servers_rows, page_list(doc, "servers"), doc);
 }
 
 /* --- one file ------------------------------------------------------------ */
 
+/* The nodes that have a copy; of unknown ones the address. */
+static void chunk_servers(struct html *h, const json_t *row, const json_t *doc)
+{
+    const json_t *list = page_list(row, "servers");
+    (void)doc;
+    if (json_array_size(list) == 0)
+        page_missing(h);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *server = json_array_get(list, i);
+        const char *node = page_string(server, "node");
+        if (i)
+            html_lit(h, ", ");
+        if (!node) {
+            html_json(h, page_field(server, "address"));
+            continue;
+        }
+        html_lit(h, "<a");
+        html_url(h, "href", "/nodes/{}", node);
+        html_attr(h, "title", page_string_or_empty(server, "address"));
+        html_lit(h, ">");
+        html_str(h, node);
+        html_lit(h, "</a>");
+    }
+}
+
+static void chunk_id(struct html *h, const json_t *row, const json_t *doc)
+{
+    (void)doc;
+    html_json(h, page_field(row, "id"));
+}
+
 static const struct page_column chunks_columns[] = {
     {"index", "Chunk", CELL_FIGURE, NULL, NULL},
-    {"id", "Id", CELL_KEY, NULL, NULL},
+    {"id", "Id", CELL_TEXT, NULL, chunk_id},
     {"version", "Version", CELL_FIGURE, NULL, NULL},
+    {"offset", "From byte", CELL_FIGURE, NULL, NULL},
     {"bytes", "Size", CELL_FIGURE, NULL, NULL},
-    {"servers", "Copies on", CELL_LIST, NULL, NULL},
+    {"servers", "Copies on", CELL_TEXT, NULL, chunk_servers},
 };
 
 static const struct page_rows chunks_rows = {
@@ -202,9 +275,10 @@ void render_file(struct html *h, const json_t *doc)
     page_figures_begin(h, "Figures");
     page_figure(h, "Size", doc, "bytes");
     page_figure(h, "Copies wanted", doc, "replication");
-    page_figure_begin(h, "Chunks");
-    page_value(h, HUMANE_COUNT, (double)page_list_size(doc, "chunks"));
-    page_figure_end(h);
+    page_figure(h, "Chunks", doc, "chunks_total");
+    page_figure(h, "Owner", doc, "owner");
+    page_figure(h, "Mode", doc, "mode");
     page_figures_end(h);
     page_rows(h, &chunks_rows, page_list(doc, "chunks"), doc);
+    page_query_next(h, doc, "chunks_next", "after", "More chunks");
 }

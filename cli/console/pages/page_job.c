@@ -6,6 +6,7 @@
 #include "cli/console/page_renderers.h"
 #include "cli/console/pages/page_fields.h"
 #include "cli/console/pages/page_parts.h"
+#include "cli/console/pages/page_query.h"
 #include "cli/console/pages/page_rows.h"
 #include "cli/console/pages/page_timeline.h"
 
@@ -261,6 +262,7 @@ void render_job(struct html *h, const json_t *doc)
         page_rows(h, &phases_rows, page_list(doc, "phases"), doc);
     job_parts(h, doc);
     page_rows(h, &attempts_rows, attempts, doc);
+    page_query_next(h, doc, "attempts_next", "after", "More attempts");
 }
 
 void render_job_log(struct html *h, const json_t *doc)

@@ -56,7 +56,10 @@ static void lock_holders(struct html *h, const json_t *row, const json_t *doc)
         const json_t *holder = json_array_get(list, i);
         if (i)
             html_lit(h, ", ");
-        page_put(h, holder, "client");
+        if (page_field(holder, "node"))
+            page_put(h, holder, "node");
+        else
+            page_put(h, holder, "client");
         if (page_field(holder, "session")) {
             html_lit(h, " <small>session ");
             html_json(h, page_field(holder, "session"));
@@ -70,8 +73,10 @@ static const struct page_column locks_columns[] = {
     {"kind", "Kind", CELL_TEXT, NULL, NULL},
     {"mode", "Held", CELL_TEXT, NULL, NULL},
     {"holders", "By", CELL_TEXT, NULL, lock_holders},
-    {"generation", "Lock generation", CELL_FIGURE, NULL, NULL},
+    {"generation", "Times taken", CELL_FIGURE, NULL, NULL},
     {"bytes", "Contents", CELL_FIGURE, NULL, NULL},
+    {"children", "Children", CELL_FIGURE, NULL, NULL},
+    {"handles", "Handles", CELL_FIGURE, NULL, NULL},
 };
 
 static const struct page_rows locks_rows = {
@@ -86,6 +91,7 @@ static const struct page_rows locks_rows = {
 
 static const struct page_column sessions_columns[] = {
     {"id", "Session", CELL_KEY, NULL, NULL},
+    {"node", "Node", CELL_TEXT, NULL, NULL},
     {"client", "Client", CELL_TEXT, NULL, NULL},
     {"principal", "Principal", CELL_TEXT, NULL, NULL},
     {"lease_left_us", "Lease left", CELL_FIGURE, NULL, NULL},
@@ -112,5 +118,7 @@ void render_locks(struct html *h, const json_t *doc)
     page_head_begin(h, NULL, 0, strcmp(path, "/") == 0 ? "Locks" : path);
     page_head_end(h, doc);
     page_rows(h, &locks_rows, page_list(doc, "entries"), doc);
+    page_query_next(h, doc, "entries_next", "after", "More nodes");
     page_rows(h, &sessions_rows, page_list(doc, "sessions"), doc);
+    page_query_next(h, doc, "sessions_next", "after_session", "More sessions");
 }

@@ -59,3 +59,25 @@ void page_query_link(struct html *h, const char *name, const char *value)
     buf_close(&link);
     http_form_close(&form);
 }
+
+void page_query_next(struct html *h,
+                     const json_t *doc,
+                     const char *field,
+                     const char *name,
+                     const char *text)
+{
+    const json_t *next = json_object_get(doc, field);
+    struct buf value = BUF_INIT;
+    if (json_is_integer(next))
+        buf_printf(&value, "%lld", (long long)json_integer_value(next));
+    else if (json_is_string(next))
+        buf_append(&value, json_string_value(next), json_string_length(next));
+    else
+        return;
+    html_lit(h, "<p><a class=\"btn\"");
+    page_query_link(h, name, buf_cstr(&value));
+    html_lit(h, ">");
+    html_str(h, text);
+    html_lit(h, "</a></p>");
+    buf_close(&value);
+}

@@ -70,7 +70,7 @@ static const struct page_rows tables_rows = {
     .column_count = ARRAY_LEN(tables_columns),
     .key = "name",
     .nothing = "There is no table yet.",
-    .next = "Make one: quarry table create pages contents anchor",
+    .next = "Make one: quarry table create pages --family contents",
 };
 
 void render_tables(struct html *h, const json_t *doc)
