@@ -64,7 +64,9 @@ static void finding_item(struct html *h, const json_t *f, const json_t *doc)
         page_put(h, f, "remedy");
         html_lit(h, "</div>");
     }
-    if (page_number(f, "since_at_us", &since)) {
+    /* A finding that is new has no age yet. */
+    if (page_number(f, "since_at_us", &since) &&
+        page_number_or(doc, "at_us", NAN) - since >= 1e6) {
         html_lit(h, "<div class=\"dim\">for ");
         page_age(h, since, page_number_or(doc, "at_us", NAN));
         html_lit(h, "</div>");
