@@ -163,6 +163,9 @@ int monitor_make(struct monitor *m,
     if (rc) {
         json_decref(*out);
         *out = NULL;
+    } else {
+        /* No fact in it is newer: servers told some of them meanwhile. */
+        doc_put_u64(*out, "at_us", world_now_us(m->source.world));
     }
     return rc;
 }
