@@ -59,6 +59,7 @@ static void view_locks(const struct session *session,
         node_put_path(h->node, &path);
         v->locks[v->lock_count++] = arena_dup(a, buf_slice(&path));
     }
+    INVARIANT(v->lock_count <= v->held_count);
     buf_close(&path);
 }
 
@@ -98,6 +99,7 @@ static void view_sessions(struct chubby_server *s,
     out->at = arena_zalloc(a, (limit + 1) * sizeof(*out->at));
     for (; i < count && out->count < limit; i++)
         view_session(s, all[i], a, &out->at[out->count++]);
+    POST(out->count <= limit);
     out->more = i < count;
     mem_free(all);
 }
@@ -163,6 +165,7 @@ static void view_entries(const struct node *directory,
     out->at = arena_zalloc(a, (limit + 1) * sizeof(*out->at));
     for (; i < directory->child_count && out->count < limit; i++)
         view_entry(directory->children[i], a, &out->at[out->count++]);
+    POST(out->count <= limit);
     out->more = i < directory->child_count;
 }
 

@@ -224,7 +224,11 @@ static PyObject *order_done(int rc, const struct err *err)
     Py_RETURN_NONE;
 }
 
-PyObject *py_store_drop(PyObject *self, PyObject *args)
+/* Give an order about one name. */
+static PyObject *
+order_named(PyObject *self,
+            PyObject *args,
+            int (*order)(struct quarry *q, const char *name, struct err *err))
 {
     struct py_store *s = (struct py_store *)self;
     struct err err = ERR_INIT;
@@ -232,20 +236,51 @@ PyObject *py_store_drop(PyObject *self, PyObject *args)
     int rc;
     if (!PyArg_ParseTuple(args, "y", &name) || !py_store_usable(s))
         return NULL;
-    PY_STORE_CALL(s, rc = quarry_table_drop(s->q, name, &err));
+    PY_STORE_CALL(s, rc = order(s->q, name, &err));
     return order_done(rc, &err);
+}
+
+/* Give an order about a name, and another for its result. */
+static PyObject *order_copy(PyObject *self,
+                            PyObject *args,
+                            int (*order)(struct quarry *q,
+                                         const char *from,
+                                         const char *to,
+                                         struct err *err))
+{
+    struct py_store *s = (struct py_store *)self;
+    struct err err = ERR_INIT;
+    const char *from, *to;
+    int rc;
+    if (!PyArg_ParseTuple(args, "yy", &from, &to) || !py_store_usable(s))
+        return NULL;
+    PY_STORE_CALL(s, rc = order(s->q, from, to, &err));
+    return order_done(rc, &err);
+}
+
+PyObject *py_store_drop(PyObject *self, PyObject *args)
+{
+    return order_named(self, args, quarry_table_drop);
 }
 
 PyObject *py_store_compact(PyObject *self, PyObject *args)
 {
-    struct py_store *s = (struct py_store *)self;
-    struct err err = ERR_INIT;
-    const char *name;
-    int rc;
-    if (!PyArg_ParseTuple(args, "y", &name) || !py_store_usable(s))
-        return NULL;
-    PY_STORE_CALL(s, rc = quarry_table_compact(s->q, name, &err));
-    return order_done(rc, &err);
+    return order_named(self, args, quarry_table_compact);
+}
+
+PyObject *py_store_drop_snapshot(PyObject *self, PyObject *args)
+{
+    return order_named(self, args, quarry_snapshot_drop);
+}
+
+PyObject *py_store_clone(PyObject *self, PyObject *args)
+{
+    return order_copy(self, args, quarry_table_clone);
+}
+
+PyObject *py_store_restore(PyObject *self, PyObject *args)
+{
+    return order_copy(self, args, quarry_snapshot_restore);
 }
 
 PyObject *py_store_split(PyObject *self, PyObject *args)
@@ -297,18 +332,6 @@ PyObject *py_store_snapshot(PyObject *self, PyObject *args)
     return order_done(rc, &err);
 }
 
-PyObject *py_store_clone(PyObject *self, PyObject *args)
-{
-    struct py_store *s = (struct py_store *)self;
-    struct err err = ERR_INIT;
-    const char *table, *to;
-    int rc;
-    if (!PyArg_ParseTuple(args, "yy", &table, &to) || !py_store_usable(s))
-        return NULL;
-    PY_STORE_CALL(s, rc = quarry_table_clone(s->q, table, to, &err));
-    return order_done(rc, &err);
-}
-
 PyObject *py_store_snapshots(PyObject *self, PyObject *unused)
 {
     struct py_store *s = (struct py_store *)self;
@@ -339,28 +362,4 @@ PyObject *py_store_snapshots(PyObject *self, PyObject *unused)
     if (!ok)
         Py_CLEAR(out);
     return out;
-}
-
-PyObject *py_store_drop_snapshot(PyObject *self, PyObject *args)
-{
-    struct py_store *s = (struct py_store *)self;
-    struct err err = ERR_INIT;
-    const char *name;
-    int rc;
-    if (!PyArg_ParseTuple(args, "y", &name) || !py_store_usable(s))
-        return NULL;
-    PY_STORE_CALL(s, rc = quarry_snapshot_drop(s->q, name, &err));
-    return order_done(rc, &err);
-}
-
-PyObject *py_store_restore(PyObject *self, PyObject *args)
-{
-    struct py_store *s = (struct py_store *)self;
-    struct err err = ERR_INIT;
-    const char *name, *table;
-    int rc;
-    if (!PyArg_ParseTuple(args, "yy", &name, &table) || !py_store_usable(s))
-        return NULL;
-    PY_STORE_CALL(s, rc = quarry_snapshot_restore(s->q, name, table, &err));
-    return order_done(rc, &err);
 }

@@ -146,21 +146,21 @@ static void node_role_panel(struct html *h, const json_t *role)
 static void node_process(struct html *h, const json_t *n)
 {
     page_pairs_begin(h, "Process");
-    page_pair(h, "Address", n, "address");
-    page_pair(h, "Rack", n, "rack");
-    page_pair(h, "Version", n, "version");
-    page_pair_begin(h, "Process id");
+    page_figure(h, "Address", n, "address");
+    page_figure(h, "Rack", n, "rack");
+    page_figure(h, "Version", n, "version");
+    page_figure_begin(h, "Process id");
     html_json(h, page_field(n, "pid"));
-    page_pair_end(h);
-    page_pair(h, "Up for", n, "up_us");
-    page_pair(h, "Security", n, "security");
-    page_pair(h, "Answers within", n, "rtt_us");
-    page_pair(h, "Clock ahead by", n, "clock_offset_us");
-    page_pair(h, "CPU cores busy", n, "cpu_cores");
-    page_pair(h, "Memory", n, "rss_bytes");
-    page_pair(h, "Descriptors", n, "fds");
-    page_pair(h, "Descriptors at most", n, "fds_max");
-    page_pair(h, "Connections", n, "connections");
+    page_figure_end(h);
+    page_figure(h, "Up for", n, "up_us");
+    page_figure(h, "Security", n, "security");
+    page_figure(h, "Answers within", n, "rtt_us");
+    page_figure(h, "Clock ahead by", n, "clock_offset_us");
+    page_figure(h, "CPU cores busy", n, "cpu_cores");
+    page_figure(h, "Memory", n, "rss_bytes");
+    page_figure(h, "Descriptors", n, "fds");
+    page_figure(h, "Descriptors at most", n, "fds_max");
+    page_figure(h, "Connections", n, "connections");
     page_pairs_end(h);
 }
 

@@ -200,7 +200,7 @@ static void overview_leader(struct html *h,
                             const char *path)
 {
     const char *node = page_string(doc, path);
-    page_pair_begin(h, name);
+    page_figure_begin(h, name);
     if (node && *node) {
         html_lit(h, "<a");
         html_url(h, "href", "/nodes/{}", node);
@@ -210,7 +210,7 @@ static void overview_leader(struct html *h,
     } else {
         page_state(h, "none");
     }
-    page_pair_end(h);
+    page_figure_end(h);
 }
 
 static void overview_leaders(struct html *h, const json_t *doc)

@@ -307,28 +307,6 @@ void page_pairs_end(struct html *h)
     html_lit(h, "</dl></section>");
 }
 
-void page_pair_begin(struct html *h, const char *name)
-{
-    html_lit(h, "<div><dt>");
-    html_str(h, name);
-    html_lit(h, "</dt><dd>");
-}
-
-void page_pair_end(struct html *h)
-{
-    html_lit(h, "</dd></div>");
-}
-
-void page_pair(struct html *h,
-               const char *name,
-               const json_t *o,
-               const char *path)
-{
-    page_pair_begin(h, name);
-    page_put(h, o, path);
-    page_pair_end(h);
-}
-
 void page_label(struct html *h, const char *name)
 {
     for (; *name; name++)

@@ -66,15 +66,10 @@ void page_figure(struct html *h,
 void page_figure_begin(struct html *h, const char *name);
 void page_figure_end(struct html *h);
 
-/* A list of names and values in a panel with a heading. */
+/* A list of names and values in a panel with a heading: page_figure() or
+ * page_pairs_of() between the two. */
 void page_pairs_begin(struct html *h, const char *title);
 void page_pairs_end(struct html *h);
-void page_pair(struct html *h,
-               const char *name,
-               const json_t *o,
-               const char *path);
-void page_pair_begin(struct html *h, const char *name);
-void page_pair_end(struct html *h);
 /* Each field of an object as a pair, with "_" as a space. Nothing for NULL. */
 void page_pairs_of(struct html *h, const json_t *object);
 

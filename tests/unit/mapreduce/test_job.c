@@ -1,151 +1,14 @@
-/* Whole jobs in processes: right results, whatever happens to attempts. */
+/* Whole jobs in processes: right results, what is refused, and being stopped.
+ * Attempts that die are test_job_attempts.c.
+ */
 #define _GNU_SOURCE
 
-#include <dirent.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
-#include "mapreduce/mapreduce.h"
 #include "mapreduce/records/files.h"
-#include "tests/lib/check_main.h"
-#include "tests/unit/mapreduce/output.h"
-
-/* --- Fixture ------------------------------------------------------------- */
-
-static const char *dir;
-static char in_spec[310];
-static char out_dir[300];
-static char out_spec[310];
-static const char *inputs[1] = {in_spec};
-static const char *outputs[1] = {out_spec};
-
-/* How often things happened in attempts, over all processes. */
-struct shared {
-    _Atomic unsigned deaths;
-    _Atomic unsigned steps;
-};
-static struct shared *shared;
-static struct world *world;
-
-static void write_input(const char *text, size_t n)
-{
-    char path[300];
-    FILE *f;
-    snprintf(path, sizeof(path), "%s/in.txt", dir);
-    f = fopen(path, "wb");
-    ck_assert_uint_eq(fwrite(text, 1, n, f), n);
-    fclose(f);
-}
-
-static void setup(void)
-{
-    dir = test_tmpdir();
-    snprintf(in_spec, sizeof(in_spec), "file:%s/in.txt", dir);
-    snprintf(out_dir, sizeof(out_dir), "%s/out", dir);
-    snprintf(out_spec, sizeof(out_spec), "file:%s", out_dir);
-    setenv("TMPDIR", dir, 1);
-    world = world_real_new();
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-}
-
-static struct mr_options options(const struct mr_job *job)
-{
-    return (struct mr_options){
-        .program = {.job = job},
-        .inputs = inputs,
-        .input_count = 1,
-        .outputs = outputs,
-        .output_count = 1,
-        .workers = 2,
-        .memory_bytes = 2 << 20,
-        .timeout_us = 20 * 1000 * 1000,
-    };
-}
-
-/* --- Helpers ------------------------------------------------------------- */
-
-static unsigned count_names(const char *path)
-{
-    DIR *d = opendir(path);
-    struct dirent *e;
-    unsigned n = 0;
-    if (!d)
-        return 0;
-    while ((e = readdir(d)))
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
-}
-
-/* Nothing is left but the input and, if @done, the output. */
-static void check_clean(bool done)
-{
-    ck_assert_uint_eq(count_names(dir), done ? 2 : 1);
-}
-
-/* --- The job under test: counts lines by their text ---------------------- */
-
-static int line_map(struct mr_task *t, const struct mr_record *r, struct err *e)
-{
-    (void)e;
-    mr_emit_count(t, r->value, 1);
-    return 0;
-}
-
-static int sum_reduce(struct mr_task *t,
-                      struct slice key,
-                      struct mr_values *v,
-                      struct err *e)
-{
-    (void)e;
-    mr_write_count(mr_output(t, NULL), key, mr_values_sum(v));
-    return 0;
-}
-
-static struct mr_job line_count(void)
-{
-    return (struct mr_job){.abi_version = MR_ABI_VERSION,
-                           .name = "line_count",
-                           .map = line_map,
-                           .reduce = sum_reduce,
-                           .combine = mr_combine_sum};
-}
-
-/* 26 different lines, line c occurring as often as it says. */
-static void write_letters(unsigned lines)
-{
-    struct buf text = BUF_INIT;
-    for (unsigned i = 0; i < lines; i++)
-        buf_printf(&text, "%c\n", 'a' + i % 26);
-    write_input(text.data, text.len);
-    buf_close(&text);
-}
-
-static void check_letters(unsigned lines)
-{
-    char *out = read_parts(out_dir);
-    struct buf want = BUF_INIT;
-    size_t found = 0;
-    for (unsigned c = 0; c < 26; c++) {
-        buf_clear(&want);
-        buf_printf(&want, "%c\t%u\n", 'a' + c, lines / 26 + (c < lines % 26));
-        ck_assert_ptr_nonnull(strstr(out, buf_cstr(&want)));
-        found += want.len;
-    }
-    ck_assert_uint_eq(strlen(out), found);
-    buf_close(&want);
-    mem_free(out);
-}
+#include "tests/unit/mapreduce/job_fixture.h"
 
 /* --- Tests: what goes well ----------------------------------------------- */
 
@@ -190,296 +53,6 @@ START_TEST(test_empty_input)
     snprintf(path, sizeof(path), "%s/_SUCCESS", out_dir);
     ck_assert_int_eq(access(path, R_OK), 0);
     mem_free(out);
-}
-
-END_TEST
-
-/* --- Tests: attempts that die -------------------------------------------- */
-
-static char fatal_step[32];
-
-/* Die the first time each task comes to the step. */
-static void die_at_step(void *ctx, const char *step, unsigned t, unsigned a)
-{
-    (void)ctx;
-    (void)t;
-    atomic_fetch_add(&shared->steps, 1);
-    if (a == 1 && strcmp(step, fatal_step) == 0) {
-        atomic_fetch_add(&shared->deaths, 1);
-        raise(SIGKILL);
-    }
-}
-
-/* Killed at any step, attempts are repeated and every pair counts once. */
-START_TEST(test_killed_at_every_step)
-{
-    setup();
-    static const char *const steps[] = {"started", "opened",  "mapped",
-                                        "reduced", "writing", "done"};
-    struct mr_job job = line_count();
-    write_letters(3000);
-    for (unsigned i = 0; i < 12; i++) {
-        struct mr_options o = options(&job);
-        struct mr_report *report;
-        struct err err = ERR_INIT;
-        atomic_store(&shared->deaths, 0);
-        strcpy(fatal_step, steps[i / 2]);
-        o.step = die_at_step;
-        o.no_backups = true; /* One that lost dies without having failed. */
-        o.overwrite = true;
-        o.split_bytes = i & 1 ? 0 : 1000;
-        o.reducers = i & 1 ? 1 : 3;
-        ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s: %s", fatal_step,
-                      err.text);
-        ck_assert_uint_gt(atomic_load(&shared->deaths), 0);
-        ck_assert_uint_eq(report->attempts_failed,
-                          atomic_load(&shared->deaths));
-        ck_assert_int_eq(mr_report_counter(report, "map.records"), 3000);
-        check_letters(3000);
-        check_clean(true);
-        mr_report_free(report);
-    }
-}
-
-END_TEST
-
-static int bad_map(struct mr_task *t, const struct mr_record *r, struct err *e)
-{
-    if (slice_eq_str(r->value, "crash")) {
-        signal(SIGSEGV, SIG_DFL); /* Past a sanitizer's own handler. */
-        raise(SIGSEGV);
-    }
-    if (slice_eq_str(r->value, "exit"))
-        _exit(7);
-    if (slice_eq_str(r->value, "hang"))
-        for (;;)
-            pause();
-    if (slice_eq_str(r->value, "fail"))
-        return err_set(e, ERR_IO, "no luck");
-    return line_map(t, r, e);
-}
-
-static struct mr_job bad_job(void)
-{
-    struct mr_job job = line_count();
-    job.map = bad_map;
-    return job;
-}
-
-/* Records that kill or hang are skipped, named and counted; the others are all
- * there. */
-START_TEST(test_bad_records_are_skipped)
-{
-    setup();
-    struct mr_job job = bad_job();
-    struct mr_options o = options(&job);
-    struct mr_report *report;
-    struct err err = ERR_INIT;
-    char *out;
-    const char *text = "a\ncrash\na\nexit\nb\nhang\na\n";
-    write_input(text, strlen(text));
-    o.timeout_us = 3000 * 1000;
-    ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s", err.text);
-    out = read_parts(out_dir);
-    ck_assert_str_eq(out, "a\t3\nb\t1\n");
-    ck_assert_int_eq(mr_report_counter(report, "map.records_skipped"), 3);
-    ck_assert_uint_eq(report->note_count, 3);
-    ck_assert_ptr_nonnull(strstr(report->notes[0], "signal 11"));
-    ck_assert_ptr_nonnull(strstr(report->notes[0], "record 1 at offset 2"));
-    ck_assert_ptr_nonnull(strstr(report->notes[1], "status 7"));
-    ck_assert_ptr_nonnull(strstr(report->notes[2], "in time"));
-    mem_free(out);
-    mr_report_free(report);
-}
-
-END_TEST
-
-/* A job that must skip nothing fails, and leaves nothing behind. */
-START_TEST(test_no_skipping)
-{
-    setup();
-    struct mr_job job = bad_job();
-    struct mr_options o = options(&job);
-    struct mr_report *report;
-    struct err err = ERR_INIT;
-    write_input("a\ncrash\n", 8);
-    o.skip_none = true;
-    ck_assert_int_eq(mr_run(&o, &report, &err), ERR_ABORTED);
-    ck_assert_ptr_nonnull(strstr(err.text, "signal 11"));
-    ck_assert_uint_eq(report->attempts_failed, 4);
-    check_clean(false);
-    mr_report_free(report);
-}
-
-END_TEST
-
-/* An error a job returns is retried, and then the job's error, with place. */
-START_TEST(test_returned_error)
-{
-    setup();
-    struct mr_job job = bad_job();
-    struct mr_options o = options(&job);
-    struct mr_report *report;
-    struct err err = ERR_INIT;
-    write_input("a\nfail\n", 7);
-    ck_assert_int_eq(mr_run(&o, &report, &err), ERR_IO);
-    ck_assert_ptr_nonnull(strstr(err.text, "no luck"));
-    ck_assert_ptr_nonnull(strstr(err.text, "in.txt"));
-    ck_assert_ptr_nonnull(strstr(err.text, "record 1 at offset 2"));
-    ck_assert_uint_eq(report->attempts_failed, 4);
-    check_clean(false);
-    mr_report_free(report);
-}
-
-END_TEST
-
-static int crash_reduce(struct mr_task *t,
-                        struct slice key,
-                        struct mr_values *v,
-                        struct err *e)
-{
-    if (slice_eq_str(key, "c"))
-        abort();
-    return sum_reduce(t, key, v, e);
-}
-
-/* A group that kills the reducer is skipped, whether one attempt does the whole
- * job or reducers run alone. */
-START_TEST(test_bad_group_is_skipped)
-{
-    setup();
-    struct mr_job job = line_count();
-    job.reduce = crash_reduce;
-    write_letters(2600);
-    for (int several = 0; several < 2; several++) {
-        struct mr_options o = options(&job);
-        struct mr_report *report;
-        struct err err = ERR_INIT;
-        char *out;
-        o.split_bytes = several ? 500 : 0;
-        o.overwrite = true;
-        ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s", err.text);
-        out = read_parts(out_dir);
-        ck_assert_ptr_null(strstr(out, "c\t"));
-        ck_assert_ptr_nonnull(strstr(out, "d\t100\n"));
-        ck_assert_int_eq(mr_report_counter(report, "reduce.groups_skipped"), 1);
-        ck_assert_ptr_nonnull(strstr(report->notes[0], "(\"c\")"));
-        mem_free(out);
-        mr_report_free(report);
-    }
-}
-
-END_TEST
-
-static int loud_map(struct mr_task *t, const struct mr_record *r, struct err *e)
-{
-    for (int i = 0; i < 3000; i++)
-        printf("this line is not part of the result\n");
-    printf("the very last words\n");
-    fflush(stdout);
-    if (slice_eq_str(r->value, "z"))
-        _exit(3);
-    return line_map(t, r, e);
-}
-
-/* Text that a job prints never reaches the result and never blocks it; its last
- * lines are in the error. */
-START_TEST(test_printing_mapper)
-{
-    setup();
-    struct mr_job job = line_count();
-    struct mr_options o = options(&job);
-    struct err err = ERR_INIT;
-    char *out;
-    job.map = loud_map;
-    write_letters(25);
-    ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
-    out = read_parts(out_dir);
-    ck_assert_uint_eq(strlen(out), 25 * strlen("a\t1\n"));
-    mem_free(out);
-}
-
-END_TEST
-
-START_TEST(test_last_words)
-{
-    setup();
-    struct mr_job job = line_count();
-    struct mr_options o = options(&job);
-    struct err err = ERR_INIT;
-    job.map = loud_map;
-    write_letters(26);
-    o.skip_none = true;
-    ck_assert_int_eq(mr_run(&o, NULL, &err), ERR_ABORTED);
-    ck_assert_ptr_nonnull(strstr(err.text, "the very last words"));
-    ck_assert_ptr_nonnull(strstr(err.text, "status 3"));
-}
-
-END_TEST
-
-static int huge_map(struct mr_task *t, const struct mr_record *r, struct err *e)
-{
-    size_t n = (size_t)1 << 30;
-    /* Never touched: only its length matters. */
-    char *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)e;
-    if (p == MAP_FAILED)
-        abort();
-    mr_emit(t, r->value, slice_make(p, n));
-    return 0;
-}
-
-/* A value of 1 GB is refused with its size and key, and at once. */
-START_TEST(test_huge_value)
-{
-    setup();
-    struct mr_job job = line_count();
-    struct mr_options o = options(&job);
-    struct mr_report *report;
-    struct err err = ERR_INIT;
-    job.map = huge_map;
-    job.combine = NULL;
-    write_letters(1);
-    ck_assert_int_eq(mr_run(&o, &report, &err), ERR_TOOBIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "1073741824"));
-    ck_assert_ptr_nonnull(strstr(err.text, "\"a\""));
-    ck_assert_uint_eq(report->attempts_failed, 1);
-    check_clean(false);
-    mr_report_free(report);
-}
-
-END_TEST
-
-static int
-leaky_map(struct mr_task *t, const struct mr_record *r, struct err *e)
-{
-    for (size_t i = 0; i < (size_t)1 << 20; i++) {
-        char *p = malloc(4096);
-        if (!p)
-            abort();
-        memset(p, 1, 4096);
-    }
-    return line_map(t, r, e);
-}
-
-/* A job that allocates without end dies alone. */
-START_TEST(test_leaking_mapper)
-{
-    setup();
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    printf("SKIPPED: a sanitizer's memory cannot be limited\n");
-#else
-    struct mr_job job = line_count();
-    struct mr_options o = options(&job);
-    struct err err = ERR_INIT;
-    job.map = leaky_map;
-    write_letters(1);
-    o.heap_bytes = 64 << 20;
-    o.skip_none = true;
-    ck_assert_int_eq(mr_run(&o, NULL, &err), ERR_ABORTED);
-    ck_assert_ptr_nonnull(strstr(err.text, "signal 6"));
-#endif
-    (void)leaky_map;
 }
 
 END_TEST
@@ -681,6 +254,8 @@ END_TEST
 
 /* --- Tests: being stopped ------------------------------------------------ */
 
+static struct world *world;
+
 static atomic_bool cancel;
 
 static void cancel_at_map(void *ctx, const struct mr_progress *p)
@@ -720,6 +295,7 @@ static void kill_at_map(void *ctx, const struct mr_progress *p)
 START_TEST(test_kill_and_history)
 {
     setup();
+    world = world_real_new();
     struct mr_job job = bad_job();
     struct mr_options o = options(&job);
     struct job_summary *found = NULL;
@@ -796,6 +372,7 @@ START_TEST(test_history_is_bounded)
     };
 
     setup();
+    world = world_real_new();
     struct mr_job job = line_count();
     struct mr_options o = options(&job);
     struct job_summary *found = NULL;
@@ -831,15 +408,6 @@ END_TEST
 TEST_MAIN("job",
           test_counts,
           test_empty_input,
-          test_killed_at_every_step,
-          test_bad_records_are_skipped,
-          test_no_skipping,
-          test_returned_error,
-          test_bad_group_is_skipped,
-          test_printing_mapper,
-          test_last_words,
-          test_huge_value,
-          test_leaking_mapper,
           test_existing_output,
           test_failed_overwrite,
           test_wrong_options,
