@@ -92,6 +92,27 @@ void finding_link(struct finding_list *l, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Letters, digits and a few more stand for themselves in a path. */
+static bool is_plain_in_path(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ||
+           c == ':';
+}
+
+void finding_link_node(struct finding_list *l, const struct fact_node *n)
+{
+    struct buf b = BUF_INIT;
+    PRE(*n->name);
+    for (const char *c = n->name; *c; c++)
+        if (is_plain_in_path(*c))
+            buf_append(&b, c, 1);
+        else
+            buf_printf(&b, "%%%02X", (unsigned)(unsigned char)*c);
+    finding_link(l, "/nodes/%s", buf_cstr(&b));
+    buf_close(&b);
+}
+
 static const char *list_take(struct finding_list *l, struct buf *b)
 {
     const char *text = arena_strdup(&l->arena, buf_cstr(b));

@@ -104,6 +104,8 @@ void finding_remedy(struct finding_list *l, const char *fmt, ...)
     PRINTF_LIKE(2, 3);
 void finding_link(struct finding_list *l, const char *fmt, ...)
     PRINTF_LIKE(2, 3);
+/* To the page of @n. */
+void finding_link_node(struct finding_list *l, const struct fact_node *n);
 
 /* Texts in the arena of @l: "1.5 GiB", "2m05s", "1,234", "12:04:10Z" with its
  * date where that is not @f's. */

@@ -144,6 +144,7 @@ void rule_apply_lag(const struct finding_facts *f, struct finding_list *out)
                 continue;
             finding_add(out, FINDING_WARNING, "node %s role %s", n->name,
                         cells[c]);
+            finding_link_node(out, n);
             finding_say(out,
                         "Role %s of node %s has %s committed entries "
                         "still to apply.",

@@ -118,6 +118,7 @@ void rule_disk_slow(const struct finding_facts *f, struct finding_list *out)
             !others_median(f, i, name, &others) || own < SLOW_TIMES * others)
             continue;
         finding_add(out, FINDING_WARNING, "node %s disk", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "The disk of node %s is slow: to write and sync a few "
                     "bytes takes it %s, the others' %s.",

@@ -39,6 +39,7 @@ void rule_node_down(const struct finding_facts *f, struct finding_list *out)
             since = f->now_us - s->heard_us_ago;
         finding_add(out, FINDING_FAILURE, "node %s", n->name)->since_at_us =
             since;
+        finding_link_node(out, n);
         finding_say(out, "Node %s%s%s%s does not answer%s%s: %s.", n->name,
                     strcmp(n->name, n->address) ? " (" : "",
                     strcmp(n->name, n->address) ? n->address : "",
@@ -77,6 +78,7 @@ static void each_unwell(const struct finding_facts *f,
                 continue;
             finding_add(out, FINDING_FAILURE, "node %s role %.*s", n->name,
                         SLICE_ARG(role));
+            finding_link_node(out, n);
             finding_say(out, "Role %.*s of node %s %s: %.*s.", SLICE_ARG(role),
                         n->name,
                         about_space ? "waits for space" : "is not well",
@@ -105,6 +107,7 @@ void rule_restarts(const struct finding_facts *f, struct finding_list *out)
         if (times < RESTARTS_MANY)
             continue;
         finding_add(out, FINDING_WARNING, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "The process of node %s has restarted itself %s times "
                     "in a row.",
@@ -133,6 +136,7 @@ static void each_short(const struct finding_facts *f,
         finding_add(out,
                     used > fail * limit ? FINDING_FAILURE : FINDING_WARNING,
                     "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out, "Node %s uses %.0f %% of its %s: %s of %s.", n->name,
                     100 * used / limit, things, finding_number(out, used),
                     finding_number(out, limit));
@@ -151,6 +155,7 @@ void rule_memory_short(const struct finding_facts *f, struct finding_list *out)
             limit <= 0 || used <= 0.9 * limit)
             continue;
         finding_add(out, FINDING_WARNING, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "The process of node %s uses %s of the %s that it may "
                     "have (%.0f %%); beyond that the kernel ends it.",
@@ -168,6 +173,7 @@ void rule_swap_used(const struct finding_facts *f, struct finding_list *out)
         if (bytes <= SWAP_BYTES)
             continue;
         finding_add(out, FINDING_WARNING, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "%s of the process of node %s are in swap: any call "
                     "may wait for the disk.",
@@ -202,6 +208,7 @@ void rule_peers_refused(const struct finding_facts *f, struct finding_list *out)
         if (all - silent < 0.2)
             continue;
         finding_add(out, FINDING_WARNING, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out, "Node %s refuses %.1f connections a second.", n->name,
                     all - silent);
     }
@@ -217,6 +224,7 @@ void rule_clocks_apart(const struct finding_facts *f, struct finding_list *out)
         if (!n->has_clock || off <= CLOCK_US + n->clock_slack_us)
             continue;
         finding_add(out, FINDING_WARNING, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out, "The clock of node %s is %s %s the others'.", n->name,
                     finding_duration(out, (double)off / 1e6),
                     n->clock_us < 0 ? "behind" : "ahead of");
@@ -250,6 +258,7 @@ void rule_clock_unsynchronized(const struct finding_facts *f,
         if (fact_sum_or(&n->now, "quarry_clock_synchronized", NULL, 1) > 0)
             continue;
         finding_add(out, FINDING_NOTE, "node %s", n->name);
+        finding_link_node(out, n);
         finding_say(out, "No time service keeps the clock of node %s in step.",
                     n->name);
     }
@@ -309,6 +318,7 @@ static void say_certificate(const struct fact_node *n,
                     ? FINDING_FAILURE
                     : FINDING_WARNING,
                 "node %s certificate %s", n->name, use);
+    finding_link_node(out, n);
     if (left_s <= 0)
         finding_say(out,
                     "The certificate of node %s (%s) ended %s ago: new "

@@ -192,6 +192,7 @@ void rule_load_uneven(const struct finding_facts *f, struct finding_list *out)
         most <= UNEVEN_TIMES * sum / (double)count)
         return;
     finding_add(out, FINDING_NOTE, "node %s role tablet", busiest->name);
+    finding_link_node(out, busiest);
     finding_say(out,
                 "Node %s serves %s rows a second, the mean of %zu servers "
                 "is %s.",
@@ -214,6 +215,7 @@ void rule_compaction_debt(const struct finding_facts *f,
         if (debt <= DEBT_BYTES || (!grows && debt <= DEBT_TOO_MUCH))
             continue;
         finding_add(out, FINDING_WARNING, "node %s role tablet", n->name);
+        finding_link_node(out, n);
         finding_say(out, "Compactions of node %s are behind by %s%s%s%s.",
                     n->name, finding_bytes(out, debt),
                     grows ? ", and it grows by " : "",
@@ -232,6 +234,7 @@ void rule_writes_stall(const struct finding_facts *f, struct finding_list *out)
             share <= STALL_SHARE)
             continue;
         finding_add(out, FINDING_WARNING, "node %s role tablet", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "Writers of node %s wait %.0f ms of each second for "
                     "flushes.",
@@ -249,6 +252,7 @@ void rule_flushes_fail(const struct finding_facts *f, struct finding_list *out)
             count < 1)
             continue;
         finding_add(out, FINDING_FAILURE, "node %s role tablet", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "Node %s cannot write its memtables to files: %s "
                     "flush%s failed within %s.",
@@ -269,6 +273,7 @@ void rule_log_long(const struct finding_facts *f, struct finding_list *out)
             limit <= 0 || bytes <= 2 * limit)
             continue;
         finding_add(out, FINDING_WARNING, "node %s role tablet", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "The commit log of node %s has %s, where %s are "
                     "wanted: a recovery reads all of it.",
@@ -298,6 +303,7 @@ void rule_api_errors(const struct finding_facts *f, struct finding_list *out)
         if (failed <= API_SHARE * all)
             continue;
         finding_add(out, FINDING_WARNING, "node %s role gateway", n->name);
+        finding_link_node(out, n);
         finding_say(out,
                     "%.1f %% of the calls of the public API fail at node "
                     "%s (%.1f of %.1f a second).",

@@ -1,7 +1,9 @@
-"""Faults that are made on real clusters are seen: by `quarry doctor`, in the documents
-`findings` and `overview` of the console, in the metrics, and by `quarry top` where there is one.
-How long each took is printed (SEEN …): docs/operating.md has the figures of a quiet machine."""
+"""Faults that are made on real clusters are seen: by `quarry doctor`, by `quarry top`, in the
+metrics, in the documents `findings` and `overview` of the console, on the console's overview and
+on the page of what ails. How long each took is printed (SEEN …) and must not exceed
+$QUARRY_SEEN_SECONDS, where that is set: docs/operating.md has the figures."""
 
+import html
 import json
 import os
 import re
@@ -19,13 +21,12 @@ TARGET = "cluster:quarry-cluster"
 SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(\{[^ ]*\})? (\S+)$")
 # Of each write that the slow disk does.
 DELAY_US = 300000
+# The promise is 10 s, which a machine that is busy with other tests does not keep.
+SEEN_SECONDS = float(os.environ.get("QUARRY_SEEN_SECONDS", SECONDS))
+TAG = re.compile(r"<[^>]*>")
 
 
 class FindingsTest(ClusterTest):
-    def setUp(self):
-        super().setUp()
-        self.has_top = self.run_quarry("top", "--help").returncode == 0
-
     # --- who looks
 
     def console(self, cluster, name):
@@ -35,6 +36,16 @@ class FindingsTest(ClusterTest):
     def get(self, address, path):
         with urllib.request.urlopen("http://%s%s" % (address, path), timeout=SECONDS) as answer:
             return answer.read().decode()
+
+    def text(self, address, path):
+        """The text of a page, as a reader sees it."""
+        page = self.get(address, path)
+        self.assertIn("<h1", page)
+        return re.sub(r"\s+", " ", html.unescape(TAG.sub(" ", page)))
+
+    def top(self):
+        """The rows of `quarry top --once --view findings`, with its first line."""
+        return self.ok("top", "--once", "--view", "findings", "-t", TARGET)
 
     def doctor(self):
         """(status, document) of quarry doctor."""
@@ -55,12 +66,20 @@ class FindingsTest(ClusterTest):
         return any(x["id"] == wanted[0] and re.search(wanted[1], x["sentence"])
                    for x in doc.get("findings", []))
 
-    def await_seen(self, what, wanted, at, metric):
+    def link(self, at, wanted):
+        """Where the finding of the console's document leads."""
+        links = [x["link"] for x in json.loads(self.get(at, "/findings.json"))["findings"]
+                 if self.found({"findings": [x]}, wanted)]
+        return links[0] if links else None
+
+    def await_seen(self, what, wanted, at, metric, page):
         """Until everybody has seen it. @wanted: the finding's id and a pattern of its sentence;
-        @at: a console; @metric: (address, function of a sample)."""
+        @at: a console; @metric: (address, function of a sample); @page: a pattern of the text of
+        the page that the finding leads to."""
         begin = time.monotonic()
         took = {}
         status = []
+        texts = []
 
         def in_doctor():
             code, doc = self.doctor()
@@ -68,15 +87,20 @@ class FindingsTest(ClusterTest):
                 status.append(code)
             return bool(status)
 
+        def in_page():
+            link = self.link(at, wanted)
+            texts[:] = [self.text(at, link)] if link else []
+            return link and re.search(page, texts[0])
+
         looks = {
             "doctor": in_doctor,
             "findings": lambda: self.found(json.loads(self.get(at, "/findings.json")), wanted),
             "overview": lambda: self.found(json.loads(self.get(at, "/overview.json")), wanted),
+            "overview page": lambda: re.search(wanted[1], self.text(at, "/")),
+            "page": in_page,
             "metrics": lambda: any(metric[1](*s) for s in self.samples(metric[0])),
+            "top": lambda: re.search(wanted[1], self.top()),
         }
-        if self.has_top:
-            looks["top"] = lambda: wanted[0] in self.ok("top", "--once", "--format", "json", "-t",
-                                                        TARGET)
 
         def look(name):
             while name not in took and time.monotonic() < begin + SECONDS:
@@ -95,8 +119,10 @@ class FindingsTest(ClusterTest):
         print("SEEN %s: %s" % (what, ", ".join("%s %.1f s" % (n, took[n]) for n in sorted(took))),
               flush=True)
         if set(took) != set(looks):
-            self.fail("%s: not seen by %s: %s" % (what, set(looks) - set(took), self.doctor()))
+            self.fail("%s: not seen by %s: %s; the page: %s" % (
+                what, set(looks) - set(took), self.doctor(), texts))
         self.assertIn(status[0], (1, 2))
+        self.assertLessEqual(max(took.values()), SEEN_SECONDS)
 
     def await_gone(self, finding):
         self.wait_for(lambda: not self.found(self.doctor()[1], (finding, "")))
@@ -108,11 +134,14 @@ class FindingsTest(ClusterTest):
         c = self.loopback(3, CELL)
         c.leader("namenode")
         self.await_gone("node_down")
+        self.wait_for(lambda: '"n3"' in self.get(self.console(c, "n1"), "/nodes.json"))
         c.kill("n3")
         leader = c.leader("lock", other_than=["n3"])
         self.await_seen("dead node", ("node_down", "does not answer"), self.console(c, "n1"), (
             self.console(c, leader), lambda name, labels, value:
-            name == "quarry_cell_unreachable_members" and value > 0))
+            name == "quarry_cell_unreachable_members" and value > 0), r"n3 .*\bdown\b.*refused")
+        self.assertRegex(self.text(self.console(c, "n1"), "/nodes"),
+                         r"2 up, 1 down .* n3 .*\bdown\b.*refused")
         c.start("n3")
         self.await_gone("node_down")
         for name in c.names:
@@ -149,7 +178,7 @@ class FindingsTest(ClusterTest):
         self.await_seen("full disk", ("disk_full", "chunk of node n1 waits for space"),
                         self.console(c, "n2"), (
             self.console(c, "n1"), lambda name, labels, value:
-            name == "quarry_chunk_free_bytes" and value == 0))
+            name == "quarry_chunk_free_bytes" and value == 0), r"\bchunk no space left in ")
         os.unlink(filler)
         self.await_gone("disk_full")
 
@@ -167,7 +196,8 @@ class FindingsTest(ClusterTest):
         self.addCleanup(tracer.kill)
         self.await_seen("slow disk", ("disk_slow", "node n2 is slow"), self.console(c, "n1"), (
             self.console(c, "n2"), lambda name, labels, value:
-            name == "quarry_chunk_probe_seconds" and value > 0.1))
+            name == "quarry_chunk_probe_seconds" and value > 0.1),
+            r"quarry_chunk_probe_seconds\W+0\.[1-9]|quarry_chunk_probe_seconds\W+[1-9]")
         tracer.send_signal(signal.SIGTERM)
         tracer.wait()
         self.await_gone("disk_slow")
@@ -183,7 +213,8 @@ class FindingsTest(ClusterTest):
         self.await_seen("under-replicated file", ("chunks_few_copies", "too few copies"),
                         self.console(c, "n1"), (
             self.console(c, leader), lambda name, labels, value:
-            name == "quarry_fs_under_replicated_chunks" and value > 0))
+            name == "quarry_fs_under_replicated_chunks" and value > 0),
+            r"Chunks short of copies 1 .*/f\b")
         self.ok("fs", "setrep", "3", "/f", "-t", TARGET)
         self.await_gone("chunks_few_copies")
 
@@ -197,7 +228,8 @@ class FindingsTest(ClusterTest):
                       "file:/out", "-t", TARGET).split()[-1]
         at = self.console(c, "n1")
         self.await_seen("stuck job", ("job_stuck", "Job %s .* no worker is up" % job), at, (
-            at, lambda name, labels, value: name == "quarry_jobs_stalled" and value > 0))
+            at, lambda name, labels, value: name == "quarry_jobs_stalled" and value > 0),
+            "Waits:.* no worker is up")
         self.assertTrue(self.found(self.doctor()[1], ("workers_none", "there is no worker")))
         self.ok("job", "kill", job, "-t", TARGET)
         self.await_gone("job_stuck")
@@ -224,7 +256,8 @@ class FindingsTest(ClusterTest):
         at = nodes[[self.address(c, n) for n in c.names].index(server)]
         self.await_seen("hot key", ("tablet_hot", "table web .*% of the table's load"), nodes[0], (
             at, lambda name, labels, value:
-            name == "quarry_tablet_hottest_rows" and '"web"' in labels and value > 50))
+            name == "quarry_tablet_hottest_rows" and '"web"' in labels and value > 50),
+            r"Hottest ranges of rows .*At b ")
 
     @staticmethod
     def address(cluster, name):
