@@ -242,10 +242,21 @@ uint64_t raft_barrier_done(const struct raft *r);
 /* The entry that must be applied before a read after that barrier. */
 uint64_t raft_barrier_index(const struct raft *r);
 
+/* Begin a round, or join the next one, whatever the lease: returns its number,
+ * for raft_answered(). PRE: leading. */
+uint64_t raft_begin_round(struct raft *r, uint64_t now_us);
+/* Has follower @id answered a message that was sent after round @round began?
+ * False: not leading, or no such member. */
+bool raft_answered(const struct raft *r, uint64_t id, uint64_t round);
+
 /* Append a change of the table of members to @config, which is copied. *@index
- * is the entry's. Errors:
- * ERR_UNAVAILABLE (not leading), ERR_BUSY (a change is not committed yet, or
- * nothing of this term is), ERR_INVALID (more than one voter differs). */
+ * is the entry's. A table counts once it is in the log: if those of its voters
+ * that are alive are no majority, they elect nobody, and neither do the others,
+ * whose log is older. So a majority of @config has to have answered this leader
+ * within the silence that it bears. Errors:
+ * ERR_UNAVAILABLE (not leading), ERR_BUSY (a change is not committed yet,
+ * nothing of this term is, or too few have answered), ERR_INVALID (more than
+ * one voter differs). */
 MUST_CHECK int raft_change(struct raft *r,
                            uint64_t now_us,
                            const struct raft_config *config,

@@ -305,11 +305,19 @@ uint64_t raft_barrier(struct raft *r, uint64_t now_us)
         r->done_index = MAX_OF(r->done_index, r->commit);
         return r->round_done;
     }
-    /* A round that has begun may have been answered before this call. */
+    return raft_begin_round(r, now_us);
+}
+
+uint64_t raft_begin_round(struct raft *r, uint64_t now_us)
+{
+    PRE(r->role == RAFT_LEADER);
+    r->now_us = now_us;
+    /* One that has begun may have been answered before this call. */
     r->round_wanted = r->round + 1;
     start_round(r);
     raft__persist(r);
     raft__check(r);
+    POST(r->round_wanted >= r->round);
     return r->round_wanted;
 }
 
@@ -479,7 +487,7 @@ void raft__on_append_reply(struct raft *r, const struct raft_message *m)
     struct raft_progress *p = raft__peer(r, m->from);
     if (r->role != RAFT_LEADER || m->term != r->term || !p)
         return;
-    p->heard_us = r->now_us;
+    p->heard_us = p->answered_us = r->now_us;
     p->rests = m->rests;
     p->round = MAX_OF(p->round, m->round);
     switch (m->refusal) {
@@ -503,7 +511,7 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
     struct raft_progress *p = raft__peer(r, m->from);
     if (r->role != RAFT_LEADER || m->term != r->term || !p)
         return;
-    p->heard_us = r->now_us;
+    p->heard_us = p->answered_us = r->now_us;
     if (p->feed != RAFT_FEED_SNAPSHOT)
         return;
     p->inflight = 0;
@@ -616,6 +624,20 @@ uint64_t raft_propose(struct raft *r,
     return first;
 }
 
+/* Could the voters of @config that have answered lately commit entries? */
+static bool is_served(const struct raft *r, const struct raft_config *config)
+{
+    size_t count = raft_config_votes(config, r->options.id);
+    PRE(r->role == RAFT_LEADER);
+    for (size_t i = 0; i < r->peer_count; i++) {
+        const struct raft_progress *p = &r->peers[i];
+        count += raft_config_votes(config, p->id) && p->answered_us &&
+                 p->answered_us + raft_patience_us(r) >= r->now_us;
+    }
+    INVARIANT(count <= raft_config_voter_count(config));
+    return count >= raft_config_majority(config);
+}
+
 int raft_change(struct raft *r,
                 uint64_t now_us,
                 const struct raft_config *config,
@@ -633,6 +655,10 @@ int raft_change(struct raft *r,
     if (!raft_config_one_step(&r->config, config) ||
         raft_config_voter_count(config) == 0)
         return err_set(err, ERR_INVALID, "only one voter changes at a time");
+    if (!is_served(r, config))
+        return err_set(err, ERR_BUSY,
+                       "too few of those that would be members have answered "
+                       "lately");
     raft_config_encode(config, &bytes);
     raft_log_append(&r->log, r->term, RAFT_ENTRY_CONFIG,
                     raft_bytes_new(buf_slice(&bytes)));
@@ -645,6 +671,16 @@ int raft_change(struct raft *r,
     raft__feed_all(r);
     raft__check(r);
     return 0;
+}
+
+bool raft_answered(const struct raft *r, uint64_t id, uint64_t round)
+{
+    if (r->role != RAFT_LEADER)
+        return false;
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (r->peers[i].id == id)
+            return r->peers[i].round >= round;
+    return false;
 }
 
 bool raft_peer(const struct raft *r,

@@ -34,10 +34,11 @@ enum raft_feed {
 
 struct raft_progress {
     uint64_t id;
-    uint64_t match; /* Last entry known to be on its disk. */
-    uint64_t next;  /* First entry not sent. */
-    uint64_t round; /* Newest round of barriers it answered. */
-    uint64_t heard_us;
+    uint64_t match;           /* Last entry known to be on its disk. */
+    uint64_t next;            /* First entry not sent. */
+    uint64_t round;           /* Newest round of barriers it answered. */
+    uint64_t heard_us;        /* Its last answer, or the term's beginning. */
+    uint64_t answered_us;     /* Its last answer in this term; 0: none. */
     uint64_t snapshot_offset; /* Of the next chunk. */
     uint64_t chunk_us;        /* When the last one was sent. */
     enum raft_feed feed;

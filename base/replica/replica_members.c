@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "base/replica/cell_call.h"
 #include "base/replica/replica_state.h"
 #include "base/rpc/rpc.h"
@@ -218,22 +219,57 @@ static int replica_join_member(struct replica *r,
     return rc == ERR_EXISTS ? 0 : rc;
 }
 
-/* Are those of @c that answer a majority of it? */
-static bool is_served(const struct replica *r, const struct raft_config *c)
+static bool has_answered(const struct replica *r,
+                         const struct raft_member *m,
+                         uint64_t round)
+{
+    return m->id == r->id || raft_answered(r->raft, m->id, round);
+}
+
+/* Are the voters of @c that answered @round a majority of it? */
+static bool
+is_served(const struct replica *r, const struct raft_config *c, uint64_t round)
 {
     size_t well = 0;
     for (size_t i = 0; i < c->count; i++)
-        well +=
-            c->members[i].voting && replica_member_answers(r, &c->members[i]);
+        well += c->members[i].voting && has_answered(r, &c->members[i], round);
     return well >= raft_config_majority(c);
 }
 
 static bool is_served_without(const struct replica *r,
-                              const struct raft_member *gone)
+                              const struct raft_member *gone,
+                              uint64_t round)
 {
     struct raft_config c = *raft_members(r->raft);
     raft_config_drop(&c, gone->id);
-    return is_served(r, &c);
+    return is_served(r, &c, round);
+}
+
+static bool have_all_answered(const struct replica *r, uint64_t round)
+{
+    const struct raft_config *c = raft_members(r->raft);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->members[i].voting && !has_answered(r, &c->members[i], round))
+            return false;
+    return true;
+}
+
+/* Ask all members for an answer, and wait for those that are alive. Earlier
+ * answers prove nothing: their sender may have died since, and a leader at rest
+ * bears long silence. Returns the round to look for. Parks. */
+static uint64_t hear_members(struct replica *r)
+{
+    uint64_t waited_us = 0;
+    uint64_t round;
+    PRE(raft_role(r->raft) == RAFT_LEADER);
+    round = raft_begin_round(r->raft, replica__now_us(r));
+    replica__pump(r);
+    /* Counted, not timed: this process may stand still meanwhile. */
+    for (; raft_role(r->raft) == RAFT_LEADER && !have_all_answered(r, round) &&
+           waited_us < 2 * r->election_us && fiber_check(NULL) == 0;
+         waited_us += POLL_US)
+        world_sleep_us(r->world, POLL_US);
+    return round;
 }
 
 /* The member that @q names. */
@@ -260,20 +296,21 @@ static int
 remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
 {
     const struct raft_member *m = NULL;
-    int rc;
-    /* A member that died a moment ago, or before this one began to lead, counts
-     * as heard; after this it does not. */
-    world_sleep_us(r->world, 2 * r->election_us);
+    uint64_t round;
+    int rc = find_meant(r, q, &m, err);
+    if (rc)
+        return rc;
+    round = hear_members(r);
     rc = find_meant(r, q, &m, err);
     if (rc)
         return rc;
     /* This process may have stood still: it will hear the others, or stop
      * leading. */
-    if (!is_served(r, raft_members(r->raft)))
+    if (!is_served(r, raft_members(r->raft), round))
         return err_set(err, ERR_BUSY,
                        "too few members of cell %s have answered lately",
                        r->name);
-    if (!is_served_without(r, m))
+    if (!is_served_without(r, m, round))
         return err_set(err, ERR_INVALID,
                        "without member %" PRIu64 " at %s those that answer "
                        "would be no majority of cell %s",

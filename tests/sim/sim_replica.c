@@ -393,7 +393,7 @@ START_TEST(test_a_lost_promotion_is_asked_for_again)
 
 END_TEST
 
-/* --- all stand still ----------------------------------------------------- */
+/* --- removals ------------------------------------------------------------ */
 
 struct removal {
     const char *from;
@@ -410,6 +410,62 @@ static void ask_for_removal(void *arg)
                       &q->request, NULL, &q->err);
     rpc_security_free(security);
 }
+
+/* Ask as `quarry member rm` does: the one that the last one named, until there
+ * is an answer. */
+static void ask_until_answered(struct removal *q,
+                               const struct register_member *left)
+{
+    uint64_t until = storm_now_us() + 20 * SECOND_US;
+    char hint[256];
+    q->from = left->address;
+    do {
+        err_init(&q->err);
+        ask_for_removal(q);
+        q->from = left->address;
+        if (replica_leader_hint(&q->err, hint, sizeof(hint)))
+            q->from = hint;
+        else
+            register_sleep_us(50000);
+    } while ((q->rc == ERR_UNAVAILABLE || q->rc == ERR_BUSY ||
+              q->rc == ERR_DEADLINE) &&
+             storm_now_us() < until);
+}
+
+/* One of three dies, and a moment later another is to be removed: while the
+ * first is at rest or at work, leads or follows, and before anybody noticed, in
+ * the middle of the election, or after it. */
+static void remove_beside_the_dead(void *arg)
+{
+    uint64_t seed = *(const uint64_t *)arg;
+    size_t leader;
+    size_t dead;
+    struct removal q = {.request = {.verb = CELL_REMOVE}};
+    register_cell_boot();
+    register_await_leader(20 * SECOND_US);
+    register_sleep_us(seed / 2 % 2 ? 4 * SECOND_US : SECOND_US / 2);
+    leader = (size_t)(register_await_leader(SECOND_US) - register_cell.members);
+    dead = seed % 2 ? leader : (leader + 1) % 3;
+    q.request.id = register_cell.members[(leader + 2) % 3].id;
+    sim_crash(register_cell.members[dead].world, SIM_CRASH_KILL);
+    register_sleep_us(seed / 4 * 100000);
+    ask_until_answered(&q, &register_cell.members[3 - dead - (leader + 2) % 3]);
+    ck_assert_msg(q.rc == ERR_INVALID, "seed %" PRIu64 ": %d %s", seed, q.rc,
+                  q.err.text);
+    ck_assert_ptr_nonnull(strstr(q.err.text, "would be no majority"));
+    register_await_leader(5 * SECOND_US);
+    register_cell_stop();
+}
+
+/* The two that are left of three keep a leader, because neither is removed:
+ * alone with the dead one, the other would elect nobody. */
+START_TEST(test_a_removal_does_not_count_on_the_dead)
+{
+    for (uint64_t seed = 0; seed < 60; seed++)
+        play(seed, 3, 0, remove_beside_the_dead);
+}
+
+END_TEST
 
 /* All but the one that is dead stand still while the leader listens. */
 static void remove_while_all_stand_still(void *arg)
@@ -462,4 +518,5 @@ TEST_MAIN("replica",
           test_nobody_founds_a_cell_again,
           test_a_member_tells_its_new_address,
           test_a_lost_promotion_is_asked_for_again,
+          test_a_removal_does_not_count_on_the_dead,
           test_who_stood_still_does_not_judge)

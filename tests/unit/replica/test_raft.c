@@ -311,6 +311,61 @@ START_TEST(test_a_cell_waits_with_its_rest_for_all)
 
 END_TEST
 
+/* --- Directed: members that do not answer --------------------------------- */
+
+/* The next leader after @old, as soon as it has committed an entry. */
+static struct node *await_next_leader(struct cluster *c, const struct node *old)
+{
+    for (int ms = 0; ms < 2000; ms++) {
+        for (size_t i = 0; i < c->count; i++) {
+            struct node *n = &c->nodes[i];
+            const struct raft_log *l = raft_entries(n->raft);
+            if (n != old && raft_role(n->raft) == RAFT_LEADER &&
+                raft_log_term(l, raft_commit(n->raft)) == raft_term(n->raft))
+                return n;
+        }
+        run_ms(c, 1);
+    }
+    ck_abort_msg("nobody leads after member %d", (int)old->id);
+}
+
+static int drop_member(struct cluster *c, struct node *leader, uint64_t id)
+{
+    struct raft_config config = *raft_members(leader->raft);
+    uint64_t index;
+    int rc;
+    raft_config_drop(&config, id);
+    rc = raft_change(leader->raft, clock_of(c, leader), &config, &index, NULL);
+    pump(c, leader);
+    return rc;
+}
+
+/* A leader that was just elected has not heard from the dead one yet, and does
+ * not count on it: with the other one removed, the two would be no cell. */
+START_TEST(test_a_table_needs_voters_that_answer)
+{
+    struct node *dead = begin_resting(&cluster);
+    struct node *leader;
+    uint64_t other;
+    cut_off(&cluster, dead);
+    leader = await_next_leader(&cluster, dead);
+    other = 1 + 2 + 3 - dead->id - leader->id;
+    ck_assert_int_eq(drop_member(&cluster, leader, other), ERR_BUSY);
+    run_ms(&cluster, 1000);
+    ck_assert_int_eq(raft_role(leader->raft), RAFT_LEADER);
+    ck_assert_int_eq(drop_member(&cluster, leader, other), ERR_BUSY);
+    ck_assert_int_eq(drop_member(&cluster, leader, dead->id), 0);
+    run_ms(&cluster, 1000);
+    ck_assert_int_eq(raft_role(leader->raft), RAFT_LEADER);
+    ck_assert_int_eq(drop_member(&cluster, leader, other), 0);
+    run_ms(&cluster, 100);
+    ck_assert_uint_eq(raft_members(leader->raft)->count, 1);
+    ck_assert_int_eq(raft_role(leader->raft), RAFT_LEADER);
+    cluster_close(&cluster);
+}
+
+END_TEST
+
 /* --- Directed: figure 8 -------------------------------------------------- */
 
 /* Deliver what is on the wire from one of @from to one of @to (bit sets of
@@ -661,6 +716,7 @@ TEST_MAIN("raft",
           test_a_cell_without_work_rests,
           test_a_leader_that_dies_at_rest_is_replaced,
           test_a_cell_waits_with_its_rest_for_all,
+          test_a_table_needs_voters_that_answer,
           test_an_old_terms_entry_is_not_committed_by_counting_copies,
           test_a_new_leader_commits_one_of_its_own_first,
           test_a_follower_that_lost_an_entry_is_told,
