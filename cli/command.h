@@ -126,6 +126,7 @@ extern const struct command monitor_commands[];
 extern const struct command console_commands[];
 extern const struct command top_commands[];
 extern const struct command trace_commands[];
+extern const struct command debug_commands[];
 extern const struct command fs_commands[];
 extern const struct command bench_commands[];
 extern const struct command shell_commands[];

@@ -29,6 +29,7 @@
 #include "cli/cli.h"
 #include "cli/console/console.h"
 #include "cli/history_call.h"
+#include "cli/log_tail.h"
 #include "cli/monitor/monitor.h"
 #include "cli/process_metrics.h"
 #include "cli/role.h"
@@ -187,6 +188,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_LOG_LEVEL: /* They have handlers of their own. */
     case SERVER_HISTORY:
     case SERVER_SPANS:
+    case SERVER_LOG_TAIL:
     case SERVER_TRACE_SETTINGS: break;
     }
     make_printable(out, from);
@@ -228,6 +230,23 @@ static int handle_log_level(void *ctx, struct rpc_call *call, struct err *err)
         codec_put_str(call->reply_body, buf_slice(&levels));
     }
     buf_close(&levels);
+    return rc;
+}
+
+static int handle_log_tail(void *ctx, struct rpc_call *call, struct err *err)
+{
+    const struct server_host *h = ctx;
+    uint64_t bytes;
+    struct buf text = BUF_INIT;
+    int rc = log_tail_query_get(call->body, &bytes, err);
+    if (rc == 0)
+        rc = log_tail_read(h->env.world, (size_t)bytes, &text, err);
+    make_printable(&text, 0);
+    if (rc == 0) {
+        codec_put_array(call->reply_body, 1);
+        codec_put_str(call->reply_body, buf_slice(&text));
+    }
+    buf_close(&text);
     return rc;
 }
 
@@ -281,6 +300,8 @@ static void add_methods(struct server_host *h)
         {SERVER_LOG_LEVEL, "server.log_level", handle_log_level,
          RPC_METHOD_INTERNAL},
         {SERVER_HISTORY, "server.history", handle_history, 0},
+        {SERVER_LOG_TAIL, "server.log_tail", handle_log_tail,
+         RPC_METHOD_INTERNAL},
     };
     static const struct rpc_method of_traces[] = {
         {SERVER_SPANS, "server.spans", span_calls_query, 0},

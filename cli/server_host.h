@@ -32,6 +32,8 @@ enum server_method {
     SERVER_HISTORY = 0x110,
     SERVER_SPANS = 0x111,          /* span_calls.h */
     SERVER_TRACE_SETTINGS = 0x112, /* The same. */
+    /* [bytes]; [text]: the last lines of the log (log_tail.h). */
+    SERVER_LOG_TAIL = 0x113,
 };
 
 /* Open all roles and the port. @failed(ctx) is called when a role has failed:

@@ -89,6 +89,11 @@ void logger_close(struct logger *l)
     mem_free(l);
 }
 
+const char *logger_path(const struct logger *l)
+{
+    return l->path;
+}
+
 /* Other threads may be writing, so the descriptor's number stays and dup2()
  * replaces the file that it refers to. */
 void logger_reopen(struct logger *l)

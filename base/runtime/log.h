@@ -38,6 +38,8 @@ MUST_CHECK int logger_open(const char *path,
                            struct logger **out,
                            struct err *err);
 void logger_close(struct logger *l); /* NULL is allowed. */
+/* Its file, NULL: standard error. Borrowed. */
+const char *logger_path(const struct logger *l);
 /* Open the file again after it was renamed. */
 void logger_reopen(struct logger *l);
 

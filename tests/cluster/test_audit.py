@@ -108,7 +108,8 @@ QUESTIONS = {
     "master.snapshot_show", "master.status", "namenode.check",
     "namenode.grants", "namenode.layout", "namenode.list", "namenode.renew",
     "namenode.stat", "namenode.status", "server.calls", "server.config",
-    "server.fibers", "server.history", "server.metrics", "server.peers",
+    "server.fibers", "server.history", "server.log_tail", "server.metrics",
+    "server.peers",
     "server.spans", "server.status", "server.vars", "tablet.cuts",
     "tablet.describe", "tablet.examine", "tablet.heat", "tablet.survey",
 }

@@ -240,7 +240,7 @@ HOMES = [
     (r"libdeflate\.h|brotli/.*", ["mapreduce/warc/", "mapreduce/input/"]),
     (r"zlib\.h", ["mapreduce/warc/", "mapreduce/input/",
                   "mapreduce/records/",
-                  "bigtable/gateway/gzip.c",
+                  "bigtable/gateway/gzip.c", "cli/bundle/archive.c",
                   "sawzall-lite/builtins/"]),
     (r"openssl/.*", ["mapreduce/warc/", "sawzall-lite/", "base/runtime/tls",
                        "base/rpc/security", "base/crypt/", "bigtable/gateway/api_auth.c"]),
