@@ -311,7 +311,7 @@ static bool begin_trace(const struct cli *cli,
         caller = (struct trace_context){
             .trace = p.trace, .span_id = p.span_id, .sampled = p.sampled};
     caller.sampled |= sampled;
-    span_begin_root(span, cli->world, SPAN_CLIENT, c->name, &caller);
+    span_begin_root(span, cli->world, SPAN_CLIENT, c->name, &caller, 0);
     return true;
 }
 

@@ -71,23 +71,6 @@ size_t frame_head_bytes(const struct frame *f)
     return FRAME_HEADER_BYTES + front_bytes(f) + f->body.len;
 }
 
-/* Checksum of the body and of what is before it. */
-static uint32_t crc_of_body(const struct frame *f)
-{
-    char ids[FRAME_TRACE_BYTES];
-    char len = (char)f->act_as.len;
-    uint32_t crc = 0;
-    if (f->is_wide) {
-        (void)put_trace(f, ids);
-        crc = crc32c(ids, sizeof(ids));
-    }
-    if (f->act_as.len) {
-        crc = crc32c_extend(crc, &len, 1);
-        crc = crc32c_extend(crc, f->act_as.data, f->act_as.len);
-    }
-    return crc32c_extend(crc, f->body.data, f->body.len);
-}
-
 static uint16_t flags_of(const struct frame *f)
 {
     unsigned flags = f->flags;
@@ -98,7 +81,9 @@ static uint16_t flags_of(const struct frame *f)
     return (uint16_t)flags;
 }
 
-void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
+/* @body_crc: of the body and of what is before it. */
+static void
+frame_encode_header(const struct frame *f, uint32_t body_crc, char *header)
 {
     size_t body_bytes = front_bytes(f) + f->body.len;
     size_t attachment_bytes = frame_attachment_bytes(f);
@@ -117,7 +102,7 @@ void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
     put_le64(header + AT_IDEMPOTENCY, f->idempotency_key);
     put_le32(header + AT_BODY_BYTES, (uint32_t)body_bytes);
     put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)attachment_bytes);
-    put_le32(header + AT_BODY_CRC, crc_of_body(f));
+    put_le32(header + AT_BODY_CRC, body_crc);
     put_le32(header + AT_ATTACHMENT_CRC, crc_of_attachment(f));
     put_le32(header + AT_SPAN_ID, (uint32_t)f->span_id);
     put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
@@ -132,13 +117,15 @@ static char *put_bytes(char *to, struct slice s)
 
 void frame_encode_head(const struct frame *f, char *head)
 {
-    char *to = head + FRAME_HEADER_BYTES;
-    frame_encode_header(f, head);
+    char *body = head + FRAME_HEADER_BYTES;
+    char *to = body;
     if (f->is_wide)
         to = put_trace(f, to);
     if (f->act_as.len)
         *to++ = (char)f->act_as.len;
-    (void)put_bytes(put_bytes(to, f->act_as), f->body);
+    to = put_bytes(put_bytes(to, f->act_as), f->body);
+    /* In one piece, as it lies there now. */
+    frame_encode_header(f, crc32c(body, (size_t)(to - body)), head);
 }
 
 static int frame_take_trace(struct frame *f, struct err *err)

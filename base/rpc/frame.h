@@ -82,12 +82,9 @@ struct frame {
     bool attachment_crc_known; /* To send: not to be computed. */
 };
 
-/* Write the header of @f, whose act_as, body and attachment follow it on the
- * wire. PRE: body (with act_as) and attachment are within their limits. */
-void frame_encode_header(const struct frame *f,
-                         char header[FRAME_HEADER_BYTES]);
-/* The length of header, act_as and body together, and their bytes. PRE: as
- * above. */
+/* The length of header, act_as and body together, and their bytes; the
+ * attachment follows them on the wire. PRE: body (with act_as) and attachment
+ * are within their limits. */
 size_t frame_head_bytes(const struct frame *f);
 void frame_encode_head(const struct frame *f, char *head);
 /* Set FRAME_SHARED in a header that was written. */

@@ -57,7 +57,9 @@ struct rpc_call {
      * have: the caller verifies it. */
     struct rpc_crc reply_crc;
     struct rpc_reply_file *reply_file; /* Of rpc_reply_file(), or NULL. */
-    bool is_audited; /* Set by a handler: this call goes to the audit log. */
+    bool is_audited;   /* Set by a handler: this call goes to the audit log. */
+    uint64_t start_ns; /* Monotonic: when it came to be handled; 0: now. */
+    uint64_t end_ns;   /* Set when the handler has returned. */
 };
 
 /* Answer with the attachment [@offset, @offset + @len) of @f, whose checksum

@@ -348,19 +348,20 @@ static void call_here(void *arg)
 
 /* --- the channel --------------------------------------------------------- */
 
-/* The nearer of the caller's deadline and the call's. */
+/* The nearer of the caller's deadline and the call's. *@now is set if the clock
+ * was read. */
 static uint64_t deadline_of(const struct rpc_channel *c,
-                            const struct rpc_call_options *opts)
+                            const struct rpc_call_options *opts,
+                            uint64_t *now)
 {
     uint64_t deadline = fiber_deadline();
-    uint64_t now;
     uint64_t own;
     if (opts->timeout_us == 0)
         return deadline;
-    now = world_mono_ns(world_of(c));
-    own = opts->timeout_us > (UINT64_MAX - now) / 1000
+    *now = world_mono_ns(world_of(c));
+    own = opts->timeout_us > (UINT64_MAX - *now) / 1000
               ? UINT64_MAX
-              : now + opts->timeout_us * 1000;
+              : *now + opts->timeout_us * 1000;
     return deadline && deadline < own ? deadline : own;
 }
 
@@ -390,18 +391,22 @@ static int channel_call(struct remote_call *k)
 {
     struct rpc_channel *c = k->client;
     struct span span;
+    uint64_t now = 0;
+    uint64_t end;
     int rc = check_size(k, k->err);
     if (rc)
         return rc;
-    k->deadline_ns = deadline_of(c, k->opts);
-    span_begin_call(&span, world_of(c), "call", c->address);
-    span_number(&span, "method", k->method);
+    k->deadline_ns = deadline_of(c, k->opts, &now);
+    span_begin_call(&span, world_of(c), "call", c->address, now);
     k->context = span.self;
     if (is_here(c))
         call_here(k);
     else
         loop_call(c->loop, "rpc call", call_here, k);
-    span_end(&span, k->rc);
+    end = span_clock(&span);
+    if (span_is_due(&span, end))
+        span_number(&span, "method", k->method);
+    span_end_at(&span, end, k->rc);
     return k->rc;
 }
 

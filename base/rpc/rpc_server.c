@@ -169,7 +169,8 @@ int rpc_server_dispatch(struct rpc_server *s,
                         struct err *err)
 {
     struct entry *e = rpc_server_find_entry(s, call->method);
-    uint64_t start_ns = world_mono_ns(s->world);
+    uint64_t start_ns =
+        call->start_ns ? call->start_ns : world_mono_ns(s->world);
     int rc;
 
     if (!e)
@@ -185,7 +186,8 @@ int rpc_server_dispatch(struct rpc_server *s,
         call_audit(s->world, e->method.name, call, rc, err);
     if (UNLIKELY(rc))
         metric_add(&e->failures, 1);
-    metric_observe(&e->seconds, world_mono_ns(s->world) - start_ns);
+    call->end_ns = world_mono_ns(s->world);
+    metric_observe(&e->seconds, call->end_ns - start_ns);
     return rc;
 }
 

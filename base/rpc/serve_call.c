@@ -158,20 +158,18 @@ static void serve_call_respond(struct connection *c,
     release_answer(c, bytes);
 }
 
-static uint64_t deadline_of(const struct connection *c, const struct frame *f)
+static uint64_t deadline_of(const struct frame *f, uint64_t now)
 {
-    uint64_t now;
-    if (f->deadline_us == 0)
-        return 0;
-    now = world_mono_ns(serve__world(c));
-    if (f->deadline_us > (UINT64_MAX - now) / 1000)
+    if (f->deadline_us == 0 || f->deadline_us > (UINT64_MAX - now) / 1000)
         return 0;
     return now + f->deadline_us * 1000;
 }
 
 /* Begin the span of the call, as a child of its caller's. */
-static void
-serve_call_begin(struct connection *c, const struct job *k, struct span *span)
+static void serve_call_begin(struct connection *c,
+                             const struct job *k,
+                             uint64_t now,
+                             struct span *span)
 {
     struct trace_context caller = {
         .trace = k->request.trace,
@@ -179,10 +177,11 @@ serve_call_begin(struct connection *c, const struct job *k, struct span *span)
         .sampled = (k->request.flags & FRAME_SAMPLED) != 0,
     };
     span_begin_root(span, serve__world(c), SPAN_SERVER,
-                    k->method ? k->method->name : "unknown method", &caller);
+                    k->method ? k->method->name : "unknown method", &caller,
+                    now);
     span->peer = stream_peer(c->stream);
     if (k->method && (k->method->flags & RPC_METHOD_WAITS))
-        span->flags |= SPAN_WAITS;
+        span_set_waits(span);
 }
 
 static void serve_call_end(const struct job *k,
@@ -190,12 +189,17 @@ static void serve_call_end(const struct job *k,
                            struct span *span,
                            int status)
 {
+    uint64_t end = call->end_ns ? call->end_ns : span_clock(span);
+    if (!span_is_due(span, end)) {
+        span_end_at(span, end, status);
+        return;
+    }
     span_text(span, "principal", call->principal);
     span_number(span, "request_bytes", (int64_t)k->bytes);
     span_number(span, "reply_bytes",
                 (int64_t)(call->reply_body->len + call->reply_attachment->len +
                           call->reply_file->bytes));
-    span_end(span, status);
+    span_end_at(span, end, status);
 }
 
 /* Run the handler. */
@@ -206,10 +210,12 @@ static int serve_call_handle(struct connection *c,
 {
     struct span span;
     int rc;
-    serve_call_begin(c, k, &span);
+    serve_call_begin(c, k, call->start_ns, &span);
     fiber_set_deadline(call->deadline_mono_ns);
     rc = fiber_check(err);
     /* A client that does not read its answers gets no more of them. */
+    if (rc == 0 && frame_writer_is_full(&c->writer))
+        call->start_ns = 0; /* The handler begins later. */
     if (rc == 0)
         rc = frame_writer_await_room(&c->writer, err);
     if (rc == 0)
@@ -249,6 +255,7 @@ static void run_job(void *arg)
     struct buf attachment = BUF_INIT;
     struct rpc_reply_file file = {.is_possible =
                                       stream_can_write_files(c->stream)};
+    uint64_t now = world_mono_ns(serve__world(c));
     struct rpc_call call = {.method = k->request.method,
                             .body = k->request.body,
                             .attachment = buf_slice(&k->attachment),
@@ -258,11 +265,12 @@ static void run_job(void *arg)
                                              : slice_str(c->principal),
                             .actor = slice_str(c->principal),
                             .peer = slice_str(stream_peer(c->stream)),
-                            .deadline_mono_ns = deadline_of(c, &k->request),
+                            .deadline_mono_ns = deadline_of(&k->request, now),
                             .idempotency_key = k->request.idempotency_key,
                             .reply_body = &body,
                             .reply_attachment = &attachment,
-                            .reply_file = &file};
+                            .reply_file = &file,
+                            .start_ns = now};
     int rc;
     err_init(&err);
     rc = serve_call_handle(c, k, &call, &err);

@@ -1,11 +1,13 @@
-/* Spans of the running work. An unsampled call costs the reading of two clocks
- * and two random numbers: attributes and parts are stored in the span itself or
- * when a part was long, and nothing is encoded or locked before a span is known
- * to be kept. */
+/* Spans of the running work. Most are not kept, and those are cheap: ids come
+ * from a generator of the thread, who has read the clock gives the time, a call
+ * that begins an unsampled trace reads none, and attributes and parts are
+ * stored in the span itself or when a part was long. Nothing is encoded or
+ * locked before a span is known to be kept. */
 #include "base/trace/span.h"
 
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
@@ -13,9 +15,6 @@
 
 /* Parts that one unsampled call collects. */
 #define PARTS_COUNT_MAX 64
-/* See the rule in span.h. */
-#define NESTED_DIVISOR 10
-#define PART_DIVISOR   100
 
 struct span *span_here(void)
 {
@@ -47,11 +46,6 @@ size_t trace_request_text(char *out)
 
 /* --- beginning ----------------------------------------------------------- */
 
-static uint64_t nonzero_random(struct world *w)
-{
-    return world_random(w) | 1;
-}
-
 /* Everything but the attributes' memory. */
 static void span_init(struct span *s, enum span_kind kind, const char *name)
 {
@@ -62,17 +56,36 @@ static void span_init(struct span *s, enum span_kind kind, const char *name)
     s->flags = 0;
     s->kind = kind;
     s->parent = 0;
+    s->limit_ns = UINT64_MAX;
     s->name = name;
     s->peer = NULL;
     s->attribute_count = 0;
     s->room_used = 0;
 }
 
-static void span_start(struct span *s)
+/* @now_ns: 0 if nobody has read the clock. */
+static void span_start(struct span *s, enum trace_limit limit, uint64_t now_ns)
 {
-    struct world *w = tracer_world(s->self.tracer);
-    s->self.span_id = nonzero_random(w);
-    s->start_ns = world_mono_ns(w);
+    struct tracer *t = s->self.tracer;
+    s->self.span_id = tracer_draw(t, limit, &s->limit_ns);
+    if (s->self.sampled)
+        s->limit_ns = 0;
+    s->start_ns = now_ns ? now_ns : world_mono_ns(tracer_world(t));
+}
+
+/* Of what is enclosed by a call. */
+static enum trace_limit part_limit(const struct span *s)
+{
+    if (s->self.parts)
+        return TRACE_LIMIT_PART;
+    return s->parent ? TRACE_LIMIT_NESTED : TRACE_LIMIT_NONE;
+}
+
+void span_set_waits(struct span *s)
+{
+    s->flags |= SPAN_WAITS;
+    if (!s->self.sampled)
+        s->limit_ns = UINT64_MAX;
 }
 
 static void span_enter(struct span *s)
@@ -98,41 +111,58 @@ void span_begin(struct span *s, const char *name)
     }
     span_init(s, SPAN_INTERNAL, name);
     span_follow(s, outer);
-    span_start(s);
+    span_start(s, part_limit(s), 0);
     span_enter(s);
 }
 
-static void begin_trace(struct span *s, struct world *w)
+/* A new trace, with its id, that may be sampled; returns the id of a first
+ * span. */
+static uint64_t begin_trace(struct trace_context *c, struct world *w)
 {
-    s->self.trace.high = world_random(w);
-    s->self.trace.low = nonzero_random(w);
-    if (s->self.tracer)
-        s->self.sampled = tracer_samples(s->self.tracer);
+    struct tracer *t = c->tracer;
+    uint64_t limit;
+    c->trace.high =
+        t ? tracer_draw(t, TRACE_LIMIT_NONE, &limit) : world_random(w);
+    c->trace.low = hash_mix(c->trace.high) | 1;
+    c->sampled = t && tracer_samples(t, c->trace);
+    return t ? hash_mix(c->trace.low) | 1 : 0;
 }
 
 void span_begin_call(struct span *s,
                      struct world *w,
                      const char *name,
-                     const char *peer)
+                     const char *peer,
+                     uint64_t now_ns)
 {
     const struct trace_context *outer = fiber_context();
+    struct trace_context first = {.tracer = outer ? NULL : world_tracer(w)};
+    if (!outer) {
+        first.span_id = begin_trace(&first, w);
+        if (!first.sampled) {
+            /* Nothing encloses it: however long it takes, it is not kept. Its
+             * server keeps its part. */
+            s->self = first;
+            s->self.tracer = NULL;
+            s->is_current = false;
+            return;
+        }
+        outer = &first;
+    }
     span_init(s, SPAN_CLIENT, name);
     s->peer = peer;
-    if (outer) {
-        span_follow(s, outer);
-    } else {
-        s->self.tracer = world_tracer(w);
-        begin_trace(s, w);
-    }
+    span_follow(s, outer);
+    if (outer == &first)
+        s->parent = 0;
     if (s->self.tracer)
-        span_start(s);
+        span_start(s, part_limit(s), now_ns);
 }
 
 void span_begin_root(struct span *s,
                      struct world *w,
                      enum span_kind kind,
                      const char *name,
-                     const struct trace_context *caller)
+                     const struct trace_context *caller,
+                     uint64_t now_ns)
 {
     span_init(s, kind, name);
     s->self.tracer = world_tracer(w);
@@ -140,9 +170,9 @@ void span_begin_root(struct span *s,
     s->self.sampled = caller->sampled;
     s->parent = caller->span_id;
     if (!trace_id_is_set(caller->trace))
-        begin_trace(s, w);
+        (void)begin_trace(&s->self, w);
     else if (caller->span_id == 0 && !caller->sampled && s->self.tracer)
-        s->self.sampled = tracer_samples(s->self.tracer);
+        s->self.sampled = tracer_samples(s->self.tracer, caller->trace);
     if (s->self.tracer) {
         s->owns_parts = !s->self.sampled;
         if (s->owns_parts) {
@@ -150,7 +180,8 @@ void span_begin_root(struct span *s,
             mutex_init(&s->own.mutex);
             s->self.parts = &s->own;
         }
-        span_start(s);
+        span_start(s, s->parent ? TRACE_LIMIT_NESTED : TRACE_LIMIT_CALL,
+                   now_ns);
     }
     span_enter(s);
 }
@@ -163,8 +194,14 @@ static struct span_attribute *new_attribute(struct span *s, const char *key)
     if (s->attribute_count == SPAN_ATTRIBUTES_MAX)
         return NULL;
     a = &s->attributes[s->attribute_count++];
-    *a = (struct span_attribute){.key = key, .key_bytes = (uint8_t)strlen(key)};
+    *a = (struct span_attribute){.key = key};
     return a;
+}
+
+/* Most keys differ in their first letter. */
+static bool has_key(const struct span_attribute *a, const char *key)
+{
+    return a->key == key || (*a->key == *key && strcmp(a->key, key) == 0);
 }
 
 /* The attribute of @key, or a new one: a span that is noted several times keeps
@@ -173,7 +210,7 @@ void span_add_number(struct span *s, const char *key, int64_t value)
 {
     struct span_attribute *a = NULL;
     for (unsigned i = 0; i < s->attribute_count && !a; i++)
-        if (strcmp(s->attributes[i].key, key) == 0 && !s->attributes[i].is_text)
+        if (has_key(&s->attributes[i], key) && !s->attributes[i].is_text)
             a = &s->attributes[i];
     if (!a)
         a = new_attribute(s, key);
@@ -222,8 +259,10 @@ span_encode(const struct span *s, uint64_t end_ns, int status, struct buf *out)
                             .attribute_count = s->attribute_count};
     uint64_t now_us = world_now_us(tracer_world(s->self.tracer));
     r.start_us = now_us > r.duration_us ? now_us - r.duration_us : 0;
-    memcpy(r.attributes, s->attributes,
-           s->attribute_count * sizeof(*s->attributes));
+    for (unsigned i = 0; i < s->attribute_count; i++) {
+        r.attributes[i] = s->attributes[i];
+        r.attributes[i].key_bytes = (uint8_t)strlen(s->attributes[i].key);
+    }
     span_record_put(&r, out);
 }
 
@@ -252,20 +291,26 @@ static void span_collect(struct span *s, uint64_t end_ns, int status)
     mutex_unlock(&p->mutex);
 }
 
-/* The end of a call that was not sampled. */
-static void
-span_settle(struct span *s, uint64_t end_ns, uint64_t slow_ns, int status)
+static void span_close_parts(struct span *s)
 {
-    uint64_t least_ns = s->parent ? slow_ns / NESTED_DIVISOR : slow_ns;
-    bool is_slow =
-        slow_ns && !(s->flags & SPAN_WAITS) && end_ns - s->start_ns >= least_ns;
-    if (is_slow) {
-        span_keep(s, end_ns, status, SPAN_SLOW);
-        tracer_keep(s->self.tracer, buf_slice(&s->own.spans), s->own.count);
-        tracer_count_left_out(s->self.tracer, s->own.left_out);
-    }
-    buf_close(&s->own.spans);
+    if (s->own.spans.cap)
+        buf_close(&s->own.spans);
     mutex_close(&s->own.mutex);
+}
+
+/* It is due. */
+static void span_store(struct span *s, uint64_t end_ns, int status)
+{
+    struct tracer *t = s->self.tracer;
+    if (s->self.parts && !s->owns_parts) {
+        span_collect(s, end_ns, status);
+        return;
+    }
+    span_keep(s, end_ns, status, s->self.sampled ? SPAN_SAMPLED : SPAN_SLOW);
+    if (s->owns_parts) {
+        tracer_keep(t, buf_slice(&s->own.spans), s->own.count);
+        tracer_count_left_out(t, s->own.left_out);
+    }
 }
 
 static void span_leave(struct span *s)
@@ -275,27 +320,19 @@ static void span_leave(struct span *s)
     s->is_current = false;
 }
 
-void span_end(struct span *s, int status)
+void span_end_begun(struct span *s, uint64_t end_ns, int status)
 {
-    struct tracer *t = s->self.tracer;
-    uint64_t end_ns;
-    uint64_t slow_ns;
     if (s->is_current)
         span_leave(s);
-    if (!t)
-        return;
-    end_ns = world_mono_ns(tracer_world(t));
-    slow_ns = tracer_settings(t).slow_us * 1000;
-    if (s->self.sampled)
-        span_keep(s, end_ns, status, SPAN_SAMPLED);
-    else if (s->owns_parts)
-        span_settle(s, end_ns, slow_ns, status);
-    else if (s->self.parts && slow_ns &&
-             end_ns - s->start_ns >= slow_ns / PART_DIVISOR)
-        span_collect(s, end_ns, status);
-    else if (!s->self.parts && s->parent && slow_ns &&
-             end_ns - s->start_ns >= slow_ns / NESTED_DIVISOR)
-        span_keep(s, end_ns, status, SPAN_SLOW);
+    if (UNLIKELY(span_is_due(s, end_ns)))
+        span_store(s, end_ns, status);
+    if (s->self.tracer && s->owns_parts)
+        span_close_parts(s);
+}
+
+void span_end(struct span *s, int status)
+{
+    span_end_at(s, span_clock(s), status);
 }
 
 void span_note(const char *name, uint64_t start_ns, int status)

@@ -66,7 +66,8 @@ struct span {
     enum span_kind kind;
     uint64_t parent;
     uint64_t start_ns;
-    const char *name; /* Both borrowed until it ends. */
+    uint64_t limit_ns; /* It is kept if it takes as long. */
+    const char *name;  /* Both borrowed until it ends. */
     const char *peer;
     struct span_parts own; /* If it owns them. */
     unsigned attribute_count;
@@ -82,19 +83,22 @@ struct span *span_here(void);
 void span_begin(struct span *s, const char *name);
 /* Begin a call to be made to @peer (borrowed until it ends), or an other part
  * that does not become the context: *@s is then to be sent. Without a context
- * it begins a trace. */
+ * it begins a trace. @now_ns: monotonic; 0: it is read if it is needed. */
 void span_begin_call(struct span *s,
                      struct world *w,
                      const char *name,
-                     const char *peer);
+                     const char *peer,
+                     uint64_t now_ns);
 /* Begin what came from outside of this process, as its context: a call to be
  * handled, a request, a job. @caller: the context that it came with (its
- * tracer and parts do not count); without a trace id one is made. */
+ * tracer and parts do not count); without a trace id one is made. @now_ns as
+ * above. */
 void span_begin_root(struct span *s,
                      struct world *w,
                      enum span_kind kind,
                      const char *name,
-                     const struct trace_context *caller);
+                     const struct trace_context *caller,
+                     uint64_t now_ns);
 /* End it, with the outcome @status, and keep it if that is due. */
 void span_end(struct span *s, int status);
 
@@ -107,10 +111,30 @@ void span_note(const char *name, uint64_t start_ns, int status);
 void span_add_number(struct span *s, const char *key, int64_t value);
 void span_add_text(struct span *s, const char *key, struct slice text);
 
+/* For span_end_at(). */
+void span_end_begun(struct span *s, uint64_t end_ns, int status);
+
 static inline bool span_is_recorded(const struct span *s)
 {
     return s && s->self.tracer;
 }
+
+/* True if it will be kept when it ends at @end_ns. Attributes that are known
+ * only at the end are for such spans alone. */
+static inline bool span_is_due(const struct span *s, uint64_t end_ns)
+{
+    return span_is_recorded(s) && end_ns - s->start_ns >= s->limit_ns;
+}
+
+/* As span_end(), at monotonic @end_ns, which the caller knows. */
+static inline void span_end_at(struct span *s, uint64_t end_ns, int status)
+{
+    if (s->is_current || s->self.tracer)
+        span_end_begun(s, end_ns, status);
+}
+
+/* @s waits for an event by its nature: it is never slow. */
+void span_set_waits(struct span *s);
 
 static inline void span_number(struct span *s, const char *key, int64_t value)
 {

@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/metrics/metrics.h"
@@ -15,6 +16,10 @@
 #include "base/runtime/world.h"
 #include "base/runtime/world_ops.h"
 #include "base/trace/span_record.h"
+
+/* See the rule in span.h. */
+#define NESTED_DIVISOR 10
+#define PART_DIVISOR   100
 
 /* Memory of a kept span beside its bytes. */
 #define KEPT_OVERHEAD_BYTES 32
@@ -26,12 +31,26 @@ struct kept_span {
     char data[];
 };
 
+/* Ids are drawn for every call: each thread has a generator, which the world
+ * seeds. */
+struct id_source {
+    uint64_t serial; /* Of the tracer that it is for; 0: none. */
+    uint64_t state;
+};
+
+#define ID_STEP UINT64_C(0x9e3779b97f4a7c15) /* As world_random()'s. */
+
+static _Thread_local struct id_source id_source;
+static atomic_uint_fast64_t tracer_serials;
+
 struct tracer {
     struct world *world;
+    uint64_t serial; /* Unlike that of any other, from 1 on. */
     atomic_uint_fast64_t one_in;
     atomic_uint_fast64_t slow_us;
-    atomic_uint_fast64_t root_count; /* Traces that began here. */
-    struct mutex mutex;              /* Guards the list. */
+    atomic_uint_fast64_t sampled_max; /* UINT64_MAX / one_in; 0: none. */
+    atomic_uint_fast64_t limit_ns[TRACE_LIMIT_COUNT];
+    struct mutex mutex; /* Guards the list. */
     struct kept_span *oldest;
     struct kept_span *newest;
     size_t bytes;
@@ -43,13 +62,14 @@ struct tracer {
 
 struct tracer *tracer_new(struct world *w, size_t bytes)
 {
+    static const struct trace_settings defaults = {TRACE_ONE_IN_DEFAULT,
+                                                   TRACE_SLOW_US_DEFAULT};
     struct tracer *t = mem_zalloc(1, sizeof(*t));
     PRE(bytes >= SPAN_BYTES_MAX + KEPT_OVERHEAD_BYTES);
     t->world = w;
+    t->serial = atomic_fetch_add(&tracer_serials, 1) + 1;
     t->bytes_max = bytes;
-    atomic_init(&t->one_in, TRACE_ONE_IN_DEFAULT);
-    atomic_init(&t->slow_us, TRACE_SLOW_US_DEFAULT);
-    atomic_init(&t->root_count, 0);
+    tracer_set(t, &defaults);
     mutex_init(&t->mutex);
     return t;
 }
@@ -97,13 +117,27 @@ struct world *tracer_world(const struct tracer *t)
     return t->world;
 }
 
+static void store_setting(atomic_uint_fast64_t *at, uint64_t value)
+{
+    atomic_store_explicit(at, value, memory_order_relaxed);
+}
+
 void tracer_set(struct tracer *t, const struct trace_settings *s)
 {
+    static const uint64_t divisors[TRACE_LIMIT_COUNT] = {
+        [TRACE_LIMIT_CALL] = 1,
+        [TRACE_LIMIT_NESTED] = NESTED_DIVISOR,
+        [TRACE_LIMIT_PART] = PART_DIVISOR};
     uint64_t slow_us = s->slow_us && s->slow_us < TRACE_SLOW_US_MIN
                            ? TRACE_SLOW_US_MIN
                            : s->slow_us;
-    atomic_store_explicit(&t->one_in, s->one_in, memory_order_relaxed);
-    atomic_store_explicit(&t->slow_us, slow_us, memory_order_relaxed);
+    store_setting(&t->one_in, s->one_in);
+    store_setting(&t->slow_us, slow_us);
+    store_setting(&t->sampled_max, s->one_in ? UINT64_MAX / s->one_in : 0);
+    for (int i = 0; i < TRACE_LIMIT_COUNT; i++)
+        store_setting(&t->limit_ns[i], slow_us && divisors[i]
+                                           ? slow_us * 1000 / divisors[i]
+                                           : UINT64_MAX);
 }
 
 struct trace_settings tracer_settings(const struct tracer *t)
@@ -113,13 +147,28 @@ struct trace_settings tracer_settings(const struct tracer *t)
         .slow_us = atomic_load_explicit(&t->slow_us, memory_order_relaxed)};
 }
 
-bool tracer_samples(struct tracer *t)
+/* Apart, so that drawing saves no registers for it. */
+static NOINLINE void id_source_seed(const struct tracer *t)
 {
-    uint64_t one_in = atomic_load_explicit(&t->one_in, memory_order_relaxed);
-    return one_in &&
-           atomic_fetch_add_explicit(&t->root_count, 1, memory_order_relaxed) %
-                   one_in ==
-               0;
+    id_source = (struct id_source){t->serial, world_random(t->world)};
+}
+
+uint64_t
+tracer_draw(const struct tracer *t, enum trace_limit limit, uint64_t *limit_ns)
+{
+    *limit_ns = atomic_load_explicit(&t->limit_ns[limit], memory_order_relaxed);
+    if (UNLIKELY(id_source.serial != t->serial))
+        id_source_seed(t);
+    id_source.state += ID_STEP;
+    return hash_mix(id_source.state) | 1;
+}
+
+/* The sum is as even as its halves, and ids of sampled traces look like all
+ * others. */
+bool tracer_samples(const struct tracer *t, struct trace_id id)
+{
+    uint64_t max = atomic_load_explicit(&t->sampled_max, memory_order_relaxed);
+    return max && id.high + id.low <= max;
 }
 
 /* --- keeping ------------------------------------------------------------- */

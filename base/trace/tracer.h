@@ -51,8 +51,25 @@ struct world *tracer_world(const struct tracer *t);
 void tracer_set(struct tracer *t, const struct trace_settings *s);
 struct trace_settings tracer_settings(const struct tracer *t);
 
-/* Is it the turn of the trace that begins now to be sampled? */
-bool tracer_samples(struct tracer *t);
+/* Kinds of spans with a limit each: those that take as long are kept. The rule
+ * is in span.h. */
+enum trace_limit {
+    TRACE_LIMIT_NONE,   /* None of them is. */
+    TRACE_LIMIT_CALL,   /* Where the trace began or came from outside. */
+    TRACE_LIMIT_NESTED, /* Calls that are a part of another. */
+    TRACE_LIMIT_PART,   /* Collected for a call. */
+};
+
+#define TRACE_LIMIT_COUNT 4
+
+/* An id of a trace or a span, random, and not 0, and the limit of such a one:
+ * UINT64_MAX: none. */
+uint64_t
+tracer_draw(const struct tracer *t, enum trace_limit limit, uint64_t *limit_ns);
+
+/* Is the trace @id, which begins here, to be sampled? The id alone decides, so
+ * that all who are asked with the same settings say the same. */
+bool tracer_samples(const struct tracer *t, struct trace_id id);
 
 /* Keep spans, encoded (span_record.h): @count of them in @bytes. */
 void tracer_keep(struct tracer *t, struct slice bytes, unsigned count);

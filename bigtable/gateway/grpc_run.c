@@ -77,7 +77,7 @@ static void grpc_run_trace(struct grpc_call *call, struct span *span)
                                    .span_id = call->trace.span_id,
                                    .sampled = call->trace.sampled};
     span_begin_root(span, call->server->world, SPAN_SERVER, grpc_run_name(call),
-                    &caller);
+                    &caller, 0);
     span->peer = stream_peer(call->connection->io);
     call->trace.trace = span->self.trace;
     if (span->self.span_id)
@@ -149,7 +149,7 @@ static void run_crowd(void *arg)
         struct trace_context caller = {.span_id = 0};
         struct span span;
         span_begin_root(&span, server->world, SPAN_SERVER,
-                        grpc_run_name(good[0]), &caller);
+                        grpc_run_name(good[0]), &caller, 0);
         span_number(&span, "calls_together", (int64_t)count);
         server->options.handle_many(server->options.ctx, good, count);
         span_end(&span, 0);

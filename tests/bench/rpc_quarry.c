@@ -1,4 +1,7 @@
-/* Echo over base/rpc: small messages in the body, large ones attached. */
+/* Echo over base/rpc: small messages in the body, large ones attached. With
+ * QUARRY_BENCH_TRACER both sides record spans, as `quarry server` does; with
+ * QUARRY_BENCH_SLEEP waiting threads sleep at once instead of polling, so that
+ * instructions can be counted. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,9 +10,11 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "base/trace/tracer.h"
 #include "tests/bench/rpc.h"
 
 #define ATTACHED_BYTES 4096
@@ -92,8 +97,15 @@ static void call_all(void *arg)
 static void run_loop(task_fn fn, void *arg)
 {
     struct err err = ERR_INIT;
+    struct tracer *tracer = NULL;
     struct loop *l;
     world = world_real_new();
+    if (getenv("QUARRY_BENCH_SLEEP"))
+        busy_poll_set_us(0);
+    if (getenv("QUARRY_BENCH_TRACER")) {
+        tracer = tracer_new(world, TRACE_BYTES_DEFAULT);
+        world_set_tracer(world, tracer);
+    }
     if (loop_new(world, "bench", &l, &err))
         PANIC("%s", err.text);
     loop_start(l);
@@ -101,6 +113,7 @@ static void run_loop(task_fn fn, void *arg)
     loop_stop(l);
     loop_join(l);
     loop_free(l);
+    tracer_free(tracer);
     world_free(world);
 }
 

@@ -9,6 +9,7 @@
 #include "base/rpc/codec.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/rpc.h"
+#include "tests/lib/frame_header.h"
 
 /* Values copied per input: enough for every path, few enough to be fast. */
 #define VALUES_MAX 100000

@@ -5,6 +5,7 @@
 #include "base/core/crc32c.h"
 #include "base/rpc/frame.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/frame_header.h"
 
 static struct frame sample(void)
 {

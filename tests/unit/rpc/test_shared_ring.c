@@ -22,6 +22,7 @@
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/frame_header.h"
 
 #define SLOTS_MAX 64
 

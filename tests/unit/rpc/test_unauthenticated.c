@@ -17,6 +17,7 @@
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/frame_header.h"
 #include "tests/lib/server_counter.h"
 
 enum {
