@@ -2,17 +2,24 @@
  * a thread of their own. Signals set a flag, which the loop looks at: nothing
  * of ncurses is called by a handler.
  */
+#define _XOPEN_SOURCE 700
+
 #include "cli/top/top_screen.h"
 
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/top/top_fetch.h"
@@ -21,6 +28,8 @@
 
 /* How soon an answer is seen that comes while no key is pressed. */
 #define LOOK_MS 100
+/* "…", at the end of what a cell had no room for. */
+#define CUT_CODE 0x2026
 /* An Esc that no other byte follows is the key; terminals send the bytes of
  * one key at once. */
 #define ESCAPE_MS    25
@@ -39,6 +48,7 @@ struct screen {
     struct world *world;
     struct top_picture picture;
     bool has_colours;
+    bool is_utf8;         /* The terminal takes it. */
     uint64_t asked_place; /* The fetcher knows these three. */
     uint64_t asked_delay_us;
     bool asked_paused;
@@ -84,6 +94,47 @@ static attr_t attributes_of(const struct screen *s, const struct top_line *line)
     return a;
 }
 
+/* The program itself is always in UTF-8 (main.c). */
+static bool terminal_is_utf8(void)
+{
+    locale_t l = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    bool is_utf8 = false;
+    if (l == (locale_t)0)
+        return false;
+    is_utf8 = strcmp(nl_langinfo_l(CODESET, l), "UTF-8") == 0;
+    freelocale(l);
+    return is_utf8;
+}
+
+/* @text with a '?' for each column of a character that is not ASCII, and a '~'
+ * for what cut a cell. */
+static void put_ascii(struct slice text, struct buf *out)
+{
+    const char *p = text.data;
+    const char *end = text.data + text.len;
+    while (p < end) {
+        uint32_t code;
+        size_t len = utf8_decode(p, end, &code);
+        if (code < 0x80)
+            buf_append_byte(out, (char)code);
+        else
+            buf_append_fill(out, code == CUT_CODE ? '~' : '?',
+                            utf8_columns(slice_make(p, len)));
+        p += len;
+    }
+}
+
+static void draw_text(const struct screen *s, int row, struct slice text)
+{
+    struct buf ascii = BUF_INIT;
+    if (!s->is_utf8) {
+        put_ascii(text, &ascii);
+        text = buf_slice(&ascii);
+    }
+    (void)mvaddnstr(row, 0, text.data, (int)text.len);
+    buf_close(&ascii);
+}
+
 static void draw_screen(struct screen *s)
 {
     size_t width = COLS > 0 ? (size_t)COLS : 1;
@@ -95,7 +146,7 @@ static void draw_screen(struct screen *s)
         struct slice text = top_picture_line(&s->picture, i);
         attr_t a = attributes_of(s, line);
         attrset((int)a);
-        (void)mvaddnstr((int)i, 0, text.data, (int)text.len);
+        draw_text(s, (int)i, text);
         if (line->is_chosen || line->style == TOP_STYLE_KEYS)
             (void)mvchgat((int)i, 0, -1, a, 0, NULL);
     }
@@ -257,6 +308,7 @@ int top_screen(struct cli *cli,
     set_escdelay(ESCAPE_MS);
     (void)curs_set(0);
     choose_colours(&s);
+    s.is_utf8 = terminal_is_utf8();
     top_picture_init(&s.picture);
     s.fetch = top_fetch_start(cli, args);
     screen_loop(&s);
