@@ -70,8 +70,8 @@ struct trip {
     struct replica *replica;
     struct replica_log_op *ops;
     size_t count;
-    size_t done; /* Of these actions, on the disk. */
-    const struct raft_action *chunk;
+    size_t done;              /* Of these actions, on the disk. */
+    struct raft_action chunk; /* Borrowed: the queue may grow. Kind 0: none. */
     struct err err;
     int rc;
 };
@@ -80,13 +80,13 @@ static void make_trip(void *arg)
 {
     struct trip *t = arg;
     struct replica *r = t->replica;
-    if (t->chunk)
+    if (t->chunk.kind)
         t->rc = snapshot_put_chunk(r->world, r->keyring, r->directory,
-                                   t->chunk->offset, buf_slice(&t->chunk->data),
+                                   t->chunk.offset, buf_slice(&t->chunk.data),
                                    &t->err);
     else
         t->rc = replica_log_write(r->log, t->ops, t->count, &t->done, &t->err);
-    if (t->chunk && t->rc == 0)
+    if (t->chunk.kind && t->rc == 0)
         t->done = 1;
 }
 
@@ -125,12 +125,12 @@ static void run_group(struct replica *r, struct trip *t)
            log_op(replica_disk_queued(r, t->count), &ops[t->count]))
         t->count++;
     if (t->count == 0)
-        t->chunk = replica_disk_queued(r, 0);
-    INVARIANT(!t->chunk || t->chunk->kind == RAFT_DO_CHUNK);
-    if (t->chunk)
+        t->chunk = *replica_disk_queued(r, 0);
+    INVARIANT(!t->chunk.kind || t->chunk.kind == RAFT_DO_CHUNK);
+    if (t->chunk.kind)
         mutex_lock(&r->files);
     offload(make_trip, t);
-    if (t->chunk)
+    if (t->chunk.kind)
         mutex_unlock(&r->files);
     POST(t->done <= MAX_OF(t->count, 1u));
 }
